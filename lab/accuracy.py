@@ -46,23 +46,23 @@ OTHERS = (  # kinds that are told by source alone
 
 def made() -> tuple[str, dict[Path, str], list[str]]:
     """The page, its pictures, and what is stale."""
-    found = validated()
-    runs, left = speed_runs(found), left_out.kept()
-    drawn = {**pictures.draw(runs, left), **points(found, left)}
+    validations = validated()
+    runs, left = speed_runs(validations), left_out.kept()
+    drawn = {**pictures.draw(runs, left), **points(validations, left)}
     stale = left_out.stale(runs, left)
-    parts = [HEAD, *_speeds(found, runs=runs, left=left, drawn=drawn), *_memory(found)]
+    parts = [HEAD, *_speeds(validations, runs=runs, left=left, drawn=drawn), *_memory(validations)]
     share = len(stale) / max(len(left), 1)
     return "\n".join(parts), drawn, stale if share > MOST_STALE else []
 
 
 def _speeds(
-    found: Mapping[str, Validation],
+    validations: Mapping[str, Validation],
     *,
     runs: Mapping[tuple[str, str], PredictedFigure],
     left: left_out.Left,
     drawn: Mapping[Path, str],
 ) -> Iterator[str]:
-    yield from ("", "## Speed at a glance", "", *tables.glance(found, runs, left))
+    yield from ("", "## Speed at a glance", "", *tables.glance(validations, runs, left))
     yield from ("", "## Coverage of 80 % bands on groups left out", "")
     yield "Each group counts by the square root of its runs. Target: 80 %; accepted on average: 75 to 88 %."
     yield from ("", *tables.covered(left_out.held()))
@@ -72,10 +72,12 @@ def _speeds(
     yield from ("", "## Real traces, replayed", "", *traces.replayed())
     yield from ("", "## Pictures", "", *_pictures(drawn))
     for kind in SPEEDS:
-        metrics = {one.metric for row in found[kind].rows for one in row.predictions}
+        metrics = {prediction.metric for row in validations[kind].rows for prediction in row.predictions}
         mine = [run for run in runs.values() if run.metric in metrics]
         yield from ("", f"## {kind.capitalize()}: by source", "")
-        yield from tables.scored(score for score in found[kind].scores if score.metric in {*TITLES, *POWERS})
+        yield from tables.scored(
+            score for score in validations[kind].scores if score.metric in {*TITLES, *POWERS}
+        )
         yield from ("", f"## {kind.capitalize()}: by chip", "")
         yield from tables.by_group(mine, lambda run: run.chip, left=left, way="chip")
         yield from ("", f"## {kind.capitalize()}: the models with most runs", "")
@@ -96,13 +98,13 @@ def _pictures(drawn: Mapping[Path, str]) -> Iterator[str]:
             yield ""
 
 
-def _memory(found: Mapping[str, Validation]) -> Iterator[str]:
+def _memory(processes: Mapping[str, Validation]) -> Iterator[str]:
     for title, name in OTHERS:
-        told = {"peak_gib"} if name in {"training", "own"} else None
-        if name in found:
+        texts = {"peak_gib"} if name in {"training", "own"} else None
+        if name in processes:
             yield from ("", f"## {title}", "")
             yield from tables.scored(
-                score for score in found[name].scores if told is None or score.metric in told
+                score for score in processes[name].scores if texts is None or score.metric in texts
             )
     yield from ("", "## Inference memory, without terms from a single source", "")
     yield from _without_lone_terms()
@@ -113,7 +115,7 @@ def _without_lone_terms() -> Iterator[str]:
     """Peaks as they were predicted had the only source of an engine's own term not been seen."""
     engines = corrections("memory_serving")["engines"]
     own = {name: engines.pop(name) for name in LONE_TERMS}
-    found = validate(str(RUNS / "memory.csv"))
+    validation = validate(str(RUNS / "memory.csv"))
     engines.update(own)
     names = " and ".join(LONE_TERMS)
     yield (
@@ -121,7 +123,7 @@ def _without_lone_terms() -> Iterator[str]:
         "predicted with the term all engines share. Shared terms were set by hand, with all sources known."
     )
     yield ""
-    yield from tables.scored(score for score in found.scores if score.metric == "total_gpu_peak")
+    yield from tables.scored(score for score in validation.scores if score.metric == "total_gpu_peak")
 
 
 def _left_out() -> Iterator[str]:
@@ -133,11 +135,11 @@ def _left_out() -> Iterator[str]:
     yield ""
     yield "| source | kind | rows | median | 90 % below | bias | in the band |"
     yield "| --- | --- | ---: | ---: | ---: | ---: | ---: |"
-    for one in left:
-        errors = np.abs(one.errors)
+    for rest in left:
+        errors = np.abs(rest.errors)
         yield (
-            f"| {one.source} | {one.kind} | {len(errors)} | {np.median(errors):.1%} | "
-            f"{np.quantile(errors, 0.9):.1%} | {np.median(one.errors):+.1%} | {one.inside:.1%} |"
+            f"| {rest.source} | {rest.kind} | {len(errors)} | {np.median(errors):.1%} | "
+            f"{np.quantile(errors, 0.9):.1%} | {np.median(rest.errors):+.1%} | {rest.inside:.1%} |"
         )
     yield ""
     inside = memory_training.coverage(left)

@@ -69,7 +69,7 @@ class _Held:
 def make_bands(runs: LeftRuns) -> tuple[Bands, tuple[Coverage, ...]]:
     """The band of each figure, and what bands made without a group hold of it."""
     bands: Bands = {}
-    held: list[tuple[_Held, int]] = []
+    pairs: list[tuple[_Held, int]] = []
     for place, figure in enumerate(runs.figures):
         mine = runs.only(runs.figure == place)
         if len(mine.off) >= LEAST_ROWS * len(DIMENSIONS):
@@ -78,20 +78,20 @@ def make_bands(runs: LeftRuns) -> tuple[Bands, tuple[Coverage, ...]]:
             stretch, aim = MANNERS[manner]
             terms = _stretched(_terms(mine), stretch)
             bands[figure] = _rounded(_sure_of_the_seen(mine, terms | _edges(mine, terms, aims=(aim,))[0]))
-            held += [(one, manner) for one in groups]
+            pairs += [(group, manner) for group in groups]
     if bands:
         bands["other"] = _loosest(bands)
-    return bands, tuple(_covered(held))
+    return bands, tuple(_covered(pairs))
 
 
 def _sure_of_the_seen(runs: LeftRuns, terms: Mapping[str, float]) -> Mapping[str, float]:
     """The same, with as much from run to run that runs the fit saw are held as promised, sources alike."""
     seen = runs.only(runs.by == SEEN)
     for factor in SLACK:
-        found = {**terms, "within": terms["within"] * factor}
-        if not len(seen.off) or float(balanced(seen.unit) @ inside(seen, found)) >= PROMISED:
+        fields = {**terms, "within": terms["within"] * factor}
+        if not len(seen.off) or float(balanced(seen.unit) @ inside(seen, fields)) >= PROMISED:
             break
-    return found
+    return fields
 
 
 def inside(runs: LeftRuns, terms: Mapping[str, float]) -> np.ndarray:
@@ -116,15 +116,15 @@ def _held(runs: LeftRuns) -> Iterator[_Held]:
             others, mine = runs.only(~own), runs.only(own & (runs.by == by))
             if len(others.off) < LEAST_ROWS:
                 continue
-            terms, held, wide = _terms(others), [], []
+            terms, values, wide = _terms(others), [], []
             for stretch in STRETCHES:
                 stretched = _stretched(terms, stretch)
                 width = deviation(stretched, known=known_of_runs(mine))
                 for edges in _edges(others, stretched, aims=AIMS):
                     low, high = edges["low"] * width, edges["high"] * width
-                    held.append(((mine.off >= low) & (mine.off <= high)).mean())
+                    values.append(((mine.off >= low) & (mine.off <= high)).mean())
                     wide.append(np.median(high - low))
-            yield _Held(by=by, name=name, runs=len(mine.off), inside=np.array(held), width=np.array(wide))
+            yield _Held(by=by, name=name, runs=len(mine.off), inside=np.array(values), width=np.array(wide))
 
 
 def _sharpest(groups: list[_Held], *, sources: int) -> int:
@@ -133,20 +133,22 @@ def _sharpest(groups: list[_Held], *, sources: int) -> int:
     Few sources are no ground to think that sources differ by less than they show.
     """
     brave = np.array([stretch >= 1 or sources >= MANY for stretch, _ in MANNERS])
-    ways = [[one for one in groups if one.by == by] for by in DIMENSIONS]
-    held, wide = (
+    ways = [[group for group in groups if group.by == by] for by in DIMENSIONS]
+    values, wide = (
         np.array([
-            np.average([getattr(one, what) for one in mine], axis=0, weights=np.sqrt([m.runs for m in mine]))
+            np.average([getattr(a, what) for a in mine], axis=0, weights=np.sqrt([a.runs for a in mine]))
             for mine in ways
             if mine
         ])
         for what in ("inside", "width")
     )  # fmt: skip
-    if not len(held):
+    if not len(values):
         return len(MANNERS) - 1
-    enough = brave & (held.mean(axis=0) >= PROMISED) & (held.min(axis=0) >= LEAST)
+    enough = brave & (values.mean(axis=0) >= PROMISED) & (values.min(axis=0) >= LEAST)
     if not enough.any():
-        return int(np.argmax(np.where(brave, np.minimum(held.min(axis=0), LEAST) + held.mean(axis=0), 0.0)))
+        return int(
+            np.argmax(np.where(brave, np.minimum(values.min(axis=0), LEAST) + values.mean(axis=0), 0.0))
+        )
     return int(np.argmin(np.where(enough, wide.mean(axis=0), np.inf)))
 
 
@@ -155,26 +157,28 @@ def _stretched(terms: Mapping[str, float], stretch: float) -> dict[str, float]:
     return {**terms, "source": terms["source"] * stretch}
 
 
-def _covered(held: list[tuple[_Held, int]]) -> Iterator[Coverage]:
+def _covered(pairs: list[tuple[_Held, int]]) -> Iterator[Coverage]:
     """By way of leaving out: the average, a group counting by the root of its runs, and each group."""
     for by in DIMENSIONS:
         groups: dict[str, list[tuple[_Held, int]]] = {}
-        for one, aim in held:
-            if one.by == by:
-                groups.setdefault(one.name, []).append((one, aim))
+        for item, aim in pairs:
+            if item.by == by:
+                groups.setdefault(item.name, []).append((item, aim))
         mine = []
         for name, parts in groups.items():
-            counts = np.array([one.runs for one, _ in parts])
-            share = float(np.average([one.inside[aim] for one, aim in parts], weights=counts))
-            width = float(np.exp(np.average([one.width[aim] for one, aim in parts], weights=counts)))
+            counts = np.array([entry.runs for entry, _ in parts])
+            share = float(np.average([entry.inside[aim] for entry, aim in parts], weights=counts))
+            width = float(np.exp(np.average([entry.width[aim] for entry, aim in parts], weights=counts)))
             mine.append(Coverage(by=by, name=name, runs=int(counts.sum()), inside=share, width=width))
         if mine:
-            weights = np.sqrt([one.runs for one in mine])
+            weights = np.sqrt([coverage.runs for coverage in mine])
             mean, wide = (
-                float(np.average([getattr(one, what) for one in mine], weights=weights))
+                float(np.average([getattr(coverage, what) for coverage in mine], weights=weights))
                 for what in ("inside", "width")
             )
-            yield Coverage(by=by, name="", runs=sum(one.runs for one in mine), inside=mean, width=wide)
+            yield Coverage(
+                by=by, name="", runs=sum(coverage.runs for coverage in mine), inside=mean, width=wide
+            )
             yield from mine
 
 
@@ -193,10 +197,12 @@ def _terms(runs: LeftRuns) -> dict[str, float]:
         np.char.add(names, [row.tobytes().hex() for row in missing]), return_inverse=True
     )
     # of a cell, all of it missing the same: the deviation under which four of five lie inside
-    needs = np.array([np.quantile(np.abs(runs.off[place == one]), SHARE) / EDGE for one in range(len(cells))])
+    needs = np.array(
+        [np.quantile(np.abs(runs.off[place == number]), SHARE) / EDGE for number in range(len(cells))]
+    )
     needs = np.minimum(needs, WILD)
     weights = np.sqrt(np.bincount(place))
-    lacks = np.array([missing[np.argmax(place == one)] for one in range(len(cells))], dtype=float)
+    lacks = np.array([missing[np.argmax(place == number)] for number in range(len(cells))], dtype=float)
     for pattern in np.unique(lacks, axis=0):
         like = (lacks == pattern).all(axis=1)
         needs[like] = np.minimum(needs[like], quantile(needs[like], TAME, weights=weights[like]))
@@ -206,14 +212,14 @@ def _terms(runs: LeftRuns) -> dict[str, float]:
     prior = by_hand * float((weights * squares).sum() / (weights * (lacks @ by_hand)).sum())
     weights /= weights.mean()
     curve = lacks.T @ (lacks * weights[:, None]) + np.diag(np.full(len(LEVELS), BELIEVED))
-    found = _not_below_zero(curve, lacks.T @ (weights * squares) + BELIEVED * prior)
+    values = _not_below_zero(curve, lacks.T @ (weights * squares) + BELIEVED * prior)
     sure = SURELY * quantile(needs, SURE, weights=weights)
-    found[0] = max(found[0], sure**2, NARROWEST**2)
-    found[1:] = np.maximum(found[1:], LEAST_LEVEL**2 * found[0])
+    values[0] = max(values[0], sure**2, NARROWEST**2)
+    values[1:] = np.maximum(values[1:], LEAST_LEVEL**2 * values[0])
     # few sources show little of how sources differ, and part of that stands in every run of them
     more = few(len(set(runs.unit)))
-    found[1] = min(more * found[1] + (more - 1) * found[0] / 2, WILD**2)
-    return dict(zip(LEVELS, np.sqrt(found).tolist(), strict=True))
+    values[1] = min(more * values[1] + (more - 1) * values[0] / 2, WILD**2)
+    return dict(zip(LEVELS, np.sqrt(values).tolist(), strict=True))
 
 
 @cache
@@ -228,12 +234,12 @@ def few(sources: int) -> float:
 
 def _not_below_zero(curve: np.ndarray, slope: np.ndarray, *, turns: int = 200) -> np.ndarray:
     """The least squares of a positive curve with no term below zero, one term after the other."""
-    found = np.maximum(slope / np.diag(curve), 0.0)
+    values = np.maximum(slope / np.diag(curve), 0.0)
     for _ in range(turns):
-        for place in range(len(found)):
-            rest = slope[place] - curve[place] @ found + curve[place, place] * found[place]
-            found[place] = max(rest / curve[place, place], 0.0)
-    return found
+        for place in range(len(values)):
+            rest = slope[place] - curve[place] @ values + curve[place, place] * values[place]
+            values[place] = max(rest / curve[place, place], 0.0)
+    return values
 
 
 def _edges(runs: LeftRuns, terms: Mapping[str, float], *, aims: Sequence[float]) -> list[dict[str, float]]:
@@ -252,8 +258,8 @@ def _edges(runs: LeftRuns, terms: Mapping[str, float], *, aims: Sequence[float])
 
 def _loosest(bands: Bands) -> dict[str, float]:
     """Of a figure without runs enough: no level surer than of those that have them."""
-    worst = {name: max(one[name] for one in bands.values()) for name in (*LEVELS, "high")}
-    return {**worst, "low": min(one["low"] for one in bands.values())}
+    worst = {name: max(band[name] for band in bands.values()) for name in (*LEVELS, "high")}
+    return {**worst, "low": min(band["low"] for band in bands.values())}
 
 
 def _rounded(terms: Mapping[str, float]) -> dict[str, float]:

@@ -45,8 +45,8 @@ def leave_out(fitted: Solution, by: str, *, fresh: bool = False) -> LeftOut:
     errors = np.full(len(groups), np.nan)
     for fold in np.unique(folds):
         out = folds == fold
-        found = _without(fitted, out, fresh=fresh)
-        errors[out] = found[out]
+        values = _without(fitted, out, fresh=fresh)
+        errors[out] = values[out]
     return LeftOut(by=by, groups=groups, folds=folds, errors=errors)
 
 
@@ -61,7 +61,9 @@ def source_groups(keys: Sequence[Mapping[str, str]]) -> tuple[str, ...]:
     pages = [key.get("source", "") for key in keys]
     named = [(source_family(page), "".join(_HAND.findall(page))) for page in pages]
     sizes = Counter(named)
-    return tuple(f"{one[0] or '-'}{one[1]}" if sizes[one] >= A_SOURCE else one[0] or "-" for one in named)
+    return tuple(
+        f"{pair[0] or '-'}{pair[1]}" if sizes[pair] >= A_SOURCE else pair[0] or "-" for pair in named
+    )
 
 
 def _without(fitted: Solution, out: np.ndarray, *, fresh: bool) -> np.ndarray:
@@ -83,10 +85,10 @@ def _without(fitted: Solution, out: np.ndarray, *, fresh: bool) -> np.ndarray:
 
 def _folds(groups: tuple[str, ...]) -> np.ndarray:
     """Whole groups dealt out to a few folds, the largest first, each to the emptiest."""
-    sizes = sorted(Counter(groups).items(), key=lambda one: (-one[1], one[0]))
-    held = [0] * min(MOST_FOLDS, len(sizes))
+    sizes = sorted(Counter(groups).items(), key=lambda pair: (-pair[1], pair[0]))
+    numbers = [0] * min(MOST_FOLDS, len(sizes))
     fold: dict[str, int] = {}
     for name, size in sizes:
-        fold[name] = min(range(len(held)), key=lambda number: (held[number], number))
-        held[fold[name]] += size
+        fold[name] = min(range(len(numbers)), key=lambda number: (numbers[number], number))
+        numbers[fold[name]] += size
     return np.array([fold[name] for name in groups], dtype=int)

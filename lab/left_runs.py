@@ -47,12 +47,12 @@ class LeftRuns:
         return np.asarray(getattr(self, _ATTRIBUTES.get(by, by)))
 
 
-_COLUMNS = tuple(one.name for one in fields(LeftRuns) if one.name != "figures")
+_COLUMNS = tuple(field.name for field in fields(LeftRuns) if field.name != "figures")
 
 
 def left_runs(left: Sequence[LeftOut], keys: Sequence[Mapping[str, str]]) -> LeftRuns:
     """Every answered run, once for each way of leaving out."""
-    parts = [_part(one, keys) for one in left]
+    parts = [_part(left_out, keys) for left_out in left]
     columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     figures, places = np.unique(columns.pop("figure").astype(str), return_inverse=True)
     _, units = np.unique(columns["source"].astype(str), return_inverse=True)
@@ -64,7 +64,7 @@ def _part(left: LeftOut, keys: Sequence[Mapping[str, str]]) -> dict[str, np.ndar
     column["source"] = np.array(source_groups(keys), dtype=object)
     column["kin"] = np.array([kin_of(name) for name in column["class"]], dtype=object)
     of_chip, of_class, of_kin = (_stays(column[name], left.folds) for name in ("chip", "class", "kin"))
-    found = {
+    result = {
         "by": np.full(len(keys), left.by, dtype=object),
         "figure": np.array(
             [figure_of(key.get("band") or key.get("metric", "")) for key in keys], dtype=object
@@ -79,7 +79,7 @@ def _part(left: LeftOut, keys: Sequence[Mapping[str, str]]) -> dict[str, np.ndar
         **{_ATTRIBUTES.get(name, name): column[name] for name in DIMENSIONS},
     }
     answered = np.isfinite(left.errors)
-    return {name: values[answered] for name, values in found.items()}
+    return {name: values[answered] for name, values in result.items()}
 
 
 def _stays(values: np.ndarray, folds: np.ndarray) -> np.ndarray:
@@ -92,7 +92,7 @@ def _stays(values: np.ndarray, folds: np.ndarray) -> np.ndarray:
 
 def _engines(column: Mapping[str, np.ndarray], folds: np.ndarray) -> np.ndarray:
     """What stayed known of each row's engine among the rows of other folds; all where none is named."""
-    found = np.full(len(folds), TRAVELLED)
+    values = np.full(len(folds), TRAVELLED)
     places = list(zip(column["engine"], column["chip"], column["kin"], strict=True))
     for fold in np.unique(folds):
         ran: dict[str, dict[str, str]] = {}
@@ -101,5 +101,5 @@ def _engines(column: Mapping[str, np.ndarray], folds: np.ndarray) -> np.ndarray:
             ran.setdefault(engine, {})[chip] = kin
         for place in np.flatnonzero((folds == fold) & (column["engine"] != NAMELESS)):
             engine, chip, kin = places[place]
-            found[place] = engine_level(chip, kin, ran=ran.get(engine, {}))
-    return found
+            values[place] = engine_level(chip, kin, ran=ran.get(engine, {}))
+    return values

@@ -94,8 +94,8 @@ class Figure:
 
 def figures(files: Iterable[Path]) -> list[Figure]:
     """Every row that is measured and can be predicted."""
-    found = [figure for file in files for figure in _of_file(file)]
-    return [*found, *_of_logs()]
+    result = [figure for file in files for figure in _of_file(file)]
+    return [*result, *_of_logs()]
 
 
 def _of_file(file: Path) -> Iterable[Figure]:
@@ -133,15 +133,15 @@ def _whole(value: float | None) -> int | None:
 
 def _figure(cells: dict[str, Any]) -> Iterable[Figure]:
     try:
-        one, _ = memory_figure(cells)
+        figure, _ = memory_figure(cells)
     except RigError:
         return
-    if one.value_bytes <= 0 or one.kind == "file":
+    if figure.value_bytes <= 0 or figure.kind == "file":
         return
-    if one.unit == 1:  # tokens are as sure as the pool they lie in
+    if figure.unit == 1:  # tokens are as sure as the pool they lie in
         return
     parts = {
-        part.name: float(getattr(one.parts, part.name)) / one.unit
+        part.name: float(getattr(figure.parts, part.name)) / figure.unit
         for part in fields(Parts)
         if part.name in SIZES
     }
@@ -150,11 +150,11 @@ def _figure(cells: dict[str, Any]) -> Iterable[Figure]:
         model=cells.get("model") or cells.get("arch") or "",
         version=cells.get("engine_version") or "",
         what=cells["what"],
-        kind=one.kind,
+        kind=figure.kind,
         measured=cells["value_gib"],
-        predicted=one.value_bytes / one.unit,
+        predicted=figure.value_bytes / figure.unit,
         parts=parts,
-        away=one.away,
+        away=figure.away,
     )
 
 
@@ -180,12 +180,14 @@ def held(flags: Iterable[tuple[str, bool]]) -> float:
     return float(np.mean([np.mean(own) for own in by.values()]))
 
 
-def fitted(found: Sequence[Figure], shapes: Bands) -> Bands:
+def fitted(figures: Sequence[Figure], shapes: Bands) -> Bands:
     """Bands of each kind, on figures whose like was measured."""
-    near = [one for one in found if not one.away and NEAR < one.measured / one.predicted < FAR]
+    near = [
+        figure for figure in figures if not figure.away and NEAR < figure.measured / figure.predicted < FAR
+    ]
     bands: Bands = {}
     for kind, shape in shapes.items():
-        own = [one for one in near if one.kind == kind]
+        own = [figure for figure in near if figure.kind == kind]
         if kind == "start":
             bands[kind] = {name: _scatter(own, name, shape[name]) for name in shape}
         elif len(own) >= ENOUGH:
@@ -195,15 +197,19 @@ def fitted(found: Sequence[Figure], shapes: Bands) -> Bands:
     return bands
 
 
-def _scatter(found: Sequence[Figure], part: str, before: Pair) -> Pair:
+def _scatter(figures: Sequence[Figure], part: str, before: Pair) -> Pair:
     """Quantiles of a part's own figures; one source alone makes them wider."""
-    own = [one for one in found if any(one.what.startswith(w) for w, name in SINGLE.items() if name == part)]
+    own = [
+        figure
+        for figure in figures
+        if any(figure.what.startswith(w) for w, name in SINGLE.items() if name == part)
+    ]
     if len(own) < ENOUGH:
         return before
-    offs = np.array([one.off for one in own])
+    offs = np.array([figure.off for figure in own])
     share = (1 - AIM) / 2
     low, high = np.quantile(offs, [share, 1 - share], method="nearest")
-    stretch = STRANGER if len({one.source for one in own}) < FEW else 1.0
+    stretch = STRANGER if len({figure.source for figure in own}) < FEW else 1.0
     floor = LEAST_OFF[part]
     return (
         round(float(np.exp(min(low * stretch, -floor))), 4),
@@ -211,16 +217,16 @@ def _scatter(found: Sequence[Figure], part: str, before: Pair) -> Pair:
     )
 
 
-def _stretched(found: Sequence[Figure], shape: Mapping[str, Pair], *, least: float) -> dict[str, Pair]:
+def _stretched(figures: Sequence[Figure], shape: Mapping[str, Pair], *, least: float) -> dict[str, Pair]:
     """The shape, by the least factor of its logarithms that holds enough; more of it of one source alone."""
-    few = STRANGER if len({one.source for one in found}) < FEW else 1.0
+    few = STRANGER if len({figure.source for figure in figures}) < FEW else 1.0
 
     def enough(stretch: float) -> bool:
         terms = {name: (low**stretch, high**stretch) for name, (low, high) in shape.items()}
-        return held([(one.source, inside(one, terms)) for one in found]) >= AIM
+        return held([(figure.source, inside(figure, terms)) for figure in figures]) >= AIM
 
     sure = max(abs(math.log(side)) for side in shape["counted"])
-    stretch = few * next((float(one) for one in STRETCHES if enough(one)), float(STRETCHES[-1]))
+    stretch = few * next((float(value) for value in STRETCHES if enough(value)), float(STRETCHES[-1]))
     stretch = max(stretch, least / sure)
     return {
         name: (round(float(low**stretch), 3), round(float(high**stretch), 3))
@@ -228,43 +234,45 @@ def _stretched(found: Sequence[Figure], shape: Mapping[str, Pair], *, least: flo
     }
 
 
-def widened(found: Sequence[Figure], bands: Bands, before: Mapping[str, float]) -> dict[str, float]:
+def widened(figures: Sequence[Figure], bands: Bands, before: Mapping[str, float]) -> dict[str, float]:
     """How much wider a band must be where only this was not measured."""
     factors = dict(before)
     for what in before:
-        own = [one for one in found if one.away == (what,)]
+        own = [figure for figure in figures if figure.away == (what,)]
         if len(own) < ENOUGH:
             continue
         factors[what] = MOST
         for factor in np.arange(LEAST, MOST, 0.25):
-            flags = [(one.source, inside(one, bands[one.kind], wider=float(factor))) for one in own]
+            flags = [
+                (figure.source, inside(figure, bands[figure.kind], wider=float(factor))) for figure in own
+            ]
             if held(flags) >= AIM:
                 factors[what] = float(factor)
                 break
     return factors
 
 
-def report(found: Sequence[Figure], shapes: Bands, before: Mapping[str, float]) -> Iterable[str]:
+def report(figures: Sequence[Figure], shapes: Bands, before: Mapping[str, float]) -> Iterable[str]:
     """Errors by source and figure, and what bands hold that were made without the group."""
     by = defaultdict(list)
-    for one in found:
-        by[one.source, one.what].append(one)
+    for figure in figures:
+        by[figure.source, figure.what].append(figure)
     for (source, what), own in sorted(by.items()):
-        errors = np.abs([one.predicted / one.measured - 1 for one in own])
-        told = f"{np.median(errors):7.1%} median {np.quantile(errors, 0.9):7.1%} p90"
-        yield f"{source[:34]:34} {what[:28]:28} {len(own):4} {told}"
+        errors = np.abs([item.predicted / item.measured - 1 for item in own])
+        text = f"{np.median(errors):7.1%} median {np.quantile(errors, 0.9):7.1%} p90"
+        yield f"{source[:34]:34} {what[:28]:28} {len(own):4} {text}"
     for name in ("source", "model"):
         kept = []
-        for group in sorted({getattr(one, name) for one in found}):
-            others = [one for one in found if getattr(one, name) != group]
+        for group in sorted({getattr(item, name) for item in figures}):
+            others = [item for item in figures if getattr(item, name) != group]
             bands = fitted(others, shapes)
             wider = widened(others, bands, before)
-            for one in found:
-                if getattr(one, name) == group:
-                    w = 1 + math.hypot(*(wider[what] - 1 for what in one.away))
-                    kept.append((one.what, inside(one, bands[one.kind], wider=w)))
+            for figure in figures:
+                if getattr(figure, name) == group:
+                    w = 1 + math.hypot(*(wider[what] - 1 for what in figure.away))
+                    kept.append((figure.what, inside(figure, bands[figure.kind], wider=w)))
         for what in sorted({what for what, _ in kept}):
-            flags = [flag for one, flag in kept if one == what]
+            flags = [flag for item, flag in kept if item == what]
             yield f"{name:8} left out: {what[:28]:28} holds {np.mean(flags):5.0%} of {len(flags)}"
 
 
@@ -287,10 +295,10 @@ def main() -> None:
     asked.add_argument("tables", nargs="*", type=Path)
     asked.add_argument("--write", action="store_true")
     options = asked.parse_args()
-    found = figures(options.tables or [SHARED / name for name in FILES])
-    print("\n".join(report(found, SHAPES, WIDER)))
-    bands = fitted(found, SHAPES)
-    wider = widened(found, bands, WIDER)
+    result = figures(options.tables or [SHARED / name for name in FILES])
+    print("\n".join(report(result, SHAPES, WIDER)))
+    bands = fitted(result, SHAPES)
+    wider = widened(result, bands, WIDER)
     print(bands, wider)
     if options.write:
         TERMS.write_text(written(TERMS.read_text(encoding="utf-8"), bands, wider), encoding="utf-8")

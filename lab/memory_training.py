@@ -100,21 +100,21 @@ def _figures(raw: Mapping[str, str], row: Row) -> list[MemoryRun]:
     # what was not said, at its middle and over its prior
     (trial,), _ = tried([OpenFigure(open=asked.peaking, figure=row["peak_kind"] or "allocated")])
     sizes = fullest_of(trial.cases, terms=PHYSICS)
-    found = weighed(sizes.allocated_bytes, trial.priors, band=(1.0, 1.0))
-    moved = found.value / float(sizes.allocated_bytes[0])
+    integral = weighed(sizes.allocated_bytes, trial.priors, band=(1.0, 1.0))
+    moved = integral.value / float(sizes.allocated_bytes[0])
     case = asked.peaking.case
     setup, layout = setup_of(case.arch, case.training), case.layout
     run = MemoryRun(
         source=raw["source"].partition(":")[0],
         kind=row["peak_kind"],
-        assumed=bool(asked.taken.assumed) or found.decides is not None,
+        assumed=bool(asked.taken.assumed) or integral.decides is not None,
         measured=from_gib(row["peak_gib"]),
-        allocated=found.value,
+        allocated=integral.value,
         base=float(sizes.reserved_bytes[0]) * moved,
         scattered=setup.gathered and setup.trainer.scattered,
         ranks=layout.tp * layout.pp * layout.dp * layout.cp,
-        below=math.log(found.value / found.low),
-        above=math.log(found.high / found.value),
+        below=math.log(integral.value / integral.low),
+        above=math.log(integral.high / integral.value),
     )
     shown = SMI.search(raw["note"])
     if shown is None or float(shown.group(1)) * MIB > CARD_FULL * CARD_BYTES:
@@ -214,7 +214,7 @@ class Left:
 
 def left_out(runs: list[MemoryRun], aim: float) -> list[Left]:
     """Each source in turn predicted from the others."""
-    found = []
+    rests = []
     for source in sorted({run.source for run in runs}):
         others = [run for run in runs if run.source != source]
         terms = fit_terms(others)
@@ -223,30 +223,30 @@ def left_out(runs: list[MemoryRun], aim: float) -> list[Left]:
             mine = [run for run in runs if run.source == source and run.kind == kind]
             ratios = np.array([run.ratio(terms) for run in mine])
             inside = float(np.mean([is_held(run, terms, edges) for run in mine]))
-            found.append(Left(source, kind, 1 / ratios - 1, inside))
-    return found
+            rests.append(Left(source, kind, 1 / ratios - 1, inside))
+    return rests
 
 
 def coverage(left: list[Left]) -> float:
     """Share of runs inside, a source and kind by the root of its runs; hand-written figures apart."""
-    counted = [one for one in left if one.kind != "rounded"]
-    roots = [len(one.errors) ** 0.5 for one in counted]
-    return float(np.average([one.inside for one in counted], weights=roots))
+    counted = [rest for rest in left if rest.kind != "rounded"]
+    roots = [len(rest.errors) ** 0.5 for rest in counted]
+    return float(np.average([rest.inside for rest in counted], weights=roots))
 
 
 def best_aim(runs: list[MemoryRun]) -> float:
     """The least quantile whose bands hold sources left out as often as is wanted."""
     tried = ((aim, coverage(left_out(runs, aim))) for aim in AIMS)
-    return next((aim for aim, held in tried if held >= WANTED), AIMS[-1])
+    return next((aim for aim, value in tried if value >= WANTED), AIMS[-1])
 
 
 def tell(left: list[Left]) -> None:
     """Print each source left out."""
     print(f"{'left out':45} {'kind':10} runs median   p90    bias  in band")
-    for one in left:
+    for rest in left:
         print(
-            f"{one.source:45} {one.kind:10} {len(one.errors):4} {np.median(np.abs(one.errors)):6.1%} "
-            f"{np.quantile(np.abs(one.errors), 0.9):6.1%} {np.median(one.errors):+6.1%} {one.inside:6.1%}"
+            f"{rest.source:45} {rest.kind:10} {len(rest.errors):4} {np.median(np.abs(rest.errors)):6.1%} "
+            f"{np.quantile(np.abs(rest.errors), 0.9):6.1%} {np.median(rest.errors):+6.1%} {rest.inside:6.1%}"
         )
     print(f"coverage, sources by the root of their runs: {coverage(left):.1%}")
 

@@ -44,8 +44,8 @@ class Drawn:
 
     def errors(self, terms: np.ndarray) -> np.ndarray:
         """log(predicted/measured)."""
-        told = np.minimum(self.rest + terms[0] * self.compute + terms[1] * self.work, 1.0)
-        return np.asarray(np.log(told / self.share))
+        value = np.minimum(self.rest + terms[0] * self.compute + terms[1] * self.work, 1.0)
+        return np.asarray(np.log(value / self.share))
 
 
 def read(tables: list[Path], chips: str) -> Drawn:
@@ -96,11 +96,11 @@ def fit(runs: Drawn) -> np.ndarray:
 
 def left_out(runs: Drawn) -> np.ndarray:
     """Errors of each family by a fit without it."""
-    found = np.empty(len(runs.share))
+    values = np.empty(len(runs.share))
     for name in sorted(set(runs.family)):
         mine = runs.family == name
-        found[mine] = runs.take(mine).errors(fit(runs.take(~mine)))
-    return found
+        values[mine] = runs.take(mine).errors(fit(runs.take(~mine)))
+    return values
 
 
 def main() -> None:
@@ -120,8 +120,8 @@ def main() -> None:
     print(f"# families left out: median error {typical:.1%} (families alike), bias {np.median(off):+.1%}")
     for name in families:
         mine = off[runs.family == name]
-        told = f"{np.median(np.abs(mine)):6.1%}  bias {np.median(mine):+.1%}"
-        print(f"#   {name:24} {len(mine):4} runs  {told}")
+        text = f"{np.median(np.abs(mine)):6.1%}  bias {np.median(mine):+.1%}"
+        print(f"#   {name:24} {len(mine):4} runs  {text}")
 
 
 if __name__ == "__main__":

@@ -82,23 +82,25 @@ def refit(
     fitted = fit(subject, rows, tables=tables, still=still, progress=progress)
     left = tuple(leave_out(fitted, by) for by in DIMENSIONS)
     runs = left_runs((*left, in_sight(fitted)), fitted.problem.keys)
-    bands, held = make_bands(runs)
-    return Refit(fitted=fitted, left=left, runs=runs, bands=bands, held=held, seen=seen(fitted.problem.keys))
+    bands, coverages = make_bands(runs)
+    return Refit(
+        fitted=fitted, left=left, runs=runs, bands=bands, held=coverages, seen=seen(fitted.problem.keys)
+    )
 
 
 def seen(keys: Sequence[Mapping[str, str]]) -> dict[str, Any]:
     """The chips, classes, models and sources that runs speak of, and the chips that each engine ran on."""
     names = {"chips": "chip", "classes": "class", "kinds": "kind", "models": "model"}
     families = Counter(source_family(key["source"]) for key in keys if key.get("source"))
-    told: dict[str, Any] = {
-        name: sorted({key[one] for key in keys if key.get(one)}) for name, one in names.items()
+    fields: dict[str, Any] = {
+        name: sorted({key[text] for key in keys if key.get(text)}) for name, text in names.items()
     }
-    told["sources"] = sorted(source for source, runs in families.items() if runs >= A_SOURCE)
+    fields["sources"] = sorted(source for source, runs in families.items() if runs >= A_SOURCE)
     ran: dict[str, set[str]] = {}
     for key in keys:
         if key.get("engine"):
             ran.setdefault(key["engine"], set()).add(key["chip"])
-    return told | {"engines": {engine: sorted(ran[engine]) for engine in sorted(ran)}}
+    return fields | {"engines": {engine: sorted(ran[engine]) for engine in sorted(ran)}}
 
 
 def moved_terms(fitted: Solution) -> tuple[MovedTerm, ...]:
@@ -106,36 +108,36 @@ def moved_terms(fitted: Solution) -> tuple[MovedTerm, ...]:
     behind = support(fitted)
     return tuple(
         MovedTerm(
-            path=one.path, before=one.before, after=one.after,
-            runs=behind[one.path][0], sources=behind[one.path][1],
+            path=moved.path, before=moved.before, after=moved.after,
+            runs=behind[moved.path][0], sources=behind[moved.path][1],
         )
-        for one in fitted.moved
+        for moved in fitted.moved
     )  # fmt: skip
 
 
 def support(fitted: Solution) -> dict[tuple[str, ...], tuple[int, int]]:
     """How many runs of how many sources move each term."""
-    found = {}
+    fields = {}
     for number, dial in enumerate(fitted.problem.hung.dials):
         rows = np.flatnonzero(np.abs(fitted.slopes[:, number]) > 1e-6)
-        found[dial.path] = (len(rows), len({fitted.problem.keys[row].get("source", "") for row in rows}))
-    return found
+        fields[dial.path] = (len(rows), len({fitted.problem.keys[row].get("source", "") for row in rows}))
+    return fields
 
 
 def metric_errors(done: Refit) -> tuple[MetricErrors, ...]:
     """Median absolute errors by metric, every source alike, in sample and left out."""
     keys = done.fitted.problem.keys
-    out = {one.by: one.errors for one in done.left}
+    out = {left_out.by: left_out.errors for left_out in done.left}
     metrics = np.array([key.get("metric", "") for key in keys], dtype=object)
     sources = np.array([source_name(key.get("source", "")) for key in keys], dtype=object)
-    found = []
+    result = []
     for metric in sorted(set(metrics)):
         rows = metrics == metric
 
         def typical(errors: np.ndarray, rows: np.ndarray = rows) -> float:
             return macro_median(errors[rows], sources[rows])
 
-        found.append(
+        result.append(
             MetricErrors(
                 metric=metric, runs=int(rows.sum()), sources=len(set(sources[rows])),
                 before=typical(done.fitted.before), after=typical(done.fitted.after),
@@ -144,7 +146,7 @@ def metric_errors(done: Refit) -> tuple[MetricErrors, ...]:
                 model_out=typical(out["model"]),
             )
         )  # fmt: skip
-    return tuple(found)
+    return tuple(result)
 
 
 def macro_median(errors: np.ndarray, sources: np.ndarray) -> float:
@@ -158,12 +160,12 @@ def macro_median(errors: np.ndarray, sources: np.ndarray) -> float:
     return float(np.mean(medians)) if medians else float("nan")
 
 
-def held_by(found: Sequence[Coverage]) -> tuple[Held, ...]:
+def held_by(coverages: Sequence[Coverage]) -> tuple[Held, ...]:
     """Coverage of groups never seen: the average, and the group that is held least."""
     made = []
-    for average in (one for one in found if not one.name):
-        mine = [one for one in found if one.by == average.by and one.name]
-        worst = min(mine, key=lambda one: one.inside)
+    for average in (coverage for coverage in coverages if not coverage.name):
+        mine = [coverage for coverage in coverages if coverage.by == average.by and coverage.name]
+        worst = min(mine, key=lambda coverage: coverage.inside)
         made.append(
             Held(
                 by=average.by, groups=len(mine), runs=average.runs, inside=average.inside,

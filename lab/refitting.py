@@ -19,11 +19,11 @@ MOST_TERMS = 30  # that are shown
 
 def subjects(names: Sequence[str] = ()) -> tuple[Subject, ...]:
     """Every subject, or those that are named."""
-    every: dict[str, Subject] = {one.name: one for one in shelf.load(SUBJECTS, "SUBJECT").values()}
+    every: dict[str, Subject] = {value.name: value for value in shelf.load(SUBJECTS, "SUBJECT").values()}
     unknown = [name for name in names if name not in every]
     if unknown:
         raise LabError(f'no subject "{unknown[0]}"; there are: {", ".join(every)}')
-    return tuple(one for name, one in every.items() if not names or name in names)
+    return tuple(subject for name, subject in every.items() if not names or name in names)
 
 
 def refitted(
@@ -53,16 +53,24 @@ def report(subject: Subject, done: Refit) -> Iterator[str]:
     yield f"{subject.name}: {len(keys)} runs of {sources} sources move {len(moved)} terms"
     farthest = sorted(moved, key=_far, reverse=True)[:MOST_TERMS]
     for term in sorted(farthest, key=lambda term: term.path):
-        before, after = ("as its class" if one is None else f"{one:.3g}" for one in (term.before, term.after))
+        before, after = (
+            "as its class" if value is None else f"{value:.3g}" for value in (term.before, term.after)
+        )
         yield f"  {'.'.join(term.path)}: {before} -> {after} ({term.runs} runs, {term.sources} sources)"
-    for one in metric_errors(done):
-        ways = (one.before, one.after, one.source_out, one.chip_out, one.model_out)
+    for score in metric_errors(done):
+        ways = (
+            score.before,
+            score.after,
+            score.source_out,
+            score.chip_out,
+            score.model_out,
+        )
         shown = ", ".join("-" if way is None or math.isnan(way) else f"{way:.1%}" for way in ways)
-        yield f"  {one.metric}: {one.runs} runs; before, after, source, chip, model out: {shown}"
-    for held in held_by(done.held):
+        yield f"  {score.metric}: {score.runs} runs; before, after, source, chip, model out: {shown}"
+    for kept in held_by(done.held):
         yield (
-            f"  bands, {held.by} left out: high/low {held.width:.2f}, hold {held.inside:.0%} of {held.runs} "
-            f"runs in {held.groups} groups; least: {held.worst} ({held.worst_inside:.0%})"
+            f"  bands, {kept.by} left out: high/low {kept.width:.2f}, hold {kept.inside:.0%} of {kept.runs} "
+            f"runs in {kept.groups} groups; least: {kept.worst} ({kept.worst_inside:.0%})"
         )
 
 

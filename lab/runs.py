@@ -55,10 +55,10 @@ def read_runs(asked: str) -> Runs:
 def files_beside() -> tuple[str, ...]:
     """The files beside the checkout that teach; where there are none, a file must be named."""
     named = (MEASURED / f"{name}.csv" for names in TEACHING.values() for name in names)
-    found = tuple(str(path) for path in named if path.is_file())
-    if not found:
+    texts = tuple(str(path) for path in named if path.is_file())
+    if not texts:
         raise LabError("no measured runs are beside this checkout; name files with --runs")
-    return found
+    return texts
 
 
 def taught(subject: Subject, rows: Sequence[Row]) -> tuple[tuple[Row, ...], tuple[str, ...]]:

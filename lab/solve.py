@@ -75,7 +75,7 @@ def fit(
         moved=tuple(
             [
                 Moved(path=path, before=before, after=after)
-                for path, before, after in sorted(both, key=lambda one: one[0])
+                for path, before, after in sorted(both, key=lambda row: row[0])
                 if before != after
             ]
         ),

@@ -16,12 +16,12 @@ DIGITS = 3
 
 def term(tables: Tables, path: Path) -> float | None:
     """The value of a term, or None where the tables bear none."""
-    found: Any = tables
+    value: Any = tables
     for name in path:
-        if not isinstance(found, Mapping) or name not in found:
+        if not isinstance(value, Mapping) or name not in value:
             return None
-        found = found[name]
-    return float(found)
+        value = value[name]
+    return float(value)
 
 
 def put(tables: Tables, values: Mapping[Path, float]) -> dict[str, Any]:
@@ -117,8 +117,8 @@ def start(hung: Tree, tables: Tables) -> np.ndarray:
 
 def _root(dial: Dial, tables: Tables) -> float:
     fixed = term(tables, dial.parent) if dial.parent else None
-    told = (fixed, dial.prior, term(tables, dial.path))
-    known = next((value for value in told if value is not None), None)
+    row = (fixed, dial.prior, term(tables, dial.path))
+    known = next((value for value in row if value is not None), None)
     if known is None or known <= 0:
         path = ".".join(dial.path)
         raise LabError(f"the term {path} has no value above zero to start from")

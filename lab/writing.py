@@ -40,12 +40,12 @@ def terms_text(path: Path, done: Refit, *, files: Sequence[str]) -> str:
 
 def bands_text(name: str, done: Refit, *, files: Sequence[str]) -> str:
     """The table of bands, with how often each way of leaving out was held."""
-    held = "; ".join(f"{one.by} {one.inside:.0%} ({one.width:.2g}x)" for one in held_by(done.held))
+    text = "; ".join(f"{item.by} {item.inside:.0%} ({item.width:.2g}x)" for item in held_by(done.held))
     head = (
         f"# Bands of {name}: four of five runs lie between low and high deviations about what is predicted;\n"
         "# each level that nobody measured (seen) adds its variance, in logarithms. Bands made without\n"
         "# what was left out held (high over low):\n"
-        f"# {held}. Made by `python -m lab refit` on {_rests_on(done, files)}"
+        f"# {text}. Made by `python -m lab refit` on {_rests_on(done, files)}"
     )
     counts: dict[tuple[str, ...], str] = {
         ("bands", figure, "within"): f"{int((done.runs.figure == place).sum())} left-out runs"

@@ -61,41 +61,43 @@ def validated() -> Mapping[str, Validation]:
     """Every file of measured runs, those of a kind together; and our own table of training runs."""
     paths = [path for path in (*RUNS.glob("*.csv"), *RUNS.glob("new/*.csv")) if path.stem not in OTHERS]
     with ProcessPoolExecutor(max_workers=2) as pool:
-        found = list(pool.map(validate, map(str, [*sorted(paths), OWN])))
-    told: dict[str, list[Validation]] = {}
-    for path, one in zip([*sorted(paths), OWN], found, strict=True):
-        name = "own" if path == OWN else COMMUNITY if path.stem == COMMUNITY else one.kind
-        told.setdefault(name, []).append(one)
-    return {name: _together(name, ones) for name, ones in told.items()}
+        validations = list(pool.map(validate, map(str, [*sorted(paths), OWN])))
+    given: dict[str, list[Validation]] = {}
+    for path, validation in zip([*sorted(paths), OWN], validations, strict=True):
+        name = "own" if path == OWN else COMMUNITY if path.stem == COMMUNITY else validation.kind
+        given.setdefault(name, []).append(validation)
+    return {name: _together(name, ones) for name, ones in given.items()}
 
 
 def _together(name: str, ones: Sequence[Validation]) -> Validation:
-    rows = tuple(row for one in ones for row in one.rows)
-    return Validation(file=", ".join(one.file for one in ones), kind=name, rows=rows, scores=scores(rows))
+    rows = tuple(row for validation in ones for row in validation.rows)
+    return Validation(
+        file=", ".join(validation.file for validation in ones), kind=name, rows=rows, scores=scores(rows)
+    )
 
 
-def speed_runs(found: Mapping[str, Validation]) -> dict[tuple[str, str], PredictedFigure]:
+def speed_runs(validations: Mapping[str, Validation]) -> dict[tuple[str, str], PredictedFigure]:
     """Every predicted speed that was measured, by row and metric."""
     pairs = (
-        (row, one)
+        (row, prediction)
         for kind in SPEEDS
-        for row in found[kind].rows
-        for one in row.predictions
-        if one.metric in TITLES and one.predicted and one.measured
+        for row in validations[kind].rows
+        for prediction in row.predictions
+        if prediction.metric in TITLES and prediction.predicted and prediction.measured
     )
-    return {(row.id, one.metric): _run(row, one) for row, one in pairs}
+    return {(row.id, prediction.metric): _run(row, prediction) for row, prediction in pairs}
 
 
-def _run(row: Judged, one: Prediction) -> PredictedFigure:
+def _run(row: Judged, item: Prediction) -> PredictedFigure:
     return PredictedFigure(
         id=row.id,
-        metric=one.metric,
+        metric=item.metric,
         source=source_of(row),
         chip=row.chip or "-",
         model=row.model or "-",
         note=row.source,
-        measured=float(one.measured or 0),
-        predicted=float(one.predicted or 0),
-        holds=one.holds,
-        group=one.group,
+        measured=float(item.measured or 0),
+        predicted=float(item.predicted or 0),
+        holds=item.holds,
+        group=item.group,
     )

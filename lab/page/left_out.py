@@ -38,7 +38,7 @@ def renew(names: Sequence[str]) -> None:
 def _write(path: Path, done: Refit) -> None:
     FOLDER.mkdir(exist_ok=True)
     keys = done.fitted.problem.keys
-    columns = [done.fitted.after, *(one.errors for one in done.left)]
+    columns = [done.fitted.after, *(left_out.errors for left_out in done.left)]
     with path.open("w", encoding="utf-8", newline="") as file:
         table = csv.writer(file, lineterminator="\n")
         table.writerow(HEAD)
@@ -48,11 +48,17 @@ def _write(path: Path, done: Refit) -> None:
             table.writerow((row, keys[place].get("metric", ""), *shown))
 
 
-def _write_held(name: str, held: Sequence[Coverage]) -> None:
+def _write_held(name: str, coverages: Sequence[Coverage]) -> None:
     kept = [row for row in _rows(HELD) if row["subject"] != name] if HELD.is_file() else []
     fresh = [
-        {"subject": name, "by": one.by, "name": one.name, "runs": one.runs, "inside": f"{one.inside:.4f}"}
-        for one in held
+        {
+            "subject": name,
+            "by": coverage.by,
+            "name": coverage.name,
+            "runs": coverage.runs,
+            "inside": f"{coverage.inside:.4f}",
+        }
+        for coverage in coverages
     ]
     with HELD.open("w", encoding="utf-8", newline="") as file:
         table = csv.DictWriter(file, ("subject", "by", "name", "runs", "inside"), lineterminator="\n")
@@ -62,14 +68,14 @@ def _write_held(name: str, held: Sequence[Coverage]) -> None:
 
 def kept() -> Left:
     """What was kept of runs left out."""
-    found: dict[tuple[str, str], dict[str, float]] = {}
+    fields: dict[tuple[str, str], dict[str, float]] = {}
     for path in sorted(FOLDER.glob("left_out_*.csv")):
         for row in _rows(path):
             ways = {name: row[name] for name in HEAD[2:] if row[name]}
-            found[row["id"], row["metric"]] = {
+            fields[row["id"], row["metric"]] = {
                 name: float(np.log(float(cell))) for name, cell in ways.items()
             }
-    return found
+    return fields
 
 
 def held() -> list[Coverage]:

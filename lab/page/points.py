@@ -19,29 +19,31 @@ KEYS = ("figure", "engine", "chip", "model", "source")
 COLUMNS = (*KEYS, "measured", "predicted", "low", "high", "unseen")
 
 
-def points(found: Mapping[str, Validation], left: Left) -> dict[Path, str]:
+def points(estimate: Mapping[str, Validation], left: Left) -> dict[Path, str]:
     """The file: names once, then a line a figure; `unseen`: predicted by terms that know not its source."""
     names: dict[str, dict[str, int]] = {key: {} for key in KEYS}
     lines = []
-    for row, one in sorted(_told(found), key=lambda pair: (pair[1].metric, pair[0].source, pair[0].id)):
-        basis = one.basis
-        keys = (one.metric, basis.engine if basis else "", row.chip, row.model, source_of(row))
+    for row, prediction in sorted(
+        _told(estimate), key=lambda pair: (pair[1].metric, pair[0].source, pair[0].id)
+    ):
+        basis = prediction.basis
+        keys = (prediction.metric, basis.engine if basis else "", row.chip, row.model, source_of(row))
         places = [
             names[key].setdefault(name or "-", len(names[key])) for key, name in zip(KEYS, keys, strict=True)
         ]
-        ratio = left.get((row.id, one.metric), {}).get("source_out")
-        unseen = None if ratio is None else float(np.exp(ratio)) * float(one.measured or 0)
-        figures = (one.measured, one.predicted, one.low, one.high, unseen)
+        ratio = left.get((row.id, prediction.metric), {}).get("source_out")
+        unseen = None if ratio is None else float(np.exp(ratio)) * float(prediction.measured or 0)
+        figures = (prediction.measured, prediction.predicted, prediction.low, prediction.high, unseen)
         lines.append(json.dumps([*places, *map(_short, figures)], separators=(",", ":")))
-    head = json.dumps({"columns": COLUMNS, "names": {key: [*held] for key, held in names.items()}})
+    head = json.dumps({"columns": COLUMNS, "names": {key: [*fields] for key, fields in names.items()}})
     return {FILE: f'{head[:-1]}, "rows": [\n' + ",\n".join(lines) + "\n]}\n"}
 
 
-def _told(found: Mapping[str, Validation]) -> Iterator[tuple[Judged, Prediction]]:
-    for kind, one in found.items():
+def _told(result: Mapping[str, Validation]) -> Iterator[tuple[Judged, Prediction]]:
+    for kind, validation in result.items():
         wanted = {*TITLES} if kind in SPEEDS else set[str]()
         wanted |= {MEMORY[kind]} if kind in MEMORY else set()
-        for row in one.rows:
+        for row in validation.rows:
             yield from (
                 (row, each)
                 for each in row.predictions

@@ -27,16 +27,16 @@ Pick = Callable[[PredictedFigure], str]
 
 
 def glance(
-    found: Mapping[str, Validation], runs: Mapping[tuple[str, str], PredictedFigure], left: Left
+    validations: Mapping[str, Validation], runs: Mapping[tuple[str, str], PredictedFigure], left: Left
 ) -> Iterator[str]:
     """One line a speed: errors in sample and left out, averaged over sources."""
     yield "| figure | rows | answered | median error | source left out | chip left out | model left out | within 20 % | in the band | aim |"  # noqa: E501
     yield "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"
-    scores = [score for kind in SPEEDS for score in found[kind].scores if score.of == "group"]
+    scores = [score for kind in SPEEDS for score in validations[kind].scores if score.of == "group"]
     order = list(TITLES)
     for score in sorted(
-        (one for one in scores if one.metric in TITLES and one.answered),
-        key=lambda one: (order.index(one.metric), one.group),
+        (item for item in scores if item.metric in TITLES and item.answered),
+        key=lambda item: (order.index(item.metric), item.group),
     ):
         kind_of = "" if score.group == score.metric else f", {score.group}"
         title = TITLES[score.metric] + kind_of
@@ -61,12 +61,12 @@ def _macro(runs: Mapping[tuple[str, str], PredictedFigure], left: Left, way: str
 
 def peers(runs: Mapping[tuple[str, str], PredictedFigure], left: Left) -> Iterator[str]:
     """Side by side on the rows of the one table that a peer's answers were kept for."""
-    told = _peer_rows()
+    fields = _peer_rows()
     yield "| figure | rows | who | answered | median error | mean error | within 20 % | bias |"
     yield "| --- | ---: | --- | ---: | ---: | ---: | ---: | ---: |"
     for metric in ("tpot_ms", "ttft_ms"):
-        keys = [key for key in told if key[1] == metric and key in runs]
-        answered = [key for key in keys if told[key][PEERS[0]]]
+        keys = [key for key in fields if key[1] == metric and key in runs]
+        answered = [key for key in keys if fields[key][PEERS[0]]]
         ours = np.array([runs[key].off for key in keys])
         yield _peer(metric, len(keys), "rigright", offs=ours)
         out = np.array([left[key]["source_out"] for key in keys if "source_out" in left.get(key, {})])
@@ -74,7 +74,7 @@ def peers(runs: Mapping[tuple[str, str], PredictedFigure], left: Left) -> Iterat
             yield _peer(metric, len(keys), "rigright, the source left out", offs=out)
         for name in PEERS:
             offs = np.array(
-                [np.log(float(told[key][name]) / runs[key].measured) for key in keys if told[key][name]]
+                [np.log(float(fields[key][name]) / runs[key].measured) for key in keys if fields[key][name]]
             )
             yield _peer(metric, len(keys), name.replace("_", " "), offs=offs)
         same = np.array([runs[key].off for key in answered])
@@ -134,24 +134,24 @@ def _group_row(key: tuple[str, str], runs: Sequence[PredictedFigure], *, left: L
         for run in runs
         if f"{way}_out" in left.get((run.id, run.metric), {})
     ]
-    held = [run.holds for run in runs if run.holds is not None]
+    flags = [run.holds for run in runs if run.holds is not None]
     shown = (
         percent(float(np.median(np.abs(errors)))), percent(float(np.mean(np.abs(errors) <= 0.2))),
         f"{np.median(errors):+.1%}",
         percent(float(np.median(np.abs(np.expm1(out)))) if out else None),
-        percent(float(np.mean(held)) if held else None),
+        percent(float(np.mean(flags)) if flags else None),
     )  # fmt: skip
     name, metric = key
     return f"| {name} | {TITLES[metric]} | {len(runs)} | {' | '.join(shown)} |"
 
 
-def covered(found: Sequence[Coverage]) -> Iterator[str]:
+def covered(coverages: Sequence[Coverage]) -> Iterator[str]:
     """How many runs bands hold that were made without them."""
     yield "| terms | left out | groups | runs | in the band | lowest group |"
     yield "| --- | --- | ---: | ---: | ---: | --- |"
-    for average in (one for one in found if not one.name):
-        mine = [one for one in found if one.by == average.by and one.name]
-        worst = min(mine, key=lambda one: (one.inside, one.name))
+    for average in (coverage for coverage in coverages if not coverage.name):
+        mine = [coverage for coverage in coverages if coverage.by == average.by and coverage.name]
+        worst = min(mine, key=lambda coverage: (coverage.inside, coverage.name))
         subject, _, way = average.by.partition(":")
         yield (
             f"| {subject} | {way} | {len(mine)} | {average.runs} | {average.inside:.1%} | "

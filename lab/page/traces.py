@@ -14,10 +14,10 @@ def replayed() -> Iterator[str]:
     yield "| trace | requests | TTFT measured | off | TPOT measured | off | median request: TTFT off | TPOT |"
     yield "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"
     for path in sorted((RUNS / "traces").glob("*.csv")):
-        found = simulate(load=PlayWish(trace=str(path), setup=str(path.with_suffix(".json")))).against
-        if found is not None:
+        against = simulate(load=PlayWish(trace=str(path), setup=str(path.with_suffix(".json")))).against
+        if against is not None:
             yield (
-                f"| {path.stem} | {found.requests} | {found.ttft_s:.2f} s | {found.ttft_error:+.1%} | "
-                f"{found.tpot_s * 1e3:.1f} ms | {found.tpot_error:+.1%} | {found.request_ttft_error:.1%} | "
-                f"{found.request_tpot_error:.1%} |"
+                f"| {path.stem} | {against.requests} | {against.ttft_s:.2f} s | {against.ttft_error:+.1%} "
+                f"| {against.tpot_s * 1e3:.1f} ms | {against.tpot_error:+.1%} "
+                f"| {against.request_ttft_error:.1%} | {against.request_tpot_error:.1%} |"
             )

@@ -16,22 +16,22 @@ UNTOLD = "not investigated yet"
 
 def worst(runs: Iterable[PredictedFigure]) -> Iterator[str]:
     """The worst of each figure, one a chip, model and source: many rows err alike."""
-    told = reasons(REASONS)
+    rows = reasons(REASONS)
     yield "| figure | row | source | chip | model | measured | predicted | off | reason |"
     yield "| --- | --- | --- | --- | --- | ---: | ---: | ---: | --- |"
     ranked = sorted(runs, key=lambda run: (-abs(run.off), run.id))
     for metric in TITLES:
         seen: set[tuple[str, str, str]] = set()
-        for run in (one for one in ranked if one.metric == metric):
+        for run in (predicted_figure for predicted_figure in ranked if predicted_figure.metric == metric):
             place = (run.source, run.chip, run.model)
             if place in seen or len(seen) == MOST:
                 continue
             seen.add(place)
-            yield _row(run, told)
+            yield _row(run, rows)
 
 
-def _row(run: PredictedFigure, told: list[dict[str, Any]]) -> str:
-    reason = next((one for one in told if fits(one, run)), None)
+def _row(run: PredictedFigure, text: list[dict[str, Any]]) -> str:
+    reason = next((row for row in text if fits(row, run)), None)
     why = UNTOLD if reason is None else f"{'' if reason['known'] else 'unknown; '}{reason['why']}"
     figures = f"{run.measured:,.4g} | {run.predicted:,.4g} | {run.predicted / run.measured:.2f}x"
     return (

@@ -38,7 +38,7 @@ def predict(asks: tuple[DiffusionAsk, ...], tables: Tables) -> np.ndarray:
 
 def dials(rows: Sequence[Row], tables: Tables) -> tuple[Dial, ...]:
     """Terms of every run, and what classes and chips reach."""
-    found = [
+    result = [
         Dial(path=(section, name), prior=PRIORS[name], spread=TIGHT.get(name, SPREADS[section]))
         for section in ("run", "draws")
         for name in tables[section]
@@ -48,13 +48,13 @@ def dials(rows: Sequence[Row], tables: Tables) -> tuple[Dial, ...]:
         for key in {chip.kind.id for chip in chips} | {chip.id for chip in chips}:
             if name in tables["chips"].get(key, {}):
                 touches = tuple(place for place, chip in enumerate(chips) if key in {chip.id, chip.kind.id})
-                found.append(
+                result.append(
                     Dial(
                         path=("chips", key, name), prior=tables["chips"][key][name],
                         spread=SPREADS["chips"], high=0.9, touches=touches,
                     )
                 )  # fmt: skip
-    return tuple(found)
+    return tuple(result)
 
 
 def keys(row: Row) -> Mapping[str, str]:

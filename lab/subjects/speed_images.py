@@ -38,15 +38,15 @@ def prepare(rows: Sequence[Row]) -> ImageCases:
 def dials(rows: Sequence[Row], tables: Tables) -> tuple[Dial, ...]:
     """Terms that some row moves."""
     asks = [read_image(row).case for row in rows]
-    found = [
+    result = [
         Dial(path=("run", name), prior=tables["run"][name], spread=0.7, low=low, high=high)
         for name, (low, high) in LIMITS.items()
     ]
     for name in KIND_TERMS:
-        found += _hung(asks, tables, section="kinds", name=name, chain=_kind_chain)
+        result += _hung(asks, tables, section="kinds", name=name, chain=_kind_chain)
     for name in CHIP_TERMS:
-        found += _hung(asks, tables, section="chips", name=name, chain=_chip_chain)
-    return tuple(found)
+        result += _hung(asks, tables, section="chips", name=name, chain=_chip_chain)
+    return tuple(result)
 
 
 def _hung(

@@ -126,13 +126,13 @@ def dials(rows: Sequence[Row], tables: Tables) -> tuple[Dial, ...]:
     run = Counter(ask.chip.kind for ask in asks)
     shared = [_shared(ask.chip.kind, run) for ask in asks]
     engines = dict.fromkeys(ask.case.engine.id for ask in asks)
-    found = [
+    result = [
         Dial(path=("chips", "all", name), prior=prior, spread=spread, high=most)
         for name, (prior, spread, most) in KERNELS.items()
     ]
     for kind in dict.fromkeys(shared):
         touched = tuple(index for index, own in enumerate(shared) if own == kind)
-        found += [
+        result += [
             Dial(
                 path=("chips", kind, name),
                 parent=None if (kind, name) in REPLAYED else ("chips", "all", name),
@@ -145,7 +145,7 @@ def dials(rows: Sequence[Row], tables: Tables) -> tuple[Dial, ...]:
         ]
     for engine in engines:
         touched = tuple(index for index, ask in enumerate(asks) if ask.case.engine.id == engine)
-        found += [
+        result += [
             Dial(
                 path=("engines", engine, name),
                 parent=("chips", "all", name),
@@ -155,14 +155,14 @@ def dials(rows: Sequence[Row], tables: Tables) -> tuple[Dial, ...]:
             )
             for name, spread in ENGINE.items()
         ]
-    for era, told in tables.get("eras", {}).items():
+    for era, value in tables.get("eras", {}).items():
         touched = tuple(
             n for n, ask in enumerate(asks) if table_of(tables, ask.case.engine, chip=ask.chip) == era
         )
-        found += [
+        result += [
             Dial(
                 path=("engines", era, name),
-                parent=("engines", told["engine"], name),
+                parent=("engines", value["engine"], name),
                 spread=spread,
                 high=KERNELS[name][2] if name in KERNELS else NONE,
                 touches=touched,
@@ -171,11 +171,11 @@ def dials(rows: Sequence[Row], tables: Tables) -> tuple[Dial, ...]:
         ]
     for manner in dict.fromkeys(ask.case.manner for ask in asks if ask.case.manner):
         touched = tuple(index for index, ask in enumerate(asks) if ask.case.manner == manner)
-        found += [
+        result += [
             Dial(path=("manners", manner, name), prior=prior, spread=spread, touches=touched)
             for name, (prior, spread) in MANNER.items()
         ]
-    return tuple(found)
+    return tuple(result)
 
 
 def _shared(kind: ChipClass, run: Mapping[ChipClass, int]) -> str:

@@ -57,10 +57,10 @@ def prepare(rows: Sequence[Row]) -> Prepared:
 
 def predict(ready: Prepared, tables: Tables) -> np.ndarray:
     """The figure of each row, in its unit."""
-    found = np.full(len(ready.streams) + len(ready.encoding), np.nan)
-    found[list(ready.streams)] = ready.runs.figures(tables)
-    found[list(ready.encoding)] = encoder_figures(ready.encoders, tables)
-    return found
+    values = np.full(len(ready.streams) + len(ready.encoding), np.nan)
+    values[list(ready.streams)] = ready.runs.figures(tables)
+    values[list(ready.encoding)] = encoder_figures(ready.encoders, tables)
+    return values
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +78,7 @@ def dials(rows: Sequence[Row], tables: Tables) -> tuple[Dial, ...]:
     """Every term above zero of the tables in use; below it classes and chips, where a table has several."""
     places = [_place(row, tables) for row in rows]
     used = dict.fromkeys(table for place in places for table in place.tables)
-    found: list[Dial] = []
+    result: list[Dial] = []
     for table in used:
         own = _at(tables, table)
         for name, value in own.get("all", {}).items():
@@ -86,14 +86,14 @@ def dials(rows: Sequence[Row], tables: Tables) -> tuple[Dial, ...]:
             touched = tuple(
                 number
                 for number, place in enumerate(places)
-                if next((one for one in place.tables if name in _at(tables, one).get("all", {})), None)
+                if next((texts for texts in place.tables if name in _at(tables, texts).get("all", {})), None)
                 == table
             )
             if value > 0 and touched and not _is_given((*table, "all", name), tables):
-                found.append(_dial((*table, "all", name), tables, touched=touched))
-                found += _of_chips((*table, "all", name), places, touched=touched)
-        found += _of_sections(table, tables, places=places)
-    return tuple(found)
+                result.append(_dial((*table, "all", name), tables, touched=touched))
+                result += _of_chips((*table, "all", name), places, touched=touched)
+        result += _of_sections(table, tables, places=places)
+    return tuple(result)
 
 
 def _is_given(path: Path, tables: Tables) -> bool:
@@ -124,7 +124,7 @@ def _parent(path: Path, tables: Tables) -> Path | None:
     ]
     if section[0] in SECTIONS:
         asked += [(kind, base, "all", name) for base in (table, *bases)]
-    return next((one for one in asked if (term(tables, one) or 0.0) > 0), None)
+    return next((values for values in asked if (term(tables, values) or 0.0) > 0), None)
 
 
 def _of_chips(above: Path, places: Sequence[_Place], *, touched: tuple[int, ...]) -> Iterator[Dial]:
@@ -155,8 +155,8 @@ def _of_sections(table: Path, tables: Tables, *, places: Sequence[_Place]) -> It
 
 
 def _at(tables: Tables, table: Path) -> Mapping[str, Any]:
-    found: Mapping[str, Any] = tables[table[0]].get(table[1], {})
-    return found
+    fields: Mapping[str, Any] = tables[table[0]].get(table[1], {})
+    return fields
 
 
 def _place(row: Row, tables: Tables) -> _Place:

@@ -81,9 +81,9 @@ def dials(rows: Sequence[Row], tables: Tables) -> tuple[Dial, ...]:
     chip_dials: list[Dial] = []
     for name, (prior, spread) in SHARED_TERMS.items():
         chip_dials.append(Dial(path=("chips", "all", name), prior=prior, spread=spread))
-    kinds = sorted({one.wired[0].kind.id for one in timed})
+    kinds = sorted({case.wired[0].kind.id for case in timed})
     for kind in kinds:
-        here = _places(timed, [one.wired[0].kind.id == kind for one in timed])
+        here = _places(timed, [case.wired[0].kind.id == kind for case in timed])
         if len({sources[place] for place in here}) < LEAST_SOURCES:
             continue
         own = CLASS_TERMS | ({"reach_16bit": NARROW} if _is_mixed(timed, here) else {})
@@ -91,7 +91,7 @@ def dials(rows: Sequence[Row], tables: Tables) -> tuple[Dial, ...]:
             chip_dials.append(_below(("chips", kind, name), parent="all", spread=spread, touches=here))
         chips = sorted({timed[place].wired[0].id for place in here})
         for chip in chips if len(chips) > 1 else ():
-            runs = _places(timed, [one.wired[0].id == chip for one in timed])
+            runs = _places(timed, [case.wired[0].id == chip for case in timed])
             chip_dials.append(
                 _below(("chips", chip, "compute"), parent=kind, spread=CHIP_SPREAD, touches=runs)
             )
@@ -116,9 +116,9 @@ def _trainer_dials(timed: Sequence[TrainingCase], tables: Tables) -> Iterator[Di
         most = MOST_SHARE if name.endswith("_bare") or name == "unbalanced" else float("inf")
         yield Dial(path=("trainers", "all", name), prior=prior, spread=spread, high=most)
     kind_of: Mapping[str, str] = tables["kinds"]
-    of_rows = [kind_of.get(program(one.training.trainer), "") for one in timed]
+    of_rows = [kind_of.get(program(case.training.trainer), "") for case in timed]
     for kind in sorted(set(of_rows) - {""}):
-        here = _places(timed, [one == kind for one in of_rows])
+        here = _places(timed, [of_row == kind for of_row in of_rows])
         for name, spread in KIND_TERMS.items():
             yield _below(("trainers", kind, name), parent="all", spread=spread, touches=here)
 
@@ -134,8 +134,8 @@ def _below(path: Path, *, parent: str, spread: float, touches: tuple[int, ...]) 
     return Dial(path=path, parent=above, prior=1.0, spread=spread, touches=touches)
 
 
-def _places(timed: Sequence[TrainingCase], held: Sequence[bool]) -> tuple[int, ...]:
-    return tuple(place for place, is_held in zip(range(len(timed)), held, strict=True) if is_held)
+def _places(timed: Sequence[TrainingCase], flags: Sequence[bool]) -> tuple[int, ...]:
+    return tuple(place for place, is_held in zip(range(len(timed)), flags, strict=True) if is_held)
 
 
 def keys(row: Row) -> Mapping[str, str]:

@@ -29,7 +29,7 @@ def main() -> int:
     if hears:
         signal.signal(signal.SIGINT, _leave)
     others = threading.enumerate()[1:]
-    if others and all(one.daemon for one in others):
+    if others and all(thread.daemon for thread in others):
         # they still read the machine, or wait for a driver that hangs: to take the interpreter apart
         # beneath them can end in a crash
         for stream in (sys.stdout, sys.stderr):

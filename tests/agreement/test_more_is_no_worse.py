@@ -70,7 +70,7 @@ def is_worse(many: Found, few: Found, asked: Asked) -> bool:
 def sure_cost(asked: Asked, *, load: bool) -> float | None:
     """What the first plan costs, with its doubts, quality and speed; of another `load`, doubts alone."""
     wish = filled(asked.arch, asked.wish, market=market())
-    table, limits, comfort = searched(ask(asked.arch, wish, market=market(), said=asked.wish))
+    table, limits, comfort = searched(ask(asked.arch, wish, market=market(), stated=asked.wish))
     size = len(table.options.index)
     for tried in ((*limits, *comfort), limits):
         beyond = excess_of(tried, size)

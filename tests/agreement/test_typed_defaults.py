@@ -45,7 +45,7 @@ def typed(model, wish):
     shorter = plan.work.context_tok != whole.context_tok  # than usual: memory is short
     for name in SAID[shorter:]:
         yield name, replace(wish, **{name: getattr(whole, name)})
-    wanted = ask(arch, whole, market=market(), said=wish).comfort_s
+    wanted = ask(arch, whole, market=market(), stated=wish).comfort_s
     if "ttft_s" in wanted and not any("nothing reaches" in str(note) for note in found.notes):
         yield "ttft_s", replace(wish, ttft_s=wanted["ttft_s"])
     yield "growth", replace(wish, growth=1.0)

@@ -284,7 +284,7 @@ def test_a_wish_that_was_filled_says_the_same_again(verb, data):
 
 def test_a_command_asks_the_same_again_and_is_safe_to_paste():
     said = {"chips": "h100,a100", "budget": "$8000", "buy": "yes", "ttft": "1s"}
-    typed = command("plan", ["llama 3"], said=said)
+    typed = command("plan", ["llama 3"], fields=said)
     assert typed == "rigright plan 'llama 3' --chips 'h100,a100' --buy --ttft 1s --budget '$8000'"
 
 

@@ -69,7 +69,7 @@ def beats(table, one, other):
 @given(made=figures(), told=st.booleans())
 def test_what_beats_is_beaten_by_none(made, told):
     table, alike = made
-    field = field_of(table, alike=alike, told=told)
+    field = field_of(table, alike=alike, flag=told)
     for start in range(len(alike)):
         end = unbeaten(field, start)
         assert not any(beats(table, other, end) for other in range(len(alike)))
@@ -80,7 +80,7 @@ def test_what_beats_is_beaten_by_none(made, told):
 @given(made=figures(), told=st.booleans(), most=st.integers(1, 5))
 def test_the_plans_shown_are_a_front_of_unlike_things(made, told, most):
     table, alike = made
-    field = field_of(table, alike=alike, told=told)
+    field = field_of(table, alike=alike, flag=told)
     chosen = choose(field, PlanWish(most_plans=most))
     places = [one.place for one in chosen]
     assert len(set(places)) == len(places) <= most
@@ -253,7 +253,7 @@ def test_figures_of_options_hang_together(llama8, market, users, chips):
     wish = PlanWish(chips=chips, users=users, most_chips=8, **WORK)
     question = ask(llama8, filled(llama8, wish, market=market), market=market)
     table = tabled(question)
-    found = figures_of(question, table.scored, found=table.options)
+    found = figures_of(question, table.scored, options=table.options)
     per_tok = found["usd_per_h"] / (found["output_tok_per_s"] * 3600) * 1e6
     assert np.allclose(found["usd_per_mtok"], per_tok, equal_nan=True)
     assert np.allclose(found["requests_per_s"] * WORK["output_tok"], found["output_tok_per_s"])

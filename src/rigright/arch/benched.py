@@ -35,5 +35,5 @@ def _rows() -> tuple[Benched, ...]:
     readers = dict.fromkeys(("word", "kind", "source", "as_of", "notes"), text) | dict.fromkeys(
         ("params_m", "gmacs", "mactivs", "kernels", "samples"), number
     )
-    found = read_rows(DATA / "arch" / "benched.csv", readers, required=tuple(readers))
-    return tuple(Benched(**row) for row in found)
+    rows = read_rows(DATA / "arch" / "benched.csv", readers, required=tuple(readers))
+    return tuple(Benched(**row) for row in rows)

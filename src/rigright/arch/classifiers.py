@@ -18,9 +18,9 @@ def classifier_configs() -> Mapping[str, Mapping[str, Any]]:
     """Name -> config, of every classifier the table knows."""
     table = read_toml(DATA / "arch" / "vision_models.toml")
     return {
-        name: {"model_type": kind, "architectures": [_CLASSES[kind]], "num_labels": _LABELS, **told}
+        name: {"model_type": kind, "architectures": [_CLASSES[kind]], "num_labels": _LABELS, **value}
         for kind, models in table.items()
-        for name, told in models.items()
+        for name, value in models.items()
     }
 
 

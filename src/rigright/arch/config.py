@@ -106,7 +106,7 @@ class Config:
 
     def aligned(self, **lists: list[int]) -> list[tuple[int, ...]]:
         """Lists that tell of the same stages, side by side."""
-        if len({len(told) for told in lists.values()}) > 1:
+        if len({len(numbers) for numbers in lists.values()}) > 1:
             raise DataError(say("{where}: {keys} differ in length", where=self.where, keys=", ".join(lists)))
         return list(zip(*lists.values(), strict=True))
 

@@ -31,8 +31,8 @@ class Flow:
 
 def depths(config: Config, key: str, *, default: list[int] | None = None) -> list[int]:
     """Layers of each stage, no more than a model can have."""
-    told = config.sizes(key) if default is None else config.sizes(key, default=default)
-    return [depth(config, key, value=value) for value in told]
+    numbers = config.sizes(key) if default is None else config.sizes(key, default=default)
+    return [depth(config, key, value=value) for value in numbers]
 
 
 def depth(config: Config, key: str, *, value: float) -> int:
@@ -183,12 +183,12 @@ def squeeze(flow: Flow, width: int, *, gate_keeps: bool = True) -> Flow:
     channels = flow.shape[0]
     narrow = conv(gelu(conv(mean(fork(flow)), width, kernel=1, bias=True)), channels, kernel=1, bias=True)
     gate = keep(write(narrow))
-    held = keep(flow) if gate_keeps else flow
+    kept = keep(flow) if gate_keeps else flow
     joined = replace(
-        held,
-        weights=(*held.weights, *gate.weights),
-        maps=(*held.maps, *gate.maps),
-        kept=held.kept + gate.kept,
+        kept,
+        weights=(*kept.weights, *gate.weights),
+        maps=(*kept.maps, *gate.maps),
+        kept=kept.kept + gate.kept,
     )
     return write(joined)
 

@@ -117,8 +117,8 @@ def read_sizes(config: Config, **given: int | bool) -> Sizes:
 
 def head_width(config: Config, *, hidden: int, heads: int) -> int:
     """The width of a head: told, or the hidden width shared out evenly."""
-    told = next((config.size(key) for key in HEAD_DIM if config.raw.get(key) is not None), None)
-    if told is None and hidden % heads:
+    number = next((config.size(key) for key in HEAD_DIM if config.raw.get(key) is not None), None)
+    if number is None and hidden % heads:
         raise DataError(
             say(
                 "{where}: {heads} heads do not divide a width of {hidden}",
@@ -127,7 +127,7 @@ def head_width(config: Config, *, hidden: int, heads: int) -> int:
                 hidden=hidden,
             )
         )
-    return told or hidden // heads
+    return number or hidden // heads
 
 
 def attend(size: Sizes, style: Style, *, window_tok: int | None = None) -> Block:
@@ -218,19 +218,19 @@ def context(config: Config) -> int | None:
 
 def layer_types(config: Config, layers: int, *, default: Callable[[int], str]) -> list[str]:
     """Each layer's kind of attention: listed, or by the family's own rule; a list too short is an error."""
-    told = config.items("layer_types", default=[])
-    if not told:
+    values = config.items("layer_types", default=[])
+    if not values:
         return [default(index) for index in range(layers)]
-    if len(told) < layers:
+    if len(values) < layers:
         raise DataError(
             say(
                 "{where}: layer_types lists {told} layers, the model has {layers}",
                 where=config.where,
-                told=len(told),
+                told=len(values),
                 layers=layers,
             )
         )
-    return [str(kind) for kind in told[:layers]]
+    return [str(kind) for kind in values[:layers]]
 
 
 def windows(config: Config, slides: Callable[[int], bool]) -> tuple[int | None, ...]:

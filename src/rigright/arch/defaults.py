@@ -53,10 +53,12 @@ def part(config: Config, key: str, *, kind: str | None = None) -> Config:
     """A nested config of the kind it names, else of `kind`, else of the kind its class expects."""
     inner = config.part(key)
     own = _row(str(config.raw.get("model_type"))).get("parts", {}).get(key, "")
-    told = inner.raw.get("model_type")
-    named = told if isinstance(told, str) and known(told) and told != config.raw.get("model_type") else None
-    found = named or kind or own
-    return full(inner, found).over(model_type=found)
+    value = inner.raw.get("model_type")
+    named = (
+        value if isinstance(value, str) and known(value) and value != config.raw.get("model_type") else None
+    )
+    text = named or kind or own
+    return full(inner, text).over(model_type=text)
 
 
 def kind_of_class(name: str) -> str | None:

@@ -47,12 +47,12 @@ class Denoiser:
 def denoiser(name: str) -> Denoiser:
     """By a word of its name; else by the parameters the name tells."""
     lower = re.sub(
-        r"wan-?2\.\d[-\w]*?-(a?14b|1\.3b)", lambda found: f"wan-{found[1].removeprefix('a')}", name.lower()
+        r"wan-?2\.\d[-\w]*?-(a?14b|1\.3b)", lambda match: f"wan-{match[1].removeprefix('a')}", name.lower()
     )
     known = next((row for row in _rows() if row.word in lower), None)
     if known is not None:
         return known
-    sizes = [float(found) for found in _SIZE.findall(lower)]
+    sizes = [float(value) for value in _SIZE.findall(lower)]
     params = (max(sizes) if sizes else USUAL_B) * GIGA
     width = (params / SQUARES / LAYERS_A_WIDTH) ** (1 / 3)
     layers = max(round(params / SQUARES / width**2), 1)

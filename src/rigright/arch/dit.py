@@ -26,8 +26,8 @@ class Canvas:
 
     def tokens(self, config: Config, *, patch: int = 2, deep: int = 1) -> int:
         """Tokens of a sample: squares of the latent, over its frames."""
-        told = config.raw.get("sample_size")
-        high, wide = (self.high, self.wide) if told is None else sides(told, self.high)
+        value = config.raw.get("sample_size")
+        high, wide = (self.high, self.wide) if value is None else sides(value, self.high)
         return max(self.frames // deep, 1) * max(high // patch, 1) * max(wide // patch, 1)
 
 
@@ -107,8 +107,8 @@ Kinds = dict[str, tuple[Canvas, Callable[[Scene], Parts]]]
 
 def read_scene(config: Config, name: str, *, kinds: Kinds) -> Arch:
     """Read a config of one of the kinds; the first where it names none."""
-    told = config.raw.get("_class_name")
-    kind = told if isinstance(told, str) and told in kinds else next(iter(kinds))
+    value = config.raw.get("_class_name")
+    kind = value if isinstance(value, str) and value in kinds else next(iter(kinds))
     config = full(config, kind)
     heads = config.size("num_attention_heads", "n_heads")
     hidden = config.maybe("hidden_size", "dim") or heads * config.size("attention_head_dim")

@@ -72,14 +72,14 @@ class Mixture:
 def routing(config: Config, index: int = 0, *, shared: bool = True, gated: bool = True) -> Ffn:
     """The experts of one layer; some configs list a size for each."""
     width = at(config, index, *WIDTH)
-    told = next((at(config, index, key) for key in SHARED_WIDTH if config.raw.get(key) is not None), None)
+    given = next((at(config, index, key) for key in SHARED_WIDTH if config.raw.get(key) is not None), None)
     number = at(config, index, *SHARED, default=0)
     return Ffn(
         width=width,
         gated=gated,
         experts=at(config, index, *EXPERTS),
         per_tok=at(config, index, *PER_TOK),
-        shared_width=0 if not shared else number * width if told is None else told,
+        shared_width=0 if not shared else number * width if given is None else given,
     )
 
 

@@ -38,11 +38,11 @@ def row(family: str) -> Mapping[str, Any]:
 @cache
 def names() -> Mapping[str, str]:
     """Every name a family answers to -> the family."""
-    found = {family: family for family in table() if family != GENERIC}
-    for family, said in table().items():
-        for word in said.get("names", ()):
-            found.setdefault(word, family)
-    return found
+    fields = {family: family for family in table() if family != GENERIC}
+    for family, stated in table().items():
+        for word in stated.get("names", ()):
+            fields.setdefault(word, family)
+    return fields
 
 
 def family_of(word: str) -> str | None:
@@ -53,20 +53,20 @@ def family_of(word: str) -> str | None:
 
 def kind_of(config: Config, family: str) -> str:
     """The model type where it is one of the family's own names, else the family."""
-    told = config.raw.get("model_type")
-    return told if isinstance(told, str) and names().get(told) == family else family
+    value = config.raw.get("model_type")
+    return value if isinstance(value, str) and names().get(value) == family else family
 
 
 @cache
 def reader(family: str) -> Reader:
     """What reads a config of that family: its row, or its kin's function over the defaults of its class."""
-    said = row(family)
-    if "kin" not in said:
+    fields = row(family)
+    if "kin" not in fields:
         from rigright.arch.rows import read_row
 
-        return lambda config, name: read_row(said, config, name=name)
-    read: Reader = getattr(import_module(f"rigright.arch.kin.{said['kin']}"), f"read_{said['reads']}")
-    if "unsaid" in said:
+        return lambda config, name: read_row(fields, config, name=name)
+    read: Reader = getattr(import_module(f"rigright.arch.kin.{fields['kin']}"), f"read_{fields['reads']}")
+    if "unsaid" in fields:
         return read
 
     def whole(config: Config, name: str) -> Arch:

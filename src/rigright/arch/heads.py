@@ -33,8 +33,8 @@ TASKS = (
 def task(config: Config, default: str) -> str:
     """What the config's class ends in; "" for the bare model."""
     named = config.items("architectures", default=[])
-    found = str(named[0]) if named else default
-    return next((ending for ending in TASKS if found.endswith(ending)), "" if named else default)
+    text = str(named[0]) if named else default
+    return next((ending for ending in TASKS if text.endswith(ending)), "" if named else default)
 
 
 def labels(config: Config) -> int:

@@ -25,22 +25,22 @@ _LIKE = {
 
 
 def language(
-    config: Config, name: str, *, key: str = "text_config", kind: str | None = None, **said: object
+    config: Config, name: str, *, key: str = "text_config", kind: str | None = None, **fields: object
 ) -> Arch:
     """The language part: nested under `key`, or flat beside the towers' configs as in older files.
 
     What is `said` stands before what the config says.
     """
     inner = part(config, key, kind=kind)
-    told = config.part(key).raw.get("model_type")
-    strange = isinstance(told, str) and told != config.raw.get("model_type") and not known(told)
-    own = str(told if strange else inner.raw.get("model_type"))
+    given = config.part(key).raw.get("model_type")
+    strange = isinstance(given, str) and given != config.raw.get("model_type") and not known(given)
+    own = str(given if strange else inner.raw.get("model_type"))
     if config.raw.get(key) is None and "num_hidden_layers" in config.raw:
         outside = {key: value for key, value in config.raw.items() if not key.endswith("_config")}
         inner = full(Config(outside, config.where), own)
     tied = config.flag("tie_word_embeddings", default=inner.flag("tie_word_embeddings", default=False))
     named = {"model_type": _LIKE.get(own, own), "tie_word_embeddings": tied, "architectures": None}
-    return read_family(_rounded(inner.over(**{**named, **said})), name)
+    return read_family(_rounded(inner.over(**{**named, **fields})), name)
 
 
 def _rounded(inner: Config) -> Config:

@@ -56,19 +56,19 @@ def read_numerics(config: Config) -> Numerics:
     scaling = config.raw.get("rope_parameters") or config.raw.get("rope_scaling")
     turned: Mapping[str, Any] = scaling if isinstance(scaling, Mapping) else {}
     keys = {**turned, **{key: value for key, value in config.raw.items() if value is not None}}
-    told = {name: next((keys[key] for key in words if key in keys), None) for name, words in _KEYS.items()}
+    fields = {name: next((keys[key] for key in words if key in keys), None) for name, words in _KEYS.items()}
     kinds: dict[str, type | tuple[type, ...]] = {"activation": str, "scores": str, "renormalised": bool}
     kept: dict[str, Any] = {
-        name: value for name, value in told.items() if isinstance(value, kinds.get(name, int | float))
+        name: value for name, value in fields.items() if isinstance(value, kinds.get(name, int | float))
     }
     return Numerics(**kept, stretch=_stretch(turned))
 
 
-def _stretch(told: Mapping[str, Any]) -> Stretch | None:
-    kind = told.get("rope_type") or told.get("type")
+def _stretch(given: Mapping[str, Any]) -> Stretch | None:
+    kind = given.get("rope_type") or given.get("type")
     if not isinstance(kind, str) or kind == "default":
         return None
     names = [field.name for field in fields(Stretch) if field.name != "kind"]
     return Stretch(
-        kind=kind, **{name: told[name] for name in names if isinstance(told.get(name), int | float)}
+        kind=kind, **{name: given[name] for name in names if isinstance(given.get(name), int | float)}
     )

@@ -26,18 +26,18 @@ def read_family(config: Config, name: str) -> Arch:
         inner = config.part(key) if isinstance(config.raw.get(key), dict) else None
         if inner is not None:
             # the inner config, with what only the outer one says about the whole
-            said = {
+            fields = {
                 key: config.raw[key]
                 for key in ("tie_word_embeddings", "torch_dtype", "dtype", "vocab_size")
                 if key in config.raw and key not in inner.raw
             }
-            return _warned(read_family(inner.over(**said), name), _inner_only(config, key))
+            return _warned(read_family(inner.over(**fields), name), _inner_only(config, key))
     # the nearest family's reading, and where that fails the generic one
     from rigright.arch import strangers
 
-    told = _told(config)
+    texts = _told(config)
     near = strangers.by_keys(config, families.table())
-    near = near or (strangers.by_name(told[0], config, matches=families.names()) if told else None)
+    near = near or (strangers.by_name(texts[0], config, matches=families.names()) if texts else None)
     if near is not None:
         try:
             return _warned(_read(near, config, name=name), _assumed(config, near))
@@ -64,9 +64,9 @@ def _told(config: Config) -> list[str]:
 
 def _own_type(config: Config) -> Any:
     """The model type, unless it is only the language part's, written at the top by mistake."""
-    told = config.raw.get("model_type")
+    value = config.raw.get("model_type")
     inner = [config.raw[key] for key in NESTED if isinstance(config.raw.get(key), dict)]
-    return None if any(part.get("model_type") == told for part in inner) else told
+    return None if any(part.get("model_type") == value for part in inner) else value
 
 
 def _read(file: str, config: Config, *, name: str) -> Arch:

@@ -27,26 +27,26 @@ def repeat(keys: Iterable[Key], build: Callable[[Key], Layer]) -> tuple[Layer, .
 
 def listed(config: Config, key: str, *, layers: int) -> list[object]:
     """One entry a layer, or none at all where the key is absent or null; too short a list is an error."""
-    told = config.items(key, default=())
-    if told and len(told) < layers:
+    values = config.items(key, default=())
+    if values and len(values) < layers:
         raise DataError(
             say(
                 '{where}: "{key}" has {told} entries, the model has {layers} layers',
                 where=config.where,
                 key=key,
-                told=len(told),
+                told=len(values),
                 layers=layers,
             )
         )
-    return told[:layers]
+    return values[:layers]
 
 
 def sparse_layers(config: Config, layers: int, *, dense_first: int = 0) -> list[bool]:
     """Whether each layer has experts; `dense_first` leading layers have none where nothing says so."""
     for read in (_by_list, _by_choice, _by_step, _by_span, _by_period):
-        found = read(config, layers)
-        if found is not None:
-            return found
+        flags = read(config, layers)
+        if flags is not None:
+            return flags
     first = config.whole(*_FIRST, default=dense_first)
     period = max(
         1
@@ -59,20 +59,20 @@ def sparse_layers(config: Config, layers: int, *, dense_first: int = 0) -> list[
 
 def _by_list(config: Config, layers: int) -> list[bool] | None:
     for key in _LISTS:
-        told = listed(config, key, layers=layers)
-        if told:
-            return [isinstance(kind, str | int) and kind in SPARSE for kind in told]
+        values = listed(config, key, layers=layers)
+        if values:
+            return [isinstance(kind, str | int) and kind in SPARSE for kind in values]
     if isinstance(config.raw.get("moe_layer_freq"), list):
         return [bool(kind) for kind in listed(config, "moe_layer_freq", layers=layers)] or None
     return None
 
 
 def _by_choice(config: Config, layers: int) -> list[bool] | None:
-    told = next((config.raw[key] for key in _CHOSEN if config.raw.get(key) is not None), None)
-    if isinstance(told, str):
-        chosen = {int(part) for part in told.split(",") if part.strip().isdecimal() and len(part) < 9}
-    elif isinstance(told, list | tuple):
-        chosen = {part for part in told if isinstance(part, int)}
+    value = next((config.raw[key] for key in _CHOSEN if config.raw.get(key) is not None), None)
+    if isinstance(value, str):
+        chosen = {int(part) for part in value.split(",") if part.strip().isdecimal() and len(part) < 9}
+    elif isinstance(value, list | tuple):
+        chosen = {part for part in value if isinstance(part, int)}
     else:
         return None
     return [index in chosen for index in range(layers)]

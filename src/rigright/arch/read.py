@@ -42,8 +42,8 @@ def read_config(raw: Mapping[str, Any], name: str) -> Arch:
         raise DataError(say("{name} contradicts itself: {why}", name=name, why=error)) from error
     stored, unknown = stored_format(config)
     # A kind of layer nobody knows is read as the family reads the rest: said, not silent
-    told = config.raw.get("layer_types")
-    words = [word for word in told[:MAX_KEYS] if isinstance(word, str)] if isinstance(told, list) else []
+    value = config.raw.get("layer_types")
+    words = [word for word in value[:MAX_KEYS] if isinstance(word, str)] if isinstance(value, list) else []
     odd = [word for word in dict.fromkeys(words) if not any(stem in word.lower() for stem in _KIND_STEMS)]
     odd_kinds = tuple(
         say(
@@ -68,13 +68,13 @@ def read_config(raw: Mapping[str, Any], name: str) -> Arch:
 def _dtype(config: Config) -> str | None:
     """The precision the weights were published in, where the config says it."""
     for scope in (config, *(config.part(key) for key in NESTED if isinstance(config.raw.get(key), dict))):
-        told = scope.raw.get("torch_dtype") or scope.raw.get("dtype")
-        if isinstance(told, str) and told.removeprefix("torch.") in _DTYPES:
-            return _DTYPES[told.removeprefix("torch.")]
+        value = scope.raw.get("torch_dtype") or scope.raw.get("dtype")
+        if isinstance(value, str) and value.removeprefix("torch.") in _DTYPES:
+            return _DTYPES[value.removeprefix("torch.")]
     return None
 
 
 def _source(config: Config) -> str:
     """Where a config of our own collection says it came from, and how true it is to the publisher's."""
-    told = [config.raw.get(key) for key in ("_source", "_fidelity")]
-    return "; ".join(word for word in told if isinstance(word, str) and word)
+    values = [config.raw.get(key) for key in ("_source", "_fidelity")]
+    return "; ".join(word for word in values if isinstance(word, str) and word)

@@ -36,11 +36,11 @@ def read_row(row: Row, config: Config, *, name: str) -> Arch:
         if "experts" in row:
             from rigright.arch.experts import Mixture, read_mixture
 
-            told: Any = {
-                key: holds(config, said) if isinstance(said, str) else said
-                for key, said in row["experts"].items()
+            value: Any = {
+                key: holds(config, stated) if isinstance(stated, str) else stated
+                for key, stated in row["experts"].items()
             }
-            arch = read_mixture(config, name, style=style, mixture=Mixture(**told), size=size)
+            arch = read_mixture(config, name, style=style, mixture=Mixture(**value), size=size)
         else:
             arch = read_decoder(config, name, style=style, size=size)
     if "mtp" in row:
@@ -70,31 +70,31 @@ def read_row_sizes(row: Row, config: Config) -> Sizes:
 
 def read_style(row: Row, config: Config, *, size: Sizes) -> Style:
     """In what the family differs from Llama."""
-    told: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     for word, parts in _BIASES.items():
         if word in row:
-            told |= dict.fromkeys(parts, holds(config, row[word]))
-    told |= {key: holds(config, row[key]) for key in _PLAIN if key in row}
-    told |= {key: choice(config, row[key]) for key in _CHOSEN if key in row}
-    told |= {key: _weights(config, row[key], size=size) for key in ("extra", "outer") if key in row}
+            fields |= dict.fromkeys(parts, holds(config, row[word]))
+    fields |= {key: holds(config, row[key]) for key in _PLAIN if key in row}
+    fields |= {key: choice(config, row[key]) for key in _CHOSEN if key in row}
+    fields |= {key: _weights(config, row[key], size=size) for key in ("extra", "outer") if key in row}
     rows = choice(config, row.get("positions", 0))
     if rows:
         least = {} if rows == "told" else {"default": rows}
-        told["positions"] = config.size(*CONTEXT, **least) + row.get("spare_positions", 0)
+        fields["positions"] = config.size(*CONTEXT, **least) + row.get("spare_positions", 0)
     if "windows" in row:
-        told["windows"] = _windows(config, row["windows"], size=size)
-    return Style(family=row["family"], **told)
+        fields["windows"] = _windows(config, row["windows"], size=size)
+    return Style(family=row["family"], **fields)
 
 
-def holds(config: Config, said: str | list[str] | bool) -> bool:  # noqa: FBT001 (a cell of the table)
+def holds(config: Config, text: str | list[str] | bool) -> bool:  # noqa: FBT001 (a cell of the table)
     """A row's yes or no, of this config."""
-    if isinstance(said, bool):
-        return said
-    if isinstance(said, list):
-        return any(holds(config, each) for each in said)
-    if said.startswith("has "):
-        return bool(config.raw.get(said.removeprefix("has ")))
-    left, _, word = said.partition(" = ")
+    if isinstance(text, bool):
+        return text
+    if isinstance(text, list):
+        return any(holds(config, each) for each in text)
+    if text.startswith("has "):
+        return bool(config.raw.get(text.removeprefix("has ")))
+    left, _, word = text.partition(" = ")
     keys = left.removeprefix("not ").split(" | ")
     if word:
         return config.word(*keys[:-1], default=keys[-1]) == word
@@ -102,11 +102,11 @@ def holds(config: Config, said: str | list[str] | bool) -> bool:  # noqa: FBT001
     return config.flag(*keys, default=default) != left.startswith("not ")
 
 
-def count(config: Config, said: int | str, *, size: Sizes | None = None) -> int:
+def count(config: Config, number: int | str, *, size: Sizes | None = None) -> int:
     """A row's number, of this config: a key's, or the decoder's own of that name."""
-    if isinstance(said, int):
-        return said
-    *keys, last = said.split(" | ")
+    if isinstance(number, int):
+        return number
+    *keys, last = number.split(" | ")
     if last.isdecimal():
         return config.size(*keys, default=int(last))
     if size is not None and hasattr(size, last):
@@ -115,41 +115,41 @@ def count(config: Config, said: int | str, *, size: Sizes | None = None) -> int:
     return config.size(*keys, last)
 
 
-def choice(config: Config, said: Any) -> Any:
+def choice(config: Config, value: Any) -> Any:
     """What a row says, or what it says for such a config."""
-    if not isinstance(said, dict):
-        return said
-    return choice(config, said["then"] if holds(config, said["if"]) else said["else"])
+    if not isinstance(value, dict):
+        return value
+    return choice(config, value["then"] if holds(config, value["if"]) else value["else"])
 
 
-def _weights(config: Config, said: list[Row], *, size: Sizes) -> tuple[Weight, ...]:
+def _weights(config: Config, rows: list[Row], *, size: Sizes) -> tuple[Weight, ...]:
     """Vectors beside the usual weights, some with a shift each."""
-    found: tuple[Weight, ...] = ()
-    for each in said:
+    weights: tuple[Weight, ...] = ()
+    for each in rows:
         if holds(config, each.get("if", True)):
             shape = (count(config, each["of"], size=size),)
             roles = (each["role"], f"{each['role']}.bias")[: 1 + ("shift" in each)]
             pair = tuple(Weight(role=role, shape=shape) for role in roles)
-            found += pair * count(config, each.get("times", 1), size=size)
-    return found
+            weights += pair * count(config, each.get("times", 1), size=size)
+    return weights
 
 
-def _windows(config: Config, said: Any, *, size: Sizes) -> tuple[int | None, ...]:
+def _windows(config: Config, value: Any, *, size: Sizes) -> tuple[int | None, ...]:
     """Each layer's window."""
-    if said == "all":
+    if value == "all":
         return decoder.windows(config, decoder.always)
-    if not holds(config, said.get("if", True)):
+    if not holds(config, value.get("if", True)):
         return ()
-    if "late" in said:
-        keys = said["late"].split(" | ")
+    if "late" in value:
+        keys = value["late"].split(" | ")
         first = config.whole(keys[0], default=size.layers if keys[1] == "layers" else int(keys[1]))
         return decoder.windows(config, lambda index: index >= first)
-    if "only" in said:
-        period = count(config, said["only"])
+    if "only" in value:
+        period = count(config, value["only"])
         return decoder.windows(config, lambda index: (index + 1) % period == 0)
-    if "every" in said:
+    if "every" in value:
         # a number, or a word such as "LLLG" that has a letter for each layer of one period
-        told = config.raw.get(str(said["every"]).split(" | ")[0])
-        period = len(told) if isinstance(told, str) and told else count(config, said["every"])
-        return decoder.windows(config, decoder.every(period, offset=said.get("offset", 0)))
+        given = config.raw.get(str(value["every"]).split(" | ")[0])
+        period = len(given) if isinstance(given, str) and given else count(config, value["every"])
+        return decoder.windows(config, decoder.every(period, offset=value.get("offset", 0)))
     return decoder.windows(config, decoder.always)

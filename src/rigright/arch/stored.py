@@ -63,14 +63,14 @@ def _holds(config: Config, key: str) -> bool:
 
 def _scheme(config: Config, *, has_mlx: bool) -> tuple[str | None, tuple[Sentence, ...]]:
     try:
-        found = _mlx(config) if has_mlx else _named(config)
+        text = _mlx(config) if has_mlx else _named(config)
     except (DataError, TypeError, AttributeError):
-        found = None
-    if found is not None:
-        return found, ()
-    told = config.raw.get("quant_algo") or config.raw.get("quant_method") or config.raw.get("format")
+        text = None
+    if text is not None:
+        return text, ()
+    value = config.raw.get("quant_algo") or config.raw.get("quant_method") or config.raw.get("format")
     # where the scheme says nothing, the model's own name may
-    scheme = str(told)[:40]
+    scheme = str(value)[:40]
     kind = next((kind for word, kind in _BY_NAME.items() if word in config.where.lower()), None)
     if kind is None:
         unknown = say('unknown quantization "{scheme}": assuming 16-bit weights', scheme=scheme)
@@ -121,8 +121,8 @@ def _grouped(config: Config) -> str | None:
     packed = config.raw.get("format")
     groups = config.part("config_groups")
     parts = [groups.part(key) for key in list(groups)[:64]]
-    found = [_weights(part.part("weights"), part.raw.get("format") or packed) for part in parts]
-    return min((kind for kind in found if kind is not None), key=_bits, default=_packing(packed))
+    texts = [_weights(part.part("weights"), part.raw.get("format") or packed) for part in parts]
+    return min((kind for kind in texts if kind is not None), key=_bits, default=_packing(packed))
 
 
 def _packing(packed: object) -> str | None:
@@ -143,11 +143,11 @@ def _weights(weights: Config, packed: object) -> str | None:
 
 def _mixed(config: Config) -> str | None:
     """Several formats in one file: the one the bulk (the experts) has."""
-    told = config.raw.get("moe_quant_algo")
+    value = config.raw.get("moe_quant_algo")
     layers = config.part("quantized_layers")
     algorithms = [layer.get("quant_algo") for layer in layers.raw.values() if isinstance(layer, dict)]
-    found = [_BY_ALGORITHM.get(str(word).upper()) for word in (told, *algorithms)]
-    return min((kind for kind in found if kind), key=_bits, default=_grouped(config))
+    texts = [_BY_ALGORITHM.get(str(word).upper()) for word in (value, *algorithms)]
+    return min((kind for kind in texts if kind), key=_bits, default=_grouped(config))
 
 
 def _bits(kind: str) -> int:

@@ -40,10 +40,10 @@ def sides(value: object, default: int) -> tuple[int, int]:
         value = [value.get("height", default), value.get("width", default)]
     if isinstance(value, int | float):
         value = [value]
-    told = (value[0], value[-1]) if isinstance(value, list | tuple) and value else (default, default)
-    if not all(isinstance(side, int | float) and 1 <= side <= MAX_SIDE for side in told):
-        raise DataError(say("invalid image or patch size {sides}", sides=repr(told)[:60]))
-    return int(told[0]), int(told[1])
+    pair = (value[0], value[-1]) if isinstance(value, list | tuple) and value else (default, default)
+    if not all(isinstance(side, int | float) and 1 <= side <= MAX_SIDE for side in pair):
+        raise DataError(say("invalid image or patch size {sides}", sides=repr(pair)[:60]))
+    return int(pair[0]), int(pair[1])
 
 
 def patches(config: Config) -> int:

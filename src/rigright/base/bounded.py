@@ -19,7 +19,7 @@ MOST_COLUMNS, MOST_ROWS, MOST_ROW_CHARS = 1000, 200_000, 500_000  # of a table
 SEPARATORS = ",;\t"  # of cells: a comma, or the semicolon or tab that some offices write
 _KEYS = pattern(r"[^\n=,{}\[\]]+")  # between them a key of TOML stands, with its dots
 _MANY_DIGITS = pattern(rf"[0-9_]{{{MOST_DIGITS + 1}}}")
-_NO_SPACES = {ord(one): None for one in " \t"}
+_NO_SPACES = {ord(item): None for item in " \t"}
 
 _Pairs = Callable[[list[tuple[str, Any]]], dict[str, Any]]
 
@@ -32,29 +32,29 @@ def bounded_json(raw: str | bytes, *, pairs: _Pairs | None = None, unknown: str 
     text = raw if isinstance(raw, str) else raw.decode(json.detect_encoding(raw))
     _few(text, 0)
     try:
-        found = _decoder(pairs, unknown).decode(text.removeprefix("\ufeff"))
+        value = _decoder(pairs, unknown).decode(text.removeprefix("\ufeff"))
     except RecursionError:
         raise TooDeepError from None
-    return _shallow(found)
+    return _shallow(value)
 
 
 def json_object(raw: str | bytes) -> dict[str, Any]:
     """The object that it is; empty where it is none, or is refused."""
     try:
-        found = bounded_json(raw)
+        value = bounded_json(raw)
     except ValueError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return value if isinstance(value, dict) else {}
 
 
 def bounded_json_at(text: str, start: int) -> tuple[Any, int]:
     """The value that begins in a place, and where it ends; a ValueError where none does."""
     _few(text, start)
     try:
-        found, end = _decoder(None, None).raw_decode(text, start)
+        value, end = _decoder(None, None).raw_decode(text, start)
     except RecursionError:
         raise TooDeepError from None
-    return _shallow(found), end
+    return _shallow(value), end
 
 
 def bounded_csv(lines: Iterable[str], *, most_rows: int = MOST_ROWS) -> Iterator[tuple[int, list[str]]]:
@@ -104,10 +104,10 @@ def bounded_toml(toml: str) -> dict[str, Any]:
         msg = f"a number of more than {MOST_DIGITS} digits"
         raise ValueError(msg)
     try:
-        found = tomllib.loads(toml, parse_float=_finite)
+        fields = tomllib.loads(toml, parse_float=_finite)
     except RecursionError:
         raise TooDeepError from None
-    return _shallow(found)  # type: ignore[no-any-return]
+    return _shallow(fields)  # type: ignore[no-any-return]
 
 
 def _finite(text: str) -> float | None:
@@ -145,15 +145,15 @@ def _decoder(pairs: _Pairs | None, unknown: str | None) -> json.JSONDecoder:
     )
 
 
-def _shallow(found: Any) -> Any:
-    level = [found] if isinstance(found, dict | list) else []
+def _shallow(value: Any) -> Any:
+    level = [value] if isinstance(value, dict | list) else []
     for _ in range(MOST_DEPTH):
         level = [
             inside
-            for one in level
-            for inside in (one.values() if isinstance(one, dict) else one)
+            for row in level
+            for inside in (row.values() if isinstance(row, dict) else row)
             if isinstance(inside, dict | list)
         ]
         if not level:
-            return found
+            return value
     raise TooDeepError

@@ -83,8 +83,8 @@ def unknown(
     """
 
     def hint() -> Sentence | None:
-        found = near() if callable(near) else near
-        close, every = ", ".join(dict.fromkeys(found)), ", ".join(dict.fromkeys(known))
+        texts = near() if callable(near) else near
+        close, every = ", ".join(dict.fromkeys(texts)), ", ".join(dict.fromkeys(known))
         if close and see:
             return say("did you mean {near}? `{see}` lists all", near=close, see=see)
         if close:

@@ -36,47 +36,47 @@ def words_of(kind: str) -> Mapping[str, str]:
 
 def named(option: str, text: str) -> str:
     """A word that stands for a choice or a format, as the option knows it; any other text as it is."""
-    said = plain(text)
+    stated = plain(text)
     own = {**(words_of("format") if option in STORED else {}), **words_of(option)}
     if option not in FORMATS:
-        return own.get(said, text)
-    tail = max((one for one in words_of("stored") if said.endswith(one)), key=len, default="")
-    bare = said.removesuffix(tail).strip()
-    forms = [_bits(said), _bits(bare)]
+        return own.get(stated, text)
+    tail = max((item for item in words_of("stored") if stated.endswith(item)), key=len, default="")
+    bare = stated.removesuffix(tail).strip()
+    forms = [_bits(stated), _bits(bare)]
     known = next((own[form] for form in forms if form in own), None)
-    return known or next((form for form in forms if form and form.isascii() and form != said), text)
+    return known or next((form for form in forms if form and form.isascii() and form != stated), text)
 
 
 def _bits(text: str) -> str:
     """Bits in digits: "四比特", "4-bit" -> "4bit"."""
-    found = leading(text)
-    if found is None or not found[0].is_integer():
+    pair = leading(text)
+    if pair is None or not pair[0].is_integer():
         return text
-    unit = found[1].removeprefix("-").strip()
-    return f"{found[0]:.0f}bit" if unit in words_of("bits") else text
+    unit = pair[1].removeprefix("-").strip()
+    return f"{pair[0]:.0f}bit" if unit in words_of("bits") else text
 
 
 def figure(option: str, text: str, *, kind: str) -> str | None:
     """A figure in everyday words in its plain form; None where the words say none of that kind."""
-    said = plain(text)
-    whole = {**words_of(kind), **words_of(option)}.get(said)
+    stated = plain(text)
+    whole = {**words_of(kind), **words_of(option)}.get(stated)
     if whole:
         return whole
-    said = _bare(said, option)
+    stated = _bare(stated, option)
     reader = _KINDS.get(kind)
-    return None if reader is None else reader(option, said)
+    return None if reader is None else reader(option, stated)
 
 
-def _bare(said: str, option: str) -> str:
+def _bare(text: str, option: str) -> str:
     """The figure without words around it; of a range its upper end."""
     around = (*words_of("around"), *words_of("least" if option in LEAST else "most"))
     for word in sorted(around, key=len, reverse=True):
         edge = r"\b" if word[-1].isalnum() and word.isascii() else ""
-        said = re.sub(rf"\A{re.escape(word)}{edge}|{edge}{re.escape(word)}\Z", "", said).strip()
-    low, *high = _UPPER.split(said, maxsplit=1)
+        text = re.sub(rf"\A{re.escape(word)}{edge}|{edge}{re.escape(word)}\Z", "", text).strip()
+    low, *high = _UPPER.split(text, maxsplit=1)
     sign = low[:1] if low[:1] in _SIGNS else ""
     if not high or leading(low.removeprefix(sign)) is None or leading(high[0].removeprefix(sign)) is None:
-        return said
+        return text
     return sign + high[0].removeprefix(sign)
 
 
@@ -88,25 +88,25 @@ def _unit(rest: str, known: Mapping[str, str]) -> str | None:
     return None
 
 
-def _count(option: str, said: str) -> str | None:
+def _count(option: str, text: str) -> str | None:
     """A number of what the option counts."""
     own = {**words_of(option), **(words_of("length") if option in LENGTHS else {})}
-    said = _per(said)[0] if option == "tok-per-s" and _per(said)[1] == "s" else said
-    area = _AREA.match(said) if option == "image-size" else None
-    said = said if area is None else area[1] + said[area.end() :]
-    for word in sorted((one for one, form in own.items() if not form), key=len, reverse=True):
-        bare = said.removesuffix(word).strip()
-        if bare != said and bare:
-            said = re.sub(r"(?<=[\d万亿千百十])[个名位]\Z", "", bare)
+    text = _per(text)[0] if option == "tok-per-s" and _per(text)[1] == "s" else text
+    area = _AREA.match(text) if option == "image-size" else None
+    text = text if area is None else area[1] + text[area.end() :]
+    for word in sorted((item for item, form in own.items() if not form), key=len, reverse=True):
+        bare = text.removesuffix(word).strip()
+        if bare != text and bare:
+            text = re.sub(r"(?<=[\d万亿千百十])[个名位]\Z", "", bare)
             break
-    return _number(said)
+    return _number(text)
 
 
-def _number(said: str) -> str | None:
-    found = leading(said)
-    if found is None:
+def _number(text: str) -> str | None:
+    pair = leading(text)
+    if pair is None:
         return None
-    value, rest = found
+    value, rest = pair
     rest = "" if rest == "个" else rest
     scale = words_of("scale").get(rest)
     if scale is not None:
@@ -114,11 +114,11 @@ def _number(said: str) -> str | None:
     return f"{value:.12g}{rest}" if re.fullmatch(r"[a-z]{0,2}", rest) else None
 
 
-def _time(_option: str, said: str) -> str | None:
-    found = leading(said)
-    if found is None:
+def _time(_option: str, text: str) -> str | None:
+    pair = leading(text)
+    if pair is None:
         return None
-    value, rest = found
+    value, rest = pair
     if rest.endswith("半"):
         value, rest = value + 0.5, rest[:-1]
     unit = _unit(rest, words_of("time"))
@@ -131,23 +131,23 @@ def _timed(value: float, unit: str) -> str:
     return f"{value * float(many[1] or 1):.12g}{many[2]}" if many else ""
 
 
-def _per(said: str) -> tuple[str, str | None]:
+def _per(text: str) -> tuple[str, str | None]:
     """What happens, and in which time: "每天10万次", "10k a day", "5 qps"; None: in no time that was said."""
     for word, unit in words_of("per").items():
-        for bare in (said.removeprefix(word), said.removesuffix(word)):
-            if bare != said and bare.strip():
+        for bare in (text.removeprefix(word), text.removesuffix(word)):
+            if bare != text and bare.strip():
                 return bare.strip(), unit
     units = {**words_of("time"), **words_of("working")}
     known = "|".join(map(re.escape, sorted(units, key=len, reverse=True)))
-    before = re.match(rf"(?:平均)?(?:每个?|一|each |every |per )\s*(?P<unit>{known})\s*(?P<rest>.+)", said)
+    before = re.match(rf"(?:平均)?(?:每个?|一|each |every |per )\s*(?P<unit>{known})\s*(?P<rest>.+)", text)
     working = "|".join(sorted(words_of("working"), key=len, reverse=True))
-    before = before or re.match(rf"(?P<unit>{working})\s*(?P<rest>.+)", said)
-    found = before or re.match(rf"(?P<rest>.+?)\s*{_EVERY}(?P<unit>{known})\Z", said)
-    return (said, None) if found is None else (found["rest"].strip(), units[found["unit"]])
+    before = before or re.match(rf"(?P<unit>{working})\s*(?P<rest>.+)", text)
+    match = before or re.match(rf"(?P<rest>.+?)\s*{_EVERY}(?P<unit>{known})\Z", text)
+    return (text, None) if match is None else (match["rest"].strip(), units[match["unit"]])
 
 
-def _rate(option: str, said: str) -> str | None:
-    what, unit = _per(said)
+def _rate(option: str, text: str) -> str | None:
+    what, unit = _per(text)
     number = None if unit is None else _count(option, what)
     many = _TIMED.fullmatch(unit or "")
     if number is None or many is None:
@@ -156,20 +156,20 @@ def _rate(option: str, said: str) -> str | None:
 
 
 def _divided(number: str, by: float, *, unit: str) -> str | None:
-    found = leading(number)
-    return None if found is None or found[1] else f"{found[0] / by:.12g}/{unit}"
+    pair = leading(number)
+    return None if pair is None or pair[1] else f"{pair[0] / by:.12g}/{unit}"
 
 
-def _share(option: str, said: str) -> str | None:
-    percent = _PERCENT.match(said)
-    found = leading(said if percent is None else percent[1])
-    what, unit = _per(said) if option == "duty" else (said, None)
+def _share(option: str, text: str) -> str | None:
+    percent = _PERCENT.match(text)
+    pair = leading(text if percent is None else percent[1])
+    what, unit = _per(text) if option == "duty" else (text, None)
     spent = None if unit is None else _time(option, what)
     if spent is not None and unit is not None:
         return f"{_days(spent) / _days(unit):.12g}"
-    if found is None:
+    if pair is None:
         return None
-    value, rest = found
+    value, rest = pair
     if percent is not None and not rest:
         return f"{value:.12g}%"
     tenths = words_of("share").get(rest)
@@ -188,43 +188,43 @@ def _days(time: str) -> float:
 def _measured(kind: str) -> Callable[[str, str], str | None]:
     """A number with a unit of a kind."""
 
-    def read(_option: str, said: str) -> str | None:
-        found = leading(said)
-        unit = None if found is None else _unit(found[1], words_of(kind))
-        return None if found is None else f"{found[0]:.12g}{found[1] if unit is None else unit}"
+    def read(_option: str, text: str) -> str | None:
+        pair = leading(text)
+        unit = None if pair is None else _unit(pair[1], words_of(kind))
+        return None if pair is None else f"{pair[0]:.12g}{pair[1] if unit is None else unit}"
 
     return read
 
 
-def _years(_option: str, said: str) -> str | None:
-    found = leading(said.removesuffix("半"))
-    if found is None:
+def _years(_option: str, text: str) -> str | None:
+    pair = leading(text.removesuffix("半"))
+    if pair is None:
         return None
-    value, unit = found[0] + 0.5 * said.endswith("半"), _unit(found[1], words_of("years"))
+    value, unit = pair[0] + 0.5 * text.endswith("半"), _unit(pair[1], words_of("years"))
     return None if unit is None else f"{value * float(unit):.12g}"
 
 
-def _size(_option: str, said: str) -> str | None:
+def _size(_option: str, text: str) -> str | None:
     """A number of parameters."""
     for word in words_of("size"):
-        said = said.removesuffix(word).strip()
-    found = leading(said)
-    return f"{found[0] / GIGA:.12g}B" if found is not None and not found[1] and found[0] >= MEGA else None
+        text = text.removesuffix(word).strip()
+    pair = leading(text)
+    return f"{pair[0] / GIGA:.12g}B" if pair is not None and not pair[1] and pair[0] >= MEGA else None
 
 
-def _money(_option: str, said: str) -> str | None:
+def _money(_option: str, text: str) -> str | None:
     """An amount whose number or small coin is said in words; its currency stays as it stands."""
-    found = leading(said)
-    if found is None:
-        return said
-    value, rest = found
+    pair = leading(text)
+    if pair is None:
+        return text
+    value, rest = pair
     for word, form in words_of("money").items():
         if rest.startswith(word):
             return f"{value * float(form[:-1]):.12g}{form[-1]}{rest.removeprefix(word)}"
     if rest[:1] == "w":
         return f"{value:.12g}万{rest[1:]}"
-    kept = said.removesuffix(rest).strip()
-    return said if not kept.isascii() else f"{value:.12g}{rest}"
+    kept = text.removesuffix(rest).strip()
+    return text if not kept.isascii() else f"{value:.12g}{rest}"
 
 
 _KINDS: Mapping[str, Callable[[str, str], str | None]] = {

@@ -33,8 +33,8 @@ def _packages(extra: str) -> tuple[str, ...]:
         known = metadata.requires("rigright") or []
     except metadata.PackageNotFoundError:
         return (f"rigright[{extra}]",)
-    found = ((_EXTRA.search(one), _EXTRA.sub("", one)) for one in known)
-    return tuple(package for match, package in found if match is not None and match[1] == extra)
+    pairs = ((_EXTRA.search(text), _EXTRA.sub("", text)) for text in known)
+    return tuple(package for match, package in pairs if match is not None and match[1] == extra)
 
 
 def _python() -> str:

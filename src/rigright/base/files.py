@@ -77,8 +77,8 @@ def unread(file: object, error: Exception) -> RigError:
         return no_file(file)
     why = getattr(error, "strerror", None) or error
     known = _REASONS.get(getattr(error, "errno", None) or 0)
-    said, hint = known or (why, None)
-    return DataError(say("cannot read {file}: {why}", file=file, why=said), hint=hint)
+    sentence, hint = known or (why, None)
+    return DataError(say("cannot read {file}: {why}", file=file, why=sentence), hint=hint)
 
 
 def read_bounded(file: str | Path, most_bytes: int) -> bytes:

@@ -72,13 +72,15 @@ def records(
     fields = _fields(file, kind, heads=tuple(columns))
     count = len(next(iter(columns.values()), ()))
     try:
-        found: Columns = {field.name: _values(columns[field.column], field, read=readers) for field in fields}
+        result: Columns = {
+            field.name: _values(columns[field.column], field, read=readers) for field in fields
+        }
     except _WRONG:
         raise _fault(file, fields, read=readers) from None
     left = dict.fromkeys(kind.__annotations__) | dict(defaults(kind))
     for name, value in left.items():
-        found.setdefault(name, (value,) * count)
-    return columned(kind, found if derive is None else found | derive(found), count=count)
+        result.setdefault(name, (value,) * count)
+    return columned(kind, result if derive is None else result | derive(result), count=count)
 
 
 def blocks(file: str, kind: Callable[..., R]) -> dict[str, R]:
@@ -88,11 +90,11 @@ def blocks(file: str, kind: Callable[..., R]) -> dict[str, R]:
 
 def rows(file: str, *columns: str) -> list[tuple[str, ...]]:
     """The texts of some columns of a table, row by row."""
-    found = _columns(file)
+    fields = _columns(file)
     for column in columns:
-        if column not in found:
+        if column not in fields:
             raise _lacking(file, column)
-    return list(zip(*(found[name] for name in columns), strict=True))
+    return list(zip(*(fields[name] for name in columns), strict=True))
 
 
 def _columns(file: str | Path) -> Mapping[str, Sequence[str]]:
@@ -112,14 +114,14 @@ def _fields(file: str | Path, kind: type, *, heads: tuple[str, ...]) -> list[_Fi
     """The fields of a record that a table has columns for."""
     units = {head: unit for head in heads for unit in _UNITS if f"_{head}".endswith(unit[0])}
     others = {(f"_{head}".removesuffix(end) + field)[1:]: head for head, (end, field, _) in units.items()}
-    given, found = defaults(kind), []
+    given, rows = defaults(kind), []
     for name, annotation in kind.__annotations__.items():
         named = _NAMED.fullmatch(annotation)
         column = named["column"] if named else name if name in heads else others.get(name, name)
         if column in heads:
             may_be_none = named["kind"] if named else annotation
             plain = may_be_none.removesuffix(" | None")
-            found.append(
+            rows.append(
                 _Field(
                     name=name,
                     column=column,
@@ -131,7 +133,7 @@ def _fields(file: str | Path, kind: type, *, heads: tuple[str, ...]) -> list[_Fi
             )
         elif name not in given and (isinstance(file, str) or not annotation.endswith("| None")):
             raise _lacking(file, column)
-    return found
+    return rows
 
 
 def _values(cells: Sequence[str], field: _Field, *, read: Readers) -> Sequence[Any]:
@@ -144,30 +146,30 @@ def _values(cells: Sequence[str], field: _Field, *, read: Readers) -> Sequence[A
         return cells if "" not in cells else [cell or empty for cell in cells]
     if reader is number:
         factor = field.factor
-        found = [float(cell) * factor if cell else empty for cell in cells]
-        if not math.isfinite(sum(filter(None, found))):
+        values = [float(cell) * factor if cell else empty for cell in cells]
+        if not math.isfinite(sum(filter(None, values))):
             raise ValueError(field.column)
-        return found
+        return values
     return [reader(cell) if cell else empty for cell in cells]
 
 
 def _reader(field: _Field, read: Readers) -> CellReader:
     """How a cell of a column is read."""
-    found = read.get(field.name) or read.get(field.kind)
-    if found is not None:
-        return found
+    result = read.get(field.name) or read.get(field.kind)
+    if result is not None:
+        return result
     if field.kind.startswith("Literal["):
         words = _WORD.findall(field.kind)
         return dict(zip(words, words, strict=True)).__getitem__
     many = _MANY.fullmatch(field.kind)
     if many is None:
         raise TypeError(f"{field.name}: no reader for {field.kind}")
-    one, made = read[many["inside"]], _MADE[many["made"]]
-    if one is text:
+    item, made = read[many["inside"]], _MADE[many["made"]]
+    if item is text:
         return lambda cell: made(cell.split())
-    if one is number:
-        one = scaled(field.factor)
-    return lambda cell: made(map(one, cell.split()))
+    if item is number:
+        item = scaled(field.factor)
+    return lambda cell: made(map(item, cell.split()))
 
 
 def _fault(file: str | Path, fields: Iterable[_Field], *, read: Readers) -> DataError:

@@ -72,13 +72,13 @@ def currencies() -> Mapping[str, Currency]:
 
 def currency_of(code: str) -> Currency:
     """One currency by its code."""
-    found = currencies().get(code.upper())
-    if found is None:
+    currency = currencies().get(code.upper())
+    if currency is None:
         raise AskError(
             say('no exchange rate for "{currency}"', currency=code),
             hint=say("known currencies: {known}", known=", ".join(currencies())),
         )
-    return found
+    return currency
 
 
 def from_currency(amount: float, currency: str) -> float:
@@ -97,8 +97,8 @@ def parse_money(asked: str, *, per: str = "") -> Money:
         plain = plain[: tail.start()]
     plain = _AROUND.sub("", plain).strip()
     named: list[str] = []
-    while found := _named_in(plain):
-        code, plain = found
+    while pair := _named_in(plain):
+        code, plain = pair
         named.append(code)
     meant = {code for code in named if code not in _SIGNS.values()} or set(named)
     fits = all(code in meant or _shares_sign(code, meant) for code in named)
@@ -143,7 +143,7 @@ def _how_to_write(per: str) -> Sentence:
 
 def _named_in(plain: str) -> tuple[str, str] | None:
     """A currency at either end, by its longest name, and what is left."""
-    names = [(name, one.code) for one in currencies().values() for name in one.names]
+    names = [(name, currency.code) for currency in currencies().values() for name in currency.names]
     for name, code in sorted(names, key=lambda pair: -len(pair[0])):
         is_word = re.fullmatch(r"[a-z ]+", name) is not None
         if plain.startswith(name) and not (is_word and re.match("[a-z]", plain[len(name) :])):
@@ -157,8 +157,8 @@ def _named_in(plain: str) -> tuple[str, str] | None:
 
 def _shares_sign(code: str, meant: set[str]) -> bool:
     """Whether "$" or "¥" stands for a currency that is named beside it: "$8000 CAD"."""
-    bare = next((sign for sign, one in _SIGNS.items() if one == code), None)
-    return bare is not None and all(currencies()[one].sign.endswith(bare) for one in meant)
+    bare = next((sign for sign, text in _SIGNS.items() if text == code), None)
+    return bare is not None and all(currencies()[text].sign.endswith(bare) for text in meant)
 
 
 def _amount(plain: str, *, is_money: bool) -> float | None:

@@ -50,11 +50,11 @@ def leading(text: str) -> tuple[float, str] | None:
     if written is not None and written[0]:
         value = chinese(written[0])
         return None if value is None else _scaled(value, text[written.end() :].strip())
-    said = _words().match(text)
-    if said is None:
+    match = _words().match(text)
+    if match is None:
         return None
-    rest = text[said.end() :].strip()
-    return _english(said[0]), rest
+    rest = text[match.end() :].strip()
+    return _english(match[0]), rest
 
 
 def _scaled(value: float, rest: str) -> tuple[float, str]:

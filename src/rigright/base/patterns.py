@@ -14,9 +14,9 @@ class _Pattern:
 
     def __getattr__(self, name: str) -> Any:
         """A method or an attribute of the pattern, looked up once."""
-        found = getattr(re.compile(*self._source), name)  # `re` keeps what it compiled
-        setattr(self, name, found)
-        return found
+        value = getattr(re.compile(*self._source), name)  # `re` keeps what it compiled
+        setattr(self, name, value)
+        return value
 
 
 if TYPE_CHECKING:

@@ -57,11 +57,11 @@ def plugins(group: str) -> tuple[Plugin, ...]:
         return ()
     from importlib.metadata import entry_points
 
-    found = []
+    result = []
     for point in entry_points(group=group):
         with suppress(Exception):  # metadata that is broken names no package
             package, version = str(point.dist.metadata["Name"]), str(point.dist.version)  # type: ignore[union-attr]
-            found.append(
+            result.append(
                 Plugin(
                     group=group,
                     name=point.name,
@@ -71,7 +71,7 @@ def plugins(group: str) -> tuple[Plugin, ...]:
                     attribute=point.attr or "",
                 )
             )
-    return tuple(sorted(found, key=lambda one: (one.package, one.name)))
+    return tuple(sorted(result, key=lambda plugin: (plugin.package, plugin.name)))
 
 
 def _names_a_group(folder: str) -> bool:
@@ -87,8 +87,8 @@ def _names_a_group(folder: str) -> bool:
 
 def leave_out(plugin: Plugin, what: Sentence, *, why: object) -> None:
     """Keep that something of a plugin does not count."""
-    said = say("plugin {plugin}: {why}; {what} not used", plugin=plugin, why=why, what=what)
-    _LEFT_OUT.setdefault(str(said), (str(plugin), said))
+    sentence = say("plugin {plugin}: {why}; {what} not used", plugin=plugin, why=why, what=what)
+    _LEFT_OUT.setdefault(str(sentence), (str(plugin), sentence))
 
 
 def left_out() -> tuple[tuple[str, Sentence], ...]:
@@ -101,7 +101,7 @@ def loaded(plugin: Plugin) -> Any:
     """The module, or what of it, a plugin of code names; a RigError where it cannot be had."""
     from importlib import import_module
 
-    names = [one for one in plugin.attribute.split(".") if one]
+    names = [text for text in plugin.attribute.split(".") if text]
     return run(lambda: reduce(getattr, names, import_module(plugin.module)))
 
 
@@ -150,31 +150,33 @@ def read_facts(
     for plugin in plugins(FACTS):
         try:
             path = file_of(plugin, table)
-            found = () if path is None else records(path, kind, read=read, derive=derive)
+            result = () if path is None else records(path, kind, read=read, derive=derive)
             for field in unique:
-                known = {word for one in every for word in _words(one, field)}
-                taken = next((word for one in found for word in _words(one, field) if word in known), None)
+                known = {word for entry in every for word in _words(entry, field)}
+                taken = next(
+                    (word for entry in result for word in _words(entry, field) if word in known), None
+                )
                 if taken is not None:
                     raise DataError(
                         say('{file}: {column} "{cell}" already exists', file=table, column=field, cell=taken)
                     )
-            named = (str(getattr(one, "chip", "")) for one in found if chips)
+            named = (str(getattr(entry, "chip", "")) for entry in result if chips)
             unknown = next((chip for chip in named if chips and chip not in chips()), None)
             if unknown is not None:
                 raise DataError(say('{file}: no chip is called "{cell}"', file=table, cell=unknown))
         except RigError as error:
             leave_out(plugin, say("its facts are"), why=error.sentence)
         else:
-            every += tuple(_marked(one, plugin) for one in found)
-            for one in found:
-                _ADDED[str(getattr(one, "id", "") or getattr(one, "instance", ""))] = str(plugin)
+            every += tuple(_marked(entry, plugin) for entry in result)
+            for item in result:
+                _ADDED[str(getattr(item, "id", "") or getattr(item, "instance", ""))] = str(plugin)
     return every
 
 
 def _words(record: object, field: str) -> list[str]:
     """What a field holds that no other record may have: a name, or each of several ids."""
-    held = getattr(record, field)
-    return [one.casefold() for one in ([held] if isinstance(held, str) else held)]
+    value = getattr(record, field)
+    return [text.casefold() for text in ([value] if isinstance(value, str) else value)]
 
 
 def _marked(record: T, plugin: Plugin) -> T:
@@ -196,9 +198,9 @@ def added() -> dict[str, str]:
 
 def used(answer: str) -> Sentence | None:
     """Which plugins' facts an answer names; None: none of them."""
-    found: dict[str, list[str]] = {}
+    fields: dict[str, list[str]] = {}
     for name, plugin in added().items():
         if re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", answer):
-            found.setdefault(plugin, []).append(name)
-    shown = "; ".join(f"{plugin}: {', '.join(names)}" for plugin, names in found.items())
+            fields.setdefault(plugin, []).append(name)
+    shown = "; ".join(f"{plugin}: {', '.join(names)}" for plugin, names in fields.items())
     return say("includes facts from plugin {facts}", facts=shown) if shown else None

@@ -60,9 +60,9 @@ class _Asked:
         self._name = name
 
     def __get__(self, _: object, owner: type) -> object:
-        found = self._ask()
-        setattr(owner, self._name, found)
-        return found
+        value = self._ask()
+        setattr(owner, self._name, value)
+        return value
 
 
 def kept(law: Callable[Concatenate[R, P], T]) -> Callable[Concatenate[R, P], T]:
@@ -114,7 +114,9 @@ def _record(
     def lay(plain: type) -> type:
         if not (frozen and slots) or hasattr(plain, "__dataclass_fields__"):
             raise TypeError(f"{plain.__name__}: a record is frozen, has slots and inherits from none")
-        space = {name: held for name, held in vars(plain).items() if name not in {"__dict__", "__weakref__"}}
+        space = {
+            name: value for name, value in vars(plain).items() if name not in {"__dict__", "__weakref__"}
+        }
         names = tuple(space.get("__annotations__", ()))
         given = {name: space.pop(name) for name in names if name in space}
         ready = space.get("__post_init__")
@@ -193,14 +195,16 @@ def _init(
 
 def _defaults(given: Mapping[str, Any]) -> tuple[dict[str, object], dict[str, Callable[[], object]]]:
     """What stands for a field that is not given: a value, or what makes one."""
-    plain = {name: held for name, held in given.items() if type(held).__name__ != "Field"}
-    fields = {name: held for name, held in given.items() if name not in plain and held.init}
+    plain = {name: value for name, value in given.items() if type(value).__name__ != "Field"}
+    fields = {name: value for name, value in given.items() if name not in plain and value.init}
     if not fields:
         return plain, {}
     from dataclasses import MISSING  # loaded already: they are of it
 
-    valued = {name: one.default for name, one in fields.items() if one.default is not MISSING}
-    made = {name: one.default_factory for name, one in fields.items() if one.default_factory is not MISSING}
+    valued = {name: value.default for name, value in fields.items() if value.default is not MISSING}
+    made = {
+        name: value.default_factory for name, value in fields.items() if value.default_factory is not MISSING
+    }
     return plain | valued, made
 
 
@@ -218,8 +222,8 @@ def _methods(
         try:
             return self._hash  # type: ignore[no-any-return]
         except AttributeError:
-            _put(self, "_hash", found := hash(values(self)))
-            return found
+            _put(self, "_hash", number := hash(values(self)))
+            return number
 
     def compare(by: Callable[[Any, Any], bool]) -> Callable[[object, object], object]:
         def compared(self: object, other: object) -> object:
@@ -234,8 +238,8 @@ def _methods(
         return f"{self.__class__.__qualname__}({inside})"
 
     def restore(self: object, state: list[object]) -> None:
-        for name, held in zip(names, state, strict=True):
-            _put(self, name, held)
+        for name, value in zip(names, state, strict=True):
+            _put(self, name, value)
 
     orders = (operator.lt, operator.le, operator.gt, operator.ge) if order else ()
     return {
@@ -262,12 +266,12 @@ def _replacing(
         if not places:
             places[:] = [getattr(self.__class__, name).__set__ for name in names]
         made = object.__new__(self.__class__)
-        for put, held in zip(places, values(self), strict=True):
-            put(made, held)
-        for name, held in changes.items():
+        for put, value in zip(places, values(self), strict=True):
+            put(made, value)
+        for name, value in changes.items():
             if name not in names:
                 raise TypeError(f"{self.__class__.__name__}: no field {name!r}")
-            _put(made, name, held)
+            _put(made, name, value)
         if ready is not None:
             ready(made)
         return made

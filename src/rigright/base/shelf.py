@@ -14,13 +14,13 @@ from rigright.base.words import say
 @cache
 def names(package: str) -> tuple[str, ...]:
     """The files of a folder, sorted, without importing any of them."""
-    found = {
+    texts = {
         entry.name.removesuffix(".py")
         for folder in importlib.import_module(package).__path__
         for entry in os.scandir(folder)
         if entry.name.endswith(".py") or os.path.exists(f"{entry.path}/__init__.py")  # noqa: PTH110 - as above
     }
-    return tuple(sorted(found - {"__init__"}))
+    return tuple(sorted(texts - {"__init__"}))
 
 
 def take(package: str, file: str, *, bears: str) -> Any:

@@ -52,10 +52,10 @@ def scaled(factor: float) -> Callable[[str], float]:
 
 def yes(cell: str) -> bool:
     """A cell that is y/n, yes/no, true/false, on/off or 1/0."""
-    said = cell.strip().lower()
-    if said not in YES | NO:
+    text = cell.strip().lower()
+    if text not in YES | NO:
         raise ValueError(cell)
-    return said in YES
+    return text in YES
 
 
 def read_rows(path: Path, readers: Mapping[str, CellReader], *, required: tuple[str, ...] = ()) -> list[Row]:
@@ -71,13 +71,13 @@ def read_all(
     required: tuple[str, ...] = (),
 ) -> list[Row]:
     """The same of rows as text, with their lines."""
-    found = []
+    result = []
     for line, raw in rows:
         row, faults = read_cells(raw, readers, required=required)
         for column in faults:
             raise bad_cell(path, line, column=column, cell=raw.get(column))
-        found.append(row)
-    return found
+        result.append(row)
+    return result
 
 
 def read_cells(

@@ -41,13 +41,13 @@ def keys_of(kind: Any, given: Laws) -> tuple[Key, ...]:
 
 @cache
 def _own_keys(kind: Any) -> tuple[Key, ...]:
-    held = dict(kind.__annotations__)
-    held |= {
-        name: one.fget.__annotations__["return"]
-        for name, one in vars(kind).items()
-        if isinstance(one, derived)
+    fields = dict(kind.__annotations__)
+    fields |= {
+        name: value.fget.__annotations__["return"]
+        for name, value in vars(kind).items()
+        if isinstance(value, derived)
     }
-    return tuple(_key(name, hint) for name, hint in held.items() if not _text(hint).startswith("Inner["))
+    return tuple(_key(name, hint) for name, hint in fields.items() if not _text(hint).startswith("Inner["))
 
 
 def _text(hint: Any) -> str:
@@ -81,7 +81,7 @@ class Told:
     ) -> None:
         self.kind, self.endless = kind, endless
         self.keys = None if keys is None else tuple(map(_named, keys))
-        laws = {held: law for one in others for held, law in one.given.items()}
+        laws = {kept: law for other in others for kept, law in other.given.items()}
         self.given: Given = laws | {kind: {**laws.get(kind, {}), **given}}
 
     def __call__(self, record: object, language: str) -> dict[str, Any]:
@@ -109,7 +109,7 @@ class _Telling(NamedTuple):
         if isinstance(thing, frozenset):
             thing = sorted(thing)
         if isinstance(thing, (tuple, list)) and not is_record(thing):
-            return [self.data(one) for one in thing]
+            return [self.data(item) for item in thing]
         return self.record(thing) if is_record(thing) else thing
 
     def record(self, record: object) -> Any:
@@ -122,25 +122,25 @@ class _Telling(NamedTuple):
 
     def object(self, thing: object, keys: tuple[Key, ...], *, own: Laws) -> dict[str, Any]:
         """What is told of it by these keys."""
-        told: dict[str, Any] = {}
+        fields: dict[str, Any] = {}
         for key in keys:
             if key.given or "!" in key.sign:
                 if key.name not in own:
                     continue
-                found: Any = own[key.name](thing)
+                value: Any = own[key.name](thing)
             else:
-                found = _found(thing, key.way)
+                value = _found(thing, key.way)
             if key.sign == "*":
-                told |= self.data(found)
-            elif found is not None or "?" not in key.sign:
-                whole = dict(found) if key.pairs and found is not None else found
-                told[key.name] = _whole(self.data(whole), key)
-        return told
+                fields |= self.data(value)
+            elif value is not None or "?" not in key.sign:
+                whole = dict(value) if key.pairs and value is not None else value
+                fields[key.name] = _whole(self.data(whole), key)
+        return fields
 
 
-def _named(said: str) -> Key:
+def _named(text: str) -> Key:
     """A key as a listing writes it."""
-    name, _, way = said.partition("=")
+    name, _, way = text.partition("=")
     plain = name.rstrip("!?")
     return Key(plain, tuple((way or plain).split(".")), name[len(plain) :])
 
@@ -156,19 +156,19 @@ def _found(thing: Any, way: tuple[str, ...]) -> Any:
             thing = thing[int(name)]
             continue
         if isinstance(thing, (tuple, list)):
-            return [_found(one, way[place:]) for one in thing]
+            return [_found(value, way[place:]) for value in thing]
         if thing is None:
             return None
         thing = getattr(thing, name)
     return thing
 
 
-def _whole(told: Any, key: Key) -> Any:
+def _whole(value: Any, key: Key) -> Any:
     """Bytes as whole numbers, wherever they stand under a key that says so."""
     if not key.name.endswith("_bytes") and not key.way[-1].endswith("_bytes"):
-        return told
-    if isinstance(told, dict):
-        return {part: _whole(size, key) for part, size in told.items()}
-    if isinstance(told, list):
-        return [_whole(size, key) for size in told]
-    return round(told) if isinstance(told, float) and math.isfinite(told) else told
+        return value
+    if isinstance(value, dict):
+        return {part: _whole(size, key) for part, size in value.items()}
+    if isinstance(value, list):
+        return [_whole(size, key) for size in value]
+    return round(value) if isinstance(value, float) and math.isfinite(value) else value

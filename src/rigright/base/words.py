@@ -78,7 +78,7 @@ def assuming(parts: Sentence | str | None) -> Sentence:
 def in_both(english: str, chinese: str, *, values: Mapping[str, object]) -> Sentence:
     """A sentence that came in both languages; of the values, those that it names."""
     named = placeholders(english)
-    return Sentence(english, tuple(one for one in values.items() if one[0] in named), chinese)
+    return Sentence(english, tuple(value for value in values.items() if value[0] in named), chinese)
 
 
 @cache
@@ -101,13 +101,19 @@ def split(joined: Sentence | None) -> tuple[Sentence, ...]:
     """The sentences of one line that `with_semicolons` made."""
     if joined is None or joined.text != "{first}; {second}":
         return () if joined is None else (joined,)
-    return tuple(one for _, part in joined.values if isinstance(part, Sentence) for one in split(part))
+    return tuple(
+        sentence for _, part in joined.values if isinstance(part, Sentence) for sentence in split(part)
+    )
 
 
 def _joined(
     parts: Iterable[Sentence | str | None], join: Callable[[Sentence, Sentence], Sentence]
 ) -> Sentence | None:
-    kept = [one if isinstance(one, Sentence) else say("{text}", text=one) for one in parts if one]
+    kept = [
+        sentence if isinstance(sentence, Sentence) else say("{text}", text=sentence)
+        for sentence in parts
+        if sentence
+    ]
     return reduce(join, kept) if kept else None
 
 
@@ -122,9 +128,9 @@ def tell(thing: object, language: str) -> str:
         template = sentences(language).get(thing.text, thing.text)
     if language == ENGLISH:
         values = dict(thing.values)
-        for name, many, one in plurals(template):
+        for name, many, text in plurals(template):
             if str(values.get(name)) == "1":
-                template = template.replace(many, one)
+                template = template.replace(many, text)
     return template.format_map({name: tell(value, language) for name, value in thing.values})
 
 
@@ -134,16 +140,16 @@ def plurals(template: str) -> tuple[tuple[str, str, str], ...]:
     if "{" not in template or "s" not in template:
         return ()
     nouns, verbs = _singular()
-    found = []
+    rows = []
     for match in _COUNTED.finditer(template):
         name, all_of, adjectives, noun, verb = match.groups(default="")
         if noun not in nouns:
             continue
-        said = f"{{{name}}}{all_of} {adjectives}{noun if all_of else nouns[noun]}{verb}"
+        text = f"{{{name}}}{all_of} {adjectives}{noun if all_of else nouns[noun]}{verb}"
         if verb.strip() in verbs:
-            said = said.removesuffix(verb) + " " + verbs[verb.strip()]
-        found.append((name, match[0], said))
-    return tuple(found)
+            text = text.removesuffix(verb) + " " + verbs[verb.strip()]
+        rows.append((name, match[0], text))
+    return tuple(rows)
 
 
 @cache
@@ -152,11 +158,11 @@ def _singular() -> tuple[Mapping[str, str], Mapping[str, str]]:
     import csv
     from pathlib import Path
 
-    found: dict[str, dict[str, str]] = {"noun": {}, "verb": {}}
+    fields: dict[str, dict[str, str]] = {"noun": {}, "verb": {}}
     with (Path(__file__).parents[1] / "data" / "singular.csv").open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
-            found[row["kind"]][row["many"]] = row["one"]
-    return found["noun"], found["verb"]
+            fields[row["kind"]][row["many"]] = row["one"]
+    return fields["noun"], fields["verb"]
 
 
 @cache
@@ -168,13 +174,13 @@ def sentences(language: str) -> Mapping[str, str]:
 
     from rigright.base.compiled import toml_table
 
-    found: dict[str, str] = {}
+    fields: dict[str, str] = {}
     try:
         for path in sorted((Path(__file__).parents[1] / "data" / "words" / language).glob("*.toml")):
-            found.update(toml_table(path, path.read_bytes())["sentences"])
+            fields.update(toml_table(path, path.read_bytes())["sentences"])
     except ModuleNotFoundError:  # Python 3.10, that only reads and measures for another
         return {}
-    return found
+    return fields
 
 
 def pick_language(wish: str | None = None) -> str:
@@ -182,12 +188,12 @@ def pick_language(wish: str | None = None) -> str:
     if wish is not None:
         return wish
     settings = (os.environ.get(name) for name in ("LC_ALL", "LC_MESSAGES", "LANG"))
-    told = next((setting for setting in settings if setting), None)
-    if told is None and os.name == "nt":
+    text = next((setting for setting in settings if setting), None)
+    if text is None and os.name == "nt":
         import locale
 
-        told = locale.getlocale()[0]
-    return CHINESE if (told or "").lower().startswith(("zh", "chinese")) else ENGLISH
+        text = locale.getlocale()[0]
+    return CHINESE if (text or "").lower().startswith(("zh", "chinese")) else ENGLISH
 
 
 def clean(text: str) -> str:

@@ -29,7 +29,7 @@ NOUNS = {
 @cache
 def rules() -> tuple[BuildRule, ...]:
     """All of them, file by file."""
-    return tuple(rule for found in shelf.load("rigright.build.rules", "RULES").values() for rule in found)
+    return tuple(rule for value in shelf.load("rigright.build.rules", "RULES").values() for rule in value)
 
 
 @cache
@@ -41,9 +41,9 @@ def rules_by_name() -> dict[str, BuildRule]:
 def judge(rig: Rig, names: Iterable[str] | None = None) -> tuple[Ruling, ...]:
     """What rules find, the worst first; `names`: only these rules."""
     asked = rules() if names is None else [rules_by_name()[name] for name in names]
-    found = [replace(one, rule=rule.name) for rule in asked for one in rule.judge(rig)]
+    rulings = [replace(ruling, rule=rule.name) for rule in asked for ruling in rule.judge(rig)]
     for kind, text in rig.unknown if names is None else ():
-        found.append(Ruling(
+        rulings.append(Ruling(
             verdict=DOUBT, parts=(kind,), rule="unknown",
             reason=say('unknown {what} "{text}": not checked', what=NOUNS[kind], text=text[:60]),
             do=say("give vendor and model, or its key specs"),
@@ -53,5 +53,5 @@ def judge(rig: Rig, names: Iterable[str] | None = None) -> tuple[Ruling, ...]:
             'a second {what} is listed, "{text}": only the first is checked', what=NOUNS[kind], text=text[:60]
         )
         do = say("remove one of them")
-        found.append(Ruling(verdict=DOUBT, parts=(kind,), rule="repeated", reason=says, do=do))
-    return tuple(sorted(found, key=lambda one: -ORDER.index(one.verdict)))
+        rulings.append(Ruling(verdict=DOUBT, parts=(kind,), rule="repeated", reason=says, do=do))
+    return tuple(sorted(rulings, key=lambda ruling: -ORDER.index(ruling.verdict)))

@@ -74,25 +74,25 @@ def lines_of(raw: bytes | str, *, name: str) -> tuple[ListLine, ...]:
         except UnicodeDecodeError:
             raise _not_a_list(name) from None
     lines = raw.splitlines()
-    listed = [one for one in tables_of(lines[:MOST_TEXT_LINES]) if is_parts_table(one)]
+    listed = [text_table for text_table in tables_of(lines[:MOST_TEXT_LINES]) if is_parts_table(text_table)]
     runs = list(lists_in(lines[:MOST_TEXT_LINES]))
-    told = sum(bool(line.strip()) for line in lines)
+    number = sum(bool(line.strip()) for line in lines)
     if listed:  # what stands around it is no list
-        lines = [line for one in listed for line in written_out(one)]
-    elif runs and told > 2 * sum(end - start for start, end in runs):
+        lines = [line for text_table in listed for line in written_out(text_table)]
+    elif runs and number > 2 * sum(end - start for start, end in runs):
         lines = [line for start, end in runs for line in lines[start:end]]
     if len(lines) > MOST_LINES:
         raise DataError(
             say("{file} has {count} lines", file=name, count=len(lines)),
             hint=say("a parts list has at most {most}", most=MOST_LINES),
         )
-    found = tuple(one for line in lines for one in _read_line(line[:MOST_LINE_CHARS]))
-    if not any(one.part != "note" for one in found):
+    list_lines = tuple(list_line for line in lines for list_line in _read_line(line[:MOST_LINE_CHARS]))
+    if not any(list_line.part != "note" for list_line in list_lines):
         raise AskError(
             say("{file} contains no parts", file=name),
             hint=say("write one part per line: {example}", example="gpu: 2x RTX 4090"),
         )
-    return found
+    return list_lines
 
 
 def lists_in(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
@@ -113,8 +113,8 @@ def _keyed_kind(line: str) -> str | None:
     text = unicodedata.normalize("NFKC", line[:MOST_LINE_CHARS]).replace("**", "").strip()
     if len(cells_of(text)) > 1:
         return None
-    while found := _BULLET.match(text):
-        text = text[found.end() :].strip()
+    while match := _BULLET.match(text):
+        text = text[match.end() :].strip()
     keyed = _LINE.match(text)
     return None if keyed is None or len(keyed["key"]) > _MOST_KEY else _kind(keyed["key"])
 
@@ -131,10 +131,10 @@ def written_out(table: TextTable) -> Iterator[str]:
     priced = {place for place, name in enumerate(head) if _PRICED.search(name)}
     counted = next((place for place, name in enumerate(head) if _COUNTED.match(name)), None)
     for _, (part, *cells) in table.rows:
-        told = {place: cell for place, cell in enumerate(cells, 1) if cell and place not in priced}
-        count = told.pop(counted, "") if counted is not None else ""
+        fields = {place: cell for place, cell in enumerate(cells, 1) if cell and place not in priced}
+        count = fields.pop(counted, "") if counted is not None else ""
         many = f"{count}x " if count.isdecimal() and count != "1" else ""
-        kept = ", ".join(cell for cell in map(_unpriced, told.values()) if cell)
+        kept = ", ".join(cell for cell in map(_unpriced, fields.values()) if cell)
         if kept:
             yield f"{part.strip('*_ `')}: {many}{kept}"
 
@@ -153,8 +153,8 @@ def _not_a_list(name: str) -> DataError:
 def _read_line(line: str) -> Iterator[ListLine]:
     text = unicodedata.normalize("NFKC", line).replace("×", "x").strip()
     text = "".join(sign for sign in text if sign.isprintable() or sign == "\t")
-    while found := _BULLET.match(text):
-        text = text[found.end() :].strip()
+    while match := _BULLET.match(text):
+        text = text[match.end() :].strip()
     text = _LINK.sub(r"\1", text).replace("**", "").strip("| ")
     if not text or text.startswith(("#", "//", "---", "===")):
         return
@@ -204,4 +204,4 @@ def _kind(key: str) -> str | None:
     """Which kind of part a key means."""
     words = re.sub(r"[^a-z0-9.\u4e00-\u9fff]+", " ", key.casefold()).split()
     known = {name: kind for kind, names in KINDS.items() for name in names.split()}
-    return next((known[one] for one in ("".join(words), *words[-1:], *words[:1]) if one in known), None)
+    return next((known[text] for text in ("".join(words), *words[-1:], *words[:1]) if text in known), None)

@@ -104,17 +104,17 @@ class Rig:
     @property
     def n_cards(self) -> int:
         """Of all kinds."""
-        return sum(one.count for one in self.cards)
+        return sum(cards.count for cards in self.cards)
 
     @property
     def cards_w(self) -> float | None:
         """Of all cards at full load."""
-        if any(one.watts is None for one in self.cards):
+        if any(cards.watts is None for cards in self.cards):
             return None
-        return sum(one.count * (one.watts or 0.0) for one in self.cards)
+        return sum(cards.count * (cards.watts or 0.0) for cards in self.cards)
 
     @property
     def cpu_w(self) -> float:
         """Of its processors at most; a modest one where none is known."""
-        one = None if self.processor is None else self.processor.peak_w
-        return self.cpu_count * (one or 105.0)
+        value = None if self.processor is None else self.processor.peak_w
+        return self.cpu_count * (value or 105.0)

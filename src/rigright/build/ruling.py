@@ -35,4 +35,4 @@ class BuildRule:
 
 def worst(rulings: Iterable[Ruling]) -> str:
     """The verdict on the whole."""
-    return max((one.verdict for one in rulings), key=ORDER.index, default=OK)
+    return max((ruling.verdict for ruling in rulings), key=ORDER.index, default=OK)

@@ -66,27 +66,27 @@ def rig_of(lines: Iterable[ListLine]) -> Rig:
     """The machine that a list states."""
     lines = tuple(lines)
     many = ("modules", "cards", "supplies", "disks", "unknown", "repeated")
-    found: dict[str, Any] = dict.fromkeys(many, ())
+    fields: dict[str, Any] = dict.fromkeys(many, ())
     for line in lines:
         read = _READERS.get(line.part)
-        said = {} if read is None else read(line.text)
-        if read is not None and not said:
-            said = {"unknown": ((line.part, line.text),)}
-        for field, value in said.items():
+        stated = {} if read is None else read(line.text)
+        if read is not None and not stated:
+            stated = {"unknown": ((line.part, line.text),)}
+        for field, value in stated.items():
             if isinstance(value, tuple):
-                found[field] += value[:MOST_PARTS]
-            elif field in found and field == "nics":
-                found[field] += value
-            elif field in found and field == "cpu_count":
-                found[field] += value if said["processor"] == found["processor"] else 0
-            elif found.setdefault(field, value) != value:
-                found["repeated"] += ((line.part, line.text),)
+                fields[field] += value[:MOST_PARTS]
+            elif field in fields and field == "nics":
+                fields[field] += value
+            elif field in fields and field == "cpu_count":
+                fields[field] += value if stated["processor"] == fields["processor"] else 0
+            elif fields.setdefault(field, value) != value:
+                fields["repeated"] += ((line.part, line.text),)
     remarks = "\n".join(line.text for line in lines).casefold()
     whole = next((line.text for line in lines if line.part == "machine"), "")
     _, _, inside = re.sub(r"\bwith\b|\bw/|带|配", "+", whole).partition("+")
-    if inside and not found["cards"]:
-        found["cards"] = _cards_said(inside).get("cards", ())
-    return Rig(**found, remarks=remarks)
+    if inside and not fields["cards"]:
+        fields["cards"] = _cards_said(inside).get("cards", ())
+    return Rig(**fields, remarks=remarks)
 
 
 def counted(text: str) -> tuple[int, str]:
@@ -118,8 +118,8 @@ def _cpu(text: str) -> dict[str, Any]:
     )
     if re.search(r"\bapple\b|\bm[1-6] (?:pro|max|ultra)\b", name):
         return {"machine": machine_named("mac studio")}  # it comes with the machine around it
-    found = processor_named(name)
-    return {} if found is None else {"processor": found, "cpu_count": count}
+    processor = processor_named(name)
+    return {} if processor is None else {"processor": processor, "cpu_count": count}
 
 
 def _board(text: str) -> dict[str, Any]:
@@ -128,19 +128,19 @@ def _board(text: str) -> dict[str, Any]:
     kind = re.search(r"\bddr([345])\b|\bd([45])\b", plain)
     form = next((name for name, shape in _FORMS if re.search(shape, plain)), None)
     rows = named(_SPECS.sub(" ", plain), boards()) or named(plain, boards())
-    rows = tuple(one for one in rows if form in {None, one.form}) or rows
+    rows = tuple(board for board in rows if form in {None, board.form}) or rows
     mem = f"DDR{kind[1] or kind[2]}" if kind else None
-    rows = ours(tuple(one for one in rows if mem in {None, one.mem_type}) or rows)
+    rows = ours(tuple(board for board in rows if mem in {None, board.mem_type}) or rows)
     asked = words(plain)
     chips = chipsets()
-    chipset = next((chips[one] for one in asked if one in chips), None) or next(
-        (chips[one.rstrip("mie")] for one in asked if one.rstrip("mie") in chips), None
+    chipset = next((chips[item] for item in asked if item in chips), None) or next(
+        (chips[item.rstrip("mie")] for item in asked if item.rstrip("mie") in chips), None
     )
     small = chipset is not None and f"{chipset.chipset}m".casefold() in asked
     if rows and not (len(rows) > 3 and chipset is not None):
         facts = shared(rows) | {"name": _shown(text, rows)}
         facts |= roomiest(rows, "slots", "mem_slots", "mem_max_bytes", "m2")
-        suffixed = all(re.search(r"\bd(?:dr)?[45]\b", one.name.casefold()) for one in rows)
+        suffixed = all(re.search(r"\bd(?:dr)?[45]\b", board.name.casefold()) for board in rows)
         if mem is None and suffixed and chipset is not None and len(chipset.mem) > 1:
             facts["mem_type"] = None  # it is sold in both kinds, and the table holds one
         return {"board": Board(**facts)}
@@ -167,10 +167,10 @@ def _ram(text: str) -> dict[str, Any]:
     pair = re.search(rf"(\d{{1,2}})\s*[x*]\s*{size}", plain)
     turned = re.search(rf"{size}\s*[x*]\s*(\d{{1,2}})\b", plain)
     bare = re.search(r"\b(\d{1,3})\s*[x*]\s*(\d{1,3})\b", plain)
-    kit = next((kits()[one] for one in re.findall(r"[a-z0-9/-]{6,}", plain) if one in kits()), None)
+    kit = next((kits()[value] for value in re.findall(r"[a-z0-9/-]{6,}", plain) if value in kits()), None)
     if kit is not None and not pair and not turned and not bare:
         return {"modules": (_kit(kit, counted(plain)[0]),)}
-    sizes = [int(one) * (TIB // GIB if unit[0] == "t" else 1) for one, unit in re.findall(size, plain)]
+    sizes = [int(value) * (TIB // GIB if unit[0] == "t" else 1) for value, unit in re.findall(size, plain)]
     count = each = None
     if pair:
         count, each = int(pair[1]), int(pair[2]) * (TIB // GIB if pair[3][0] == "t" else 1)
@@ -229,7 +229,7 @@ def _cards_said(text: str) -> dict[str, Any]:
         r"none|no(?: gpu)?|igpu|integrated.*|n/a|-+|无|没有|核显|集成显卡", text.strip().casefold()
     ):
         return {"cards": ()}
-    found: list[Cards] = []
+    cards: list[Cards] = []
     for group in re.split(r"\s*\+\s*|,\s*(?=\d+\s*x)|;\s*", plain):
         for words_zh, number in (("单槽", "1-slot"), ("双槽", "2-slot"), ("三槽", "3-slot")):
             group = group.replace(words_zh, f" {number} ")  # noqa: PLW2901 - the same in digits
@@ -254,28 +254,28 @@ def _cards_said(text: str) -> dict[str, Any]:
             if count > MOST_PARTS or (count > many and not re.search(_SAID_COUNT, name)):
                 count = many  # a number of the model's name
             count *= 2 if count == 1 and re.search(r"双卡|双显卡|两张|两块", text) else 1
-            found.append(Cards(
+            cards.append(Cards(
                 chip=chip, count=max(1, count // chip.devices),
                 shape=shape_of(chip, _model(rest), cooling=cooling),
                 slots=float(wide[1]) if wide else None, length_m=int(long[1]) / KILO if long else None,
                 limit_w=float(limit[1]) if limit else None,
                 bridged="nvlink" in plain and "no nvlink" not in plain,
             ))  # fmt: skip
-    return {"cards": tuple(found)} if found else {}
+    return {"cards": tuple(cards)} if cards else {}
 
 
 def _pluggable(chip: Chip, text: str) -> Chip:
     """The model for a slot, where the text leaves the form open and a list of parts speaks of it."""
     if chip.form.startswith("PCIe") or re.search(r"sxm|oam|hgx|dgx|mezz|baseboard|模组", text):
         return chip
-    told = pieces(chip.name) - pieces(chip.form) - set(re.findall(r"sxm\d?", chip.name.casefold()))
+    texts = pieces(chip.name) - pieces(chip.form) - set(re.findall(r"sxm\d?", chip.name.casefold()))
     same = [
-        one
-        for one in chips()
-        if one.form.startswith("PCIe")
-        and one.mem_bytes == chip.mem_bytes
-        and told <= pieces(one.name)
-        and one.architecture == chip.architecture
+        item
+        for item in chips()
+        if item.form.startswith("PCIe")
+        and item.mem_bytes == chip.mem_bytes
+        and texts <= pieces(item.name)
+        and item.architecture == chip.architecture
     ]
     return same[0] if len(same) == 1 else chip
 
@@ -300,9 +300,9 @@ def _node(text: str) -> Node | None:
     plain = text.casefold().strip()
     known = vocabulary()
     kept = [
-        one
-        for one in re.findall(r"[a-z0-9.-]+", plain)
-        if one in known or re.fullmatch(r"x\d+|.*\d.*|dual", one)
+        value
+        for value in re.findall(r"[a-z0-9.-]+", plain)
+        if value in known or re.fullmatch(r"x\d+|.*\d.*|dual", value)
     ]
     count, _ = counted(plain)
     sized = re.search(r"\b\d{1,3}gb\b", plain)
@@ -328,12 +328,12 @@ def _model(text: str) -> str:
 
 def _psu(text: str) -> dict[str, Any]:
     """Supplies of one line, joined by a plus or a comma."""
-    found = [
-        one
+    supplies = [
+        supply
         for group in re.split(r"\s\+\s(?=.*\d{3})|\sand\s(?=.*\d{3})|,\s(?=\d+ ?x)", text)
-        for one in _supplies(group)
+        for supply in _supplies(group)
     ]
-    return {"supplies": tuple(found)} if found else {}
+    return {"supplies": tuple(supplies)} if supplies else {}
 
 
 def _supplies(text: str) -> tuple[PowerSupply, ...]:
@@ -347,8 +347,8 @@ def _supplies(text: str) -> tuple[PowerSupply, ...]:
     pool = supplies() if worded else ()
     rows = named(name if watts is None else bare, pool)
     if said_w is not None:
-        rows = tuple(one for one in rows if one.watts == said_w) or tuple(
-            one for one in named(f"{bare} {said_w:.0f}", pool) if one.watts == said_w
+        rows = tuple(row for row in rows if row.watts == said_w) or tuple(
+            item for item in named(f"{bare} {said_w:.0f}", pool) if item.watts == said_w
         )
     rows = ours(rows)
     number = re.search(r"(?<![\w.])(\d{3,4})(?![\w.])", bare)
@@ -356,8 +356,8 @@ def _supplies(text: str) -> tuple[PowerSupply, ...]:
         said_w = float(number[1])
     new = re.search(r"atx ?3|12vhpwr|12v-?2x6|pcie ?5", name) is not None
     if rows:
-        one = PowerSupply(**shared(rows) | {"name": _shown(text, rows)})
-        return (one,) * count if one.watts else ()
+        supply = PowerSupply(**shared(rows) | {"name": _shown(text, rows)})
+        return (supply,) * count if supply.watts else ()
     if said_w is None:
         return ()
     forms = (("SFX-L", r"sfx-?l"), ("SFX", r"sfx"), ("CRPS", r"server|crps|服务器|c20"))
@@ -368,8 +368,12 @@ def _supplies(text: str) -> tuple[PowerSupply, ...]:
 def _case(text: str) -> dict[str, Any]:
     plain = english(text)
     plainly = re.search(r"\A(?:generic |any )?(?:open|test|mining|\du)\b", plain)
-    rows = () if plainly else tuple(one for one in named(plain, cases()) if one.vendor != "generic")
-    rows = ours(tuple(one for one in rows if (one.kind or "").casefold() in plain) or rows)
+    rows = (
+        ()
+        if plainly
+        else tuple(enclosure for enclosure in named(plain, cases()) if enclosure.vendor != "generic")
+    )
+    rows = ours(tuple(enclosure for enclosure in rows if (enclosure.kind or "").casefold() in plain) or rows)
     if rows:
         facts = shared(rows) | {"name": _shown(text, rows)}
         return {"case": Enclosure(**facts | roomiest(rows, "card_m", "slots", "cooler_m", "psu_m", "boards"))}
@@ -385,7 +389,7 @@ def _case(text: str) -> dict[str, Any]:
 
 
 def _ssd(text: str) -> dict[str, Any]:
-    found = []
+    disks = []
     for written in re.split(r"\s*\+\s*|,\s*|;\s*", text):
         if not re.search(r"\d", written):
             continue
@@ -398,10 +402,10 @@ def _ssd(text: str) -> dict[str, Any]:
         other = "u2" if re.search(r"\bu\.?[23]\b|pm9a3|pm1733|pm1743|p5\d{3}\b", rest) else None
         m2 = re.search(r"nvme|m\.2|gen ?[345]|9[0789]0 (?:pro|evo)|sn[578]\d0|固态", rest)
         kind = "sata" if sata else other or ("m2" if m2 else None)
-        found.append(Disks(
+        disks.append(Disks(
             count=min(count, MOST_PARTS), kind=kind, gen=int(gen[1]) if gen else None, name=shown,
         ))  # fmt: skip
-    return {"disks": tuple(found)} if found else {}
+    return {"disks": tuple(disks)} if disks else {}
 
 
 def _cooler(text: str) -> dict[str, Any]:
@@ -409,8 +413,8 @@ def _cooler(text: str) -> dict[str, Any]:
     bare = re.sub(
         r"\b\d+(?:\.\d+)? ?(?:mm|cfm|rpm|db)\b|\b(?:air|water|radiator|cooler|liquid)\b", " ", plain
     )
-    found = named(bare, coolers()) or named(plain, coolers())
-    rows = ours(tuple(one for one in found if one.vendor != "generic"))
+    result = named(bare, coolers()) or named(plain, coolers())
+    rows = ours(tuple(cooler for cooler in result if cooler.vendor != "generic"))
     if rows:
         facts = shared(rows) | roomiest(rows, "sockets")
         return {"cooler": Cooler(**facts | {"name": _shown(text, rows)})}
@@ -457,18 +461,18 @@ def room_of(text: str) -> Circuit | None:
 
 
 def _machine(text: str) -> dict[str, Any]:
-    found = machine_named(text)
-    return {} if found is None else {"machine": found}
+    finished = machine_named(text)
+    return {} if finished is None else {"machine": finished}
 
 
 def machine_named(text: str) -> Finished | None:
     """The finished machine whose longest calling has all its words in a text."""
-    said = re.sub(r"[^a-z0-9.\u4e00-\u9fff-]+", " ", text.casefold()).split()
-    plain = f" {' '.join(one.strip('-') for one in said)} "
+    texts = re.sub(r"[^a-z0-9.\u4e00-\u9fff-]+", " ", text.casefold()).split()
+    plain = f" {' '.join(item.strip('-') for item in texts)} "
     close = [
-        (len(word), one)
-        for one in finished()
-        for word in one.words
+        (len(word), item)
+        for item in finished()
+        for word in item.words
         if all(
             f" {part} " in plain or f" {part}-" in plain or (not part.isascii() and part in plain)
             for part in word.split()

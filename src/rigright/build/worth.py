@@ -24,13 +24,13 @@ def ranked(
 
     Of cards the best that drops in goes first. What takes more of a thing that is full brings nothing.
     """
-    found = [
+    worths = [
         _worth(change, shares) for change in changes if change.possible and full.isdisjoint(change.takes)
     ]
-    useful = [one for one in found if one.gain >= LEAST_GAIN]
-    useful.sort(key=lambda one: (one.gain_per_kusd is not None, -(one.gain_per_kusd or one.gain)))
-    cards = [one for one in useful if one.change.kind == "cards"]
-    dropping = next((one for one in cards if one.change.drops_in), None)
+    useful = [worth for worth in worths if worth.gain >= LEAST_GAIN]
+    useful.sort(key=lambda worth: (worth.gain_per_kusd is not None, -(worth.gain_per_kusd or worth.gain)))
+    cards = [worth for worth in useful if worth.change.kind == "cards"]
+    dropping = next((worth for worth in cards if worth.change.drops_in), None)
     if dropping is None:
         return tuple(useful)
     place = useful.index(cards[0])

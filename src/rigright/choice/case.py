@@ -117,7 +117,7 @@ def fixed(arch: Arch, node: Node, *, wish: ServingWish, work: PlanWish) -> Case:
         chips=chips, cards=node.n_cards, boxes=node.n_nodes, mixed=node.is_mixed, sliced=is_sliced(wish)
     )
     taken = taken_on(arch, work, site=site)
-    able = (one for one in taken if any(formats_in(arch, work, engine=one, chips=chips)))
+    able = (item for item in taken if any(formats_in(arch, work, engine=item, chips=chips)))
     engine = next(able, taken[0])
     _check_cut(engine, wish)
     form = _weights(arch, engine, node=node, work=work)
@@ -199,8 +199,8 @@ def unrun_on(engine: Engine, form: str, *, cards: tuple[Card, ...]) -> tuple[Sen
     emulated = form == "bf16" and not engine.native_bf16
     chips = {card.chip.id: card.chip for card in cards}.values()
     asked = (chip for chip in chips if not (emulated and engine.id in engines_of(chip)))
-    told = (unrun(engine.id, form, chip=chip) for chip in asked)
-    return tuple(said for said in told if said is not None)
+    sentences = (unrun(engine.id, form, chip=chip) for chip in asked)
+    return tuple(sentence for sentence in sentences if sentence is not None)
 
 
 def taken_for_bf16(case: Case, asked: str | None) -> tuple[Sentence, ...]:
@@ -210,5 +210,7 @@ def taken_for_bf16(case: Case, asked: str | None) -> tuple[Sentence, ...]:
     from rigright.facts.chips import features_of
 
     known = {card.chip.name: features_of(card.chip.isa) for card in case.cards}
-    lacking = [name for name, found in known.items() if found is not None and found.bf16.startswith("n")]
+    lacking = [
+        name for name, features in known.items() if features is not None and features.bf16.startswith("n")
+    ]
     return (say("{chip} has no bf16: using fp16, the same size", chip=", ".join(lacking)),)

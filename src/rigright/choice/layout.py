@@ -71,7 +71,7 @@ def replicas_told(
     pairs = replica_cuts(arch, engine, counts=counts)
     widths, stages = ((value,) if value else () for value in (wish.tp, wish.pp))
     own = product(widths or {tp for tp, _ in pairs}, stages or {pp for _, pp in pairs})
-    found = []
+    rows = []
     for tp, pp in own:
         if tp * pp > max(counts) or pp > len(arch.trunk.layers) or not divides(arch, tp):
             continue
@@ -81,8 +81,8 @@ def replicas_told(
             ep = wish.ep or (tp if cut else 1)
             attention_dp = spread if wish.attention_dp is None else wish.attention_dp
             if tp % ep == 0:
-                found.append((tp, pp, ep, attention_dp and tp > 1))
-    return sorted(set(found)) or [(1, 1, 1, False)]
+                rows.append((tp, pp, ep, attention_dp and tp > 1))
+    return sorted(set(rows)) or [(1, 1, 1, False)]
 
 
 def over_attention(wish: ServingWish, *, cards: int) -> ServingWish:
@@ -107,11 +107,13 @@ def over_attention(wish: ServingWish, *, cards: int) -> ServingWish:
     return replace(wish, tp=ep, dp=dp, attention_dp=True)
 
 
-def open_layouts(arch: Arch, engine: Engine, *, cards: int, told: Layout | None = None) -> tuple[Layout, ...]:
+def open_layouts(
+    arch: Arch, engine: Engine, *, cards: int, layout: Layout | None = None
+) -> tuple[Layout, ...]:
     """Every layout over all of the cards that may be meant; `told`: how many ranks, stages and replicas."""
-    found = (
-        [told]
-        if told is not None
+    layouts = (
+        [layout]
+        if layout is not None
         else [
             Layout(tp=tp, pp=pp, dp=cards // (tp * pp))
             for tp, pp in replica_cuts(arch, engine, counts=(cards,))
@@ -119,10 +121,10 @@ def open_layouts(arch: Arch, engine: Engine, *, cards: int, told: Layout | None 
         ]
     )
     return tuple(
-        replace(one, ep=one.tp if cut else 1, attention_dp=spread)
+        replace(item, ep=item.tp if cut else 1, attention_dp=spread)
         for cut, spread in expert_cuts(arch, engine)
-        for one in found
-        if one.tp > 1 or not cut
+        for item in layouts
+        if item.tp > 1 or not cut
     )
 
 
@@ -152,8 +154,8 @@ def divides(arch: Arch, tp: int) -> bool:
 @cache
 def _attending(arch: Arch) -> frozenset[Mixer]:
     """Every kind of layer with heads."""
-    found = {id(layer.mixer): layer.mixer for layer in arch.trunk.layers}  # most layers share one
-    return frozenset(mixer for mixer in found.values() if mixer is not None and mixer.heads)
+    mixers = {id(layer.mixer): layer.mixer for layer in arch.trunk.layers}  # most layers share one
+    return frozenset(mixer for mixer in mixers.values() if mixer is not None and mixer.heads)
 
 
 def check_layout(arch: Arch, node: Node, *, layout: Layout) -> None:
@@ -178,9 +180,9 @@ def check_layout(arch: Arch, node: Node, *, layout: Layout) -> None:
         )
     check_experts(arch, layout.ep, ranks=layout.tp * layout.cp)
     if max(layout.tp, layout.ep) % min(layout.tp, layout.ep):
-        told = {"first": f"--tp {layout.tp}", "second": f"--ep {layout.ep}"}
+        fields = {"first": f"--tp {layout.tp}", "second": f"--ep {layout.ep}"}
         raise AskError(
-            say("{first} and {second} cannot be combined: one must divide the other", **told),
+            say("{first} and {second} cannot be combined: one must divide the other", **fields),
             hint=say("remove one of them"),
         )
     if layout.pp > len(arch.trunk.layers):

@@ -50,8 +50,8 @@ class Network:
     @property
     def noise(self) -> Denoiser | None:
         """The same by the few numbers that its time follows from, where runs of such painters were fitted."""
-        found = None if self.painter is None else denoiser(self.arch.name)
-        return found if found is not None and found.kind in TRIED and found.frames == 1 else None
+        result = None if self.painter is None else denoiser(self.arch.name)
+        return result if result is not None and result.kind in TRIED and result.frames == 1 else None
 
 
 def network_of(
@@ -69,9 +69,13 @@ def network_of(
         raise AskError(
             say("{model}: compute per image is known only for built-in image generators", model=arch.name)
         )
-    found = painter(arch.name, image_px=image_px)
+    result = painter(arch.name, image_px=image_px)
     return Network(
-        arch=found.denoiser, does=PAINT, painter=found, image_px=found.image_px, steps=steps or found.steps
+        arch=result.denoiser,
+        does=PAINT,
+        painter=result,
+        image_px=result.image_px,
+        steps=steps or result.steps,
     )
 
 

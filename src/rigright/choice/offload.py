@@ -76,9 +76,9 @@ def least_offload(arch: Arch, serving: Serving, *, cards: tuple[Card, ...], host
         low, high = (
             (low, middle) if _hold(arch, serving, offload=tried[middle], cards=cards) else (middle, high)
         )
-    found = tried[high]
+    offload = tried[high]
     room = host_chip(host).mem_program_bytes - FREE_SHARE * host.ram_bytes
-    return found if ram_bytes(arch, serving, offload=found) <= room else None
+    return offload if ram_bytes(arch, serving, offload=offload) <= room else None
 
 
 def with_offload(serving: Serving, offload: Offload) -> Serving:
@@ -88,7 +88,7 @@ def with_offload(serving: Serving, offload: Offload) -> Serving:
 
 
 def _hold(arch: Arch, serving: Serving, *, offload: Offload, cards: Sequence[Card]) -> bool:
-    return all(bool(one.fits) for one in memories_with(arch, serving, offload=offload, cards=cards))
+    return all(bool(memory.fits) for memory in memories_with(arch, serving, offload=offload, cards=cards))
 
 
 def memories_with(
@@ -139,12 +139,12 @@ def told_in_ram(arch: Arch, offload: Offload, *, engine: Engine, batch_tok: int 
     whole = say("{count} of {all} layers", count=offload.layers, all=len(layers))
     experts = say("experts of {count} of {all} layers", count=offload.experts, all=routed)
     both = say("{one} and {other}", one=whole, other=experts)
-    said = experts if not offload.layers else both if offload.experts else whole
-    told = flags(arch, offload, engine=engine, batch_tok=batch_tok)
+    sentence = experts if not offload.layers else both if offload.experts else whole
+    text = flags(arch, offload, engine=engine, batch_tok=batch_tok)
     return (
-        say("in RAM: {parts}; {flags}", parts=said, flags=told)
-        if told
-        else say("in RAM: {parts}", parts=said)
+        say("in RAM: {parts}; {flags}", parts=sentence, flags=text)
+        if text
+        else say("in RAM: {parts}", parts=sentence)
     )
 
 
@@ -157,8 +157,8 @@ def flags(arch: Arch, offload: Offload, *, engine: Engine, batch_tok: int | None
     if engine.id == "ollama":
         return f"PARAMETER num_gpu {layers}"
     batch = batch_tok or engine.ram_batch
-    told = {"-ngl": layers, "--n-cpu-moe": experts, "-b": batch, "-ub": batch}
-    return " ".join(f"{flag} {count}" for flag, count in told.items() if count is not None)
+    fields = {"-ngl": layers, "--n-cpu-moe": experts, "-b": batch, "-ub": batch}
+    return " ".join(f"{flag} {count}" for flag, count in fields.items() if count is not None)
 
 
 def gpu_layers(arch: Arch, offload: Offload) -> int | None:

@@ -85,8 +85,10 @@ def recipe_of(arch: Arch) -> Recipe:
     """What runs that pre-train such a model use."""
     experts = any(layer.ffn is not None and layer.ffn.experts for layer in trunk_of(arch).layers)
     size = params(arch)
-    fitting = [one for one in recipes().values() if one.experts == experts and size >= one.least_params]
-    return max(fitting, key=lambda one: one.least_params)
+    fitting = [
+        recipe for recipe in recipes().values() if recipe.experts == experts and size >= recipe.least_params
+    ]
+    return max(fitting, key=lambda recipe: recipe.least_params)
 
 
 def tokens_of(wish: PlanWish) -> float | None:
@@ -96,7 +98,7 @@ def tokens_of(wish: PlanWish) -> float | None:
     """
     if wish.train_tok is not None or wish.samples is not None:
         return wish.train_tok
-    free = all(one is None for one in (wish.on, wish.owned, wish.buy, wish.budget_usd, wish.usd_per_h))
+    free = all(text is None for text in (wish.on, wish.owned, wish.buy, wish.budget_usd, wish.usd_per_h))
     return TUNED_TOK if wish.work == "finetune" and free else None
 
 
@@ -157,15 +159,15 @@ def spaces_of(arch: Arch, wish: TrainingWish, *, work: str, able: Able, usual: b
     check_trainer(wish)
     if not arch.vocab:
         trainer = find_trainer(wish.trainer or "pytorch")
-        found: Iterator[Space] = (
+        spaces: Iterator[Space] = (
             _space(training, wish, micro_batch=(wish.micro_batch or 1,))
             for training in _plain(trainer, wish.method or "full", recompute=None)
         )
     elif work == "pretrain":
-        found = _pretraining(arch, wish, able=able, usual=usual)
+        spaces = _pretraining(arch, wish, able=able, usual=usual)
     else:
-        found = _tuning(arch, wish, able=able, usual=usual)
-    return tuple(dict.fromkeys(_fixed(space, wish, able=able) for space in found))
+        spaces = _tuning(arch, wish, able=able, usual=usual)
+    return tuple(dict.fromkeys(_fixed(space, wish, able=able) for space in spaces))
 
 
 def _pretraining(arch: Arch, wish: TrainingWish, *, able: Able, usual: bool) -> Iterator[Space]:
@@ -177,7 +179,7 @@ def _pretraining(arch: Arch, wish: TrainingWish, *, able: Able, usual: bool) -> 
     for name, recompute in product(names, RECOMPUTES):
         trainer = find_trainer(name)
         if not trainer.id.startswith(CUTTERS):
-            yield from (_space(one, wish) for one in _plain(trainer, "full", recompute=recompute))
+            yield from (_space(item, wish) for item in _plain(trainer, "full", recompute=recompute))
             continue
         cut = _cut(arch, trainer, method="full", recompute=recompute, able=able)
         shardings = dict.fromkeys((cut.sharding, cut.sharding.replace("fsdp", "hsdp")))
@@ -233,7 +235,7 @@ def _tuning(arch: Arch, wish: TrainingWish, *, able: Able, usual: bool) -> Itera
                 cut = _cut(arch, find_trainer("torchtitan"), method=method, recompute=recompute, able=able)
                 yield _space(cut, wish, sequence_parallel=True, **_every(arch))
             if not usual:
-                yield from (_space(replace(one, optimizer="adamw-8bit"), wish) for one in plain)
+                yield from (_space(replace(item, optimizer="adamw-8bit"), wish) for item in plain)
                 offloaded = replace(plain[0], trainer="deepspeed", sharding="zero3", offload="optimizer-cpu")
                 yield _space(offloaded, wish)
 
@@ -247,13 +249,13 @@ def _plain(trainer: Trainer, method: str, *, recompute: str | None) -> Iterator[
 
 def _space(training: Training, wish: TrainingWish, **axes: Any) -> Space:
     """A space with what was said of layout and batch."""
-    said: dict[str, Any] = {
+    fields: dict[str, Any] = {
         name: (count,) for name in ("tp", "pp", "cp", "ep", "micro_batch") if (count := getattr(wish, name))
     }
     divides = training.sharding in {"fsdp", "hsdp", "zero1", "zero2"}
     return Space(
         training=training,
-        **{"sequence_parallel": bool(wish.sequence_parallel)} | axes | said,
+        **{"sequence_parallel": bool(wish.sequence_parallel)} | axes | fields,
         dp=wish.dp,
         accumulate=wish.accumulate,
         least_ranks=2 if divides and wish.sharding is None and not axes.get("sequence_parallel") else 1,
@@ -264,12 +266,12 @@ def _space(training: Training, wish: TrainingWish, **axes: Any) -> Space:
 def _fixed(space: Space, wish: TrainingWish, *, able: Able) -> Space:
     """What was said of the training itself goes before every habit; a chip without bf16 computes in fp16."""
     known = {field.name for field in fields(Training)} & {field.name for field in fields(wish)}
-    said = {name: value for name in known if (value := getattr(wish, name)) is not None}
+    stated = {name: value for name in known if (value := getattr(wish, name)) is not None}
     for name in ("micro_batch", "accumulate", "schedule", "virtual_stages"):
-        said.pop(name, None)  # the space has them
+        stated.pop(name, None)  # the space has them
     if wish.trainer is not None:
-        said["trainer"] = find_trainer(wish.trainer).id
-    training = replace(space.training, **said)
+        stated["trainer"] = find_trainer(wish.trainer).id
+    training = replace(space.training, **stated)
     if training.precision is None and not able.bf16:
         training = replace(training, precision=_half(training, able=able))
     return replace(space, training=training)

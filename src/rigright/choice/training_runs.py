@@ -80,19 +80,19 @@ class RunTaken:
     unsaid: tuple[str, ...] = ()
 
 
-def run_taken(told: Reported) -> RunTaken:
+def run_taken(report: Reported) -> RunTaken:
     """Fill in what nobody said; `micro_batch`, where it was open, is one until somebody weighs it."""
     notes: list[Sentence] = []
-    layout = _layout(told, notes)
-    arch = _whole_stages(told.arch, layout.pp, notes=notes)
-    training = _training(told, arch, layout=layout, notes=notes)
+    layout = _layout(report, notes)
+    arch = _whole_stages(report.arch, layout.pp, notes=notes)
+    training = _training(report, arch, layout=layout, notes=notes)
     usual, timed = training, list[Sentence]()
-    if told.mean_tok is not None:
+    if report.mean_tok is not None:
         # of what is counted with its padding, nothing is lost
-        spread = 1.0 if told.padding_counted else SPREAD_OF_LENGTHS
-        longest = min(int(told.mean_tok * spread), training.seq_tok)
+        spread = 1.0 if report.padding_counted else SPREAD_OF_LENGTHS
+        longest = min(int(report.mean_tok * spread), training.seq_tok)
         timed.append(say("samples vary: assuming batches of {tokens} tokens", tokens=longest))
-        usual = replace(training, seq_tok=longest, padded=1 - told.mean_tok / longest)
+        usual = replace(training, seq_tok=longest, padded=1 - report.mean_tok / longest)
     return RunTaken(
         arch=arch,
         training=training,
@@ -100,21 +100,21 @@ def run_taken(told: Reported) -> RunTaken:
         layout=layout,
         assumed=tuple(notes),
         timed=tuple(timed),
-        unsaid=_unsaid(told, training),
+        unsaid=_unsaid(report, training),
     )
 
 
-def gathered(told: Reported, taken: RunTaken) -> RunTaken:
+def gathered(report: Reported, taken: RunTaken) -> RunTaken:
     """The same with the micro-batches of a step, of a run whose micro-batch and layout are known."""
     layout, count = taken.layout, taken.training.accumulate
-    if told.said.global_batch is not None:
-        each = told.said.micro_batch or taken.training.micro_batch
-        count = max(1, int(told.said.global_batch / (each * layout.dp)))
+    if report.said.global_batch is not None:
+        each = report.said.micro_batch or taken.training.micro_batch
+        count = max(1, int(report.said.global_batch / (each * layout.dp)))
     timed = taken.timed
     if count is None:
         count = DEEP * layout.pp if layout.pp > 1 else 1
         timed = (*timed, say("global_batch not stated: assuming {count} micro-batches", count=count))
-    trainings = (replace(one, accumulate=count) for one in (taken.training, taken.usual))
+    trainings = (replace(item, accumulate=count) for item in (taken.training, taken.usual))
     training, usual = trainings
     return replace(taken, training=training, usual=usual, timed=timed)
 
@@ -122,7 +122,7 @@ def gathered(told: Reported, taken: RunTaken) -> RunTaken:
 def with_samples(taken: RunTaken, micro_batch: int) -> RunTaken:
     """The same with so many samples of a micro-batch, that nobody said."""
     note = say("{column} not stated: assuming {value}", column="micro_batch", value=micro_batch)
-    training, usual = (replace(one, micro_batch=micro_batch) for one in (taken.training, taken.usual))
+    training, usual = (replace(item, micro_batch=micro_batch) for item in (taken.training, taken.usual))
     return replace(taken, training=training, usual=usual, assumed=(*taken.assumed, note))
 
 
@@ -133,15 +133,15 @@ def with_layout(taken: RunTaken, layout: Layout) -> RunTaken:
     return replace(taken, layout=layout, assumed=(*taken.assumed, note))
 
 
-def is_open(told: Reported) -> bool:
+def is_open(report: Reported) -> bool:
     """Whether a program that cuts models ran on many chips, and nobody says how it cut this one."""
-    return told.trainer.id in MEGATRON and not told.is_cut and (told.n_chips or 1) > 1
+    return report.trainer.id in MEGATRON and not report.is_cut and (report.n_chips or 1) > 1
 
 
-def divides_norms(told: Reported, tp: int) -> bool:
+def divides_norms(report: Reported, tp: int) -> bool:
     """Whether norms are divided over tensor ranks too: as told; recipes do so, Megatron's flags do not."""
-    usual = told.trainer.id in MEGATRON and told.recipe
-    return tp > 1 and (usual if told.said.sequence_parallel is None else told.said.sequence_parallel)
+    usual = report.trainer.id in MEGATRON and report.recipe
+    return tp > 1 and (usual if report.said.sequence_parallel is None else report.said.sequence_parallel)
 
 
 def box_of(chip: Chip, *, cards: int, ranks: int) -> int | None:
@@ -149,15 +149,15 @@ def box_of(chip: Chip, *, cards: int, ranks: int) -> int | None:
     return cards if ranks > cards and (chip.link_max_chips or 0) <= BOX_CHIPS else None
 
 
-def _layout(told: Reported, notes: list[Sentence]) -> Layout:
+def _layout(report: Reported, notes: list[Sentence]) -> Layout:
     """Replicas are what the chips leave."""
-    tp, pp, cp, ep = (getattr(told.said, name) or 1 for name in ("tp", "pp", "cp", "ep"))
-    chips, cut, dp = told.n_chips, tp * pp * cp, told.said.dp
+    tp, pp, cp, ep = (getattr(report.said, name) or 1 for name in ("tp", "pp", "cp", "ep"))
+    chips, cut, dp = report.n_chips, tp * pp * cp, report.said.dp
     if dp is None and chips is None:
-        chips = max(NODE_CHIPS, cut) if cut > 1 or told.trainer.id in MEGATRON else 1
+        chips = max(NODE_CHIPS, cut) if cut > 1 or report.trainer.id in MEGATRON else 1
         notes.append(say("n_chips and dp not stated: assuming {chips} chips", chips=chips))
     replicas = max(1, chips // cut) if chips is not None else dp or 1
-    parallel = divides_norms(told, tp)
+    parallel = divides_norms(report, tp)
     return Layout(tp=tp, pp=pp, dp=replicas, cp=cp, ep=ep, sequence_parallel=parallel)
 
 
@@ -173,62 +173,64 @@ def _whole_stages(arch: Arch, pp: int, *, notes: list[Sentence]) -> Arch:
     return replace(arch, towers=tuple(longer if tower is trunk else tower for tower in arch.towers))
 
 
-def _training(told: Reported, arch: Arch, *, layout: Layout, notes: list[Sentence]) -> Training:
-    told_of = {name: getattr(told.said, name) for name in SETTINGS} | {**told.beside}
-    said = {name: value for name, value in told_of.items() if value is not None}
-    if told.trainer.id in MEGATRON:
-        said.setdefault("sharding", "zero1")
-    chunks = said.get("virtual_stages", 1)
-    if told.layers_per_chunk:
-        chunks = max(1, len(trunk_of(arch).layers) // layout.pp // told.layers_per_chunk)
-    said["virtual_stages"] = chunks
-    said.setdefault("schedule", "interleaved" if chunks > 1 else "1f1b")
-    full = said.get("method", "full") == "full"
+def _training(report: Reported, arch: Arch, *, layout: Layout, notes: list[Sentence]) -> Training:
+    told_of = {name: getattr(report.said, name) for name in SETTINGS} | {**report.beside}
+    fields = {name: value for name, value in told_of.items() if value is not None}
+    if report.trainer.id in MEGATRON:
+        fields.setdefault("sharding", "zero1")
+    chunks = fields.get("virtual_stages", 1)
+    if report.layers_per_chunk:
+        chunks = max(1, len(trunk_of(arch).layers) // layout.pp // report.layers_per_chunk)
+    fields["virtual_stages"] = chunks
+    fields.setdefault("schedule", "interleaved" if chunks > 1 else "1f1b")
+    full = fields.get("method", "full") == "full"
     if full:
-        said |= {"rank": PEFT_RANK, "targets": PEFT_TARGETS}
-        said["references"] = REFERENCES.get(told.learns_from, 0)
+        fields |= {"rank": PEFT_RANK, "targets": PEFT_TARGETS}
+        fields["references"] = REFERENCES.get(report.learns_from, 0)
     else:
-        usual = "linear" if told.trainer.id in LINEAR else PEFT_TARGETS
+        usual = "linear" if report.trainer.id in LINEAR else PEFT_TARGETS
         for name, default in (("rank", PEFT_RANK), ("targets", usual)):
-            if name not in said:
+            if name not in fields:
                 notes.append(say("{column} not stated: assuming {value}", column=name, value=default))
-                said[name] = default
-    said["seq_tok"] = _longest(told, notes)
-    said["micro_batch"] = (told.said.micro_batch or 1) * (2 if told.paired and told.said.micro_batch else 1)
-    return Training(trainer=told.trainer.id, **said)
+                fields[name] = default
+    fields["seq_tok"] = _longest(report, notes)
+    fields["micro_batch"] = (report.said.micro_batch or 1) * (
+        2 if report.paired and report.said.micro_batch else 1
+    )
+    return Training(trainer=report.trainer.id, **fields)
 
 
-def _longest(told: Reported, notes: list[Sentence]) -> int:
+def _longest(report: Reported, notes: list[Sentence]) -> int:
     """Tokens of the longest sample: as told, or as usual where samples only may be that long."""
-    length = told.said.seq_tok
-    if told.mean_tok is not None and length is None:
-        longest = int(told.mean_tok * (LONGEST_UNPADDED if told.padding_free else LONGEST))
+    length = report.said.seq_tok
+    if report.mean_tok is not None and length is None:
+        longest = int(report.mean_tok * (LONGEST_UNPADDED if report.padding_free else LONGEST))
         note = say("samples vary: assuming {tokens} tokens per sample in the longest batch", tokens=longest)
         notes.append(note)
         return longest
     if length is None:
-        middle = int(priors(told.work)["seq_tok"].middle)
-        length = min(middle, told.arch.max_context_tok or middle)
+        middle = int(priors(report.work)["seq_tok"].middle)
+        length = min(middle, report.arch.max_context_tok or middle)
         notes.append(say("{column} not stated: assuming {value}", column="seq_tok", value=length))
-    if not told.short_samples or length <= SHORT_TOK:
+    if not report.short_samples or length <= SHORT_TOK:
         return int(length)
     notes.append(say("samples shorter than seq_tok: assuming {tokens} tokens", tokens=SHORT_TOK))
     return SHORT_TOK
 
 
-def _unsaid(told: Reported, training: Training) -> tuple[str, ...]:
+def _unsaid(report: Reported, training: Training) -> tuple[str, ...]:
     """What is open of that which decides memory or speed."""
-    said = told.said
-    adapters, tunes = training.method != "full", told.work == "training"
-    eager = training.trainer.startswith(("hf", "ms-swift")) and tunes and said.seq_tok is None
+    wish = report.said
+    adapters, tunes = training.method != "full", report.work == "training"
+    eager = training.trainer.startswith(("hf", "ms-swift")) and tunes and wish.seq_tok is None
     open_ones = {
-        "seq_tok": said.seq_tok is None and told.mean_tok is None,
-        "micro_batch": said.micro_batch is None,
-        "rank": adapters and said.rank is None,
-        "targets": adapters and said.targets is None,
-        "recompute": said.recompute is None,
-        "optimizer": not adapters and tunes and not told.names_optimizer,
+        "seq_tok": wish.seq_tok is None and report.mean_tok is None,
+        "micro_batch": wish.micro_batch is None,
+        "rank": adapters and wish.rank is None,
+        "targets": adapters and wish.targets is None,
+        "recompute": wish.recompute is None,
+        "optimizer": not adapters and tunes and not report.names_optimizer,
         "host": True,
-        "flash": eager and not told.names_attention,
+        "flash": eager and not report.names_attention,
     }
     return tuple(name for name, unsaid in open_ones.items() if unsaid)

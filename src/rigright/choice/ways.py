@@ -63,7 +63,7 @@ def ways_on(
 
     `others`: unusual engines as well; `more`: with formats and caches that lose more.
     """
-    order = [one for one in taken_on(arch, wish, site=site) if not site.mixed or one.split == "layer"]
+    order = [item for item in taken_on(arch, wish, site=site) if not site.mixed or item.split == "layer"]
     # who buys for a few users takes either engine: one user more, or a limit told, must not make it cheaper
     buys = wish.on is None and wish.owned is None and wish.work != "chat"
     either = buys and _place(arch, wish, site=site) == HOME
@@ -80,33 +80,34 @@ def taken_on(arch: Arch, wish: PlanWish, *, site: Site) -> tuple[Engine, ...]:
     """Engines for such work on such chips: those asked for; else that of the name; else those people take."""
     if wish.engines:
         return tuple(find_engine(name) for name in wish.engines)
-    told, chips = arch.engine, site.chips
+    text, chips = arch.engine, site.chips
     place = _place(arch, wish, site=site)
     forms = [name for name in (*wish.weights, arch.stored or "") if name]
     gguf = any(_is_gguf(name) for name in forms[:1])
     ranked = sorted(
-        (one for one in engines().values() if place in one.taken), key=lambda one: one.taken[place]
+        (engine for engine in engines().values() if place in engine.taken),
+        key=lambda engine: engine.taken[place],
     )
-    known = [one for one in ranked if all(_runs(one, chip) for chip in chips)]
+    known = [engine for engine in ranked if all(_runs(engine, chip) for chip in chips)]
     if gguf:
-        known = [one for one in known if reads_gguf(one)] or [
-            one for one in engines().values() if reads_gguf(one) and one.taken
+        known = [engine for engine in known if reads_gguf(engine)] or [
+            engine for engine in engines().values() if reads_gguf(engine) and engine.taken
         ]
     elif not wish.weights and arch.stored is not None and find_format(arch.stored).loss_rank >= PACKED_LOSS:
-        known = [one for one in known if _loads(one, arch.stored, chips=chips)] or known
+        known = [engine for engine in known if _loads(engine, arch.stored, chips=chips)] or known
     if wish.kv:
-        keeping = [one for one in known if caches_in(wish, one, chips=chips)]
+        keeping = [engine for engine in known if caches_in(wish, engine, chips=chips)]
         known = keeping or [
-            one for one in engines().values() if one.taken and caches_in(wish, one, chips=chips)
+            engine for engine in engines().values() if engine.taken and caches_in(wish, engine, chips=chips)
         ]
     if transcribes(arch):
-        known = [one for one in known if not reads_gguf(one)] or known
-    if told is not None:
-        known = [find_engine(told), *(one for one in known if one.id != told)]
+        known = [engine for engine in known if not reads_gguf(engine)] or known
+    if text is not None:
+        known = [find_engine(text), *(engine for engine in known if engine.id != text)]
     if site.mixed:  # unlike cards share a model by layers alone
-        known = [one for one in known if one.split == "layer"] or known
+        known = [engine for engine in known if engine.split == "layer"] or known
     elif site.sliced:
-        known = [one for one in known if one.split != "layer"] or known
+        known = [engine for engine in known if engine.split != "layer"] or known
     return tuple(known or ranked)
 
 
@@ -116,10 +117,12 @@ def _place(arch: Arch, wish: PlanWish, *, site: Site) -> str:
     if not generates(arch):
         return "samples"
     if transcribes(arch):
-        return "rack" if all(one.segment in RACK for one in chips) else "many"
+        return "rack" if all(chip.segment in RACK for chip in chips) else "many"
     few = wish.users is not None and grown_users(wish.users, wish.growth) <= FEW
     desk = (
-        mixed or is_home(chips) or (wish.work == "chat" and all(one.segment != "datacenter" for one in chips))
+        mixed
+        or is_home(chips)
+        or (wish.work == "chat" and all(chip.segment != "datacenter" for chip in chips))
     )
     if not desk:
         return "rack"

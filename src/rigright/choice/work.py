@@ -54,11 +54,11 @@ def spoken() -> frozenset[str]:
 
 def work_of(name: str, arch: Arch) -> Work:
     """The work with a model: who reasons at length writes more."""
-    found = works()[name]
-    if not found.thinks or not thinks(arch.name):
-        return found
+    work = works()[name]
+    if not work.thinks or not thinks(arch.name):
+        return work
     longer = _thinking()
-    return replace(found, output_tok=longer["output_tok"], context_tok=longer["context_tok"])
+    return replace(work, output_tok=longer["output_tok"], context_tok=longer["context_tok"])
 
 
 @cache
@@ -103,7 +103,7 @@ def settled(arch: Arch, wish: PlanWish, *, chips: Sequence[Chip] = (), more: boo
 
 def says_load(wish: PlanWish) -> bool:
     """Whether somebody said how much is asked of it."""
-    return any(one is not None for one in (wish.users, wish.rate_per_s, wish.tok_per_s))
+    return any(value is not None for value in (wish.users, wish.rate_per_s, wish.tok_per_s))
 
 
 def usual_work(wish: PlanWish, *, home: bool) -> str:
@@ -160,23 +160,23 @@ def _lengths(wish: PlanWish, usual: Work, *, most: int | None) -> tuple[int, int
     return (max(min(prompt, most - output), 1) if wish.prompt_tok is None else prompt), output
 
 
-def contexts(said: PlanWish, filled: PlanWish) -> tuple[int, ...]:
+def contexts(wish: PlanWish, filled: PlanWish) -> tuple[int, ...]:
     """The contexts to try, the longest first: the one that was said, else shorter ones after the usual."""
     longest, least = filled.context_tok or 0, (filled.prompt_tok or 0) + (filled.output_tok or 0)
-    if said.context_tok is not None:
+    if wish.context_tok is not None:
         return (longest,)
     return (longest, *(tok for tok in SHORTER_TOK if least <= tok < longest))
 
 
-def assumed(arch: Arch, said: PlanWish, *, filled: PlanWish) -> tuple[Sentence, ...]:
+def assumed(arch: Arch, wish: PlanWish, *, filled: PlanWish) -> tuple[Sentence, ...]:
     """What nobody said, in one line; and a length that the model was not made for."""
     parts: list[Sentence] = []
-    if said.work == AUTO and filled.work == "chat":
+    if wish.work == AUTO and filled.work == "chat":
         parts.append(say("chat"))
     audio_s = works()[filled.work].audio_s if filled.work in works() else None
     if audio_s is not None:
         parts.append(say("{seconds} s windows", seconds=f"{audio_s:g}"))
-    elif said.prompt_tok is None or said.output_tok is None:
+    elif wish.prompt_tok is None or wish.output_tok is None:
         parts.append(
             say(
                 "{prompt} prompt + {output} output tokens",
@@ -184,14 +184,14 @@ def assumed(arch: Arch, said: PlanWish, *, filled: PlanWish) -> tuple[Sentence, 
                 output=f"{filled.output_tok:,}",
             )
         )
-    if said.context_tok is None and audio_s is None:
+    if wish.context_tok is None and audio_s is None:
         parts.append(say("{context} context", context=f"{filled.context_tok:,}"))
-    if said.users is None and filled.users is not None:
+    if wish.users is None and filled.users is not None:
         parts.append(say("concurrency {users}", users=f"{filled.users:g}"))
-    if filled.cached_share and said.cached_share is None:
+    if filled.cached_share and wish.cached_share is None:
         parts.append(say("{share} of prompts cached", share=f"{filled.cached_share:.0%}"))
-    told = with_commas(parts)
-    line = () if told is None else (assuming(told),)
+    sentence = with_commas(parts)
+    line = () if sentence is None else (assuming(sentence),)
     return (*line, *_beyond(filled, most=arch.max_context_tok))
 
 

@@ -21,42 +21,47 @@ def moved(own: Sequence[Anchor], *, model: str, asked: RunCase) -> tuple[float, 
     """Factor of a figure and what is left of its band's width, by anchors of one chip, engine and figure."""
     if not own:
         return 1.0, 1.0
-    mine = [one for one in own if one.model == model and one.weights in {"", asked.weights or one.weights}]
-    wide = [one for one in own if not one.model]
-    shift, narrow = _mean([one for one in mine if one.model and not one.load] or wide)
-    cases = [one for one in mine if one.model and one.load and one.apart == asked.apart]
+    mine = [
+        anchor
+        for anchor in own
+        if anchor.model == model and anchor.weights in {"", asked.weights or anchor.weights}
+    ]
+    wide = [anchor for anchor in own if not anchor.model]
+    shift, narrow = _mean([anchor for anchor in mine if anchor.model and not anchor.load] or wide)
+    cases = [anchor for anchor in mine if anchor.model and anchor.load and anchor.apart == asked.apart]
     if not asked.load or not cases:
         return shift, narrow
-    far = [distance(one.case, asked) for one in cases]
+    far = [distance(anchor.case, asked) for anchor in cases]
     nearest = min(far)
     if nearest < _SAME:
-        return _mean([one for one, away in zip(cases, far, strict=True) if away < _SAME])
+        return _mean([anchor for anchor, away in zip(cases, far, strict=True) if away < _SAME])
     weights = [1 / away**2 for away in far]
     fade = math.exp(-nearest / FADE) / sum(weights)
     logs = [
         fade
         * sum(
-            weight * math.log(getattr(one, name) / level) for weight, one in zip(weights, cases, strict=True)
+            weight * math.log(getattr(anchor, name) / level)
+            for weight, anchor in zip(weights, cases, strict=True)
         )
         for name, level in (("shift", shift), ("narrow", narrow))
     ]
     return shift * math.exp(logs[0]), min(1.0, narrow * math.exp(logs[1]))
 
 
-def _mean(found: Sequence[Anchor]) -> tuple[float, float]:
+def _mean(anchors: Sequence[Anchor]) -> tuple[float, float]:
     """Of anchors that say the same of a case, such as those of several formats where none is named."""
-    if not found:
+    if not anchors:
         return 1.0, 1.0
-    shift = math.exp(sum(math.log(one.shift) for one in found) / len(found))
-    return shift, max(one.narrow for one in found)
+    shift = math.exp(sum(math.log(anchor.shift) for anchor in anchors) / len(anchors))
+    return shift, max(anchor.narrow for anchor in anchors)
 
 
-def distance(one: RunCase, asked: RunCase) -> float:
+def distance(run_case: RunCase, asked: RunCase) -> float:
     """Between two cases, in doublings of load; what either leaves unsaid is no distance."""
     pairs = (
-        (1.0, one.load, asked.load),
-        (1.0, one.chips, asked.chips),
-        (_LENGTH, one.prompt_tok, asked.prompt_tok),
-        (_LENGTH, one.output_tok, asked.output_tok),
+        (1.0, run_case.load, asked.load),
+        (1.0, run_case.chips, asked.chips),
+        (_LENGTH, run_case.prompt_tok, asked.prompt_tok),
+        (_LENGTH, run_case.output_tok, asked.output_tok),
     )
     return sum(scale * abs(math.log2(left / right)) for scale, left, right in pairs if left and right)

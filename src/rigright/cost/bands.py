@@ -78,11 +78,11 @@ def banded(metric: str, *, value: Numbers, known: Known) -> Banded:
 
 def estimate(metric: str, *, value: float, known: Known) -> Estimate:
     """The same of a single figure, as a record."""
-    found = banded(metric, value=value, known=known)
+    result = banded(metric, value=value, known=known)
     return Estimate(
-        value=float(found.value),
-        low=float(found.low),
-        high=float(found.high),
+        value=float(result.value),
+        low=float(result.low),
+        high=float(result.high),
         mark=mark(metric, known=known),
     )
 
@@ -116,7 +116,7 @@ def beyond(metric: str, *, edges: tuple[float, float], known: Known) -> tuple[fl
     Such runs are strangers' already: who measured, what and with what are in their spread.
     """
     terms = terms_in(known.bands, figure_of(metric))
-    whole, least = (float(deviation(terms, known=one)) for one in (Known(chip=known.chip), Known()))
+    whole, least = (float(deviation(terms, known=item)) for item in (Known(chip=known.chip), Known()))
     low, high = (float(np.hypot(np.log(edge), EDGE * np.sqrt(whole**2 - least**2))) for edge in edges)
     return float(np.exp(-low)), float(np.exp(high))
 
@@ -133,5 +133,5 @@ def terms_in(bands: Mapping[str, Mapping[str, float]], figure: str) -> Mapping[s
     return next((bands[name] for name in names if name in bands), UNTESTED)
 
 
-def _of(told: Mapping[str, Numbers], metric: str) -> Numbers:
-    return told.get(figure_of(metric).partition(",")[0], 1.0) if told else 1.0
+def _of(fields: Mapping[str, Numbers], metric: str) -> Numbers:
+    return fields.get(figure_of(metric).partition(",")[0], 1.0) if fields else 1.0

@@ -74,7 +74,7 @@ def diffusion_rates(chips: Sequence[Chip], *, wire: Wire, tables: Mapping[str, A
         flops_per_s=peak,
         linear_flops_per_s=peak * [term["linear"] for term in terms],
         attention_flops_per_s=peak * [term["attention"] for term in terms],
-        mem_bytes_per_s=np.array([chip.mem_bytes_per_s for chip in chips]) * [one["memory"] for one in terms],
+        mem_bytes_per_s=np.array([chip.mem_bytes_per_s for chip in chips]) * [row["memory"] for row in terms],
         wire_bytes_per_s=np.asarray(wire.bytes_per_s, dtype=float),
     )
 

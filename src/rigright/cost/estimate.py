@@ -36,19 +36,19 @@ def days_of(amount: float, rate: Estimate) -> Estimate:
 
 def added(parts: Sequence[Estimate]) -> Estimate:
     """A sum of what has nothing to do with each other: seldom is all of it dear at once."""
-    value = sum(one.value for one in parts)
+    value = sum(estimate.value for estimate in parts)
     return Estimate(
         value=value,
-        low=value - math.hypot(*(one.value - one.low for one in parts)),
-        high=value + math.hypot(*(one.high - one.value for one in parts)),
+        low=value - math.hypot(*(estimate.value - estimate.low for estimate in parts)),
+        high=value + math.hypot(*(estimate.high - estimate.value for estimate in parts)),
         mark="stated",
-        as_of=min((one.as_of for one in parts if one.as_of), default=None),
-        why="; ".join(dict.fromkeys(one.why for one in parts if one.why)),
+        as_of=min((estimate.as_of for estimate in parts if estimate.as_of), default=None),
+        why="; ".join(dict.fromkeys(estimate.why for estimate in parts if estimate.why)),
     )
 
 
-def scaled(one: Estimate, factor: float) -> Estimate:
+def scaled(estimate: Estimate, factor: float) -> Estimate:
     """So many times an estimate; taken off where the factor is below zero."""
-    ends = sorted((one.low * factor, one.high * factor))
-    return Estimate(value=one.value * factor, low=ends[0], high=ends[1], mark=one.mark, as_of=one.as_of,
-                    why=one.why)  # fmt: skip
+    ends = sorted((estimate.low * factor, estimate.high * factor))
+    return Estimate(value=estimate.value * factor, low=ends[0], high=ends[1], mark=estimate.mark,
+                    as_of=estimate.as_of, why=estimate.why)  # fmt: skip

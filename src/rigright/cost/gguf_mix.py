@@ -101,7 +101,7 @@ def alike(mix: GgufMix, count: int, *, layers: int) -> tuple[int, ...]:
 
     `layers`: of the model's trunk, whose eighths the rules speak of.
     """
-    asked = [_parts(one) for one in {one for rule in mix.rules for one in rule.when}]
+    asked = [_parts(text) for text in {text for rule in mix.rules for text in rule.when}]
     laws = [(_BY_INDEX[name], number) for name, number in asked if name in _BY_INDEX]
     first: dict[tuple[bool, ...], int] = {}
     return tuple(
@@ -121,7 +121,7 @@ def tensor_type(weight: Weight, mix: GgufMix, *, where: TensorPlace) -> str:
     chosen = mix.base
     role = "attn.qkv" if where.fused and weight.role in {"attn.q", "attn.k", "attn.v"} else weight.role
     for rule in _rules_of(mix, role, tied=where.tied):
-        if (not rule.was or chosen in rule.was) and all(_holds(one, where) for one in rule.when):
+        if (not rule.was or chosen in rule.was) and all(_holds(text, where) for text in rule.when):
             chosen = rule.type
     width = weight.shape[-1]
     if width % mix.types[chosen].block_elems == 0:

@@ -96,12 +96,12 @@ def kind_of(arch: Arch) -> str:
         return arch.task
     layers = unlike_layers(arch)
     mixes = {layer.mixer.kind for layer in layers if layer.mixer is not None}
-    found = [
+    texts = [
         "moe" if any(layer.ffn is not None and layer.ffn.experts for layer in layers) else "dense",
         "latent" if Mix.LATENT in mixes else "",
         "state" if mixes & STATES else "",
     ]
-    return "+".join(one for one in found if one)
+    return "+".join(text for text in texts if text)
 
 
 def engine_level(chip: str, kin: str, *, ran: Mapping[str, str]) -> int:

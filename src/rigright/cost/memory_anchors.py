@@ -39,8 +39,8 @@ def own_memory(own: Sequence[Anchor], *, model: str, case: RunCase) -> OwnMemory
     from rigright.cost.anchored import moved
 
     placed = {
-        name: moved([one for one in own if one.figure == name], model=model, asked=case)
-        for name in sorted({one.figure for one in own})
+        name: moved([anchor for anchor in own if anchor.figure == name], model=model, asked=case)
+        for name in sorted({anchor.figure for anchor in own})
     }
     return OwnMemory(
         shift={name: shift for name, (shift, _) in placed.items()},

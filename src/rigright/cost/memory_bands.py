@@ -29,7 +29,7 @@ class Parts:
     narrow: Numbers = 1.0  # no bytes: how much of the band of what is not counted own starts leave
 
 
-SIZES = tuple(one.name for one in fields(Parts) if one.name != "narrow")
+SIZES = tuple(field.name for field in fields(Parts) if field.name != "narrow")
 COUNTED = frozenset({"counted", "mixed"})
 
 

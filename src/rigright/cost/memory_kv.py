@@ -18,8 +18,8 @@ CACHED = GROWING | BOUNDED | {Mix.CROSS}
 
 def mixers_of(layer: Layer) -> tuple[Mixer, ...]:
     """What keeps a cache or a state in a layer: its mixer, and cross-attention beside it."""
-    found = (layer.mixer, layer.cross)
-    return tuple(mixer for mixer in found if mixer is not None and not mixer.shares_cache and _keeps(mixer))
+    pair = (layer.mixer, layer.cross)
+    return tuple(mixer for mixer in pair if mixer is not None and not mixer.shares_cache and _keeps(mixer))
 
 
 def _keeps(mixer: Mixer) -> bool:
@@ -30,11 +30,11 @@ def _keeps(mixer: Mixer) -> bool:
 def lanes(arch: Arch) -> Mapping[Mixer, int]:
     """Every distinct mixer of the trunk that keeps something, and in how many layers it stands."""
     times = Counter(map(id, arch.trunk.layers))
-    found: Counter[Mixer] = Counter()
+    fields: Counter[Mixer] = Counter()
     for layer in unlike_layers(arch):
         for mixer in mixers_of(layer):
-            found[mixer] += times[id(layer)]
-    return found
+            fields[mixer] += times[id(layer)]
+    return fields
 
 
 def generates(arch: Arch) -> bool:

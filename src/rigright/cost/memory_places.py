@@ -23,8 +23,10 @@ def dealt_bounds(
     usual = usual_bounds(arch, devices)
     asked: dict[str, Any] = {"start": start, "layout": layout}
     works = works_of(arch, devices=devices, **asked)
-    held = stage_memories(arch, weights, places=list(zip(devices, usual, strict=True)), works=works, **asked)
-    if all(bool(memory.fits) for memory in held):
+    memories = stage_memories(
+        arch, weights, places=list(zip(devices, usual, strict=True)), works=works, **asked
+    )
+    if all(bool(memory.fits) for memory in memories):
         return usual
     return _filled_alike(arch, weights, devices=devices, works=works, **asked)
 
@@ -36,9 +38,9 @@ def dealt_memories(
     asked: dict[str, Any] = {"start": start, "layout": layout}
     asked["works"] = works_of(arch, devices=devices, **asked)
     usual = list(zip(devices, usual_bounds(arch, devices), strict=True))
-    held = stage_memories(arch, weights, places=usual, **asked)
-    if all(bool(memory.fits) for memory in held):
-        return held
+    memories = stage_memories(arch, weights, places=usual, **asked)
+    if all(bool(memory.fits) for memory in memories):
+        return memories
     bounds = _filled_alike(arch, weights, devices=devices, **asked)
     return stage_memories(arch, weights, places=list(zip(devices, bounds, strict=True)), **asked)
 

@@ -117,11 +117,11 @@ class ServingMemory:
         return self.spare_bytes >= 0
 
 
-def pool_tok(one: ServingMemory, tokens: Numbers) -> Numbers:
+def pool_tok(memory: ServingMemory, tokens: Numbers) -> Numbers:
     """Tokens that a rank has room for, by its memory with one sequence of so many."""
-    seq = one.cache_bytes + one.states_bytes
+    seq = memory.cache_bytes + memory.states_bytes
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(seq > 0, (seq + one.spare_bytes) / seq * tokens, np.inf)
+        return np.where(seq > 0, (seq + memory.spare_bytes) / seq * tokens, np.inf)
 
 
 def serving_memory(
@@ -137,8 +137,8 @@ def serving_memory(
 
     `on_card`: without what the engine leaves on the host; else all weights, as its log counts them.
     """
-    found = rank_stages(arch, weights, start=start, layout=layout, on_card=on_card)
-    ranks = rank_memories(arch, start=start, layout=layout, device=device, stages=found)
+    stages = rank_stages(arch, weights, start=start, layout=layout, on_card=on_card)
+    ranks = rank_memories(arch, start=start, layout=layout, device=device, stages=stages)
     return reduce(less_spare, ranks)
 
 
@@ -170,9 +170,9 @@ def stage_memories(
     """
     host_embed = start.engine.host_embed
     weights = on_cards(weights, start.serving.offload)
-    found = stages(arch, weights, bounds=tuple(bound for _, bound in places), host_embed=host_embed)
+    result = stages(arch, weights, bounds=tuple(bound for _, bound in places), host_embed=host_embed)
     works = works or works_of(arch, start=start, layout=layout, devices=[device for device, _ in places])
-    return tuple(_rank(works[device], stage) for (device, _), stage in zip(places, found, strict=True))
+    return tuple(_rank(works[device], stage) for (device, _), stage in zip(places, result, strict=True))
 
 
 def works_of(
@@ -185,7 +185,7 @@ def works_of(
 def layer_bytes(arch: Arch, weights: WeightBytes, *, work: CardWork) -> list[float]:
     """What each layer costs where layers are dealt out to cards; the head comes last, as one more."""
     kinds = list(lanes(arch))
-    alone = [np.array([float(kind is one) for kind in kinds]) for one in kinds]
+    alone = [np.array([float(kind is item) for kind in kinds]) for item in kinds]
     cost = dict(zip(kinds, (float(_held(work, counts).need_bytes) for counts in alone), strict=True))
     weights = on_cards(weights, work.serving.offload)
     return [
@@ -258,8 +258,8 @@ def _work(arch: Arch, start: Start, *, layout: Layout, device: EngineCard) -> Ca
 @kept
 def _shares(layout: Layout, arch: Arch, *, kv_heads: int, multiples: tuple[int, int]) -> dict[Cut, Numbers]:
     """The part of a weight that a rank holds, by each way to cut it."""
-    found = {cut: share(cut, layout, kv_heads=kv_heads) for cut in Cut}
-    return found | {Cut.EXPERT: found[Cut.EXPERT] * _padding(arch, layout, multiples=multiples)}
+    fields = {cut: share(cut, layout, kv_heads=kv_heads) for cut in Cut}
+    return fields | {Cut.EXPERT: fields[Cut.EXPERT] * _padding(arch, layout, multiples=multiples)}
 
 
 def _multiples(engine: Engine, serving: Serving, *, capability: str) -> tuple[int, int]:
@@ -482,11 +482,11 @@ def _share_of_rest(work: CardWork, parts: _Parts) -> tuple[Numbers, Numbers]:
 _SHARES = {"total": _share_of_total, "free": _share_of_free, "after": _share_of_rest}
 
 
-def less_spare(one: ServingMemory, other: ServingMemory) -> ServingMemory:
+def less_spare(memory: ServingMemory, other: ServingMemory) -> ServingMemory:
     """At each layout the stage with less to spare."""
-    takes = other.spare_bytes < one.spare_bytes
+    takes = other.spare_bytes < memory.spare_bytes
     pairs = {
-        name.name: (getattr(one, name.name), getattr(other, name.name)) for name in fields(ServingMemory)
+        name.name: (getattr(memory, name.name), getattr(other, name.name)) for name in fields(ServingMemory)
     }
     return ServingMemory(
         **{

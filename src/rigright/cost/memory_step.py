@@ -82,7 +82,7 @@ def unpacked_bytes(arch: Arch, layout: Layout, *, element_bytes: float) -> Numbe
 
 @kept
 def _largest_elems(arch: Arch) -> int:
-    weights = (*arch.trunk.outer, *(one for layer in unlike_layers(arch) for one in layer.weights))
+    weights = (*arch.trunk.outer, *(item for layer in unlike_layers(arch) for item in layer.weights))
     sizes = (
         math.prod(weight.shape)
         for weight in weights

@@ -78,8 +78,8 @@ def rented_w(
 ) -> Draw:
     """The same of cards that are rented: their share of a full server, and no machine of their own."""
     hosts = [_host(chip, power.tables["hosts"], served=True) for chip in power.chips]
-    held = np.array([1.0 if chip.unified_memory else SERVER_CARDS for chip in power.chips])
-    boxes = (count + idle) / (held if at is None else held[at])
+    values = np.array([1.0 if chip.unified_memory else SERVER_CARDS for chip in power.chips])
+    boxes = (count + idle) / (values if at is None else values[at])
     cards = _together(drawn, draw_w(power, AT_REST, at=at), count=count, idle=idle)
     return _around(hosts, cards, boxes=boxes, at=at)
 

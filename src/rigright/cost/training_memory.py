@@ -60,13 +60,13 @@ class TrainingMemory:
     @property
     def parts(self) -> Parts:
         """Parts of whichever phase is the highest."""
-        found: Parts = dict.fromkeys(PARTS, np.zeros(()))
+        fields: Parts = dict.fromkeys(PARTS, np.zeros(()))
         taken = np.zeros(np.shape(self.allocated_bytes), dtype=bool)
         for name, parts in reversed(self.by_phase.items()):
             here = (self.phases[name] == self.allocated_bytes) & ~taken
             taken = taken | here
-            found = {part: np.where(here, parts.get(part, 0.0), size) for part, size in found.items()}
-        return found
+            fields = {part: np.where(here, parts.get(part, 0.0), size) for part, size in fields.items()}
+        return fields
 
     def shown_bytes(self, room_bytes: Numbers) -> Numbers:
         """What the driver shows: the allocator gives back what the card has no room for."""
@@ -93,8 +93,8 @@ def rank_memory(
         )
     else:
         states = _StepState(states=adapter_states(here), frozen=frozen_bytes(here) + idle)
-    held, host = _offloaded(setup, states)
-    phases = _phases(here, held, acts=activations(here))
+    step_state, host = _offloaded(setup, states)
+    phases = _phases(here, step_state, acts=activations(here))
     phases = {name: _moved(parts, own.shift.get(PEAK, 1.0)) for name, parts in phases.items()}
     totals = {name: sum(parts.values(), start=np.zeros(())) for name, parts in phases.items()}
     allocated = np.maximum.reduce(np.broadcast_arrays(*totals.values()))
@@ -131,31 +131,31 @@ class _StepState:
     frozen: Numbers
 
 
-def _offloaded(setup: Setup, held: _StepState) -> tuple[_StepState, Numbers]:
+def _offloaded(setup: Setup, step_state: _StepState) -> tuple[_StepState, Numbers]:
     """What stays on the device, and what lies on the host or NVMe."""
-    states, offload = held.states, setup.training.offload
+    states, offload = step_state.states, setup.training.offload
     if offload == "none":
-        return held, states.paged
+        return step_state, states.paged
     host = states.optimizer + states.master + states.paged
     kept = States(weights=states.weights, grads=states.grads)
     if offload.startswith("optimizer"):
-        return _StepState(states=kept, frozen=held.frozen), host
+        return _StepState(states=kept, frozen=step_state.frozen), host
     return _StepState(
         states=States(), frozen=np.zeros(())
-    ), host + states.weights + states.grads + held.frozen
+    ), host + states.weights + states.grads + step_state.frozen
 
 
-def _phases(stage: TrainingStage, held: _StepState, *, acts: Acts) -> dict[str, Parts]:
+def _phases(stage: TrainingStage, step_state: _StepState, *, acts: Acts) -> dict[str, Parts]:
     """Parts of each phase."""
-    states, setup = held.states, stage.setup
+    states, setup = step_state.states, stage.setup
     standing = {
-        "frozen": held.frozen,
+        "frozen": step_state.frozen,
         "weights": states.weights,
         "master": states.master,
         "optimizer": states.optimizer,
     }
     passing = {
-        "gathered": _gathered(stage, held),
+        "gathered": _gathered(stage, step_state),
         "buckets": _buckets(stage, states),
         "casts": states.weights / setup.precision.param * setup.precision.cast * setup.full,
     }
@@ -186,12 +186,12 @@ def _partition(stage: TrainingStage, states: States) -> Numbers:
     return elems * setup.trainer.partition_grads / np.where(whole, stage.replicas, 1)
 
 
-def _gathered(stage: TrainingStage, held: _StepState) -> Numbers:
+def _gathered(stage: TrainingStage, step_state: _StepState) -> Numbers:
     """One layer and what stands around the layers, whole, where parameters are divided."""
     if not stage.setup.gathered:
         return np.zeros(())
     if stage.setup.trainer.keeps_whole and not stage.setup.full:  # a frozen base is never let go of
-        return np.where(stage.replicas > 1, held.frozen * stage.replicas, 0)
+        return np.where(stage.replicas > 1, step_state.frozen * stage.replicas, 0)
     away = stage.setup.training.offload.startswith("all")
     return np.where((stage.replicas > 1) | away, unit_bytes(stage), 0)
 

@@ -41,10 +41,10 @@ def outer_groups(arch: Arch, place: str) -> tuple[Group, ...]:
 def full_states(stage: TrainingStage) -> States:
     """States of a stage where the base learns."""
     setup = stage.setup
-    held = [(layer_groups(layer), times) for layer, times in stage.counts.items()]
+    pairs = [(layer_groups(layer), times) for layer, times in stage.counts.items()]
     places = (("entry", stage.embeds), ("exit", stage.last), ("beside", stage.first))
-    held += [(outer_groups(stage.arch, place), there) for place, there in places]
-    return trained_states(summed(held), _ranks(stage), precision=setup.precision, optimizer=setup.optimizer)
+    pairs += [(outer_groups(stage.arch, place), there) for place, there in places]
+    return trained_states(summed(pairs), _ranks(stage), precision=setup.precision, optimizer=setup.optimizer)
 
 
 def _ranks(stage: TrainingStage) -> Ranks:
@@ -61,14 +61,14 @@ def adapter_states(stage: TrainingStage) -> States:
     widest = max(width, master)
     precision = replace(setup.precision, param=width, master=master, grad=widest, state=widest)
     rank = np.asarray(training.rank)
-    held = [
+    pairs = [
         ((group,), times * (rank if group.kind == "matrix" else 1))
         for layer, times in stage.counts.items()
         for group in adapter_groups(
             layer, training.targets, scaled=training.method == MAGNITUDE, half=setup.optimizer.half_adapters
         )
     ]
-    return trained_states(summed(held), _ranks(stage), precision=precision, optimizer=setup.optimizer)
+    return trained_states(summed(pairs), _ranks(stage), precision=precision, optimizer=setup.optimizer)
 
 
 @cache

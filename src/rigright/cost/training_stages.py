@@ -71,8 +71,8 @@ def stage_edge(layers: int, stages: Numbers, *, stage: Numbers) -> Numbers:
 
 def micro_batches(stage: TrainingStage) -> Numbers:
     """Micro-batches a step gathers: as told, or as many as fill the pipeline."""
-    told = stage.setup.training.accumulate
-    return np.asarray(stage.layout.pp if told is None else told)
+    value = stage.setup.training.accumulate
+    return np.asarray(stage.layout.pp if value is None else value)
 
 
 def in_flight(stage: TrainingStage) -> Numbers:
@@ -80,10 +80,10 @@ def in_flight(stage: TrainingStage) -> Numbers:
     pp, training = np.asarray(stage.layout.pp), stage.setup.training
     total, ahead = micro_batches(stage), pp - np.asarray(stage.index)
     chunks = np.asarray(training.virtual_stages)
-    held = {
+    value = {
         "1f1b": ahead,
         "gpipe": total,
         "interleaved": np.where(pp > 1, (2 * (ahead - 1) + (chunks - 1) * pp + 1) / chunks, 1),
         "zero-bubble": 2 * ahead - 1,
     }[training.schedule]
-    return np.minimum(held, total)
+    return np.minimum(value, total)

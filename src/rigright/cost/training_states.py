@@ -46,10 +46,10 @@ def groups_of(weights: Iterable[tuple[Weight, float]]) -> tuple[Group, ...]:
     return tuple(Group(cut=cut, kind=kind, elems=s[0], edges=s[1]) for (cut, kind), s in sums.items())
 
 
-def summed(held: Iterable[tuple[tuple[Group, ...], Numbers]]) -> tuple[Group, ...]:
+def summed(pairs: Iterable[tuple[tuple[Group, ...], Numbers]]) -> tuple[Group, ...]:
     """Groups that stand so many times each, as few as there are cuts and kinds."""
     sums: dict[tuple[Cut, str], Group] = {}
-    for groups, times in held:
+    for groups, times in pairs:
         for group in groups:
             key = (group.cut, group.kind)
             before = sums.get(key, Group(cut=group.cut, kind=group.kind, elems=0.0))
@@ -80,12 +80,12 @@ class Ranks:
     def divided(self, cut: Cut) -> Divided:
         """Over how many ranks each copy of a tensor is divided."""
         ranks = self._sharers(cut)
-        one = np.ones_like(ranks)
+        value = np.ones_like(ranks)
         level = {"none": 0, "zero1": 1, "zero2": 2}.get(self.sharding, 3)
         return Divided(
-            param=ranks if level >= 3 else one,
-            grad=ranks if level >= 2 else one,
-            state=ranks if level >= 1 else one,
+            param=ranks if level >= 3 else value,
+            grad=ranks if level >= 2 else value,
+            state=ranks if level >= 1 else value,
         )
 
     def _sharers(self, cut: Cut) -> Numbers:

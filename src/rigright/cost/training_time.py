@@ -195,19 +195,19 @@ def _told(case: StepCase, parts: dict[str, Numbers]) -> TrainingTime:
     step = sum(parts.values())
     micro = np.asarray(layout.pp if training.accumulate is None else training.accumulate)
     samples = np.asarray(training.micro_batch, dtype=float) * np.asarray(layout.dp) * micro
-    held = samples * training.seq_tok
+    value = samples * training.seq_tok
     ranks = _ranks(layout)
     flops = model_flops_per_tok(case.effort, training.seq_tok)
     if not setup.full:
         flops = flops * 2 / 3
-    done = held * flops / step / ranks / case.rates.peak_flops_per_s
+    done = value * flops / step / ranks / case.rates.peak_flops_per_s
     again = parts["recompute"] / (parts["forward"] + parts["backward"])
-    told = held * (1 - np.asarray(training.padded))
+    given = value * (1 - np.asarray(training.padded))
     names = ("forward", "backward", "recompute", "optimizer", "tp", "dp", "pp", "ep", "cp", "bubble", "host")
     return TrainingTime(
         step_s=step,
-        tok_per_step=told,
-        tok_per_s_per_chip=told / step / ranks,
+        tok_per_step=given,
+        tok_per_s_per_chip=given / step / ranks,
         samples_per_s=samples / step,
         mfu=done,
         hfu=done * (1 + again),

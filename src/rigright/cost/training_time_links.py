@@ -97,7 +97,7 @@ def _stages(case: StepCase) -> Numbers:
 def held_elems(case: StepCase) -> tuple[Numbers, Numbers]:
     """Elements on one rank: what all replicas hold, and experts, which fewer do."""
     layout, effort = case.layout, case.effort
-    tp, ep, pp = (np.asarray(one, dtype=float) for one in (layout.tp, layout.ep, layout.pp))
+    tp, ep, pp = (np.asarray(value, dtype=float) for value in (layout.tp, layout.ep, layout.pp))
     plain, routed = effort.tables / tp, np.zeros(())
     for bulk in effort.bulks:
         if bulk.experts:

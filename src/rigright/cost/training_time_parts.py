@@ -80,16 +80,19 @@ def ways(case: StepCase) -> Ways:
     learning = 1.0 if setup.full else 0.0
     zero = np.zeros(())
     forward = PassSeconds(
-        matmul_s=sum((one.forward_s for one in layers), start=adapters),
+        matmul_s=sum((product.forward_s for product in layers), start=adapters),
         mixing_s=mixing,
         moving_s=moving,
-        head_s=sum((one.forward_s for one in heads), start=zero) + loss / 2,
+        head_s=sum((product.forward_s for product in heads), start=zero) + loss / 2,
     )
     backward = PassSeconds(
-        matmul_s=sum((one.inward_s + learning * one.learn_s for one in layers), start=2 * adapters),
+        matmul_s=sum(
+            (product.inward_s + learning * product.learn_s for product in layers), start=2 * adapters
+        ),
         mixing_s=mixing_back,
         moving_s=moving * BACKWARD_MOVES,
-        head_s=sum((one.inward_s + learning * one.learn_s for one in heads), start=zero) + loss / 2,
+        head_s=sum((product.inward_s + learning * product.learn_s for product in heads), start=zero)
+        + loss / 2,
     )
     # recompute: every layer, the core of attention, or every cheap operation and half the products
     habit = case.setup.habit
@@ -207,8 +210,8 @@ def _adapters_s(case: StepCase) -> Numbers:
 def _standing(case: StepCase) -> Numbers:
     """Bytes moved for the weights themselves in each pass, however few the tokens."""
     setup, rates = case.setup, case.rates
-    held = [bulk.held * _held_share(bulk, case) for bulk in case.effort.bulks if not bulk.head]
-    weights = sum(held, start=np.zeros(()))
+    values = [bulk.held * _held_share(bulk, case) for bulk in case.effort.bulks if not bulk.head]
+    weights = sum(values, start=np.zeros(()))
     total = np.zeros(())
     if setup.training.method == "qlora":
         total = total + weights * rates.dequantise_bytes

@@ -65,25 +65,25 @@ def matmul_of(training: Training) -> str:
 def reached(chips: Sequence[Chip], setup: Setup, *, terms: Terms, wire: Wire) -> TrainingRates:
     """The rates of chips, in their order, under a trainer and in a format of multiplications."""
     habits = trainer_terms(terms, setup)
-    found = [{**habits, **chip.terms_in(terms["chips"])} for chip in chips]
+    rows = [{**habits, **chip.terms_in(terms["chips"])} for chip in chips]
     formats = [_format(chip, matmul_of(setup.training)) for chip in chips]
     peaks = np.array([_peak(chip, name) for chip, name in zip(chips, formats, strict=True)])
     plain = np.array([_peak(chip, PLAIN) for chip in chips])
-    reach = _column(found, "kernel") * _column(found, "compute")
+    reach = _column(rows, "kernel") * _column(rows, "compute")
     # what attention reaches, by kernels everybody has or by the vendor's own
-    kernel = [one["own_mixing_kernel" if one["vendor_mixing"] else "mixing_kernel"] for one in found]
-    mixing = np.asarray(np.array(kernel, dtype=float) * _column(found, "mixing"))
+    kernel = [row["own_mixing_kernel" if row["vendor_mixing"] else "mixing_kernel"] for row in rows]
+    mixing = np.asarray(np.array(kernel, dtype=float) * _column(rows, "mixing"))
     return TrainingRates(
         peak_flops_per_s=peaks,
-        matmul_flops_per_s=peaks * reach * _of_format(found, formats, term="reach"),
-        plain_flops_per_s=plain * reach * _column(found, "reach_16bit"),
+        matmul_flops_per_s=peaks * reach * _of_format(rows, formats, term="reach"),
+        plain_flops_per_s=plain * reach * _column(rows, "reach_16bit"),
         mixing_flops_per_s=plain * mixing,
-        scan_flops_per_s=plain * _column(found, "scan"),
-        mem_bytes_per_s=np.array([chip.mem_bytes_per_s for chip in chips]) * _column(found, "memory"),
-        pcie_bytes_per_s=np.array([_slot(chip) for chip in chips]) * _column(found, "pcie"),
-        cast_bytes=_of_format(found, formats, term="cast"),
+        scan_flops_per_s=plain * _column(rows, "scan"),
+        mem_bytes_per_s=np.array([chip.mem_bytes_per_s for chip in chips]) * _column(rows, "memory"),
+        pcie_bytes_per_s=np.array([_slot(chip) for chip in chips]) * _column(rows, "pcie"),
+        cast_bytes=_of_format(rows, formats, term="cast"),
         wire=wire,
-        **{name: _column(found, name) for name in SAME},
+        **{name: _column(rows, name) for name in SAME},
     )
 
 
@@ -121,12 +121,12 @@ def trainer_terms(tables: Terms, setup: Setup) -> dict[str, float]:
     return merged
 
 
-def _column(found: Sequence[Mapping[str, float]], name: str) -> np.ndarray:
-    return np.array([term[name] for term in found], dtype=float)
+def _column(rows: Sequence[Mapping[str, float]], name: str) -> np.ndarray:
+    return np.array([term[name] for term in rows], dtype=float)
 
 
-def _of_format(found: Sequence[Mapping[str, float]], formats: Sequence[str], *, term: str) -> np.ndarray:
-    return np.array([one[f"{term}_{name}"] for one, name in zip(found, formats, strict=True)], dtype=float)
+def _of_format(rows: Sequence[Mapping[str, float]], formats: Sequence[str], *, term: str) -> np.ndarray:
+    return np.array([row[f"{term}_{name}"] for row, name in zip(rows, formats, strict=True)], dtype=float)
 
 
 def _format(chip: Chip, asked: str) -> str:

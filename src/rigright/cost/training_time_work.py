@@ -102,8 +102,8 @@ def effort_of(arch: Arch, targets: str = "") -> Effort:
 
 def _bulks(counted: Counter[Layer], outer: list[Weight], *, tied: bool) -> tuple[Bulk, ...]:
     sums: dict[tuple[Cut, bool, int, int, bool], np.ndarray] = {}
-    held = [(weight, layer, times) for layer, times in counted.items() for weight in layer.weights]
-    for weight, layer, times in (*held, *((weight, None, 1) for weight in outer)):
+    rows = [(weight, layer, times) for layer, times in counted.items() for weight in layer.weights]
+    for weight, layer, times in (*rows, *((weight, None, 1) for weight in outer)):
         if not is_matrix(weight) and not (tied and weight.role == "embed"):
             continue
         experts, per_tok = _routed(weight, layer)
@@ -141,12 +141,12 @@ def _figures(weight: Weight) -> np.ndarray:
 
 
 def _mixers(counted: Counter[Layer]) -> dict[Mixer, int]:
-    found: dict[Mixer, int] = {}
+    fields: dict[Mixer, int] = {}
     for layer, times in counted.items():
         for mixer in (layer.mixer, layer.cross):
             if mixer is not None:
-                found[mixer] = found.get(mixer, 0) + times
-    return found
+                fields[mixer] = fields.get(mixer, 0) + times
+    return fields
 
 
 def _is_moe(layer: Layer) -> bool:

@@ -45,7 +45,7 @@ def untied(arch: Arch) -> Arch:
     if not arch.tied or not arch.vocab:
         return arch
     own = replace(trunk, outer=(*trunk.outer, *head(arch.vocab, trunk.hidden, tied=False)))
-    return replace(arch, tied=False, towers=tuple(own if one is trunk else one for one in arch.towers))
+    return replace(arch, tied=False, towers=tuple(own if tower is trunk else tower for tower in arch.towers))
 
 
 @cache

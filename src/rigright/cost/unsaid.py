@@ -74,29 +74,29 @@ def integrated(
 def trials(unsaid: Sequence[Prior]) -> list[dict[str, Any]]:
     """Values to try: the middle of all, then each input alone over what else it may be."""
     middle = {prior.name: prior.middle for prior in unsaid}
-    return [middle, *({**middle, prior.name: one} for prior in unsaid for one in others(prior))]
+    return [middle, *({**middle, prior.name: other} for prior in unsaid for other in others(prior))]
 
 
 def others(prior: Prior) -> list[Any]:
     """What an input may be beside its middle."""
     middle = prior.middle
-    return [one for one in prior.values if one != middle]
+    return [value for value in prior.values if value != middle]
 
 
 def weighed(
     figures: Sequence[float] | np.ndarray, unsaid: Sequence[Prior], *, band: tuple[float, float]
 ) -> Integrated:
     """A figure over its unsaid inputs, from what it is at each of their trials."""
-    value, found = float(figures[0]), iter(figures[1:])
+    value, values = float(figures[0]), iter(figures[1:])
     below, above = np.log(band[0]) ** 2, np.log(band[1]) ** 2
     decides, widest, moved = None, SLIGHT, 0.0
     for prior in unsaid:
         middle = prior.middle
-        told = np.array([value if one == middle else float(next(found)) for one in prior.values])
-        good = np.isfinite(told) & (told > 0)
+        given = np.array([value if item == middle else float(next(values)) for item in prior.values])
+        good = np.isfinite(given) & (given > 0)
         if not good.any():
             continue
-        offs, weights = np.log(told[good] / value), np.array(prior.weights)[good]
+        offs, weights = np.log(given[good] / value), np.array(prior.weights)[good]
         order = np.argsort(offs, kind="stable")
         heaped = np.cumsum(weights[order])
         places = np.searchsorted(heaped, SHARES * heaped[-1])

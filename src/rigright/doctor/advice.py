@@ -124,16 +124,16 @@ class Writer:
             else:
                 yield self._step(row)
 
-    def command(self, told: Any) -> str | None:
+    def command(self, given: Any) -> str | None:
         """A command: as it stands, of the vendor, or one that the check made."""
-        if isinstance(told, dict):
-            told = told.get(self.values.get("vendor"), told.get("other"))
-        if told is None:
+        if isinstance(given, dict):
+            given = given.get(self.values.get("vendor"), given.get("other"))
+        if given is None:
             return None
-        if told.startswith("$") and told[1:] in self.values:
-            made: str | None = self.values[told[1:]]
+        if given.startswith("$") and given[1:] in self.values:
+            made: str | None = self.values[given[1:]]
             return made
-        return str(told).format_map({name: shlex.quote(str(value)) for name, value in self.values.items()})
+        return str(given).format_map({name: shlex.quote(str(value)) for name, value in self.values.items()})
 
     def _step(self, row: Mapping[str, Any]) -> Step:
         command = self.command(row.get("root", row.get("run")))

@@ -74,10 +74,10 @@ def baseline_of(machine: Machine, results: Iterable[Result], *, file: str) -> Ba
     """What a good node shows: every trait that was seen, of each figure the worst of its cards."""
     read = ((trait.key, trait.read(machine)) for trait in TRAITS)
     worst: dict[tuple[str, str, str], float] = {}
-    for one in results:
-        key = (one.part, one.what, one.unit)
-        pick = max if one.unit in SMALLER_IS_BETTER else min
-        worst[key] = pick(worst.get(key, one.value), one.value)
+    for result in results:
+        key = (result.part, result.what, result.unit)
+        pick = max if result.unit in SMALLER_IS_BETTER else min
+        worst[key] = pick(worst.get(key, result.value), result.value)
     return Baseline(
         file=file,
         expect=tuple((key, (value,)) for key, value in read if value is not None),
@@ -100,7 +100,7 @@ def compared(machine: Machine, baseline: Baseline) -> tuple[TraitHeld, ...]:
 
 def written(baseline: Baseline, *, node: str, date: str) -> str:
     """The file: one line a trait, so that each can be edited or removed by hand."""
-    plain = "".join(one if one.isprintable() else "?" for one in node)[:200]
+    plain = "".join(text if text.isprintable() else "?" for text in node)[:200]
     lines = [
         f"# What nodes of this type should be like; by `rigright baseline` on {date} from {plain}.",
         "# Remove a line to stop checking it; a list allows each of its values.",
@@ -109,15 +109,15 @@ def written(baseline: Baseline, *, node: str, date: str) -> str:
         "[expect]",
         *(f"{key} = {_value(values)}" for key, values in baseline.expect),
     ]
-    for one in baseline.bench:
+    for figure in baseline.bench:
         lines += [
             "",
             "[[bench]]",
-            f"part = {_quoted(one.part)}",
-            f"what = {_quoted(one.what)}",
-            f"unit = {_quoted(one.unit)}",
-            f"value = {one.value:.6g}",
-            f"tolerance = {one.tolerance:g}",
+            f"part = {_quoted(figure.part)}",
+            f"what = {_quoted(figure.what)}",
+            f"unit = {_quoted(figure.unit)}",
+            f"value = {figure.value:.6g}",
+            f"tolerance = {figure.tolerance:g}",
         ]
     return "\n".join(lines) + "\n"
 
@@ -148,17 +148,18 @@ def read_baseline(file: str) -> Baseline:
 
 def _values(value: Any, *, file: str, key: str) -> tuple[str, ...]:
     values = value if isinstance(value, list) else [value]
-    if not values or any(isinstance(one, dict | list) or len(str(one)) > MOST_TEXT for one in values):
+    if not values or any(isinstance(item, dict | list) or len(str(item)) > MOST_TEXT for item in values):
         raise DataError(say("{file}: {key} must be a string or a list of strings", file=file, key=key))
     return tuple(map(str, values))
 
 
 def _figure(row: Any, *, file: str) -> ExpectedFigure:
-    told: Mapping[str, Any] = row if isinstance(row, dict) else {}
-    words = [told.get(name) for name in ("part", "what", "unit")]
-    numbers = [told.get("value"), told.get("tolerance", TOLERANCE)]
-    good = all(isinstance(one, str) and len(one) <= MOST_TEXT for one in words) and all(
-        isinstance(one, int | float) and not isinstance(one, bool) and math.isfinite(one) for one in numbers
+    fields: Mapping[str, Any] = row if isinstance(row, dict) else {}
+    words = [fields.get(name) for name in ("part", "what", "unit")]
+    numbers = [fields.get("value"), fields.get("tolerance", TOLERANCE)]
+    good = all(isinstance(word, str) and len(word) <= MOST_TEXT for word in words) and all(
+        isinstance(number, int | float) and not isinstance(number, bool) and math.isfinite(number)
+        for number in numbers
     )
     if not good or numbers[0] <= 0 or not 0 <= numbers[1] < 1:
         raise DataError(
@@ -174,14 +175,14 @@ def _figure(row: Any, *, file: str) -> ExpectedFigure:
 
 
 def _value(values: tuple[str, ...]) -> str:
-    told = [_quoted(one) for one in values]
-    return told[0] if len(told) == 1 else f"[{', '.join(told)}]"
+    texts = [_quoted(value) for value in values]
+    return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
 
 
 def _quoted(text: str) -> str:
     """A TOML text: what ends a line or the quote is escaped."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    return '"' + "".join(one if one.isprintable() else f"\\U{ord(one):08X}" for one in escaped) + '"'
+    return '"' + "".join(item if item.isprintable() else f"\\U{ord(item):08X}" for item in escaped) + '"'
 
 
 def load(file: str | None) -> Baseline | None:
@@ -193,7 +194,7 @@ def cards_of(baseline: Baseline) -> int:
     """How many cards it names: "7x A, 1x B" are eight."""
     values = dict(baseline.expect).get("cards", ())
     counts = [
-        sum(int(told[1]) if (told := _COUNTED.match(kind)) else 1 for kind in value.split(", "))
+        sum(int(match[1]) if (match := _COUNTED.match(kind)) else 1 for kind in value.split(", "))
         for value in values
     ]
     return max(counts, default=0)

@@ -87,12 +87,12 @@ def _gap_s(event: Event, xid: Event) -> float | None:
 
 def _is_above(case: CheckInput, port: str, *, card: str | None) -> bool:
     """Whether a port leads to the card; unknown without the bus, so a neighbour of its domain is believed."""
-    bus = {pci_key(one.address): one for one in case.machine.pci or ()}
+    bus = {pci_key(device.address): device for device in case.machine.pci or ()}
     function = bus.get(pci_key(card))
     if function is not None and (function.parents or pci_key(port) in bus):
         return pci_key(port) in map(pci_key, function.parents)
     return port.partition(":")[0] == (card or "").partition(":")[0] and pci_key(port) not in {
-        pci_key(one.pci) for one in case.machine.devices
+        pci_key(device.pci) for device in case.machine.devices
     }
 
 
@@ -102,24 +102,24 @@ def _with_chain(
     """The findings of its links gone, but for that of its Xid, which tells them all."""
     xid = events[chain.anchor]
     inside = {events[place] for place in chain.places}
-    found: list[Checked] = []
-    told = False
+    checkeds: list[Checked] = []
+    flag = False
     for each in checked:
         verdicts: list[Verdict] = []
-        for one in each.verdicts:
-            shown = _shown_by(one, events) if isinstance(one, Finding) else []
-            if isinstance(one, Finding) and not told and any(_same(event, xid) for event in shown):
-                verdicts.append(_telling(one, chain, events=events))
-                told = True
+        for finding in each.verdicts:
+            shown = _shown_by(finding, events) if isinstance(finding, Finding) else []
+            if isinstance(finding, Finding) and not flag and any(_same(event, xid) for event in shown):
+                verdicts.append(_telling(finding, chain, events=events))
+                flag = True
             elif not shown or not _all_inside(shown, inside, events=events):
-                verdicts.append(one)
-        found.append(replace(each, verdicts=tuple(verdicts)))
-    return tuple(found) if told else checked
+                verdicts.append(finding)
+        checkeds.append(replace(each, verdicts=tuple(verdicts)))
+    return tuple(checkeds) if flag else checked
 
 
-def _shown_by(one: Finding, events: tuple[Event, ...]) -> list[Event]:
+def _shown_by(finding: Finding, events: tuple[Event, ...]) -> list[Event]:
     """The events that a finding of the log shows."""
-    shown = {item.shows for item in one.evidence if isinstance(item.shows, str)}
+    shown = {item.shows for item in finding.evidence if isinstance(item.shows, str)}
     return [event for event in events if event.text[:LINE_CHARS] in shown]
 
 
@@ -129,10 +129,10 @@ def _same(event: Event, other: Event) -> bool:
 
 def _all_inside(shown: list[Event], inside: set[Event], *, events: tuple[Event, ...]) -> bool:
     """Whether all that the log tells of these kinds and places stands in the chain."""
-    return all(one in inside for event in shown for one in events if _same(one, event))
+    return all(item in inside for event in shown for item in events if _same(item, event))
 
 
-def _telling(one: Finding, chain: _Chain, *, events: tuple[Event, ...]) -> Finding:
+def _telling(finding: Finding, chain: _Chain, *, events: tuple[Event, ...]) -> Finding:
     """The finding with the chain as its first evidence, and a line of each link."""
     links = [events[place] for place in chain.places]
     names = dict.fromkeys(str(_name(event)) for event in links)
@@ -143,8 +143,10 @@ def _telling(one: Finding, chain: _Chain, *, events: tuple[Event, ...]) -> Findi
         Evidence(shows=say("{when}: {text}", when=when(event), text=event.text[:LINE_CHARS]))
         for event in first.values()
     )
-    head = Evidence(shows=say("chain: {steps}", steps=" -> ".join(names)), command=one.evidence[0].command)
-    return replace(one, evidence=(head, *lines))
+    head = Evidence(
+        shows=say("chain: {steps}", steps=" -> ".join(names)), command=finding.evidence[0].command
+    )
+    return replace(finding, evidence=(head, *lines))
 
 
 def _name(event: Event) -> Sentence:

@@ -15,20 +15,22 @@ _MAKERS = {"10de": "nvidia", "1002": "amd"}
 _TOOLS = {"amd-smi": "amd", "rocm-smi": "amd", "xpu-smi": "intel"}
 
 
-def for_machine(one: Verdict, machine: Machine) -> Verdict | None:
+def for_machine(finding: Verdict, machine: Machine) -> Verdict | None:
     """The same with commands that can be typed there; None where no such thing is on its system."""
-    if isinstance(one, Finding):
-        return one if _system(machine) in {"linux", "container"} else _there(one, machine)
-    if not isinstance(one, NotSeen):
-        return one
-    for where in (_system(machine), _vendor(one.about, machine)):
-        instead = _instead(one.see or "", where)
+    if isinstance(finding, Finding):
+        return finding if _system(machine) in {"linux", "container"} else _there(finding, machine)
+    if not isinstance(finding, NotSeen):
+        return finding
+    for where in (_system(machine), _vendor(finding.about, machine)):
+        instead = _instead(finding.see or "", where)
         if instead == _NOTHING:
             return None
-        one = replace(one, see=instead or one.see)
-    if one.see and _system(machine) == "windows":
-        one = replace(one, see=one.see.partition(" | grep")[0])
-    return replace(one, why=say("not in this file")) if machine.is_capture and not one.idle else one
+        finding = replace(finding, see=instead or finding.see)
+    if finding.see and _system(machine) == "windows":
+        finding = replace(finding, see=finding.see.partition(" | grep")[0])
+    return (
+        replace(finding, why=say("not in this file")) if machine.is_capture and not finding.idle else finding
+    )
 
 
 def shows_cards(machine: Machine) -> str:
@@ -37,18 +39,18 @@ def shows_cards(machine: Machine) -> str:
     return _instead(see, _vendor(None, machine)) or see
 
 
-def _there(one: Finding, machine: Machine) -> Finding:
+def _there(finding: Finding, machine: Machine) -> Finding:
     """A finding with the commands of its system; steps without any are left out."""
     steps = []
-    for step in one.fix:
+    for step in finding.fix:
         command = _typed(step.command, machine)
         if command or not step.command:
             steps.append(replace(step, command=command))
     return replace(
-        one,
-        evidence=tuple(replace(seen, command=_typed(seen.command, machine)) for seen in one.evidence),
-        fix=tuple(steps) or tuple(replace(step, command=None) for step in one.fix),
-        verify=_typed(one.verify, machine),
+        finding,
+        evidence=tuple(replace(seen, command=_typed(seen.command, machine)) for seen in finding.evidence),
+        fix=tuple(steps) or tuple(replace(step, command=None) for step in finding.fix),
+        verify=_typed(finding.verify, machine),
     )
 
 
@@ -65,7 +67,7 @@ def _system(machine: Machine) -> str:
     name = f"{machine.system.os_id} {machine.system.os_name}".lower()
     if "windows" in name:
         return "windows"
-    if "macos" in name or any(one.vendor == "apple" for one in machine.devices):
+    if "macos" in name or any(device.vendor == "apple" for device in machine.devices):
         return "macos"
     return "container" if machine.system.is_contained else "linux"
 

@@ -55,8 +55,8 @@ _NAME = re.compile(r"[a-z][a-z0-9_]{2,60}")
 
 def exit_of(severities: Iterable[str]) -> int:
     """The exit code of every verb that finds something wrong: by the worst; a note counts for nothing."""
-    found = set(severities)
-    return EXIT_FAULT if "fault" in found else EXIT_WARNING if "warning" in found else 0
+    texts = set(severities)
+    return EXIT_FAULT if "fault" in texts else EXIT_WARNING if "warning" in texts else 0
 
 
 V = TypeVar("V", Finding, Fine, NotSeen)
@@ -98,10 +98,10 @@ class Examined:
     def of_kind(self, kind: type[V]) -> tuple[tuple[str, V], ...]:
         """Each verdict of one kind with its check."""
         return tuple(
-            (checked.check, one)
+            (checked.check, finding)
             for checked in self.checks
-            for one in checked.verdicts
-            if isinstance(one, kind)
+            for finding in checked.verdicts
+            if isinstance(finding, kind)
         )
 
     @derived
@@ -117,9 +117,9 @@ class Examined:
     @derived
     def findings(self) -> tuple[CheckFinding, ...]:
         """Each finding with its check: worst first, of equals the surest."""
-        found = list(starmap(CheckFinding, self.of_kind(Finding)))
-        found.sort(key=lambda one: (RANKS.index(one[1].severity), _SURE.index(one[1].confidence)))
-        return tuple(found)
+        rows = list(starmap(CheckFinding, self.of_kind(Finding)))
+        rows.sort(key=lambda row: (RANKS.index(row[1].severity), _SURE.index(row[1].confidence)))
+        return tuple(rows)
 
     @derived
     def exit_code(self) -> int:
@@ -134,42 +134,42 @@ class Examined:
 
     def count(self, kind: type[Finding | Fine | NotSeen]) -> int:
         """How many verdicts of one kind there are."""
-        return sum(isinstance(one, kind) for checked in self.checks for one in checked.verdicts)
+        return sum(isinstance(finding, kind) for checked in self.checks for finding in checked.verdicts)
 
 
 @cache
 def checks() -> Mapping[str, Check]:
     """Every check of every subject, by name."""
-    found: dict[str, Check] = {}
+    result: dict[str, Check] = {}
     for subject in shelf.names(CHECKS):
         module = importlib.import_module(f"{CHECKS}.{subject}")
-        found |= {one.name: one for one in vars(module).values() if isinstance(one, Check)}
-    return dict(sorted(found.items())) | _of_plugins(set(found))
+        result |= {var.name: var for var in vars(module).values() if isinstance(var, Check)}
+    return dict(sorted(result.items())) | _of_plugins(set(result))
 
 
 def _of_plugins(taken: set[str]) -> dict[str, Check]:
     """Checks that plugins add, behind ours; none in the place of one that is there."""
-    found: dict[str, Check] = {}
+    checks: dict[str, Check] = {}
     for plugin in plugins(CHECKS_ADDED):
         try:
-            borne = [one for one in vars(loaded(plugin)).values() if isinstance(one, Check)]
+            borne = [var for var in vars(loaded(plugin)).values() if isinstance(var, Check)]
             if not borne:
                 raise DataError(say("{module} has no check", module=plugin.module))
         except (RigError, TypeError) as error:
             why = error.sentence if isinstance(error, RigError) else str(error)
             leave_out(plugin, say("its checks are"), why=why)
             continue
-        for one in borne:
-            if not _NAME.fullmatch(one.name) or one.name in taken:
-                why = say('check "{name}" already exists', name=one.name[:80])
-                if one.name not in taken:
-                    why = say('"{name}" is not a valid check name', name=one.name[:80])
+        for check in borne:
+            if not _NAME.fullmatch(check.name) or check.name in taken:
+                why = say('check "{name}" already exists', name=check.name[:80])
+                if check.name not in taken:
+                    why = say('"{name}" is not a valid check name', name=check.name[:80])
                 leave_out(plugin, say("its check is"), why=why)
                 continue
-            taken.add(one.name)
-            title = say("{title} (plugin {plugin})", title=one.title, plugin=plugin)
-            found[one.name] = replace(one, title=title, plugin=plugin)
-    return found
+            taken.add(check.name)
+            title = say("{title} (plugin {plugin})", title=check.title, plugin=plugin)
+            checks[check.name] = replace(check, title=title, plugin=plugin)
+    return checks
 
 
 def case_of(
@@ -199,14 +199,14 @@ def chosen(only: tuple[str, ...]) -> tuple[str, ...]:
     known = tuple(checks())
     if not only:
         return known
-    found: dict[str, None] = {}
+    fields: dict[str, None] = {}
     for word in only:
         wanted = word.strip().lower().replace("-", "_")
         meant = [name for name in known if _is_meant(name, wanted)]
         if not meant:
             raise _unknown(word, known)
-        found |= dict.fromkeys(meant)
-    return tuple(name for name in known if name in found)
+        fields |= dict.fromkeys(meant)
+    return tuple(name for name in known if name in fields)
 
 
 def _is_meant(name: str, wanted: str) -> bool:
@@ -231,9 +231,9 @@ def _one(check: Check, case: CheckInput) -> Checked:
     start = time.perf_counter()
     verdicts: list[Verdict] = []
     try:
-        found = check(case) if check.plugin is None else _said_by(check, case)
-        said = (for_machine(one, case.machine) for one in found)
-        verdicts.extend(one for one in said if one is not None)
+        findings = check(case) if check.plugin is None else _said_by(check, case)
+        stated = (for_machine(finding, case.machine) for finding in findings)
+        verdicts.extend(finding for finding in stated if finding is not None)
     except Exception as error:  # noqa: BLE001 - a check that breaks hides no other
         why = error.sentence if isinstance(error, RigError) else f"{type(error).__name__}: {error}"
         verdicts.append(NotSeen(why=say("the check itself failed: {why}", why=why)))
@@ -245,16 +245,18 @@ def _said_by(check: Check, case: CheckInput) -> tuple[Verdict, ...]:
     """What a plugin's check says: all of it sound, and each finding says whose it is."""
 
     def sound() -> tuple[Verdict, ...]:
-        found = tuple(islice(check(case) or (), MOST_SAID))
-        if not all(isinstance(one, Finding | Fine | NotSeen) and is_sound(one) for one in found):
+        findings = tuple(islice(check(case) or (), MOST_SAID))
+        if not all(
+            isinstance(finding, Finding | Fine | NotSeen) and is_sound(finding) for finding in findings
+        ):
             raise DataError(say("it returned something that is not a verdict"))
-        return found
+        return findings
 
     return tuple(
-        replace(one, title=say("{title} (plugin {plugin})", title=one.title, plugin=check.plugin))
-        if isinstance(one, Finding)
-        else one
-        for one in run(sound)
+        replace(finding, title=say("{title} (plugin {plugin})", title=finding.title, plugin=check.plugin))
+        if isinstance(finding, Finding)
+        else finding
+        for finding in run(sound)
     )
 
 
@@ -273,7 +275,7 @@ def group_of(name: str) -> str:
 def _groups() -> dict[str, str]:
     columns = ("start", "group")
     rows = read_rows(DATA / "check_groups.csv", dict.fromkeys(columns, text), required=columns)
-    found = {row["start"]: row["group"] for row in rows}
-    if len(found) != len(rows):
+    fields = {row["start"]: row["group"] for row in rows}
+    if len(fields) != len(rows):
         raise DataError(say("check_groups.csv: duplicate prefix"))
-    return found
+    return fields

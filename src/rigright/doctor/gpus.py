@@ -28,10 +28,10 @@ def answering(case: CheckInput, *, vendor: str | None = None) -> list[tuple[Devi
 
 def kinds(case: CheckInput) -> Iterator[list[Device]]:
     """Answering devices by what they call themselves: cards that should behave alike."""
-    found: dict[tuple[str, str | None], list[Device]] = {}
+    devices: dict[tuple[str, str | None], list[Device]] = {}
     for device, _ in answering(case):
-        found.setdefault((device.vendor, device.name), []).append(device)
-    yield from found.values()
+        devices.setdefault((device.vendor, device.name), []).append(device)
+    yield from devices.values()
 
 
 def is_busy(device: Device) -> bool | None:
@@ -86,8 +86,8 @@ def reset_at(case: CheckInput, pci: str | None, *, vendor: str = "nvidia") -> St
     device = device_at(case, pci)
     if device is not None:
         return reboot() if device.state == "lost" else reset(device)
-    listed = [one for one in case.machine.devices if one.vendor == vendor]
-    if pci is not None and listed and all(one.pci for one in listed):
+    listed = [item for item in case.machine.devices if item.vendor == vendor]
+    if pci is not None and listed and all(item.pci for item in listed):
         return reboot()
     return advised_step("reset", vendor=vendor, gpu=pci) if pci else advised_step("reset_all")
 
@@ -95,7 +95,9 @@ def reset_at(case: CheckInput, pci: str | None, *, vendor: str = "nvidia") -> St
 def device_at(case: CheckInput, pci: str | None) -> Device | None:
     """The card at an address."""
     wanted = pci_key(pci)
-    return next((one for one in case.machine.devices if one.pci and pci_key(one.pci) == wanted), None)
+    return next(
+        (device for device in case.machine.devices if device.pci and pci_key(device.pci) == wanted), None
+    )
 
 
 def reboot() -> Step:
@@ -112,15 +114,15 @@ def odd_ones(values: dict[str, list[Device]]) -> tuple[str, list[Device]] | None
     """Of values that differ: the one most cards have, and the cards that have another."""
     if len(values) < 2:
         return None
-    usual = max(values, key=lambda value: (len(values[value]), -min(one.index for one in values[value])))
+    usual = max(values, key=lambda value: (len(values[value]), -min(item.index for item in values[value])))
     others = (device for value, devices in values.items() if value != usual for device in devices)
-    return usual, sorted(others, key=lambda one: one.index)
+    return usual, sorted(others, key=lambda item: item.index)
 
 
 def by_value(devices: list[Device], values: list[object]) -> dict[str, list[Device]]:
     """Cards by a reading; those that do not tell it are left out."""
-    found: dict[str, list[Device]] = {}
+    result: dict[str, list[Device]] = {}
     for device, value in zip(devices, values, strict=True):
         if value is not None:
-            found.setdefault(str(value), []).append(device)
-    return found
+            result.setdefault(str(value), []).append(device)
+    return result

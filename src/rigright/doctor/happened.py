@@ -66,8 +66,8 @@ def done_by_boot(case: CheckInput, same: list[Event], *, fix: tuple[Step, ...]) 
 
 def most_within(same: list[Event], span_s: float) -> int:
     """The most of them in any stretch of time that long; of those without a time, all."""
-    told = (one.up_s if one.at_s is None else one.at_s for one in same)
-    at_s = sorted(one for one in told if one is not None)
+    values = (event.up_s if event.at_s is None else event.at_s for event in same)
+    at_s = sorted(value for value in values if value is not None)
     if len(at_s) < len(same):
         return len(same)
     return max(bisect_right(at_s, start + span_s) - place for place, start in enumerate(at_s))

@@ -58,7 +58,7 @@ class _Beside:
 def held_all(results: Sequence[Result], case: CheckInput) -> tuple[BaselineFigure, ...]:
     """Every figure of one machine."""
     beside = _beside(results, case)
-    return tuple(_held(one, case, beside=beside) for one in results)
+    return tuple(_held(result, case, beside=beside) for result in results)
 
 
 def held(result: Result, case: CheckInput, *, beside: Sequence[Result] = ()) -> BaselineFigure:
@@ -67,21 +67,21 @@ def held(result: Result, case: CheckInput, *, beside: Sequence[Result] = ()) -> 
 
 
 def _beside(results: Sequence[Result], case: CheckInput) -> _Beside:
-    ways = {tuple(sorted((one.a, one.b))): one.kind for one in reversed(case.machine.paths or ())}
+    ways = {tuple(sorted((path.a, path.b))): path.kind for path in reversed(case.machine.paths or ())}
     beside = _Beside(case, ways)
-    for one in results:
-        beside.alike.setdefault(_kind(one, beside), []).append(one)
-        of_sockets = beside.sockets.setdefault(_ends(one), {})
-        of_sockets[one.on] = max(one.value, of_sockets.get(one.on, one.value))
-        size, name = size_mib_of(one.what) or 0.0, _collective(one)
+    for result in results:
+        beside.alike.setdefault(_kind(result, beside), []).append(result)
+        of_sockets = beside.sockets.setdefault(_ends(result), {})
+        of_sockets[result.on] = max(result.value, of_sockets.get(result.on, result.value))
+        size, name = size_mib_of(result.what) or 0.0, _collective(result)
         beside.sizes[name] = max(size, beside.sizes.get(name, 0.0))
     return beside
 
 
 def _held(result: Result, case: CheckInput, *, beside: _Beside) -> BaselineFigure:
     """However fast: what gives wrong values is wrong."""
-    one = _compared(result, case, beside=beside)
-    return replace(one, verdict="wrong") if wrong_values(result) else one
+    figure = _compared(result, case, beside=beside)
+    return replace(figure, verdict="wrong") if wrong_values(result) else figure
 
 
 def wrong_values(result: Result) -> float:
@@ -109,11 +109,11 @@ def _compared(result: Result, case: CheckInput, *, beside: _Beside) -> BaselineF
     best = result.low if result.unit in SMALLER_IS_BETTER else result.high
     is_behind = _reached(result, others) < SLOW or _reached(replace(result, value=best), others) < BEHIND
     if not is_behind or alone.verdict == "slow":
-        told = notes
+        sentences = notes
         if alone.verdict == "slow":
-            told += (say("{share} of the other GPUs' median", share=f"{share:.0%}"),)
+            sentences += (say("{share} of the other GPUs' median", share=f"{share:.0%}"),)
         fine = alone.verdict == "unknown"
-        return _with(alone, notes=told, verdict="expected" if fine else alone.verdict, fine=fine)
+        return _with(alone, notes=sentences, verdict="expected" if fine else alone.verdict, fine=fine)
     return BaselineFigure(
         result=result,
         verdict="slow" if is_slow else "behind",
@@ -130,8 +130,8 @@ def _compared(result: Result, case: CheckInput, *, beside: _Beside) -> BaselineF
 
 def _is_far(result: Result, beside: _Beside) -> bool:
     """Whether the same card is reached faster from another socket: the way between sockets is slower."""
-    found = beside.sockets.get(_ends(result), {}) if "cpu " in result.on else {}
-    return any(value > result.value for on, value in found.items() if on != result.on)
+    fields = beside.sockets.get(_ends(result), {}) if "cpu " in result.on else {}
+    return any(value > result.value for on, value in fields.items() if on != result.on)
 
 
 def _ends(result: Result) -> tuple[str, str] | None:
@@ -150,10 +150,10 @@ def _collective(result: Result) -> tuple[str, str, str]:
 
 
 def _with(
-    one: BaselineFigure, *, notes: tuple[Sentence, ...], verdict: Verdict | None = None, fine: bool = False
+    figure: BaselineFigure, *, notes: tuple[Sentence, ...], verdict: Verdict | None = None, fine: bool = False
 ) -> BaselineFigure:
-    basis: Basis | None = "other cards" if fine else one.basis
-    return replace(one, notes=notes, verdict=verdict or one.verdict, basis=basis)
+    basis: Basis | None = "other cards" if fine else figure.basis
+    return replace(figure, notes=notes, verdict=verdict or figure.verdict, basis=basis)
 
 
 def _by_facts(result: Result, case: CheckInput, *, row: Expectation | None) -> BaselineFigure:
@@ -161,11 +161,19 @@ def _by_facts(result: Result, case: CheckInput, *, row: Expectation | None) -> B
     if row is None:
         return BaselineFigure(result=result, verdict="unknown")
     full = None if row.law is None else stated(row.law, result, case=case)
-    found = _known(result, case, row=row) if full is None or row.law not in {"pcie", "pcie_both"} else None
-    if found is not None:
-        least = found.value if found.kind == "least" else _bound(result, found.value, share=OF_MEASURED)
-        basis: Basis = "least" if found.kind == "least" else "measured"
-        return _judged(result, row, basis=basis, full=full or found.value, least=least, source=found.source)
+    reference = (
+        _known(result, case, row=row) if full is None or row.law not in {"pcie", "pcie_both"} else None
+    )
+    if reference is not None:
+        least = (
+            reference.value
+            if reference.kind == "least"
+            else _bound(result, reference.value, share=OF_MEASURED)
+        )
+        basis: Basis = "least" if reference.kind == "least" else "measured"
+        return _judged(
+            result, row, basis=basis, full=full or reference.value, least=least, source=reference.source
+        )
     if full is not None and row.share is not None:
         least = _bound(result, full, share=row.share)
         return _judged(result, row, basis="stated", full=full, least=least, source=row.source)
@@ -199,14 +207,15 @@ def _known(result: Result, case: CheckInput, *, row: Expectation) -> Reference |
         return None
     (chip,) = ids
     fits = [
-        one
-        for one in references()
-        if one.what in row.references and one.chip == chip and one.unit == result.unit
-        if result.on != "gpu all" or str(one.n_chips) == dict(result.settings).get("ranks", str(len(cards)))
+        reference
+        for reference in references()
+        if reference.what in row.references and reference.chip == chip and reference.unit == result.unit
+        if result.on != "gpu all"
+        or str(reference.n_chips) == dict(result.settings).get("ranks", str(len(cards)))
     ]
     kinds = ("least", "measured")
-    fits = [one for one in fits if one.kind in kinds]
-    return min(fits, key=lambda one: (kinds.index(one.kind), one.value), default=None)
+    fits = [reference for reference in fits if reference.kind in kinds]
+    return min(fits, key=lambda reference: (kinds.index(reference.kind), reference.value), default=None)
 
 
 def _others(result: Result, beside: _Beside) -> float | None:
@@ -214,7 +223,7 @@ def _others(result: Result, beside: _Beside) -> float | None:
     if result.on == "gpu all" or not result.on.startswith("gpu "):
         return None
     alike = beside.alike.get(_kind(result, beside), ())
-    others = [one.value for one in alike if one.on != result.on]
+    others = [item.value for item in alike if item.on != result.on]
     return (statistics.median(others) or None) if others else None
 
 

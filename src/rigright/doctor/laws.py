@@ -22,10 +22,10 @@ FILLED_BY_TCP_BYTES_PER_S = 25 * GIGA / 8  # ports up to 25 Gb/s
 def stated(law: str, result: Result, *, case: CheckInput) -> float | None:
     """The full figure, or None where it is not known."""
     try:
-        found = _LAWS[law](result, case)
+        value = _LAWS[law](result, case)
     except RigError:
         return None
-    return found if found is not None and 0 < found < float("inf") else None
+    return value if value is not None and 0 < value < float("inf") else None
 
 
 def cards_of(result: Result, case: CheckInput) -> list[tuple[Device, Chip | None]]:
@@ -38,10 +38,10 @@ def cards_of(result: Result, case: CheckInput) -> list[tuple[Device, Chip | None
 
 def disk_of(result: Result, case: CheckInput) -> Disk | None:
     """The disk below the folder of a result: by the longest mount above it."""
-    mounts = [one for one in case.machine.mounts or () if _is_above(one.path, result.on)]
+    mounts = [mount for mount in case.machine.mounts or () if _is_above(mount.path, result.on)]
     if not mounts:
         return None
-    name = max(mounts, key=lambda one: len(one.path)).disk
+    name = max(mounts, key=lambda mount: len(mount.path)).disk
     return next((disk for disk in case.machine.disks or () if disk.name == name), None)
 
 
@@ -55,8 +55,8 @@ def _of_chip(rate: Callable[[Chip], float | None]) -> Callable[[Result, CheckInp
     def law(result: Result, case: CheckInput) -> float | None:
         cards = cards_of(result, case)
         chip = cards[0][1] if len(cards) == 1 else None
-        found = None if chip is None else rate(chip)
-        return found / chip.devices if chip is not None and found is not None else None
+        value = None if chip is None else rate(chip)
+        return value / chip.devices if chip is not None and value is not None else None
 
     return law
 
@@ -82,7 +82,7 @@ def _peer(result: Result, case: CheckInput) -> float | None:
     if len(cards) != 2:
         return None
     pair = {device.index for device, _ in cards}
-    path = next((one for one in case.machine.paths or () if {one.a, one.b} == pair), None)
+    path = next((item for item in case.machine.paths or () if {item.a, item.b} == pair), None)
     direct = _linked(*cards[0])
     if path is not None and path.kind.startswith("NV"):
         links = path.kind.removeprefix("NV")
@@ -92,7 +92,7 @@ def _peer(result: Result, case: CheckInput) -> float | None:
     if path is None and direct is not None:
         return None
     slots = [_slot(device) for device, _ in cards]
-    return min((one for one in slots if one), default=None) if all(slots) else None
+    return min((slot for slot in slots if slot), default=None) if all(slots) else None
 
 
 def _bus(result: Result, case: CheckInput) -> float | None:
@@ -108,7 +108,7 @@ def _bus(result: Result, case: CheckInput) -> float | None:
     if any(path.kind.startswith("NV") for path in paths) or not paths:
         return None
     slots = [_slot(device) for device, _ in cards]
-    return min(one for one in slots if one) if all(slots) else None
+    return min(slot for slot in slots if slot) if all(slots) else None
 
 
 def _linked(device: Device, chip: Chip | None) -> float | None:
@@ -129,10 +129,10 @@ def _some_links(device: Device, chip: Chip | None, *, count: int) -> float | Non
 
 def _ram(_result: Result, case: CheckInput) -> float | None:
     """Channels that are filled, at the speed that is set; modules unseen, the most of the processor."""
-    modules = [one for one in case.machine.memory.modules or () if one.size_bytes]
-    speeds = [one.set_mt_s or one.rated_mt_s for one in modules]
+    modules = [module for module in case.machine.memory.modules or () if module.size_bytes]
+    speeds = [module.set_mt_s or module.rated_mt_s for module in modules]
     if modules and all(speeds):
-        channels = len({one.channel or one.slot for one in modules})
+        channels = len({module.channel or module.slot for module in modules})
         return channels * CHANNEL_BYTES * MEGA * min(speed for speed in speeds if speed)
     cpu = case.machine.cpu
     rented = case.machine.system.is_virtual
@@ -166,7 +166,7 @@ def _disk_link(result: Result, case: CheckInput) -> float | None:
 def _port(result: Result, case: CheckInput) -> float | None:
     """The port that the way goes through, one way; a fast one is not filled by a few connections of TCP."""
     name = dict(result.settings).get("port")
-    port = next((one for one in case.machine.ports or () if one.name == name), None)
+    port = next((item for item in case.machine.ports or () if item.name == name), None)
     if port is None or port.kind != "ethernet" or port.bytes_per_s is None:
         return None
     return port.bytes_per_s if port.bytes_per_s <= FILLED_BY_TCP_BYTES_PER_S else None

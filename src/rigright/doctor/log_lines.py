@@ -21,10 +21,10 @@ def unseen(case: CheckInput, words: str) -> NotSeen | None:
     return NotSeen(why=say("no permission to read the kernel log"), see=f"sudo dmesg | grep -iE '{words}'")
 
 
-def by_place(found: Iterable[Event]) -> dict[str | None, list[Event]]:
+def by_place(events: Iterable[Event]) -> dict[str | None, list[Event]]:
     """Events by the device of the bus they tell of."""
     groups: dict[str | None, list[Event]] = {}
-    for event in found:
+    for event in events:
         groups.setdefault(event.pci, []).append(event)
     return groups
 

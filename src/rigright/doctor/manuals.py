@@ -23,12 +23,12 @@ def manual_of(entry: Check) -> tuple[Sentence, ...]:
 def findings(entry: Check) -> tuple[str, ...]:
     """The findings of a check from the tables of advice, in Chinese."""
     named = re.findall(r'"([a-z_0-9]+)\.([a-z_0-9]+)"', inspect.getsource(entry.look))
-    told = []
+    texts = []
     for subject, finding in named:
         path = DATA / "advice" / f"{subject}.toml"
         table = read_toml(path) if path.exists() else {}
         row = table.get(table.get(finding, {}).get("like"), {}) | table.get(finding, {})
         if {"severity", "title", "why"} <= set(row):
             severity = tell(say(row["severity"]), CHINESE)
-            told.append(f"{severity}：{row['title'][1]}。{row['why'][1]}。")
-    return tuple(re.sub(r"\{[^{}]*\}", "…", text) for text in dict.fromkeys(told))
+            texts.append(f"{severity}：{row['title'][1]}。{row['why'][1]}。")
+    return tuple(re.sub(r"\{[^{}]*\}", "…", text) for text in dict.fromkeys(texts))

@@ -11,7 +11,7 @@ RDMA = frozenset({"infiniband", "roce"})  # what collectives go over; iWARP and 
 
 def rdma_ports(case: CheckInput) -> list[Port]:
     """Ports of InfiniBand and RoCE."""
-    return [one for one in case.machine.ports or () if one.kind in RDMA]
+    return [port for port in case.machine.ports or () if port.kind in RDMA]
 
 
 def nic_at(case: CheckInput, port: Port) -> NicModel | None:
@@ -21,7 +21,7 @@ def nic_at(case: CheckInput, port: Port) -> NicModel | None:
 
 def bus_id(case: CheckInput, port: Port) -> str | None:
     """Maker and kind of the function of a port: "15b3:1021"."""
-    return next((one.id for one in case.machine.pci or () if one.address == port.pci), None)
+    return next((device.id for device in case.machine.pci or () if device.address == port.pci), None)
 
 
 def alike(case: CheckInput) -> list[list[Port]]:
@@ -33,7 +33,8 @@ def alike(case: CheckInput) -> list[list[Port]]:
     kinds: dict[tuple[object, ...], list[Port]] = {}
     for port in rdma_ports(case):
         ids = next(
-            ((one.id, one.board_id) for one in case.machine.pci or () if one.address == port.pci), None
+            ((device.id, device.board_id) for device in case.machine.pci or () if device.address == port.pci),
+            None,
         )
         place = ((port.pci or "").rpartition(".")[2], port.name.rpartition("/")[2])
         bonded = "bond" in port.name

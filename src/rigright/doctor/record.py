@@ -138,7 +138,9 @@ class CheckInput:
     def __post_init__(self) -> None:
         """Cards that are not cut, by number; a number of one that is cut is one of its parts."""
         pairs = zip(self.machine.devices, self.chips, strict=False)
-        object.__setattr__(self, "whole", {one.index: (one, chip) for one, chip in pairs if not one.slices})
+        object.__setattr__(
+            self, "whole", {device.index: (device, chip) for device, chip in pairs if not device.slices}
+        )
 
     @property
     def pairs(self) -> tuple[tuple[Device, Chip | None], ...]:
@@ -190,29 +192,36 @@ class Checked:
 
 def is_sound(verdict: Verdict) -> bool:
     """Whether each part of a verdict is what it should be, and can be said in both languages."""
-    said: list[object]
+    values: list[object]
     plain: list[object]
     if isinstance(verdict, Finding):
         evidence, steps = verdict.evidence, verdict.fix
         if not (
             isinstance(evidence, tuple)
             and isinstance(steps, tuple)
-            and all(isinstance(one, Evidence) for one in evidence)
-            and all(isinstance(one, Step) for one in steps)
+            and all(isinstance(item, Evidence) for item in evidence)
+            and all(isinstance(step, Step) for step in steps)
             and verdict.severity in get_args(Severity)
             and verdict.confidence in get_args(Confidence)
         ):
             return False
-        said = [verdict.title, verdict.why, *(one.shows for one in evidence), *(one.says for one in steps)]
+        values = [
+            verdict.title,
+            verdict.why,
+            *(item.shows for item in evidence),
+            *(step.says for step in steps),
+        ]
         plain = [
             verdict.verify,
             verdict.about,
-            *(one.command for one in evidence),
-            *(one.command for one in steps),
+            *(item.command for item in evidence),
+            *(step.command for step in steps),
         ]
     elif isinstance(verdict, Fine):
-        said, plain = [verdict.says], [verdict.about]
+        values, plain = [verdict.says], [verdict.about]
     else:
-        said, plain = [verdict.why], [verdict.see, verdict.about]
-    told = all(isinstance(one, Sentence | str) and all(tell(one, to) for to in LANGUAGES) for one in said)
-    return told and all(isinstance(one, str | None) for one in plain)
+        values, plain = [verdict.why], [verdict.see, verdict.about]
+    flag = all(
+        isinstance(value, Sentence | str) and all(tell(value, to) for to in LANGUAGES) for value in values
+    )
+    return flag and all(isinstance(value, str | None) for value in plain)

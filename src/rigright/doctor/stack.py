@@ -25,9 +25,9 @@ _TABLES_DAY = "2026-11-22"  # of a machine that does not tell its clock
 def cards_on_bus(case: CheckInput) -> list[PciDevice]:
     """NVIDIA's cards that the bus shows, whatever the driver does."""
     return [
-        one
-        for one in case.machine.pci or ()
-        if one.id.startswith(NVIDIA) and (one.pci_class or "").startswith(DISPLAYS)
+        device
+        for device in case.machine.pci or ()
+        if device.id.startswith(NVIDIA) and (device.pci_class or "").startswith(DISPLAYS)
     ]
 
 
@@ -49,22 +49,22 @@ def driver(case: CheckInput) -> str | None:
     return software.driver or (on_disk[0] if len(on_disk) == 1 else software.kernel_driver)
 
 
-def numbers(said: str | None) -> Version | None:
+def numbers(text: str | None) -> Version | None:
     """The version in a word such as 2:550.54.15-1ubuntu1."""
-    match = _NUMBERS.search((said or "").rpartition(":")[2])
+    match = _NUMBERS.search((text or "").rpartition(":")[2])
     return version_of(match[0]) if match else None
 
 
 def capabilities(case: CheckInput) -> dict[Capability, str]:
     """Compute capabilities of the machine's NVIDIA cards -> what such a card is called."""
-    found: dict[Capability, str] = {}
+    fields: dict[Capability, str] = {}
     for device, chip in case.pairs:
-        told = chip.compute_capability if chip is not None else None
+        pair = chip.compute_capability if chip is not None else None
         own = numbers(device.isa) if device.vendor == "nvidia" else None
-        capability = (own[0], own[1]) if own and len(own) > 1 else told
+        capability = (own[0], own[1]) if own and len(own) > 1 else pair
         if device.vendor == "nvidia" and capability is not None:
-            found.setdefault(capability, device.name or (chip.name if chip else str(capability)))
-    return found
+            fields.setdefault(capability, device.name or (chip.name if chip else str(capability)))
+    return fields
 
 
 def capabilities_on_bus(case: CheckInput) -> dict[Capability, str]:
@@ -81,12 +81,12 @@ def installed(case: CheckInput, pattern: str) -> list[Package]:
     """Installed packages of the system whose names fit."""
     fits = re.compile(pattern)
     packages = case.machine.software.packages
-    return [one for one in packages if fits.fullmatch(one.name) and one.state in INSTALLED]
+    return [package for package in packages if fits.fullmatch(package.name) and package.state in INSTALLED]
 
 
 def module(case: CheckInput, name: str) -> Module | None:
     """A loaded kernel module."""
-    return next((one for one in case.machine.system.modules or () if one.name == name), None)
+    return next((item for item in case.machine.system.modules or () if item.name == name), None)
 
 
 def frameworks(case: CheckInput, name: str) -> Iterator[tuple[Python, Framework]]:
@@ -104,8 +104,8 @@ def setting(case: CheckInput, name: str) -> str | None:
 
 def refuses_mismatch(software: Software) -> bool:
     """Whether the driver itself says that its library and its module differ."""
-    said = (software.driver_error or "").lower()
-    return said == str(why(MISMATCH)).lower() or ("mismatch" in said and "version" in said)
+    text = (software.driver_error or "").lower()
+    return text == str(why(MISMATCH)).lower() or ("mismatch" in text and "version" in text)
 
 
 def has_no_driver(software: Software) -> bool:
@@ -120,8 +120,8 @@ def variable(case: CheckInput, name: str) -> str | None:
 
 def service(case: CheckInput, *names: str) -> str | None:
     """The state of the first of these services that is installed."""
-    found = dict(case.machine.system.services)
-    return next((found[name] for name in names if name in found), None)
+    fields = dict(case.machine.system.services)
+    return next((fields[name] for name in names if name in fields), None)
 
 
 def today(case: CheckInput) -> str:

@@ -17,7 +17,10 @@ def best_build(case: CheckInput) -> TorchBuild | None:
     """The newest build of the table that runs on every NVIDIA card here, with the driver that is here."""
     have = numbers(driver(case))
     known = [
-        {(one.torch, one.build): one for one in torch_for(capability, driver=written(have) if have else None)}
+        {
+            (torch_build.torch, torch_build.build): torch_build
+            for torch_build in torch_for(capability, driver=written(have) if have else None)
+        }
         for capability in capabilities(case)
     ]
     shared = (
@@ -28,8 +31,8 @@ def best_build(case: CheckInput) -> TorchBuild | None:
 
 def index_of(build: TorchBuild | None) -> str | None:
     """The wheel index of a build, where it is known to exist."""
-    found = torch_indexes().get(build.build) if build else None
-    return found.url if found else None
+    torch_index = torch_indexes().get(build.build) if build else None
+    return torch_index.url if torch_index else None
 
 
 def reinstall(case: CheckInput, python: Python) -> Step:
@@ -44,14 +47,14 @@ def reinstall(case: CheckInput, python: Python) -> Step:
 def has_kernels(torch: Framework, capability: Capability) -> bool | None:
     """By the wheel's own list, else by the table; None where neither tells."""
     if torch.archs:
-        found = [
+        pairs = [
             (match[1], (int(match[2]), int(match[3])))
             for arch in torch.archs
             if (match := _ARCH.fullmatch(arch))
         ]
         major, minor = capability
-        built = any(kind == "sm" and has == major and at_most <= minor for kind, (has, at_most) in found)
-        return built or any(kind == "compute" and has <= capability for kind, has in found)
+        built = any(kind == "sm" and has == major and at_most <= minor for kind, (has, at_most) in pairs)
+        return built or any(kind == "compute" and has <= capability for kind, has in pairs)
     row = row_of(torch)
     return None if row is None else row.runs_on(capability)
 
@@ -59,4 +62,11 @@ def has_kernels(torch: Framework, capability: Capability) -> bool | None:
 def row_of(torch: Framework) -> TorchBuild | None:
     """The row of the table for an installed wheel."""
     release = ".".join((torch.version or "").split(".")[:2])
-    return next((one for one in torch_builds() if (one.torch, one.build) == (release, torch.build)), None)
+    return next(
+        (
+            torch_build
+            for torch_build in torch_builds()
+            if (torch_build.torch, torch_build.build) == (release, torch.build)
+        ),
+        None,
+    )

@@ -33,12 +33,12 @@ class PcieWire:
     @property
     def lanes_most(self) -> int | None:
         """The lanes both ends have; None where one of them does not tell."""
-        return _least(*(one.lanes_max for one in self.ends))
+        return _least(*(device.lanes_max for device in self.ends))
 
     @property
     def gen_most(self) -> int | None:
         """The generation both ends speak; None where one of them does not tell."""
-        return _least(*(one.gen_max for one in self.ends))
+        return _least(*(device.gen_max for device in self.ends))
 
     @property
     def ends(self) -> tuple[PciDevice, ...]:
@@ -53,7 +53,7 @@ def is_real(case: CheckInput) -> bool:
 
 def functions(case: CheckInput) -> Mapping[str, PciDevice]:
     """Everything read of the bus, by address."""
-    return {one.address: one for one in case.machine.pci or ()}
+    return {device.address: device for device in case.machine.pci or ()}
 
 
 def function_of(case: CheckInput, device: Device) -> PciDevice | None:
@@ -61,12 +61,12 @@ def function_of(case: CheckInput, device: Device) -> PciDevice | None:
     return functions(case).get((device.pci or "").lower())
 
 
-def wires_up(case: CheckInput, one: PciDevice) -> tuple[PcieWire, ...]:
+def wires_up(case: CheckInput, device: PciDevice) -> tuple[PcieWire, ...]:
     """The links from the root down to a function; every second step lies inside a switch and is none."""
     known = functions(case)
-    if not all(address in known for address in one.parents):
+    if not all(address in known for address in device.parents):
         return ()
-    chain = [*(known[address] for address in one.parents), one]
+    chain = [*(known[address] for address in device.parents), device]
     steps = enumerate(pairwise(chain))
     return tuple(PcieWire(below=below, above=above) for place, (above, below) in steps if place % 2 == 0)
 
@@ -85,9 +85,10 @@ def accelerators(case: CheckInput) -> list[PciDevice]:
     """Functions that compute: by their maker, or because the facts know them."""
     known = {number for chip in chips() for number in chip.pci_ids}
     return [
-        one
-        for one in functions(case).values()
-        if (one.pci_class or "").startswith(_GRAPHICS) and (one.id[:4] in ACCELERATORS or one.id in known)
+        device
+        for device in functions(case).values()
+        if (device.pci_class or "").startswith(_GRAPHICS)
+        and (device.id[:4] in ACCELERATORS or device.id in known)
     ]
 
 
@@ -99,7 +100,7 @@ def computes(function: PciDevice) -> bool:
 
 def hides_cards(machine: Machine) -> bool:
     """Whether cards are on the bus, not handed on to a virtual machine, and no driver lists any."""
-    here = (one for one in machine.pci or () if computes(one) and one.driver not in HANDED_ON)
+    here = (device for device in machine.pci or () if computes(device) and device.driver not in HANDED_ON)
     return not machine.devices and any(here)
 
 
@@ -109,8 +110,10 @@ def bus_cards(machine: Machine) -> str:
     for chip in chips():
         for number in chip.pci_ids:
             names.setdefault(number, []).append(chip.name)
-    held = [one for one in machine.pci or () if computes(one)]
-    return counted(Counter(" / ".join(names.get(one.id, ())) or one.name or one.id for one in held), ", ")
+    devices = [device for device in machine.pci or () if computes(device)]
+    return counted(
+        Counter(" / ".join(names.get(device.id, ())) or device.name or device.id for device in devices), ", "
+    )
 
 
 def counted(kinds: Mapping[str, int], between: str) -> str:
@@ -121,7 +124,7 @@ def counted(kinds: Mapping[str, int], between: str) -> str:
 def left_out(case: CheckInput) -> list[PciDevice]:
     """Accelerators at addresses that no driver tells."""
     offered = {(device.pci or "").lower() for device in case.machine.devices if device.state != "no driver"}
-    return [one for one in accelerators(case) if one.address not in offered]
+    return [accelerator for accelerator in accelerators(case) if accelerator.address not in offered]
 
 
 def silent_places(case: CheckInput) -> tuple[tuple[Device, PciDevice], ...]:
@@ -129,13 +132,13 @@ def silent_places(case: CheckInput) -> tuple[tuple[Device, PciDevice], ...]:
 
     Drivers count cards by the bus. Where more are left out than are silent, nobody knows which is which.
     """
-    silent = [one for one in case.machine.devices if one.pci is None and one.state != "no driver"]
+    silent = [device for device in case.machine.devices if device.pci is None and device.state != "no driver"]
     places = left_out(case)
     if len(places) > len(silent):
         return ()
     in_order = (
-        sorted(silent, key=lambda one: one.index),
-        sorted(places, key=lambda one: one.address),
+        sorted(silent, key=lambda device: device.index),
+        sorted(places, key=lambda device: device.address),
     )
     return tuple(zip(*in_order, strict=False))
 

@@ -30,11 +30,11 @@ def asked(event: Event) -> str | None:
     return next((action for word, action in _ACTIONS if word in words), None)
 
 
-def followed(found: list[Event]) -> dict[tuple[str, int], Event]:
+def followed(events: list[Event]) -> dict[tuple[str, int], Event]:
     """By card and code: the XID 154 that came after it and before any other error of the card."""
     last: dict[str, int] = {}
     asking: dict[tuple[str, int], Event] = {}
-    for event in found:
+    for event in events:
         card = pci_key(event.pci)
         if event.code is not None and event.code not in AFTER:
             last[card] = event.code
@@ -49,7 +49,7 @@ def action_of(xid: Xid, same: list[Event], *, after: Event | None) -> str:
     if xid.code == CHANGED:
         own = asked(same[-1]) or own
     elif xid.code in NVLINK5:
-        said = {match[1] is None for event in same if (match := _FATAL.search(event.text))}
-        own = own if not said else "reset" if True in said else "watch"
+        flags = {match[1] is None for event in same if (match := _FATAL.search(event.text))}
+        own = own if not flags else "reset" if True in flags else "watch"
     more = asked(after) if after is not None else None
     return more if more and _HARDER.index(more) > _HARDER.index(own if own in _HARDER else "none") else own

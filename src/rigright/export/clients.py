@@ -46,7 +46,7 @@ def guidellm(launch: Launch) -> str:
         },
         "output": {"kind": "json", "path": RESULT},
     }
-    words = ((f"--{name}", json.dumps(told, ensure_ascii=False)) for name, told in options.items())
+    words = ((f"--{name}", json.dumps(fields, ensure_ascii=False)) for name, fields in options.items())
     head = (
         f"{launch.name}: the load of bench.sh sent by GuideLLM {GUIDELLM}",
         f"then: rigright validate {RESULT} --plan plan.json",
@@ -118,11 +118,14 @@ def router(launch: Launch) -> str:
             ("--policy", "power_of_two"),
             ("--worker-startup-timeout-secs", launch.startup_s),
         ),
-        *((f"--{one.stage}", f"http://127.0.0.1:{one.port}", *_met(one, own)) for one in launch.workers),
+        *(
+            (f"--{worker.stage}", f"http://127.0.0.1:{worker.port}", *_met(worker, own))
+            for worker in launch.workers
+        ),
     )
-    told = "routes each request to a prefill and a decode worker; start those first"
+    text = "routes each request to a prefill and a decode worker; start those first"
     install = f"install it with: python3 -m pip install {own.package}=={own.version}"
-    return script(words, head=(*launch.head, told, install), environment={})
+    return script(words, head=(*launch.head, text, install), environment={})
 
 
 def _met(worker: Launch, router: Router) -> tuple[str, ...]:
@@ -132,14 +135,19 @@ def _met(worker: Launch, router: Router) -> tuple[str, ...]:
 def replicas(launch: Launch, script_of: Callable[[Launch], str]) -> dict[str, str]:
     """A script a server; where there are several, what deals requests out to them."""
     if launch.workers:
-        found = {f"serve-{one.stage}-{place}.sh": script_of(one) for place, one in enumerate(launch.workers)}
-        return {**found, "router.sh": router(launch)}
+        fields = {
+            f"serve-{item.stage}-{place}.sh": script_of(item) for place, item in enumerate(launch.workers)
+        }
+        return {**fields, "router.sh": router(launch)}
     servers = launch.servers
     if len(servers) == 1:
         return {"serve.sh": script_of(launch)}
-    found = {f"serve-{place}.sh": script_of(one) for place, one in enumerate(servers)}
+    fields = {f"serve-{place}.sh": script_of(item) for place, item in enumerate(servers)}
     if launch.nodes == 1:
-        return {**found, "nginx.conf": balancer(launch, [f"127.0.0.1:{one.port}" for one in servers])}
-    told = "serve-N.sh runs where its line says; node0 ... stand for the addresses of the nodes"
-    apart = replace(launch, why=(*launch.why, told))
-    return {**found, "nginx.conf": balancer(apart, [f"node{one.node}:{one.port}" for one in servers])}
+        return {**fields, "nginx.conf": balancer(launch, [f"127.0.0.1:{server.port}" for server in servers])}
+    text = "serve-N.sh runs where its line says; node0 ... stand for the addresses of the nodes"
+    apart = replace(launch, why=(*launch.why, text))
+    return {
+        **fields,
+        "nginx.conf": balancer(apart, [f"node{server.node}:{server.port}" for server in servers]),
+    }

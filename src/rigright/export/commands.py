@@ -39,11 +39,11 @@ def workers_of(launch: Launch) -> Words:
 
 def files_beside(launch: Launch) -> dict[str, str]:
     """The files that the command reads, and the load: what its own target writes but its scripts."""
-    one = launch if launch.served is None else replace(launch, nodes=1, gpus=launch.ranks)
-    found: dict[str, str] = shelf.take(LAUNCHES, file_of(launch.program.id), bears="export")(one)
+    item = launch if launch.served is None else replace(launch, nodes=1, gpus=launch.ranks)
+    fields: dict[str, str] = shelf.take(LAUNCHES, file_of(launch.program.id), bears="export")(item)
     return {
         name: text
-        for name, text in found.items()
+        for name, text in fields.items()
         if name in SCRIPTS or not name.endswith((".sh", "nginx.conf"))
     }
 

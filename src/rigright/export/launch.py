@@ -131,8 +131,8 @@ class Launch:
     @property
     def head(self) -> tuple[str, ...]:
         """The comment of every file: what for, and why so."""
-        told = {"version": self.program.version, "model": self.model, "script": self.script}
-        notes = (note.format(**told) for note in self.program.notes)
+        fields = {"version": self.program.version, "model": self.model, "script": self.script}
+        notes = (note.format(**fields) for note in self.program.notes)
         package = self.program.apart_package.get(self.vendor) if self.stage else None
         needs = (f"KV cache transfer needs: python3 -m pip install {package}",) if package else ()
         return (f"{self.program.label} {self.program.version}: {self.name}", *self.why, *notes, *needs)
@@ -174,13 +174,13 @@ class Launch:
     @property
     def workers(self) -> tuple[Launch, ...]:
         """Workers apart, a launch each: those that take prompts first; none where all do both."""
-        found: list[Launch] = []
+        launches: list[Launch] = []
         for pool, stage in ((self.prefill, "prefill"), (self, "decode")) if self.prefill else ():
             own = replace(pool, prefill=None, dp=1, nodes=1, gpus=pool.replica, stage=stage)
             for _ in range(pool.dp):
-                first, port = sum(one.gpus for one in found), self.port + 1 + len(found)
-                found.append(replace(own, first_gpu=first, port=port))
-        return tuple(found)
+                first, port = sum(launch.gpus for launch in launches), self.port + 1 + len(launches)
+                launches.append(replace(own, first_gpu=first, port=port))
+        return tuple(launches)
 
     @property
     def handover(self) -> int:
@@ -251,15 +251,15 @@ class Launch:
     @property
     def environment(self) -> dict[str, str]:
         """Variables of every program of it."""
-        found = {"HIP_VISIBLE_DEVICES" if self.vendor == "AMD" else "CUDA_VISIBLE_DEVICES": self.visible}
+        fields = {"HIP_VISIBLE_DEVICES" if self.vendor == "AMD" else "CUDA_VISIBLE_DEVICES": self.visible}
         if self.ranks > 1 and self.vendor in {"NVIDIA", "AMD"} and self.program.nccl:
-            found["NCCL_DEBUG"] = "WARN"
+            fields["NCCL_DEBUG"] = "WARN"
         # cut tensors and sequences need kernels to start in the order they are sent; FSDP does not
         cut = max(self.tp, self.cp) > 1 and (self.capability or _BLACKWELL) < _BLACKWELL
         if self.program.one_queue and cut and self.training.zero_stage < 2:
-            found["CUDA_DEVICE_MAX_CONNECTIONS"] = "1"
-        told = {"host": self.host, "port": self.port}
+            fields["CUDA_DEVICE_MAX_CONNECTIONS"] = "1"
+        given = {"host": self.host, "port": self.port}
         if self.served is not None:
-            told |= {"max_seqs": self.served.max_seqs, "kv": self.served.kv, "spread": int(self.pp > 1)}
-        own = {name: text.format(**told) for name, text in self.program.environment.items()}
-        return own if self.vendor not in {"NVIDIA", "AMD"} else found | own
+            given |= {"max_seqs": self.served.max_seqs, "kv": self.served.kv, "spread": int(self.pp > 1)}
+        own = {name: text.format(**given) for name, text in self.program.environment.items()}
+        return own if self.vendor not in {"NVIDIA", "AMD"} else fields | own

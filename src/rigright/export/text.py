@@ -66,8 +66,8 @@ def script(
         f"export {name}={shlex.quote(value)}\n" for name, value in environment.items()
     )
     end = f" {shell(last)}" if last else ""
-    told = exported + (for_workers(workers) if workers else "")
-    between = f"{told}\n" if told else ""
+    text = exported + (for_workers(workers) if workers else "")
+    between = f"{text}\n" if text else ""
     return f'#!/bin/sh\n{comments(head)}set -eu\n\n{between}{shell(words, first="exec ")} "$@"{end}\n'
 
 

@@ -35,27 +35,29 @@ def server(root: Path | None = None) -> Any:
             idempotent_hint=True,
             open_world_hint=find_spec("huggingface_hub") is not None,  # a model's id may be fetched
         )
-        told = {name: tools.about(name) for name in tools.offered(root)}
+        abouts = {name: tools.about(name) for name in tools.offered(root)}
         return types.ListToolsResult(
             tools=[
                 types.Tool(
                     name=name,
-                    title=one.title,
-                    description=one.text,
+                    title=about.title,
+                    description=about.text,
                     input_schema=tools.shown(name, root),
                     output_schema=tools.in_short(name),
                     annotations=looks,
                 )
-                for name, one in told.items()
+                for name, about in abouts.items()
             ]
         )
 
     async def called(_: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
         async with one_at_a_time:  # who waits here can still be cancelled
             ask = partial(tools.call, params.name, params.arguments or {}, root=root)
-            told = await to_thread.run_sync(ask)
+            tool_answer = await to_thread.run_sync(ask)
         return types.CallToolResult(
-            content=[types.TextContent(text=told.text)], structured_content=told.data, is_error=told.failed
+            content=[types.TextContent(text=tool_answer.text)],
+            structured_content=tool_answer.data,
+            is_error=tool_answer.failed,
         )
 
     return Server(

@@ -63,7 +63,7 @@ def _responses(verbs: tuple[str, ...]) -> dict[str, Any]:
                 "x-failed": {"schema": {"const": "yes"}, "description": "it is an error"},
             },
         },
-        **{code: {"description": said} for code, said in _REFUSED.items()},
+        **{code: {"description": text} for code, text in _REFUSED.items()},
     }
 
 

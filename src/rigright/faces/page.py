@@ -53,12 +53,12 @@ def forms(language: str) -> dict[str, Any]:
     verbs = {verb: tools.schema(verb, None) for verb in ASKED}
     for verb, schema in verbs.items():
         placed = _placed(verb)
-        for name, one in schema["properties"].items():
-            one["description"] = known.get(one["description"], one["description"])
+        for name, value in schema["properties"].items():
+            value["description"] = known.get(value["description"], value["description"])
             if name in placed:
                 group, option = placed[name]
-                one["group"] = tell(group, language)
-                one["modes"] = [mode for mode in modes() if kinds_of(mode) & _told(option, mode)]
+                value["group"] = tell(group, language)
+                value["modes"] = [mode for mode in modes() if kinds_of(mode) & _told(option, mode)]
     return {"verbs": verbs, **offered(language)}
 
 
@@ -76,31 +76,31 @@ def _told(option: Option, mode: str) -> frozenset[str]:
     return option.works if kinds_of(mode) <= SAMPLES or TEXT & option.works else option.works - SAMPLES
 
 
-def exported(said: dict[str, Any], *, number: int, language: str) -> Printed:
+def exported(fields: dict[str, Any], *, number: int, language: str) -> Printed:
     """The files of a plan for each program that starts it, and why others do not."""
-    found = reply("plan", said, language=language)
-    if found.failed:
-        return found
-    files = every_launch(bounded_json(found.text), number=number)
-    told = {
-        target: {"error": one} if isinstance(one, Sentence) else {"files": one}
-        for target, one in files.items()
+    printed = reply("plan", fields, language=language)
+    if printed.failed:
+        return printed
+    files = every_launch(bounded_json(printed.text), number=number)
+    given = {
+        target: {"error": sentence} if isinstance(sentence, Sentence) else {"files": sentence}
+        for target, sentence in files.items()
     }
-    return Printed(text=dumps({"targets": told}, language) + "\n", exit_code=0)
+    return Printed(text=dumps({"targets": given}, language) + "\n", exit_code=0)
 
 
 def read(sent: bytes | str) -> PageQuestion | None:
     """A question as the page sends it; None where it is none."""
     try:
         asked = bounded_json(sent)
-        verb, said = asked["verb"], asked["said"]
+        verb, value = asked["verb"], asked["said"]
         form, language = asked.get("form", "json"), language_of(asked.get("lang"))
         number, details = int(asked.get("number", 1)), asked.get("details") is True
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
-    if verb not in (*ASKED, EXPORT) or form not in FORMS or number < 1 or not _is_plain(said):
+    if verb not in (*ASKED, EXPORT) or form not in FORMS or number < 1 or not _is_plain(value):
         return None
-    return PageQuestion(verb=verb, said=said, form=form, language=language, number=number, details=details)
+    return PageQuestion(verb=verb, said=value, form=form, language=language, number=number, details=details)
 
 
 def dropped(
@@ -114,8 +114,8 @@ def dropped(
         path = Path(folder) / (re.sub(r"[^\w.-]", "_", name)[-MOST_NAME:].lstrip(".-") or "dropped")
         path.write_bytes(sent)
         more = {"all": True} if every and verb == "doctor" else {}
-        found = reply(verb, {}, form=form, language=language, trusted={FILES[verb]: str(path), **more})
-    return replace(found, text=found.text.replace(f"{folder}{os.sep}", ""))  # nobody knows that folder
+        printed = reply(verb, {}, form=form, language=language, trusted={FILES[verb]: str(path), **more})
+    return replace(printed, text=printed.text.replace(f"{folder}{os.sep}", ""))  # nobody knows that folder
 
 
 def language_of(text: Any) -> str:
@@ -123,12 +123,12 @@ def language_of(text: Any) -> str:
     return text if text in LANGUAGES else LANGUAGES[0]
 
 
-def _is_plain(said: Any) -> bool:
+def _is_plain(stated: Any) -> bool:
     """Whether options are texts, numbers and yes or no, or short lists of texts."""
-    if not isinstance(said, dict) or len(said) > 64:
+    if not isinstance(stated, dict) or len(stated) > 64:
         return False
-    lists = [value for value in said.values() if isinstance(value, list)]
-    single = [value for value in said.values() if not isinstance(value, list)]
-    return all(isinstance(one, str) for many in lists for one in many[:64]) and all(
+    lists = [value for value in stated.values() if isinstance(value, list)]
+    single = [value for value in stated.values() if not isinstance(value, list)]
+    return all(isinstance(item, str) for many in lists for item in many[:64]) and all(
         value is None or isinstance(value, str | int | float) for value in single
     )

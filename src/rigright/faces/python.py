@@ -134,10 +134,10 @@ class Picture:
 def _numbers(cells: list[str]) -> list[Any]:
     """Cells as numbers, where none is anything else; what is not known is None."""
     cells = ["" if cell == "-" else cell for cell in cells]
-    said = [cell for cell in cells if cell]
-    if not said or not all(_NUMBER.fullmatch(cell) for cell in said):
+    texts = [cell for cell in cells if cell]
+    if not texts or not all(_NUMBER.fullmatch(cell) for cell in texts):
         return list(cells)
-    kind = int if all(cell.replace(",", "").lstrip("-").isdecimal() for cell in said) else float
+    kind = int if all(cell.replace(",", "").lstrip("-").isdecimal() for cell in texts) else float
     return [kind(cell.replace(",", "")) if cell else None for cell in cells]
 
 
@@ -167,15 +167,15 @@ def function(verb: str) -> Callable[..., Reply[Any]]:
 
 def _as_arguments(text: str) -> str:
     """The help of the command line with `max_chips=N` for `--max-chips N`, for who has no terminal."""
-    blocks = [one for one in text.split("\n\n")[2:] if "  --color" not in one]
+    blocks = [item for item in text.split("\n\n")[2:] if "  --color" not in item]
     lines = [line for line in "\n\n".join(blocks).splitlines() if "  -h, --help" not in line]
     return "\n".join(re.sub(r"^  (--\S.*?)(?:  +|$)", _named, line) for line in lines)
 
 
-def _named(found: re.Match[str]) -> str:
-    flag, _, value = found[1].partition(",")[0].removeprefix("--").partition(" ")
+def _named(match: re.Match[str]) -> str:
+    flag, _, value = match[1].partition(",")[0].removeprefix("--").partition(" ")
     name = flag.replace("-", "_")
-    return f"  {f'{name}_' if iskeyword(name) else name}={value or True}".ljust(len(found[0]))
+    return f"  {f'{name}_' if iskeyword(name) else name}={value or True}".ljust(len(match[0]))
 
 
 def signature(verb: str) -> Any:
@@ -183,28 +183,28 @@ def signature(verb: str) -> Any:
     from inspect import Parameter, Signature
 
     placed, named = [], {}
-    for name, one in question.arguments_of(verb).items():
-        if one.placed:
-            placed.append((name, one))
+    for name, option in question.arguments_of(verb).items():
+        if option.placed:
+            placed.append((name, option))
         else:
-            named[f"{name}_" if iskeyword(name) else name] = one
+            named[f"{name}_" if iskeyword(name) else name] = option
     every = [
         Parameter(name, Parameter.VAR_POSITIONAL, annotation=TEXTS)
-        if one.count in {"*", "+"}
+        if item.count in {"*", "+"}
         else Parameter(name, Parameter.POSITIONAL_OR_KEYWORD, annotation=f"{TEXTS} | None", default=None)
-        if one.count == "?"
+        if item.count == "?"
         else Parameter(name, Parameter.POSITIONAL_OR_KEYWORD, annotation=TEXTS)
-        for name, one in placed
+        for name, item in placed
     ]
     every += [
-        Parameter(name, Parameter.KEYWORD_ONLY, annotation=f"{_kind(one)} | None", default=None)
-        for name, one in named.items()
+        Parameter(name, Parameter.KEYWORD_ONLY, annotation=f"{_kind(item)} | None", default=None)
+        for name, item in named.items()
     ]
     return Signature(every, return_annotation="Reply")
 
 
-def _kind(one: Option) -> str:
+def _kind(option: Option) -> str:
     """What an option takes: nothing, or what can be written as a word; several become a list of names."""
-    if one.is_flag:
+    if option.is_flag:
         return "bool"
-    return TEXTS if one.bare is None else f"bool | {TEXTS}"
+    return TEXTS if option.bare is None else f"bool | {TEXTS}"

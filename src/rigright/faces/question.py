@@ -24,20 +24,24 @@ def parser_of(verb: str, language: str = "en") -> Parser:
 
 def arguments_of(verb: str) -> dict[str, Option]:
     """What a verb takes, as a program names it: `for`, `max_chips`; first what has no flag."""
-    taken = (one for one in rows(verb.replace("_", "-")) if one.dest not in _SHOWN and one.count != BEHIND)
-    every = sorted(taken, key=lambda one: not one.placed)
-    return {name.replace("-", "_"): one for one in every for name in (one.name, *one.aliases)}
+    taken = (
+        option
+        for option in rows(verb.replace("_", "-"))
+        if option.dest not in _SHOWN and option.count != BEHIND
+    )
+    every = sorted(taken, key=lambda option: not option.placed)
+    return {name.replace("-", "_"): option for option in every for name in (option.name, *option.aliases)}
 
 
 def read(verb: str, placed: Sequence[object] = (), *, named: Mapping[str, object]) -> argparse.Namespace:
     """What was asked, as the verb's own `answer` takes it; what the command line refuses is refused."""
-    said = {name.removesuffix("_"): value for name, value in named.items()}
-    wish = said.get("lang")
+    fields = {name.removesuffix("_"): value for name, value in named.items()}
+    wish = fields.get("lang")
     parser = parser_of(verb, pick_language(str(wish) if wish in LANGUAGES else None))
     known = arguments_of(verb)
-    behind = said.pop("command", None) if parser.takes_command else None
+    behind = fields.pop("command", None) if parser.takes_command else None
     words, options = list(_words(placed)), []
-    for name, value in said.items():
+    for name, value in fields.items():
         if name not in known:
             raise unknown_option(name, tuple(known))
         if known[name].placed:
@@ -52,9 +56,9 @@ def read(verb: str, placed: Sequence[object] = (), *, named: Mapping[str, object
                 hint=say("pass options as keyword arguments; names cannot start with a dash"),
             )
     rest = [] if behind is None else ["--", *_words((behind,))]
-    found = parser.read([*words, *options, *rest])
-    found.form, found.language = "json", parser.language
-    return found
+    namespace = parser.read([*words, *options, *rest])
+    namespace.form, namespace.language = "json", parser.language
+    return namespace
 
 
 def _words(values: Sequence[object]) -> Iterator[str]:
@@ -66,12 +70,12 @@ def _words(values: Sequence[object]) -> Iterator[str]:
             yield f"{value:.12g}" if isinstance(value, float) else str(value)
 
 
-def _flags(one: Option | None, value: Any) -> list[str]:
-    if value is None or one is None:
+def _flags(option: Option | None, value: Any) -> list[str]:
+    if value is None or option is None:
         return []
     if isinstance(value, bool):
-        return [one.flag]
+        return [option.flag]
     words = [*_words((value,))]
-    if one.repeated:
-        return [f"{one.flag}={word}" for word in words]
-    return [f"{one.flag}={', '.join(words)}"]
+    if option.repeated:
+        return [f"{option.flag}={word}" for word in words]
+    return [f"{option.flag}={', '.join(words)}"]

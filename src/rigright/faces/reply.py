@@ -27,7 +27,7 @@ class Printed:
 
 def reply(
     verb: str,
-    said: Mapping[str, Any],
+    fields: Mapping[str, Any],
     *,
     form: str = "json",
     language: str = "en",
@@ -39,7 +39,7 @@ def reply(
     `details`: everything, for eyes.
     """
     try:
-        named = {**tools.allowed(verb, said, root=None)} if trusted is None else {**trusted}
+        named = {**tools.allowed(verb, fields, root=None)} if trusted is None else {**trusted}
         named |= {"details": True} if details else {}
         options = question.read(verb, named={**named, "lang": language})
         with answering(verb.replace("_", "-"), options) as answer:
@@ -51,6 +51,6 @@ def reply(
             render = shelf.take("rigright.report.formats", form, bears=bears)
             return Printed(text=str(render(page, screen)), exit_code=answer.exit_code)
     except Exception as error:  # noqa: BLE001 - a stranger gets a sentence, as a person does
-        found = trouble(error, [verb.replace("_", "-")])
-        text = dumps(found.record(language), language) + "\n"
-        return Printed(text=text, exit_code=found.exit_code, failed=True)
+        result = trouble(error, [verb.replace("_", "-")])
+        text = dumps(result.record(language), language) + "\n"
+        return Printed(text=text, exit_code=result.exit_code, failed=True)

@@ -20,7 +20,7 @@ def shortened(data: Any, *, most: int) -> dict[str, Any]:
     left: Counter[str] = Counter()
     for floor in FLOORS:
         while len(json.dumps(kept, ensure_ascii=False)) > most:
-            lists = [(key, one) for key, one in _lists(kept, "") if len(one) > floor]
+            lists = [(key, values) for key, values in _lists(kept, "") if len(values) > floor]
             if not lists:
                 break
             key, longest = max(lists, key=lambda pair: len(json.dumps(pair[1], ensure_ascii=False)))
@@ -33,9 +33,11 @@ def shortened(data: Any, *, most: int) -> dict[str, Any]:
 def _filled(thing: Any) -> Any:
     """A copy without what is unknown or empty."""
     if isinstance(thing, dict):
-        told = {key: _filled(value) for key, value in thing.items()}
-        return {key: value for key, value in told.items() if value is not None and value not in ("", [], {})}
-    return [_filled(one) for one in thing] if isinstance(thing, list) else thing
+        fields = {key: _filled(value) for key, value in thing.items()}
+        return {
+            key: value for key, value in fields.items() if value is not None and value not in ("", [], {})
+        }
+    return [_filled(item) for item in thing] if isinstance(thing, list) else thing
 
 
 def _lists(thing: Any, key: str) -> Iterator[tuple[str, list[Any]]]:
@@ -44,5 +46,5 @@ def _lists(thing: Any, key: str) -> Iterator[tuple[str, list[Any]]]:
             yield from _lists(value, f"{key}.{name}" if key else name)
     elif isinstance(thing, list):
         yield key, thing
-        for one in thing:
-            yield from _lists(one, key)
+        for item in thing:
+            yield from _lists(item, key)

@@ -84,8 +84,8 @@ class About:
     @property
     def text(self) -> str:
         """The description, with questions that work."""
-        shown = [json.dumps(one, ensure_ascii=False) for one in self.examples if one]
-        return "\n".join([self.about, *(f"Example: {one}" for one in shown)])
+        shown = [json.dumps(example, ensure_ascii=False) for example in self.examples if example]
+        return "\n".join([self.about, *(f"Example: {item}" for item in shown)])
 
 
 def about(tool: str) -> About:
@@ -94,7 +94,7 @@ def about(tool: str) -> About:
     return About(
         title=row["title"],
         about=row["about"].strip(),
-        examples=tuple(bounded_json(one) for one in row["examples"]),
+        examples=tuple(bounded_json(value) for value in row["examples"]),
         takes=tuple(row.get("takes", ())),
     )
 
@@ -118,9 +118,9 @@ def offered(root: Path | None) -> tuple[str, ...]:
 def arguments(tool: str, root: Path | None) -> Mapping[str, Option]:
     """What an agent may say to a tool."""
     return {
-        name: one
-        for name, one in question.arguments_of(tool).items()
-        if name == one.name.replace("-", "_")
+        name: option
+        for name, option in question.arguments_of(tool).items()
+        if name == option.name.replace("-", "_")
         and name not in _KEPT_BACK
         and (name not in _FILES or (root is not None and tool in _FILES[name]))
     }
@@ -129,11 +129,11 @@ def arguments(tool: str, root: Path | None) -> Mapping[str, Option]:
 def schema(tool: str, root: Path | None) -> dict[str, Any]:
     """What a tool takes, as JSON Schema."""
     properties, required = {}, []
-    for name, one in arguments(tool, root).items():
-        helps = _OF_FILES.get(meaning(one), meaning(one))
-        properties[name] = _type(one) | {"description": str(helps)}
-        properties[name] |= {"enum": [*one.choices()]} if one.choices else {}
-        required += [name] if one.required or (one.placed and one.count in {"", "+"}) else []
+    for name, option in arguments(tool, root).items():
+        helps = _OF_FILES.get(meaning(option), meaning(option))
+        properties[name] = _type(option) | {"description": str(helps)}
+        properties[name] |= {"enum": [*option.choices()]} if option.choices else {}
+        required += [name] if option.required or (option.placed and option.count in {"", "+"}) else []
     return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
 
 
@@ -143,10 +143,10 @@ def shown(tool: str, root: Path | None) -> dict[str, Any]:
     rows = arguments(tool, root)
     properties = whole["properties"]
     properties = {name: properties[name] for name in takes or properties if name in properties}
-    for name, one in properties.items():
+    for name, value in properties.items():
         number = "USD" if rows[name].metavar == "MONEY" else _NUMBERS.get(rows[name].read)
-        named = _as_arguments(one["description"], tool)
-        properties[name] = one | {"description": f"{named}; a number is {number}" if number else named}
+        named = _as_arguments(value["description"], tool)
+        properties[name] = value | {"description": f"{named}; a number is {number}" if number else named}
     properties["detail"] = {
         "type": "string",
         "enum": [*DETAIL],
@@ -160,9 +160,9 @@ def _as_arguments(text: str, tool: str) -> str:
     """`--max-chips` of the command line as the argument max_chips."""
     known = _known(tool, Path())
 
-    def named(found: re.Match[str]) -> str:
-        name = found[1].replace("-", "_")
-        return name if name in known else found[0]
+    def named(match: re.Match[str]) -> str:
+        name = match[1].replace("-", "_")
+        return name if name in known else match[0]
 
     return re.sub(r"--([a-z][a-z-]*[a-z])\b", named, text)
 
@@ -171,7 +171,7 @@ def _as_arguments(text: str, tool: str) -> str:
 def _known(tool: str, root: Path | None) -> Mapping[str, Option]:
     """What is taken: an option's other names, too."""
     every = question.arguments_of(tool)
-    other = {name: one for name, one in every.items() if name != one.name.replace("-", "_")}
+    other = {name: option for name, option in every.items() if name != option.name.replace("-", "_")}
     return {**arguments(tool, root), **other}
 
 
@@ -187,9 +187,9 @@ def in_short(tool: str) -> dict[str, Any]:
     firsts = {name: value for top in reversed(tops) for name, value in top.get("properties", {}).items()}
     if tops[0].get("type") == "array":
         firsts[ROWS] = tops[0]
-    told = {name: _first(value) for name, value in firsts.items()}
+    fields = {name: _first(value) for name, value in firsts.items()}
     left = {"description": "items that were cut, by key; detail=full gives them", "type": ["object"]}
-    return {"type": "object", "properties": told | {short.LEFT_OUT: left}}
+    return {"type": "object", "properties": fields | {short.LEFT_OUT: left}}
 
 
 def as_object(data: Any) -> dict[str, Any]:
@@ -198,34 +198,34 @@ def as_object(data: Any) -> dict[str, Any]:
 
 
 def _first(value: Mapping[str, Any]) -> dict[str, Any]:
-    kinds = [one.get("type", "object" if "$ref" in one else []) for one in value.get("anyOf", [value])]
-    flat = dict.fromkeys(name for one in kinds for name in ([one] if isinstance(one, str) else one))
-    said = {name: value[name] for name in ("description", "unit") if name in value}
-    return said | ({"type": [*flat]} if flat else {})
+    kinds = [item.get("type", "object" if "$ref" in item else []) for item in value.get("anyOf", [value])]
+    flat = dict.fromkeys(name for kind in kinds for name in ([kind] if isinstance(kind, str) else kind))
+    fields = {name: value[name] for name in ("description", "unit") if name in value}
+    return fields | ({"type": [*flat]} if flat else {})
 
 
-def _type(one: Option) -> dict[str, Any]:
+def _type(option: Option) -> dict[str, Any]:
     """The type of one argument; numbers may have a unit: "8k", "50ms", "8000usd"."""
-    if one.is_flag:
+    if option.is_flag:
         return {"type": "boolean"}
-    if one.count in {"*", "+"} or one.repeated:
+    if option.count in {"*", "+"} or option.repeated:
         return {"type": "array", "items": {"type": "string"}}
-    if one.read is readers.names:
+    if option.read is readers.names:
         return {"type": ["string", "array"], "items": {"type": "string"}}
-    if one.metavar != "N" and (one.read is str or one.metavar in _WORDS):
+    if option.metavar != "N" and (option.read is str or option.metavar in _WORDS):
         return {"type": "string"}
-    if one.bare is not None or one.count == "?":
+    if option.bare is not None or option.count == "?":
         return {"type": "string"}
     return {"type": ["number", "string"]}
 
 
-def call(tool: str, said: Mapping[str, Any], *, root: Path | None) -> ToolAnswer:
+def call(tool: str, fields: Mapping[str, Any], *, root: Path | None) -> ToolAnswer:
     """A tool's answer, or the sentences of an error."""
-    said = _in_form(tool, said)
-    language = pick_language(said["lang"] if said.get("lang") in LANGUAGES else None)
+    fields = _in_form(tool, fields)
+    language = pick_language(fields["lang"] if fields.get("lang") in LANGUAGES else None)
     try:
-        most = _letters(said.pop("detail", None))
-        named = allowed(tool, said, root=root)
+        most = _letters(fields.pop("detail", None))
+        named = allowed(tool, fields, root=root)
         _check_required(tool, named)
         read = question.read(tool, named=named)
         with answering(tool.replace("_", "-"), read) as answer:
@@ -235,10 +235,13 @@ def call(tool: str, said: Mapping[str, Any], *, root: Path | None) -> ToolAnswer
             kept = short.shortened(as_object(data), most=most)
             return ToolAnswer(text=_text(answer.page(), read.language), data=kept)
     except Exception as error:  # noqa: BLE001 - an agent gets a sentence, as a person does
-        found = trouble(error, [tool.replace("_", "-")])
-        lines = [say("error: {what}", what=found.message)]
-        lines += [] if found.hint is None else [say("hint: {what}", what=found.hint)]
-        told, record = "\n".join(clean(tell(one, language)) for one in lines), found.record(language)
+        result = trouble(error, [tool.replace("_", "-")])
+        lines = [say("error: {what}", what=result.message)]
+        lines += [] if result.hint is None else [say("hint: {what}", what=result.hint)]
+        given, record = (
+            "\n".join(clean(tell(sentence, language)) for sentence in lines),
+            result.record(language),
+        )
         hidden = "" if root is None else f"{root.resolve()}{os.sep}"  # where it lies is nobody's business
 
         def public(text: str) -> str:
@@ -247,7 +250,7 @@ def call(tool: str, said: Mapping[str, Any], *, root: Path | None) -> ToolAnswer
 
         for name, text in record["error"].items():
             record["error"][name] = public(text) if isinstance(text, str) else text
-        return ToolAnswer(text=public(told), data=record, failed=True)
+        return ToolAnswer(text=public(given), data=record, failed=True)
 
 
 def _text(page: Page, language: str) -> str:
@@ -265,15 +268,15 @@ def _text(page: Page, language: str) -> str:
     return "\n".join([*lines[:kept], *([tell(more, language)] if kept < len(lines) else [])])
 
 
-def _in_form(tool: str, said: Mapping[str, Any]) -> dict[str, Any]:
+def _in_form(tool: str, fields: Mapping[str, Any]) -> dict[str, Any]:
     """What is plainly meant, as it is asked for: "4090, 5090" as a list, zh-CN as zh."""
     listed = {
         name
-        for name, one in (schema(tool, Path())["properties"] if tool in TOOLS else {}).items()
-        if one["type"] == "array"
+        for name, item in (schema(tool, Path())["properties"] if tool in TOOLS else {}).items()
+        if item["type"] == "array"
     }
-    meant = dict(said)
-    for name, value in said.items():
+    meant = dict(fields)
+    for name, value in fields.items():
         if isinstance(value, str) and name in listed:
             meant[name] = [part.strip() for part in value.split(",") if part.strip()]
         if isinstance(value, str) and name == "lang":
@@ -290,9 +293,9 @@ def _letters(detail: Any) -> int:
     return DETAIL[detail]
 
 
-def _check_required(tool: str, said: Mapping[str, Any]) -> None:
+def _check_required(tool: str, fields: Mapping[str, Any]) -> None:
     """Refuse a question without what it is about, with one that has it."""
-    missing = [name for name in schema(tool, None)["required"] if said.get(name) is None]
+    missing = [name for name in schema(tool, None)["required"] if fields.get(name) is None]
     if missing:
         example = json.dumps(about(tool).examples[0], ensure_ascii=False)
         raise AskError(
@@ -301,13 +304,13 @@ def _check_required(tool: str, said: Mapping[str, Any]) -> None:
         )
 
 
-def allowed(tool: str, said: Mapping[str, Any], *, root: Path | None) -> dict[str, Any]:
+def allowed(tool: str, fields: Mapping[str, Any], *, root: Path | None) -> dict[str, Any]:
     """What was said, with each file below the root and nothing else a file; unknown names are refused."""
     if tool not in offered(root):
         raise unknown(say("tool"), tool[:80], known=offered(root))
     known = _known(tool, root)
-    found: dict[str, Any] = {}
-    for name, value in said.items():
+    result: dict[str, Any] = {}
+    for name, value in fields.items():
         if name not in known:
             meant = _table()["meant"].get(name)
             if meant in known:
@@ -319,7 +322,7 @@ def allowed(tool: str, said: Mapping[str, Any], *, root: Path | None) -> dict[st
         if name in _FILES and root is not None:
             texts = value if isinstance(value, list) else [value]
             paths = [_below(root, str(text)) for text in texts]
-            found[name] = paths if isinstance(value, list) else paths[0]
+            result[name] = paths if isinstance(value, list) else paths[0]
             continue
         for text in value if isinstance(value, list) else [value]:
             if isinstance(text, str) and (_PATH.match(text.strip()) or _FILE.fullmatch(text.strip())):
@@ -331,8 +334,8 @@ def allowed(tool: str, said: Mapping[str, Any], *, root: Path | None) -> dict[st
                     ),
                     hint=say("use a name: qwen3-32b, 8x h100"),
                 )
-        found[name] = value
-    return found
+        result[name] = value
+    return result
 
 
 def _check_size(name: str, value: Any) -> None:
@@ -349,12 +352,12 @@ def _check_size(name: str, value: Any) -> None:
         )
 
 
-def _is_short(one: Any) -> bool:
-    if isinstance(one, str):
-        return len(one) <= MOST_LETTERS and not any("\ud800" <= letter <= "\udfff" for letter in one)
-    if isinstance(one, int):
-        return one.bit_length() <= MOST_BITS
-    return one is None or isinstance(one, float)
+def _is_short(value: Any) -> bool:
+    if isinstance(value, str):
+        return len(value) <= MOST_LETTERS and not any("\ud800" <= letter <= "\udfff" for letter in value)
+    if isinstance(value, int):
+        return value.bit_length() <= MOST_BITS
+    return value is None or isinstance(value, float)
 
 
 def _below(root: Path, text: str) -> str:

@@ -160,27 +160,27 @@ class Door:
 
         from starlette.responses import PlainTextResponse
 
-        told = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+        fields = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
         address = (scope.get("client") or ("",))[0]
-        refused = self._refusal(told, address=address, is_api=scope["path"].startswith("/api/"))
+        refused = self._refusal(fields, address=address, is_api=scope["path"].startswith("/api/"))
         if refused is None:
             await self._inside(scope, receive, sent)
         else:
             await PlainTextResponse(refused[1] + "\n", status_code=refused[0])(scope, receive, sent)  # type: ignore[arg-type]
 
-    def _refusal(self, told: Mapping[str, str], *, address: str, is_api: bool) -> tuple[int, str] | None:
-        host = told.get("host", "")
+    def _refusal(self, fields: Mapping[str, str], *, address: str, is_api: bool) -> tuple[int, str] | None:
+        host = fields.get("host", "")
         if self._token is None and not (host and is_own_name(host)):
             return 403, "ask for this machine by its own name"
-        origin = told.get("origin")
+        origin = fields.get("origin")
         is_elsewhere = origin is not None and origin.partition("://")[2] != host
-        if is_elsewhere or told.get("sec-fetch-site", "none") not in {"same-origin", "none"}:
+        if is_elsewhere or fields.get("sec-fetch-site", "none") not in {"same-origin", "none"}:
             return 403, "asked from another site"
         if not is_api or self._token is None:
             return None
         if self._guesses.are_many(address):
             return 429, "too many wrong tokens"
-        given = told.get("authorization", "").removeprefix("Bearer ").strip().encode("latin-1")
+        given = fields.get("authorization", "").removeprefix("Bearer ").strip().encode("latin-1")
         if hmac.compare_digest(given, self._token.encode()):
             return None
         if given:
@@ -242,13 +242,13 @@ class Desk:
         sent = await _bounded(request, page.MOST_FILE, within_s=FILE_S)
         if not sent or isinstance(sent, int):
             return _refused(sent or 400, _WHY[sent] if sent else "an empty file")
-        told = request.query_params
-        named = {"name": told.get("name", ""), "every": told.get("all") == "true"}
-        language = page.language_of(told.get("lang"))
-        found = await self._found(
+        value = request.query_params
+        named = {"name": value.get("name", ""), "every": value.get("all") == "true"}
+        language = page.language_of(value.get("lang"))
+        printed = await self._found(
             lambda: page.dropped(sent, verb=verb, form=form, language=language, **named)
         )
-        return _answered(found, form)
+        return _answered(printed, form)
 
     async def here(self, request: Any) -> Any:
         """The machine as it is now, or as it was."""
@@ -265,21 +265,21 @@ class Desk:
             asked = {"since": since}
         if self._watching.statistics().tasks_waiting > 8:
             return _answered(None, "html")
-        found = await to_thread.run_sync(
+        printed = await to_thread.run_sync(
             lambda: reply(verb, {}, form="html", language=language, trusted=asked), limiter=self._watching
         )
-        return _answered(found, "html")
+        return _answered(printed, "html")
 
     def _fresh(self, key: str) -> Printed | None:
         at_s, kept = self._kept.get(key, (0.0, None))
         return kept if time.monotonic() - at_s < _KEPT_S else None
 
-    def _keep(self, key: str, found: Printed, *, verb: str) -> Printed:
-        if not (found.failed or verb in _LIVE or "here" in key.lower()):
-            self._kept[key] = time.monotonic(), found
+    def _keep(self, key: str, printed: Printed, *, verb: str) -> Printed:
+        if not (printed.failed or verb in _LIVE or "here" in key.lower()):
+            self._kept[key] = time.monotonic(), printed
             while len(self._kept) > _KEPT:
                 self._kept.popitem(last=False)
-        return found
+        return printed
 
     async def _found(self, ask: Callable[[], Printed]) -> Printed | None:
         from anyio import to_thread
@@ -311,13 +311,13 @@ async def _bounded(request: Any, most: int, *, within_s: float) -> bytes | int:
     """The body, or why it is refused."""
     from anyio import move_on_after
 
-    found = bytearray()
+    result = bytearray()
     with move_on_after(within_s):
         async for chunk in request.stream():
-            found += chunk
-            if len(found) > most:
+            result += chunk
+            if len(result) > most:
                 return 413
-        return bytes(found)
+        return bytes(result)
     return 408
 
 
@@ -327,12 +327,12 @@ def _refused(code: int, why: str) -> Any:
     return PlainTextResponse(why + "\n", status_code=code)
 
 
-def _answered(found: Printed | None, form: str) -> Any:
+def _answered(printed: Printed | None, form: str) -> Any:
     from starlette.responses import Response
 
-    if found is None:
+    if printed is None:
         return Response("too many questions wait\n", status_code=503, headers={"retry-after": "1"})
-    kind = "application/json" if form == "json" or found.failed else "text/plain; charset=utf-8"
-    told = {"x-exit-code": str(found.exit_code), "cache-control": "no-store"}
-    told |= {"x-failed": "yes"} if found.failed else {}
-    return Response(found.text, media_type=kind, headers=told)
+    kind = "application/json" if form == "json" or printed.failed else "text/plain; charset=utf-8"
+    fields = {"x-exit-code": str(printed.exit_code), "cache-control": "no-store"}
+    fields |= {"x-failed": "yes"} if printed.failed else {}
+    return Response(printed.text, media_type=kind, headers=fields)

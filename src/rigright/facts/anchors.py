@@ -79,7 +79,7 @@ class Anchor:
     @property
     def case(self) -> RunCase:
         """The case it is of."""
-        return RunCase(**{one.name: getattr(self, one.name) for one in fields(RunCase)})
+        return RunCase(**{field.name: getattr(self, field.name) for field in fields(RunCase)})
 
 
 def place() -> Path:
@@ -104,13 +104,13 @@ def use(named: str | None) -> Iterator[set[str]]:
 
 def anchors() -> tuple[Anchor, ...]:
     """Every anchor in force; outside of `use` there is none."""
-    found, named = _FOUND.get(), _NAMED.get()
-    if found is None or named == NONE:
+    result, named = _FOUND.get(), _NAMED.get()
+    if result is None or named == NONE:
         return ()
-    if not found:
+    if not result:
         path = Path(named) if named is not None else place()
-        found.append(_read(path, path.stat().st_mtime_ns) if is_file(path) else ())
-    return found[0]
+        result.append(_read(path, path.stat().st_mtime_ns) if is_file(path) else ())
+    return result[0]
 
 
 def unmoved(law: Callable[P, T]) -> Callable[P, T]:
@@ -144,18 +144,20 @@ def told(anchor: Anchor) -> None:
 def _read(path: Path, written_ns: int) -> tuple[Anchor, ...]:
     """Read a file of anchors as it was last written; what cannot be one is an error that names it."""
     del written_ns
-    found = []
+    anchors = []
     rows = foreign_toml(path).get("anchor", [])
     for number, row in enumerate(rows if isinstance(rows, list) else [rows], 1):
         try:
-            one = Anchor(**row)
-            place = (one.chips, one.load, one.prompt_tok, one.output_tok)
-            good = all(isinstance(getattr(one, side.name), _KINDS[str(side.type)]) for side in fields(one))
-            good = good and 0.01 < float(one.shift) < 100 and 0 < float(one.narrow) <= 1
+            anchor = Anchor(**row)
+            place = (anchor.chips, anchor.load, anchor.prompt_tok, anchor.output_tok)
+            good = all(
+                isinstance(getattr(anchor, side.name), _KINDS[str(side.type)]) for side in fields(anchor)
+            )
+            good = good and 0.01 < float(anchor.shift) < 100 and 0 < float(anchor.narrow) <= 1
             good = good and all(0 <= float(side) < math.inf for side in place)
         except (TypeError, ValueError):
             good = False
         if not good:
             raise DataError(say("{file}: cannot read anchor {number}", file=path.name, number=number))
-        found.append(one)
-    return tuple(found)
+        anchors.append(anchor)
+    return tuple(anchors)

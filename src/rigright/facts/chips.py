@@ -38,11 +38,11 @@ def classes() -> tuple[ChipClass, ...]:
 def class_of(vendor: str, architecture: str, *, segment: str) -> ChipClass:
     """The first class such chips are of; the last holds all."""
     return next(
-        one
-        for one in classes()
-        if one.vendor in {None, vendor}
-        and one.architecture in {None, architecture}
-        and one.segment in {None, segment}
+        chip_class
+        for chip_class in classes()
+        if chip_class.vendor in {None, vendor}
+        and chip_class.architecture in {None, architecture}
+        and chip_class.segment in {None, segment}
     )
 
 
@@ -53,7 +53,7 @@ def kin_of(name: str) -> str:
 
 @cache
 def _kins() -> Mapping[str, str]:
-    return {one.id: one.kin for one in reversed(classes())}
+    return {chip_class.id: chip_class.kin for chip_class in reversed(classes())}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -202,29 +202,29 @@ class Production:
 @cache
 def production() -> dict[str, Production]:
     """The state of every chip, under its id."""
-    return {one.chip: one for one in read_facts("chip_production.csv", Production)}
+    return {read_fact.chip: read_fact for read_fact in read_facts("chip_production.csv", Production)}
 
 
 def _derived(read: Columns) -> Columns:
     """What rows leave to others: the class of a chip, shares of its memory, whether it is made."""
     made, kinds = production(), zip(read["vendor"], read["architecture"], read["segment"], strict=True)
     both_ways = read["link_both_ways_bytes_per_s"]
-    found: dict[str, list[Any]] = {
+    fields: dict[str, list[Any]] = {
         "kind": [class_of(vendor, architecture, segment=segment) for vendor, architecture, segment in kinds],
         "ended": [made[chip].ended if chip in made else None for chip in read["id"]],
         "link_one_way_bytes_per_s": [rate / 2 if rate else None for rate in both_ways],
         "mem_estimated": [not known for known in read["mem_program_bytes"]],
     }
-    told = ("mem_usable_bytes", "mem_program_bytes", "mem_source")
-    found |= {name: list(read[name]) for name in told}
-    for place, known in enumerate(zip(*(read[name] for name in told), strict=True)):
+    row = ("mem_usable_bytes", "mem_program_bytes", "mem_source")
+    fields |= {name: list(read[name]) for name in row}
+    for place, known in enumerate(zip(*(read[name] for name in row), strict=True)):
         if not all(known):
             size = read["mem_bytes"][place]
             share = memory_share(read["vendor"][place], read["segment"][place], mem_bytes=size)
             shared = (size * share.driver, size * share.program, share.why)
-            for name, one, other in zip(told, known, shared, strict=True):
-                found[name][place] = one or other
-    return {**found}
+            for name, value, other in zip(row, known, shared, strict=True):
+                fields[name][place] = value or other
+    return {**fields}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -301,4 +301,4 @@ def features() -> tuple[Features, ...]:
 
 def features_of(isa: str | None) -> Features | None:
     """The architecture of a compute capability or gfx name."""
-    return next((found for found in features() if isa is not None and isa in found.isa), None)
+    return next((feature for feature in features() if isa is not None and isa in feature.isa), None)

@@ -77,14 +77,14 @@ def _names_in(cloud: str, names: str) -> set[str]:
 @cache
 def _called() -> dict[str, frozenset[str]]:
     """What clouds are called, and which of them bear the name."""
-    found: dict[str, set[str]] = {}
+    fields: dict[str, set[str]] = {}
     for offer in offers():
-        found.setdefault(_joined(offer.provider), set()).add(offer.provider)
+        fields.setdefault(_joined(offer.provider), set()).add(offer.provider)
     priced = {offer.provider for offer in offers()}
     for cloud, _, names in _cloud_names():
         for name in _names_in(cloud, names) if cloud in priced else ():
-            found.setdefault(name, set()).add(cloud)
-    return {name: frozenset(providers) for name, providers in found.items()}
+            fields.setdefault(name, set()).add(cloud)
+    return {name: frozenset(providers) for name, providers in fields.items()}
 
 
 def no_prices(name: str) -> AskError | None:
@@ -128,26 +128,26 @@ def find_instance(name: str) -> Offer | None:
 
 def find_family(name: str) -> str | None:
     """The chip of a family of instances: "a2-highgpu", "p4d", "g6e"; None where it has several."""
-    found = _chips_of_families().get(_joined(name), frozenset())
-    return next(iter(found)) if len(found) == 1 else None
+    texts = _chips_of_families().get(_joined(name), frozenset())
+    return next(iter(texts)) if len(texts) == 1 else None
 
 
 @cache
 def _chips_of_families() -> dict[str, frozenset[str | None]]:
-    found: dict[str, frozenset[str | None]] = {}
+    fields: dict[str, frozenset[str | None]] = {}
     for offer in _fixed():
         for family in _families(offer.instance):
-            found[family] = found.get(family, frozenset()) | {offer.chip}
-    return found
+            fields[family] = fields.get(family, frozenset()) | {offer.chip}
+    return fields
 
 
 def machine_of_family(name: str) -> str | None:
     """The machine of a family whose instances all hold as many of one chip, several of them: NDv4, p4d."""
     wanted = _joined(name)
-    found = {(offer.n_chips, offer.chip) for offer in _fixed() if wanted in _families(offer.instance)}
-    if len(found) != 1:
+    pairs = {(offer.n_chips, offer.chip) for offer in _fixed() if wanted in _families(offer.instance)}
+    if len(pairs) != 1:
         return None
-    count, chip = found.pop()
+    count, chip = pairs.pop()
     return f"{count:g}x {chip}" if chip is not None and count > 1 else None
 
 

@@ -76,10 +76,10 @@ class CpuRate:
 def find_cpu(name: str) -> CpuRate:
     """The processor whose name has all the numbers a loose one has: "CPU i9-10940X"."""
     words = set(_NUMBERED.findall(name.lower()))
-    found = [rate for rate in cpu_rates() if words and words <= set(_NUMBERED.findall(rate.name.lower()))]
-    if not found:
+    result = [rate for rate in cpu_rates() if words and words <= set(_NUMBERED.findall(rate.name.lower()))]
+    if not result:
         raise AskError(say('unknown processor "{name}"', name=name[:60]))
-    return min(found, key=lambda rate: len(rate.name))
+    return min(result, key=lambda rate: len(rate.name))
 
 
 @cache
@@ -140,15 +140,15 @@ class Vectors:
 @cache
 def vectors() -> dict[str, Vectors]:
     """Every architecture that is known."""
-    return {one.architecture: one for one in records("cpu_vectors.csv", Vectors)}
+    return {record.architecture: record for record in records("cpu_vectors.csv", Vectors)}
 
 
 def cpu_named(name: str | None) -> CpuModel | None:
     """The processor all of whose words stand in the name; None where none or several do."""
     words = _words((name or "")[:_MOST_CHARS])
-    found = [cpu for cpu, wanted in _known() if wanted <= words]
-    longest = max((len(_words(cpu.name)) for cpu in found), default=0)
-    best = [cpu for cpu in found if len(_words(cpu.name)) == longest]
+    cpu_models = [cpu for cpu, wanted in _known() if wanted <= words]
+    longest = max((len(_words(cpu.name)) for cpu in cpu_models), default=0)
+    best = [cpu for cpu in cpu_models if len(_words(cpu.name)) == longest]
     return best[0] if len(best) == 1 else None
 
 

@@ -79,7 +79,7 @@ class DriverPackages:
     def repo_name(self, os_version: str | None) -> str | None:
         """What NVIDIA calls its repository for a version of the distribution."""
         names = _names(os_version)  # of the row and not of the machine: it becomes part of a line to type
-        version = next((one for one in self.versions if one in names), "")
+        version = next((text for text in self.versions if text in names), "")
         return self.repo.format(version=version) if self.repo else None
 
     def repo_url(self, os_version: str | None, arch: str | None) -> str | None:
@@ -111,8 +111,8 @@ class DriverPackages:
 
     def python_of(self, os_version: str) -> str | None:
         """The Python of a version of the distribution."""
-        told = dict(one.split("=") for one in self.pythons)
-        return told.get(os_version) or told.get(os_version.partition(".")[0])
+        fields = dict(python.split("=") for python in self.pythons)
+        return fields.get(os_version) or fields.get(os_version.partition(".")[0])
 
 
 def words_of(cell: str) -> tuple[str, ...]:
@@ -126,7 +126,7 @@ _READ: Readers = {**NUMBERED, "tuple[str, ...]": words_of}
 @cache
 def branches() -> dict[int, Branch]:
     """Every branch of the table, newest first."""
-    return {one.branch: one for one in records("driver_branches.csv", Branch, read=_READ)}
+    return {branch.branch: branch for branch in records("driver_branches.csv", Branch, read=_READ)}
 
 
 def branch_of(driver: str) -> Branch | None:
@@ -138,16 +138,20 @@ def branch_of(driver: str) -> Branch | None:
 
 def newest_branch(capability: Capability, *, today: str) -> Branch | None:
     """The branch to install for a chip: long term before production, of equals the newest."""
-    fit = [one for one in branches().values() if one.cc_min <= capability and not one.has_ended(today)]
-    kept = [one for one in fit if one.kind == "long term"] or fit
-    return max(kept, key=lambda one: one.branch, default=None)
+    fit = [
+        branch
+        for branch in branches().values()
+        if branch.cc_min <= capability and not branch.has_ended(today)
+    ]
+    kept = [branch for branch in fit if branch.kind == "long term"] or fit
+    return max(kept, key=lambda branch: branch.branch, default=None)
 
 
 def last_branch(capability: Capability) -> Branch | None:
     """The last branch that knows a chip."""
     return max(
-        (one for one in branches().values() if one.cc_min <= capability),
-        key=lambda one: one.branch,
+        (branch for branch in branches().values() if branch.cc_min <= capability),
+        key=lambda branch: branch.branch,
         default=None,
     )
 
@@ -165,9 +169,11 @@ def packages_for(
     named = _names(os_version)
     machine = "aarch64" if arch in ARM else "x86_64" if arch in X86 else arch
     return tuple(
-        one
-        for one in driver_packages()
-        if os_id in one.os and machine in one.archs and (not one.versions or named & set(one.versions))
+        driver_package
+        for driver_package in driver_packages()
+        if os_id in driver_package.os
+        and machine in driver_package.archs
+        and (not driver_package.versions or named & set(driver_package.versions))
     )
 
 
@@ -205,9 +211,11 @@ def maker_way(vendor: str, *, os_id: str | None, os_version: str | None) -> Make
     """The way that fits a system."""
     return next(
         (
-            one
-            for one in maker_packages()
-            if one.vendor == vendor and one.os == os_id and os_version in one.versions
+            maker_package
+            for maker_package in maker_packages()
+            if maker_package.vendor == vendor
+            and maker_package.os == os_id
+            and os_version in maker_package.versions
         ),
         None,
     )
@@ -234,4 +242,11 @@ def _releases() -> tuple[SystemRelease, ...]:
 def release_of(os_id: str | None, os_version: str | None) -> SystemRelease | None:
     """The release of a system: 7 of 7.9."""
     names = {os_version, (os_version or "").partition(".")[0]}
-    return next((one for one in _releases() if os_id in one.os and one.version in names), None)
+    return next(
+        (
+            system_release
+            for system_release in _releases()
+            if os_id in system_release.os and system_release.version in names
+        ),
+        None,
+    )

@@ -192,20 +192,20 @@ def backend_label(backend: str) -> str:
     return next((label for _, named, _, label in _backends() if named == backend), "")
 
 
-def backend_in(told: str) -> tuple[str, tuple[str, ...]]:
+def backend_in(text: str) -> tuple[str, tuple[str, ...]]:
     """The backend that words name, and options of it; "" where they name none, or several."""
     words = backend_words()
-    named = [words[word] for word in _WORD.findall(told.lower()) if word in words]
+    named = [words[word] for word in _WORD.findall(text.lower()) if word in words]
     backends = {backend for backend, _ in named}
     if len(backends) != 1:
         return "", ()
     return backends.pop(), tuple(sorted({option for _, option in named if option is not None}))
 
 
-def without_backend(told: str) -> str:
+def without_backend(text: str) -> str:
     """The same without those words, and without what parted them."""
     words = "|".join(sorted(backend_words(), key=len, reverse=True))
-    bare = re.sub(rf"[\s(/_-]*\b({words})\b\)?", " ", told.lower())
+    bare = re.sub(rf"[\s(/_-]*\b({words})\b\)?", " ", text.lower())
     return " ".join(bare.split())
 
 

@@ -112,7 +112,7 @@ class ChipLinks:
 @cache
 def networks() -> dict[str, BoxNetwork]:
     """Every network under its id."""
-    return {one.id: one for one in records("networks.csv", BoxNetwork)}
+    return {box_network.id: box_network for box_network in records("networks.csv", BoxNetwork)}
 
 
 def find_network(name: str) -> BoxNetwork:
@@ -131,7 +131,7 @@ def find_network(name: str) -> BoxNetwork:
 @cache
 def wirings() -> dict[str, Wiring]:
     """Every row of how chips stand in machines, under what it is about."""
-    return {one.chip: one for one in records("chip_wiring.csv", Wiring)}
+    return {wiring.chip: wiring for wiring in records("chip_wiring.csv", Wiring)}
 
 
 @cache
@@ -161,8 +161,8 @@ def fabric_of(
     """The wires of a chip; what neither a caller nor its cabling says is as such chips usually stand."""
     usual, cabling = wiring_of(chip), chip.cabling
     link, kind = _link(chip)
-    told = None if cabling is None else cabling.bridged
-    bridged = next(said for said in (bridged, told, usual.bridged) if said is not None)
+    flag = None if cabling is None else cabling.bridged
+    bridged = next(text for text in (bridged, flag, usual.bridged) if text is not None)
     # what a chip's slot carries one way; 0: it stands in none
     if chip.pcie_gen is None and chip.form in {"SoC", "module/SoC", "cloud only"}:
         slot = 0.0
@@ -175,9 +175,9 @@ def fabric_of(
     domain = meshed if joined else (BOX_CHIPS if slot else 1)
     domain = min(domain, box) if box else domain
     stated = None if cabling is None else cabling.network
-    found = find_network(network or stated or usual.network)
+    box_network = find_network(network or stated or usual.network)
     sharing = cabling.network_chips if cabling is not None and stated else usual.network_chips
-    port = found.bytes_per_s / (1 if network else sharing)
+    port = box_network.bytes_per_s / (1 if network else sharing)
     return ChipLinks(
         id=link if joined else across,
         kind=kind if joined else across,
@@ -186,7 +186,7 @@ def fabric_of(
         box=max(box or (BOX_CHIPS if slot else 1), domain),
         box_id=across,
         box_bytes_per_s=slot or port,
-        network=found,
+        network=box_network,
         network_bytes_per_s=port,
     )
 
@@ -223,7 +223,7 @@ def _link_rates() -> list[tuple[str, ...]]:
 @cache
 def network_of(chip: str) -> float | None:
     """Bytes a second one way for each GPU of boards as their makers ship them; None: without a network."""
-    rates = {one: int(rate) * GIGA / BITS for one, rate in rows("gpu_networks.csv", "chip", "gbit_per_s")}
+    rates = {text: int(rate) * GIGA / BITS for text, rate in rows("gpu_networks.csv", "chip", "gbit_per_s")}
     return rates.get(chip)
 
 
@@ -261,20 +261,20 @@ def take_cabling(text: str) -> tuple[str, Stated]:
     plain, stated = _in_gbe(text), Stated()
     if not any(sign in plain.lower() for sign in _CABLES):
         return plain, stated
-    found = _NVLINK.search(plain)
-    if found is not None:
-        plain, stated = _without(plain, found), replace(stated, bridged=found["no"] is None)
-    found = _SLOT.search(plain) or (_LAST.search(plain) if _COUNTED.match(plain) else None)
-    if found is not None:
-        said = found.groupdict()
-        lanes = said.get("lanes") or said.get("wide")
-        gen = said.get("gen")
+    match = _NVLINK.search(plain)
+    if match is not None:
+        plain, stated = _without(plain, match), replace(stated, bridged=match["no"] is None)
+    match = _SLOT.search(plain) or (_LAST.search(plain) if _COUNTED.match(plain) else None)
+    if match is not None:
+        fields = match.groupdict()
+        lanes = fields.get("lanes") or fields.get("wide")
+        gen = fields.get("gen")
         stated = replace(stated, pcie_gen=int(gen) if gen else None, pcie_lanes=int(lanes) if lanes else None)
-        plain = _without(plain, found)
-    found = _NETWORK.search(plain)
-    if found is not None and found.start():
-        network, notes = _network(found)
-        plain, stated = _without(plain, found), replace(stated, network=network.id, notes=notes)
+        plain = _without(plain, match)
+    match = _NETWORK.search(plain)
+    if match is not None and match.start():
+        network, notes = _network(match)
+        plain, stated = _without(plain, match), replace(stated, network=network.id, notes=notes)
     return plain, stated
 
 
@@ -282,30 +282,34 @@ def _in_gbe(text: str) -> str:
     """Networks in everyday words by their rate: "万兆网" is 10gbe."""
     named = words_of("network")
     known = "|".join(map(re.escape, sorted(named, key=len, reverse=True)))
-    said = re.compile(rf"(?<![a-z0-9.])(?:{known})", re.IGNORECASE)
-    return said.sub(lambda found: f" {named[found[0].lower()]} ", text)
+    pattern = re.compile(rf"(?<![a-z0-9.])(?:{known})", re.IGNORECASE)
+    return pattern.sub(lambda match: f" {named[match[0].lower()]} ", text)
 
 
-def _without(text: str, found: re.Match[str]) -> str:
+def _without(text: str, match: re.Match[str]) -> str:
     """The text around a match; a comma or a "with" that stood before it goes too."""
-    return re.sub(r"[\s,，]*(?:\bwith|带)?[\s,，]*\Z", "", text[: found.start()]) + " " + text[found.end() :]
+    return re.sub(r"[\s,，]*(?:\bwith|带)?[\s,，]*\Z", "", text[: match.start()]) + " " + text[match.end() :]
 
 
-def _network(found: re.Match[str]) -> tuple[BoxNetwork, tuple[Sentence, ...]]:
+def _network(match: re.Match[str]) -> tuple[BoxNetwork, tuple[Sentence, ...]]:
     """The network of the kind and rate that are said, or the nearest slower one with a note."""
-    if found["tb"]:
+    if match["tb"]:
         return networks()["thunderbolt-5"], ()
-    if found["gen"]:
-        return networks()[f"ib-{found['gen'].lower()}"], ()
-    kind = "ethernet" if found["eth"] else "roce" if found["roce"] else "infiniband"
-    rate = float(found["eth"] or found["roce"] or found["ib"] or 400) * GIGA / BITS
-    of_kind = [one for one in networks().values() if one.kind == kind and not one.id.startswith("thunder")]
-    slower = [one for one in of_kind if one.bytes_per_s <= rate * 1.001]
+    if match["gen"]:
+        return networks()[f"ib-{match['gen'].lower()}"], ()
+    kind = "ethernet" if match["eth"] else "roce" if match["roce"] else "infiniband"
+    rate = float(match["eth"] or match["roce"] or match["ib"] or 400) * GIGA / BITS
+    of_kind = [
+        box_network
+        for box_network in networks().values()
+        if box_network.kind == kind and not box_network.id.startswith("thunder")
+    ]
+    slower = [box_network for box_network in of_kind if box_network.bytes_per_s <= rate * 1.001]
     speed = attrgetter("bytes_per_s")
     near = max(slower, key=speed) if slower else min(of_kind, key=speed)
     if abs(near.bytes_per_s / rate - 1) < 0.01:
         return near, ()
-    return near, (say('using {network} for "{text}"', text=found[0].strip(), network=near.name),)
+    return near, (say('using {network} for "{text}"', text=match[0].strip(), network=near.name),)
 
 
 def cabled(chip: Chip, stated: Stated, *, cards: int) -> tuple[Chip, tuple[Sentence, ...]]:

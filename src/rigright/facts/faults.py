@@ -66,7 +66,7 @@ def repeated() -> Repeated:
 @cache
 def xids() -> dict[int, Xid]:
     """Every code of the table."""
-    return {one.code: one for one in records("xids.csv", Xid)}
+    return {xid.code: xid for xid in records("xids.csv", Xid)}
 
 
 def codes_of(severity: str) -> str:
@@ -100,38 +100,38 @@ class Slowdown:
 def slowdowns() -> dict[str, Slowdown]:
     """Every reason under its word."""
     read = records("slowdowns.csv", Slowdown, read={"bit": lambda cell: int(cell, 16)})
-    return {one.word: one for one in read}
+    return {slowdown.word: slowdown for slowdown in read}
 
 
 @cache
 def words_of(binds: str, *, brakes: bool = False) -> frozenset[str]:
     """The reasons that come to one thing that binds; `brakes`: those that no healthy card has."""
     return frozenset(
-        one.word
-        for one in slowdowns().values()
-        if one.binds == binds and (not brakes or one.judged in {"warning", "fault"})
+        slowdown.word
+        for slowdown in slowdowns().values()
+        if slowdown.binds == binds and (not brakes or slowdown.judged in {"warning", "fault"})
     )
 
 
 def reasons(words: Iterable[str]) -> tuple[str, ...]:
     """Why a card is held back: the board's slowdown is left out where its own bit says which it is."""
-    told = tuple(words)
-    own = {"hw_thermal", "hw_power_brake"}.isdisjoint(told)
-    return told if own else tuple(word for word in told if word != "hw_slowdown")
+    texts = tuple(words)
+    own = {"hw_thermal", "hw_power_brake"}.isdisjoint(texts)
+    return texts if own else tuple(word for word in texts if word != "hw_slowdown")
 
 
 @cache
 def nvlink_errors() -> Mapping[str, int]:
     """Kind of error -> from how many on a link that counted so many is worth a look."""
-    told = _judged()["nvlink_errors"]
-    return dict.fromkeys(told["any"], 1) | dict.fromkeys(told["many"], int(told["times"]))
+    value = _judged()["nvlink_errors"]
+    return dict.fromkeys(value["any"], 1) | dict.fromkeys(value["many"], int(value["times"]))
 
 
 @cache
 def pcie_replays() -> Mapping[int, float]:
     """Generation -> packets sent again, a minute and lane, that a sound link stays below."""
-    told = _judged()["pcie_replays"]["a_minute_and_lane"]
-    return {int(gen): float(most) for gen, most in told.items()}
+    value = _judged()["pcie_replays"]["a_minute_and_lane"]
+    return {int(gen): float(most) for gen, most in value.items()}
 
 
 @cache

@@ -61,8 +61,8 @@ def match_chip(text: str, *, total_bytes: float | None = None) -> Match:
 
 def find_chips(text: str) -> tuple[Chip, ...]:
     """Every chip a loose name could mean, in the order of the table."""
-    said, agreeing = _read(text, read_counts(read_tokens(text)).name)
-    return tuple(_by_chip(agreeing).values()) or (_rented(text, said),)
+    texts, agreeing = _read(text, read_counts(read_tokens(text)).name)
+    return tuple(_by_chip(agreeing).values()) or (_rented(text, texts),)
 
 
 def names_chip(text: str) -> bool:
@@ -79,13 +79,13 @@ def chips_meant(text: str) -> tuple[Chip, ...]:
     if known:
         return (known,)
     counted = read_counts(read_tokens(text))
-    said, agreeing = _read(text, counted.name)
+    texts, agreeing = _read(text, counted.name)
     if not agreeing:
-        raise _unknown(text, said)
-    meant = _named(said, agreeing) or agreeing
-    ranked = sorted(meant, key=lambda one: (one.rank is None, one.rank or 0))
-    found = tuple(_by_chip(ranked).values())
-    return (_sized(text, said, chip=found[0]).chip,) if len(found) == 1 else found
+        raise _unknown(text, texts)
+    meant = _named(texts, agreeing) or agreeing
+    ranked = sorted(meant, key=lambda call: (call.rank is None, call.rank or 0))
+    chips = tuple(_by_chip(ranked).values())
+    return (_sized(text, texts, chip=chips[0]).chip,) if len(chips) == 1 else chips
 
 
 def match_tokens(text: str, tokens: tuple[Token, ...], *, total_bytes: float | None = None) -> Match:
@@ -94,30 +94,30 @@ def match_tokens(text: str, tokens: tuple[Token, ...], *, total_bytes: float | N
     usual = _by_memory(text, tokens)
     if usual is not None:
         return usual
-    said, agreeing = _read(text, tokens)
+    texts, agreeing = _read(text, tokens)
     if cut is not None and cut.group(1):
-        agreeing = _begun(said, agreeing, part=cut.group(1).casefold())
+        agreeing = _begun(texts, agreeing, part=cut.group(1).casefold())
     if not agreeing:
-        return Match(chip=_rented(text, said))
+        return Match(chip=_rented(text, texts))
     if total_bytes is not None:
         # the callings of chips that may report this total; of near
         # sizes, such as 94 and 96 GB, the nearest
-        off = {one.chip.id: _off(one.chip, total_bytes) for one in agreeing}
+        off = {call.chip.id: _off(call.chip, total_bytes) for call in agreeing}
         nearest = min((size for size in off.values() if size is not None), default=None)
-        agreeing = [one for one in agreeing if off[one.chip.id] == nearest is not None] or agreeing
-    named = [] if cut else _named(said, agreeing)
+        agreeing = [call for call in agreeing if off[call.chip.id] == nearest is not None] or agreeing
+    named = [] if cut else _named(texts, agreeing)
     if not named and len(_by_chip(agreeing)) == 1:
         named = agreeing[:1]
-    return _choose(text, said, meant=named or agreeing, sure=bool(named))
+    return _choose(text, texts, meant=named or agreeing, sure=bool(named))
 
 
 def _by_memory(text: str, tokens: tuple[Token, ...]) -> Match | None:
     """The most common card of a size, where the size is all that is said: "24gb"."""
-    said = _plain(tokens) - {"gpu", "card", "vram"}
-    size = next(iter(said)) if len(said) == 1 else ""
+    texts = _plain(tokens) - {"gpu", "card", "vram"}
+    size = next(iter(texts)) if len(texts) == 1 else ""
     if not size.endswith("gb") or size not in _cards_by_memory():
         return None
-    chip, *others = (by_id()[one] for one in _cards_by_memory()[size])
+    chip, *others = (by_id()[item] for item in _cards_by_memory()[size])
     note = say(
         'using {chip} for "{text}", the most common card of that size; others: {others}',
         chip=chip.name,
@@ -132,32 +132,36 @@ def _cards_by_memory() -> dict[str, tuple[str, ...]]:
     return {size: tuple(named.split()) for size, named in rows("cards_by_memory.csv", "size", "chips")}
 
 
-def _begun(said: frozenset[str], agreeing: list[Calling], *, part: str) -> list[Calling]:
+def _begun(texts: frozenset[str], agreeing: list[Calling], *, part: str) -> list[Calling]:
     """The callings with a further word that begins so, one of their own before one that many bear."""
     own = [
-        one for one in callings() if said <= one.may and any(word.startswith(part) for word in one.own - said)
+        call
+        for call in callings()
+        if texts <= call.may and any(word.startswith(part) for word in call.own - texts)
     ]
     return (
-        own or [one for one in agreeing if any(word.startswith(part) for word in one.may - said)] or agreeing
+        own
+        or [call for call in agreeing if any(word.startswith(part) for word in call.may - texts)]
+        or agreeing
     )
 
 
-def _named(said: frozenset[str], agreeing: list[Calling]) -> list[Calling]:
+def _named(text: frozenset[str], agreeing: list[Calling]) -> list[Calling]:
     """The callings whose key is said in full, and of these the longest keys; one a chip."""
-    full = [calling for calling in agreeing if calling.key <= said]
+    full = [calling for calling in agreeing if calling.key <= text]
     most = max((len(calling.key) for calling in full), default=0)
-    return list({one.chip.id: one for one in full if len(one.key) == most}.values())
+    return list({call.chip.id: call for call in full if len(call.key) == most}.values())
 
 
-def _by_chip(found: Iterable[Calling]) -> dict[str, Chip]:
-    return {calling.chip.id: calling.chip for calling in found}
+def _by_chip(calls: Iterable[Calling]) -> dict[str, Chip]:
+    return {calling.chip.id: calling.chip for calling in calls}
 
 
-def _rented(text: str, said: frozenset[str]) -> Chip:
+def _rented(text: str, texts: frozenset[str]) -> Chip:
     """The chip of a family of cloud instances, where a name is one; else why nothing answers to it."""
     chip = by_id().get(find_family(text) or "")
     if chip is None:
-        raise _unknown(text, said)
+        raise _unknown(text, texts)
     return chip
 
 
@@ -168,11 +172,13 @@ def _off(chip: Chip, total_bytes: float) -> float | None:
     return min((abs(size - total_bytes) for size in fitting), default=None)
 
 
-def _choose(text: str, said: frozenset[str], *, meant: list[Calling], sure: bool) -> Match:
+def _choose(text: str, texts: frozenset[str], *, meant: list[Calling], sure: bool) -> Match:
     """The only one, or the usual one with a note; otherwise the list of what it could be."""
     if sure and len(meant) == 1:
-        return _sized(text, said, chip=meant[0].chip)
-    ranked = sorted((calling for calling in meant if calling.rank is not None), key=lambda one: one.rank or 0)
+        return _sized(text, texts, chip=meant[0].chip)
+    ranked = sorted(
+        (calling for calling in meant if calling.rank is not None), key=lambda call: call.rank or 0
+    )
     if not sure or not ranked or (len(ranked) > 1 and ranked[0].rank == ranked[1].rank):
         raise AskError(
             say(
@@ -189,15 +195,15 @@ def _choose(text: str, said: frozenset[str], *, meant: list[Calling], sure: bool
         chip=_with_size(chip),
         others=shown_names(others),
     )
-    return replace(_sized(text, said, chip=chip), note=note)
+    return replace(_sized(text, texts, chip=chip), note=note)
 
 
-def _sized(text: str, said: frozenset[str], *, chip: Chip) -> Match:
+def _sized(text: str, texts: frozenset[str], *, chip: Chip) -> Match:
     """Give a shared-memory machine the size that was said, or its largest with a note."""
     if len(chip.mem_options_bytes) < 2:
         return Match(chip=chip)
     for size in chip.mem_options_bytes:
-        if memory_word(to_gib(size)) in said:
+        if memory_word(to_gib(size)) in texts:
             return Match(chip=with_memory(chip, size))
     note = say(
         'assuming {size} GiB of memory for "{text}"; sold with {sizes} GiB',
@@ -230,17 +236,17 @@ def _read(text: str, tokens: tuple[Token, ...]) -> tuple[frozenset[str], list[Ca
     """
     square, outside = _split_brackets(tokens)
     readings = [_plain(square), _plain(tokens), _plain(outside)]
-    for said in readings:
-        agreeing = _agreeing(said)
+    for reading in readings:
+        agreeing = _agreeing(reading)
         if agreeing:
-            return said, agreeing
-    said = _plain(outside) or _plain(tokens)
-    if not said:
+            return reading, agreeing
+    reading = _plain(outside) or _plain(tokens)
+    if not reading:
         raise AskError(
             say('no GPU found in "{text}"', text=text),
             hint=say("for example {example}", example="RTX 4090, H100"),
         )
-    return said, []
+    return reading, []
 
 
 def _split_brackets(tokens: tuple[Token, ...]) -> tuple[list[Token], list[Token]]:
@@ -263,21 +269,22 @@ def _plain(tokens: Iterable[Token]) -> frozenset[str]:
     return frozenset(token.text for token in tokens if token.kind not in _MARKS)
 
 
-def _agreeing(said: frozenset[str]) -> list[Calling]:
+def _agreeing(texts: frozenset[str]) -> list[Calling]:
     """The callings that nothing said speaks against, and that something said speaks for."""
-    named = said - boxes()
-    found = [
-        one
-        for one in callings()
-        if said & one.own and (said <= one.may or (named <= one.may and (one.chip.link_max_chips or 0) > 4))
+    named = texts - boxes()
+    calls = [
+        call
+        for call in callings()
+        if texts & call.own
+        and (texts <= call.may or (named <= call.may and (call.chip.link_max_chips or 0) > 4))
     ]
-    return [one for one in found if not one.chip.is_added] or found  # a plugin takes no name from ours
+    return [call for call in calls if not call.chip.is_added] or calls  # a plugin takes no name from ours
 
 
-def _unknown(text: str, said: frozenset[str]) -> AskError:
+def _unknown(text: str, texts: frozenset[str]) -> AskError:
     """Why nothing answers to a name, and what is near."""
-    sizes = frozenset(word for word in said if word.endswith("gb") and word[0].isdecimal())
-    of_other_size = _by_chip(_agreeing(said - sizes)) if sizes else {}
+    sizes = frozenset(word for word in texts if word.endswith("gb") and word[0].isdecimal())
+    of_other_size = _by_chip(_agreeing(texts - sizes)) if sizes else {}
     if of_other_size:
         return unknown(say("GPU"), text, known=[shown_names(of_other_size.values())])
     if _RAM.search(text):
@@ -287,16 +294,16 @@ def _unknown(text: str, said: frozenset[str]) -> AskError:
         )
 
     def near() -> list[str]:
-        certain = said.intersection(vocabulary()).difference(*brands().values())
-        found = (_first_of(_agreeing(certain)) if certain - sizes else []) or _nearest(text)
-        return [shown_names(found)] if found else []
+        certain = texts.intersection(vocabulary()).difference(*brands().values())
+        chips = (_first_of(_agreeing(certain)) if certain - sizes else []) or _nearest(text)
+        return [shown_names(chips)] if chips else []
 
     return unknown(say("GPU"), text, near=near, see="rigright look-up chips")
 
 
 def _first_of(named: list[Calling]) -> list[Chip]:
     """The most usual chips among callings."""
-    ranked = sorted(named, key=lambda one: (one.rank is None, one.rank or 0))
+    ranked = sorted(named, key=lambda call: (call.rank is None, call.rank or 0))
     return list(_by_chip(ranked).values())[:_MOST_NEAR]
 
 
@@ -309,16 +316,16 @@ def _nearest(text: str) -> list[Chip]:
         for chip in chips()
         for written in (chip.name.lower(), chip.id.replace("-", " "), " ".join(sorted(pieces(chip.id))))
     }
-    names |= {" ".join(sorted(one.key)): one.chip for one in callings() if one.key}
+    names |= {" ".join(sorted(call.key)): call.chip for call in callings() if call.key}
     close = get_close_matches(text.lower()[:60], names, n=6, cutoff=0.55)
     return list({names[name].id: names[name] for name in close}.values())[:_MOST_NEAR]
 
 
-def shown_names(found: Iterable[Chip]) -> str:
+def shown_names(chips: Iterable[Chip]) -> str:
     """Names for a sentence, with their memory where the name leaves it out, at most eight."""
-    found = list(found)
-    names = [_with_size(chip) for chip in found[:_MOST_SHOWN]]
-    return ", ".join(names) + (f", ... ({len(found)})" if len(found) > _MOST_SHOWN else "")
+    chips = list(chips)
+    names = [_with_size(chip) for chip in chips[:_MOST_SHOWN]]
+    return ", ".join(names) + (f", ... ({len(chips)})" if len(chips) > _MOST_SHOWN else "")
 
 
 def _with_size(chip: Chip) -> str:

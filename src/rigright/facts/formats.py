@@ -135,7 +135,7 @@ def formats() -> dict[str, Format]:
 @cache
 def ggml_types() -> dict[str, Ggml]:
     """Every GGML tensor type by name."""
-    return {one.name: one for one in records("gguf_types.csv", Ggml)}
+    return {ggml.name: ggml for ggml in records("gguf_types.csv", Ggml)}
 
 
 @cache

@@ -33,7 +33,9 @@ class GuideItem:
     def told(self) -> Sentence | None:
         """What is true: the item's own sentence, else what the myths say instead."""
         myths = (find_myth(str(number)) for number in self.myths)
-        figures = ((one.right, {name: figure.shown for name, figure in one.figures.items()}) for one in myths)
+        figures = (
+            (myth.right, {name: figure.shown for name, figure in myth.figures.items()}) for myth in myths
+        )
         return self.right or with_semicolons(Sentence(text, tuple(named.items())) for text, named in figures)
 
 
@@ -57,13 +59,13 @@ def asked_item(text: str) -> GuideItem | None:
     """The item that a question is about: the one whose longest word stands in it."""
     plain = text.casefold()
     joined = _ASIDE.sub("", plain)
-    found = [
+    pairs = [
         (len(word), item)
         for item in guide_items()
         for word in item.words
         if _stands(word.casefold(), plain, joined=joined)
     ]
-    return max(found, key=lambda one: one[0])[1] if found else None
+    return max(pairs, key=lambda pair: pair[0])[1] if pairs else None
 
 
 def _stands(word: str, plain: str, *, joined: str) -> bool:

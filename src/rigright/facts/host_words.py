@@ -81,8 +81,8 @@ def _families() -> tuple[tuple[tuple[str, ...], re.Pattern[str], Socket], ...]:
     sockets = records("cpu_families.csv", Socket, read={"mem_kind": lambda cell: cell.partition(" ")[0]})
     names = rows("cpu_families.csv", "words", "pattern")
     return tuple(
-        (tuple(words.split()), pattern(rf"(?<![a-z0-9]){_COUNT}(?P<name>{one})(?![a-z0-9])", _CASE), socket)
-        for (words, one), socket in zip(names, sockets, strict=True)
+        (tuple(words.split()), pattern(rf"(?<![a-z0-9]){_COUNT}(?P<name>{text})(?![a-z0-9])", _CASE), socket)
+        for (words, text), socket in zip(names, sockets, strict=True)
     )
 
 
@@ -91,17 +91,17 @@ def _models() -> dict[str, tuple[str, int, float]]:
     """Processors by the word of their name that no other bears: name, cores, clock."""
     known = [(cpu.name, cpu.cores, cpu.base_hz) for cpu in benched_cpus()]
     known += [(cpu.name, cpu.cores, cpu.base_hz or 0.0) for cpu in cpus()]
-    found: dict[str, tuple[str, int, float]] = {}
+    fields: dict[str, tuple[str, int, float]] = {}
     for name, cores, base_hz in known:
         model = " ".join(_MODEL.findall(name.lower().replace("-", " ").replace("+", "")))
-        found[model] = (name, cores, base_hz)
-    return found
+        fields[model] = (name, cores, base_hz)
+    return fields
 
 
 def find_processor(words: str) -> Socket | None:
     """The processor a text names: by its own row, else by its family."""
-    found = _find(words)
-    return None if found is None else found[0]
+    row = _find(words)
+    return None if row is None else row[0]
 
 
 def _find(words: str) -> tuple[Socket, int, re.Match[str]] | None:
@@ -112,24 +112,24 @@ def _find(words: str) -> tuple[Socket, int, re.Match[str]] | None:
         named = named or [bare]
     if not named:
         return None
-    hit, own = max(named, key=lambda one: (any(c.isdigit() for c in one[0]["name"]), len(one[0]["name"])))
+    hit, own = max(named, key=lambda pair: (any(c.isdigit() for c in pair[0]["name"]), len(pair[0]["name"])))
     model = " ".join(_MODEL.findall(hit["name"].lower().replace("-", " ").replace("+", "")))
     exact = _models().get(model) or next(
-        (one for key, one in _models().items() if not model.isdigit() and key.endswith(f" {model}")), None
+        (row for key, row in _models().items() if not model.isdigit() and key.endswith(f" {model}")), None
     )
     if exact is not None:
         own = replace(own, name=exact[0], cores=exact[1], base_hz=exact[2])
     elif own.name not in {name for name, _, _ in _models().values()} and any(map(str.isdigit, hit["name"])):
         own = replace(own, name=hit["name"].strip())
-    said = hit.groupdict()
-    sockets = int(said.get("sockets") or (2 if said.get("dual") else 1))
+    fields = hit.groupdict()
+    sockets = int(fields.get("sockets") or (2 if fields.get("dual") else 1))
     return own, sockets, hit
 
 
 def _named(text: str) -> list[tuple[re.Match[str], Socket]]:
     """Every family that a text names, and where: in the order of the table."""
     plain = text.casefold()
-    likely = [one for one in _families() if any(word in plain for word in one[0])]
+    likely = [family for family in _families() if any(word in plain for word in family[0])]
     hits = [(looks.search(text), socket) for _, looks, socket in likely]
     return [(hit, socket) for hit, socket in hits if hit is not None]
 
@@ -138,7 +138,7 @@ def _bare_model(words: str) -> tuple[re.Match[str], Socket] | None:
     """A model without its maker or series: "7950x", "14900k", "w5-3425"; such words mean no card."""
     for word in _BARE_MODEL.finditer(words):
         exact = next(
-            (one for key, one in _models().items() if key.split()[-1:] == [word["name"].lower()]), None
+            (row for key, row in _models().items() if key.split()[-1:] == [word["name"].lower()]), None
         )
         own = None if exact is None else next((own for _, own in _named(exact[0])), None)
         if exact is not None and own is not None:
@@ -158,7 +158,7 @@ class Taken:
 def _speaks_of_hosts(words: str) -> bool:
     """Whether a text may name memory or a processor, which most texts for cards do not."""
     plain = words.casefold()
-    named = any(word in plain for one, _, _ in _families() for word in one)
+    named = any(word in plain for texts, _, _ in _families() for word in texts)
     return named or ":" in plain or "：" in plain or _SIGNS.search(plain) is not None
 
 
@@ -168,7 +168,7 @@ def take_host(words: str) -> Taken:
 
 
 def _taken(words: str) -> Taken:
-    plain = _LABELS.sub(lambda found: f" {found['kept'] or found['memory'] or ''} ", words)
+    plain = _LABELS.sub(lambda match: f" {match['kept'] or match['memory'] or ''} ", words)
     alone = _ALONE.search(plain)
     plain = plain if alone is None else _cut(plain, alone)
     cpu = _find(plain)
@@ -202,7 +202,7 @@ def _taken(words: str) -> Taken:
     own = None if cpu is None else cpu[0]
     if own is not None and cores is not None:
         own = replace(own, cores=int(cores["cores"]))
-    told = _Told(
+    fields = _Told(
         cpu=own,
         sockets=1 if cpu is None else cpu[1],
         ram_bytes=ram_bytes,
@@ -211,13 +211,13 @@ def _taken(words: str) -> Taken:
         channels=_channels(channels),
         disk_bytes_per_s=_disk_rate(disk),
     )
-    return Taken(plain=plain.strip(), host=host_of(told), only=alone is not None or not plain.strip())
+    return Taken(plain=plain.strip(), host=host_of(fields), only=alone is not None or not plain.strip())
 
 
 def find_host(words: str) -> Host:
     """The host a text tells of, all of it a host."""
-    found = take_host(words).host
-    return host_of(_Told()) if found is None else found
+    host = take_host(words).host
+    return host_of(_Told()) if host is None else host
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -235,67 +235,68 @@ def said_of(chip: Chip) -> str:
     """A processor that works as a chip, as words that mean it again; what is as usual stays unsaid."""
     name, _, memory = chip.name.partition(" (")
     plain = name.removeprefix("dual ")
-    told = f"{plain if plain == name else f'2x {plain}'} + {memory.partition(' ')[0]}gb"
-    usual = host_chip(find_host(told))
+    text = f"{plain if plain == name else f'2x {plain}'} + {memory.partition(' ')[0]}gb"
+    usual = host_chip(find_host(text))
     if (usual.mem_type, usual.mem_bytes_per_s) == (chip.mem_type, chip.mem_bytes_per_s):
-        return told
+        return text
     transfers = float(chip.mem_type.rpartition("-")[2]) * MEGA
     channels = round(chip.mem_bytes_per_s / (transfers * CHANNEL_BYTES))
-    return f"{told} {channels}ch {chip.mem_type.lower()}"
+    return f"{text} {channels}ch {chip.mem_type.lower()}"
 
 
-def host_of(told: _Told) -> Host:
+def host_of(fields: _Told) -> Host:
     """A host with what nobody said taken as usual: processor and memory tell of each other."""
-    cpu, assumed = told.cpu, []
+    cpu, assumed = fields.cpu, []
     if cpu is None:
-        cpu = usual_processor(told)
+        cpu = usual_processor(fields)
         assumed.append("cpu")
-    kind = told.kind or cpu.mem_kind
-    transfers = told.transfers_per_s
+    kind = fields.kind or cpu.mem_kind
+    transfers = fields.transfers_per_s
     if transfers is None:
         assumed.append("transfers")
         transfers = (
             cpu.mem_transfers_per_s if kind == cpu.mem_kind else USUAL_MTS.get(kind, cpu.mem_transfers_per_s)
         )
-    channels = told.channels
+    channels = fields.channels
     if channels is None:
         assumed.append("channels")
-        channels = cpu.mem_channels * told.sockets
-    if told.ram_bytes is None:
+        channels = cpu.mem_channels * fields.sockets
+    if fields.ram_bytes is None:
         assumed.append("ram")
     return Host(
         cpu=cpu,
-        sockets=told.sockets,
-        ram_bytes=told.ram_bytes or max(USUAL_BYTES, channels * 16 * GIB if cpu.segment == "server" else 0.0),
+        sockets=fields.sockets,
+        ram_bytes=fields.ram_bytes
+        or max(USUAL_BYTES, channels * 16 * GIB if cpu.segment == "server" else 0.0),
         ram_kind=kind,
         channels=channels,
         transfers_per_s=transfers,
-        disk_bytes_per_s=told.disk_bytes_per_s,
+        disk_bytes_per_s=fields.disk_bytes_per_s,
         assumed=tuple(assumed),
     )
 
 
-def usual_processor(told: _Told) -> Socket:
+def usual_processor(fields: _Told) -> Socket:
     """What such memory usually stands beside: a server where it is much or has many channels."""
-    much = (told.ram_bytes or 0.0) > 256 * GIB or (told.channels or 0) > 4
-    old = (told.kind or "").startswith("DDR4")
+    much = (fields.ram_bytes or 0.0) > 256 * GIB or (fields.channels or 0) > 4
+    old = (fields.kind or "").startswith("DDR4")
     name = {(True, False): "EPYC Genoa", (True, True): "EPYC Milan", (False, True): "Ryzen 5000"}
     words = name.get((much, old), "Ryzen 7700")
-    found = _find(words)
-    if found is None:  # pragma: no cover - the table bears them
+    row = _find(words)
+    if row is None:  # pragma: no cover - the table bears them
         raise LookupError(words)
-    return found[0]
+    return row[0]
 
 
-def _cut(words: str, found: re.Match[str]) -> str:
-    return f"{words[: found.start()]} {words[found.end() :]}"
+def _cut(words: str, match: re.Match[str]) -> str:
+    return f"{words[: match.start()]} {words[match.end() :]}"
 
 
 def _take_size(plain: str, *, lonely: bool) -> tuple[float | None, str]:
     """Bytes of memory: named as such, or a size that stands alone after a plus or beside a processor."""
-    found = _BEFORE.search(plain) or _BEHIND.search(plain)
-    if found is not None:
-        return _bytes(found), _cut(plain, found)
+    match = _BEFORE.search(plain) or _BEHIND.search(plain)
+    if match is not None:
+        return _bytes(match), _cut(plain, match)
     parts = _PARTS.split(plain)
     marks = _PARTS.findall(plain)
     for place, part in enumerate(parts):
@@ -307,29 +308,29 @@ def _take_size(plain: str, *, lonely: bool) -> tuple[float | None, str]:
     return None, plain
 
 
-def _bytes(found: re.Match[str]) -> float:
-    unit = GIB * (KIB if found["unit"].lower().startswith("t") else 1)
-    size = int(found["many"] or 1) * float(found["size"]) * unit
+def _bytes(match: re.Match[str]) -> float:
+    unit = GIB * (KIB if match["unit"].lower().startswith("t") else 1)
+    size = int(match["many"] or 1) * float(match["size"]) * unit
     if not LEAST_BYTES <= size <= MOST_BYTES:
         raise AskError(
-            say('"{text}" is not a valid system memory size', text=found[0].strip()),
+            say('"{text}" is not a valid system memory size', text=match[0].strip()),
             hint=say("for example {example}", example="rtx 4090 + 64gb"),
         )
     return size
 
 
 def _transfers(kind: re.Match[str] | None, speed: re.Match[str] | None) -> float | None:
-    told = (kind and kind["speed"]) or (speed and (speed["speed"] or speed["bare"]))
-    return float(told) * MEGA if told else None
+    text = (kind and kind["speed"]) or (speed and (speed["speed"] or speed["bare"]))
+    return float(text) * MEGA if text else None
 
 
-def _channels(found: re.Match[str] | None) -> int | None:
-    if found is None:
+def _channels(match: re.Match[str] | None) -> int | None:
+    if match is None:
         return None
-    return int(found["count"]) if found["count"] else _WORDS[found["word"].lower()]
+    return int(match["count"]) if match["count"] else _WORDS[match["word"].lower()]
 
 
-def _disk_rate(found: re.Match[str] | None) -> float | None:
-    if found is None:
+def _disk_rate(match: re.Match[str] | None) -> float | None:
+    if match is None:
         return None
-    return _NVME_BYTES_PER_S.get(int(found["gen"] or 0)) or DISK_BYTES_PER_S[found["disk"].lower()]
+    return _NVME_BYTES_PER_S.get(int(match["gen"] or 0)) or DISK_BYTES_PER_S[match["disk"].lower()]

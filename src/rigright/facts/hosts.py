@@ -74,19 +74,19 @@ class Host:
         """The same as words that mean it again."""
         count = f"{self.sockets}x " if self.sockets > 1 else ""
         kind = f"{self.channels}ch {self.ram_kind.lower()}-{self.transfers_per_s / MEGA:.0f}"
-        told = f"{_gib(self.ram_bytes)}gb {kind}"
-        return told if "cpu" in self.assumed else f"{count}{self.cpu.name} + {told}"
+        text = f"{_gib(self.ram_bytes)}gb {kind}"
+        return text if "cpu" in self.assumed else f"{count}{self.cpu.name} + {text}"
 
     @property
     def notes(self) -> tuple[Sentence, ...]:
         """What was taken as usual, in one line."""
-        told: dict[str, str | Sentence] = {
+        fields: dict[str, str | Sentence] = {
             "cpu": self.cpu.name,
             "ram": f"{_gib(self.ram_bytes)} GB",
             "transfers": f"{self.ram_kind}-{self.transfers_per_s / MEGA:.0f}",
             "channels": say("{count} memory channels", count=self.channels),
         }
-        shown = with_commas([words for name, words in told.items() if name in self.assumed])
+        shown = with_commas([words for name, words in fields.items() if name in self.assumed])
         return () if shown is None else (assuming(shown),)
 
 

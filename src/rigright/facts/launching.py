@@ -99,11 +99,11 @@ class Flag:
 @cache
 def flags(program: str) -> dict[str, Flag]:
     """Each flag of a program, under every name it has."""
-    found: dict[str, Flag] = {}
-    for one in records("launch_flags.csv", Flag):
-        if one.program == program:
-            found |= dict.fromkeys((one.flag, *one.aliases), one)
-    return found
+    result: dict[str, Flag] = {}
+    for record in records("launch_flags.csv", Flag):
+        if record.program == program:
+            result |= dict.fromkeys((record.flag, *record.aliases), record)
+    return result
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

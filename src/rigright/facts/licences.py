@@ -12,8 +12,8 @@ from rigright.base.loader import rows
 def licence_of(name: str) -> str | None:
     """The licence the publisher put on a model's weights, where a row knows it."""
     likely = (row for row in _rows() if name.startswith(row[0]))  # sooner than compiling every pattern
-    told = next((licence for _, pattern, licence in likely if fnmatchcase(name, pattern)), None)
-    return told or _published().get(name.partition("#")[0])
+    text = next((licence for _, pattern, licence in likely if fnmatchcase(name, pattern)), None)
+    return text or _published().get(name.partition("#")[0])
 
 
 @cache

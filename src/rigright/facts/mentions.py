@@ -61,23 +61,23 @@ class _Word:
 
 def mentions(text: str) -> tuple[Mention, ...]:
     """Every card, processor and rented machine that a text names, in its order."""
-    found: list[Mention] = []
+    result: list[Mention] = []
     for mention in (*_instances(text), *_chips(text), *_cpus(text)):
-        if len(found) >= MOST_MENTIONS:
+        if len(result) >= MOST_MENTIONS:
             break
-        if not any(one.start < mention.end and mention.start < one.end for one in found):
-            found.append(mention)
-    return tuple(sorted(found, key=lambda one: one.start))
+        if not any(item.start < mention.end and mention.start < item.end for item in result):
+            result.append(mention)
+    return tuple(sorted(result, key=lambda item: item.start))
 
 
 def _words(text: str) -> list[_Word]:
     """The words of a text; a count that is written into a name is none of it: "8xH100"."""
-    found = []
-    for one in _WORD.finditer(text):
-        counted = _GLUED.match(one[0])
-        start = one.start() + (counted.end() if counted else 0)
-        found.append(_Word(start, one.end(), text[start : one.end()].casefold()))
-    return found
+    words = []
+    for match in _WORD.finditer(text):
+        counted = _GLUED.match(match[0])
+        start = match.start() + (counted.end() if counted else 0)
+        words.append(_Word(start, match.end(), text[start : match.end()].casefold()))
+    return words
 
 
 def _joined(text: str, first: _Word, *, second: _Word) -> bool:
@@ -88,7 +88,7 @@ def _joined(text: str, first: _Word, *, second: _Word) -> bool:
 @cache
 def _telling() -> frozenset[str]:
     """Words that no card is named without: those of its key that bear a digit, or are long."""
-    keys = (one.key for one in callings() if not any(":" in word for word in one.own & one.may))
+    keys = (call.key for call in callings() if not any(":" in word for word in call.own & call.may))
     plain = frozenset(word for key in keys for word in key)
     common = {"active", "laptop", "pascal", "quadro", "super", "tesla", "ultra", "spark", "strix"}
     common |= {"fhhl", "halo", "nano"}
@@ -136,8 +136,8 @@ def _chip_at(text: str, words: Sequence[_Word], *, place: int) -> tuple[Mention,
         last += 1
     for end in range(last, place - 1, -1):
         for start in range(first, place + 1):
-            said = text[words[start].start : words[end].end]
-            chips = _meant(said)
+            stated = text[words[start].start : words[end].end]
+            chips = _meant(stated)
             if chips and _is_name(text, words[start : end + 1], telling=words[place]):
                 low, high = words[start].start, words[end].end
                 count = _count(text, low, end=high)
@@ -154,8 +154,8 @@ def _tells(word: str) -> bool:
     if not 5 < len(word) <= 24 or word.isalpha() or word.isdigit():
         return False
     tokens = read_tokens(word)
-    return all(one.kind in {"word", "memory"} for one in tokens) and any(
-        len(one.text) > 3 and one.text in _telling() for one in tokens
+    return all(token.kind in {"word", "memory"} for token in tokens) and any(
+        len(token.text) > 3 and token.text in _telling() for token in tokens
     )
 
 
@@ -182,7 +182,7 @@ def _is_name(text: str, words: Sequence[_Word], *, telling: _Word) -> bool:
     behind = text[words[-1].end : words[-1].end + 12]
     if _SERIES.match(behind):
         return False
-    alone = not any(one.text in _makers() for one in words)
+    alone = not any(word.text in _makers() for word in words)
     if telling.text.isdigit():
         if alone and (
             not _GAMING.fullmatch(telling.text)
@@ -199,9 +199,9 @@ def _is_name(text: str, words: Sequence[_Word], *, telling: _Word) -> bool:
 
 
 @lru_cache(4096)
-def _meant(said: str) -> tuple[Chip, ...]:
+def _meant(text: str) -> tuple[Chip, ...]:
     try:
-        return chips_meant(said)
+        return chips_meant(text)
     except AskError:
         return ()
 
@@ -221,13 +221,13 @@ def _count(text: str, start: int, *, end: int) -> int:
 @cache
 def _cpu_words() -> dict[str, tuple[tuple[CpuModel, frozenset[str]], ...]]:
     """The number in a processor's name -> the processors that bear it, and the words of each."""
-    found: dict[str, list[tuple[CpuModel, frozenset[str]]]] = {}
+    fields: dict[str, list[tuple[CpuModel, frozenset[str]]]] = {}
     for cpu in cpus():
         words = frozenset(re.findall(r"[a-z0-9]+", cpu.name.casefold()))
         numbers = [word for word in words if _CPU_NUMBER.fullmatch(word) and sum(map(str.isdigit, word)) > 2]
         for number in numbers:
-            found.setdefault(number, []).append((cpu, words))
-    return {number: tuple(rows) for number, rows in found.items()}
+            fields.setdefault(number, []).append((cpu, words))
+    return {number: tuple(rows) for number, rows in fields.items()}
 
 
 def _cpus(text: str) -> Iterator[Mention]:
@@ -236,13 +236,13 @@ def _cpus(text: str) -> Iterator[Mention]:
         rows = _cpu_words().get(word.text, ())
         if not rows:
             continue
-        near = [one for one in words[max(0, place - 5) : place] if word.start - one.end < 24]
-        said = {one.text for one in near} | {word.text}
-        fitting = [cpu for cpu, needed in rows if len(needed & said) > 1]
+        near = [item for item in words[max(0, place - 5) : place] if word.start - item.end < 24]
+        texts = {item.text for item in near} | {word.text}
+        fitting = [cpu for cpu, needed in rows if len(needed & texts) > 1]
         if len(fitting) != 1:
             continue
         names = frozenset(re.findall(r"[a-z0-9]+", fitting[0].name.casefold()))
-        start = min(one.start for one in (*near, word) if one.text in names)
+        start = min(item.start for item in (*near, word) if item.text in names)
         yield Mention(
             start=start, end=word.end, text=text[start : word.end], cpu=fitting[0],
             count=_count(text, start, end=word.end),
@@ -263,9 +263,9 @@ def _offers() -> tuple[dict[str, Offer], dict[str, Offer]]:
         if head is not None:
             first.setdefault(head[0], []).append(offer)
     same = {
-        head: max(rows, key=lambda one: one.n_chips)
+        head: max(rows, key=lambda item: item.n_chips)
         for head, rows in first.items()
-        if len({one.chip for one in rows}) == 1
+        if len({row.chip for row in rows}) == 1
     }
     return whole, same
 
@@ -275,10 +275,10 @@ _INSTANCE = pattern(r"[A-Za-z][A-Za-z0-9]*\d[A-Za-z0-9]*(?:[.\-_][A-Za-z0-9]+){1
 
 def _instances(text: str) -> Iterator[Mention]:
     whole, first = _offers()
-    for one in _INSTANCE.finditer(text):
-        name = one[0].casefold()
+    for match in _INSTANCE.finditer(text):
+        name = match[0].casefold()
         offer = (
             whole.get(name) or whole.get(f"standard_{name}") or (first.get(name) if name in first else None)
         )
         if offer is not None:
-            yield Mention(start=one.start(), end=one.end(), text=one[0], offer=offer)
+            yield Mention(start=match.start(), end=match.end(), text=match[0], offer=offer)

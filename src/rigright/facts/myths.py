@@ -58,7 +58,7 @@ def _figure(cell: float | str | list[float | str]) -> MythValue:
 
 def find_myth(asked: str) -> Myth:
     """The myth of a number."""
-    found = next((myth for myth in myths() if str(myth.id) == asked.strip()), None)
-    if found is None:
+    result = next((myth for myth in myths() if str(myth.id) == asked.strip()), None)
+    if result is None:
         raise AskError(say("unknown myth {asked}; use 1 to {last}", asked=asked, last=len(myths())))
-    return found
+    return result

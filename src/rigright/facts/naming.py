@@ -71,31 +71,31 @@ def _chip_words() -> list[tuple[str, ...]]:
 @cache
 def brands() -> dict[str, frozenset[str]]:
     """A vendor -> the brand words its chips may bear or leave out."""
-    found: dict[str, set[str]] = {}
+    fields: dict[str, set[str]] = {}
     for word, kind, value in _chip_words():
         if kind == "brand":
-            found.setdefault(value, set()).add(word)
-    return {vendor: frozenset(words) for vendor, words in found.items()}
+            fields.setdefault(value, set()).add(word)
+    return {vendor: frozenset(words) for vendor, words in fields.items()}
 
 
 @cache
 def callings() -> tuple[Calling, ...]:
     """Every way to call every chip: by its own id and name, or as the table of aliases says."""
-    told: dict[str, list[_Alias]] = {}
-    for one in records("chip_aliases.csv", _Alias):
-        told.setdefault(one.id, []).append(one)
-    return tuple(calling for chip in chips() for calling in _callings(chip, told.get(chip.id, [])))
+    alias: dict[str, list[_Alias]] = {}
+    for record in records("chip_aliases.csv", _Alias):
+        alias.setdefault(record.id, []).append(record)
+    return tuple(calling for chip in chips() for calling in _callings(chip, alias.get(chip.id, [])))
 
 
-def _callings(chip: Chip, told: list[_Alias]) -> Iterator[Calling]:
+def _callings(chip: Chip, alias: list[_Alias]) -> Iterator[Calling]:
     numbers = {pci_id.partition(":")[2] for pci_id in chip.pci_ids}
     asides = frozenset(_asides(chip) | numbers)
     names = pieces(chip.id) | pieces(chip.name)
     isa = {chip.isa} if chip.isa else set()
-    for one in told or [_Alias(id=chip.id, key=frozenset(_key(chip, asides)))]:
-        said = one.key | pieces(one.also) | isa
+    for item in alias or [_Alias(id=chip.id, key=frozenset(_key(chip, asides)))]:
+        texts = item.key | pieces(item.also) | isa
         yield Calling(
-            chip=chip, key=one.key, may=asides | said | names, own=said | (names - asides), rank=one.rank
+            chip=chip, key=item.key, may=asides | texts | names, own=texts | (names - asides), rank=item.rank
         )
     for number in sorted(numbers):
         key = frozenset({number})
@@ -104,15 +104,15 @@ def _callings(chip: Chip, told: list[_Alias]) -> Iterator[Calling]:
 
 def _asides(chip: Chip) -> frozenset[str]:
     """What may be said of a chip without naming it: brand, form, memory, link, PCI id."""
-    said = f"{chip.vendor} {chip.architecture} {chip.form} {chip.mem_type} {chip.link or ''}"
-    return _asides_of(chip.vendor, said) | memory_words(chip) | set(chip.pci_ids)
+    text = f"{chip.vendor} {chip.architecture} {chip.form} {chip.mem_type} {chip.link or ''}"
+    return _asides_of(chip.vendor, text) | memory_words(chip) | set(chip.pci_ids)
 
 
 @cache
-def _asides_of(vendor: str, said: str) -> frozenset[str]:
+def _asides_of(vendor: str, text: str) -> frozenset[str]:
     """Those that many chips share."""
-    words = frozenset(pieces(said)) | brands().get(vendor, frozenset())
-    return words.union(found.group(1) for word in words if (found := _SOCKET.fullmatch(word)))
+    words = frozenset(pieces(text)) | brands().get(vendor, frozenset())
+    return words.union(match.group(1) for word in words if (match := _SOCKET.fullmatch(word)))
 
 
 def _key(chip: Chip, optional: frozenset[str]) -> list[str]:
@@ -150,24 +150,24 @@ class Token:
 def vocabulary() -> dict[str, Token]:
     """Every word that is known: those of chips, and those of the table around them."""
     words = frozenset[str]().union(*(calling.may for calling in callings()))
-    found = {word: Token("word", word) for word in words}
+    tokens = {word: Token("word", word) for word in words}
     for word, kind, value in _chip_words():
         if kind == "same":
-            found[word] = Token("word", value)
+            tokens[word] = Token("word", value)
         elif kind == "pod":
             continue
         elif kind == "brand":
-            found.setdefault(word, Token("word", word))
+            tokens.setdefault(word, Token("word", word))
         else:
-            found[word] = Token(cast("Kind", kind), word, int(value or 0))
-    return found
+            tokens[word] = Token(cast("Kind", kind), word, int(value or 0))
+    return tokens
 
 
 @cache
 def pods() -> tuple[tuple[str, int, str], ...]:
     """Clusters under one name: how many machines one is of, and the chip where nobody names it."""
-    told = [(word, value.partition(" ")) for word, kind, value in _chip_words() if kind == "pod"]
-    return tuple((word, int(nodes), chip) for word, (nodes, _, chip) in told)
+    pairs = [(word, value.partition(" ")) for word, kind, value in _chip_words() if kind == "pod"]
+    return tuple((word, int(nodes), chip) for word, (nodes, _, chip) in pairs)
 
 
 @cache
@@ -237,8 +237,8 @@ def _cut(run: str) -> list[Token] | None:
             rest = best[end]
             if rest is None or not _may_meet(token, rest):
                 continue
-            found = best[start]
-            if found is None or len(rest) + 1 < len(found):
+            tokens = best[start]
+            if tokens is None or len(rest) + 1 < len(tokens):
                 best[start] = [token, *rest]
     return best[0]
 

@@ -41,10 +41,12 @@ class PortCounter:
 def nic_of(*, model: str | None = None, board: str | None = None, pci: str | None = None) -> NicModel | None:
     """The card: by its board, else by its model, else by its number on the bus."""
     rows = nics()
-    by_board = next((one for one in rows if board and one.board == board), None)
-    plain = [one for one in rows if one.board is None]
-    by_type = next((one for one in plain if model and one.type == model), None)
-    return by_board or by_type or next((one for one in plain if pci and one.pci == pci), None)
+    by_board = next((nic_model for nic_model in rows if board and nic_model.board == board), None)
+    plain = [nic_model for nic_model in rows if nic_model.board is None]
+    by_type = next((nic_model for nic_model in plain if model and nic_model.type == model), None)
+    return (
+        by_board or by_type or next((nic_model for nic_model in plain if pci and nic_model.pci == pci), None)
+    )
 
 
 @cache

@@ -182,15 +182,15 @@ def _find_cards(text: str, *, host: Host | None = None) -> Node:
     for group, match in zip(groups, matches, strict=True):
         for _ in range(_count(group, match)):
             cards.extend(_devices(match.chip, group, first=len(cards)))
-    found = [cabled(card.chip, stated, cards=len(cards)) for card in cards]
+    pairs = [cabled(card.chip, stated, cards=len(cards)) for card in cards]
     notes = (
         *noted,
         *(match.note for match in matches if match.note),
-        *(note for _, told in found for note in told),
+        *(note for _, sentences in pairs for note in sentences),
     )
     return _in_real_boxes(
         Node(
-            cards=tuple(replace(card, chip=chip) for card, (chip, _) in zip(cards, found, strict=True)),
+            cards=tuple(replace(card, chip=chip) for card, (chip, _) in zip(cards, pairs, strict=True)),
             n_nodes=n_nodes,
             notes=tuple(dict.fromkeys(notes)),
         )
@@ -199,12 +199,12 @@ def _find_cards(text: str, *, host: Host | None = None) -> Node:
 
 def _in_real_boxes(node: Node) -> Node:
     """Cards alike as the machines hold them that are sold; what stands in one box is left as it is."""
-    held, boxes = boxes_of(node.cards[0].chip, len(node.cards))
+    number, boxes = boxes_of(node.cards[0].chip, len(node.cards))
     if boxes == 1 or node.is_mixed:
         return node
     boxes *= node.n_nodes
-    told = say("assumed: {boxes} nodes of {held} GPUs", boxes=boxes, held=held)
-    return replace(node, cards=node.cards[:held], n_nodes=boxes, notes=(*node.notes, told))
+    sentence = say("assumed: {boxes} nodes of {held} GPUs", boxes=boxes, held=number)
+    return replace(node, cards=node.cards[:number], n_nodes=boxes, notes=(*node.notes, sentence))
 
 
 def _in_one_box(node: Node) -> Node:
@@ -230,12 +230,12 @@ def in_slots(stated: Stated, host: Host, *, cards: int) -> Stated:
 def _in_pods(text: str) -> tuple[str, tuple[Sentence, ...]]:
     """A cluster that a maker sells under one name, as machines of it: "dgx superpod" is 32 DGX."""
     for name, nodes, chip in pods():
-        found = re.search(rf"\b{name}s?\b", text, re.IGNORECASE)
-        if found is None:
+        match = re.search(rf"\b{name}s?\b", text, re.IGNORECASE)
+        if match is None:
             continue
-        rest = re.sub(r"\bdgx\b", " ", text[: found.start()] + " " + text[found.end() :], flags=re.IGNORECASE)
+        rest = re.sub(r"\bdgx\b", " ", text[: match.start()] + " " + text[match.end() :], flags=re.IGNORECASE)
         rest = rest.strip() or chip
-        note = say('"{text}": {count} DGX systems, one scalable unit', text=found[0], count=nodes)
+        note = say('"{text}": {count} DGX systems, one scalable unit', text=match[0], count=nodes)
         return f"{nodes} nodes of dgx {rest}", (note,)
     return text, ()
 
@@ -303,10 +303,10 @@ def _count(group: Counted, match: Match) -> int:
 
 def _devices(chip: Chip, group: Counted, *, first: int) -> list[Card]:
     """The devices a driver shows for one chip."""
-    one = device_of(chip)
-    total_bytes = group.total_bytes or one.mem_usable_bytes
+    item = device_of(chip)
+    total_bytes = group.total_bytes or item.mem_usable_bytes
     return [
-        Card(chip=one, index=first + place, total_bytes=total_bytes, free_bytes=group.free_bytes)
+        Card(chip=item, index=first + place, total_bytes=total_bytes, free_bytes=group.free_bytes)
         for place in range(chip.devices)
     ]
 

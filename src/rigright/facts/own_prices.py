@@ -91,13 +91,13 @@ def listed(file: str | None, *, today: date) -> tuple[NamedList, ...]:
 
 def in_force() -> Mapping[str, tuple[Price, ...]]:
     """The user's own prices that count, by chip; none outside of `use`."""
-    found: dict[str, tuple[Price, ...]] = {}
+    result: dict[str, tuple[Price, ...]] = {}
     for name, prices in _IN_FORCE.get():
         if prices is not None:
-            found |= prices
+            result |= prices
         elif is_file(Path(name)):
-            found |= _kept(Path(name), Path(name).stat().st_mtime_ns)
-    return found
+            result |= _kept(Path(name), Path(name).stat().st_mtime_ns)
+    return result
 
 
 def own_clouds() -> frozenset[str]:
@@ -113,10 +113,10 @@ def _kept(path: Path, written_ns: int) -> Listed:
 
 
 def _grouped(prices: Iterable[Price]) -> Listed:
-    found: dict[str, tuple[Price, ...]] = {}
+    result: dict[str, tuple[Price, ...]] = {}
     for price in prices:
-        found[price.chip] = (*found.get(price.chip, ()), price)
-    return found
+        result[price.chip] = (*result.get(price.chip, ()), price)
+    return result
 
 
 def read_own(file: str | Path, *, today: date) -> tuple[Price, ...]:
@@ -199,11 +199,11 @@ def _column(name: str) -> str:
 
 def _json_rows(path: Path, text: str) -> Iterator[tuple[int, dict[str, str]]]:
     try:
-        found: Any = bounded_json(text)
+        value: Any = bounded_json(text)
     except ValueError as error:
         why = str(error) or type(error).__name__
         raise DataError(say("{file} is not JSON: {why}", file=path.name, why=why[:MOST_CHARS])) from None
-    rows = found.get("prices", [found]) if isinstance(found, dict) else found
+    rows = value.get("prices", [value]) if isinstance(value, dict) else value
     for number, row in enumerate(rows if isinstance(rows, list) else [rows], 1):
         if not isinstance(row, dict):
             raise DataError(say("{file}: entry {number} is not an object", file=path.name, number=number))
@@ -227,7 +227,7 @@ def _price(row: Mapping[str, str], *, source: str, today: date) -> Price:
         raise DataError(say("no chip given"))
     chip = find_chip(row["chip"])
     currency = currency_of(row.get("currency") or USD).code
-    column = next((one for one in (HOURLY, "usd") if row.get(one)), "price")
+    column = next((text for text in (HOURLY, "usd") if row.get(text)), "price")
     if column != "price":
         currency = USD
     typical = _amount(row, column)
@@ -276,14 +276,14 @@ def _amount(row: Mapping[str, str], column: str) -> float | None:
     if not cell:
         return None
     try:
-        found = float(cell.replace(",", "") if cell.replace(",", "").replace(".", "", 1).isdigit() else cell)
+        value = float(cell.replace(",", "") if cell.replace(",", "").replace(".", "", 1).isdigit() else cell)
     except ValueError:
-        found = math.nan
-    if not math.isfinite(found):
+        value = math.nan
+    if not math.isfinite(value):
         raise DataError(say('column {column}: cannot read "{cell}"', column=column, cell=cell))
-    if found <= 0:
+    if value <= 0:
         raise DataError(say("no price above zero: fill in usd, or price and currency"))
-    return found
+    return value
 
 
 def keep(prices: Iterable[Price], *, today: date) -> int:

@@ -37,7 +37,7 @@ class PartKind:
 @cache
 def parts(kind: str) -> tuple[PartKind, ...]:
     """Every part of a kind, in the order of the table."""
-    return tuple(_in_si(one) for one in records("parts.csv", PartKind) if one.kind == kind)
+    return tuple(_in_si(part_kind) for part_kind in records("parts.csv", PartKind) if part_kind.kind == kind)
 
 
 def _in_si(row: PartKind) -> PartKind:

@@ -50,10 +50,10 @@ def prices() -> tuple[Price, ...]:
 
 @cache
 def _by_chip() -> dict[str, tuple[Price, ...]]:
-    found: dict[str, tuple[Price, ...]] = {}
+    result: dict[str, tuple[Price, ...]] = {}
     for price in prices():
-        found[price.chip] = (*found.get(price.chip, ()), price)
-    return found
+        result[price.chip] = (*result.get(price.chip, ()), price)
+    return result
 
 
 def newest_prices(chip: Chip, *, currency: str = "USD", used: bool = False) -> tuple[Price, ...]:
@@ -164,12 +164,12 @@ class HostParts:
 
 def _needs(cell: str) -> tuple[Need, ...]:
     """Read "cpu am5 8; psu 850; case tower"."""
-    found = []
+    needs = []
     for line in cell.split(";"):
         kind, *rest = line.split()
         size = float(rest.pop()) if rest[-1].isdecimal() else 1.0
-        found.append(Need(kind=kind, variant=" ".join(rest), size=size))
-    return tuple(found)
+        needs.append(Need(kind=kind, variant=" ".join(rest), size=size))
+    return tuple(needs)
 
 
 @cache
@@ -216,10 +216,10 @@ def orders() -> Mapping[tuple[str, int], tuple[OrderLine, ...]]:
 
     Disks are left out; there is none for what cannot be built.
     """
-    found: dict[tuple[str, int], tuple[OrderLine, ...]] = {}
+    order_lines: dict[tuple[str, int], tuple[OrderLine, ...]] = {}
     for cards, written in rows("orders.csv", "cards", "lines"):
-        lines = tuple(read_line(one) for one in written.split("; "))
+        lines = tuple(read_line(text) for text in written.split("; "))
         for machine in cards.split("; "):
             chip, *counts = machine.split(" ")
-            found |= {(chip, int(count)): lines for count in counts}
-    return found
+            order_lines |= {(chip, int(count)): lines for count in counts}
+    return order_lines

@@ -100,11 +100,11 @@ class TensorFlow:
 
 
 @lru_cache(4096)
-def version_of(said: str) -> Version:
+def version_of(text: str) -> Version:
     """The numbers of a version: 550.54.15 -> (550, 54, 15)."""
-    parts = said.strip().split(".")
+    parts = text.strip().split(".")
     if not all(part.isdecimal() and len(part) <= 6 for part in parts):
-        raise AskError(say('cannot read "{text}" as a version; for example 550.54.15 or 12.8', text=said))
+        raise AskError(say('cannot read "{text}" as a version; for example 550.54.15 or 12.8', text=text))
     return tuple(int(part) for part in parts)
 
 
@@ -113,9 +113,9 @@ def written(version: Version) -> str:
     return ".".join([*map(str, version[:2]), *(f"{part:02d}" for part in version[2:])])
 
 
-def capability(said: str) -> Capability:
+def capability(text: str) -> Capability:
     """A compute capability as two numbers: 9.0 -> (9, 0)."""
-    major, minor = version_of(said)
+    major, minor = version_of(text)
     return major, minor
 
 
@@ -263,16 +263,16 @@ def engine_needs() -> tuple[EngineNeeds, ...]:
 @cache
 def torch_indexes() -> dict[str, TorchIndex]:
     """Every wheel index that exists, by name."""
-    return {one.name: one for one in records("torch_indexes.csv", TorchIndex)}
+    return {torch_index.name: torch_index for torch_index in records("torch_indexes.csv", TorchIndex)}
 
 
 def pythons_of(cell: str | None) -> tuple[Version, Version] | None:
     """First and last Python of "3.10-3.14"; of several stretches the newest."""
-    found = [match for part in (cell or "").split(",") if (match := _PYTHONS.fullmatch(part.strip()))]
-    if not found:
+    matches = [match for part in (cell or "").split(",") if (match := _PYTHONS.fullmatch(part.strip()))]
+    if not matches:
         return None
-    first = int(found[-1][1]), int(found[-1][2])
-    last = (int(found[-1][3]), int(found[-1][4])) if found[-1][3] else first
+    first = int(matches[-1][1]), int(matches[-1][2])
+    last = (int(matches[-1][3]), int(matches[-1][4])) if matches[-1][3] else first
     return first, last
 
 
@@ -293,7 +293,11 @@ def _floors() -> tuple[WheelFloor, ...]:
 def glibc_floor(name: str, version: str) -> Version | None:
     """The least glibc that a package's wheels install on; None where no table tells."""
     numbers = version_of(_numbers(version) or "0")
-    known = [(one.version, one.glibc) for one in _floors() if one.name == name and one.version <= numbers]
+    known = [
+        (wheel_floor.version, wheel_floor.glibc)
+        for wheel_floor in _floors()
+        if wheel_floor.name == name and wheel_floor.version <= numbers
+    ]
     return max(known)[1] if known else None
 
 
@@ -321,7 +325,7 @@ class GonePackage:
 @cache
 def packages_gone() -> dict[str, GonePackage]:
     """Every one of them by its name."""
-    return {one.name: one for one in records("packages_gone.csv", GonePackage)}
+    return {gone_package.name: gone_package for gone_package in records("packages_gone.csv", GonePackage)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

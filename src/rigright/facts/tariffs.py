@@ -50,7 +50,7 @@ class KwhPrice:
 def places() -> dict[str, Region]:
     """Every place by its code."""
     read = records("places.csv", Region, read={"names": lambda cell: tuple(cell.split("|"))})
-    return {one.place: one for one in read}
+    return {region.place: region for region in read}
 
 
 @cache
@@ -63,18 +63,18 @@ def find_place(asked: str) -> Region:
     """A place by its code or its name in English or Chinese: "US-CA", "germany", "广东省"."""
     wanted = _plain(asked)
     known = list(_named())
-    found = {code: place for name, code, place in known if name == wanted}
-    if not found:
-        found = {
+    regions = {code: place for name, code, place in known if name == wanted}
+    if not regions:
+        regions = {
             code: place
             for name, code, place in known
             for ending in _ENDINGS
             if wanted.endswith(ending) and name == wanted.removesuffix(ending).strip()
         }
-    if len(found) == 1:
-        return next(iter(found.values()))
-    if found:
-        codes = ", ".join(f"{code} ({place.names[0]})" for code, place in found.items())
+    if len(regions) == 1:
+        return next(iter(regions.values()))
+    if regions:
+        codes = ", ".join(f"{code} ({place.names[0]})" for code, place in regions.items())
         raise AskError(
             say('"{text}" is ambiguous: several places have this name', text=asked),
             hint=say("use a code: {known}", known=codes),
@@ -82,9 +82,9 @@ def find_place(asked: str) -> Region:
     from difflib import get_close_matches
 
     near = get_close_matches(wanted, [name for name, _, _ in known], n=_NEAR, cutoff=0.6)
-    told = {name: place.names[0] for name, _, place in known}
+    fields = {name: place.names[0] for name, _, place in known}
     hint = (
-        say("did you mean {near}?", near=", ".join(dict.fromkeys(told[name] for name in near)))
+        say("did you mean {near}?", near=", ".join(dict.fromkeys(fields[name] for name in near)))
         if near
         else say("use a code or a name: {known}", known="US-CA, DE, CN-GD, Guangdong, 广东")
     )
@@ -116,17 +116,17 @@ def tariff_at(place: Region, *, company: bool) -> tuple[KwhPrice, Sentence | Non
     for code, kinds in (
         (place.place, asked), (place.parent, asked), (place.place, other), (place.parent, other),
     ):  # fmt: skip
-        found = _of(code, kinds)
-        if found is None:
+        kwh_price = _of(code, kinds)
+        if kwh_price is None:
             continue
         if (code, kinds) == (place.place, asked):
-            return found, None
-        return found, say(
+            return kwh_price, None
+        return kwh_price, say(
             "no {asked} tariff known for {place}: using the {kind} tariff of {other}",
             asked=say("company") if company else say("household"),
-            kind=say("household") if found.kind in HOME else say("company"),
+            kind=say("household") if kwh_price.kind in HOME else say("company"),
             place=place.shown,
-            other=places()[found.place].shown,
+            other=places()[kwh_price.place].shown,
         )
     return None
 
@@ -138,5 +138,5 @@ def carbon_at(place: Region) -> KwhPrice | None:
 
 def currency_at(place: Region) -> str | None:
     """What is paid with there, where a tariff tells it."""
-    found = tariff_at(place, company=False)
-    return None if found is None else found[0].currency
+    pair = tariff_at(place, company=False)
+    return None if pair is None else pair[0].currency

@@ -29,7 +29,7 @@ class Units:
 
 @cache
 def _rows() -> dict[str, Units]:
-    return {one.of: one for one in records("chip_units.csv", Units)}
+    return {units.of: units for units in records("chip_units.csv", Units)}
 
 
 def units_of(chip: Chip) -> Units:
@@ -55,8 +55,8 @@ def sold_count(chip: Chip, n_chips: int) -> int:
         return 0
     each, sold = devices_of(chip), units_of(chip).sold
     cards = -(-n_chips // each)
-    held = next((one for one in sold if one >= cards), -(-cards // sold[-1]) * sold[-1])
-    return held * each
+    number = next((item for item in sold if item >= cards), -(-cards // sold[-1]) * sold[-1])
+    return number * each
 
 
 def box_of(chip: Chip) -> int:
@@ -86,12 +86,12 @@ def most_in_node(chip: Chip | None) -> int:
 
 @cache
 def _largest_rented() -> dict[str, int]:
-    found: dict[str, int] = {}
+    fields: dict[str, int] = {}
     for offer in offers():
         if offer.chip is not None:
-            held = offer.most_chips or int(offer.n_chips)
-            found[offer.chip] = max(held, found.get(offer.chip, 0))
-    return found
+            number = offer.most_chips or int(offer.n_chips)
+            fields[offer.chip] = max(number, fields.get(offer.chip, 0))
+    return fields
 
 
 def boxes_of(chip: Chip, n_chips: int) -> tuple[int, int]:
@@ -99,5 +99,5 @@ def boxes_of(chip: Chip, n_chips: int) -> tuple[int, int]:
     each = devices_of(chip)
     if n_chips <= max(units_of(chip).most * each, box_of(chip)):
         return n_chips, 1
-    held = next(one for one in range(box_of(chip), 0, -1) if n_chips % one == 0 and one % each == 0)
-    return held, n_chips // held
+    number = next(item for item in range(box_of(chip), 0, -1) if n_chips % item == 0 and item % each == 0)
+    return number, n_chips // number

@@ -14,7 +14,7 @@ MOST = 16  # threads
 def at_once(act: Callable[[Thing], Told], things: Sequence[Thing], *, most: int = MOST) -> list[Told]:
     """What came of each, in their order; the first that failed fails for all, once all are done."""
     waiting = list(enumerate(things))[::-1]
-    told: dict[int, Told] = {}
+    fields: dict[int, Told] = {}
     faults: dict[int, BaseException] = {}
 
     def work() -> None:
@@ -24,7 +24,7 @@ def at_once(act: Callable[[Thing], Told], things: Sequence[Thing], *, most: int 
             except IndexError:  # another thread was faster
                 return
             try:
-                told[place] = act(thing)
+                fields[place] = act(thing)
             except BaseException as fault:  # noqa: BLE001 - it is raised where it is waited for
                 faults[place] = fault
 
@@ -36,4 +36,4 @@ def at_once(act: Callable[[Thing], Told], things: Sequence[Thing], *, most: int 
         thread.join()
     if faults:
         raise faults[min(faults)]
-    return [told[place] for place in range(len(things))]
+    return [fields[place] for place in range(len(things))]

@@ -47,10 +47,10 @@ def chosen(text: str | None) -> str | None:
 
 def indexes(text: str | None, most: int = 65_536) -> tuple[int, ...]:
     """The numbers of a list as the kernel writes them: "0-3,8" -> 0, 1, 2, 3, 8."""
-    found: list[int] = []
+    numbers: list[int] = []
     for part in (text or "").strip().split(","):
         match = re.fullmatch(r"\s*(\d{1,6})(?:-(\d{1,6}))?\s*", part)
         if match:
             first = int(match.group(1))
-            found.extend(range(first, int(match.group(2) or first) + 1))
-    return tuple(found[:most])
+            numbers.extend(range(first, int(match.group(2) or first) + 1))
+    return tuple(numbers[:most])

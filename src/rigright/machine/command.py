@@ -99,7 +99,7 @@ def _passing_on() -> Iterator[Callable[[subprocess.Popen[bytes]], None]]:
 
     numbers = [getattr(signal, name) for name in _PASSED_ON if hasattr(signal, name)]
     before = {number: signal.getsignal(number) for number in numbers}
-    for number in (one for one in numbers if before[one] is not signal.SIG_IGN):  # nohup stays nohup
+    for number in (value for value in numbers if before[value] is not signal.SIG_IGN):  # nohup stays nohup
         signal.signal(number, pass_on)
     try:
         yield passed_to

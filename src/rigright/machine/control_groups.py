@@ -12,22 +12,24 @@ _MOST_DEPTH = 32
 
 def memory_limit_bytes(world: World) -> float | None:
     """The least limit on the way up from this process's group; None where there is none."""
-    found = [whole(world.text(f"{folder}/memory.max", 64)) for folder in _unified(world)]
-    found += [whole(world.text(f"{folder}/memory.limit_in_bytes", 64)) for folder in _older(world, "memory")]
-    limits = [limit for limit in found if limit is not None and 0 < limit < _NO_LIMIT]
+    numbers = [whole(world.text(f"{folder}/memory.max", 64)) for folder in _unified(world)]
+    numbers += [
+        whole(world.text(f"{folder}/memory.limit_in_bytes", 64)) for folder in _older(world, "memory")
+    ]
+    limits = [limit for limit in numbers if limit is not None and 0 < limit < _NO_LIMIT]
     return float(min(limits)) if limits else None
 
 
 def cpu_limit(world: World) -> float | None:
     """How many processors' time the groups allow; None where there is no limit."""
-    found = []
+    pairs = []
     for folder in _unified(world):
         quota, _, period = (world.text(f"{folder}/cpu.max", 64) or "").partition(" ")
-        found.append((whole(quota), whole(period)))
+        pairs.append((whole(quota), whole(period)))
     for folder in _older(world, "cpu"):
         pair = (f"{folder}/cpu.cfs_quota_us", f"{folder}/cpu.cfs_period_us")
-        found.append((whole(world.text(pair[0], 64)), whole(world.text(pair[1], 64))))
-    shares = [quota / period for quota, period in found if quota and quota > 0 and period and period > 0]
+        pairs.append((whole(world.text(pair[0], 64)), whole(world.text(pair[1], 64))))
+    shares = [quota / period for quota, period in pairs if quota and quota > 0 and period and period > 0]
     return min(shares, default=None)
 
 

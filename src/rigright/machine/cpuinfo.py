@@ -65,9 +65,9 @@ def read_cpuinfo(world: World) -> Threads:
     )  # fmt: skip
 
 
-def _blocks(told: str) -> Iterator[Mapping[str, str]]:
+def _blocks(text: str) -> Iterator[Mapping[str, str]]:
     """One thread each: those that number a processor."""
-    for part in told.split("\n\n"):
+    for part in text.split("\n\n"):
         lines = (line.partition(":") for line in part.splitlines() if ":" in line)
         block = {name.strip(): value.strip() for name, _, value in lines}
         if "processor" in block:
@@ -79,8 +79,8 @@ def _arm(blocks: tuple[Mapping[str, str], ...]) -> tuple[str, str]:
     pairs = dict.fromkeys((block.get("CPU implementer", ""), block.get("CPU part", "")) for block in blocks)
     rows = read_rows(DATA / "arm_cores.csv", dict.fromkeys(_ARM_COLUMNS, text), required=_ARM_COLUMNS)
     known = {(row["implementer"], row["part"]): (row["vendor"], row["name"]) for row in rows}
-    found = [known[pair] for pair in pairs if pair in known]
-    return (found[0][0], " + ".join(name for _, name in found)) if found else ("", "")
+    result = [known[pair] for pair in pairs if pair in known]
+    return (result[0][0], " + ".join(name for _, name in result)) if result else ("", "")
 
 
 _ARM_COLUMNS = ("implementer", "part", "vendor", "name", "source", "as_of", "confidence")

@@ -28,34 +28,34 @@ def health_of(world: World, disk: Disk) -> dict[str, Any]:
     """The fields of a disk that tell its health; a sleeping disk is not woken. Empty where nobody tells."""
     device = f"/dev/{disk.name}"
     if disk.kind == "nvme":
-        told = _json(world, "nvme", "smart-log", "-o", "json", device)
-        if "critical_warning" in told:
+        fields = _json(world, "nvme", "smart-log", "-o", "json", device)
+        if "critical_warning" in fields:
             # nvme-cli writes kelvin, and shares in percent
-            critical = told.get("critical_warning")
+            critical = fields.get("critical_warning")
             bits = critical.get("value") if isinstance(critical, dict) else critical
-            kelvin = _whole(told.get("temperature"))
+            kelvin = _whole(fields.get("temperature"))
             return {
-                "worn_share": _share(told.get("percent_used", told.get("percentage_used"))),
-                "spare_share": _share(told.get("avail_spare")),
+                "worn_share": _share(fields.get("percent_used", fields.get("percentage_used"))),
+                "spare_share": _share(fields.get("avail_spare")),
                 "temperature_c": float(kelvin - _KELVIN) if kelvin else None,
                 "warnings": _bits(bits),
-                "unsafe_shutdowns": _whole(told.get("unsafe_shutdowns")),
-                "media_errors": _whole(told.get("media_errors")),
+                "unsafe_shutdowns": _whole(fields.get("unsafe_shutdowns")),
+                "media_errors": _whole(fields.get("media_errors")),
             }
-    told = _json(world, "smartctl", "-j", "-a", "-n", "standby", device)
-    return health_in(told)
+    fields = _json(world, "smartctl", "-j", "-a", "-n", "standby", device)
+    return health_in(fields)
 
 
-def health_in(told: Mapping[str, Any]) -> dict[str, Any]:
+def health_in(fields: Mapping[str, Any]) -> dict[str, Any]:
     """The same in what smartctl writes as JSON."""
-    if not ({"smart_status", "nvme_smart_health_information_log"} & set(told)):
+    if not ({"smart_status", "nvme_smart_health_information_log"} & set(fields)):
         return {}
-    log = _part(told, "nvme_smart_health_information_log")
-    heat = _whole(_part(told, "temperature").get("current"))
+    log = _part(fields, "nvme_smart_health_information_log")
+    heat = _whole(_part(fields, "temperature").get("current"))
     warnings = _bits(log.get("critical_warning"))
-    if _part(told, "smart_status").get("passed") is False:
+    if _part(fields, "smart_status").get("passed") is False:
         warnings += ("overall health: failed",)
-    table = _part(told, "ata_smart_attributes").get("table")
+    table = _part(fields, "ata_smart_attributes").get("table")
     bad = _attributes(table if isinstance(table, list) else [])
     return {
         "worn_share": _share(log.get("percentage_used")),
@@ -68,8 +68,8 @@ def health_in(told: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _json(world: World, *argv: str) -> Mapping[str, Any]:
-    said = world.run(*argv, patience_s=PATIENCE_S)
-    return {} if said is None or len(said.out) > _MOST_CHARS else json_object(said.out)
+    reply = world.run(*argv, patience_s=PATIENCE_S)
+    return {} if reply is None or len(reply.out) > _MOST_CHARS else json_object(reply.out)
 
 
 def _attributes(table: list[Any]) -> list[tuple[str, int]]:
@@ -79,8 +79,8 @@ def _attributes(table: list[Any]) -> list[tuple[str, int]]:
     return [(names[row["id"]], _whole(_part(row, "raw").get("value")) or 0) for row in rows]
 
 
-def _part(told: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    part = told.get(name)
+def _part(fields: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    part = fields.get(name)
     return part if isinstance(part, dict) else {}
 
 

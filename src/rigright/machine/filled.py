@@ -15,12 +15,12 @@ def filled(record: R, other: R) -> R:
     if not is_dataclass(record) or isinstance(record, type):
         return record
     changes: dict[str, Any] = {}
-    for one in fields(record):
-        mine, theirs = getattr(record, one.name), getattr(other, one.name)
+    for field in fields(record):
+        mine, theirs = getattr(record, field.name), getattr(other, field.name)
         if is_dataclass(mine) and type(mine) is type(theirs):
-            changes[one.name] = filled(mine, theirs)
-        elif _is_gap(mine, one.default) and not _is_gap(theirs, one.default):
-            changes[one.name] = theirs
+            changes[field.name] = filled(mine, theirs)
+        elif _is_gap(mine, field.default) and not _is_gap(theirs, field.default):
+            changes[field.name] = theirs
     return replace(record, **changes)
 
 
@@ -34,17 +34,17 @@ def devices_filled(devices: tuple[Device, ...], others: tuple[Device, ...]) -> t
     left = list(others)
     whole = []
     for device in devices:
-        same = next((one for one in left if _is_same(device, one)), None)
+        same = next((item for item in left if _is_same(device, item)), None)
         if same is not None:
             left.remove(same)
         whole.append(device if same is None else filled(device, same))
     return (*whole, *left)
 
 
-def _is_same(one: Device, other: Device) -> bool:
+def _is_same(device: Device, other: Device) -> bool:
     """By the surest mark that both bear."""
     for mark in ("uuid", "pci"):
-        mine, theirs = getattr(one, mark), getattr(other, mark)
+        mine, theirs = getattr(device, mark), getattr(other, mark)
         if mine is not None and theirs is not None:
             return bool(mine == theirs)
-    return (one.vendor, one.index) == (other.vendor, other.index)
+    return (device.vendor, device.index) == (other.vendor, other.index)

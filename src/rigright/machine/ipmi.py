@@ -58,14 +58,14 @@ def _limit(*cells: str) -> float | None:
 
 
 def _short(cells: list[str]) -> Sensor | None:
-    name, told, status = cells[:3]
-    match = re.fullmatch(r"(-?\d+(?:\.\d+)?) (degrees C|Volts|RPM|Watts|Amps)", told)
+    name, text, status = cells[:3]
+    match = re.fullmatch(r"(-?\d+(?:\.\d+)?) (degrees C|Volts|RPM|Watts|Amps)", text)
     if match is not None:
         kind = _UNITS[match.group(2).lower()]
         return Sensor(
             name=name, kind=kind, value=float(match.group(1)), status=_status(status), source="ipmi"
         )
-    return _supply(name, told) if _SUPPLY.search(name) and _STATE.fullmatch(told) else None
+    return _supply(name, text) if _SUPPLY.search(name) and _STATE.fullmatch(text) else None
 
 
 def _status(status: str) -> str | None:
@@ -85,8 +85,8 @@ def _supply(name: str, state: str) -> Sensor | None:
     match = _STATE.fullmatch(state)
     if match is None or ("status" not in name.lower() and "state" not in name.lower()):
         return None
-    told = match.group(1)
-    bits = int(told[:2], 16) if len(told) == 4 else int(told, 16)
+    text = match.group(1)
+    bits = int(text[:2], 16) if len(text) == 4 else int(text, 16)
     wrong = [word for bit, word in _SUPPLY_BITS if bits >> bit & 1]
     absent = not bits & 1
     status = ", ".join(wrong) if wrong else "absent" if absent else "ok"

@@ -22,29 +22,29 @@ def with_board(world: World, read: Read) -> Read:
     """The reading with the module's name; on boards whose library tells nothing with the module itself."""
     # what the board and its chip call themselves
     raw = (world.raw(f"{tree}/compatible", _MOST_BYTES) for tree in _TREES)
-    told = next((one for one in raw if one), b"").decode("utf-8", "replace").replace("\0", " ")
-    row = _row(told) if _SOC in told else None
+    text = next((data for data in raw if data), b"").decode("utf-8", "replace").replace("\0", " ")
+    row = _row(text) if _SOC in text else None
     if row is None:
         return read
-    found: tuple[Device, ...] = read.fields.get("devices", ())
+    devices: tuple[Device, ...] = read.fields.get("devices", ())
     # with its memory, which the system tells a little less of than is soldered
     name = row["name"]
     total = meminfo(world).get("MemTotal")
     named = name if not total else f"{name} {2 ** math.ceil(math.log2(total / GIB))}GB"
     bare = Device(index=0, vendor="nvidia", isa=row["isa"], unified_memory=True)
     boards = tuple(
-        replace(one, name=named, isa=one.isa or row["isa"], unified_memory=True)
-        for one in found or (bare,)
-        if one.pci is None
+        replace(device, name=named, isa=device.isa or row["isa"], unified_memory=True)
+        for device in devices or (bare,)
+        if device.pci is None
     )
-    cards = tuple(one for one in found if one.pci is not None)
+    cards = tuple(device for device in devices if device.pci is not None)
     return Read(fields={**read.fields, "devices": (*boards, *cards)}, unseen=read.unseen)
 
 
-def _row(told: str) -> dict[str, str] | None:
+def _row(text: str) -> dict[str, str] | None:
     """The row of the module: the longest number that is told."""
     rows = [row for _, row in raw_rows(DATA / "jetson_modules.csv", required=("module", "name", "isa"))]
-    known = [row for row in rows if re.search(rf"\b{re.escape(row['module'])}", told)]
+    known = [row for row in rows if re.search(rf"\b{re.escape(row['module'])}", text)]
     return max(known, key=lambda row: len(row["module"]), default=None)
 
 

@@ -56,11 +56,11 @@ def is_release(text: str) -> bool:
 
 def read_release(text: str) -> Read:
     """The module by its number, and the system."""
-    said = dict(reversed(_SAID.findall(text)))
-    size = _RAM.search(said.get("Module", ""))
-    model = said.get("Model", "").partition(" - Jetpack")[0]
-    found = module_named(said.get("P-Number", ""))
-    name, isa = found or (said.get("Module", "").partition(" (")[0] or None, None)
+    fields = dict(reversed(_SAID.findall(text)))
+    size = _RAM.search(fields.get("Module", ""))
+    model = fields.get("Model", "").partition(" - Jetpack")[0]
+    pair = module_named(fields.get("P-Number", ""))
+    name, isa = pair or (fields.get("Module", "").partition(" (")[0] or None, None)
     device = Device(
         index=0,
         vendor="nvidia",
@@ -69,6 +69,9 @@ def read_release(text: str) -> Read:
         unified_memory=True,
     )
     system = System(
-        product=model or None, kernel=said.get("Release"), arch="aarch64", os_name=said.get("Distribution")
+        product=model or None,
+        kernel=fields.get("Release"),
+        arch="aarch64",
+        os_name=fields.get("Distribution"),
     )
     return Read(fields={"devices": (device,), "system": system})

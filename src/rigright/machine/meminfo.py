@@ -13,7 +13,7 @@ _LINE = re.compile(r"^(\w[\w()]*):[ \t]+(\d{1,18})( kB)?[ \t]*$", re.MULTILINE)
 def meminfo(world: World) -> dict[str, float]:
     """Name -> bytes; for lines without a unit the bare number."""
     text = world.text("/proc/meminfo", 65_536) or ""
-    return {name: float(told) * (KIB if unit else 1) for name, told, unit in _LINE.findall(text)}
+    return {name: float(value) * (KIB if unit else 1) for name, value, unit in _LINE.findall(text)}
 
 
 def size_in(text: str, name: str) -> float | None:

@@ -68,10 +68,12 @@ def _by_source(world: World, source: str) -> str | None:
     name = source.removeprefix("/dev/")
     if name.startswith("mapper/"):
         wanted = name.removeprefix("mapper/")
-        found = (
-            one for one in world.names("/sys/block") if world.text(f"/sys/block/{one}/dm/name", 512) == wanted
+        names = (
+            text
+            for text in world.names("/sys/block")
+            if world.text(f"/sys/block/{text}/dm/name", 512) == wanted
         )
-        return next(found, None)
+        return next(names, None)
     return name if "/" not in name and world.has(f"/sys/class/block/{name}") else None
 
 

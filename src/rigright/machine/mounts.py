@@ -65,16 +65,16 @@ def mounts_of(world: World) -> Mounts:
     far = [entry for entry in wanted if is_network(entry.kind)]
     near = [entry for entry in wanted if not is_network(entry.kind)]
     groups = [[entry] for entry in far] + ([near] if near else [])
-    told = at_once(lambda group: _asked(world, group), groups)
-    bytes_of = {path: space for blocks, _ in told for path, space in blocks.items()}
-    files_of = {path: space for _, files in told for path, space in files.items()}
-    found = [
+    pairs = at_once(lambda group: _asked(world, group), groups)
+    bytes_of = {path: space for blocks, _ in pairs for path, space in blocks.items()}
+    files_of = {path: space for _, files in pairs for path, space in files.items()}
+    mounts = [
         _mount(world, entry, size=bytes_of.get(entry.path), files=files_of.get(entry.path))
         for entry in wanted
     ]
     silent = [entry for entry in wanted if entry.path not in bytes_of]
     return Mounts(
-        found=tuple(found),
+        found=tuple(mounts),
         unseen=tuple(
             Unseen(
                 what=f"mounts.{entry.path}",
@@ -94,13 +94,13 @@ def is_network(kind: str) -> bool:
 def _wanted(every: tuple[Entry, ...]) -> list[Entry]:
     """Of what lies over each other the last; of one file system mounted in many places the first."""
     last = {entry.path: entry for entry in every}
-    found: dict[tuple[str, str], Entry] = {}
-    for entry in sorted(last.values(), key=lambda one: (one.root != "/", len(one.path))):
+    entries: dict[tuple[str, str], Entry] = {}
+    for entry in sorted(last.values(), key=lambda item: (item.root != "/", len(item.path))):
         system = entry.path.startswith(_PASSED) or (entry.kind == "tmpfs" and entry.path in _SMALL)
         if not system and (entry.kind in _LOCAL or is_network(entry.kind)):
             key = (entry.device, entry.source) if entry.kind not in {"overlay", "tmpfs"} else (entry.path, "")
-            found.setdefault(key, entry)
-    return sorted(found.values(), key=lambda one: one.path)[:_MOST]
+            entries.setdefault(key, entry)
+    return sorted(entries.values(), key=lambda item: item.path)[:_MOST]
 
 
 def _asked(world: World, group: list[Entry]) -> tuple[dict[str, _Space], dict[str, _Space]]:
@@ -116,15 +116,15 @@ def _place(world: World, path: str) -> str:
 
 
 def _df(world: World, how: str, *, paths: dict[str, str], unit: int) -> dict[str, _Space]:
-    said = world.run("df", how, *paths, patience_s=PATIENCE_S)
-    found = {}
-    for line in (said.out if said is not None else "").splitlines()[1:]:
+    reply = world.run("df", how, *paths, patience_s=PATIENCE_S)
+    spaces = {}
+    for line in (reply.out if reply is not None else "").splitlines()[1:]:
         cells = line.split(maxsplit=5)
         if len(cells) == 6 and cells[1].isdecimal() and cells[3].isdecimal() and cells[5] in paths:
-            found[paths[cells[5]]] = _Space(
+            spaces[paths[cells[5]]] = _Space(
                 whole=float(int(cells[1]) * unit), free=float(int(cells[3]) * unit)
             )
-    return found
+    return spaces
 
 
 def _mount(world: World, entry: Entry, *, size: _Space | None, files: _Space | None) -> Mount:
@@ -134,7 +134,7 @@ def _mount(world: World, entry: Entry, *, size: _Space | None, files: _Space | N
         kind=entry.kind,
         options=(
             *entry.options,
-            *(one for one in entry.of_system if one not in entry.options and "=" not in one),
+            *(text for text in entry.of_system if text not in entry.options and "=" not in text),
         ),
         disk=disk_below(world, entry),
         size_bytes=size.whole if size else None,
@@ -151,18 +151,18 @@ def _by_psutil(world: World) -> tuple[Mount, ...] | None:
         import psutil
     except ImportError:
         return None
-    found = []
-    for one in psutil.disk_partitions(all=False):
+    mounts = []
+    for disk_partition in psutil.disk_partitions(all=False):
         with suppress(OSError):
-            space = psutil.disk_usage(one.mountpoint)
-            found.append(
+            space = psutil.disk_usage(disk_partition.mountpoint)
+            mounts.append(
                 Mount(
-                    path=one.mountpoint,
-                    source=one.device,
-                    kind=one.fstype.lower(),
-                    options=tuple(one.opts.split(",")),
+                    path=disk_partition.mountpoint,
+                    source=disk_partition.device,
+                    kind=disk_partition.fstype.lower(),
+                    options=tuple(disk_partition.opts.split(",")),
                     size_bytes=float(space.total),
                     free_bytes=float(space.free),
                 )
             )
-    return tuple(found)
+    return tuple(mounts)

@@ -13,32 +13,35 @@ _MOST = 256
 
 def with_nics(machine: Machine) -> Machine:
     """The machine, each of its cards with the way to each RDMA card, where the bus shows both."""
-    bus = {one.address: one for one in machine.pci or ()}
+    bus = {device.address: device for device in machine.pci or ()}
     ports = {port.name.partition("/")[0]: port.pci for port in machine.ports or () if port.kind in RDMA}
     nics = [(name, bus[pci]) for name, pci in ports.items() if pci in bus][:_MOST]
     if not nics:
         return machine
     devices = tuple(
-        replace(one, nics=tuple((name, way) for name, nic in nics if (way := way_between(bus[one.pci], nic))))
-        if one.pci in bus and not one.nics
-        else one
-        for one in machine.devices
+        replace(
+            device,
+            nics=tuple((name, way) for name, nic in nics if (way := way_between(bus[device.pci], nic))),
+        )
+        if device.pci in bus and not device.nics
+        else device
+        for device in machine.devices
     )
     return replace(machine, devices=devices)
 
 
-def way_between(one: PciDevice, other: PciDevice) -> str | None:
+def way_between(device: PciDevice, other: PciDevice) -> str | None:
     """PIX: one switch between them; PXB: several; PHB: one host bridge; NODE: one NUMA node; SYS: two."""
-    common = len({*one.parents} & {*other.parents})
+    common = len({*device.parents} & {*other.parents})
     if common:
-        return "PIX" if max(len(one.parents), len(other.parents)) - common <= 1 else "PXB"
-    if _root(one) == _root(other):
+        return "PIX" if max(len(device.parents), len(other.parents)) - common <= 1 else "PXB"
+    if _root(device) == _root(other):
         return "PHB"
-    if (one.numa_node is None) != (other.numa_node is None):
+    if (device.numa_node is None) != (other.numa_node is None):
         return None
-    return "NODE" if one.numa_node == other.numa_node else "SYS"
+    return "NODE" if device.numa_node == other.numa_node else "SYS"
 
 
-def _root(one: PciDevice) -> str:
+def _root(device: PciDevice) -> str:
     """The host bridge: domain and bus of the first bridge, or of what sits right on it."""
-    return (one.parents or (one.address,))[0].rpartition(":")[0]
+    return (device.parents or (device.address,))[0].rpartition(":")[0]

@@ -67,9 +67,9 @@ def _sound(record: Any, place: str, *, wrong: list[Unseen]) -> Any:
                 changed[name] = missing
                 wrong.append(_told(here, value))
         elif isinstance(value, tuple):
-            found = tuple(_items(value, here, wrong=wrong, ends=(low, high)))
-            if len(found) != len(value) or any(a is not b for a, b in zip(found, value, strict=True)):
-                changed[name] = found
+            values = tuple(_items(value, here, wrong=wrong, ends=(low, high)))
+            if len(values) != len(value) or any(a is not b for a, b in zip(values, value, strict=True)):
+                changed[name] = values
         elif is_dataclass(value):
             inside = _sound(value, here, wrong=wrong)
             if inside is not value:
@@ -99,13 +99,13 @@ def _items(
 @cache
 def _limits(kind: type, room: str) -> tuple[tuple[str, float, float, Any], ...]:
     """Of each field of a record: its name, least, most, and what stands where nothing is known."""
-    found = []
-    for one in fields(kind):
-        endings = (name for name in LIMITS if name.startswith("_") and one.name.endswith(name))
-        keys = (f"{room}.{one.name}", one.name, max(endings, key=len, default=""))
+    rows = []
+    for field in fields(kind):
+        endings = (name for name in LIMITS if name.startswith("_") and field.name.endswith(name))
+        keys = (f"{room}.{field.name}", field.name, max(endings, key=len, default=""))
         low, high = next(LIMITS[key] for key in keys if key in LIMITS)
-        found.append((one.name, low, high, one.default if one.default is None else 0))
-    return tuple(found)
+        rows.append((field.name, low, high, field.default if field.default is None else 0))
+    return tuple(rows)
 
 
 def _told(place: str, value: float) -> Unseen:

@@ -58,12 +58,12 @@ def _lost(name: str, why: Sentence) -> Read:
 
 def joined(reads: list[Read], *, origin: str = "live") -> Machine:
     """One machine from what each part read: lists one after another, records laid over each other."""
-    found: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     for read in reads:
         for name, value in read.fields.items():
-            found[name] = _over(found.get(name), value)
-    unseen = tuple(one for read in reads for one in read.unseen)
-    return Machine(**found, origin=origin, unseen=unseen)
+            fields[name] = _over(fields.get(name), value)
+    unseen = tuple(gap for read in reads for gap in read.unseen)
+    return Machine(**fields, origin=origin, unseen=unseen)
 
 
 def _over(before: Any, value: Any) -> Any:
@@ -74,6 +74,6 @@ def _over(before: Any, value: Any) -> Any:
         return before + value
     if is_dataclass(before) and not isinstance(before, type):
         bare = type(before)()
-        told = {one.name: getattr(value, one.name) for one in fields(before)}
-        return replace(before, **{name: new for name, new in told.items() if new != getattr(bare, name)})
+        given = {field.name: getattr(value, field.name) for field in fields(before)}
+        return replace(before, **{name: new for name, new in given.items() if new != getattr(bare, name)})
     return value

@@ -30,9 +30,9 @@ def plain(thing: Any, language: str | None = None) -> Any:
     if isinstance(thing, Sentence):
         return _kept(thing) if language is None else tell(thing, language)
     if is_dataclass(thing):
-        return {one.name: plain(getattr(thing, one.name), language) for one in fields(thing)}
+        return {field.name: plain(getattr(thing, field.name), language) for field in fields(thing)}
     if isinstance(thing, tuple | list):
-        return [plain(one, language) for one in thing]
+        return [plain(value, language) for value in thing]
     if isinstance(thing, float) and not math.isfinite(thing):
         return "inf" if thing > 0 else None
     return thing
@@ -45,10 +45,10 @@ def restored(kind: type[R], data: Any, *, where: str) -> R:
 
 def _kept(sentence: Sentence) -> dict[str, Any]:
     values = {name: plain(value) for name, value in sentence.values}
-    told = {
-        name: one if isinstance(one, _JSON) else str(one) for name, one in values.items()
+    fields = {
+        name: item if isinstance(item, _JSON) else str(item) for name, item in values.items()
     }  # an error's words
-    return {"say": sentence.text, "values": told}
+    return {"say": sentence.text, "values": fields}
 
 
 @cache
@@ -108,10 +108,10 @@ def _many(kinds: tuple[Any, ...], data: Any, *, where: str) -> tuple[Any, ...]:
     if not isinstance(data, list) or len(data) > MOST_ITEMS:
         raise _wrong(where, "list", data=data)
     if kinds[-1] is Ellipsis:
-        return tuple(_value(kinds[0], one, where=f"{where}.{place}") for place, one in enumerate(data))
+        return tuple(_value(kinds[0], value, where=f"{where}.{place}") for place, value in enumerate(data))
     if len(data) != len(kinds):
         raise _wrong(where, "list", data=data)
-    return tuple(_value(kind, one, where=where) for kind, one in zip(kinds, data, strict=True))
+    return tuple(_value(kind, value, where=where) for kind, value in zip(kinds, data, strict=True))
 
 
 def _sentence(data: Any, *, where: str) -> Sentence:
@@ -125,12 +125,12 @@ def _sentence(data: Any, *, where: str) -> Sentence:
         return say("{text}", text=data["say"])
     values = data.get("values")
     named = values if isinstance(values, dict) else {}
-    told = tuple((str(name), _filled(value, where=where)) for name, value in named.items())
+    pairs = tuple((str(name), _filled(value, where=where)) for name, value in named.items())
     try:
-        str(Sentence(data["say"], told))
+        str(Sentence(data["say"], pairs))
     except KeyError:
         raise _wrong(where, "sentence", data=data) from None
-    return Sentence(data["say"], told)
+    return Sentence(data["say"], pairs)
 
 
 def _shows_command(template: str) -> bool:

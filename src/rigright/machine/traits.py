@@ -32,10 +32,10 @@ class Trait:
 
 def counted(values: Iterable[str | None]) -> str | None:
     """Like things together: "7x A, 1x B"; one of a kind stands alone."""
-    found = Counter(value for value in values if value)
-    if len(found) == 1 and found.total() == 1:
-        return next(iter(found))
-    return ", ".join(f"{count}x {value}" for value, count in sorted(found.items())) or None
+    fields = Counter(value for value in values if value)
+    if len(fields) == 1 and fields.total() == 1:
+        return next(iter(fields))
+    return ", ".join(f"{count}x {value}" for value, count in sorted(fields.items())) or None
 
 
 def one_of(values: Iterable[str | None]) -> str | None:
@@ -80,8 +80,8 @@ def _clock(device: Device) -> str | None:
 
 
 def _modules(machine: Machine) -> str | None:
-    modules = [one for one in machine.memory.modules or () if one.size_bytes]
-    return counted(f"{_gib(one.size_bytes)} {one.set_mt_s or 0:.0f} MT/s" for one in modules)
+    modules = [module for module in machine.memory.modules or () if module.size_bytes]
+    return counted(f"{_gib(module.size_bytes)} {module.set_mt_s or 0:.0f} MT/s" for module in modules)
 
 
 def _port(port: Port) -> str | None:
@@ -91,8 +91,8 @@ def _port(port: Port) -> str | None:
 
 
 def _torch(machine: Machine) -> str | None:
-    frameworks = (one for python in machine.software.pythons for one in python.frameworks)
-    return one_of(f"{one.name} {one.version}" for one in frameworks if one.version)
+    frameworks = (framework for python in machine.software.pythons for framework in python.frameworks)
+    return one_of(f"{framework.name} {framework.version}" for framework in frameworks if framework.version)
 
 
 TRAITS = (
@@ -134,20 +134,20 @@ TRAITS = (
         "disks",
         say("disks"),
         lambda machine: counted(
-            one.model or one.kind for one in machine.disks or () if one.kind != "virtual"
+            disk.model or disk.kind for disk in machine.disks or () if disk.kind != "virtual"
         ),
         weight="fault",
     ),
     Trait(
         "ports",
         say("network ports up"),
-        lambda machine: counted(_port(one) for one in machine.ports or () if one.state == "up"),
+        lambda machine: counted(_port(port) for port in machine.ports or () if port.state == "up"),
         weight="fault",
     ),
     Trait(
         "port_firmware",
         say("NIC firmware"),
-        lambda m: one_of(one.firmware for one in m.ports or ()),
+        lambda m: one_of(port.firmware for port in m.ports or ()),
     ),
     Trait("system", say("system"), lambda m: m.system.os_name, weight="note"),
     Trait("kernel", say("kernel"), lambda m: m.system.kernel, weight="note"),
@@ -162,7 +162,7 @@ TRAITS = (
         "toolkits",
         say("toolkits"),
         lambda machine: one_of(
-            f"{one.name} {one.version}" for one in machine.software.toolkits if one.version
+            f"{toolkit.name} {toolkit.version}" for toolkit in machine.software.toolkits if toolkit.version
         ),
         weight="note",
     ),

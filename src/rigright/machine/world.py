@@ -70,7 +70,7 @@ class World:
     def names(self, folder: str) -> tuple[str, ...]:
         """What lies in a folder, sorted; nothing where it is absent or closed to us."""
         try:
-            return tuple(sorted(one.name for one in self._inside(folder).iterdir()))
+            return tuple(sorted(path.name for path in self._inside(folder).iterdir()))
         except (OSError, ValueError):
             return ()
 
@@ -80,8 +80,8 @@ class World:
         try:
             if not at.exists():
                 return None
-            found = at.resolve()
-            return "/" + str(found.relative_to(self.root.resolve())).lstrip("/.")
+            result = at.resolve()
+            return "/" + str(result.relative_to(self.root.resolve())).lstrip("/.")
         except (OSError, ValueError, RuntimeError):
             return None
 
@@ -117,10 +117,10 @@ class World:
             file = self.commands / command_file(argv)
             try:
                 with file.open("rb") as open_file:
-                    told = open_file.read(MOST_BYTES).decode("utf-8", "replace")
+                    text = open_file.read(MOST_BYTES).decode("utf-8", "replace")
             except OSError:
                 return None
-            code, _, out = told.partition("\n")
+            code, _, out = text.partition("\n")
             return Said(code=int(code) if code.lstrip("-").isdecimal() else 0, out=out)
         return _started(argv, self.env, patience_s=patience_s) if self.is_live else None
 
@@ -132,8 +132,8 @@ def here(env: Mapping[str, str] | None = None) -> World:
             say("a browser cannot see the machine it runs on"),
             hint=say("give its GPUs, such as 2x rtx 4090; or run there: {command}", command="rigright probe"),
         )
-    found = dict(os.environ if env is None else env)
-    return World(root=Path(found.get(ROOT) or "/"), env=found, is_live=True)
+    fields = dict(os.environ if env is None else env)
+    return World(root=Path(fields.get(ROOT) or "/"), env=fields, is_live=True)
 
 
 def command_file(argv: tuple[str, ...]) -> str:
@@ -165,5 +165,5 @@ def _started(argv: tuple[str, ...], env: Mapping[str, str], *, patience_s: float
     return Said(code=code, out=_bounded(out), err=_bounded(err))
 
 
-def _bounded(said: bytes) -> str:
-    return said[:MOST_BYTES].decode("utf-8", "replace")
+def _bounded(data: bytes) -> str:
+    return data[:MOST_BYTES].decode("utf-8", "replace")

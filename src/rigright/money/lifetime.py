@@ -54,7 +54,7 @@ class Ledger:
                 continue
             length = min(month - term.start, self._length(place))
             parts.append(term.upfront)
-            parts += [scaled(one, length) for one in term.monthly.values()]
+            parts += [scaled(estimate, length) for estimate in term.monthly.values()]
             if place + 1 < len(self.terms) and self.terms[place + 1].start <= month:
                 parts.append(scaled(term.resale, -1.0))
         return added(parts)
@@ -69,7 +69,7 @@ class Ledger:
         """All that is paid, less what machines still bring: who pays much for one sells it for more, too."""
         parts = [FREE]
         for place, term in enumerate(self.terms):
-            parts += [scaled(one, self._length(place)) for one in term.monthly.values()]
+            parts += [scaled(estimate, self._length(place)) for estimate in term.monthly.values()]
             resale, price = term.resale, term.upfront.value
             kept = resale.value / price if price else 0.0
             parts.append(scaled(term.upfront, 1 - kept))
@@ -82,13 +82,13 @@ class Ledger:
     @property
     def shares(self) -> dict[str, Estimate]:
         """The total by what it was paid for; what machines brought is below zero."""
-        found: dict[str, list[Estimate]] = {}
+        estimates: dict[str, list[Estimate]] = {}
         for place, term in enumerate(self.terms):
-            found.setdefault("machine", []).append(term.upfront)
-            for name, one in term.monthly.items():
-                found.setdefault(name, []).append(scaled(one, self._length(place)))
-            found.setdefault("resale", []).append(scaled(term.resale, -1.0))
-        return {name: total for name, parts in found.items() if (total := added(parts)).value}
+            estimates.setdefault("machine", []).append(term.upfront)
+            for name, estimate in term.monthly.items():
+                estimates.setdefault(name, []).append(scaled(estimate, self._length(place)))
+            estimates.setdefault("resale", []).append(scaled(term.resale, -1.0))
+        return {name: total for name, parts in estimates.items() if (total := added(parts)).value}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,20 +123,20 @@ def chance(own: Ledger, other: Ledger) -> float:
     return float(np.mean(_line(mine)[:, None] < _line(theirs)[None, :]))
 
 
-def _line(found: Estimate) -> np.ndarray:
+def _line(estimate: Estimate) -> np.ndarray:
     """Equally likely points of a total, which may lie below zero: normal, each side by its own end."""
     normal = _normal()
-    side = np.where(normal < 0, found.value - found.low, found.high - found.value)
-    return np.asarray(found.value + side * normal / TENTH)
+    side = np.where(normal < 0, estimate.value - estimate.low, estimate.high - estimate.value)
+    return np.asarray(estimate.value + side * normal / TENTH)
 
 
-def points(found: Estimate) -> np.ndarray:
+def points(estimate: Estimate) -> np.ndarray:
     """An estimate at equally likely points of its band: normal in the logarithm, each side by its own end."""
-    if found.low == found.high or found.low <= 0:
-        return np.array([found.value])
+    if estimate.low == estimate.high or estimate.low <= 0:
+        return np.array([estimate.value])
     normal = _normal()
-    below, above = math.log(found.value / found.low), math.log(found.high / found.value)
-    return np.asarray(found.value * np.exp(np.where(normal < 0, below, above) * normal / TENTH))
+    below, above = math.log(estimate.value / estimate.low), math.log(estimate.high / estimate.value)
+    return np.asarray(estimate.value * np.exp(np.where(normal < 0, below, above) * normal / TENTH))
 
 
 @cache

@@ -85,7 +85,7 @@ def disks_tb(stored: Stored, *, more: float = 1.0) -> Iterator[tuple[str, float]
     ):
         if size > 0 and (kind != "scratch" or size > TERA / 4):
             wished = more * 1.5 * size / TERA
-            yield kind, next((one for one in SIZES_TB if one >= wished), math.ceil(wished / 32) * 32.0)
+            yield kind, next((value for value in SIZES_TB if value >= wished), math.ceil(wished / 32) * 32.0)
 
 
 def disk_of(size_tb: float) -> OrderLine:
@@ -97,7 +97,9 @@ def network_of(n_cards: int) -> PartKind:
     """What joins desks that work as one."""
     from rigright.facts.parts import parts
 
-    return next(one for one in parts("nic") if one.id == ("nic-100g" if n_cards >= 2 else "nic-25g"))
+    return next(
+        part_kind for part_kind in parts("nic") if part_kind.id == ("nic-100g" if n_cards >= 2 else "nic-25g")
+    )
 
 
 def own_line(kind: str, part: Listed, *, count: int = 1) -> OrderLine:
@@ -110,12 +112,12 @@ def line_usd(line: OrderLine, today: date) -> Estimate | None:
     """What a line costs; None where nobody knows."""
     if line.low is not None and line.high is not None:
         middle = (line.low + line.high) / 2
-        one = Estimate(value=middle, low=line.low, high=line.high, mark="stated", as_of=line.as_of)
-        return scaled(one, line.count)
+        estimate = Estimate(value=middle, low=line.low, high=line.high, mark="stated", as_of=line.as_of)
+        return scaled(estimate, line.count)
     row = next((row for row in cpus() if row.name == line.variant), None) if line.kind == "cpu" else None
     priced = part_usd(line.kind, line.variant, size=line.size, today=today)
-    found = priced if row is None else cpu_usd(row, today)
-    return None if found is None else scaled(found, line.count)
+    result = priced if row is None else cpu_usd(row, today)
+    return None if result is None else scaled(result, line.count)
 
 
 def around_usd(
@@ -129,7 +131,7 @@ def around_usd(
     chip, count = chips[0]
     is_said = host is not None and not {"cpu", "ram"} <= set(host.assumed)
     if ordered is not None and (is_said or len(chips) > 1 or chip.vendor == CPU):
-        cards = tuple((one.id, each) for one, each in chips if one.vendor != CPU)
+        cards = tuple((item.id, each) for item, each in chips if item.vendor != CPU)
         made = ordered(cards, boxes, host=host, stored=stored, today=today)
         if made is not None:
             return replace(made, why=BILL)

@@ -102,15 +102,15 @@ def kept_share(years: float, *, segment: str, used: bool = False) -> dict[str, f
 def quoted(rows: Sequence[Price]) -> Quote:
     """Prices of one chip, the newest first, as one."""
     newest = rows[0]
-    found = [from_currency(row.typical, row.currency) for row in rows]
+    values = [from_currency(row.typical, row.currency) for row in rows]
     ends = [
         from_currency(end, row.currency) for row in rows for end in (row.low, row.high) if end is not None
     ]
     return Quote(
         chip=newest.chip,
-        usd=_median(found),
-        usd_low=min(found + ends),
-        usd_high=max(found + ends),
+        usd=_median(values),
+        usd_low=min(values + ends),
+        usd_high=max(values + ends),
         used=newest.kind in {USED, OWN_USED},
         mark="measured" if newest.kind == "shop" else "stated",
         as_of=newest.as_of,
@@ -210,18 +210,18 @@ def _sized(rows: Sequence[PartPrice], size: float, *, end: str) -> float:
     pool = pools[end]
     by_size: dict[float, list[float]] = {}
     for row in rows:
-        told = getattr(row, end)
-        amount = from_currency(row.typical if told is None else told, row.currency)
+        value = getattr(row, end)
+        amount = from_currency(row.typical if value is None else value, row.currency)
         by_size.setdefault(row.size, []).append(amount)
     sizes = sorted(by_size)
     if rows[0].kind in DIVISIBLE:
-        usable = [one for one in sizes if one <= size] or sizes[:1]
-        larger = [min(by_size[one]) for one in sizes if one > size]
-        return float(min(pool(usd / one for one in usable for usd in by_size[one]) * size, *larger, inf))
-    known = [float(pool(by_size[one])) for one in sizes]
+        usable = [item for item in sizes if item <= size] or sizes[:1]
+        larger = [min(by_size[item]) for item in sizes if item > size]
+        return float(min(pool(usd / item for item in usable for usd in by_size[item]) * size, *larger, inf))
+    known = [float(pool(by_size[item])) for item in sizes]
     if not sizes[0] < size < sizes[-1]:
         nearest = 0 if size <= sizes[0] else -1
         return known[nearest] * size / sizes[nearest]
-    place = next(place for place, one in enumerate(sizes) if one >= size)
+    place = next(place for place, item in enumerate(sizes) if item >= size)
     (left, right), (less, more) = sizes[place - 1 : place + 1], known[place - 1 : place + 1]
     return float(less * (more / less) ** (log(size / left) / log(right / left)))

@@ -85,14 +85,14 @@ def cheapest(
 ) -> Lease | None:
     """The cheapest way to rent so many chips; None where nobody does."""
     size = SIZES[bisect_left(SIZES[:-1], replica)]
-    found: list[tuple[float, Offer]] = []
+    pairs: list[tuple[float, Offer]] = []
     for offer in offers:
         price = price_of(offer, spot=spot)
         if price and holds(offer, size):
-            found.append((-(-n_chips // chips_of(offer)) * price, offer))
-    if not found:
+            pairs.append((-(-n_chips // chips_of(offer)) * price, offer))
+    if not pairs:
         return None
-    usd, offer = min(found, key=lambda one: one[0])
+    usd, offer = min(pairs, key=lambda pair: pair[0])
     units = -(-n_chips // chips_of(offer))
     width = price_width(offer.as_of, today, own=offer.is_own)
     return Lease(

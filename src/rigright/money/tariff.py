@@ -55,9 +55,9 @@ def tariff_in(wish: PlanWish, segment: str) -> Tariff:
     """The tariff of a wish: as it was said, else that of the place that was named."""
     wished = {"usd_per_kwh": wish.tariff_usd_per_kwh, "pue": wish.pue, "years": wish.years, "duty": wish.duty}
     if wish.tariff_usd_per_kwh is None and wish.place is not None:
-        found = local_tariff(wish.place, segment, customer=wish.customer)
-        if found is not None:
-            price = found[0]
+        pair = local_tariff(wish.place, segment, customer=wish.customer)
+        if pair is not None:
+            price = pair[0]
             wished["usd_per_kwh"] = from_currency(price.value, price.currency or USD)
     return tariff_of(segment, wished=wished)
 
@@ -91,10 +91,10 @@ def host_usd(chip: Chip, n_chips: int, *, today: date | None = None, host: Host 
 
 @cache
 def _hosts_usd(around: str, cards: int, *, today: date | None, host: Host | None) -> Estimate:
-    sizes = [one for one in hosts() if one.around == around]
+    sizes = [host_parts for host_parts in hosts() if host_parts.around == around]
     full, rest = divmod(cards, sizes[-1].cards)
     boxes = [(sizes[-1], full)] if full else []
-    boxes += [(next(one for one in sizes if one.cards >= rest), 1)] if rest else []
+    boxes += [(next(host_parts for host_parts in sizes if host_parts.cards >= rest), 1)] if rest else []
     parts = [(part, count) for box, count in boxes for part in _parts_usd(box.parts, host, today=today)]
     return Estimate(
         value=sum(part.value * count for part, count in parts),
@@ -108,20 +108,20 @@ def _parts_usd(needs: Sequence[Need], host: Host | None, *, today: date | None) 
     """Each part of one host; processor, board and memory as they were said."""
     row = None
     if host is not None and "cpu" not in host.assumed:
-        row = next((one for one in cpus() if one.name == host.cpu.name), None)
+        row = next((cpu_model for cpu_model in cpus() if cpu_model.name == host.cpu.name), None)
     for need in needs:
-        found = None
+        estimate = None
         if host is not None and need.kind == "ram" and "ram" not in host.assumed:
             serves = host.cpu.segment == "server"
-            found = ram_usd(host.ram_kind, registered=serves, gb=to_gib(host.ram_bytes), today=today)
+            estimate = ram_usd(host.ram_kind, registered=serves, gb=to_gib(host.ram_bytes), today=today)
         elif host is not None and row is not None and need.kind == "cpu":
-            one = None if today is None else cpu_usd(row, today)
-            found = None if one is None else scaled(one, host.sockets)
+            item = None if today is None else cpu_usd(row, today)
+            estimate = None if item is None else scaled(item, host.sockets)
         elif row is not None and need.kind == "board" and not need.variant.startswith(row.socket.lower()):
-            found = part_usd("board", row.socket.lower().partition(" ")[0], today=today)
-        found = found or part_usd(need.kind, need.variant, size=need.size, today=today)
-        if found is not None:
-            yield found
+            estimate = part_usd("board", row.socket.lower().partition(" ")[0], today=today)
+        estimate = estimate or part_usd(need.kind, need.variant, size=need.size, today=today)
+        if estimate is not None:
+            yield estimate
 
 
 def write_off_usd_per_h(usd: Numbers, tariff: Tariff) -> Numbers:

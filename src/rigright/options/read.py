@@ -27,51 +27,55 @@ def read_wish(
     `beside`: what else was typed, such as the model: a question in Chinese is answered in yuan;
     `local`: the currency of the place that was named.
     """
-    said = said_of(verb, words)
+    fields = said_of(verb, words)
     mode = None
-    if "mode" not in said and {"method", "trainer"} & set(said) and "finetune" in modes_of(verb):
-        said["mode"] = "finetune"
-    if "mode" in said:
-        mode = next(one for one in options_of(verb) if one.name == "mode").plain(said["mode"].strip()).lower()
-    values = values_of(verb, said, kinds=kinds_of(mode), beside=beside, local=local)
-    return fill(PlanWish, verb, values={**values, "budget_said": said.get("budget")})
+    if "mode" not in fields and {"method", "trainer"} & set(fields) and "finetune" in modes_of(verb):
+        fields["mode"] = "finetune"
+    if "mode" in fields:
+        mode = (
+            next(option for option in options_of(verb) if option.name == "mode")
+            .plain(fields["mode"].strip())
+            .lower()
+        )
+    values = values_of(verb, fields, kinds=kinds_of(mode), beside=beside, local=local)
+    return fill(PlanWish, verb, values={**values, "budget_said": fields.get("budget")})
 
 
 def modes_of(verb: str) -> tuple[str, ...]:
     """The modes of a verb; none where it has no `--mode`."""
-    mode = next((one for one in options_of(verb) if one.name == "mode"), None)
+    mode = next((option for option in options_of(verb) if option.name == "mode"), None)
     return () if mode is None or mode.choices is None else mode.choices()
 
 
-def kinds_said(said: Mapping[str, str]) -> frozenset[str]:
+def kinds_said(fields: Mapping[str, str]) -> frozenset[str]:
     """What the work may be where it is also said by `--train` or `--serve`: not against the mode."""
-    mode = said.get("mode")
+    mode = fields.get("mode")
     kinds = ALL - TRAINS if mode is None else kinds_of(mode.strip().lower())
     trains = mode is not None and kinds <= TRAINS
     wrong = "serve" if trains else "train" if mode is not None else None
-    if wrong in said:
+    if wrong in fields:
         raise AskError(
             say("{first} and {second} cannot be combined", first=f"--mode {mode}", second=f"--{wrong}"),
             hint=say("remove one of them"),
         )
-    return TRAINS if "train" in said else kinds
+    return TRAINS if "train" in fields else kinds
 
 
 def said_of(verb: str, words: Mapping[str, str | None]) -> dict[str, str]:
     """What was said, each option by its own name; one that is not there is refused."""
     known = {name: option for option in options_of(verb) for name in (option.name, *option.aliases)}
-    told: dict[str, str] = {}
+    fields: dict[str, str] = {}
     for name, text in words.items():
         if text is None or text == "":
             continue
         if name not in known:
             raise unknown_option(name, tuple(known))
-        if told.setdefault(known[name].name, text) != text:
+        if fields.setdefault(known[name].name, text) != text:
             raise AskError(
                 say("{first} and {second} mean the same", first=known[name].flag, second=f"--{name}"),
                 hint=say("remove one of them"),
             )
-    return told
+    return fields
 
 
 def unknown_option(name: str, known: Sequence[str]) -> AskError:
@@ -100,7 +104,7 @@ def said_otherwise(name: str) -> Sentence | None:
 
 def values_of(
     verb: str,
-    said: Mapping[str, str],
+    fields: Mapping[str, str],
     *,
     kinds: frozenset[str] = ALL,
     beside: Sequence[str | None] = (),
@@ -111,7 +115,7 @@ def values_of(
     `kinds`: what the work may be, as far as it is known before the model is.
     """
     table = {option.name: option for option in options_of(verb)}
-    values = {name: table[name].value(text) for name, text in said.items()}
+    values = {name: table[name].value(text) for name, text in fields.items()}
     values = {
         name: value for name, value in values.items() if value is not None
     }  # a flag with "no" behind it
@@ -121,8 +125,8 @@ def values_of(
     # the same with money in dollars; an amount without a currency is in the one that was named, else in that
     # of the place, or of who asks in Chinese
     money = {name: value for name, value in values.items() if hasattr(value, "currency")}
-    named = values.get("currency") or next((one.currency for one in money.values() if one.currency), None)
-    home = local or (CNY if _is_chinese((*said.values(), *beside)) else USD)
+    named = values.get("currency") or next((item.currency for item in money.values() if item.currency), None)
+    home = local or (CNY if _is_chinese((*fields.values(), *beside)) else USD)
     if not money and home == USD:
         return dict(values)
     named = named or home
@@ -181,7 +185,7 @@ def _where(option: Option, verb: str) -> Sentence:
 def fill(wish: type[Wish], verb: str, *, values: Mapping[str, Any]) -> Wish:
     """A wish with every value that it has a field for."""
     plain = wish()
-    told = {
+    fields = {
         name: values[name] for name in ("currency", "budget_said") if name in values and hasattr(plain, name)
     }
     for option in options_of(verb):
@@ -198,13 +202,13 @@ def fill(wish: type[Wish], verb: str, *, values: Mapping[str, Any]) -> Wish:
                     hint=say("choose one of {known}", known=", ".join(value)),
                 )
             value = value[0]
-        told[name] = value
-    return wish(**told)
+        fields[name] = value
+    return wish(**fields)
 
 
 def values_in(wish: object, verb: str) -> dict[str, Any]:
     """What a wish says, option by option: `fill` the other way round."""
-    told: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     plain = type(wish)()
     for option in options_of(verb):
         name = next((name for name in option.fields if hasattr(plain, name)), None)
@@ -212,8 +216,8 @@ def values_in(wish: object, verb: str) -> dict[str, Any]:
         if name is None or value is None or value == getattr(plain, name):
             continue
         if option.metavar or value == option.read("yes"):
-            told[option.name] = value
-    return told
+            fields[option.name] = value
+    return fields
 
 
 def fields_of(verb: str, *, kinds: frozenset[str] = ALL) -> frozenset[str]:
@@ -223,31 +227,31 @@ def fields_of(verb: str, *, kinds: frozenset[str] = ALL) -> frozenset[str]:
 
 def typed(verb: str, values: Mapping[str, Any], *, kinds: frozenset[str] = ALL) -> list[str]:
     """Fields of wishes as options are typed, in their order; None, and what no option says, is left out."""
-    found: list[str] = []
+    texts: list[str] = []
     for name, value in values.items():
-        able = (one for one in options_of(verb) if name in one.fields and one.works & kinds)
+        able = (item for item in options_of(verb) if name in item.fields and item.works & kinds)
         for option in able if value is not None else ():
             if option.metavar or option.read("yes") == value:
-                found += [option.flag, option.written(value)] if option.metavar else [option.flag]
+                texts += [option.flag, option.written(value)] if option.metavar else [option.flag]
                 break
-    return found
+    return texts
 
 
 def idle(wish: object, verb: str, *, kind: str) -> Iterator[Option]:
     """Options that filled a field which says nothing of such work, whichever of them was typed."""
-    told = set(values_in(wish, verb))
+    texts = set(values_in(wish, verb))
     plain = type(wish)()
     suits = {name for option in options_of(verb) if kind in option.works for name in option.fields}
     for option in options_of(verb):
         field = next((name for name in option.fields if hasattr(plain, name)), None)
-        if option.name in told and field not in suits:
+        if option.name in texts and field not in suits:
             yield option
 
 
-def command(verb: str, positional: Sequence[str], *, said: Mapping[str, str]) -> str:
+def command(verb: str, positional: Sequence[str], *, fields: Mapping[str, str]) -> str:
     """The command that asks this, quoted for a shell; commas too, of which PowerShell makes lists."""
     typed = ["rigright", verb, *positional]
     for option in options_of(verb):
-        if option.name in said:
-            typed += [option.flag] if not option.metavar else [option.flag, said[option.name]]
+        if option.name in fields:
+            typed += [option.flag] if not option.metavar else [option.flag, fields[option.name]]
     return " ".join(f"'{word}'" if "," in word and "'" not in word else shlex.quote(word) for word in typed)

@@ -31,10 +31,10 @@ _SIZES = {"m": 1 / KILO, "b": 1.0, "t": KILO}
 
 def names(text: str) -> tuple[str, ...]:
     """Read "h100, mi300x" as a list."""
-    found = tuple(name.strip() for name in re.split("[,，、;；]", text) if name.strip())
-    if not found:
+    texts = tuple(name.strip() for name in re.split("[,，、;；]", text) if name.strip())
+    if not texts:
         raise unreadable(text, say("a list of names"), example="h100, mi300x")
-    return found
+    return texts
 
 
 def flag(*, value: bool) -> Callable[[str], bool | None]:
@@ -141,10 +141,10 @@ def cached(text: str) -> float:
 
 def whole(text: str) -> int:
     """A number of things of which k is 1000: "8", "1k"."""
-    found = parse_amount(text)
-    if found != int(found):
+    value = parse_amount(text)
+    if value != int(value):
         raise unreadable(text, say("a count"), example="8, 1k")
-    return int(found)
+    return int(value)
 
 
 def spread(text: str) -> float:
@@ -154,10 +154,10 @@ def spread(text: str) -> float:
 
 def pue(text: str) -> float:
     """Power of the building over power of the machines."""
-    found = parse_factor(text)
-    if found < 1:
+    value = parse_factor(text)
+    if value < 1:
         raise AskError(say('a PUE of "{text}" is below 1', text=text), hint=say("for example 1.3"))
-    return found
+    return value
 
 
 def params(text: str) -> float:

@@ -134,9 +134,9 @@ class Option:
             )
         if _NOT_POSITIVE.fullmatch(text):
             self.check(float(text), text=text)
-        found = self._read(text)
-        self.check(found, text=text)
-        return found
+        result = self._read(text)
+        self.check(result, text=text)
+        return result
 
     def plain(self, text: str) -> str:
         """Everyday words for choices and formats as their names: "聊天" is chat, "四比特" 4bit."""
@@ -145,7 +145,7 @@ class Option:
         from rigright.base import everyday
 
         if self.name in everyday.FORMATS:
-            return ", ".join(everyday.named(self.name, one) for one in re.split("[,，、]", text))
+            return ", ".join(everyday.named(self.name, item) for item in re.split("[,，、]", text))
         return everyday.named(CALLED.get(self.name, self.name), text) if self.choices is not None else text
 
     def _read(self, text: str) -> Any:
@@ -204,16 +204,16 @@ class Option:
                 hint=say("the maximum is {most}", most=f"{self.most:,.12g}"),
             )
 
-    def beside(self, said: Mapping[str, Any]) -> Iterator[AskError]:
+    def beside(self, fields: Mapping[str, Any]) -> Iterator[AskError]:
         """Why it cannot stand beside the others that were said, by their names."""
         for other in self.bars:
-            if other in said:
+            if other in fields:
                 yield AskError(
                     say("{first} and {second} cannot be combined", first=self.flag, second=f"--{other}"),
                     hint=say("remove one of them"),
                 )
-        needed = [one.partition("=") for one in self.needs]
-        met = any(name in said and (not mark or said[name] == value) for name, mark, value in needed)
+        needed = [need.partition("=") for need in self.needs]
+        met = any(name in fields and (not mark or fields[name] == value) for name, mark, value in needed)
         if needed and not met:
             others = " | ".join(f"--{name} {value}".rstrip() for name, _, value in needed)
             yield AskError(

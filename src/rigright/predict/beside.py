@@ -61,8 +61,8 @@ def beside_rates(
     terms = with_streams(tables)
     rates = server_rates(kinds, engine, weights=weights, tables=terms)
     if len(machines) < len(kinds):
-        held = np.array([sum(one.mem_usable_bytes for one in first if one == chip) for chip in kinds])
-        rates = blended(rates, held / held.sum())
+        values = np.array([sum(item.mem_usable_bytes for item in first if item == chip) for chip in kinds])
+        rates = blended(rates, values / values.sum())
     slots = tuple(cards[0] for cards in machines)
     return beside(rates, speed_terms(processors, engine, weights=weights, streams=tables), cards=slots)
 
@@ -115,15 +115,15 @@ def _figures(case: Case, tables: Mapping[str, Any] | None) -> dict[str, float]:
     token = token_pass(work, rates, layout=case.layout, seqs=seqs, context_tok=context)
     asked = Pass(prefill_tok=max(prompt_tok, 1.0) * seqs, prefill_seen_tok=seen_tok, prefill_seqs=seqs)
     prompt = prompt_alone(work, rates, layout=case.layout, prompt=asked, budget_tok=replicas.budget_tok)
-    found, _ = served(replicas, work=work, rates=rates)
+    service, _ = served(replicas, work=work, rates=rates)
     waits = tuple(_disk_s(work, beside, host=host, tok=tok) for tok in (1.0, prompt_tok))
     token_s, prompt_s = float(np.max(token.total_s)) + waits[0], float(np.max(prompt.total_s)) + waits[1]
     ttft_s, life_s = prompt_s, prompt_s + output_tok * token_s
     if not case.is_alone:
-        ttft_s = float(np.max(found.ttft_s)) + waits[1]
-        token_s = token_s if seqs == 1 else float(np.max(found.tpot_s)) + waits[0]
+        ttft_s = float(np.max(service.ttft_s)) + waits[1]
+        token_s = token_s if seqs == 1 else float(np.max(service.tpot_s)) + waits[0]
         if output_tok:  # a run that makes nothing is prompts alone
-            life_s = seqs / float(np.min(found.requests_per_s)) + waits[1] + output_tok * waits[0]
+            life_s = seqs / float(np.min(service.requests_per_s)) + waits[1] + output_tok * waits[0]
     return {
         "ttft_s": ttft_s,
         "tpot_s": token_s,

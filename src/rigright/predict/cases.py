@@ -124,12 +124,14 @@ def group_of(case: Case) -> CaseGroup:
 
 def prepared(cases: Sequence[Case]) -> tuple[AnyCases, ...]:
     """Cases by what they share, ready to be asked under one set of terms after another."""
-    found: dict[object, list[int]] = {}
+    fields: dict[object, list[int]] = {}
     for place, case in enumerate(cases):
         apart = _BESIDE if case.beside is not None else _ALONE if case.is_alone else None
-        found.setdefault(apart or (_shared(case) if is_plain(case) else (place,)), []).append(place)
-    beside, alone = found.pop(_BESIDE, []), found.pop(_ALONE, [])
-    groups: list[AnyCases] = [_group([cases[place] for place in places], places) for places in found.values()]
+        fields.setdefault(apart or (_shared(case) if is_plain(case) else (place,)), []).append(place)
+    beside, alone = fields.pop(_BESIDE, []), fields.pop(_ALONE, [])
+    groups: list[AnyCases] = [
+        _group([cases[place] for place in places], places) for places in fields.values()
+    ]
     if alone:
         from rigright.predict.streams import streams_of
 
@@ -149,30 +151,30 @@ def predict(cases: Sequence[Case]) -> Figures:
 def limits_of(case: Case, traffic: Traffic) -> Limits:
     """What a replica of a case admits, for requests of such lengths: plain numbers."""
     limits = group_of(replace(case, traffic=traffic)).replicas.limits
-    return Limits(**{one.name: float(np.min(getattr(limits, one.name))) for one in fields(Limits)})
+    return Limits(**{field.name: float(np.min(getattr(limits, field.name))) for field in fields(Limits)})
 
 
 def figures(groups: Sequence[AnyCases], *, tables: Tables | None = None) -> Figures:
     """What users see of every case; `tables`: other terms than ours."""
-    found: Figures = {}
+    values: Figures = {}
     count = sum(len(group.places) for group in groups)
     for group in groups:
         for name, value in group.figures(tables).items():
-            column = found.setdefault(name, np.full(count, np.nan))
+            column = values.setdefault(name, np.full(count, np.nan))
             if len(group.places) < np.size(value):  # of unlike cards, the slowest
                 slowest = np.min if "per_s" in name or name == "running" else np.max
                 column[list(group.places)] = slowest(value)
             else:
                 column[list(group.places)] = value
-    return found
+    return values
 
 
-def serves_most(found: Figures, cases: Sequence[Case]) -> Numbers:
+def serves_most(values: Figures, cases: Sequence[Case]) -> Numbers:
     """By what layouts of one question are ranked: of those at one rate, the one that would bear most."""
-    bears = found["running"] / found["latency_s"]
+    bears = values["running"] / values["latency_s"]
     at_rate = np.array([case.traffic is not None and case.traffic.tpot_p99_s is not None for case in cases])
     staged = np.array([bool(is_staged(case.engine.split, case.layout.pp)) for case in cases])
-    return surely(np.where(at_rate, bears, found["requests_per_s"]), staged=staged)
+    return surely(np.where(at_rate, bears, values["requests_per_s"]), staged=staged)
 
 
 def _shared(case: Case) -> tuple[object, ...]:
@@ -249,15 +251,15 @@ def _room(cases: Sequence[Case], *, layout: Layout, traffic: Traffic) -> dict[st
         arch=first.arch, engine=engine, serving=first.serving, drafts=first.drafts,
         machines=tuple((card,) for card in cards),
     )  # fmt: skip
-    found = deployment.room(kind, layout=layout, asked=asked)
+    room = deployment.room(kind, layout=layout, asked=asked)
     if first.ran and engine.pool == "share":  # one prompt had room, with however large a share
-        short = found.pool_tok / ranks <= traffic.prompt_tok
+        short = room.pool_tok / ranks <= traffic.prompt_tok
         if short.any():
             roomy = replace(deployment, serving=replace(first.serving, utilisation=MOST_SHARE))
             most = roomy.room(kind, layout=layout, asked=asked).pool_tok
-            found = replace(found, pool_tok=np.where(short, most, found.pool_tok))
+            room = replace(room, pool_tok=np.where(short, most, room.pool_tok))
     replicas = deployment.replicas(
-        kind, room=found, layout=layout, traffic=traffic, else_tok=asked.context_tok
+        kind, room=room, layout=layout, traffic=traffic, else_tok=asked.context_tok
     )
     columns = {name: getattr(replicas, name) for name in ROOM}
     if first.serving.batch is None:
@@ -276,7 +278,7 @@ def _room_of_one(case: Case) -> dict[str, Numbers]:
 
     usual = memories(case.over(context_tok=tokens, batch=int(layout.dp)))
     heads = head_bytes(case.arch, case.serving.weights, drafts=case.drafts) / (layout.tp * layout.pp)
-    pool = min(float(pool_tok(one, tokens)) * _left_beside(one, heads) for one in usual)
+    pool = min(float(pool_tok(memory, tokens)) * _left_beside(memory, heads) for memory in usual)
     seqs = started_for(case, users=traffic.concurrency)
     return {
         "pool_tok": pool * (layout.tp if layout.attention_dp else 1),

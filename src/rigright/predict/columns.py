@@ -22,15 +22,15 @@ def at(record: Any, index: Any) -> Any:
     changes = {}
     for name in getattr(record.__class__, "__dataclass_fields__", ()):
         value = getattr(record, name)
-        if not isinstance(value, float | str) and (found := at(value, index)) is not value:
-            changes[name] = found
+        if not isinstance(value, float | str) and (result := at(value, index)) is not value:
+            changes[name] = result
     return replace(record, **changes) if changes else record
 
 
 def stacked(records: Sequence[Any]) -> Any:
     """Records of numbers as one record of arrays; what is no number is the first one's."""
     first = records[0]
-    names = [one.name for one in fields(first) if isinstance(getattr(first, one.name), int | float)]
+    names = [field.name for field in fields(first) if isinstance(getattr(first, field.name), int | float)]
     return replace(
         first, **{name: np.array([float(getattr(record, name)) for record in records]) for name in names}
     )
@@ -40,7 +40,7 @@ def columns_of(records: Sequence[Any], names: Sequence[str]) -> Any:
     """The first record with these numbers of all as arrays; what the first one leaves out, all do."""
     columns = {}
     for name in names:
-        values = [getattr(one, name) for one in records]
+        values = [getattr(record, name) for record in records]
         columns[name] = None if values[0] is None else np.array(values, dtype=float)
     return replace(records[0], **columns)
 
@@ -54,7 +54,7 @@ def unlike(things: Sequence[Any]) -> tuple[tuple[Any, ...], np.ndarray]:
 def joined(records: Sequence[Any]) -> Any:
     """Records of arrays one after another as one."""
     first = records[0]
-    names = [one.name for one in fields(first)]
+    names = [field.name for field in fields(first)]
     return replace(
         first, **{name: np.concatenate([getattr(record, name) for record in records]) for name in names}
     )
@@ -78,8 +78,8 @@ def blended(record: Any, shares: Any) -> Any:
         return replace(
             record,
             **{
-                one.name: _blended(one.name, getattr(record, one.name), shares=shares)
-                for one in fields(record)
+                field.name: _blended(field.name, getattr(record, field.name), shares=shares)
+                for field in fields(record)
             },
         )
     return record
@@ -111,7 +111,7 @@ def each_chunk(size: int, task: Callable[[slice], None]) -> None:
         except BaseException as error:  # noqa: BLE001 - raised again where it can be heard
             failed.append(error)
 
-    threads = [Thread(target=work, args=(chunks[one::THREADS],)) for one in range(THREADS)]
+    threads = [Thread(target=work, args=(chunks[number::THREADS],)) for number in range(THREADS)]
     for thread in threads:
         thread.start()
     for thread in threads:

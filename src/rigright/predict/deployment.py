@@ -71,11 +71,11 @@ class Deployment:
 
     def started_alike(self) -> dict[object, list[int]]:
         """Kinds that are asked about in one call."""
-        found: dict[object, list[int]] = {}
+        fields: dict[object, list[int]] = {}
         for place, cards in enumerate(self.machines):
             key = *started_on(cards[0], self.engine, form=self.serving.weights), len(cards) > 1 and place
-            found.setdefault(key, []).append(place)
-        return found
+            fields.setdefault(key, []).append(place)
+        return fields
 
     def room(self, kind: Any, *, layout: Layout, asked: Asked) -> Room:
         """What a replica of each layout has room for; `kind` is a place for each, or an index of a table."""
@@ -137,14 +137,14 @@ class Deployment:
     def serves(self, replicas: Replicas, kind: Numbers) -> dict[str, Numbers]:
         """What users see of each, by the names of a service; and the sequences it is set up for."""
         prompt_tok = replicas.traffic.prompt_tok
-        found = _serves(self, replicas, kind=kind, rates=self.rates(prompt_tok=prompt_tok))
-        for seqs in np.unique(found[HELD]) if self.is_mixed else ():
-            mine = found[HELD] == seqs
+        fields = _serves(self, replicas, kind=kind, rates=self.rates(prompt_tok=prompt_tok))
+        for seqs in np.unique(fields[HELD]) if self.is_mixed else ():
+            mine = fields[HELD] == seqs
             rates = self.rates(prompt_tok=prompt_tok, seqs=int(seqs))
             again = _serves(self, at(replicas, mine), kind=kind[mine], rates=rates)
             for name in SERVED:
-                found[name][mine] = again[name]
-        return found
+                fields[name][mine] = again[name]
+        return fields
 
 
 def started_on(card: Card, engine: Engine, *, form: str) -> tuple[object, ...]:
@@ -161,7 +161,7 @@ def _devices(deployment: Deployment) -> EngineCard:
 
 def _first(*values: Numbers) -> Numbers:
     """The first that is said."""
-    return next(one for one in values if one is not None)
+    return next(value for value in values if value is not None)
 
 
 def _serves(deployment: Deployment, replicas: Replicas, *, kind: Numbers, rates: Rates) -> dict[str, Numbers]:
@@ -176,8 +176,8 @@ def _serves(deployment: Deployment, replicas: Replicas, *, kind: Numbers, rates:
     def task(chunk: slice) -> None:
         part = replicas if size <= chunk.stop - chunk.start else at(replicas, chunk)
         own = at_kinds(rates, kind[chunk], piped=gain[chunk])
-        service, held = served(part, work=work, rates=own)
-        columns[HELD][chunk] = held
+        service, value = served(part, work=work, rates=own)
+        columns[HELD][chunk] = value
         for name in SERVED:
             columns[name][chunk] = getattr(service, name)
 

@@ -78,8 +78,8 @@ class ImageCases:
     def of(cases: Sequence[ImageCase]) -> ImageCases:
         """The arrays of cases."""
         works = {
-            one.name: np.array([getattr(case.work, one.name) for case in cases], dtype=float)
-            for one in fields(ImageWork)
+            field.name: np.array([getattr(case.work, field.name) for case in cases], dtype=float)
+            for field in fields(ImageWork)
         }
         return ImageCases(
             each=tuple(cases),
@@ -113,13 +113,13 @@ def reached(
 ) -> ImageRates:
     """What each place reaches with its kind of network, run so. `tables`: other terms than ours."""
     terms = fitted(SUBJECT, tables)
-    found = [
+    chip_rates = [
         cpu_place(place, run.precision, tables=terms)
         if isinstance(place, CpuRate)
         else place_of(place, run.precision, tables=terms)
         for place, run in zip(places, runs, strict=True)
     ]
-    return image_rates(found, kinds=kinds, runs=runs, tables=terms)
+    return image_rates(chip_rates, kinds=kinds, runs=runs, tables=terms)
 
 
 def image_time(
@@ -132,7 +132,7 @@ def image_time(
             total_s=once.total_s, compute_s=once.compute_s, memory_s=once.memory_s, fixed_s=once.launch_s
         )
     step = train(work, rates, batch=batch, ranks=learning.ranks, wire=learning.wire)
-    told = {
+    fields = {
         "total_s": (step.total_s, once.total_s),
         "compute_s": (step.compute_s, once.compute_s),
         "memory_s": (step.memory_s, once.memory_s),
@@ -140,8 +140,8 @@ def image_time(
         "links_s": (step.link_s, 0.0),
     }
     if learning.trains is True:
-        return BatchTime(**{name: learned for name, (learned, _) in told.items()})
-    return BatchTime(**{name: np.where(learning.trains, *both) for name, both in told.items()})
+        return BatchTime(**{name: learned for name, (learned, _) in fields.items()})
+    return BatchTime(**{name: np.where(learning.trains, *both) for name, both in fields.items()})
 
 
 def samples_told(rate: float, *, place: Place, what: Ran, trains: bool = False) -> Estimate:

@@ -80,11 +80,11 @@ def chance(excess: Numbers, edge: Numbers) -> Numbers:
     return 1 / (1 + np.exp(np.clip(-LOGISTIC * away, -FARTHEST, FARTHEST)))
 
 
-def chance_of(told: Estimate, *, bound: float) -> float:
+def chance_of(estimate: Estimate, *, bound: float) -> float:
     """The same of one time and its band."""
-    if not np.isfinite(told.value) or told.value <= 0:
+    if not np.isfinite(estimate.value) or estimate.value <= 0:
         return 0.0
-    return float(chance(np.log(told.value / bound), told.high / told.value))
+    return float(chance(np.log(estimate.value / bound), estimate.high / estimate.value))
 
 
 @unmoved
@@ -98,7 +98,7 @@ def edges_of(
 ) -> dict[str, Numbers]:
     """How many times worse each figure may be in one case of ten, one entry a kind of machine."""
     hosts = hosts or (None,) * len(kinds)
-    found = {name: np.ones(len(kinds)) for name in (*TIMES, *RATES, UNPROVEN)}
+    values = {name: np.ones(len(kinds)) for name in (*TIMES, *RATES, UNPROVEN)}
     plain = [
         place
         for place, (chips, host) in enumerate(zip(kinds, hosts, strict=True))
@@ -113,21 +113,21 @@ def edges_of(
             [kinds[place][0] for place in places],
             what=ran(arch, engine=engine, case=case),
         )
-        _put(found, subject, places=places, known=known, apart=case.apart)
+        _put(values, subject, places=places, known=known, apart=case.apart)
     for place in sorted({*range(len(kinds))} - {*plain}):
         host = hosts[place]
         chips = kinds[place] if host is None else (host_chip(host),)
         subject = subject_of(engine, chips[0])
         least = least_known(subject, arch=arch, engine=engine, chips=chips, case=case)
-        _put(found, subject, places=[place], known=unsaid(least, host=host), apart=case.apart)
-    return found
+        _put(values, subject, places=[place], known=unsaid(least, host=host), apart=case.apart)
+    return values
 
 
 def _put(
-    found: Mapping[str, Numbers], subject: str, *, places: Sequence[int], known: Known, apart: bool
+    fields: Mapping[str, Numbers], subject: str, *, places: Sequence[int], known: Known, apart: bool
 ) -> None:
     for name in (*TIMES, *RATES):
         figure, is_inverse = MEASURED[subject][name]
         low, high = band(figure_of(figure, split=apart), known=known)
-        found[name][places] = high if (name in RATES) == is_inverse else 1 / low
-    found[UNPROVEN][places] = np.asarray(known.chip) <= NOTHING
+        fields[name][places] = high if (name in RATES) == is_inverse else 1 / low
+    fields[UNPROVEN][places] = np.asarray(known.chip) <= NOTHING

@@ -17,8 +17,8 @@ PARTS = 64  # that one call cuts what is open into
 
 def context_limit(case: Case) -> int | None:
     """The same as `largest_context`; None where neither the model nor the cards set an end."""
-    found = largest_context(case)
-    return None if case.arch.max_context_tok is None and found == MOST_CONTEXT_TOK else found
+    number = largest_context(case)
+    return None if case.arch.max_context_tok is None and number == MOST_CONTEXT_TOK else number
 
 
 def largest_context(case: Case) -> int:
@@ -77,9 +77,9 @@ def largest_alone(spare: Callable[[int], float], most: int) -> int:
         turn += 1
         crossing = low + int((high - low) * under / (under - over)) if np.isfinite(under - over) else low
         candidate = (low + high) // 2 if turn % 3 == 0 else min(max(crossing, low + 1), high - 1)
-        found = spare(candidate)
-        if found >= 0:
-            low, under = candidate, found
+        value = spare(candidate)
+        if value >= 0:
+            low, under = candidate, value
         else:
-            high, over = candidate, found
+            high, over = candidate, value
     return low

@@ -70,12 +70,12 @@ def painted_time(
     net: Denoiser, rates: DiffusionRates, *, run: DiffusionRun, tables: Mapping[str, Any] | None = None
 ) -> BatchTime:
     """From a prompt to pixels, by the few numbers that the time of such painters follows from."""
-    told = diffusion.diffusion_time(net, rates, run=run, tables=fitted(diffusion.SUBJECT, tables))
+    diffusion_time = diffusion.diffusion_time(net, rates, run=run, tables=fitted(diffusion.SUBJECT, tables))
     return BatchTime(
-        total_s=told.total_s,
-        compute_s=told.compute_s,
-        memory_s=told.work_s - told.compute_s,
-        fixed_s=told.total_s - told.work_s,
+        total_s=diffusion_time.total_s,
+        compute_s=diffusion_time.compute_s,
+        memory_s=diffusion_time.work_s - diffusion_time.compute_s,
+        fixed_s=diffusion_time.total_s - diffusion_time.work_s,
     )
 
 

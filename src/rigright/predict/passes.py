@@ -33,13 +33,13 @@ class PassLaw:
 
 def pass_law(case: Case, *, budget_tok: int) -> PassLaw:
     """The law of one replica's passes."""
-    found = reached(case, chunk_tok=budget_tok)
+    result = reached(case, chunk_tok=budget_tok)
     layout = replace(case.layout, dp=1)
     return PassLaw(
-        seconds=law_of(found.work, found.rates, layout=layout, shares=found.shares),
-        overlap=float(np.min(overlap_of(found.work, found.rates))),
-        rounds=1 if found.takes_turns else int(layout.pp),
-        request_s=float(np.max(found.rates.request_s)),
+        seconds=law_of(result.work, result.rates, layout=layout, shares=result.shares),
+        overlap=float(np.min(overlap_of(result.work, result.rates))),
+        rounds=1 if result.takes_turns else int(layout.pp),
+        request_s=float(np.max(result.rates.request_s)),
     )
 
 
@@ -47,7 +47,7 @@ def law_of(work: PassWork, rates: Rates, *, layout: Layout, shares: Numbers = No
     """The law of a pass on arrays; rates of unlike chips wait for the slowest, or each does its share."""
 
     def law(content: Pass) -> np.ndarray:
-        upright = {one.name: _upright(getattr(content, one.name)) for one in fields(Pass)}
+        upright = {field.name: _upright(getattr(content, field.name)) for field in fields(Pass)}
         content = replace(content, **upright)
         time = step(work, rates, layout=layout, content=content)
         # with more than one sequence each, all micro-batches are under way

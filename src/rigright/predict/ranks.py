@@ -26,8 +26,8 @@ def by_card(case: Case) -> tuple[tuple[Card, ServingMemory, Bound | None], ...]:
     """Every card in use, stage by stage, with its memory, and its layers where stages share them."""
     stages, bounds = _laid_out(case)
     return tuple(
-        (card, found[_kind(card)], bounds[place] if len(bounds) > 1 else None)
-        for place, (cards, found) in enumerate(
+        (card, memories[_kind(card)], bounds[place] if len(bounds) > 1 else None)
+        for place, (cards, memories) in enumerate(
             zip(stages, _memories(case, stages, bounds=bounds), strict=True)
         )
         for card in cards
@@ -158,14 +158,14 @@ def _memories(
     unlike = [_unlike(cards) for cards in stages]
     if is_generator(case.arch) and zoo.exact(case.arch.name) is not None:
         return [{_kind(card): _painting(case, card) for card in cards} for cards in unlike]
-    start, found = started(case.serving), list[dict[Kind, ServingMemory]]({} for _ in stages)
+    start, result = started(case.serving), list[dict[Kind, ServingMemory]]({} for _ in stages)
     for turn in range(max(map(len, unlike))):
         cards = [kinds[min(turn, len(kinds) - 1)] for kinds in unlike]
         places = [(device_of(card, case.engine), bound) for card, bound in zip(cards, bounds, strict=True)]
         memories = stage_memories(case.arch, case.weights, start=start, layout=case.layout, places=places)
-        for stage, card, memory in zip(found, cards, memories, strict=True):
+        for stage, card, memory in zip(result, cards, memories, strict=True):
             stage[_kind(card)] = memory
-    return found
+    return result
 
 
 def _painting(case: Case, card: Card) -> ServingMemory:

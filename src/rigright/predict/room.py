@@ -42,7 +42,7 @@ class Room:
 
     def take(self, row: Numbers, column: Numbers) -> Room:
         """Some places of the tables."""
-        return Room(**{one.name: getattr(self, one.name)[row, column] for one in fields(Room)})
+        return Room(**{field.name: getattr(self, field.name)[row, column] for field in fields(Room)})
 
     def less(self, taken_bytes: Numbers) -> Room:
         """The same with so much more on every rank of a shape."""
@@ -94,7 +94,7 @@ def room_of(
         "room_bytes": device.free_bytes,
         "fixed_bytes": whole.fixed_bytes,
         "seq_bytes": seq,
-        "pool_tok": np.minimum.reduce([pool_tok(one, asked.traffic_tok) for one in each]) * ranks,
+        "pool_tok": np.minimum.reduce([pool_tok(memory, asked.traffic_tok) for memory in each]) * ranks,
         "slots": np.inf
         if find_engine(serving.engine).pool == "share"
         else _slots(
@@ -114,17 +114,17 @@ def _of_both(
     """Memory with a usual sequence, and with the longest: both in one call, along an axis of their own."""
     usual, longest = np.asarray(asked.traffic_tok, dtype=float), np.asarray(asked.context_tok, dtype=float)
     if np.array_equal(usual, longest):
-        return (found := memories(asked.traffic_tok)), found
+        return (result := memories(asked.traffic_tok)), result
     both = np.stack(np.broadcast_arrays(usual, longest))
-    found = memories(both.reshape(2, *(1,) * (ndim - usual.ndim), *both.shape[1:]))
+    result = memories(both.reshape(2, *(1,) * (ndim - usual.ndim), *both.shape[1:]))
 
-    def part(one: ServingMemory, place: int) -> ServingMemory:
-        values = {name.name: getattr(one, name.name) for name in fields(ServingMemory)}
+    def part(memory: ServingMemory, place: int) -> ServingMemory:
+        values = {name.name: getattr(memory, name.name) for name in fields(ServingMemory)}
         return ServingMemory(
             **{name: value[place] if np.ndim(value) > ndim else value for name, value in values.items()}
         )
 
-    return [part(one, 0) for one in found], [part(one, 1) for one in found]
+    return [part(memory, 0) for memory in result], [part(memory, 1) for memory in result]
 
 
 def _slots(spare: Callable[[Numbers], Numbers], *, first: Numbers, linear: Numbers, cap: Numbers) -> Numbers:
@@ -175,26 +175,26 @@ def mixed_room(arch: Arch, serving: Serving, *, mix: Sequence[Card], asked: Aske
     shape = (1, width)
 
     def memories(tokens: Numbers, batch: int = 1) -> tuple[ServingMemory, ...]:
-        held = replace(serving, context_tok=tokens, batch=batch)
-        return stage_rooms(arch, cards=mix, serving=held, layout=layout)
+        kept = replace(serving, context_tok=tokens, batch=batch)
+        return stage_rooms(arch, cards=mix, serving=kept, layout=layout)
 
     def spare(count: Numbers) -> Numbers:
-        found = memories(asked.context_tok, int(count.max()))
-        return np.full(shape, min(float(one.spare_bytes) for one in found))
+        result = memories(asked.context_tok, int(count.max()))
+        return np.full(shape, min(float(memory.spare_bytes) for memory in result))
 
     whole, usual = memories(asked.context_tok), memories(asked.traffic_tok)
-    worst = min(whole, key=lambda one: float(one.spare_bytes))
+    worst = min(whole, key=lambda memory: float(memory.spare_bytes))
     tables = {
         "fits": bool(worst.fits),
         "need_bytes": float(worst.need_bytes),
         "able_bytes": float(worst.need_bytes + worst.spare_bytes),
         "room_bytes": float(max(device_of(card, engine).free_bytes for card in mix)),
         "fixed_bytes": float(worst.fixed_bytes),
-        "seq_bytes": max(float(one.cache_bytes + one.states_bytes) for one in usual),
-        "pool_tok": min(float(pool_tok(one, asked.traffic_tok)) for one in usual),
+        "seq_bytes": max(float(memory.cache_bytes + memory.states_bytes) for memory in usual),
+        "pool_tok": min(float(pool_tok(memory, asked.traffic_tok)) for memory in usual),
         "slots": _slots(
             spare, first=float(worst.spare_bytes), linear=np.full(shape, np.inf), cap=asked.most_seqs
         ),
-        "contexts": min(float(pool_tok(one, asked.context_tok)) for one in whole) / asked.context_tok,
+        "contexts": min(float(pool_tok(memory, asked.context_tok)) for memory in whole) / asked.context_tok,
     }
     return Room(**{name: np.broadcast_to(value, shape) for name, value in tables.items()})

@@ -84,5 +84,7 @@ def network_speed(
         return samples_told(value, place=chip, what=what, trains=trains)
     if network.noise is None or trains:
         return stepped_told(value, network=network, chip=chip)
-    one = painted_told(1.0 / value, net=network.noise, chip=chip)
-    return Estimate(value=1.0 / one.value, low=1.0 / one.high, high=1.0 / one.low, mark=one.mark)
+    estimate = painted_told(1.0 / value, net=network.noise, chip=chip)
+    return Estimate(
+        value=1.0 / estimate.value, low=1.0 / estimate.high, high=1.0 / estimate.low, mark=estimate.mark
+    )

@@ -76,11 +76,11 @@ def served(replicas: Replicas, *, work: PassWork, rates: Rates) -> tuple[Service
     Where requests arrive by themselves, an engine that sets its cache aside is set up for those that come.
     """
     by_rate = replicas.traffic.rate_per_s is not None
-    found = _served(replicas, work=work, rates=rates)
-    held = set_up(found.running, ranks=replicas.ranks, slots=replicas.slots, by_rate=by_rate)
+    service = _served(replicas, work=work, rates=rates)
+    value = set_up(service.running, ranks=replicas.ranks, slots=replicas.slots, by_rate=by_rate)
     if by_rate and np.isfinite(replicas.slots).all():
-        found = _served(replace(replicas, slots=held), work=work, rates=rates)
-    return found, held * replicas.ranks
+        service = _served(replace(replicas, slots=value), work=work, rates=rates)
+    return service, value * replicas.ranks
 
 
 def _served(replicas: Replicas, *, work: PassWork, rates: Rates) -> Service | Apart:
@@ -198,16 +198,16 @@ def set_up(running: Numbers, *, ranks: Numbers, slots: Numbers, by_rate: bool) -
     Where requests arrive by themselves, an engine that sets its cache aside has slots for most moments, and
     not for all that would fit.
     """
-    held = np.maximum(np.ceil(running / ranks), 1)
+    value = np.maximum(np.ceil(running / ranks), 1)
     if not by_rate or not np.isfinite(slots).all():
-        return held
-    return np.minimum(np.ceil(held + SPARE_SEQS * np.sqrt(held)), slots)
+        return value
+    return np.minimum(np.ceil(value + SPARE_SEQS * np.sqrt(value)), slots)
 
 
 def at_kinds(rates: Rates, kind: Numbers, *, piped: Numbers = 1.0) -> Rates:
     """Rates of kinds of cards as rates of cases."""
-    found = at(rates, kind)
-    return replace(found, piped=found.piped * piped)  # type: ignore[no-any-return]
+    value = at(rates, kind)
+    return replace(value, piped=value.piped * piped)  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

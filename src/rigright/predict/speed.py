@@ -37,9 +37,9 @@ def traffic_of(case: Case) -> Traffic:
     serving = case.serving
     if case.traffic is not None:
         return case.traffic
-    told = serving.prompt_tok
-    output = max(serving.context_tok - told, 1) if told else _output_tok(serving.context_tok)
-    prompt = max(min(told or serving.context_tok, serving.context_tok) - (0 if told else output), 1)
+    value = serving.prompt_tok
+    output = max(serving.context_tok - value, 1) if value else _output_tok(serving.context_tok)
+    prompt = max(min(value or serving.context_tok, serving.context_tok) - (0 if value else output), 1)
     return Traffic(prompt_tok=prompt, output_tok=output, concurrency=serving.batch)
 
 
@@ -55,8 +55,8 @@ def speed(case: Case, *, traffic: Traffic | None = None) -> Speed:
     limits = replicas.limits
     work, rates, chips = machine.work, machine.whole, machine.chips
     host = case.host if rates.host is not None or chips[0].vendor == CPU else None
-    found, _ = served(replicas, work=work, rates=rates)
-    running = _least(found.running)
+    service, _ = served(replicas, work=work, rates=rates)
+    running = _least(service.running)
     alone = Pass(prefill_tok=traffic.prompt_tok, prefill_seqs=1)
     prompt = prompt_alone(work, rates, layout=layout, prompt=alone, budget_tok=limits.budget_tok)
     token = token_pass(
@@ -64,10 +64,10 @@ def speed(case: Case, *, traffic: Traffic | None = None) -> Speed:
         context_tok=traffic.prompt_tok + traffic.output_tok / 2, drafted_tok=traffic.drafted_tok,
     )  # fmt: skip
     seen = {
-        "ttft_s": _most(found.ttft_s),
-        "tpot_s": _most(found.tpot_s),
-        "user_tok_per_s": 1 / _most(found.tpot_s),
-        "output_tok_per_s": _least(found.output_tok_per_s),
+        "ttft_s": _most(service.ttft_s),
+        "tpot_s": _most(service.tpot_s),
+        "user_tok_per_s": 1 / _most(service.tpot_s),
+        "output_tok_per_s": _least(service.output_tok_per_s),
         "prefill_tok_per_s": float(traffic.prompt_tok) / _most(prompt.total_s),
     }
     asked = case_of(
@@ -76,44 +76,48 @@ def speed(case: Case, *, traffic: Traffic | None = None) -> Speed:
         chips=layout.tp * layout.pp * layout.dp,
         staged=bool(is_staged(case.engine.split, layout.pp)),
     )
-    told = tell(seen, arch=case.arch, engine=case.engine, chips=chips, host=host, case=asked)
+    estimates = tell(seen, arch=case.arch, engine=case.engine, chips=chips, host=host, case=asked)
     if case.percentile is not None:
-        told |= _late(found, told, percentile=case.percentile)
+        estimates |= _late(service, estimates, percentile=case.percentile)
     audio_s = work_named(SPEECH, case.arch).audio_s if transcribes(case.arch) else None
     return Speed(
         audio_s=audio_s,
         audio_h_per_h=None
         if audio_s is None
-        else at(told["output_tok_per_s"], told["output_tok_per_s"].value * audio_s / traffic.output_tok),
+        else at(
+            estimates["output_tok_per_s"], estimates["output_tok_per_s"].value * audio_s / traffic.output_tok
+        ),
         prompt_tok=float(traffic.prompt_tok),
         output_tok=float(traffic.output_tok),
         concurrency=float(traffic.concurrency or running),
         rate_per_s=traffic.rate_per_s,
         percentile=case.percentile,
-        held=_held(found, case.most_s),
-        certainty={name: chance_of(told[name], bound=bound) for name, bound in case.most_s},
+        held=_held(service, case.most_s),
+        certainty={name: chance_of(estimates[name], bound=bound) for name, bound in case.most_s},
         running=running * layout.dp,
         token_pass=_parts(token),
         prompt_pass=_parts(prompt.one, times=prompt.times),
-        **told,
+        **estimates,
     )
 
 
-def _held(found: Service | Apart, most_s: tuple[tuple[str, float], ...]) -> dict[str, float]:
+def _held(service: Service | Apart, most_s: tuple[tuple[str, float], ...]) -> dict[str, float]:
     """By limit: the share of requests that keep it."""
-    columns = columns_of(found) if most_s else {}
+    columns = columns_of(service) if most_s else {}
     return {name: _least(share_kept(columns, name, bound=bound)) for name, bound in most_s}
 
 
-def _late(found: Service | Apart, told: Mapping[str, Estimate], *, percentile: float) -> dict[str, Estimate]:
+def _late(
+    service: Service | Apart, estimates: Mapping[str, Estimate], *, percentile: float
+) -> dict[str, Estimate]:
     """What such a share of requests keeps, in place of the mean."""
-    columns = columns_of(found)
+    columns = columns_of(service)
     later = {
         name: _most(at_percentile(columns, name, percentile=percentile)) / _most(columns[name])
         for name in TIMES
     }
     times = {**later, "user_tok_per_s": 1 / later["tpot_s"]}
-    return {name: at(told[name], told[name].value * ratio) for name, ratio in times.items()}
+    return {name: at(estimates[name], estimates[name].value * ratio) for name, ratio in times.items()}
 
 
 def _most(values: Numbers) -> float:

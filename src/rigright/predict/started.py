@@ -102,12 +102,12 @@ class _Start:
 
 def measure_of(what: str) -> str:
     """The figure whose name another begins with, the first that fits."""
-    found = next((start for start in _MEASURES if what.startswith(start)), None)
-    if found is None:
+    text = next((start for start in _MEASURES if what.startswith(start)), None)
+    if text is None:
         raise AskError(
             say('unknown memory metric "{what}"; known: {known}', what=what, known=", ".join(_MEASURES))
         )
-    return found
+    return text
 
 
 def start_figure(case: Case, measure: str, *, model: str = "", on_device: bool = False) -> StartFigure:
@@ -169,21 +169,21 @@ def _step(start: _Start) -> StartFigure:
 def _pool(start: _Start) -> StartFigure:
     """What the parts beside the pool take more, the pool has less."""
     rank = start.fullest
-    found = start.figure("start", float(rank.pool_bytes))
-    low, high = pool_band(rank, wider=widened(found.away), mixed=start.mixed)
+    figure = start.figure("start", float(rank.pool_bytes))
+    low, high = pool_band(rank, wider=widened(figure.away), mixed=start.mixed)
     parts = replace(parts_of(rank), counted=rank.weights_bytes, loading=LOADING_BYTES)
-    found = replace(found, parts=parts, low_bytes=float(low), high_bytes=float(high))
+    figure = replace(figure, parts=parts, low_bytes=float(low), high_bytes=float(high))
     is_share = start.case.engine.pool == "share"
-    return replace(found, own=ALL, own_bytes=-start.beside_bytes) if is_share else found
+    return replace(figure, own=ALL, own_bytes=-start.beside_bytes) if is_share else figure
 
 
 def _counted(start: _Start, *, count: str) -> StartFigure:
     """What the engine counts in its pool; as sure as the bytes it lies in."""
-    found, number = _pool(start), min(float(getattr(rank, count)) for rank in start.ranks)
-    each = max(found.value_bytes, 1.0)
-    low, high = (number * side / each for side in (found.low_bytes, found.high_bytes))
-    own = found.own_bytes * number / each
-    return replace(found, unit=1.0, value_bytes=number, low_bytes=low, high_bytes=high, own_bytes=own)
+    figure, number = _pool(start), min(float(getattr(rank, count)) for rank in start.ranks)
+    each = max(figure.value_bytes, 1.0)
+    low, high = (number * side / each for side in (figure.low_bytes, figure.high_bytes))
+    own = figure.own_bytes * number / each
+    return replace(figure, unit=1.0, value_bytes=number, low_bytes=low, high_bytes=high, own_bytes=own)
 
 
 def _cache(start: _Start) -> StartFigure:
@@ -214,11 +214,11 @@ def _used(start: _Start) -> float:
 
 def _device(start: _Start) -> StartFigure:
     parts = start.summed()
-    found = start.figure(
+    figure = start.figure(
         "device", _used(start), **{name: getattr(parts, name) for name in (*SIZES, "narrow")}
     )
     is_sum = start.case.engine.pool != "share" and len(start.ranks) == 1
-    return replace(found, own=ALL, own_bytes=start.beside_bytes) if is_sum else found
+    return replace(figure, own=ALL, own_bytes=start.beside_bytes) if is_sum else figure
 
 
 def _preallocated(start: _Start) -> StartFigure:

@@ -62,9 +62,9 @@ class StreamGroup:
             * (tok * entry_bytes(mixer, ONE, element_bytes=work.kv_elem_bytes) + state_bytes(mixer, ONE))
             for mixer, times in work.mixers
         ) + np.zeros(len(tok))
-        held = np.array([chip.mem_usable_bytes for chip in self.chips])[self.chip_of]
+        values = np.array([chip.mem_usable_bytes for chip in self.chips])[self.chip_of]
         size = sum(float(gemm.size_bytes) for gemm in work.gemms)
-        pool = (self.engine.share or USUAL_SHARE) * held * self.cards - size
+        pool = (self.engine.share or USUAL_SHARE) * values * self.cards - size
         most = np.divide(pool, each, out=np.full(len(tok), np.inf), where=each > 0)
         return np.maximum(most, 1.0)
 
@@ -72,29 +72,29 @@ class StreamGroup:
         """What is seen of each; `tables`: other terms than ours."""
         terms = speed_terms(self.chips, self.engine, weights=self.form, streams=tables)
         stream = stream_of(terms).at(self.chip_of)
-        told = np.isfinite(self.ubatch_tok)
-        stream = replace(stream, ubatch_tok=np.where(told, self.ubatch_tok, stream.ubatch_tok))
+        value = np.isfinite(self.ubatch_tok)
+        stream = replace(stream, ubatch_tok=np.where(value, self.ubatch_tok, stream.ubatch_tok))
         gain = piped(self.arch, self.engine, work=self.work, stages=self.layout.pp)
         stream = replace(stream, rates=replace(stream.rates, piped=stream.rates.piped * gain))
         layout, replicas = replace(self.layout, dp=1), self.layout.dp
         context = self.seen_tok + self.prompt_tok + self.output_tok / 2
         each = np.ceil(self.seqs / replicas)  # of one replica
-        held = np.minimum(each, self.room_seqs)
-        token = token_s(self.work, stream, layout=layout, seqs=held, context_tok=context)
+        kept = np.minimum(each, self.room_seqs)
+        token = token_s(self.work, stream, layout=layout, seqs=kept, context_tok=context)
         content = Pass(
-            prefill_tok=np.maximum(self.prompt_tok, 1) * held,
+            prefill_tok=np.maximum(self.prompt_tok, 1) * kept,
             prefill_seen_tok=self.seen_tok,
-            prefill_seqs=held,
+            prefill_seqs=kept,
         )
         prompt = prompt_s(self.work, stream, layout=layout, content=content)
         waited, made = np.where(self.alone, 0.0, prompt), self.seqs * self.output_tok
-        total = (waited + self.output_tok * (token + stream.talk_s)) * (each / held)
+        total = (waited + self.output_tok * (token + stream.talk_s)) * (each / kept)
         return {
             "ttft_s": prompt,
             "tpot_s": token,
             "latency_s": total,
             "user_tok_per_s": 1 / token,
-            "prefill_tok_per_s": np.minimum(held * replicas, self.seqs) * self.prompt_tok / prompt,
+            "prefill_tok_per_s": np.minimum(kept * replicas, self.seqs) * self.prompt_tok / prompt,
             "output_tok_per_s": made / total,
             "total_tok_per_s": (made + self.seqs * self.prompt_tok) / total,
         }
@@ -102,10 +102,10 @@ class StreamGroup:
 
 def streams_of(cases: Mapping[int, Case]) -> tuple[StreamGroup, ...]:
     """Cases, by their places, in groups of one call of the law."""
-    found: dict[object, list[int]] = {}
+    fields: dict[object, list[int]] = {}
     for place, case in cases.items():
-        found.setdefault(_shared(case), []).append(place)
-    return tuple(_group([cases[place] for place in places], places) for places in found.values())
+        fields.setdefault(_shared(case), []).append(place)
+    return tuple(_group([cases[place] for place in places], places) for places in fields.values())
 
 
 def _shared(case: Case) -> tuple[object, ...]:

@@ -60,9 +60,9 @@ METRICS = {  # of run files -> as plans name them
 OTHERS = {"latency_ms": "latency_s", "itl_ms": "itl_s"}  # that plans do not show
 
 
-def figure_in(found: Mapping[str, np.ndarray], metric: str) -> np.ndarray | None:
+def figure_in(values: Mapping[str, np.ndarray], metric: str) -> np.ndarray | None:
     """A figure under its name in run files and in their unit; None: there is none of that name."""
-    column = found.get(METRICS.get(metric) or OTHERS.get(metric, metric))
+    column = values.get(METRICS.get(metric) or OTHERS.get(metric, metric))
     return column if column is None or not metric.endswith("_ms") else column * KILO
 
 
@@ -96,24 +96,28 @@ def tell(
     chips = chips if host is None else (host_chip(host),)
     subject = subject_of(engine, chips[0])
     known = unsaid(least_known(subject, arch=arch, engine=engine, chips=chips, case=case), host=host)
-    found = tell_known(figures, subject, known=known, case=case)
+    estimates = tell_known(figures, subject, known=known, case=case)
     if not transcribes(arch):
-        return found
-    return {name: replace(one, mark="physics") for name, one in found.items()}  # no run of such was fitted
+        return estimates
+    return {
+        name: replace(estimate, mark="physics") for name, estimate in estimates.items()
+    }  # no run of such was fitted
 
 
 def tell_known(
     figures: Mapping[str, float], subject: str, *, known: Known, case: RunCase
 ) -> dict[str, Estimate]:
     """The same where it is settled what is known."""
-    found = {
+    estimates = {
         name: _told(subject, name, value=value, known=known, apart=case.apart)
         for name, value in figures.items()
     }
-    output, each = found.get("output_tok_per_s"), found.get("tpot_s")
+    output, each = estimates.get("output_tok_per_s"), estimates.get("tpot_s")
     if output is not None and each is not None:
-        found["output_tok_per_s"] = at(output, float(most_output(output.value, each.value, load=case.load)))
-    return found
+        estimates["output_tok_per_s"] = at(
+            output, float(most_output(output.value, each.value, load=case.load))
+        )
+    return estimates
 
 
 def unsaid(known: Known, *, host: Host | None) -> Known:
@@ -155,9 +159,9 @@ def _told(subject: str, name: str, *, value: float, known: Known, apart: bool) -
     figure = figure_of(figure, split=apart)
     if not is_inverse:
         return estimate(figure, value=value, known=known)
-    found = estimate(figure, value=_inverse(value), known=known)
-    low, high = _inverse(found.high), _inverse(found.low)
-    return Estimate(value=_inverse(found.value), low=low, high=high, mark=found.mark)
+    result = estimate(figure, value=_inverse(value), known=known)
+    low, high = _inverse(result.high), _inverse(result.low)
+    return Estimate(value=_inverse(result.value), low=low, high=high, mark=result.mark)
 
 
 def most_output(output_tok_per_s: Numbers, tpot_s: Numbers, *, load: Numbers) -> Numbers:
@@ -179,12 +183,12 @@ def case_of(traffic: Traffic, weights: str, *, chips: float, staged: bool = Fals
     )
 
 
-def at(found: Estimate, value: float) -> Estimate:
+def at(estimate: Estimate, value: float) -> Estimate:
     """The band of a figure around a value that the user's own runs have moved already."""
-    if not np.isfinite(found.value) or found.value <= 0:
-        return replace(found, value=value)
-    ratio = value / found.value
-    return replace(found, value=value, low=found.low * ratio, high=found.high * ratio)
+    if not np.isfinite(estimate.value) or estimate.value <= 0:
+        return replace(estimate, value=value)
+    ratio = value / estimate.value
+    return replace(estimate, value=value, low=estimate.low * ratio, high=estimate.high * ratio)
 
 
 def _inverse(value: float) -> float:

@@ -96,19 +96,19 @@ def steps(arch: Arch, training: Training, *, layout: Layout, rates: TrainingRate
 
 def steps_of(cases: Sequence[TrainingCase], *, tables: Mapping[str, Any] | None = None) -> TrainingTime:
     """Steps of any cases with a chip, in their order; those alike in one call of the law."""
-    names = [one.name for one in fields(TrainingTime)]
+    names = [field.name for field in fields(TrainingTime)]
     columns = {name: np.full(len(cases), np.nan) for name in names}
     for places in alike(cases):
         some = [cases[place] for place in places]
         training, layout = columns_of(some)
-        wired = [one.wired for one in some]
+        wired = [case.wired for case in some]
         unlike = tuple(dict.fromkeys(wired))
-        index = {one: place for place, one in enumerate(unlike)}
+        index = {pair: place for place, pair in enumerate(unlike)}
         each = step_rates(some[0].arch, training, wired=unlike, tables=tables)
-        rates = at(each, np.array([index[one] for one in wired]))
-        found = steps(some[0].arch, training, layout=layout, rates=rates)
+        rates = at(each, np.array([index[pair] for pair in wired]))
+        training_time = steps(some[0].arch, training, layout=layout, rates=rates)
         for name in names:
-            columns[name][list(places)] = getattr(found, name)
+            columns[name][list(places)] = getattr(training_time, name)
     return TrainingTime(**columns)
 
 
@@ -116,13 +116,13 @@ def alike(cases: Sequence[TrainingCase]) -> Iterator[tuple[int, ...]]:
     """Places of cases that differ in numbers alone."""
     groups: dict[Hashable, list[int]] = {}
     plain: dict[tuple[int, int], Hashable] = {}
-    for place, one in enumerate(cases):
-        training, layout = one.training, one.layout
+    for place, case in enumerate(cases):
+        training, layout = case.training, case.layout
         asked = (id(training), id(layout))
         if asked not in plain:
-            told = (training.accumulate is None, layout.sequence_parallel, layout.attention_dp)
-            plain[asked] = (*_uncounted(training), *told)
-        groups.setdefault((id(one.arch), plain[asked]), []).append(place)
+            row = (training.accumulate is None, layout.sequence_parallel, layout.attention_dp)
+            plain[asked] = (*_uncounted(training), *row)
+        groups.setdefault((id(case.arch), plain[asked]), []).append(place)
     return (tuple(places) for places in groups.values())
 
 
@@ -130,11 +130,11 @@ def columns_of(cases: Sequence[TrainingCase]) -> tuple[Training, Layout]:
     """Cases alike as one training and one layout of arrays."""
     first = cases[0]
     counts: dict[str, Any] = {
-        name: np.array([getattr(one.training, name) for one in cases])
+        name: np.array([getattr(case.training, name) for case in cases])
         for name in COUNTS
         if getattr(first.training, name) is not None
     }
-    cuts: dict[str, Any] = {name: np.array([getattr(one.layout, name) for one in cases]) for name in CUTS}
+    cuts: dict[str, Any] = {name: np.array([getattr(case.layout, name) for case in cases]) for name in CUTS}
     return replace(first.training, **counts), replace(first.layout, **cuts)
 
 
@@ -143,6 +143,6 @@ def edges_of(case: TrainingCase) -> tuple[float, float, float, str]:
     program = program_of(case.training)
     what = ran(case.arch, engine=program, case=own_case(case.training))
     known = known_of_one(SUBJECT, case.wired[0], what=what)
-    found = banded(FIGURE, value=1.0, known=known)
-    moved = float(found.value)
-    return float(found.low) / moved, float(found.high) / moved, moved, mark(FIGURE, known=known)
+    result = banded(FIGURE, value=1.0, known=known)
+    moved = float(result.value)
+    return float(result.low) / moved, float(result.high) / moved, moved, mark(FIGURE, known=known)

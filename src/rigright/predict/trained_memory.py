@@ -41,8 +41,8 @@ class Fullest:
         """Bytes as a program measures them: the allocator gives back what a card has no room for."""
         if kind == "allocated":
             return self.allocated_bytes
-        held = self.reserved_bytes if kind == "reserved" else self.device_bytes
-        return held if limit_bytes is None else np.minimum(held, np.maximum(self.least_bytes, limit_bytes))
+        value = self.reserved_bytes if kind == "reserved" else self.device_bytes
+        return value if limit_bytes is None else np.minimum(value, np.maximum(self.least_bytes, limit_bytes))
 
 
 def training_memory(
@@ -64,15 +64,15 @@ def least_bytes(arch: Arch, training: Training, *, layout: Layout, most: Numbers
     """Of trainings as arrays, what decides whether they fit; of the first stage alone beyond `most`."""
     first = training_memory(arch, training, layout=layout).least_bytes
     shape = np.broadcast_shapes(np.shape(first), np.shape(layout.pp))
-    found, pps = np.array(np.broadcast_to(first, shape)), np.broadcast_to(layout.pp, shape)
-    places = np.nonzero((pps > 1) & (found <= most))
+    values, pps = np.array(np.broadcast_to(first, shape)), np.broadcast_to(layout.pp, shape)
+    places = np.nonzero((pps > 1) & (values <= most))
     if len(places[0]):
         of, stage, starts = _staged(pps[places])
         spread = tuple(axis[of] for axis in places)
         some = _places(training, spread, shape=shape), _places(layout, spread, shape=shape)
         sizes = training_memory(arch, some[0], layout=some[1], stage=stage).least_bytes
-        found[places] = np.maximum.reduceat(np.broadcast_to(sizes, of.shape), starts)
-    return found
+        values[places] = np.maximum.reduceat(np.broadcast_to(sizes, of.shape), starts)
+    return values
 
 
 def _staged(pps: Numbers) -> tuple[Numbers, Numbers, Numbers]:
@@ -85,20 +85,20 @@ def _staged(pps: Numbers) -> tuple[Numbers, Numbers, Numbers]:
 def _places(record: T, places: tuple[Numbers, ...], *, shape: tuple[int, ...]) -> T:
     """Some places of each array of a record; what is no array stays."""
     arrays: dict[str, Any] = {
-        one.name: np.broadcast_to(value, shape)[places]
-        for one in fields(record)
-        if isinstance(value := getattr(record, one.name), np.ndarray) and value.ndim
+        field.name: np.broadcast_to(value, shape)[places]
+        for field in fields(record)
+        if isinstance(value := getattr(record, field.name), np.ndarray) and value.ndim
     }
     return replace(record, **arrays)
 
 
 def fullest_of(cases: Sequence[TrainingCase], *, terms: Terms | None = None) -> Fullest:
     """The fullest rank of any cases, in their order; those alike in one call of the law."""
-    columns = {one.name: np.full(len(cases), np.nan) for one in fields(Fullest)}
+    columns = {field.name: np.full(len(cases), np.nan) for field in fields(Fullest)}
     for places in alike_in_memory(cases):
-        found = _fullest([cases[place] for place in places], terms=terms)
+        fullest = _fullest([cases[place] for place in places], terms=terms)
         for name, column in columns.items():
-            column[list(places)] = getattr(found, name)
+            column[list(places)] = getattr(fullest, name)
     return Fullest(**columns)
 
 
@@ -116,12 +116,12 @@ def _fullest(cases: Sequence[TrainingCase], *, terms: Terms | None) -> Fullest:
     memory = training_memory(cases[0].arch, spread[0], layout=spread[1], stage=stage, terms=terms)
     names = ("allocated_bytes", "reserved_bytes", "device_bytes", "least_bytes")
     sizes = {name: np.broadcast_to(getattr(memory, name), of.shape) for name in (*names, "passing_bytes")}
-    found = {name: np.maximum.reduceat(sizes[name], starts) for name in names}
+    values = {name: np.maximum.reduceat(sizes[name], starts) for name in names}
     last = np.lexsort((-stage, sizes["allocated_bytes"], of))[
         np.cumsum(pps) - 1
     ]  # of stages as full, the first
-    found["passing_bytes"] = sizes["passing_bytes"][last]
-    return Fullest(**found, narrow=np.full(len(cases), memory.narrow))
+    values["passing_bytes"] = sizes["passing_bytes"][last]
+    return Fullest(**values, narrow=np.full(len(cases), memory.narrow))
 
 
 def peak(
@@ -140,14 +140,14 @@ def peak(
 FULL, LEAST_FULL = 0.92, 0.6  # of a card that a run fills which needs more by our count: likely, and at least
 
 
-def ended(found: Estimate, *, room_bytes: float | None) -> Estimate:
+def ended(estimate: Estimate, *, room_bytes: float | None) -> Estimate:
     """A peak of a run that ends well lies within what its card holds."""
     room = room_bytes
-    if room is None or found.high <= room:
-        return found
-    if found.value <= room:
-        return replace(found, high=room)
-    return replace(found, value=FULL * room, low=min(found.low, LEAST_FULL * room), high=room)
+    if room is None or estimate.high <= room:
+        return estimate
+    if estimate.value <= room:
+        return replace(estimate, high=room)
+    return replace(estimate, value=FULL * room, low=min(estimate.low, LEAST_FULL * room), high=room)
 
 
 def least(arch: Arch, training: Training, *, layout: Layout) -> Estimate:

@@ -38,14 +38,18 @@ def length_decides(
     cut = bool(layout.tp > 1 or layout.pp > 1)
     work = "pretraining" if training.method == "full" and cut else "training"
     case = TrainingCase(arch=arch, training=training, layout=layout)
-    found = least_over(case, "seq_tok", work=work)
-    if found is None:
+    decides = least_over(case, "seq_tok", work=work)
+    if decides is None:
         return
-    told = {"option": found.prior.option, "least": show_bytes(found.least), "most": show_bytes(found.most)}
-    if found.least <= room_bytes < found.most:
-        yield say("whether it fits depends on {option}: {least} to {most} per GPU", **told).of(DECIDES)
+    fields = {
+        "option": decides.prior.option,
+        "least": show_bytes(decides.least),
+        "most": show_bytes(decides.most),
+    }
+    if decides.least <= room_bytes < decides.most:
+        yield say("whether it fits depends on {option}: {least} to {most} per GPU", **fields).of(DECIDES)
     else:
-        yield say("depends on {option}: {least} to {most} per GPU", **told)
+        yield say("depends on {option}: {least} to {most} per GPU", **fields)
 
 
 def training_notes(

@@ -40,9 +40,9 @@ class StepUse:
 
 def slowest(cases: Sequence[TrainingCase]) -> StepUse | None:
     """Of one training on unlike chips: all wait for the slowest; None where the speed of one is not known."""
-    steps = [step_use(one) for one in cases]
-    known = [one for one in steps if one is not None]
-    return max(known, key=lambda one: one.step_s.value) if len(known) == len(steps) else None
+    steps = [step_use(case) for case in cases]
+    known = [step for step in steps if step is not None]
+    return max(known, key=lambda item: item.step_s.value) if len(known) == len(steps) else None
 
 
 def step_use(case: TrainingCase) -> StepUse | None:
@@ -53,14 +53,16 @@ def step_use(case: TrainingCase) -> StepUse | None:
     if case.chip is None or not is_timed(case.arch):
         return None
     hosts = [priors("training")["host"]]
-    found = steps_of([replace(case, training=replace(case.training, **values)) for values in trials(hosts)])
-    if not np.isfinite(found.step_s[0]):
+    training_time = steps_of(
+        [replace(case, training=replace(case.training, **values)) for values in trials(hosts)]
+    )
+    if not np.isfinite(training_time.step_s[0]):
         return None
     low, high, moved, known = edges_of(case)
-    rate = weighed(found.tok_per_s_per_chip, hosts, band=(low, high))
+    rate = weighed(training_time.tok_per_s_per_chip, hosts, band=(low, high))
     speed = Estimate(value=rate.value * moved, low=rate.low * moved, high=rate.high * moved, mark=known)
-    step_s = float(found.step_s[0]) / moved
-    parts = {name: float(getattr(found, f"{name}_s")[0]) / moved for name in PARTS}
+    step_s = float(training_time.step_s[0]) / moved
+    parts = {name: float(getattr(training_time, f"{name}_s")[0]) / moved for name in PARTS}
     layout = case.layout
     return StepUse(
         step_s=Estimate(
@@ -72,10 +74,10 @@ def step_use(case: TrainingCase) -> StepUse | None:
         parts_s=tuple((name, size) for name, size in parts.items() if size > LEAST_SHARE * step_s),
         tok_per_s_per_chip=speed,
         ranks=layout.tp * layout.pp * layout.dp * layout.cp,
-        tok_per_step=float(found.tok_per_step[0]),
-        samples_per_s=float(found.samples_per_s[0]) * moved,
-        mfu=float(found.mfu[0]) * moved,
-        hfu=float(found.hfu[0]) * moved,
+        tok_per_step=float(training_time.tok_per_step[0]),
+        samples_per_s=float(training_time.samples_per_s[0]) * moved,
+        mfu=float(training_time.mfu[0]) * moved,
+        hfu=float(training_time.hfu[0]) * moved,
         bound=bound_of(parts),
         moved=moved,
     )

@@ -139,16 +139,18 @@ class OpenFigure:
 
 def tried(asked: Sequence[OpenFigure]) -> tuple[list[Tried], Fullest]:
     """All trials, with room made where they do not fit, one after another; and their memory."""
-    known = [one.priors for one in asked]
+    known = [open_figure.priors for open_figure in asked]
     values = [trials(prior) for prior in known]
-    of = [one for one, some in zip(asked, values, strict=True) for _ in some]
+    of = [open_figure for open_figure, some in zip(asked, values, strict=True) for _ in some]
     cases = [
-        replace(one.open.case, training=replace(one.open.case.training, **value)) if value else one.open.case
-        for one, some in zip(asked, values, strict=True)
+        replace(open_figure.open.case, training=replace(open_figure.open.case.training, **value))
+        if value
+        else open_figure.open.case
+        for open_figure, some in zip(asked, values, strict=True)
         for value in some
     ]
-    rooms = np.array([one.room_bytes for one in of])
-    found = {one.name: np.full(len(cases), np.nan) for one in fields(Fullest)}
+    rooms = np.array([open_figure.room_bytes for open_figure in of])
+    result = {field.name: np.full(len(cases), np.nan) for field in fields(Fullest)}
     # a speed weighs only what has to fit
     weighing = {
         place: case for place, case in enumerate(cases) if not of[place].is_speed or np.isfinite(rooms[place])
@@ -161,7 +163,7 @@ def tried(asked: Sequence[OpenFigure]) -> tuple[list[Tried], Fullest]:
         for here, (place, case) in enumerate(weighing.items()):
             if fits[here] or place not in leaner:  # as it was said, where nothing fits
                 cases[place] = case
-                for name, column in found.items():
+                for name, column in result.items():
                     column[place] = getattr(sizes, name)[here]
             if fits[here]:
                 continue
@@ -174,7 +176,7 @@ def tried(asked: Sequence[OpenFigure]) -> tuple[list[Tried], Fullest]:
         Tried(priors=prior, cases=tuple(cases[end - len(some) : end]), places=slice(end - len(some), end))
         for prior, some, end in zip(known, values, ends, strict=True)
     ]
-    return made, Fullest(**found)
+    return made, Fullest(**result)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,26 +191,26 @@ class FigureFound:
 def figures_of(asked: Sequence[OpenFigure]) -> list[FigureFound]:
     """The peak or the speed of each: cases alike share a call of the law, whichever is asked of them."""
     made, sizes = tried(asked)
-    timed = [trial for one, trial in zip(asked, made, strict=True) if one.is_speed]
+    timed = [trial for open_figure, trial in zip(asked, made, strict=True) if open_figure.is_speed]
     rates = steps_of([case for trial in timed for case in trial.cases]).tok_per_s_per_chip
     ends = iter(np.cumsum([len(trial.cases) for trial in timed]))
     return [
-        _speed(one, trial, rates=rates[(end := next(ends)) - len(trial.cases) : end])
-        if one.is_speed
-        else _peak(one, trial, sizes=at(sizes, trial.places))
-        for one, trial in zip(asked, made, strict=True)
+        _speed(open_figure, trial, rates=rates[(end := next(ends)) - len(trial.cases) : end])
+        if open_figure.is_speed
+        else _peak(open_figure, trial, sizes=at(sizes, trial.places))
+        for open_figure, trial in zip(asked, made, strict=True)
     ]
 
 
 def _peak(asked: OpenFigure, trial: Tried, *, sizes: Fullest) -> FigureFound:
     edges = peak_band(asked.figure, assumed=asked.assumed, narrow=float(sizes.narrow[0]))
     figures = sizes.of_kind(asked.figure, limit_bytes=asked.limit_bytes)
-    found = weighed(figures, trial.priors, band=edges)
+    integral = weighed(figures, trial.priors, band=edges)
     whole = ended(
-        Estimate(value=found.value, low=found.low, high=found.high), room_bytes=asked.open.room_bytes
+        Estimate(value=integral.value, low=integral.low, high=integral.high), room_bytes=asked.open.room_bytes
     )
     return FigureFound(
-        found=replace(found, value=whole.value, low=whole.low, high=whole.high),
+        found=replace(integral, value=whole.value, low=whole.low, high=whole.high),
         case=trial.cases[0],
         passing_bytes=max(float(sizes.passing_bytes[0]), 1.0),
     )
@@ -217,8 +219,10 @@ def _peak(asked: OpenFigure, trial: Tried, *, sizes: Fullest) -> FigureFound:
 def _speed(asked: OpenFigure, trial: Tried, *, rates: Numbers) -> FigureFound:
     """Where own runs put it."""
     low, high, moved, _ = edges_of(asked.open.case)
-    found = weighed(rates, trial.priors, band=(low, high))
-    own = replace(found, value=found.value * moved, low=found.low * moved, high=found.high * moved)
+    integral = weighed(rates, trial.priors, band=(low, high))
+    own = replace(
+        integral, value=integral.value * moved, low=integral.low * moved, high=integral.high * moved
+    )
     return FigureFound(found=own, case=asked.open.case)
 
 

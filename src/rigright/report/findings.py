@@ -25,7 +25,7 @@ class FindingGroup:
     @property
     def about(self) -> str:
         """Everything it is about: "gpu 0, gpu 3"."""
-        return ", ".join(dict.fromkeys(one.about for one in self.findings if one.about))
+        return ", ".join(dict.fromkeys(finding.about for finding in self.findings if finding.about))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,27 +39,27 @@ class Blind:
 
 def groups(examined: Examined) -> tuple[FindingGroup, ...]:
     """Findings of one check that say the same and are mended the same, worst first."""
-    found: dict[tuple[object, ...], list[Finding]] = {}
+    findings: dict[tuple[object, ...], list[Finding]] = {}
     for check, finding in examined.findings:
         same = (check, finding.severity, str(finding.title), tuple(step.says.text for step in finding.fix))
-        found.setdefault(same, []).append(finding)
-    return tuple(FindingGroup(check=str(key[0]), findings=tuple(ones)) for key, ones in found.items())
+        findings.setdefault(same, []).append(finding)
+    return tuple(FindingGroup(check=str(key[0]), findings=tuple(ones)) for key, ones in findings.items())
 
 
 def blind(examined: Examined) -> tuple[Blind, ...]:
     """What was not seen, by why; one command speaks for all cards."""
     firsts: dict[tuple[str, str], tuple[Checked, NotSeen]] = {}
-    for checked, one in _of_kind(examined.checks, NotSeen):
-        if isinstance(one, NotSeen):
-            firsts.setdefault((checked.check, _kind_of(one.why)), (checked, one))
-    found: dict[tuple[str, str | None], tuple[Sentence, dict[str, Sentence]]] = {}
-    for checked, one in firsts.values():
-        _, titles = found.setdefault((_kind_of(one.why), one.see), (one.why, {}))
+    for checked, value in _of_kind(examined.checks, NotSeen):
+        if isinstance(value, NotSeen):
+            firsts.setdefault((checked.check, _kind_of(value.why)), (checked, value))
+    pair: dict[tuple[str, str | None], tuple[Sentence, dict[str, Sentence]]] = {}
+    for checked, value in firsts.values():
+        _, titles = pair.setdefault((_kind_of(value.why), value.see), (value.why, {}))
         titles[checked.check] = checked.title
-    told = [
-        Blind(titles=tuple(titles.values()), why=why, see=see) for (_, see), (why, titles) in found.items()
+    blinds = [
+        Blind(titles=tuple(titles.values()), why=why, see=see) for (_, see), (why, titles) in pair.items()
     ]
-    return tuple(sorted(told, key=lambda one: (one.see is None, -len(one.titles))))
+    return tuple(sorted(blinds, key=lambda item: (item.see is None, -len(item.titles))))
 
 
 def _kind_of(why: Sentence) -> str:
@@ -69,10 +69,12 @@ def _kind_of(why: Sentence) -> str:
 
 def fine(examined: Examined) -> Iterator[tuple[Checked, Fine]]:
     """Everything that was looked at and is good."""
-    for checked, one in _of_kind(examined.checks, Fine):
-        if isinstance(one, Fine):
-            yield checked, one
+    for checked, value in _of_kind(examined.checks, Fine):
+        if isinstance(value, Fine):
+            yield checked, value
 
 
 def _of_kind(every: Iterable[Checked], kind: type) -> Iterator[tuple[Checked, object]]:
-    return ((checked, one) for checked in every for one in checked.verdicts if isinstance(one, kind))
+    return (
+        (checked, finding) for checked in every for finding in checked.verdicts if isinstance(finding, kind)
+    )

@@ -24,12 +24,12 @@ def script(examined: Examined, language: str) -> str:
     """The whole file."""
     lines = ["#!/usr/bin/env bash"]
     lines += _remark(say("Fixes for {machine}", machine=machine_name(examined.case.machine)), language)
-    lines += [line for said in _HEAD for line in _remark(said, language)]
+    lines += [line for sentence in _HEAD for line in _remark(sentence, language)]
     lines += ["set -euo pipefail", ""]
-    found = [group for group in groups(examined) if group.first.fix]
-    if not found:
+    finding_groups = [group for group in groups(examined) if group.first.fix]
+    if not finding_groups:
         lines += _remark(say("Nothing to fix."), language)
-    for place, group in enumerate(found, 1):
+    for place, group in enumerate(finding_groups, 1):
         # one finding: what it is, why it matters, then its steps
         by_root = examined.case.machine.typed_by_root
         group_found: list[str] = []
@@ -66,9 +66,9 @@ def _marks(step: Step, language: str) -> str:
     return "".join(f" {tell(mark, language)}" for mark in marks)
 
 
-def _remark(said: Sentence, language: str) -> Iterator[str]:
+def _remark(sentence: Sentence, language: str) -> Iterator[str]:
     """A sentence as comments; nothing in it can leave them."""
-    return (f"# {line}" for line in wrap(clean(tell(said, language)), _WIDE))
+    return (f"# {line}" for line in wrap(clean(tell(sentence, language)), _WIDE))
 
 
 def _off(command: str) -> Iterator[str]:

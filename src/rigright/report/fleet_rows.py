@@ -61,7 +61,9 @@ def rows_of(fleet: Fleet) -> tuple[Row, ...]:
     groups: dict[tuple[object, ...], list[NodeTold]] = {}
     for node in fleet.nodes:
         driver = None if fleet.what == "doctor" else driver_of(node.machine)  # it has no column there
-        titles = tuple(sorted({(check, one.severity, str(one.title)) for check, one in node.findings}))
+        titles = tuple(
+            sorted({(check, finding.severity, str(finding.title)) for check, finding in node.findings})
+        )
         groups.setdefault(
             (driver, state_of(node), cards_of(node.machine), titles, str(node.trouble or node.lacks or "")),
             [],
@@ -73,11 +75,11 @@ def rows_of(fleet: Fleet) -> tuple[Row, ...]:
 
 def _row(nodes: list[NodeTold]) -> Row:
     first = nodes[0]
-    distinct = {str(one.title): one for _, one in reversed(first.findings)}
-    findings = tuple(sorted(distinct.values(), key=lambda one: RANKS.index(one.severity)))
+    distinct = {str(finding.title): finding for _, finding in reversed(first.findings)}
+    findings = tuple(sorted(distinct.values(), key=lambda finding: RANKS.index(finding.severity)))
     return Row(
         state=state_of(first),
-        nodes=tuple(sorted(one.node for one in nodes)),
+        nodes=tuple(sorted(node.node for node in nodes)),
         cards=cards_of(first.machine),
         driver=driver_of(first.machine),
         findings=findings,
@@ -88,10 +90,10 @@ def _row(nodes: list[NodeTold]) -> Row:
 
 def shared_findings(fleet: Fleet) -> tuple[Shared, ...]:
     """Each finding once, with the nodes that have it: worst first, of equals the most widespread."""
-    found: dict[tuple[str, str, str], list[tuple[str, Finding]]] = {}
+    pairs: dict[tuple[str, str, str], list[tuple[str, Finding]]] = {}
     for node in fleet.nodes:
-        for check, one in node.findings:
-            found.setdefault((check, one.severity, str(one.title)), []).append((node.node, one))
+        for check, finding in node.findings:
+            pairs.setdefault((check, finding.severity, str(finding.title)), []).append((node.node, finding))
     shared = [
         Shared(
             check=key[0],
@@ -99,25 +101,25 @@ def shared_findings(fleet: Fleet) -> tuple[Shared, ...]:
             nodes=tuple(dict.fromkeys(node for node, _ in ones)),
             things=len(ones),
         )
-        for key, ones in found.items()
+        for key, ones in pairs.items()
     ]
-    shared.sort(key=lambda one: (RANKS.index(one.finding.severity), -len(one.nodes)))
+    shared.sort(key=lambda item: (RANKS.index(item.finding.severity), -len(item.nodes)))
     return tuple(shared)
 
 
 def silences(nodes: Iterable[NodeTold]) -> tuple[tuple[Sentence, tuple[str, ...]], ...]:
     """Why nothing came -> of which nodes, the commonest reason first."""
-    found: dict[str, tuple[Sentence, list[str]]] = {}
+    fields: dict[str, tuple[Sentence, list[str]]] = {}
     for node in nodes:
         if node.trouble is not None:
-            found.setdefault(str(node.trouble), (node.trouble, []))[1].append(node.node)
-    told = sorted(found.values(), key=lambda one: -len(one[1]))
-    return tuple((why, tuple(names)) for why, names in told)
+            fields.setdefault(str(node.trouble), (node.trouble, []))[1].append(node.node)
+    pairs = sorted(fields.values(), key=lambda pair: -len(pair[1]))
+    return tuple((why, tuple(names)) for why, names in pairs)
 
 
 def cards_of(machine: Machine | None) -> str:
     """The accelerators in a few words."""
-    kinds = Counter(one.name or one.vendor for one in machine.devices) if machine else Counter[str]()
+    kinds = Counter(device.name or device.vendor for device in machine.devices) if machine else Counter[str]()
     return " + ".join(f"{count}x {name}" for name, count in kinds.items())
 
 
@@ -128,16 +130,16 @@ def driver_of(machine: Machine | None) -> str:
 
 def counts(fleet: Fleet, named: Callable[[Iterable[str]], Shown]) -> tuple[Sentence, ...]:
     """How many nodes are in which state, the worst first; those to act on by name."""
-    found: dict[str, list[str]] = {state: [] for state in STATES}
+    fields: dict[str, list[str]] = {state: [] for state in STATES}
     for node in fleet.nodes:
-        found[state_of(node)].append(node.node)
-    count = {state: len(nodes) for state, nodes in found.items()}
+        fields[state_of(node)].append(node.node)
+    count = {state: len(nodes) for state, nodes in fields.items()}
     many = {
-        SILENT: say("{count} unreachable ({names})", count=count[SILENT], names=named(found[SILENT])),
-        "fault": say("{count} with faults ({names})", count=count["fault"], names=named(found["fault"])),
+        SILENT: say("{count} unreachable ({names})", count=count[SILENT], names=named(fields[SILENT])),
+        "fault": say("{count} with faults ({names})", count=count["fault"], names=named(fields["fault"])),
         "warning": say("{count} with warnings", count=count["warning"]),
         INCOMPLETE: say(
-            "{count} incomplete ({names})", count=count[INCOMPLETE], names=named(found[INCOMPLETE])
+            "{count} incomplete ({names})", count=count[INCOMPLETE], names=named(fields[INCOMPLETE])
         ),
         "note": say("{count} with notes", count=count["note"]),
         WELL: say("{count} ok", count=count[WELL]),

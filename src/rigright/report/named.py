@@ -34,8 +34,8 @@ def understood(machine: Machine) -> Iterator[Shown]:
     if machine.unread:
         names = ", ".join(machine.unread[:MOST_UNREAD])
         more = len(machine.unread) - MOST_UNREAD
-        told = say("{names} and {count} more", names=names, count=more) if more > 0 else names
-        yield say("not recognised: {names}", names=told)
+        sentence = say("{names} and {count} more", names=names, count=more) if more > 0 else names
+        yield say("not recognised: {names}", names=sentence)
 
 
 def partly(names: Sequence[str]) -> Sentence:

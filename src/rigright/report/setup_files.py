@@ -66,8 +66,8 @@ def dockerfile(result: SetUp, language: str) -> str:
     serves = serving().get(pick.name)
     lines += _hosted(result, pick, serves=serves, language=language)
     if pick.image is not None:
-        told = say("the engine's official image: Python, CUDA libraries and engine as tested upstream")
-        lines += [*_comment((told,), language), f"FROM {pick.image}"]
+        sentence = say("the engine's official image: Python, CUDA libraries and engine as tested upstream")
+        lines += [*_comment((sentence,), language), f"FROM {pick.image}"]
     else:
         lines += _wheels(result, pick, language=language)
     if serves is not None:
@@ -83,11 +83,11 @@ def _hosted(result: SetUp, pick: Pick, *, serves: Serves | None, language: str) 
     for step in result.docker_steps[:1]:
         lines += _comment((say("on the host, once:"),), language)
         lines += [
-            f"#   {typed(one, needs_root=step.as_root, by_root=result.system.by_root)}"
-            for one in step.commands
+            f"#   {typed(command, needs_root=step.as_root, by_root=result.system.by_root)}"
+            for command in step.commands
         ]
     name = pick.name.replace(".", "")
-    devices = next((_DEVICES[one] for one in result.system.vendors if one in _DEVICES), "--gpus all")
+    devices = next((_DEVICES[vendor] for vendor in result.system.vendors if vendor in _DEVICES), "--gpus all")
     run = f"docker run --rm {devices} --ipc=host -it {name}"
     if serves is not None:
         keep = f"-v {name}-cache:{serves.cache}"
@@ -100,8 +100,8 @@ def _served(serves: Serves, *, tp: int, language: str) -> list[str]:
     """The server: its model, its port, whether it is well, and how it starts."""
     lines = list[str]()
     if serves.model:
-        told = say("a small model to try; use yours with docker run -e MODEL=...")
-        lines += [*_comment((told,), language), f"ENV MODEL={serves.model} TP={tp}"]
+        sentence = say("a small model to try; use yours with docker run -e MODEL=...")
+        lines += [*_comment((sentence,), language), f"ENV MODEL={serves.model} TP={tp}"]
     else:
         lines += [f"ENV OLLAMA_HOST=0.0.0.0:{serves.port}"]
     command = serves.command.format(model='"$MODEL"', tp='"$TP"')
@@ -127,13 +127,15 @@ def _wheels(result: SetUp, pick: Pick, *, language: str) -> Iterator[str]:
         yield "    rm -rf /var/lib/apt/lists/* && python3 -m venv /opt/venv"
         yield "ENV PATH=/opt/venv/bin:$PATH"
     else:
-        told = say("the wheels ship their own CUDA libraries: Python and a C compiler for Triton are enough")
-        yield from _comment((told,), language)
+        sentence = say(
+            "the wheels ship their own CUDA libraries: Python and a C compiler for Triton are enough"
+        )
+        yield from _comment((sentence,), language)
         yield f"FROM python:{result.python or '3.12'}-slim"
         yield "RUN apt-get update && apt-get install -y --no-install-recommends gcc libc6-dev git && \\"
         yield "    rm -rf /var/lib/apt/lists/*"
-    torch = [one for one in pick.pip if one.startswith("torch")]
-    rest = [one for one in pick.pip if one not in torch]
+    torch = [text for text in pick.pip if text.startswith("torch")]
+    rest = [text for text in pick.pip if text not in torch]
     if torch:
         index = f" --index-url {pick.index}" if pick.index else ""
         yield from _comment((say("torch build that fits these GPUs"),) if pick.index else (), language)
@@ -150,12 +152,12 @@ def requirements(result: SetUp, language: str) -> str:
     lines = _comment(_head(result), language)
     pick = result.pick
     if pick is None or not pick.pip:
-        told = (
+        sentences = (
             result.unknown
             if pick is None
             else (say("{name} is not installed with pip: see --script", name=pick.name),)
         )
-        return "\n".join([*lines, *_comment(told, language)]) + "\n"
+        return "\n".join([*lines, *_comment(sentences, language)]) + "\n"
     lines += _comment((say("Python {python}", python=pick.pythons or "3"),), language)
     if pick.index:
         lines += _comment(
@@ -170,19 +172,19 @@ def requirements(result: SetUp, language: str) -> str:
         lines.append(f"--extra-index-url {pick.index}")
     build = f"+{pick.build}" if pick.index and pick.build else ""
     lines += [
-        one + build if build and one.startswith("torch==") and not one.endswith("*") else one
-        for one in pick.pip
+        text + build if build and text.startswith("torch==") and not text.endswith("*") else text
+        for text in pick.pip
     ]
     return "\n".join(lines) + "\n"
 
 
 def _head(result: SetUp) -> tuple[Sentence, ...]:
     pick = result.pick
-    told = [say("software for {machine}", machine=result.system.shown)]
+    sentences = [say("software for {machine}", machine=result.system.shown)]
     if pick is not None:
-        told.append(say("{name} {version}", name=pick.name, version=pick.version))
+        sentences.append(say("{name} {version}", name=pick.name, version=pick.version))
         if pick.source:
-            told.append(
+            sentences.append(
                 say(
                     "source: {source}; {date}, confidence {confidence}",
                     source=pick.source,
@@ -190,16 +192,16 @@ def _head(result: SetUp) -> tuple[Sentence, ...]:
                     confidence=pick.confidence,
                 )
             )
-    return tuple(told)
+    return tuple(sentences)
 
 
-def _comment(said: tuple[Sentence, ...], language: str, *, mark: str = "# ") -> list[str]:
+def _comment(sentences: tuple[Sentence, ...], language: str, *, mark: str = "# ") -> list[str]:
     """Sentences as comments; nothing in them can end the line or steer a terminal."""
-    found: list[str] = []
-    for one in said:
-        plain = " ".join(clean(tell(one, language)).split())
-        found += [mark + line for line in textwrap.wrap(plain, WIDTH, break_on_hyphens=False)]
-    return found
+    texts: list[str] = []
+    for sentence in sentences:
+        plain = " ".join(clean(tell(sentence, language)).split())
+        texts += [mark + line for line in textwrap.wrap(plain, WIDTH, break_on_hyphens=False)]
+    return texts
 
 
 def _line(command: str, step: SetupStep, *, by_root: bool) -> str:

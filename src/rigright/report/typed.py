@@ -38,11 +38,11 @@ def _rooted(command: str) -> str:
     pieces = _PIECES.findall(command)
     if "".join(program + joint for program, joint in pieces) != command:  # a quote that nobody closes
         return _SUDO + command
-    told, before = "", ""
+    text, before = "", ""
     for program, joint in pieces:
-        told += _by_sudo(program, piped=before == "|") + joint
+        text += _by_sudo(program, piped=before == "|") + joint
         before = joint.strip()
-    return told
+    return text
 
 
 def _by_sudo(program: str, *, piped: bool) -> str:

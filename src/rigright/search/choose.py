@@ -80,7 +80,7 @@ def field_of(
     figures: dict[str, Numbers],
     *,
     alike: Numbers,
-    told: bool,
+    flag: bool,
     weight: Numbers | None = None,
     staged: Numbers = False,
     doubt: Numbers | None = None,
@@ -92,7 +92,7 @@ def field_of(
     costs = {name: figures[name] for name in LESS if name in figures}
     costs |= {name: -figures[name] for name in MORE if name in figures}
     known = {name: np.where(np.isnan(column), np.inf, column) for name, column in costs.items()}
-    main = cost_of(known, told=told)
+    main = cost_of(known, flag=flag)
     priced = np.isfinite(known[main])
     # what stands for an unknown price: beyond all that are known, by fewest cards, then least power
     size = [figures[name] for name in ("n_chips", "power_w") if name in figures]
@@ -108,14 +108,14 @@ def field_of(
     slack += [1.0] * (len(aims) - len(names))
     return Field(
         costs=known, table=np.stack(aims, axis=1), slack=np.array(slack), alike=alike, main=main, sure=sure,
-        serves=serves, told=told,
+        serves=serves, told=flag,
     )  # fmt: skip
 
 
-def cost_of(figures: Mapping[str, Numbers], *, told: bool) -> str:
+def cost_of(figures: Mapping[str, Numbers], *, flag: bool) -> str:
     """The cost that counts; `told`: the load is given, so an hour's cost counts, else a token's."""
     each = next((name for name in ("usd_per_image", "usd_per_audio_h") if name in figures), "usd_per_mtok")
-    main = "usd_total" if "days" in figures else "usd_per_h" if told else each
+    main = "usd_total" if "days" in figures else "usd_per_h" if flag else each
     return main if main in figures else "usd_per_h"
 
 

@@ -40,8 +40,10 @@ def counts_of(
     Of what nobody rents out to such a wish, the numbers in which it is sold: that is told then.
     """
     asked = tuple(asked)
-    found = set(_counts(chip, wish, market=market, asked=asked)) or {sold_count(chip, one) for one in asked}
-    return tuple(sorted(count for count in found if most is None or count <= most))
+    numbers = set(_counts(chip, wish, market=market, asked=asked)) or {
+        sold_count(chip, number) for number in asked
+    }
+    return tuple(sorted(count for count in numbers if most is None or count <= most))
 
 
 def _counts(chip: Chip, wish: PlanWish, *, market: Market, asked: tuple[int, ...]) -> Iterator[int]:
@@ -53,8 +55,8 @@ def _counts(chip: Chip, wish: PlanWish, *, market: Market, asked: tuple[int, ...
 
 def rented_count(offer: Offer, n_chips: int) -> int:
     """The fewest devices of whole instances that hold so many; beyond one machine, of whole machines."""
-    each, held = chips_of(offer), held_by(offer)
-    unit = each if n_chips <= held else held
+    each, number = chips_of(offer), held_by(offer)
+    unit = each if n_chips <= number else number
     return -(-n_chips // unit) * unit
 
 

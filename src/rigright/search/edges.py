@@ -43,7 +43,7 @@ def edges_at(question: Question, way: KindWay, *, points: LayoutPoints) -> dict[
     asked: Any = {"engine": way.engine, "kinds": tuple(kind.chips for kind in kinds), "hosts": hosts}
     apart = bool(len(points) and points.prefill_dp[0] > 0)
     loads, staged = np.nan_to_num(points.load), is_staged(way.engine.split, points.pp)
-    if any(one.chip in {chip.id for kind in kinds for chip in kind.chips} for one in anchors()):
+    if any(anchor.chip in {chip.id for kind in kinds for chip in kind.chips} for anchor in anchors()):
         pairs, place = np.unique(np.stack([loads, points.n_chips]), axis=1, return_inverse=True)
         cases = [
             case_of(traffic_of(question, load, way=way), way.weights, chips=float(cards))
@@ -51,12 +51,12 @@ def edges_at(question: Question, way: KindWay, *, points: LayoutPoints) -> dict[
         ]
     else:
         place, cases = np.zeros(len(points), dtype=int), [ANY]
-    found = {name: np.ones(len(points)) for name in EDGES}
+    values = {name: np.ones(len(points)) for name in EDGES}
     for number, case in enumerate(cases):
         for cut in (False, True):
             mine = (place.ravel() == number) & (staged == cut)
             edges = edges_of(question.arch, case=replace(case, apart=apart, staged=cut), **asked)
             for name in (*TIMES, *RATES):
-                found[f"{name}_edge"][mine] = edges[name][points.row[mine]]
-            found[UNPROVEN][mine] = edges[UNPROVEN][points.row[mine]]
-    return found
+                values[f"{name}_edge"][mine] = edges[name][points.row[mine]]
+            values[UNPROVEN][mine] = edges[UNPROVEN][points.row[mine]]
+    return values

@@ -49,17 +49,17 @@ class Limit:
         """How far beyond the limit, as a logarithm of ratios: 0 or less keeps it; unknown is beyond."""
         with np.errstate(divide="ignore", invalid="ignore"):
             ratio = np.log(np.maximum(self.reached, 1e-30) / self.bound)
-        found = -ratio if self.at_least else ratio
-        return np.where(np.isnan(found), np.inf, found)
+        value = -ratio if self.at_least else ratio
+        return np.where(np.isnan(value), np.inf, value)
 
 
-def figures_of(question: Question, scored: Scored, *, found: Options) -> dict[str, Numbers]:
+def figures_of(question: Question, scored: Scored, *, options: Options) -> dict[str, Numbers]:
     """Every figure of every option."""
-    index, points, wish = found.index, scored.points, question.wish
+    index, points, wish = options.index, scored.points, question.wish
     served = {name: column[index] for name, column in scored.served.items()}
     n_chips = points.n_chips[index]
-    power = power_w(question, scored, found=found)
-    per_h = usd_per_h(question, scored, found=found, power=power)
+    power = power_w(question, scored, options=options)
+    per_h = usd_per_h(question, scored, options=options, power=power)
     loss = np.array([loss_of(question.arch, way.weights, kv=way.kv) for way in question.ways])
     audio_s = question.usual.audio_s
     heard = {} if audio_s is None else audio_of(served["requests_per_s"], audio_s, usd_per_h=per_h)
@@ -71,11 +71,11 @@ def figures_of(question: Question, scored: Scored, *, found: Options) -> dict[st
         "requests_per_s": served["requests_per_s"],
         "busy": served["busy"],
         "power_w": power,
-        "usd": found.usd,
+        "usd": options.usd,
         "usd_per_h": per_h,
         "usd_per_mtok": usd_per_mtok(per_h, served["output_tok_per_s"]),
         "usd_total": per_h * worked_h(wish),
-        "usd_needed": needed_usd(wish, found),
+        "usd_needed": needed_usd(wish, options),
         "headroom": headroom(scored)[index],
         "later_params": later_params(question, scored)[index],
         "n_chips": n_chips.astype(float),
@@ -90,24 +90,24 @@ def audio_of(requests_per_s: Numbers, audio_s: float, *, usd_per_h: Numbers) -> 
         return {"audio_h_per_h": hours, "usd_per_audio_h": usd_per_h / hours}
 
 
-def power_w(question: Question, scored: Any, *, found: Options) -> Numbers:
+def power_w(question: Question, scored: Any, *, options: Options) -> Numbers:
     """What the machines of each option draw at the wall while they work."""
-    return drawn_w(question, scored, found=found).value
+    return drawn_w(question, scored, options=options).value
 
 
-def drawn_w(question: Question, scored: Any, *, found: Options) -> Draw:
+def drawn_w(question: Question, scored: Any, *, options: Options) -> Draw:
     """The same with low and high: by what the very passes keep in use, else by what such work does."""
-    points, kinds, index = scored.points, question.kinds, found.index
-    power, kind = power_terms([one.chip for one in kinds]), points.kind[index]
+    points, kinds, index = scored.points, question.kinds, options.index
+    power, kind = power_terms([item.chip for item in kinds]), points.kind[index]
     served = getattr(scored, "served", {})
     if "work_busy" in served:
         busy = Busy(compute=served["compute_busy"][index], work=served["work_busy"][index])
     else:
         busy = busy_in(PHASES.get(question.wish.work, "serve"))
     each, n_chips = draw_w(power, busy, at=kind), points.n_chips[index]
-    cards: Any = {"count": n_chips, "idle": found.idle, "at": kind}
-    bought, share = machine_w(power, each, boxes=found.boxes, **cards), rented_w(power, each, **cards)
-    rented, waits = found.how == RENT, _beside_w(kinds)
+    cards: Any = {"count": n_chips, "idle": options.idle, "at": kind}
+    bought, share = machine_w(power, each, boxes=options.boxes, **cards), rented_w(power, each, **cards)
+    rented, waits = options.how == RENT, _beside_w(kinds)
     ends = {
         end: np.where(rented, getattr(share, end), getattr(bought, end) + more[kind])
         for end, more in waits.items()
@@ -127,17 +127,19 @@ def _beside_w(kinds: Sequence[Kind]) -> dict[str, np.ndarray]:
     return waits
 
 
-def usd_per_h(question: Question, scored: Any, *, found: Options, power: Numbers) -> Numbers:
+def usd_per_h(question: Question, scored: Any, *, options: Options, power: Numbers) -> Numbers:
     """An hour of work: rent, or the share of the machine that an hour wears off, and its power."""
-    kind = scored.points.kind[found.index]
+    kind = scored.points.kind[options.index]
     wish = question.wish
-    segments = sorted({one.chip.segment for one in question.kinds})
-    owned = np.zeros(len(found.index))
+    segments = sorted({item.chip.segment for item in question.kinds})
+    owned = np.zeros(len(options.index))
     for segment in segments:
-        mine = np.array([one.chip.segment == segment for one in question.kinds])[kind]
+        mine = np.array([item.chip.segment == segment for item in question.kinds])[kind]
         tariff = tariff_in(wish, segment)
-        owned = np.where(mine, write_off_usd_per_h(found.usd, tariff) + power_usd_per_h(power, tariff), owned)
-    return np.where(found.rent_usd_per_h > 0, found.rent_usd_per_h, owned)
+        owned = np.where(
+            mine, write_off_usd_per_h(options.usd, tariff) + power_usd_per_h(power, tariff), owned
+        )
+    return np.where(options.rent_usd_per_h > 0, options.rent_usd_per_h, owned)
 
 
 def worked_h(wish: PlanWish) -> float:
@@ -145,25 +147,25 @@ def worked_h(wish: PlanWish) -> float:
     return wish.years * HOURS_PER_YEAR * wish.duty
 
 
-def needed_usd(wish: PlanWish, found: Options) -> Numbers:
+def needed_usd(wish: PlanWish, options: Options) -> Numbers:
     """What a budget has to cover: the machine, or all the hours of rent; power is paid by the month."""
-    return np.where(found.how == BUY, found.usd, found.rent_usd_per_h * worked_h(wish))
+    return np.where(options.how == BUY, options.usd, options.rent_usd_per_h * worked_h(wish))
 
 
 def headroom(scored: Scored) -> Numbers:
     """Share of the fullest card that is left while the load runs."""
     room, points = scored.room, scored.points
     ranks = np.where(points.attention_dp, points.tp, 1)
-    held = room.fixed_bytes + np.ceil(scored.served["running"] / ranks) * room.seq_bytes
-    return np.maximum(1 - held / room.room_bytes, 0.0)  # a full cache preempts
+    value = room.fixed_bytes + np.ceil(scored.served["running"] / ranks) * room.seq_bytes
+    return np.maximum(1 - value / room.room_bytes, 0.0)  # a full cache preempts
 
 
 def left_over(scored: Scored) -> Numbers:
     """Share of the fullest card that is left where an engine sets each whole context aside."""
     room = scored.room
     each = room.need_bytes - room.fixed_bytes
-    held = room.fixed_bytes + np.maximum(np.floor(room.slots), 1) * each
-    return (room.able_bytes - held) / room.room_bytes
+    value = room.fixed_bytes + np.maximum(np.floor(room.slots), 1) * each
+    return (room.able_bytes - value) / room.room_bytes
 
 
 def later_params(question: Question, scored: Scored) -> Numbers:

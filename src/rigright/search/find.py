@@ -30,9 +30,9 @@ def _or_instead(
     search: Callable[..., Found], arch: Arch, *, wish: PlanWish, market: Market, alone: bool
 ) -> Found:
     """What is found; where nothing fits what was named, with more such cards or another machine that does."""
-    found = search(arch, wish, market=market)
-    if alone or found.plans or found.nearest is not None or not is_named(wish):
-        return found
+    answer = search(arch, wish, market=market)
+    if alone or answer.plans or answer.nearest is not None or not is_named(wish):
+        return answer
     named = wish.on if wish.on is not None else wish.owned
     node = market.there if market.there is not None or named is None else find_node(named)
     chips = wish.chips if node is None else tuple(dict.fromkeys(card.chip.id for card in node.cards))
@@ -45,8 +45,8 @@ def _or_instead(
         except AskError:
             continue
         if other.plans:
-            return replace(found, instead=other.plans[0])
-    return found
+            return replace(answer, instead=other.plans[0])
+    return answer
 
 
 def find(

@@ -47,10 +47,10 @@ def ranks_of(table: Candidates, doubts: Doubts, *, index: Numbers, price: Number
     way = points.way[point]
     figures = {name: column[index] for name, column in table.figures.items()}
     loss = figures["loss"]
-    quality = np.array([quality_class(one) for one in loss]) + (loss % 1)
-    unusual = ~np.array([one.usual for one in ways])[way] | (points.prefill_dp[point] > 0)
+    quality = np.array([quality_class(value) for value in loss]) + (loss % 1)
+    unusual = ~np.array([value.usual for value in ways])[way] | (points.prefill_dp[point] > 0)
     unsure = np.any(
-        [one > 1 / SAFE for one in doubts.broken.values()] or [np.zeros(len(index), bool)], axis=0
+        [value > 1 / SAFE for value in doubts.broken.values()] or [np.zeros(len(index), bool)], axis=0
     )
     wish = question.wish
     paced = wish.tpot_s is not None or not question.is_loaded  # by a limit that all of them keep
@@ -63,7 +63,7 @@ def ranks_of(table: Candidates, doubts: Doubts, *, index: Numbers, price: Number
     crowd = _crowded(table, point)
     if wish.on is None and wish.owned is None:
         crawls = slow > STEPS  # not half as fast as is enough: better weights are no comfort then
-        fills = np.array([one.engine.pool == "share" for one in ways])[way]
+        fills = np.array([value.engine.pool == "share" for value in ways])[way]
         full = ~fills & (left_over(table.scored)[point] < LEAST_SPARE)
         merit = SPENT * np.log(price) + lost + SLOWER * slow / STEPS
         return _order(crowd, unusual, unsure, late, crawls, full, merit, price)
@@ -85,7 +85,7 @@ def ranks_of(table: Candidates, doubts: Doubts, *, index: Numbers, price: Number
 def _late(table: Candidates, index: Numbers) -> Numbers:
     """How far what nobody named and everybody wants is missed: half doublings of the time; 0: it is kept."""
     limits = usual_limits(table.question, table.figures)
-    missed = [np.ones(len(index)), *(one.reached[index] / one.bound for one in limits)]
+    missed = [np.ones(len(index)), *(limit.reached[index] / limit.bound for limit in limits)]
     return np.ceil(2 * np.log2(np.max(missed, axis=0)))
 
 
@@ -104,10 +104,10 @@ def product_of(*columns: Numbers) -> Numbers:
 def _near_most(output: Numbers, *, loss: Numbers, level: Numbers) -> Numbers:
     """Whether weights of such a loss reach half of the most output among equals."""
     good = np.zeros(len(output), dtype=bool)
-    for one, rank in product(set(level.tolist()), set(loss.tolist())):
-        mine = (level == one) & (loss == rank)
+    for value, rank in product(set(level.tolist()), set(loss.tolist())):
+        mine = (level == value) & (loss == rank)
         if mine.any():
-            good |= mine & (output[mine].max() * HALF >= output[level == one].max())
+            good |= mine & (output[mine].max() * HALF >= output[level == value].max())
     return good
 
 

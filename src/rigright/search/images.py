@@ -44,9 +44,9 @@ def find_images(arch: Arch, wish: PlanWish, *, market: Market) -> Found:
     refused = licence_refused(question)
     if refused is not None:
         return Found(plans=(), rejections=(), looked_at=0, chips=0, broken=(refused,))
-    found = _best_form(question, network, trains=trains)
+    answer = _best_form(question, network, trains=trains)
     notes = tuple(_notes(network, wish, trains=trains))
-    return replace(found, chips=len(kinds), notes=notes)
+    return replace(answer, chips=len(kinds), notes=notes)
 
 
 def _best_form(question: Question, network: Network, *, trains: bool) -> Found:
@@ -59,13 +59,13 @@ def _best_form(question: Question, network: Network, *, trains: bool) -> Found:
             raise AskError(say("no engine runs these weights on these GPUs; remove a format or engine"))
         table = tabled(replace(question, ways=ways), network)
         size, points = len(table.options.index), len(table.scored.points)
-        found = _found(table, network) if size else nothing_fits(table.question, table.scored.misfits)
-        found = replace(found, looked_at=points)
-        if found.plans:
-            return found
+        answer = _found(table, network) if size else nothing_fits(table.question, table.scored.misfits)
+        answer = replace(answer, looked_at=points)
+        if answer.plans:
+            return answer
         beyond = float(excess_of(_limits(table, network), size).min()) if size else np.inf
         if nearest is None or beyond < nearest[0] or np.isinf(nearest[0]):
-            nearest = beyond, found
+            nearest = beyond, answer
     assert nearest is not None  # noqa: S101 - there is a format to try
     return nearest[1]
 
@@ -113,7 +113,7 @@ def _network(arch: Arch, wish: PlanWish, *, trains: bool) -> Network:
 
 def _wants_many(wish: PlanWish, *, trains: bool) -> bool:
     """Whether anything that was said asks for more than one card: each card works alone."""
-    told = (
+    row = (
         wish.rate_per_s,
         wish.samples,
         wish.owned,
@@ -122,7 +122,7 @@ def _wants_many(wish: PlanWish, *, trains: bool) -> bool:
         wish.budget_usd,
         wish.power_w,
     )
-    return trains or any(one is not None for one in told)
+    return trains or any(value is not None for value in row)
 
 
 def _notes(network: Network, wish: PlanWish, *, trains: bool) -> Iterator[Sentence]:
@@ -150,8 +150,8 @@ def tabled(question: Question, network: Network) -> Candidates:
     scored = score_samples(question, network)
     points = scored.points
     replica = points.n_chips if question.ways[0].trains else np.ones(len(points), dtype=int)
-    found = options(question, kind=points.kind, n_chips=points.n_chips, replica=replica)
-    table = Candidates(question=question, scored=scored, options=found, figures={})
+    result = options(question, kind=points.kind, n_chips=points.n_chips, replica=replica)
+    table = Candidates(question=question, scored=scored, options=result, figures={})
     return replace(table, figures=_figures(table, network))
 
 
@@ -162,37 +162,39 @@ def _figures(table: Candidates, network: Network) -> dict[str, Numbers]:
     figures = {"images_per_s": rate, "headroom": (1 - points.need_bytes / points.able_bytes)[index]}
     if not question.ways[0].trains:
         figures["latency_s"] = points.batch_s[index]
-    return figures | costs_of(question, scored, found=table.options, rate=rate, network=network)
+    return figures | costs_of(question, scored, options=table.options, rate=rate, network=network)
 
 
 def costs_of(
-    question: Question, scored: Any, *, found: Options, rate: Numbers, network: Network
+    question: Question, scored: Any, *, options: Options, rate: Numbers, network: Network
 ) -> dict[str, Numbers]:
     """What each option draws and costs at so many samples a second."""
     wish = question.wish
-    power = power_w(question, scored, found=found)
-    hour = usd_per_h(question, scored, found=found, power=power)
+    power = power_w(question, scored, options=options)
+    hour = usd_per_h(question, scored, options=options, power=power)
     figures = {
-        "power_w": power, "usd": found.usd, "usd_per_h": hour,
-        "n_chips": scored.points.n_chips[found.index].astype(float),
+        "power_w": power, "usd": options.usd, "usd_per_h": hour,
+        "n_chips": scored.points.n_chips[options.index].astype(float),
         "usd_per_image": hour / (rate * SECONDS_PER_H),
     }  # fmt: skip
     if network.does == READ:
         figures["usd_per_mtok"] = usd_per_mtok(hour, rate * network.tok)
     if wish.samples is None:
-        return figures | {"usd_total": hour * worked_h(wish), "usd_needed": needed_usd(wish, found)}
+        return figures | {"usd_total": hour * worked_h(wish), "usd_needed": needed_usd(wish, options)}
     days = wish.samples * wish.epochs / rate / SECONDS_PER_DAY
-    running = usd_per_h(question, scored, found=replace(found, usd=np.zeros(len(found.index))), power=power)
-    hours = np.maximum(days * HOURS_PER_DAY, np.where(found.how == RENT, LEAST_RENT_H, 0.0))
-    whole = found.usd + running * hours
+    running = usd_per_h(
+        question, scored, options=replace(options, usd=np.zeros(len(options.index))), power=power
+    )
+    hours = np.maximum(days * HOURS_PER_DAY, np.where(options.how == RENT, LEAST_RENT_H, 0.0))
+    whole = options.usd + running * hours
     return figures | {"days": days, "usd_total": whole, "usd_needed": whole}
 
 
 def _limits(table: Candidates, network: Network) -> tuple[Limit, ...]:
     """The limits, named after what a sample is."""
-    found = limits_of(table.question, table.figures)
+    limits = limits_of(table.question, table.figures)
     renamed = RENAMED if network.does == READ else {}
-    return tuple(replace(limit, name=renamed.get(limit.name, limit.name)) for limit in found)
+    return tuple(replace(limit, name=renamed.get(limit.name, limit.name)) for limit in limits)
 
 
 def _found(table: Candidates, network: Network) -> Found:
@@ -204,12 +206,13 @@ def _found(table: Candidates, network: Network) -> Found:
     figures = {name: column[keeps] for name, column in table.figures.items() if name != "usd_needed"}
     alike = table.scored.points.kind[table.options.index] * len(HOWS) + table.options.how
     wish = table.question.wish
-    field = field_of(figures, alike=alike[keeps], told=wish.rate_per_s is not None)
+    field = field_of(figures, alike=alike[keeps], flag=wish.rate_per_s is not None)
     chosen = choose(field, wish)
     first = int(keeps[chosen[0].place])
     return Found(
         plans=tuple(
-            plan_of(table, int(keeps[one.place]), network=network, best_at=one.best_at) for one in chosen
+            plan_of(table, int(keeps[choice.place]), network=network, best_at=choice.best_at)
+            for choice in chosen
         ),
         rejections=rejections(table, limits, first=first, cost=field.main),
         looked_at=0,

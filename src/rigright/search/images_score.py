@@ -97,7 +97,7 @@ def ways_of(
 
     No measured training was compiled, and no encoder: there the law says nothing of it.
     """
-    found = []
+    sample_ways = []
     for form in wish.weights:
         known, own = precisions(network.arch), find_format(form).id
         if own not in known:
@@ -107,9 +107,9 @@ def ways_of(
         able = [place for place, kind in enumerate(kinds) if _runs(kind, own)]
         compiled = [place for place in able if compiles(kinds[place]) and network.does != READ]
         way = SampleWay(form=own, precision=known[own], compiled=False, trains=trains, kinds=tuple(able))
-        found += [way] if able else []
-        found += [replace(way, compiled=True, kinds=tuple(compiled))] if compiled and not trains else []
-    return tuple(found)
+        sample_ways += [way] if able else []
+        sample_ways += [replace(way, compiled=True, kinds=tuple(compiled))] if compiled and not trains else []
+    return tuple(sample_ways)
 
 
 def _shares(whole: int, kinds: Sequence[Kind]) -> list[int]:
@@ -120,15 +120,15 @@ def _shares(whole: int, kinds: Sequence[Kind]) -> list[int]:
 def _runs(kind: Kind, form: str) -> bool:
     """Whether such numbers are computed there, and how fast is stated."""
     chip = kind.chip
-    told = chip.fp16_flops_per_s or chip.training_flops_per_s or chip.fp32_flops_per_s
+    value = chip.fp16_flops_per_s or chip.training_flops_per_s or chip.fp32_flops_per_s
     usual = kind.named or kind.owned or chip.vendor in COMPILES  # what few run on is not taken unasked
-    return bool(usual) and not kind.mix and bool(told) and how_runs(ENGINE, form, chip=chip) is not None
+    return bool(usual) and not kind.mix and bool(value) and how_runs(ENGINE, form, chip=chip) is not None
 
 
 def compiles(kind: Kind) -> bool:
     """Whether torch.compile makes kernels for it: chips with matrix units of two vendors."""
-    found = features_of(kind.chip.isa)
-    return kind.chip.vendor in COMPILES and found is not None and bool(found.matrix_unit)
+    features = features_of(kind.chip.isa)
+    return kind.chip.vendor in COMPILES and features is not None and bool(features.matrix_unit)
 
 
 def score_samples(question: Question, network: Network) -> SampleScored:
@@ -197,9 +197,9 @@ def memory_of(
         able = np.array([kind.card.room_bytes for kind in kinds])[:, None]
         return np.broadcast_to(need, shape), np.broadcast_to(able, shape)
     device = at(stacked([device_of(kind.card, way.engine) for kind in kinds]), (slice(None), None))
-    found = network_memory(network, way.form, batch=batches[None, :], device=device)
-    need = np.broadcast_to(found.need_bytes + found.slack_bytes, shape)
-    return need, np.broadcast_to(need + found.spare_bytes, shape)
+    memory = network_memory(network, way.form, batch=batches[None, :], device=device)
+    need = np.broadcast_to(memory.need_bytes + memory.slack_bytes, shape)
+    return need, np.broadcast_to(need + memory.spare_bytes, shape)
 
 
 def training_of(way: SampleWay, *, micro_batch: Numbers, accumulate: int = 1) -> Training:

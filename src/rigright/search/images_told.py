@@ -120,7 +120,7 @@ def told_of(
     slow, fast = rate.low / rate.value, rate.high / rate.value
     least, most = supply.price_band
     bought = supply.how == "buy"
-    found = {"power_w": power, "images_per_s": rate}
+    estimates = {"power_w": power, "images_per_s": rate}
     for name in (
         "latency_s",
         "days",
@@ -139,12 +139,12 @@ def told_of(
         if name.startswith("usd"):
             low, high = low * least, high * most
         if np.isfinite(value) and not (name == "usd" and not bought):
-            found[name] = Estimate(
+            estimates[name] = Estimate(
                 value=value, low=value * low, high=value * high,
                 mark="stated" if name.startswith("usd") else rate.mark,
                 as_of=supply.as_of if name.startswith("usd") else None,
             )  # fmt: skip
-    return {_named(network, name): one for name, one in found.items()}
+    return {_named(network, name): estimate for name, estimate in estimates.items()}
 
 
 def _named(network: Network, figure: str) -> str:

@@ -33,12 +33,12 @@ class Bounds:
 
     def excess(self, columns: Columns, *, safe: Any) -> Numbers:
         """How far each is beyond them, as a logarithm; 0 or less keeps all. `safe`: in nine cases of ten."""
-        found = []
+        values = []
         for name, bound in self.most_s.items():
             reached = at_percentile(columns, name, percentile=self.percentile)
             edge = np.where(safe, columns[f"{name}_edge"], 1.0)
-            found.append(np.log(np.maximum(reached * edge, 1e-30) / bound))
-        return np.nan_to_num(np.max(found, axis=0), nan=np.inf)
+            values.append(np.log(np.maximum(reached * edge, 1e-30) / bound))
+        return np.nan_to_num(np.max(values, axis=0), nan=np.inf)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +59,7 @@ def highest(columns: Columns, points: LayoutPoints, *, bounds: Bounds, evaluate:
         _bracket(bounds.excess(columns, safe=safe), starts=starts, loads=points.load)
         for safe in (False, True)
     ]
-    low, high, under, over, place = (np.concatenate(one) for one in zip(*ends, strict=True))
+    low, high, under, over, place = (np.concatenate(end) for end in zip(*ends, strict=True))
     best = {name: column[place] for name, column in columns.items()}
     layout, safe = np.tile(starts, 2), np.arange(2 * size) >= size
     unit, moved = np.tile(unit, 2), np.zeros(2 * size, dtype=bool)
@@ -71,17 +71,17 @@ def highest(columns: Columns, points: LayoutPoints, *, bounds: Bounds, evaluate:
         width = (high - low)[mine] / unit[mine]
         step = np.clip(np.floor(part * width), 1, np.ceil(width) - 1)
         tried = low[mine] + step * unit[mine]
-        found = evaluate(layout[mine], tried)
-        beyond = bounds.excess(found, safe=safe[mine])
+        fields = evaluate(layout[mine], tried)
+        beyond = bounds.excess(fields, safe=safe[mine])
         keeps = beyond <= 0
         good, bad = mine[keeps], mine[~keeps]
-        for name, column in found.items():
+        for name, column in fields.items():
             best[name][good] = column[keeps]
         moved[good] = True
         low[good], under[good] = tried[keeps], beyond[keeps]
         high[bad], over[bad] = tried[~keeps], beyond[~keeps]
     none = low[size:] <= 0
-    told = {
+    given = {
         SAFE_LOAD: np.where(none, np.nan, low[size:]),
         SAFE_OUTPUT: np.where(none, np.nan, best["output_tok_per_s"][size:]),
         **{
@@ -92,10 +92,10 @@ def highest(columns: Columns, points: LayoutPoints, *, bounds: Bounds, evaluate:
     of = np.repeat(np.arange(size), np.diff([*starts, len(points)]))
     more = np.flatnonzero(moved[:size])
     return Highest(
-        ladder={**columns, **{name: column[of] for name, column in told.items()}},
+        ladder={**columns, **{name: column[of] for name, column in given.items()}},
         index=starts[more],
         load=low[more],
-        between={name: column[more] for name, column in {**best, **told}.items()},
+        between={name: column[more] for name, column in {**best, **given}.items()},
     )
 
 

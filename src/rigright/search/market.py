@@ -59,9 +59,9 @@ class Market:
             return known
         odd = usual.mem_bytes != chip.mem_bytes
         if odd or (known is None and guess):
-            found = quote_of(chip, today=self.today, currency=self.currency, used=self.used)
-            guessed = found is not None and found.mark == GUESSED
-            known = found if guessed is guess or (odd and not guessed) else None
+            result = quote_of(chip, today=self.today, currency=self.currency, used=self.used)
+            guessed = result is not None and result.mark == GUESSED
+            known = result if guessed is guess or (odd and not guessed) else None
         return known
 
 
@@ -87,14 +87,14 @@ def market_on(today: date, *, currency: str = "USD", used: bool = False) -> Mark
 def _own_offer(price: Price) -> Offer:
     """What the user pays for an hour of one card, as an offer of as many as a server holds."""
     chip = by_id()[price.chip]
-    told: dict[str, Any] = {
+    given: dict[str, Any] = {
         "provider": price.provider or "own", "instance": chip.name, "chip": chip.id, "said": chip.name,
         "n_chips": 1.0, "most_chips": BOX, "mem_bytes": chip.mem_bytes, "currency": price.currency,
         "usd_per_h": from_currency(price.typical, price.currency), "as_of": price.as_of,
         "source": price.source, "confidence": OWN,
     }  # fmt: skip
     unknown: dict[str, Any] = dict.fromkeys(field.name for field in fields(Offer))
-    return Offer(**unknown | told)
+    return Offer(**unknown | given)
 
 
 def _in_usd(offer: Offer) -> Offer:

@@ -53,8 +53,8 @@ def machine_flag(plan: Plan) -> str:
     return f"{cards}x {plan.chip.id}{_cables(plan)}"
 
 
-def pool(found: Layout) -> str:
+def pool(layout: Layout) -> str:
     """Workers alike: "2x tp4"."""
-    cuts = [f"{name}{getattr(found, name)}" for name in ("tp", "pp", "ep") if getattr(found, name) > 1]
-    cuts += ["dp attention"] if found.attention_dp else []
-    return " ".join([f"{found.dp}x", *(cuts or ["tp1"])])
+    cuts = [f"{name}{getattr(layout, name)}" for name in ("tp", "pp", "ep") if getattr(layout, name) > 1]
+    cuts += ["dp attention"] if layout.attention_dp else []
+    return " ".join([f"{layout.dp}x", *(cuts or ["tp1"])])

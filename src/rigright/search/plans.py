@@ -176,8 +176,8 @@ def _prompts(
     """Memory of a rank that takes prompts alone, with one of them."""
     if prefill is None:
         return None
-    one = replace(serving, batch=prefill.dp * (prefill.tp if prefill.attention_dp else 1))
-    return memories_of(question.arch, kind, serving=one, layout=prefill)[0]
+    item = replace(serving, batch=prefill.dp * (prefill.tp if prefill.attention_dp else 1))
+    return memories_of(question.arch, kind, serving=item, layout=prefill)[0]
 
 
 def drafting_notes(arch: Arch, way: KindWay, *, layout: Layout) -> Iterator[Sentence]:
@@ -202,9 +202,9 @@ def _untried(prefill: Layout | None) -> Iterator[Sentence]:
 def serving_at(table: Candidates, point: int, *, way: KindWay) -> Serving:
     """The serving of one point, set up for what runs at once, over all replicas."""
     dp = int(table.scored.points.dp[point])
-    held = int(table.scored.served["held"][point])
+    number = int(table.scored.served["held"][point])
     return way.serving(
-        context_tok=context_tok(table.question), batch=held * dp, prompt_tok=table.question.wish.prompt_tok
+        context_tok=context_tok(table.question), batch=number * dp, prompt_tok=table.question.wish.prompt_tok
     )
 
 
@@ -219,8 +219,8 @@ def fitted(
     while most - least > 1:
         middle = (least + most) // 2
         tried = replace(serving, batch=middle * layout.dp)
-        found = memories_of(question.arch, kind, serving=tried, layout=layout)
-        least, most = (middle, most) if found[0].fits else (least, middle)
+        result = memories_of(question.arch, kind, serving=tried, layout=layout)
+        least, most = (middle, most) if result[0].fits else (least, middle)
     serving = replace(serving, batch=least * layout.dp)
     return serving, memories_of(question.arch, kind, serving=serving, layout=layout)
 
@@ -230,8 +230,8 @@ def memories_of(arch: Arch, kind: Kind, *, serving: Serving, layout: Layout) -> 
     engine = find_engine(serving.engine)
     if engine.split == "layer":
         cards = kind.mix or (kind.card,) * layout.pp
-        found = stage_rooms(arch, cards=cards, serving=serving, layout=layout)
-        return tuple(sorted(found, key=lambda one: float(one.spare_bytes)))
+        memories = stage_rooms(arch, cards=cards, serving=serving, layout=layout)
+        return tuple(sorted(memories, key=lambda memory: float(memory.spare_bytes)))
     device, weights = device_of(kind.card, engine), weigh(arch, serving.weights)
     return (serving_memory(arch, weights, start=started(serving), layout=layout, device=device),)
 
@@ -246,8 +246,8 @@ def rank_bytes_of(memory: ServingMemory, *, wider: float = 1.0) -> Estimate:
 def _figures(
     table: Candidates, place: int, *, kind: Kind, way: KindWay, supply: Supply
 ) -> dict[str, Estimate]:
-    told = {name: float(column[place]) for name, column in table.figures.items()}
-    served = {name: told[name] for name in BANDED}
+    fields = {name: float(column[place]) for name, column in table.figures.items()}
+    served = {name: fields[name] for name in BANDED}
     apart = bool(table.scored.points.prefill_dp[table.options.index[place]])
     alone = kind.chip.vendor == CPU
     host = kind.host if way.offload is not None or alone else None
@@ -257,26 +257,27 @@ def _figures(
     case = case_of(traffic_of(table.question, load, way=way), way.weights, chips=cards)
     case = replace(case, apart=apart, staged=bool(is_staged(way.engine.split, table.scored.points.pp[point])))
     bands = tell(served, arch=arch, engine=way.engine, chips=kind.chips, host=host, case=case)
-    found = {name: at(one, served[name]) for name, one in bands.items()}
-    free = told["headroom"]
-    found |= {
+    estimates = {name: at(estimate, served[name]) for name, estimate in bands.items()}
+    free = fields["headroom"]
+    estimates |= {
         "headroom": Estimate(value=free, low=free, high=free, mark="physics"),
         "power_w": power_of(table, place),
     }
-    found |= money_of(told, speed=found, supply=supply)
+    estimates |= money_of(fields, speed=estimates, supply=supply)
     audio_s = table.question.usual.audio_s
     return {
-        name: one for name, one in (found | ({} if audio_s is None else _audio(found, audio_s))).items()
-        if np.isfinite(one.value)
+        name: estimate
+        for name, estimate in (estimates | ({} if audio_s is None else _audio(estimates, audio_s))).items()
+        if np.isfinite(estimate.value)
     }  # fmt: skip
 
 
-def _audio(found: Mapping[str, Estimate], audio_s: float) -> dict[str, Estimate]:
+def _audio(estimates: Mapping[str, Estimate], audio_s: float) -> dict[str, Estimate]:
     """Hours of audio with the band of the rate; of an hour's cost also with that of its price."""
-    rate, hour = found["requests_per_s"], found["usd_per_h"]
+    rate, hour = estimates["requests_per_s"], estimates["usd_per_h"]
     ends = [
-        audio_of(one, audio_s, usd_per_h=usd)
-        for one, usd in ((rate.value, hour.value), (rate.low, hour.high), (rate.high, hour.low))
+        audio_of(value, audio_s, usd_per_h=usd)
+        for value, usd in ((rate.value, hour.value), (rate.low, hour.high), (rate.high, hour.low))
     ]
     hours, usd = ([float(end[name]) for end in ends] for name in ("audio_h_per_h", "usd_per_audio_h"))
     return {
@@ -287,32 +288,36 @@ def _audio(found: Mapping[str, Estimate], audio_s: float) -> dict[str, Estimate]
 
 def power_of(table: Candidates, place: int) -> Estimate:
     """What one option draws."""
-    one = table.options.take(np.array([place]))
-    drawn = drawn_w(table.question, table.scored, found=one)
+    options = table.options.take(np.array([place]))
+    drawn = drawn_w(table.question, table.scored, options=options)
     return Estimate(value=float(drawn.value[0]), low=float(drawn.low[0]), high=float(drawn.high[0]))
 
 
 def money_of(
-    told: Mapping[str, float], *, speed: Mapping[str, Estimate], supply: Supply
+    fields: Mapping[str, float], *, speed: Mapping[str, Estimate], supply: Supply
 ) -> dict[str, Estimate]:
     """Money with the band of its prices; a token's also with that of the speed."""
     least, most = supply.price_band
-    found = {
+    estimates = {
         name: Estimate(
-            value=told[name], low=told[name] * least, high=told[name] * most,
+            value=fields[name], low=fields[name] * least, high=fields[name] * most,
             mark="stated", as_of=supply.as_of,
         )
         for name in ("usd", "usd_per_h", "usd_total")
     }  # fmt: skip
-    hour, rate = found["usd_per_h"], speed["output_tok_per_s"]
-    found["usd_per_mtok"] = Estimate(
-        value=told["usd_per_mtok"],
+    hour, rate = estimates["usd_per_h"], speed["output_tok_per_s"]
+    estimates["usd_per_mtok"] = Estimate(
+        value=fields["usd_per_mtok"],
         low=float(usd_per_mtok(hour.low, rate.high)),
         high=float(usd_per_mtok(hour.high, rate.low)),
         mark="stated",
         as_of=supply.as_of,
     )
-    return found if supply.how == "buy" else {name: one for name, one in found.items() if name != "usd"}
+    return (
+        estimates
+        if supply.how == "buy"
+        else {name: estimate for name, estimate in estimates.items() if name != "usd"}
+    )
 
 
 def _bound(scored: Scored, point: int) -> str:

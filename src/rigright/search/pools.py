@@ -81,14 +81,14 @@ def pools_of(workers: Workers, wish: PlanWish, *, kinds: Sequence[Kind]) -> Pool
     wide, own = workers.chips[prompts], workers.chips[tokens]
     # [layout, load]: places among the loads: all of them, or about what is asked for
     if wish.rate_per_s is not None:
-        held = np.full((len(n_chips), 1), USUAL)
+        values = np.full((len(n_chips), 1), USUAL)
     elif wish.users is None:
-        held = np.broadcast_to(np.arange(len(HELD)), (len(n_chips), len(HELD)))
+        values = np.broadcast_to(np.arange(len(HELD)), (len(n_chips), len(HELD)))
     else:
         each = grown_users(wish.users, wish.growth) * own / n_chips
-        held = np.minimum(np.searchsorted(HELD, each), len(HELD) - 1)[:, None]
+        values = np.minimum(np.searchsorted(HELD, each), len(HELD) - 1)[:, None]
     asking = workers.prompts_per_s[prompts][:, None]
-    answering = workers.answers_per_s[tokens[:, None], held]
+    answering = workers.answers_per_s[tokens[:, None], values]
     match = n_chips[:, None] * answering / (asking * own[:, None] + answering * wide[:, None])
     step = np.maximum(own // wide, 1)[:, None]  # that leaves whole workers for the tokens
     start = (n_chips // wide)[:, None] % step
@@ -99,7 +99,7 @@ def pools_of(workers: Workers, wish: PlanWish, *, kinds: Sequence[Kind]) -> Pool
     _, place, load = which = np.nonzero((counts >= 1) & (left >= 1) & (rest == 0))
     return Pools(
         prompts=prompts[place], tokens=tokens[place], n_prompts=counts[which], n_tokens=left[which],
-        held=held[place, load],
+        held=values[place, load],
     )  # fmt: skip
 
 
@@ -131,9 +131,9 @@ def points_of(
         ranks = workers.chips[pools.prompts] if shapes.attention_dp else 1
         load = pools.n_tokens * HELD[pools.held] + pools.n_prompts * ranks
     row, column = workers.row[pools.tokens], workers.column[pools.tokens]
-    told = wish.users is not None or wish.rate_per_s is not None
+    flag = wish.users is not None or wish.rate_per_s is not None
     kept = HELD[pools.held] * seq_tok <= room.pool_tok[row, column]
-    if told:
+    if flag:
         kept = ~(np.maximum(pools.n_tokens, pools.n_prompts) > load)
     row, column = row[kept], column[kept]
     none = np.zeros(len(row), dtype=int)

@@ -46,15 +46,15 @@ class Priced:
     @property
     def reached(self) -> dict[str, float]:
         """What limits of money and power are held against; unknown where no price is known."""
-        told = {name: self.figures[name].value for name in self.figures}
-        known = {name: told.get(name, np.nan) for name in ("usd_per_h", "usd_per_mtok", "power_w")}
+        fields = {name: self.figures[name].value for name in self.figures}
+        known = {name: fields.get(name, np.nan) for name in ("usd_per_h", "usd_per_mtok", "power_w")}
         return known | {"usd_needed": self.needed_usd}
 
 
 def priced_option(table: Candidates, place: int) -> Priced:
     """An option of a search."""
     plan = plan_of(table, place)
-    kept = {name: one for name, one in plan.figures.items() if name in {*MONEY, "power_w"}}
+    kept = {name: estimate for name, estimate in plan.figures.items() if name in {*MONEY, "power_w"}}
     kind = table.question.kinds[int(table.scored.points.kind[int(table.options.index[place])])]
     return Priced(
         supply=plan.supply,
@@ -88,9 +88,9 @@ class Stand:
 
     def options(self) -> Options:
         """Every way to come by them."""
-        one = {"kind": np.array([self.place]), "n_chips": np.array([self.n_chips])}
+        values = {"kind": np.array([self.place]), "n_chips": np.array([self.n_chips])}
         ranks = None if self.ranks is None else np.array([self.ranks])
-        return options(self.question, replica=np.array([self.replica]), ranks=ranks, **one)
+        return options(self.question, replica=np.array([self.replica]), ranks=ranks, **values)
 
 
 def sought(arch: Arch, node: Node, *, wish: PlanWish, market: Market) -> Question:
@@ -118,70 +118,72 @@ def priced_samples(stand: Stand, samples: SampleSpeed) -> Priced:
         arch, image_px=samples.image_px, steps=samples.steps, tok=samples.length_tok if read else None
     )
 
-    def costs(found: Options, *, scored: Any) -> dict[str, Numbers]:
-        rate = np.full(len(found.index), samples.rate.value)
-        return images.costs_of(stand.question, scored, found=found, rate=rate, network=network)
+    def costs(options: Options, *, scored: Any) -> dict[str, Numbers]:
+        rate = np.full(len(options.index), samples.rate.value)
+        return images.costs_of(stand.question, scored, options=options, rate=rate, network=network)
 
     def told(figures: Mapping[str, float], *, power: Estimate, supply: Supply) -> Mapping[str, Estimate]:
         known = {**figures, "images_per_s": samples.rate.value}
         return images_told.told_of(known, rate=samples.rate, power=power, supply=supply, network=network)
 
     assert read == (network.does == READ)  # noqa: S101 - a sample is of one kind
-    return _priced(stand, costs=costs, told=told)
+    return _priced(stand, costs=costs, given=told)
 
 
 def priced_training(stand: Stand, step: StepUse | None) -> Priced:
     """Cards that train on tokens."""
     rate = np.nan if step is None else step.tok_per_s / step.moved
 
-    def costs(found: Options, *, scored: Any) -> dict[str, Numbers]:
-        return training.costs_of(stand.question, scored, found=found, rate=np.full(len(found.index), rate))
+    def costs(options: Options, *, scored: Any) -> dict[str, Numbers]:
+        return training.costs_of(
+            stand.question, scored, options=options, rate=np.full(len(options.index), rate)
+        )
 
     def told(figures: Mapping[str, float], *, power: Estimate, supply: Supply) -> Mapping[str, Estimate]:
         return training.told_of(figures, step=step, power=power, supply=supply)
 
-    return _priced(stand, costs=costs, told=told)
+    return _priced(stand, costs=costs, given=told)
 
 
 def priced_serving(stand: Stand, rate: Estimate) -> Priced:
     """Cards that write so many tokens a second, in a layout that no search looks at."""
 
-    def costs(found: Options, *, scored: Any) -> dict[str, Numbers]:
+    def costs(options: Options, *, scored: Any) -> dict[str, Numbers]:
         question = stand.question
-        power = power_w(question, scored, found=found)
-        hour = usd_per_h(question, scored, found=found, power=power)
+        power = power_w(question, scored, options=options)
+        hour = usd_per_h(question, scored, options=options, power=power)
         return {
-            "power_w": power, "usd": found.usd, "usd_per_h": hour,
-            "usd_per_mtok": usd_per_mtok(hour, rate.value), "usd_needed": needed_usd(question.wish, found),
+            "power_w": power, "usd": options.usd, "usd_per_h": hour,
+            "usd_per_mtok": usd_per_mtok(hour, rate.value), "usd_needed": needed_usd(question.wish, options),
             "usd_total": hour * worked_h(question.wish),
         }  # fmt: skip
 
     def told(figures: Mapping[str, float], *, power: Estimate, supply: Supply) -> Mapping[str, Estimate]:
         return {"power_w": power} | money_of(figures, speed={"output_tok_per_s": rate}, supply=supply)
 
-    return _priced(stand, costs=costs, told=told)
+    return _priced(stand, costs=costs, given=told)
 
 
-def _priced(stand: Stand, *, costs: Costs, told: Told) -> Priced:
+def _priced(stand: Stand, *, costs: Costs, given: Told) -> Priced:
     """The way to come by the cards that keeps the limits and costs least; of those that miss, the nearest."""
-    question, scored, found = stand.question, stand.scored, stand.options()
-    figures = costs(found, scored=scored)
+    question, scored, options = stand.question, stand.scored, stand.options()
+    figures = costs(options, scored=scored)
     limits: tuple[Limit, ...] = tuple(limits_on(question.wish, figures))
-    beyond = excess_of(limits, len(found.index))
-    cost = figures[cost_of(figures, told=question.wish.rate_per_s is not None)]
+    beyond = excess_of(limits, len(options.index))
+    cost = figures[cost_of(figures, flag=question.wish.rate_per_s is not None)]
     price = np.where(np.isnan(cost), np.inf, cost)
     place = int(np.lexsort((price if (beyond <= 0).any() else figures["usd_per_h"], beyond))[0])
     supply = supply_of(
-        question, stand.kind, how=int(found.how[place]), n_chips=stand.n_chips, replica=stand.replica,
+        question, stand.kind, how=int(options.how[place]), n_chips=stand.n_chips, replica=stand.replica,
         ranks=stand.ranks,
     )  # fmt: skip
-    drawn = drawn_w(question, scored, found=found.take(np.array([place])))
+    drawn = drawn_w(question, scored, options=options.take(np.array([place])))
     power = Estimate(value=float(drawn.value[0]), low=float(drawn.low[0]), high=float(drawn.high[0]))
     figure = {name: float(np.broadcast_to(column, len(beyond))[place]) for name, column in figures.items()}
-    known = told(figure, power=power, supply=supply)
+    known = given(figure, power=power, supply=supply)
     return Priced(
         supply=supply,
-        figures={name: one for name, one in known.items() if name in {*MONEY, "power_w"}},
+        figures={name: estimate for name, estimate in known.items() if name in {*MONEY, "power_w"}},
         needed_usd=figure["usd_needed"],
         chips=stand.n_chips,
         notes=tuple(notes_of(supply, stand.kind, n_chips=stand.n_chips)),

@@ -158,7 +158,7 @@ def ask(
     *,
     market: Market,
     cut: ServingWish = _FREE,
-    said: PlanWish | None = None,
+    stated: PlanWish | None = None,
     own: bool = False,
 ) -> Question:
     """Fill the question in: which kinds of cards, and which ways to run on them.
@@ -173,7 +173,7 @@ def ask(
         market=market,
         kinds=kinds,
         ways=ways_of(arch, wish, kinds=kinds, cut=cut),
-        contexts=() if said is None else contexts(said, wish)[1:],
+        contexts=() if stated is None else contexts(stated, wish)[1:],
         usual=work_of(wish.work, arch) if wish.work in works() else works()["serve"],
         cut=cut,
         later_params=None if wish.grows_to is None else _params_of(wish.grows_to),
@@ -215,10 +215,10 @@ def _none_left(wish: PlanWish, *, market: Market) -> AskError:
 
 def _params_of(text: str) -> float:
     """Parameters of "70B", or of a model of that name."""
-    told = _SIZE.fullmatch(text.strip())
-    if told is None:
+    match = _SIZE.fullmatch(text.strip())
+    if match is None:
         return float(params(open_model(text)))
-    return float(told["number"]) * {"m": MEGA, "b": GIGA, "t": TERA}[told["unit"].lower()]
+    return float(match["number"]) * {"m": MEGA, "b": GIGA, "t": TERA}[match["unit"].lower()]
 
 
 def _kinds(wish: PlanWish, *, counts: tuple[int, ...], market: Market) -> Iterator[Kind]:
@@ -242,8 +242,8 @@ def _is_outdated(chip: Chip) -> bool:
     """Whether new software knows it no more: nobody who does not ask for it is sold one."""
     from rigright.facts.chips import features_of
 
-    found = features_of(chip.isa)
-    return found is not None and found.is_ended
+    features = features_of(chip.isa)
+    return features is not None and features.is_ended
 
 
 def _of_node(node: Node, wish: PlanWish, *, counts: tuple[int, ...], market: Market) -> Iterator[Kind]:
@@ -256,24 +256,24 @@ def _of_node(node: Node, wish: PlanWish, *, counts: tuple[int, ...], market: Mar
     for card in node.cards:
         taken = card.room_bytes < FREE_ENOUGH * freest[card.chip.id]  # by other programs
         alike.setdefault((card.chip.id, card.total_bytes, taken), []).append(card)
-    for found in alike.values():
-        there = len(found) * node.n_nodes
+    for cards in alike.values():
+        there = len(cards) * node.n_nodes
         most = min(there, wish.most_chips or there)
-        more = _beside(found[0].chip, wish, there=there, counts=counts, market=market)
-        each = min(devices_of(found[0].chip), most)  # a card is taken with all its devices
+        more = _beside(cards[0].chip, wish, there=there, counts=counts, market=market)
+        each = min(devices_of(cards[0].chip), most)  # a card is taken with all its devices
         some = (
             range(each, most + 1, each)
             if most <= MOST_CHIPS
             else (most, *(2**power for power in range(each.bit_length() - 1, most.bit_length())))
         )
         yield Kind(
-            card=min(found, key=lambda card: card.room_bytes),
+            card=min(cards, key=lambda card: card.room_bytes),
             counts=tuple(sorted({*some, *more})),
-            per_node=max(len(node.cards), box_of(found[0].chip)) if owned else len(node.cards),
+            per_node=max(len(node.cards), box_of(cards[0].chip)) if owned else len(node.cards),
             owned=there if owned else 0,
             named=True,
             whole=0 if owned else there,
-            beside=tuple(card for card in node.cards if card not in found) if node.n_nodes == 1 else (),
+            beside=tuple(card for card in node.cards if card not in cards) if node.n_nodes == 1 else (),
             host=node.host,
         )
     if len(alike) > 1 and node.n_nodes == 1:
@@ -310,14 +310,18 @@ def _mixed(node: Node, *, owned: bool) -> Kind:
 
 
 def _catalogue(chip: Chip, wish: PlanWish, *, counts: tuple[int, ...], market: Market, named: bool) -> Kind:
-    one = device_of(chip)
+    item = device_of(chip)
     alone = chip.segment in SINGLE or chip.form == "soldered"
     usual = counts[-1] if named else MOST_OF.get(chip.segment, counts[-1])
     most = 1 if alone else wish.most_chips or usual
     return Kind(
-        card=chip_card(one),
+        card=chip_card(item),
         counts=counts_of(
-            chip, wish, market=market, asked=[one for one in counts if one <= most], most=wish.most_chips
+            chip,
+            wish,
+            market=market,
+            asked=[count for count in counts if count <= most],
+            most=wish.most_chips,
         ),
         per_node=box_of(chip),
         named=named,
@@ -342,16 +346,16 @@ def offloaded(question: Question) -> Question:
                 continue
             settings = question.cut.settings
             settings["budget_tok"] = settings["budget_tok"] or way.engine.ram_batch
-            one = KindWay(
+            kind_way = KindWay(
                 engine=way.engine, weights=way.weights, kv=way.kv, kinds=(len(kinds) - 1,), **settings
             )  # fmt: skip
-            serving = one.serving(
+            serving = kind_way.serving(
                 context_tok=wish.context_tok or (wish.prompt_tok or 0) + (wish.output_tok or 0),
                 batch=max(int(wish.users or 1), 1),
             )
-            found = asked or least_offload(question.arch, serving, cards=cards, host=kind.host)
-            if found is not None:
-                ways.append(replace(one, offload=found))
+            offload = asked or least_offload(question.arch, serving, cards=cards, host=kind.host)
+            if offload is not None:
+                ways.append(replace(kind_way, offload=offload))
     return replace(question, kinds=tuple(kinds), ways=tuple(ways), apart=False)
 
 
@@ -365,7 +369,7 @@ def ways_of(
     cut: ServingWish = _FREE,
 ) -> tuple[KindWay, ...]:
     """Every way to run it, each with the kinds it runs on; `more` and `others` as in `ways_on`."""
-    found: dict[tuple[str, str, str, bool], list[int]] = {}
+    fields: dict[tuple[str, str, str, bool], list[int]] = {}
     seen: dict[object, list[tuple[str, str, str, bool]]] = {}
     for place, kind in enumerate(kinds):
         cards = max(kind.whole, kind.owned)
@@ -377,9 +381,9 @@ def ways_of(
                 chips=kind.chips, cards=cards, boxes=boxes, mixed=bool(kind.mix), sliced=is_sliced(cut)
             )
             able = ways_on(arch, wish, site=site, more=more, others=others)
-            seen[key] = [(one.engine.id, one.weights, one.kv, one.usual) for one in able]
+            seen[key] = [(item.engine.id, item.weights, item.kv, item.usual) for item in able]
         for way in seen[key]:
-            found.setdefault(way, []).append(place)
+            fields.setdefault(way, []).append(place)
     asked = {find_engine(name).id: find_engine(name) for name in wish.engines}
     ways = tuple(
         KindWay(
@@ -390,7 +394,7 @@ def ways_of(
             usual=usual,
             **cut.settings,
         )
-        for (engine, weights, kv, usual), places in found.items()
+        for (engine, weights, kv, usual), places in fields.items()
     )
     drafts = drafts_of(arch, wish)
     drafted = (replace(way, drafts=drafts) for way in ways if way.engine.drafts)

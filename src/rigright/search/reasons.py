@@ -43,17 +43,19 @@ def with_reasons(plans: Sequence[Plan], losses: Sequence[float], *, loaded: bool
     rows = [_row(plan, loss, loaded=loaded) for plan, loss in zip(plans, losses, strict=True)]
     first, *others = rows
     lead = () if len(rows) == 1 and plans[0].reasons else (_leads(first, others),)
-    found = [replace(first.plan, reasons=(*lead, *first.plan.reasons))]
+    result = [replace(first.plan, reasons=(*lead, *first.plan.reasons))]
     for row in others:
-        least = not any(one.is_less(row) for one in rows)
-        told = [say("cheapest that meets every limit")] if least and row.is_cheaper(first) else []
-        told += [one for one in row.plan.reasons if one.kind != DOUBT or row.is_cheaper(first)]
-        found.append(replace(row.plan, reasons=tuple(told) or tuple(_beside(row, first))))
-    return tuple(found)
+        least = not any(front_row.is_less(row) for front_row in rows)
+        sentences = [say("cheapest that meets every limit")] if least and row.is_cheaper(first) else []
+        sentences += [
+            sentence for sentence in row.plan.reasons if sentence.kind != DOUBT or row.is_cheaper(first)
+        ]
+        result.append(replace(row.plan, reasons=tuple(sentences) or tuple(_beside(row, first))))
+    return tuple(result)
 
 
 def _row(plan: Plan, loss: float, *, loaded: bool) -> FrontRow:
-    figures = {name: one.value for name, one in plan.figures.items()}
+    figures = {name: estimate.value for name, estimate in plan.figures.items()}
     each = next((name for name in ("usd_per_audio_h", "usd_per_mtok") if name in figures), "")
     return FrontRow(
         plan=plan,
@@ -67,14 +69,14 @@ def _row(plan: Plan, loss: float, *, loaded: bool) -> FrontRow:
 
 def _leads(first: FrontRow, others: Sequence[FrontRow]) -> Sentence:
     """Why the first is before what costs less: all of that is worse in one way, or each in its own."""
-    cheaper = [one for one in others if one.is_less(first)]
+    cheaper = [front_row for front_row in others if front_row.is_less(first)]
     if not cheaper:
         return say("cheapest that meets every limit")
-    if all(one.loss > first.loss for one in cheaper):
+    if all(front_row.loss > first.loss for front_row in cheaper):
         return say("cheapest at this quality")
-    if all(one.doubt > first.doubt + CERTAIN for one in cheaper):
+    if all(front_row.doubt > first.doubt + CERTAIN for front_row in cheaper):
         return say("cheapest that is as certain")
-    if all(one.time > first.time * NEAR for one in cheaper):
+    if all(front_row.time > first.time * NEAR for front_row in cheaper):
         return say("cheapest at this speed")
     return say("best balance of price, speed and quality")
 

@@ -35,7 +35,7 @@ class Supply:
     @property
     def price_band(self) -> tuple[float, float]:
         """Low and high of what it costs, over what is told."""
-        parts = [one for one in (self.usd, self.host_usd, self.usd_per_h) if one is not None]
+        parts = [estimate for estimate in (self.usd, self.host_usd, self.usd_per_h) if estimate is not None]
         whole = added(parts)
         return (whole.low / whole.value, whole.high / whole.value) if whole.value else (1.0, 1.0)
 
@@ -93,10 +93,10 @@ class Plan:
     @derived
     def memory(self) -> tuple[Mapping[str, float], ...]:
         """By part, on each unlike rank, the fullest first; of a training, on the fullest."""
-        parts: list[Mapping[str, float]] = [one.parts for one in self.ranks] or (
+        parts: list[Mapping[str, float]] = [rank.parts for rank in self.ranks] or (
             [self.parts] if self.parts else []
         )
-        return tuple({name: round(size) for name, size in one.items()} for one in parts)
+        return tuple({name: round(size) for name, size in part.items()} for part in parts)
 
 
 def is_named(wish: PlanWish) -> bool:

@@ -108,7 +108,7 @@ def score(question: Question) -> Scored:
         for way in question.ways
     ]
     places = range(len(parts))
-    found = Scored(
+    result = Scored(
         points=replace(
             joined([part.points for part in parts]),
             way=np.repeat(places, [len(part.points) for part in parts]),
@@ -121,8 +121,8 @@ def score(question: Question) -> Scored:
         ),
     )
     if here is None or len(users) <= 1:
-        return found
-    return found.take(np.flatnonzero(found.points.load == grown_users(here, wish.growth)))
+        return result
+    return result.take(np.flatnonzero(result.points.load == grown_users(here, wish.growth)))
 
 
 @remembered(most=WAYS)
@@ -144,8 +144,8 @@ def _score_way(question: Question) -> Iterator[Scored]:
         alike = replace(way, kinds=tuple(way.kinds[place] for place in places))
         deployment = _deployment(question, alike)
         for replicas in _replicas(question, alike, deployment=deployment):
-            for found in (_fitting(replicas), *_apart(replicas)):
-                yield from _judged(found, replicas=replicas)
+            for score in (_fitting(replicas), *_apart(replicas)):
+                yield from _judged(score, replicas=replicas)
 
 
 def _deployment(question: Question, way: KindWay) -> Deployment:
@@ -162,31 +162,31 @@ def _deployment(question: Question, way: KindWay) -> Deployment:
     )
 
 
-def _judged(found: Scored, *, replicas: _Replicas) -> Iterator[Scored]:
+def _judged(score: Scored, *, replicas: _Replicas) -> Iterator[Scored]:
     """Layouts with their columns; under the highest load that keeps the limits too, where none is told."""
-    if not len(found.points):
-        yield replace(found, served=dict.fromkeys(COLUMNS, np.empty(0)))
+    if not len(score.points):
+        yield replace(score, served=dict.fromkeys(COLUMNS, np.empty(0)))
         return
     question, way = replicas.question, replicas.way
 
     def evaluate(index: Numbers, load: Numbers) -> dict[str, Numbers]:
-        one = found.take(index)
-        one = replace(one, points=replace(one.points, load=load))
-        served = _served(replicas, one)
-        served = _anchored(question, way, served=served, points=one.points)
-        return served | edges_at(question, way, points=one.points)
+        item = score.take(index)
+        item = replace(item, points=replace(item.points, load=load))
+        served = _served(replicas, item)
+        served = _anchored(question, way, served=served, points=item.points)
+        return served | edges_at(question, way, points=item.points)
 
-    columns = evaluate(np.arange(len(found.points)), found.points.load)
+    columns = evaluate(np.arange(len(score.points)), score.points.load)
     most_s = bounds_of(question)
     if question.is_loaded or not most_s:
-        yield replace(found, served=with_none(columns))
+        yield replace(score, served=with_none(columns))
         return
     bounds = Bounds(most_s=most_s, percentile=question.wish.percentile)
-    top = highest(columns, found.points, bounds=bounds, evaluate=evaluate)
-    yield replace(found, served=top.ladder)
-    more = found.take(top.index)
+    top = highest(columns, score.points, bounds=bounds, evaluate=evaluate)
+    yield replace(score, served=top.ladder)
+    more = score.take(top.index)
     points = replace(more.points, load=top.load)
-    yield replace(more, points=points, served=top.between, misfits=at(found.misfits, slice(0)))
+    yield replace(more, points=points, served=top.between, misfits=at(score.misfits, slice(0)))
 
 
 def _anchored(
@@ -194,7 +194,7 @@ def _anchored(
 ) -> dict[str, Numbers]:
     """What is served, moved to where the user's own runs put it."""
     chips = [question.kinds[kind].chip for kind in way.kinds]
-    if not any(one.chip in {chip.id for chip in chips} for one in anchors()):
+    if not any(anchor.chip in {chip.id for chip in chips} for anchor in anchors()):
         return served
     moved = {name: served[name].copy() for name in SHIFTED}
     loads = np.nan_to_num(points.load)
@@ -235,8 +235,8 @@ def _replicas(question: Question, way: KindWay, *, deployment: Deployment) -> It
         else min(int(grown_users(question.users[-1], question.wish.growth)), DEFAULT_SEQS),
     )
     kinds = tuple(question.kinds[kind] for kind in way.kinds)
-    told = question.cut if question.by_hand else None
-    for shapes, may, room in _rooms(deployment, kinds=kinds, asked=asked, told=told):
+    wish = question.cut if question.by_hand else None
+    for shapes, may, room in _rooms(deployment, kinds=kinds, asked=asked, wish=wish):
         yield _Replicas(
             question=question, way=way, deployment=deployment, kinds=kinds, shapes=shapes, may=may, room=room
         )
@@ -244,58 +244,59 @@ def _replicas(question: Question, way: KindWay, *, deployment: Deployment) -> It
 
 @remembered(most=ROOMS)
 def _rooms(
-    deployment: Deployment, *, kinds: tuple[Kind, ...], asked: Asked, told: ServingWish | None
+    deployment: Deployment, *, kinds: tuple[Kind, ...], asked: Asked, wish: ServingWish | None
 ) -> tuple[tuple[Shapes, Numbers, Room], ...]:
     """The ways to cut a replica, where each may stand, and its room there: the same under every load."""
     engine = deployment.engine
     return tuple(
         (
             shapes,
-            stands(shapes, kinds, tensor=engine.split == "tensor", told=told is not None),
+            stands(shapes, kinds, tensor=engine.split == "tensor", flag=wish is not None),
             deployment.room((slice(None), None), layout=shapes.layout(), asked=asked),
         )
-        for shapes in shapes_of(deployment.arch, engine, kinds=kinds, told=told)
+        for shapes in shapes_of(deployment.arch, engine, kinds=kinds, wish=wish)
     )
 
 
-def _fitting(one: _Replicas) -> Scored:
+def _fitting(replicas: _Replicas) -> Scored:
     """Every number of chips and every load of what fits; what does not fit by its nearest."""
-    row, column, dp = grown(one.shapes, one.kinds, fits=one.room.fits & one.may)
+    row, column, dp = grown(replicas.shapes, replicas.kinds, fits=replicas.room.fits & replicas.may)
     points, kept = loaded(
-        one.question, one.shapes, column=column, dp=dp,
-        most=one.room.pool_tok[row, column] / max(traffic_tok(one.question), 1),
-        named=np.array([kind.named for kind in one.kinds])[row],
+        replicas.question, replicas.shapes, column=column, dp=dp,
+        most=replicas.room.pool_tok[row, column] / max(traffic_tok(replicas.question), 1),
+        named=np.array([kind.named for kind in replicas.kinds])[row],
     )  # fmt: skip
     row, column = row[kept], column[kept]
-    held = one.question.cut.batch  # sequences of whole contexts that somebody wants held
-    enough = held is None or np.floor(one.room.contexts[row, column]) * points.dp >= held
-    mine = np.flatnonzero(_as_cut(one, points) & enough)
-    return _placed(one, replace(points, row=row).take(mine), column=column[mine])
+    number = replicas.question.cut.batch  # sequences of whole contexts that somebody wants held
+    enough = number is None or np.floor(replicas.room.contexts[row, column]) * points.dp >= number
+    mine = np.flatnonzero(_as_cut(replicas, points) & enough)
+    return _placed(replicas, replace(points, row=row).take(mine), column=column[mine])
 
 
-def _apart(one: _Replicas) -> Iterator[Scored]:
+def _apart(replicas: _Replicas) -> Iterator[Scored]:
     """Workers for prompts and workers for next tokens, where the engine and the chips are made for it."""
-    question, way, deployment = one.question, one.way, one.deployment
+    question, way, deployment = replicas.question, replicas.way, replicas.deployment
     if not question.apart:
         return
     from rigright.search.pools import is_enough, parts_work, points_of, pools_of, workers_of
 
     asked = [replace(question.wish, users=users) for users in question.users or (None,)]
     wishes = [wish for wish in asked if is_enough(wish)]
-    parted = np.array([parts_work(way.engine, kind) for kind in one.kinds])
-    able = one.room.fits & one.may & parted[:, None]
+    parted = np.array([parts_work(way.engine, kind) for kind in replicas.kinds])
+    able = replicas.room.fits & replicas.may & parted[:, None]
     if not wishes or not able.any():
         return
     workers = workers_of(
-        deployment, shapes=one.shapes, able=able,
+        deployment, shapes=replicas.shapes, able=able,
         traffic=traffic_of(question, None, way=way), else_tok=context_tok(question),
     )  # fmt: skip
-    room: Any = {"shapes": one.shapes, "room": one.room, "seq_tok": traffic_tok(question)}
-    found = [
-        points_of(pools_of(workers, wish, kinds=one.kinds), workers, wish=wish, **room) for wish in wishes
+    room: Any = {"shapes": replicas.shapes, "room": replicas.room, "seq_tok": traffic_tok(question)}
+    pairs = [
+        points_of(pools_of(workers, wish, kinds=replicas.kinds), workers, wish=wish, **room)
+        for wish in wishes
     ]
-    points, column = joined([points for points, _ in found]), np.concatenate([column for _, column in found])
-    yield replace(_placed(one, points, column=column), misfits=at(_misfits(one), slice(0)))
+    points, column = joined([points for points, _ in pairs]), np.concatenate([column for _, column in pairs])
+    yield replace(_placed(replicas, points, column=column), misfits=at(_misfits(replicas), slice(0)))
 
 
 def _is_parted(question: Question, way: KindWay) -> bool:
@@ -308,49 +309,49 @@ def _is_parted(question: Question, way: KindWay) -> bool:
     return any(parts_work(way.engine, question.kinds[place]) for place in way.kinds)
 
 
-def _as_cut(one: _Replicas, points: LayoutPoints) -> Numbers:
+def _as_cut(replicas: _Replicas, points: LayoutPoints) -> Numbers:
     """Which points are cut as somebody asked: what nobody told is open."""
-    asked = {name: getattr(one.question.cut, name) for name in CUTS}
-    told = [getattr(points, name) == value for name, value in asked.items() if value is not None]
-    return np.all([np.ones(len(points), dtype=bool), *told], axis=0)
+    asked = {name: getattr(replicas.question.cut, name) for name in CUTS}
+    values = [getattr(points, name) == value for name, value in asked.items() if value is not None]
+    return np.all([np.ones(len(points), dtype=bool), *values], axis=0)
 
 
-def _placed(one: _Replicas, points: LayoutPoints, *, column: Numbers) -> Scored:
+def _placed(replicas: _Replicas, points: LayoutPoints, *, column: Numbers) -> Scored:
     """Points with their way, kind and room; no more is set aside than requests are in flight."""
-    room = one.room.take(points.row, column)
-    if one.question.users and one.way.engine.pool != "share":
+    room = replicas.room.take(points.row, column)
+    if replicas.question.users and replicas.way.engine.pool != "share":
         room = replace(room, slots=np.fmin(room.slots, np.ceil(points.load)))
     return Scored(
-        points=replace(points, kind=np.asarray(one.way.kinds)[points.row]),
+        points=replace(points, kind=np.asarray(replicas.way.kinds)[points.row]),
         room=room,
         served={},
-        misfits=_misfits(one),
+        misfits=_misfits(replicas),
     )
 
 
-def _misfits(one: _Replicas) -> Misfits:
-    row, column = np.nonzero(~one.room.fits & one.may)
+def _misfits(replicas: _Replicas) -> Misfits:
+    row, column = np.nonzero(~replicas.room.fits & replicas.may)
     return Misfits(
         way=np.zeros(len(row), dtype=int),
-        kind=np.asarray(one.way.kinds)[row],
-        chips=one.shapes.chips[column],
-        need_bytes=one.room.need_bytes[row, column],
-        able_bytes=np.maximum(one.room.able_bytes[row, column], 1.0),
+        kind=np.asarray(replicas.way.kinds)[row],
+        chips=replicas.shapes.chips[column],
+        need_bytes=replicas.room.need_bytes[row, column],
+        able_bytes=np.maximum(replicas.room.able_bytes[row, column], 1.0),
     )
 
 
-def _served(one: _Replicas, found: Scored) -> dict[str, Numbers]:
+def _served(item: _Replicas, score: Scored) -> dict[str, Numbers]:
     """Service of every layout."""
-    points = found.points
-    replicas = one.deployment.replicas(
+    points = score.points
+    replicas = item.deployment.replicas(
         points.row,
-        room=found.room,
+        room=score.room,
         layout=layout_of(points),
-        traffic=traffic_of(one.question, points.load, way=one.way),
-        else_tok=float(context_tok(one.question)),
+        traffic=traffic_of(item.question, points.load, way=item.way),
+        else_tok=float(context_tok(item.question)),
         prefill=prefill_of(points) if len(points) and points.prefill_dp[0] > 0 else None,
     )
-    return one.deployment.serves(replicas, points.row)
+    return item.deployment.serves(replicas, points.row)
 
 
 def layout_of(points: LayoutPoints) -> Layout:

@@ -32,31 +32,31 @@ USUAL_USERS = 8  # requests at once, where nobody says for how many a machine is
 
 
 def find_serving(
-    arch: Arch, said: PlanWish, *, market: Market, alone: bool = False, beside: tuple[float, ...] = ()
+    arch: Arch, stated: PlanWish, *, market: Market, alone: bool = False, beside: tuple[float, ...] = ()
 ) -> Found:
     """The best few ways to serve a model within the wish, and why nothing cheaper will do."""
-    wish = filled(arch, said, market=market)
+    wish = filled(arch, stated, market=market)
 
     def asked(*, own: bool = False) -> Question:
-        return replace(ask(arch, wish, market=market, said=said, own=own), beside=beside)
+        return replace(ask(arch, wish, market=market, stated=stated, own=own), beside=beside)
 
     if wish.owned is None:
-        found = find(asked(), alone=alone)
+        answer = find(asked(), alone=alone)
     else:  # first what the owner's own cards do; buying comes only where they will not do
-        found = find(asked(own=True), alone=True)
-        if not found.plans:
+        answer = find(asked(own=True), alone=True)
+        if not answer.plans:
             more = find(asked())
-            found = replace(found, instead=more.plans[0] if more.plans else found.instead)
-    full = found.wish or wish
-    return replace(found, wish=full, notes=(*assumed(arch, said, filled=full), *found.notes))
+            answer = replace(answer, instead=more.plans[0] if more.plans else answer.instead)
+    full = answer.wish or wish
+    return replace(answer, wish=full, notes=(*assumed(arch, stated, filled=full), *answer.notes))
 
 
-def filled(arch: Arch, said: PlanWish, *, market: Market) -> PlanWish:
+def filled(arch: Arch, wish: PlanWish, *, market: Market) -> PlanWish:
     """The wish with the work, its lengths and its load where nobody said them."""
-    named = said.on if said.on is not None else said.owned
+    named = wish.on if wish.on is not None else wish.owned
     node = market.there if market.there is not None or named is None else find_node(named)
     chips = () if node is None else tuple({card.chip.id: card.chip for card in node.cards}.values())
-    return settled(arch, said, chips=chips, more=said.on is None)
+    return settled(arch, wish, chips=chips, more=wish.on is None)
 
 
 def find(question: Question, *, alone: bool = False) -> Found:
@@ -65,15 +65,15 @@ def find(question: Question, *, alone: bool = False) -> Found:
     if refused is not None:
         return Found(plans=(), rejections=(), looked_at=0, chips=0, broken=(refused,))
     table, limits, comfort = searched(question)
-    found: Found
+    answer: Found
     if not len(table.options.index):
-        found = nothing_fits(table.question, table.scored.misfits)
+        answer = nothing_fits(table.question, table.scored.misfits)
         if is_named(question.wish) and not alone:
-            found = replace(found, instead=_instead(question))
+            answer = replace(answer, instead=_instead(question))
     else:
-        found = _found(table, limits, comfort=comfort)
+        answer = _found(table, limits, comfort=comfort)
     wish = table.question.wish
-    return replace(found, looked_at=len(table.scored.points), chips=len(question.kinds), wish=wish)
+    return replace(answer, looked_at=len(table.scored.points), chips=len(question.kinds), wish=wish)
 
 
 def searched(question: Question) -> tuple[Candidates, tuple[Limit, ...], tuple[Limit, ...]]:
@@ -82,14 +82,14 @@ def searched(question: Question) -> tuple[Candidates, tuple[Limit, ...], tuple[L
     Other engines, formats that lose more and smaller caches are looked at only then.
     """
     last: tuple[Candidates, tuple[Limit, ...], tuple[Limit, ...]] | None = None
-    for one in (paced for level in _levels(question) if level.ways for paced in level.paces):
-        table = tabled(one)
-        limits = limits_of(one, table.figures)
-        comfort = usual_limits(one, table.figures)
+    for item in (paced for level in _levels(question) if level.ways for paced in level.paces):
+        table = tabled(item)
+        limits = limits_of(item, table.figures)
+        comfort = usual_limits(item, table.figures)
         size = len(table.options.index)
         if size and (excess_of((*limits, *comfort), size) <= 0).any():
             return table, limits, comfort
-        spills = any(way.offload is not None for way in one.ways)
+        spills = any(way.offload is not None for way in item.ways)
         if last is None or (size and not (spills and len(last[0].options.index))):
             last = table, limits, comfort
     if last is None:
@@ -116,14 +116,14 @@ def _levels(question: Question) -> Iterator[Question]:
         for context_tok in question.contexts
     ]
     yield from shorter[:1]
-    for one in (question, *shorter[:1]):
-        yield offloaded(one)
-    for one in (question, *shorter):
-        other = _ways(one, others=True)
-        if other != one.ways:
-            yield replace(one, ways=other)
-    for one in (question, *shorter):
-        yield wider(one)
+    for item in (question, *shorter[:1]):
+        yield offloaded(item)
+    for item in (question, *shorter):
+        other = _ways(item, others=True)
+        if other != item.ways:
+            yield replace(item, ways=other)
+    for item in (question, *shorter):
+        yield wider(item)
 
 
 def wider(question: Question) -> Question:
@@ -154,12 +154,12 @@ def tabled(question: Question) -> Candidates:
     """Every layout with every supply, and their figures."""
     scored = score(question)
     points = scored.points
-    found = options(question, kind=points.kind, n_chips=points.n_chips, replica=points.replica)
+    result = options(question, kind=points.kind, n_chips=points.n_chips, replica=points.replica)
     return Candidates(
         question=question,
         scored=scored,
-        options=found,
-        figures=figures_of(question, scored, found=found),
+        options=result,
+        figures=figures_of(question, scored, options=result),
     )
 
 
@@ -172,8 +172,8 @@ def _found(table: Candidates, limits: tuple[Limit, ...], *, comfort: tuple[Limit
     if comfort and (wanted <= 0).any():
         chosen = _chosen(table, (*limits, *comfort), beyond=wanted)
         return replace(chosen, notes=(_comfort(table.question),))
-    found = _chosen(table, limits, beyond=beyond)
-    return replace(found, notes=(_missed(table.question),)) if comfort else found
+    answer = _chosen(table, limits, beyond=beyond)
+    return replace(answer, notes=(_missed(table.question),)) if comfort else answer
 
 
 def _comfort(question: Question) -> Sentence:
@@ -187,11 +187,11 @@ def _missed(question: Question) -> Sentence:
 
 
 def _wanted(question: Question) -> Sentence | None:
-    told = {
+    sentences = {
         "ttft_s": say("TTFT <= {ttft} s", ttft=f"{question.comfort_s.get('ttft_s', 0):g}"),
         "tpot_s": say(">= {rate} tok/s per user", rate=f"{question.pace_tok_per_s:g}"),
     }
-    return with_commas([told[name] for name in question.comfort_s])
+    return with_commas([sentences[name] for name in question.comfort_s])
 
 
 def _ordered(table: Candidates, limits: Sequence[Limit], *, beyond: Numbers) -> tuple[int, ...]:
@@ -204,36 +204,36 @@ def _picked(
 ) -> tuple[list[tuple[int, Choice]], Field, Doubts]:
     wish = table.question.wish
     keeps = np.flatnonzero(beyond <= 0)
-    told = table.question.is_loaded
-    doubts = doubts_of(table, limits, index=keeps, cost=cost_of(table.figures, told=told))
+    flag = table.question.is_loaded
+    doubts = doubts_of(table, limits, index=keeps, cost=cost_of(table.figures, flag=flag))
     unwanted = OF_TEXT if table.question.usual.audio_s and wish.aim is None else frozenset()
     figures = {name: column[keeps] for name, column in table.figures.items() if name not in unwanted}
     staged = staged_at(table, table.options.index[keeps])
     field = field_of(
-        figures, alike=_alike(table)[keeps], told=told, weight=doubts.weight, staged=staged,
+        figures, alike=_alike(table)[keeps], flag=flag, weight=doubts.weight, staged=staged,
         doubt=doubts.unsure,
     )  # fmt: skip
-    lost = quality_cost(figures["loss"]) - speed_worth(-field.serves, told=told)
+    lost = quality_cost(figures["loss"]) - speed_worth(-field.serves, flag=flag)
     field = replace(field, buys=wish.on is None, lost=lost)
     ranks = ranks_of(table, doubts, index=keeps, price=field.sure, lost=lost) if buys_best(table) else None
     chosen = choose(field, wish, ranks=ranks)
-    return [(int(keeps[one.place]), one) for one in chosen], field, doubts
+    return [(int(keeps[choice.place]), choice) for choice in chosen], field, doubts
 
 
 def _chosen(table: Candidates, limits: Sequence[Limit], *, beyond: Numbers) -> Found:
     """The best few of what keeps the limits."""
     wish = table.question.wish
     picked, field, doubts = _picked(table, limits, beyond=beyond)
-    chosen = [one for _, one in picked]
-    plans = [plan_of(table, place, best_at=one.best_at, limits=limits) for place, one in picked]
+    chosen = [item for _, item in picked]
+    plans = [plan_of(table, place, best_at=item.best_at, limits=limits) for place, item in picked]
     if wish.aim is None and wish.on is None and any(plan.supply.how != HOWS[OWN] for plan in plans):
         cost = field.costs[field.main] * NEAR
-        for nth, (plan, one) in enumerate(zip(plans, chosen, strict=True)):
-            if cost[one.place] < field.costs[field.main][chosen[0].place]:
-                plans[nth] = doubted(plan, doubts, limits=limits, place=one.place, first=chosen[0].place)
+        for nth, (plan, choice) in enumerate(zip(plans, chosen, strict=True)):
+            if cost[choice.place] < field.costs[field.main][chosen[0].place]:
+                plans[nth] = doubted(plan, doubts, limits=limits, place=choice.place, first=chosen[0].place)
         from rigright.search.reasons import with_reasons
 
-        losses = [field.costs["loss"][one.place] for one in chosen]
+        losses = [field.costs["loss"][item.place] for item in chosen]
         plans = list(with_reasons(plans, losses, loaded=field.told))
     return Found(
         plans=tuple(plans),
@@ -272,9 +272,9 @@ def _instead(question: Question) -> Plan | None:
     named = tuple(dict.fromkeys(kind.chip.id for kind in question.kinds if not kind.mix))
     for chips in ([named] if question.wish.on or question.wish.owned or question.wish.chips else []) + [()]:
         wish = replace(freed, chips=chips, most_chips=None if chips else ONE_MACHINE)
-        found = find(ask(question.arch, wish, market=market), alone=True)
-        if found.plans:
-            return found.plans[0]
+        answer = find(ask(question.arch, wish, market=market), alone=True)
+        if answer.plans:
+            return answer.plans[0]
     return None
 
 
@@ -288,9 +288,9 @@ def licence_refused(question: Question) -> Rejection | None:
     own = licence_of(question.arch.name)
     if own is not None and asked.casefold() in own.casefold():
         return None
-    told = say("unknown") if own is None else own
+    sentence = say("unknown") if own is None else own
     return Rejection(
         label=question.arch.name,
-        reason=say("licence is {own}; requested: {asked}", own=told, asked=asked),
+        reason=say("licence is {own}; requested: {asked}", own=sentence, asked=asked),
         limit="licence",
     )

@@ -62,27 +62,27 @@ def single(
     if offload is not None and node.host is None and not node.has_no_cards:
         host = find_host("")  # what is not said of it is as usual, and told
         node = replace(node, host=host, notes=(*node.notes, *host.notes))
-    told = _asked(wish, work or PlanWish(), node=node)
+    given = _asked(wish, work or PlanWish(), node=node)
     chips = tuple({card.chip.id: card.chip for card in node.cards}.values())
-    full = settled(arch, told, chips=chips, more=told.on is None) if generates(arch) else told
+    full = settled(arch, given, chips=chips, more=given.on is None) if generates(arch) else given
     sold = replace(NOTHING_SOLD if market is None else market, there=node)
-    found = _searched(arch, wish=wish, said=told, work=full, market=sold)
-    if found is None:
+    pair = _searched(arch, wish=wish, stated=given, work=full, market=sold)
+    if pair is None:
         node = node if wish.engine or is_sliced(wish) else _together(arch, node, work=full)
         if not generates(arch):
             full = replace(full, context_tok=full.context_tok or SAMPLE_TOK)
         else:  # a context that people settle for, so that what has to change is not the length alone
-            full = replace(full, context_tok=contexts(told, full)[:2][-1])
+            full = replace(full, context_tok=contexts(given, full)[:2][-1])
         case = fixed(arch, node, wish=wish, work=full)
-        if takes_samples(arch) and not told.owned:
+        if takes_samples(arch) and not given.owned:
             case = replace(case, notes=(*case.notes, *_idle(node, cards=len(case.cards))))
         case = replace(case, traffic=sent(full, full.users or case.serving.batch))
         if full.users is None and full.rate_per_s is None and generates(arch):
             full = replace(full, users=float(case.serving.batch))  # nothing was searched: that load is told
     else:
-        full = found[0].question.wish
-        case = case_at(*found, node=node, cut=wish)
-    notes = assumed(arch, told, filled=full) if generates(arch) else ()
+        full = pair[0].question.wish
+        case = case_at(*pair, node=node, cut=wish)
+    notes = assumed(arch, given, filled=full) if generates(arch) else ()
     serving = replace(case.serving, batch=wish.batch or case.serving.batch)
     kept = offload or case.serving.offload
     serving = serving if kept is None else with_offload(serving, kept)
@@ -105,16 +105,16 @@ def single(
             *_towers(arch),
         ),
     )
-    safe = None if found is None else safe_at(found[0], int(found[0].options.index[found[1]]))
-    return Single(case=case, wish=full, notes=notes, safe=safe, priced=_priced(found, market))
+    safe = None if pair is None else safe_at(pair[0], int(pair[0].options.index[pair[1]]))
+    return Single(case=case, wish=full, notes=notes, safe=safe, priced=_priced(pair, market))
 
 
-def _priced(found: tuple[Candidates, int] | None, market: Market | None) -> Priced | None:
-    if found is None or market is None:
+def _priced(pair: tuple[Candidates, int] | None, market: Market | None) -> Priced | None:
+    if pair is None or market is None:
         return None
     from rigright.search.priced import priced_option
 
-    return priced_option(*found)
+    return priced_option(*pair)
 
 
 def _together(arch: Arch, node: Node, *, work: PlanWish) -> Node:
@@ -124,7 +124,7 @@ def _together(arch: Arch, node: Node, *, work: PlanWish) -> Node:
     if not node.is_mixed or any(ways_on(arch, work, site=site, more=True)):
         return node
     alike = [[card for card in node.cards if card.chip.id == chip.id] for chip in chips]
-    return replace(node, cards=tuple(max(alike, key=lambda cards: sum(one.room_bytes for one in cards))))
+    return replace(node, cards=tuple(max(alike, key=lambda cards: sum(item.room_bytes for item in cards))))
 
 
 def _asked(wish: ServingWish, work: PlanWish, *, node: Node) -> PlanWish:
@@ -153,16 +153,16 @@ def _asked(wish: ServingWish, work: PlanWish, *, node: Node) -> PlanWish:
 
 
 def _searched(
-    arch: Arch, *, wish: ServingWish, said: PlanWish, work: PlanWish, market: Market
+    arch: Arch, *, wish: ServingWish, stated: PlanWish, work: PlanWish, market: Market
 ) -> tuple[Candidates, int] | None:
     """What the search puts first; None where nothing fits, or the cut is one that it does not know."""
     if not generates(arch) or takes_samples(arch) or (wish.cp or 1) > 1:
         return None
     own = work.owned is not None
-    question = replace(ask(arch, work, market=market, cut=wish, said=said, own=own), apart=False)
+    question = replace(ask(arch, work, market=market, cut=wish, stated=stated, own=own), apart=False)
     if question.ways or wider(question).ways or offloaded(question).ways:
-        told = any(getattr(wish, name) is not None for name in CUTS)
-        return best(question) or (best(replace(question, by_hand=True)) if told else None)
+        flag = any(getattr(wish, name) is not None for name in CUTS)
+        return best(question) or (best(replace(question, by_hand=True)) if flag else None)
     from rigright.search.unrun import is_known, no_way
 
     if is_known(question):
@@ -206,11 +206,11 @@ def _counted(typed: ServingWish, wish: ServingWish) -> tuple[Sentence, ...]:
     """How the layout that was typed is counted, where engines count it otherwise."""
     if typed == wish:
         return ()
-    told = {
+    fields = {
         "typed": f"--tp {typed.tp} --ep {typed.ep}",
         "counted": f"--tp {wish.tp} --ep {wish.ep} --attention-dp",
     }
-    return (say("{typed} is computed as {counted}", **told).of(DECIDES),)
+    return (say("{typed} is computed as {counted}", **fields).of(DECIDES),)
 
 
 def _idle(node: Node, *, cards: int) -> tuple[Sentence, ...]:

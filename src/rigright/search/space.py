@@ -74,39 +74,39 @@ class LayoutPoints:
 
 
 def shapes_of(
-    arch: Arch, engine: Engine, *, kinds: Sequence[Kind], told: ServingWish | None = None
+    arch: Arch, engine: Engine, *, kinds: Sequence[Kind], wish: ServingWish | None = None
 ) -> tuple[Shapes, ...]:
     """The ways to cut one replica that heads and layers allow, experts too where there are any.
 
     `told`: the way that somebody told, where no search would try it.
     """
     counts = {count for kind in kinds for count in kind.counts}
-    if told is not None:
-        return _shapes_told(replicas_told(arch, engine, wish=told, counts=counts))
+    if wish is not None:
+        return _shapes_told(replicas_told(arch, engine, wish=wish, counts=counts))
     pairs = replica_cuts(arch, engine, counts=counts)
     tp, pp = (np.array(column) for column in zip(*pairs, strict=True))
     wide = tp > 1
-    found = []
+    shapes = []
     for cut, spread in expert_cuts(arch, engine):
         mine = wide if cut else np.ones(len(tp), dtype=bool)
         if mine.any():
             ep = tp[mine] if cut else np.ones_like(tp)
-            found.append(Shapes(tp=tp[mine], pp=pp[mine], ep=ep, attention_dp=spread))
-    return tuple(found)
+            shapes.append(Shapes(tp=tp[mine], pp=pp[mine], ep=ep, attention_dp=spread))
+    return tuple(shapes)
 
 
 def _shapes_told(cuts: Sequence[tuple[int, int, int, bool]]) -> tuple[Shapes, ...]:
     """The same of ways that are listed, by how their attention is cut."""
-    found = []
+    shapes = []
     for spread in (False, True):
         mine = np.array([cut[:3] for cut in cuts if cut[3] is spread], dtype=int).reshape(-1, 3)
         if len(mine):
             tp, pp, ep = mine.T
-            found.append(Shapes(tp=tp, pp=pp, ep=ep, attention_dp=spread))
-    return tuple(found)
+            shapes.append(Shapes(tp=tp, pp=pp, ep=ep, attention_dp=spread))
+    return tuple(shapes)
 
 
-def stands(shapes: Shapes, kinds: Sequence[Kind], *, tensor: bool, told: bool = False) -> Numbers:
+def stands(shapes: Shapes, kinds: Sequence[Kind], *, tensor: bool, flag: bool = False) -> Numbers:
     """[kind, shape]: tensors are cut inside a box; a pipeline may go over boxes, whole ones.
 
     Boxes of one card each, such as two DGX Spark on a cable, are cut over as one; as `told`, any are.
@@ -115,7 +115,7 @@ def stands(shapes: Shapes, kinds: Sequence[Kind], *, tensor: bool, told: bool = 
         return ((shapes.pp == len(kinds[0].mix)) & (shapes.tp == 1))[None, :]
     box = np.array([kind.per_node for kind in kinds])[:, None]
     inside = shapes.chips <= box
-    if told:
+    if flag:
         return inside | (shapes.chips % np.minimum(box, shapes.chips) == 0)
     joined = np.array([kind.chip.segment == "datacenter" or kind.whole > 0 for kind in kinds])[:, None]
     over = joined & (box >= MOST_TP / 2) & (shapes.chips % np.minimum(box, shapes.chips) == 0) & tensor
@@ -145,9 +145,9 @@ def grown(shapes: Shapes, kinds: Sequence[Kind], *, fits: Numbers) -> tuple[Numb
 
 def _in_boxes(kinds: Sequence[Kind], kind: Numbers, *, chips: Numbers, allowed: Numbers) -> Numbers:
     """[pair, count]: whether all replicas stand whole in boxes of one size; larger ones take whole boxes."""
-    box = np.array([one.per_node for one in kinds])[kind][:, None]
-    whole = np.array([one.whole for one in kinds])[kind][:, None]
-    boxed = np.array([one.is_boxed for one in kinds])[kind][:, None]
+    box = np.array([item.per_node for item in kinds])[kind][:, None]
+    whole = np.array([item.whole for item in kinds])[kind][:, None]
+    boxed = np.array([item.is_boxed for item in kinds])[kind][:, None]
     own = chips[:, None]
     boxes = -(-np.maximum(whole, allowed) // box)
     return ~boxed | (own > box) | (allowed // own <= box // own * boxes)

@@ -72,7 +72,7 @@ class Prices:
 def prices_of(question: Question, *, asked: Iterable[int] = ()) -> Prices:
     """What its numbers of chips cost, and others that are asked for; on one market again it is known."""
     wish = PlanWish(**{name: getattr(question.wish, name) for name in LEASED})
-    counts = {count for one in question.kinds for count in (*one.counts, one.whole)}
+    counts = {count for kind in question.kinds for count in (*kind.counts, kind.whole)}
     return _prices(question.market, question.kinds, counts=tuple(sorted(counts.union(asked))), wish=wish)
 
 
@@ -80,12 +80,12 @@ def prices_of(question: Question, *, asked: Iterable[int] = ()) -> Prices:
 def _prices(market: Market, kinds: tuple[Kind, ...], *, counts: tuple[int, ...], wish: PlanWish) -> Prices:
     return Prices(
         counts=np.array(counts),
-        owned=np.array([one.owned for one in kinds]),
-        box=np.array([one.per_node if one.whole else 1 for one in kinds]),
-        sold=np.stack([_sold(one, counts=counts) for one in kinds]),
-        bought=np.stack([_all_bought(one, counts=counts) for one in kinds]),
-        cards_usd=np.stack([_cards_usd(market, one, counts=counts) for one in kinds]),
-        rent_usd_per_h=np.stack([_rent_usd_per_h(market, one, wish=wish, counts=counts) for one in kinds]),
+        owned=np.array([kind.owned for kind in kinds]),
+        box=np.array([kind.per_node if kind.whole else 1 for kind in kinds]),
+        sold=np.stack([_sold(kind, counts=counts) for kind in kinds]),
+        bought=np.stack([_all_bought(kind, counts=counts) for kind in kinds]),
+        cards_usd=np.stack([_cards_usd(market, kind, counts=counts) for kind in kinds]),
+        rent_usd_per_h=np.stack([_rent_usd_per_h(market, kind, wish=wish, counts=counts) for kind in kinds]),
     )
 
 
@@ -97,7 +97,7 @@ def options(
     `ranks` stand in one box where they can: those of a replica, if nothing else is said.
     """
     wish, boxed = question.wish, replica if ranks is None else ranks
-    whole = np.array([one.whole for one in question.kinds])[kind]
+    whole = np.array([item.whole for item in question.kinds])[kind]
     paid = np.where(whole > 0, whole, n_chips)
     prices = prices_of(question, asked=np.unique(paid).tolist())
     replica = np.where(np.log2(replica) % 1 == 0, replica, np.maximum(replica, n_chips))  # others straddle
@@ -129,17 +129,17 @@ def _machines(
     prices: Prices, question: Question, *, kind: Numbers, paid: Numbers, ranks: Numbers, how: Numbers
 ) -> tuple[Numbers, Numbers]:
     """How many machines hold the chips of each option, and what those that are bought cost."""
-    asked = [np.asarray(one, dtype=int) for one in (kind, paid, ranks, how == BUY)]
-    number = np.ravel_multi_index(asked, [int(one.max(initial=0)) + 1 for one in asked])
+    asked = [np.asarray(item, dtype=int) for item in (kind, paid, ranks, how == BUY)]
+    number = np.ravel_multi_index(asked, [int(item.max(initial=0)) + 1 for item in asked])
     _, places, place = np.unique(number, return_index=True, return_inverse=True)
-    stored, found = _stored(question), np.zeros((len(places), 2))
-    unlike = zip(*(one[places].tolist() for one in asked), strict=True)
-    for row, (place_of, n_chips, held, buys) in enumerate(unlike):
-        key = (place_of, n_chips, held, stored if buys else None)
+    stored, values = _stored(question), np.zeros((len(places), 2))
+    unlike = zip(*(item[places].tolist() for item in asked), strict=True)
+    for row, (place_of, n_chips, value, buys) in enumerate(unlike):
+        key = (place_of, n_chips, value, stored if buys else None)
         if key not in prices.machines:
-            prices.machines[key] = _machine(question, place_of, n_chips=n_chips, ranks=held, buys=bool(buys))
-        found[row] = prices.machines[key]
-    boxes, usd = found[place.ravel()].T
+            prices.machines[key] = _machine(question, place_of, n_chips=n_chips, ranks=value, buys=bool(buys))
+        values[row] = prices.machines[key]
+    boxes, usd = values[place.ravel()].T
     return boxes, usd
 
 
@@ -156,7 +156,7 @@ def _cards_usd(market: Market, kind: Kind, *, counts: tuple[int, ...]) -> Number
         return np.full(len(counts), usd)
     price = market.quote(kind.chip, guess=kind.named)
     cards = np.array([_cards_bought(kind, count) for count in counts])
-    others = sum(np.nan if one is None else one.usd for one in _beside(market, kind))
+    others = sum(np.nan if quote is None else quote.usd for quote in _beside(market, kind))
     return cards * (np.nan if price is None else price.usd) + others
 
 
@@ -252,11 +252,11 @@ def supply_of(
     question: Question, kind: Kind, *, how: int, n_chips: int, replica: int, ranks: int | None = None
 ) -> Supply:
     """One supply with its dates, bands and name; `ranks` as those of `options`."""
-    held = replica if ranks is None else ranks
+    number = replica if ranks is None else ranks
     replica = replica if log2(replica) % 1 == 0 else max(replica, n_chips)  # others straddle instances
     if kind.whole:
         n_chips, replica = kind.whole, max(replica, kind.per_node)
-    boxes = boxes_of(kind, n_chips, ranks=held)
+    boxes = boxes_of(kind, n_chips, ranks=number)
     if how == OWN:
         return Supply(how="own", label=_cards(kind, n_chips), n_units=boxes, usd=None,
                       usd_per_h=None, as_of=None, n_chips=n_chips)  # fmt: skip
@@ -275,9 +275,9 @@ def supply_of(
             n_chips=paid,
         )  # fmt: skip
     cards = _cards_bought(kind, n_chips)
-    one = priced(price, question.market.today)
+    estimate = priced(price, question.market.today)
     return Supply(
-        how="buy", label=label, n_units=boxes, usd=scaled(one, cards),
+        how="buy", label=label, n_units=boxes, usd=scaled(estimate, cards),
         host_usd=_around(question, kind, n_chips=n_chips, boxes=boxes), usd_per_h=None, as_of=price.as_of,
         used=price.used,
         stale=is_stale(price.as_of, question.market.today),
@@ -307,7 +307,7 @@ def _mixed(question: Question, kind: Kind, *, cards: tuple[Card, ...]) -> Supply
 def _rented(question: Question, kind: Kind, *, n_chips: int, replica: int) -> Supply:
     wish, market = question.wish, question.market
     rents = _rents(market, kind, wish=wish)
-    just = rents if kind.whole else (one for one in rents if rented_count(one, n_chips) == n_chips)
+    just = rents if kind.whole else (offer for offer in rents if rented_count(offer, n_chips) == n_chips)
     lease = cheapest(just, n_chips, today=market.today, spot=wish.spot, replica=replica)
     if lease is None:
         raise LookupError(kind.chip.id)  # what nobody rents is no option

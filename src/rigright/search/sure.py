@@ -59,10 +59,10 @@ class Doubts:
     @property
     def unsure(self) -> Numbers:
         """One over the chance that all limits are kept, more where no run is known."""
-        found = self.unproven
-        for one in self.broken.values():
-            found = found * one
-        return found
+        value = self.unproven
+        for item in self.broken.values():
+            value = value * item
+        return value
 
 
 def doubts_of(table: Candidates, limits: Sequence[Limit], *, index: Numbers, cost: str) -> Doubts:
@@ -80,8 +80,8 @@ def doubts_of(table: Candidates, limits: Sequence[Limit], *, index: Numbers, cos
     # trouble with many cards: a little for each doubling, more where no server holds them
     kind = points.kind[point]
     homely = np.array([kind.chip.segment != "datacenter" for kind in question.kinds])[kind]
-    held = np.minimum(points.n_chips[point], np.array([kind.per_node for kind in question.kinds])[kind])
-    crowded = np.where(homely & (held > CARDS), CROWDED, 1.0)
+    value = np.minimum(points.n_chips[point], np.array([kind.per_node for kind in question.kinds])[kind])
+    crowded = np.where(homely & (value > CARDS), CROWDED, 1.0)
     return Doubts(
         broken=_broken(served, limits, index=index),
         unproven=np.where(served[UNPROVEN] > 0, DATA_SHEET, 1.0),
@@ -101,7 +101,7 @@ def staged_at(table: Candidates, point: Numbers) -> Numbers:
 
 def _broken(served: Mapping[str, Numbers], limits: Sequence[Limit], *, index: Numbers) -> dict[str, Numbers]:
     """By limit: one over the chance that it is kept; of a free load 1 where some load safely keeps it."""
-    found = {}
+    values = {}
     for limit in limits:
         edge = served.get(f"{limit.name}_edge")
         if edge is None:
@@ -112,15 +112,15 @@ def _broken(served: Mapping[str, Numbers], limits: Sequence[Limit], *, index: Nu
             beyond = np.where(np.isnan(least), beyond, least)
         kept = chance(beyond, edge)
         free = np.isfinite(served[SAFE_LOAD])
-        found[limit.name] = np.where(free, 1.0, 1 / kept)
-    return found
+        values[limit.name] = np.where(free, 1.0, 1 / kept)
+    return values
 
 
 def doubted(plan: Plan, doubts: Doubts, *, limits: Sequence[Limit], place: int, first: int) -> Plan:
     """A plan that is cheaper than the first, with what keeps it from being first."""
-    ratios = {name: float(one[place] / one[first]) for name, one in doubts.broken.items()}
+    ratios = {name: float(value[place] / value[first]) for name, value in doubts.broken.items()}
     others = {"many": doubts.many, "slow": doubts.slow, "unproven": doubts.unproven}
-    ratios |= {name: float(one[place] / one[first]) for name, one in others.items()}
+    ratios |= {name: float(value[place] / value[first]) for name, value in others.items()}
     worst = max(ratios, key=lambda name: ratios[name])
     if ratios[worst] <= 1:
         return plan
@@ -136,16 +136,16 @@ def doubted(plan: Plan, doubts: Doubts, *, limits: Sequence[Limit], place: int, 
 
 def _may(plan: Plan, name: str, *, bound: float) -> Sentence | None:
     """What may become of a limit in one case of ten; None where it is kept even then."""
-    told = plan.figures[name]
-    if (told.low >= bound) if name in RATES else (told.high <= bound):
+    estimate = plan.figures[name]
+    if (estimate.low >= bound) if name in RATES else (estimate.high <= bound):
         return None
-    edge = show_figure(name, told.low if name in RATES else told.high, digits=2)
+    edge = show_figure(name, estimate.low if name in RATES else estimate.high, digits=2)
     shown = {"edge": edge, "bound": show_figure(name, bound)}
     what = {
         "ttft_s": say("TTFT may reach {edge}, limit {bound}", **shown),
         "tpot_s": say("TPOT may reach {edge}, limit {bound}", **shown),
     }.get(name, say("may serve only {edge}, asked for {bound}", **shown))
-    if told.mark == "physics":
+    if estimate.mark == "physics":
         return say("cheaper, but no benchmark of it: {what}", what=what)
     return say("cheaper, but {what}", what=what)
 
@@ -155,6 +155,6 @@ def quality_cost(loss: Numbers) -> Numbers:
     return np.interp(loss, RANKS, COSTS)
 
 
-def speed_worth(output: Numbers, *, told: bool) -> Numbers:
+def speed_worth(output: Numbers, *, flag: bool) -> Numbers:
     """What more output is worth under one load; where the load is open, its price is that of a token."""
-    return FASTER * np.log(np.maximum(output, 1e-9)) if told else np.zeros(len(output))
+    return FASTER * np.log(np.maximum(output, 1e-9)) if flag else np.zeros(len(output))

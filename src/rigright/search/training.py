@@ -64,8 +64,8 @@ def filled(arch: Arch, wish: PlanWish) -> tuple[PlanWish, tuple[Sentence, ...]]:
             )
         )
     if tokens is not None and wish.train_tok is None and wish.samples is None:
-        told = f"{round(tokens / MEGA):,}M"
-        notes.append(say("no --tokens: chosen for one run over {tokens} tokens", tokens=told).of(DECIDES))
+        text = f"{round(tokens / MEGA):,}M"
+        notes.append(say("no --tokens: chosen for one run over {tokens} tokens", tokens=text).of(DECIDES))
     if tokens is None:
         notes.append(say("no --tokens: time and total cost are not shown"))
     return replace(wish, seq_tok=seq, global_batch=batch, train_tok=tokens), tuple(notes)
@@ -84,18 +84,18 @@ def _cards(wish: PlanWish) -> int:
 def find(question: Question, *, notes: Sequence[Sentence] = ()) -> Found:
     """A pure function of the question."""
     table = tabled(question)
-    found = _found(table) if len(table.options.index) else nothing_fits(table.question, table.scored.misfits)
-    return replace(found, looked_at=len(table.scored.points), chips=len(question.kinds), notes=tuple(notes))
+    answer = _found(table) if len(table.options.index) else nothing_fits(table.question, table.scored.misfits)
+    return replace(answer, looked_at=len(table.scored.points), chips=len(question.kinds), notes=tuple(notes))
 
 
 def tabled(question: Question) -> Candidates:
     """Every training with every supply, and their figures."""
     question, scored = explored(question, said_of(question.wish))
     points = scored.points
-    found = options(
+    result = options(
         question, kind=points.kind, n_chips=points.n_chips, replica=points.n_chips, ranks=points.tp
     )
-    table = Candidates(question=question, scored=scored, options=found, figures={})
+    table = Candidates(question=question, scored=scored, options=result, figures={})
     return replace(table, figures=_figures(table, scored))
 
 
@@ -110,26 +110,28 @@ def _figures(table: Candidates, scored: TrainingScored) -> dict[str, Numbers]:
         "headroom": (1 - points.rank_bytes / room)[index],
         "loss": loss[points.way[index]].astype(float),
     }
-    return figures | costs_of(question, scored, found=table.options, rate=rate)
+    return figures | costs_of(question, scored, options=table.options, rate=rate)
 
 
-def costs_of(question: Question, scored: Any, *, found: Options, rate: Numbers) -> dict[str, Numbers]:
+def costs_of(question: Question, scored: Any, *, options: Options, rate: Numbers) -> dict[str, Numbers]:
     """What each option draws and costs at so many tokens a second."""
     wish = question.wish
-    power = power_w(question, scored, found=found)
-    hour = usd_per_h(question, scored, found=found, power=power)
+    power = power_w(question, scored, options=options)
+    hour = usd_per_h(question, scored, options=options, power=power)
     figures = {
         "power_w": power,
-        "n_chips": scored.points.n_chips[found.index].astype(float),
-        "usd": found.usd,
+        "n_chips": scored.points.n_chips[options.index].astype(float),
+        "usd": options.usd,
         "usd_per_h": hour,
         "usd_per_mtok": usd_per_mtok(hour, rate),
     }
     if wish.train_tok is None:
-        return figures | {"usd_needed": found.usd}
+        return figures | {"usd_needed": options.usd}
     days = wish.train_tok / rate / SECONDS_PER_DAY
-    running = usd_per_h(question, scored, found=replace(found, usd=np.zeros(len(found.index))), power=power)
-    total = found.usd + running * days * HOURS_PER_DAY
+    running = usd_per_h(
+        question, scored, options=replace(options, usd=np.zeros(len(options.index))), power=power
+    )
+    total = options.usd + running * days * HOURS_PER_DAY
     return figures | {"days": days, "usd_total": total, "usd_needed": total}
 
 
@@ -142,11 +144,11 @@ def _found(table: Candidates) -> Found:
     keeps = keeps[preferred(table.question, table.scored, index=table.options.index[keeps])]
     figures = {name: column[keeps] for name, column in table.figures.items() if name != "usd_needed"}
     kind = table.scored.points.kind[table.options.index]
-    field = field_of(figures, alike=(kind * len(HOWS) + table.options.how)[keeps], told=False)
+    field = field_of(figures, alike=(kind * len(HOWS) + table.options.how)[keeps], flag=False)
     chosen = choose(field, table.question.wish)
     first = int(keeps[chosen[0].place])
     return Found(
-        plans=tuple(plan_of(table, int(keeps[one.place]), best_at=one.best_at) for one in chosen),
+        plans=tuple(plan_of(table, int(keeps[choice.place]), best_at=choice.best_at) for choice in chosen),
         rejections=rejections(table, limits, first=first, cost=field.main),
         looked_at=0,
         chips=0,
@@ -234,13 +236,15 @@ def told_of(
     grade, own = speed.mark, 1.0 if step is None else step.moved  # by runs of the user's own
     moved = {"train_tok_per_s": own, "mfu": own, "days": 1 / own, "usd_per_mtok": 1 / own}
     moved |= {} if bought else {"usd_total": 1 / own}
-    found = {"power_w": power}
+    estimates = {"power_w": power}
     for name, (low, high) in bands.items():
         value = figures.get(name, np.nan) * float(moved.get(name, 1.0))
         if np.isfinite(value) and not (name == "usd" and supply.how != "buy"):
             dated = supply.as_of if name.startswith("usd") else None
-            found[name] = Estimate(value=value, low=value * low, high=value * high, mark=grade, as_of=dated)
-    return found
+            estimates[name] = Estimate(
+                value=value, low=value * low, high=value * high, mark=grade, as_of=dated
+            )
+    return estimates
 
 
 def _bound(scored: TrainingScored, point: int) -> str:

@@ -31,11 +31,11 @@ def whole(kind: Kind, wish: PlanWish) -> Kind:
 
 
 def explored(
-    question: Question, said: TrainingWish, *, anywhere: bool = False
+    question: Question, wish: TrainingWish, *, anywhere: bool = False
 ) -> tuple[Question, TrainingScored]:
     """The question with every way that was tried, and what they came to."""
-    batch = None if said.accumulate and not said.global_batch else question.wish.global_batch
-    question = replace(question, ways=ways_of(question, said, anywhere=anywhere))
+    batch = None if wish.accumulate and not wish.global_batch else question.wish.global_batch
+    question = replace(question, ways=ways_of(question, wish, anywhere=anywhere))
     if not question.ways:
         raise AskError(say("none of these GPUs can train; choose others"))
     scored = score_trainings(question, batch=batch)
@@ -49,7 +49,7 @@ def explored(
         )
         if not missing:
             break
-        ways = ways_of(question, said, usual=False, anywhere=anywhere)
+        ways = ways_of(question, wish, usual=False, anywhere=anywhere)
         ways = tuple(
             replace(way, kinds=places) for way in ways if (places := tuple(missing.intersection(way.kinds)))
         )
@@ -74,8 +74,8 @@ def explored(
 def _fewer(kind: Kind, ways: Sequence[TrainingWay], *, batch: int | None) -> Kind:
     """A kind with fewer cards than all, where these cannot work together."""
     cards = kind.counts[0]
-    found = {count for way in ways for count in fewer(way.space, cards=cards, batch=batch)}
-    return replace(kind, counts=(*sorted(found | {cards}), *kind.counts[1:]))
+    numbers = {count for way in ways for count in fewer(way.space, cards=cards, batch=batch)}
+    return replace(kind, counts=(*sorted(numbers | {cards}), *kind.counts[1:]))
 
 
 def preferred(question: Question, scored: TrainingScored, *, index: Numbers) -> Numbers:

@@ -95,7 +95,7 @@ def _score_way(question: Question, way: TrainingWay, *, place: int, batch: int |
         kind=np.asarray(way.kinds)[row],
         row=row,
         rank_bytes=rank[column],
-        **{one.name: getattr(cuts, one.name)[column] for one in fields(Cuts)},
+        **{field.name: getattr(cuts, field.name)[column] for field in fields(Cuts)},
     )
     return TrainingScored(
         points=points,
@@ -106,8 +106,8 @@ def _score_way(question: Question, way: TrainingWay, *, place: int, batch: int |
 
 def rank_bytes(arch: Arch, space: Space, *, cuts: Cuts, most: float = np.inf) -> Numbers:
     """Bytes of the fullest rank of all stages; of the first, where that one has more than `most`."""
-    told = replace(space.training, micro_batch=cuts.micro_batch, accumulate=cuts.accumulate)
-    return least_bytes(arch, told, layout=layout_of(cuts, space), most=most)
+    training = replace(space.training, micro_batch=cuts.micro_batch, accumulate=cuts.accumulate)
+    return least_bytes(arch, training, layout=layout_of(cuts, space), most=most)
 
 
 def layout_of(cuts: Any, space: Space) -> Layout:
@@ -146,11 +146,11 @@ def _timed(arch: Arch, space: Space, *, points: TrainingPoints, kinds: Sequence[
 
     def task(chunk: slice) -> None:
         part = at(points, chunk)
-        told = replace(space.training, micro_batch=part.micro_batch, accumulate=part.accumulate)
-        found = steps(arch, told, layout=layout_of(part, space), rates=at(rates, row[chunk]))
+        training = replace(space.training, micro_batch=part.micro_batch, accumulate=part.accumulate)
+        training_time = steps(arch, training, layout=layout_of(part, space), rates=at(rates, row[chunk]))
         for name in TIMED:
-            timed[name][chunk] = getattr(found, name)
-        timed["links_s"][chunk] = sum(getattr(found, f"{name}_s") for name in LINKS)
+            timed[name][chunk] = getattr(training_time, name)
+        timed["links_s"][chunk] = sum(getattr(training_time, f"{name}_s") for name in LINKS)
 
     each_chunk(size, task)
     return timed

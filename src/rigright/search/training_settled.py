@@ -37,19 +37,19 @@ class Settled:
     batch: int | None  # sequences of a step, as said or usual; None where micro-batches were said
 
 
-def settle(arch: Arch, node: Node, *, said: TrainingWish) -> Settled:
+def settle(arch: Arch, node: Node, *, stated: TrainingWish) -> Settled:
     """The fastest that fits, among what the plan for this machine looks at; else what needs least memory."""
-    cards, work = node.n_cards, work_of(said, cards=node.n_cards)
-    seq = said.seq_tok or seq_tok_of(arch, work)
-    batch = said.global_batch or (
-        batch_of(arch, work, seq_tok=seq, cards=cards) if arch.vocab and not said.accumulate else None
+    cards, work = node.n_cards, work_of(stated, cards=node.n_cards)
+    seq = stated.seq_tok or seq_tok_of(arch, work)
+    batch = stated.global_batch or (
+        batch_of(arch, work, seq_tok=seq, cards=cards) if arch.vocab and not stated.accumulate else None
     )
-    said = replace(said, seq_tok=seq, method=said.method or "full")
+    stated = replace(stated, seq_tok=seq, method=stated.method or "full")
     smallest: Card = min(node.cards, key=lambda card: card.room_bytes)
     kind = Kind(card=smallest, counts=(cards,), per_node=len(node.cards), named=True, whole=cards)
-    wish = PlanWish(work=work, seq_tok=seq, global_batch=batch, method=said.method)
+    wish = PlanWish(work=work, seq_tok=seq, global_batch=batch, method=stated.method)
     question = Question(arch=arch, wish=wish, market=NOWHERE, kinds=(kind,), ways=())
-    training, layout = _best(*explored(question, said, anywhere=True), batch=batch)
+    training, layout = _best(*explored(question, stated, anywhere=True), batch=batch)
     return Settled(work=work, training=training, layout=layout, batch=batch)
 
 
@@ -81,49 +81,49 @@ class Uncut:
 
 def fastest_of(asked: Sequence[Uncut]) -> list[Layout]:
     """How whoever tuned each run cut its model: the fastest that fits; those alike share their laws."""
-    found: dict[Uncut, Layout] = {}
+    layouts: dict[Uncut, Layout] = {}
     unlike = list(dict.fromkeys(asked))
-    for places in alike_in_memory([one.case for one in unlike]):
-        found |= _fastest([unlike[place] for place in places])
-    return [found[one] for one in asked]
+    for places in alike_in_memory([whole.case for whole in unlike]):
+        layouts |= _fastest([unlike[place] for place in places])
+    return [layouts[whole] for whole in asked]
 
 
 def _fastest(asked: Sequence[Uncut]) -> dict[Uncut, Layout]:
     """Of runs alike: what gathers the batch; else anything; else what needs least memory."""
-    found: dict[Uncut, Layout] = {}
+    layouts: dict[Uncut, Layout] = {}
     for loose in (False, True):
-        some = [one for one in asked if one not in found]
-        for one, (cuts, rank, speed) in zip(some, _cut(some, loose=loose), strict=True):
+        some = [item for item in asked if item not in layouts]
+        for whole, (cuts, rank, speed) in zip(some, _cut(some, loose=loose), strict=True):
             if np.isfinite(speed).any():
-                found[one] = _layout(one, at(cuts, int(np.argmax(np.nan_to_num(speed)))))
+                layouts[whole] = _layout(whole, at(cuts, int(np.argmax(np.nan_to_num(speed)))))
             elif loose:
                 if not len(rank):
-                    raise _unmet(one.cards, one.batch)
-                found[one] = _layout(one, at(cuts, int(np.argmin(rank))))
-    return found
+                    raise _unmet(whole.cards, whole.batch)
+                layouts[whole] = _layout(whole, at(cuts, int(np.argmin(rank))))
+    return layouts
 
 
 def _cut(asked: Sequence[Uncut], *, loose: bool) -> list[tuple[Cuts, Numbers, Numbers]]:
     """Of each its cuts, the bytes of their fullest rank, and their speed where they fit."""
     if not asked:
         return []
-    spaces = [one.space(loose=loose) for one in asked]
+    spaces = [whole.space(loose=loose) for whole in asked]
     arch, space = asked[0].arch, spaces[0]
-    each = [cuts_of(arch, own, counts=(one.cards,), batch=one.batch)
-            for one, own in zip(asked, spaces, strict=True)]  # fmt: skip
+    each = [cuts_of(arch, own, counts=(whole.cards,), batch=whole.batch)
+            for whole, own in zip(asked, spaces, strict=True)]  # fmt: skip
     sizes = [len(cuts.tp) for cuts in each]
     of, cuts = np.repeat(np.arange(len(asked)), sizes), joined(each)
-    told = replace(
-        at(columns_of([one.case for one in asked])[0], of),
+    value = replace(
+        at(columns_of([whole.case for whole in asked])[0], of),
         micro_batch=cuts.micro_batch, accumulate=cuts.accumulate,
     )  # fmt: skip
-    able = np.array([one.card.room_bytes for one in asked])
-    rank = least_bytes(arch, told, layout=layout_of(cuts, space))
+    able = np.array([whole.card.room_bytes for whole in asked])
+    rank = least_bytes(arch, value, layout=layout_of(cuts, space))
     fits, speed = np.flatnonzero(rank <= able[of]), np.full(len(rank), np.nan)
-    wired = [one.case.wired for one in asked]
+    wired = [whole.case.wired for whole in asked]
     rates = at(step_rates(arch, space.training, wired=wired), of[fits])
     layout = layout_of(at(cuts, fits), space)
-    speed[fits] = steps(arch, at(told, fits), layout=layout, rates=rates).tok_per_s_per_chip
+    speed[fits] = steps(arch, at(value, fits), layout=layout, rates=rates).tok_per_s_per_chip
     parts = (slice(end - size, end) for end, size in zip(np.cumsum(sizes), sizes, strict=True))
     return [(own, rank[part], speed[part]) for own, part in zip(each, parts, strict=True)]
 
@@ -139,11 +139,11 @@ def _best(question: Question, scored: TrainingScored, *, batch: int | None) -> t
     return _taken(question.ways[int(scored.points.way[place])], at(scored.points, place))
 
 
-def _taken(way: TrainingWay, found: Any) -> tuple[Training, Layout]:
+def _taken(way: TrainingWay, value: Any) -> tuple[Training, Layout]:
     """One point of a way as records."""
-    cuts: dict[str, Any] = {name: int(getattr(found, name)) for name in CUTS}
+    cuts: dict[str, Any] = {name: int(getattr(value, name)) for name in CUTS}
     layout = way.space.layout(**cuts)
-    training = replace(way.training, micro_batch=int(found.micro_batch), accumulate=int(found.accumulate))
+    training = replace(way.training, micro_batch=int(value.micro_batch), accumulate=int(value.accumulate))
     return training, layout
 
 

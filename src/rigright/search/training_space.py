@@ -39,8 +39,15 @@ class TrainingWay:
     @property
     def label(self) -> str:
         """The way in a few words, as the flags write it."""
-        told = self.training
-        words = [told.trainer, told.method, told.optimizer, told.sharding, told.recompute, told.offload]
+        training = self.training
+        words = [
+            training.trainer,
+            training.method,
+            training.optimizer,
+            training.sharding,
+            training.recompute,
+            training.offload,
+        ]
         return " ".join(word for word in words if word not in {None, "none"})
 
 
@@ -70,10 +77,10 @@ def said_of(wish: PlanWish) -> TrainingWish:
 
 
 def ways_of(
-    question: Question, said: TrainingWish, *, usual: bool = True, anywhere: bool = False
+    question: Question, wish: TrainingWish, *, usual: bool = True, anywhere: bool = False
 ) -> tuple[TrainingWay, ...]:
     """Every way to try; `usual`: as such trainings are mostly run; `anywhere`: on chips few train on, too."""
-    found: dict[Space, list[int]] = {}
+    fields: dict[Space, list[int]] = {}
     spaces: dict[Able, tuple[Space, ...]] = {}
     work = question.wish.work
     for place, kind in enumerate(question.kinds):
@@ -81,11 +88,11 @@ def ways_of(
             continue  # no speed of it is known
         able = able_of(kind.chip)
         if able not in spaces:
-            spaces[able] = spaces_of(question.arch, said, work=work, able=able, usual=usual)
+            spaces[able] = spaces_of(question.arch, wish, work=work, able=able, usual=usual)
         for space in spaces[able]:
             if anywhere or trains(kind, work, space=space):
-                found.setdefault(space, []).append(place)
-    return tuple(TrainingWay(space=space, kinds=tuple(places)) for space, places in found.items())
+                fields.setdefault(space, []).append(place)
+    return tuple(TrainingWay(space=space, kinds=tuple(places)) for space, places in fields.items())
 
 
 def trains(kind: Kind, work: str, *, space: Space) -> bool:

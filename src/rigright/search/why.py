@@ -37,13 +37,13 @@ def rejections(table: Candidates, limits: Sequence[Limit], *, first: int, cost: 
     """The nearest misses among what costs less than the first plan, few of one reason."""
     asked_for = chain(_unrun(table.question), _unsold(table))  # somebody named these
     cheaper = chain(_missed(table, limits, first=first, cost=cost), _small(table, first=first))
-    told: list[Rejection] = []
+    given: list[Rejection] = []
     for rejection in chain(asked_for, cheaper, _unpriced(table, limits, first=first)):
-        if sum(one.limit == rejection.limit for one in told) < OF_ONE_LIMIT:
-            told.append(rejection)
-        if len(told) == MOST:
+        if sum(item.limit == rejection.limit for item in given) < OF_ONE_LIMIT:
+            given.append(rejection)
+        if len(given) == MOST:
             break
-    return tuple(sorted(told, key=lambda one: np.inf if one.usd_per_h is None else one.usd_per_h))
+    return tuple(sorted(given, key=lambda item: np.inf if item.usd_per_h is None else item.usd_per_h))
 
 
 def broken(table: Candidates, limits: Sequence[Limit], *, place: int) -> tuple[Rejection, ...]:
@@ -103,11 +103,11 @@ def _missed(table: Candidates, limits: Sequence[Limit], *, first: int, cost: str
 
 def _rejection(table: Candidates, limit: Limit, *, place: int) -> Rejection:
     cost = float(table.figures["usd_per_h"][place])
-    found = _rejected(
+    rejection = _rejected(
         limit, float(limit.reached[place]), label=label_of(table, place),
         currency=table.question.wish.currency,
     )  # fmt: skip
-    return replace(found, usd_per_h=cost if np.isfinite(cost) else None)
+    return replace(rejection, usd_per_h=cost if np.isfinite(cost) else None)
 
 
 def _rejected(limit: Limit, reached: float, *, label: str, currency: str) -> Rejection:
@@ -234,17 +234,17 @@ def too_small(
 def _cheapest_usd_per_h(table: Candidates, *, kind: Numbers, n_chips: Numbers) -> Numbers:
     """What so many cards of each kind cost an hour at least, power left out; nan where no price is known."""
     question, costs = table.question, np.full(len(kind), np.nan)
-    most = max(max(one.counts[-1], one.whole) for one in question.kinds)
+    most = max(max(item.counts[-1], item.whole) for item in question.kinds)
     priced = np.flatnonzero(n_chips <= most)
     kind, n_chips = kind[priced], n_chips[priced]
-    found = options(question, kind=kind, n_chips=n_chips, replica=n_chips)
-    segment = np.array([one.chip.segment for one in question.kinds])[kind[found.index]]
+    result = options(question, kind=kind, n_chips=n_chips, replica=n_chips)
+    segment = np.array([item.chip.segment for item in question.kinds])[kind[result.index]]
     worn = np.full(len(segment), np.nan)
     for name in np.unique(segment):
         mine = segment == name
-        worn[mine] = write_off_usd_per_h(found.usd[mine], tariff_in(question.wish, str(name)))
-    each = np.where(found.rent_usd_per_h > 0, found.rent_usd_per_h, worn)
-    np.fmin.at(costs, priced[found.index], each)
+        worn[mine] = write_off_usd_per_h(result.usd[mine], tariff_in(question.wish, str(name)))
+    each = np.where(result.rent_usd_per_h > 0, result.rent_usd_per_h, worn)
+    np.fmin.at(costs, priced[result.index], each)
     return costs
 
 
@@ -283,7 +283,7 @@ def _unpriced(table: Candidates, limits: Sequence[Limit], *, first: int) -> Iter
     kind = table.scored.points.kind[table.options.index]
     unknown = set(kind[(excess_of(limits, len(price)) <= 0) & np.isnan(price)].tolist())
     kinds = sorted(unknown - set(kind[np.isfinite(price)].tolist()))
-    names = [table.question.kinds[one].chip.name for one in kinds]
+    names = [table.question.kinds[value].chip.name for value in kinds]
     if not names:
         return
     yield Rejection(

@@ -50,13 +50,13 @@ class Decodes:
     def ending(self, beat: int) -> list[tuple[int, int]]:
         """Those whose last token is made at this beat leave: each with the blocks it then holds."""
         heap: list[tuple[int, int]] = self._heap
-        found: list[tuple[int, int]] = []
+        pairs: list[tuple[int, int]] = []
         while heap and heap[0][0] <= beat:
             final, request = heappop(heap)
             if self._finals.get(request) == final:
                 base, _ = self.leave(request)
-                found.append((request, -(-(base + beat) // self._block)))
-        return found
+                pairs.append((request, -(-(base + beat) // self._block)))
+        return pairs
 
     def next_end(self) -> int:
         """The beat at which the next one ends; there must be one."""

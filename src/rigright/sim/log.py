@@ -86,11 +86,11 @@ class Log:
         self._done = done[:, -1:]
         points = np.concatenate([log["end_s"][None], done])
         self._points.append(points[:, ::-1][:, ::thinned][:, ::-1].copy())  # the last is always one of them
-        gaps, weights = found = _gaps(log, self._stood)
+        gaps, weights = values = _gaps(log, self._stood)
         self._stood = float(log["standing"][-1])
         self.gap_s += float(gaps @ weights)
         self.longest_gap_s = max(self.longest_gap_s, float(gaps.max(initial=0.0)))
-        self._gaps.append(found)
+        self._gaps.append(values)
         if sum(kinds.shape[1] for kinds in self._gaps) > MOST_GAPS:
             self._gaps = [_rounded(*np.concatenate(self._gaps, axis=1))]
 
@@ -114,6 +114,6 @@ def _rounded(gaps: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """Gaps that differ by less than anybody reads, as one."""
     half = np.uint32(1 << (_ROUNDED_BITS - 1))
     kinds = (gaps.astype(np.float32).view(np.uint32) + half) >> np.uint32(_ROUNDED_BITS)
-    found, places = np.unique(kinds, return_inverse=True)
-    values = (found << np.uint32(_ROUNDED_BITS)).view(np.float32).astype(float)
+    value, places = np.unique(kinds, return_inverse=True)
+    values = (value << np.uint32(_ROUNDED_BITS)).view(np.float32).astype(float)
     return np.stack([values, np.bincount(places, weights=weights)])

@@ -92,12 +92,12 @@ class Pace:
         parts = self._parts(tok, prompts)
         share = tok / parts
         # where so many sequences stand on the fine and on the coarse axis
-        found = self._seqs_at.get(seqs)
-        if found is None:
+        pair = self._seqs_at.get(seqs)
+        if pair is None:
             own = self._own(seqs)
-            found = _place(self._seqs, own), _place(self._coarse_seqs, own)
-            self._seqs_at[seqs] = found
-        fine, coarse = found
+            pair = _place(self._seqs, own), _place(self._coarse_seqs, own)
+            self._seqs_at[seqs] = pair
+        fine, coarse = pair
         bare = _between2(self._bare, (_place(self._toks, share), fine))
         toks, contexts = self._axes
         outer = (_place(toks, share), _place(contexts, seen_tok))
@@ -138,7 +138,7 @@ class Pace:
         if row is None:
             cell, part = _place(self._seqs, self._own(seqs))
             low, high = self._decode[cell], self._decode[cell + 1]
-            row = [one + (other - one) * part for one, other in zip(low, high, strict=True)]
+            row = [value + (other - value) * part for value, other in zip(low, high, strict=True)]
             self._rows[seqs] = row
         return row
 

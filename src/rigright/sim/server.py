@@ -204,15 +204,17 @@ class Server:
         grown = self._decodes.growth(beat)
         while grown > self.free:
             decodes, book = self._decodes, self.book
-            request = next(one for one in reversed(self._seated) if one in decodes or one in self._partial)
+            request = next(
+                item for item in reversed(self._seated) if item in decodes or item in self._partial
+            )
             if request in decodes:
                 base, final = decodes.leave(request)
                 self._made[request] = book.output[request] - (final - beat + 1)
-                held = base + beat - 1
+                number = base + beat - 1
             else:
-                _, held = self._partial.pop(request)
+                _, number = self._partial.pop(request)
             del self._seated[request]
-            self.free += -(-held // self.shop.block_tok)
+            self.free += -(-number // self.shop.block_tok)
             self._waiting.appendleft(request)
             self._blocked = False
             self.preempted += 1

@@ -111,22 +111,22 @@ def moments_of(played: Played) -> Moments:
 
 def tally(load: Load, played: Played, *, targets: Targets) -> Tally:
     """Count."""
-    found = moments_of(played)
-    served = np.isfinite(found.last_s)
+    moments = moments_of(played)
+    served = np.isfinite(moments.last_s)
     more = np.maximum(load.output_tok - 1, 1)
-    tpot = np.where(load.output_tok > 1, (found.last_s - found.first_s) / more, np.nan)
-    start = float(found.arrival_s.min())
-    end = float(np.max(found.last_s[served], initial=start))
+    tpot = np.where(load.output_tok > 1, (moments.last_s - moments.first_s) / more, np.nan)
+    start = float(moments.arrival_s.min())
+    end = float(np.max(moments.last_s[served], initial=start))
     span = max(end - start, 1e-9)
-    mine = _counted(load, found)
+    mine = _counted(load, moments)
     ok, count = served & mine, max(int(mine.sum()), 1)
-    soon = ok & _within(found.ttft_s, targets.ttft_s)
+    soon = ok & _within(moments.ttft_s, targets.ttft_s)
     steady = ok & (_within(tpot, targets.tpot_s) | (load.output_tok == 1))
     good = soon & steady
     window = (
-        (start, end) if mine.all() else (float(found.arrival_s[mine].min()), float(found.arrival_s.max()))
+        (start, end) if mine.all() else (float(moments.arrival_s[mine].min()), float(moments.arrival_s.max()))
     )
-    ended = served & (found.last_s > window[0]) & (found.last_s <= window[1])
+    ended = served & (moments.last_s > window[0]) & (moments.last_s <= window[1])
     over = max(window[1] - window[0], 1e-9)
     way_s = (*played.prefill_servers, *played.servers)[0].shop.request_s
     logs = [server.log for server in played.servers]
@@ -143,33 +143,33 @@ def tally(load: Load, played: Played, *, targets: Targets) -> Tally:
         counted=count,
         refused=len(played.refused),
         span_s=span,
-        ttft_s=spread(found.ttft_s[ok]),
+        ttft_s=spread(moments.ttft_s[ok]),
         tpot_s=spread(tpot[ok]),
         itl_s=_gaps(logs),
-        queue_s=spread(np.maximum(found.started_s - found.arrival_s - way_s, 0.0)[ok]),
-        latency_s=spread((found.last_s - found.arrival_s)[ok]),
+        queue_s=spread(np.maximum(moments.started_s - moments.arrival_s - way_s, 0.0)[ok]),
+        latency_s=spread((moments.last_s - moments.arrival_s)[ok]),
         requests_per_s=float(ended.sum()) / over,
         output_tok_per_s=float(load.output_tok[ended].sum()) / over,
         total_tok_per_s=float((load.output_tok + load.prompt_tok)[ended].sum()) / over,
         good_share=float(good.sum()) / count,
         good_per_s=float(good.sum()) / count * float(ended.sum()) / over,
-        ttft_reached_s=_reached(found.ttft_s[ok], targets.percentile),
+        ttft_reached_s=_reached(moments.ttft_s[ok], targets.percentile),
         tpot_reached_s=_reached(tpot[ok], targets.percentile),
         ttft_share=float(soon.sum()) / count,
         tpot_share=float(steady.sum()) / count,
-        backlog_share=float((found.started_s > found.arrival_s.max()).sum()) / max(load.count, 1),
+        backlog_share=float((moments.started_s > moments.arrival_s.max()).sum()) / max(load.count, 1),
         preempted=sum(server.preempted for server in (*played.servers, *played.prefill_servers)),
         cache_most=max(server.log.most_blocks / server.shop.blocks for server in played.servers),
         cache_mean=float(np.mean(filled)) / span,
         busy_share=busy / span / len(all_logs),
-        running_mean=float((found.last_s - found.started_s)[served].sum()) / span,
+        running_mean=float((moments.last_s - moments.started_s)[served].sum()) / span,
         passes=int(sum(log.passes for log in all_logs)),
         decode_only_share=sum(log.alone_s for log in all_logs) / busy if busy else 0.0,
-        timeline=_timeline(found, played, curves=curves, window=(start, end)),
+        timeline=_timeline(moments, played, curves=curves, window=(start, end)),
     )  # fmt: skip
 
 
-def _counted(load: Load, found: Moments) -> np.ndarray:
+def _counted(load: Load, moments: Moments) -> np.ndarray:
     """The requests that are counted: all, or those that came while all users of a service were there.
 
     A user's first request comes earlier, and the last find others gone; where too few are left, all count.
@@ -177,9 +177,9 @@ def _counted(load: Load, found: Moments) -> np.ndarray:
     every = np.ones(load.count, dtype=bool)
     if not load.steady or load.users is None:
         return every
-    came = np.arange(load.count) >= load.users
-    kept = came & (found.arrival_s >= found.arrival_s[: load.users].max())
-    latest = np.argsort(found.arrival_s)[load.count - load.users // 2 :]
+    values = np.arange(load.count) >= load.users
+    kept = values & (moments.arrival_s >= moments.arrival_s[: load.users].max())
+    latest = np.argsort(moments.arrival_s)[load.count - load.users // 2 :]
     kept[latest] = False
     return kept if kept.sum() >= FEWEST else every
 
@@ -225,16 +225,18 @@ def _gaps(logs: list[Log]) -> Spread:
 
 
 def _timeline(
-    found: Moments, played: Played, *, curves: list[Curves], window: tuple[float, float]
+    result: Moments, played: Played, *, curves: list[Curves], window: tuple[float, float]
 ) -> tuple[Moment, ...]:
     """Equal stretches of the time: who was at work and who waited, cache and tokens."""
     edges = np.linspace(*window, BINS + 1)
     if not window[1] > window[0]:
         return ()
-    came, started, ended = (np.sort(moments) for moments in (found.arrival_s, found.started_s, found.last_s))
-    seen = [_until(moments, edges) for moments in (came, started, ended)]
+    values, started, ended = (
+        np.sort(moments) for moments in (result.arrival_s, result.started_s, result.last_s)
+    )
+    seen = [_until(moments, edges) for moments in (values, started, ended)]
     width = edges[1] - edges[0]
-    waiting, running = (np.maximum(np.diff(one - other), 0.0) / width for one, other in pairwise(seen))
+    waiting, running = (np.maximum(np.diff(item - other), 0.0) / width for item, other in pairwise(seen))
     cache = np.mean(
         [
             _over(curve, curve.filled, edges=edges) / server.shop.blocks
@@ -242,7 +244,7 @@ def _timeline(
         ],
         axis=0,
     )
-    firsts = np.sort(found.first_s[np.isfinite(found.first_s)])
+    firsts = np.sort(result.first_s[np.isfinite(result.first_s)])
     made = np.diff(np.searchsorted(firsts, edges, side="right")) / width
     made += sum(_over(curve, curve.made, edges=edges) for curve in curves)
     return tuple(

@@ -83,9 +83,9 @@ def read_trace(lines: Iterable[str], name: str) -> Trace:
         raise DataError(faults[0] if faults else say("{file} contains no requests", file=name))
     # the first faults, and how many more there are
     more = len(names) - len(places) - MOST_TOLD
-    told = tuple(faults[:MOST_TOLD])
+    sentences = tuple(faults[:MOST_TOLD])
     if more > 0:
-        told += (say("{count} more unreadable rows", count=more),)
+        sentences += (say("{count} more unreadable rows", count=more),)
     order = np.argsort(np.asarray(columns["arrival_s"]), kind="stable")
     whole = {column: np.asarray(columns.pop(column))[order] for column in list(columns)}
     prompt = whole["prompt_tok"].astype(int)
@@ -101,5 +101,5 @@ def read_trace(lines: Iterable[str], name: str) -> Trace:
         places=np.array(places)[order],
         first_s=whole["first_token_s"],
         last_s=whole["last_token_s"],
-        notes=told,
+        notes=sentences,
     )

@@ -25,13 +25,13 @@ def fitted(subject: str, tables: Mapping[str, Any] | None = None) -> Mapping[str
 
 def own_runs(subject: str, *, engines: Collection[str]) -> tuple[Anchor, ...]:
     """Own runs of engines, "" for those of any."""
-    return tuple(one for one in anchors() if one.subject == subject and one.engine in engines)
+    return tuple(anchor for anchor in anchors() if anchor.subject == subject and anchor.engine in engines)
 
 
 def noted(own: Iterable[Anchor], *, chips: Collection[str]) -> tuple[Anchor, ...]:
     """Those of chips, "" for any; it is noted that they move a figure, so that the answer says so."""
-    mine = tuple(one for one in own if one.chip in chips)
-    for first in {(one.figure, one.chip): one for one in reversed(mine)}.values():
+    mine = tuple(anchor for anchor in own if anchor.chip in chips)
+    for first in {(anchor.figure, anchor.chip): anchor for anchor in reversed(mine)}.values():
         told(first)
     return mine
 
@@ -53,8 +53,8 @@ def power_terms(chips: Sequence[Chip], *, tables: Mapping[str, Any] | None = Non
 
 def busy_in(phase: str) -> Busy:
     """What a phase usually keeps in use: "idle", "decode", "serve", "prefill", "training", "image"."""
-    found = fitted(POWER)["phases"][phase]
-    return Busy(compute=found["compute"], work=found["work"])
+    value = fitted(POWER)["phases"][phase]
+    return Busy(compute=value["compute"], work=value["work"])
 
 
 def power_band(chip: Chip) -> tuple[float, float]:

@@ -55,13 +55,13 @@ def _placed(
     return {
         figure: [
             moved(
-                [one for one in own if one.figure == figure and one.chip == chip.id],
+                [anchor for anchor in own if anchor.figure == figure and anchor.chip == chip.id],
                 model=what.model,
                 asked=what.case,
             )
             for chip in chips
         ]
-        for figure in sorted({one.figure for one in own})
+        for figure in sorted({anchor.figure for anchor in own})
     }
 
 

@@ -72,9 +72,9 @@ def started(serving: Serving) -> Start:
 
 def device_of(card: Card, engine: Engine) -> EngineCard:
     """What one engine finds on a card."""
-    found = _device_of(card, engine)
+    engine_card = _device_of(card, engine)
     runs = own_runs(SERVING, engines={engine.id})
-    return replace(found, own=noted(runs, chips={card.chip.id, ""})) if runs else found
+    return replace(engine_card, own=noted(runs, chips={card.chip.id, ""})) if runs else engine_card
 
 
 @lru_cache(maxsize=MANY)

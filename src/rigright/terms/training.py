@@ -102,8 +102,8 @@ def training_rates(
 
 def memory_terms() -> Mapping[str, float]:
     """What was fitted of the memory of trainings."""
-    found: Mapping[str, float] = fitted(TRAINING)["terms"]
-    return found
+    fields: Mapping[str, float] = fitted(TRAINING)["terms"]
+    return fields
 
 
 def own_peaks(arch: Arch, setup: Setup) -> OwnMemory:

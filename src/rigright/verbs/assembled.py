@@ -38,7 +38,7 @@ class CheckedList:
     @property
     def against(self) -> tuple[Ruling, ...]:
         """What is not fine, the worst first."""
-        return tuple(one for one in self.rules if one.verdict != OK)
+        return tuple(ruling for ruling in self.rules if ruling.verdict != OK)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -48,12 +48,12 @@ def baseline(
 def save_from(file: str, *, from_file: str | None = None, bench: str | None = None) -> SavedBaseline:
     """Take it from a good node: this one, or the one a file tells of."""
     machine, results = _node(from_file, bench)
-    found = baseline_of(machine, results, file=file)
-    if not found.expect:
+    baseline = baseline_of(machine, results, file=file)
+    if not baseline.expect:
         raise AskError(say("nothing readable on this node for a baseline"))
     node = machine.system.host or (machine.origin if machine.origin != "live" else "this node")
-    save_text(file, written(found, node=node, date=time.strftime("%Y-%m-%d")))
-    return SavedBaseline(machine=machine, baseline=found)
+    save_text(file, written(baseline, node=node, date=time.strftime("%Y-%m-%d")))
+    return SavedBaseline(machine=machine, baseline=baseline)
 
 
 def check_against(
@@ -69,10 +69,10 @@ def check_against(
 
 def _node(from_file: str | None, bench: str | None) -> tuple[Machine, tuple[Result, ...]]:
     """A machine and its figures: those of a file of `bench --save`, else the last of its history."""
-    told = None if bench is None else read_results(bench)
-    if from_file is None and told is not None and told.machine is not None:
-        return told.machine, told.results
+    bench_file = None if bench is None else read_results(bench)
+    if from_file is None and bench_file is not None and bench_file.machine is not None:
+        return bench_file.machine, bench_file.results
     machine = probe(from_file)
-    if told is not None:
-        return machine, told.results
+    if bench_file is not None:
+        return machine, bench_file.results
     return machine, results_of(machine) if from_file is None else ()

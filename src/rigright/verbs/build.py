@@ -55,7 +55,10 @@ def check_text(raw: bytes | str, *, name: str = "list", room: str | None = None)
     lines = lines_of(raw, name=name)
     if room is not None:
         circuit_of(room)
-        lines = (*(one for one in lines if one.part != "room"), *lines_of(f"room: {room}", name="--room"))
+        lines = (
+            *(list_line for list_line in lines if list_line.part != "room"),
+            *lines_of(f"room: {room}", name="--room"),
+        )
     rig = rig_of(lines)
     known = (rig.processor, rig.board, rig.modules, rig.cards, rig.supplies, rig.case, rig.machine, rig.disks)
     if rig.unknown and not any(known) and rig.cooler is None:
@@ -110,16 +113,16 @@ def build(
 
 def _no_machine(planned: Planned) -> AskError:
     """That no machine holds the model, and which one does."""
-    said = say("no machine found for {model}", model=planned.model)
-    for one in planned.broken[:1]:
-        said = say("{label}: {reason}", label=one.label, reason=one.reason)
-        if one.limit == "memory":
-            said = say("does not fit: {label}: {reason}", label=one.label, reason=one.reason)
+    sentence = say("no machine found for {model}", model=planned.model)
+    for rejection in planned.broken[:1]:
+        sentence = say("{label}: {reason}", label=rejection.label, reason=rejection.reason)
+        if rejection.limit == "memory":
+            sentence = say("does not fit: {label}: {reason}", label=rejection.label, reason=rejection.reason)
     machines = [step.on or "" for step in planned.steps if step.kind != "rent"]
     machines += [] if planned.elsewhere is None else [planned.elsewhere.wish.on or ""]
     if not machines:
-        return AskError(said)
-    return AskError(said, hint=say("use --on {machine}", machine=shlex.quote(machines[0])))
+        return AskError(sentence)
+    return AskError(sentence, hint=say("use --on {machine}", machine=shlex.quote(machines[0])))
 
 
 def _check_bought(wish: PlanWish) -> None:
@@ -164,24 +167,24 @@ def _there(owned: str | None, node: Node) -> tuple[tuple[str, int], ...]:
     """The cards that are owned; others than a machine holds are refused."""
     if owned is None:
         return ()
-    found = _every(looked_at(owned) or find_node(owned))
-    if not dict(found).keys() & dict(_counted(node)).keys():
+    pairs = _every(looked_at(owned) or find_node(owned))
+    if not dict(pairs).keys() & dict(_counted(node)).keys():
         raise AskError(
             say("two machines: {one} and {option} {other}", one=node.shown, option="--own", other=owned),
             hint=say("--own names those of its cards that are there already"),
         )
-    return found
+    return pairs
 
 
 def circuit_of(text: str) -> Circuit:
     """What a text says of the room's breaker."""
-    found = room_of(text)
-    if found is None or found.rated_w is None or not found.rated_w > 0:
+    circuit = room_of(text)
+    if circuit is None or circuit.rated_w is None or not circuit.rated_w > 0:
         raise AskError(
             say('cannot read "{text}" as {what}', text=text[:60], what=say("voltage and current")),
             hint=say("for example {example}", example="110V 15A, 220V 16A"),
         )
-    return found
+    return circuit
 
 
 def _read(file: str, most: int) -> bytes:
@@ -209,21 +212,21 @@ def _plan_in(file: str) -> Mapping[str, Any]:
         hint=say("write one with {command}", command="rigright plan MODEL --json"),
     )
     try:
-        found = bounded_json(_read(file, MOST_PLAN_BYTES))
+        value = bounded_json(_read(file, MOST_PLAN_BYTES))
     except ValueError:
         raise wrong from None
-    if not isinstance(found, dict) or not isinstance(found.get("plans"), list):
+    if not isinstance(value, dict) or not isinstance(value.get("plans"), list):
         raise wrong
-    return found
+    return value
 
 
 def around_plan(
     data: Mapping[str, Any], wish: PlanWish, *, circuit: Circuit | None = None, asked: str = ""
 ) -> Assembled:
     """The machine of a plan: its cards, memory and disks for its model."""
-    plans = [one for one in (*data["plans"], data.get("nearest")) if isinstance(one, dict)]
-    told = data.get("wish")
-    asked_for = told if isinstance(told, dict) else {}
+    plans = [item for item in (*data["plans"], data.get("nearest")) if isinstance(item, dict)]
+    value = data.get("wish")
+    asked_for = value if isinstance(value, dict) else {}
     currency = str(asked_for.get("currency"))
     if wish.currency == USD and currency in currencies():
         wish = replace(wish, currency=currency)
@@ -261,8 +264,8 @@ def wanted_by(
     if named is not None and (chip is None or named.is_mixed):
         is_own = isinstance(supply, dict) and supply.get("how") == "own"
         mixed = replace(wish, used=used, owned=named.shown if is_own else None)
-        found = around_node(named, mixed, circuit=circuit, stored=stored)
-        return replace(found, cards_usd=planned_usd(plan, asked_for, wish=wish))
+        build_wish = around_node(named, mixed, circuit=circuit, stored=stored)
+        return replace(build_wish, cards_usd=planned_usd(plan, asked_for, wish=wish))
     if chip is None:
         return None
     host = (None if named is None else named.host) or host_in(asked_for.get("on"))
@@ -295,13 +298,13 @@ def _owned_in(
 def _bytes_of(weights: object) -> float:
     """How many bytes a parameter takes in a format; 16 bit where it is none that is known."""
     try:
-        found = find_format(weights) if isinstance(weights, str) else None
+        result = find_format(weights) if isinstance(weights, str) else None
     except AskError:
         return 2.0
-    if isinstance(found, GgufMix):
-        block = ggml_types().get(found.base)
+    if isinstance(result, GgufMix):
+        block = ggml_types().get(result.base)
         return 0.6 if block is None else block.block_bytes / block.block_elems
-    return 2.0 if found is None else found.bits / 8
+    return 2.0 if result is None else result.bits / 8
 
 
 def _number(value: object) -> float:
@@ -315,7 +318,7 @@ def _whole(value: object) -> int:
     return max(1, min(int(_number(value)), int(MEGA)))
 
 
-def _assembled(wanted: BuildWish, wish: PlanWish, *, asked: str, **told: Any) -> Assembled:
+def _assembled(wanted: BuildWish, wish: PlanWish, *, asked: str, **fields: Any) -> Assembled:
     """Put it together."""
     from rigright.build.proposals.propose import propose
 
@@ -339,5 +342,5 @@ def _assembled(wanted: BuildWish, wish: PlanWish, *, asked: str, **told: Any) ->
         )
     return Assembled(
         cards=shown, wanted=wanted, proposed=propose(wanted, today=day), today=day.isoformat(),
-        currency=wish.currency, asked=asked, **told,
+        currency=wish.currency, asked=asked, **fields,
     )  # fmt: skip

@@ -40,20 +40,22 @@ def compare(things: Sequence[str], *, model: str, wish: PlanWish | None = None, 
     read = read_things(tuple(things), wish=wish, market=market_of(wish, day=day))
     for thing in read:
         check_deadline(thing.wish)
-    one = side_by_side(
+    item = side_by_side(
         arch, wish, machines=[thing.chips for thing in read], named=all(thing.whole for thing in read)
     )
-    read = tuple(replace(thing, wish=replace(thing.wish, work=one.work, users=one.users)) for thing in read)
-    read, found, unlike = alike(arch, read)
-    contenders = tuple(_contender(arch, thing, found=one) for thing, one in zip(read, found, strict=True))
-    told = (note for thing in read for note in thing.notes)
-    chat = (assuming(say("chat")),) if (wish.work, one.work) == (AUTO, "chat") else ()
+    read = tuple(replace(thing, wish=replace(thing.wish, work=item.work, users=item.users)) for thing in read)
+    read, answers, unlike = alike(arch, read)
+    contenders = tuple(
+        _contender(arch, thing, answer=answer) for thing, answer in zip(read, answers, strict=True)
+    )
+    sentences = (note for thing in read for note in thing.notes)
+    chat = (assuming(say("chat")),) if (wish.work, item.work) == (AUTO, "chat") else ()
     assumed = (*unlike, *chat)
     return Compared(
         model=arch.name,
-        wish=understood(arch, wish, found=found[0]),
+        wish=understood(arch, wish, answer=answers[0]),
         contenders=contenders,
-        notes=tuple(dict.fromkeys((*told, *assumed, *arch.warnings))),
+        notes=tuple(dict.fromkeys((*sentences, *assumed, *arch.warnings))),
         asked=asked,
         model_asked=model,
         best_places=winners(contenders),
@@ -63,7 +65,11 @@ def compare(things: Sequence[str], *, model: str, wish: PlanWish | None = None, 
 
 def _payback(contenders: Sequence[Contender], wish: PlanWish) -> tuple[int, Payback] | None:
     """Of two that do the same, one bought and one rented: when buying has paid for itself."""
-    plans = {place: one.plan for place, one in enumerate(contenders) if one.plan and one.fits}
+    plans = {
+        place: contender.plan
+        for place, contender in enumerate(contenders)
+        if contender.plan and contender.fits
+    }
     bought = {place: plan for place, plan in plans.items() if plan.supply.how == "buy"}
     rented = [plan for plan in plans.values() if plan.supply.how == "rent"]
     if len(plans) != 2 or not bought or not rented:
@@ -81,22 +87,22 @@ def _payback(contenders: Sequence[Contender], wish: PlanWish) -> tuple[int, Payb
     return place, paid
 
 
-def _contender(arch: Arch, thing: Thing, *, found: Found) -> Contender:
+def _contender(arch: Arch, thing: Thing, *, answer: Found) -> Contender:
     """One thing at its best."""
-    plan = found.plans[0] if found.plans else found.nearest
+    plan = answer.plans[0] if answer.plans else answer.nearest
     if plan is None or not isinstance(plan.work, Serving) or takes_images(arch, thing.wish):
-        return Contender(asked=thing.asked, plan=plan, fits=bool(found.plans), broken=found.broken)
+        return Contender(asked=thing.asked, plan=plan, fits=bool(answer.plans), broken=answer.broken)
     from rigright.predict.speed import speed
     from rigright.search.planned_case import case_of, traffic_of
     from rigright.verbs.comparing.roof import roof_of
 
-    load = traffic_of(plan, understood(arch, thing.wish, found=found), arch=arch)
+    load = traffic_of(plan, understood(arch, thing.wish, answer=answer), arch=arch)
     timed = speed(case_of(arch, plan), traffic=load)
     return Contender(
         asked=thing.asked,
         plan=plan,
-        fits=bool(found.plans),
-        broken=found.broken,
+        fits=bool(answer.plans),
+        broken=answer.broken,
         speed=timed,
         roof=roof_of(arch, plan, speed=timed),
     )

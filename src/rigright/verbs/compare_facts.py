@@ -35,12 +35,12 @@ def compare_facts(
     check_count(tuple(asked))
     nodes = [_node(name) for name in asked]
     day = today()
-    found = tuple(
+    sheets = tuple(
         _sheet(name, node, day=day, currency=currency, used=used)
         for name, node in zip(asked, nodes, strict=True)
     )
     notes = tuple(dict.fromkeys(note for node in nodes if not node.has_no_cards for note in node.notes))
-    return Sheets(things=found, leads=leads_of(found), currency=currency, notes=notes, asked=command)
+    return Sheets(things=sheets, leads=leads_of(sheets), currency=currency, notes=notes, asked=command)
 
 
 def _node(asked: str) -> Node:
@@ -145,11 +145,11 @@ def _times(value: float | None, count: int) -> float | None:
 
 def leads_of(things: Sequence[Sheet]) -> tuple[Lead, ...]:
     """For each figure that all have: who is ahead of the next, where their bands do not overlap."""
-    found = []
+    leads = []
     for figure, more in FIGURES:
-        known = [_band(one, figure) for one in things]
-        bands = [one for one in known if one is not None]
-        if len(bands) < len(things) or (figure == "usd" and len({one.used for one in things}) > 1):
+        known = [_band(sheet, figure) for sheet in things]
+        bands = [row for row in known if row is not None]
+        if len(bands) < len(things) or (figure == "usd" and len({sheet.used for sheet in things}) > 1):
             continue
         values = [value for value, _, _ in bands]
         best = max(values) if more else min(values)
@@ -165,8 +165,8 @@ def leads_of(things: Sequence[Sheet]) -> tuple[Lead, ...]:
             continue
         ratio = best / near[0] if more else near[0] / best
         names = tuple(things[place].name for place in ahead)
-        found.append(Lead(figure=figure, places=ahead, things=names, ratio=ratio))
-    return tuple(found)
+        leads.append(Lead(figure=figure, places=ahead, things=names, ratio=ratio))
+    return tuple(leads)
 
 
 def _band(sheet: Sheet, figure: str) -> tuple[float, float, float] | None:

@@ -93,7 +93,7 @@ def _zsh(grammar: Grammar) -> str:
         f"  if ((CURRENT == 2)); then compadd -- {' '.join(grammar)}; return; fi",
         '  case "$words[2] $words[CURRENT-1]" in',
         *values,
-        f"    ({'|'.join(repr(one) for one in anything)}) _files ;;",
+        f"    ({'|'.join(repr(text) for text in anything)}) _files ;;",
         '    *) if [[ "$words[CURRENT]" != -* ]]; then _files; return; fi',
         '    case "$words[2]" in',
         *options,

@@ -189,16 +189,16 @@ def drawn(subject: Asset, *, rented: bool = False) -> tuple[Estimate, float]:
 
     def watts(busy: Busy) -> Estimate:
         each = []
-        for (chip, each_box), held in zip(cards.items(), boxes, strict=True):
+        for (chip, each_box), number in zip(cards.items(), boxes, strict=True):
             power, count = power_terms([chip]), each_box * node.n_nodes
-            one = draw_w(power, busy)
+            draw = draw_w(power, busy)
             idle = 0 if node.is_mixed else sold_count(chip, count) - count
             if rented:
-                each.append(rented_w(power, one, count=count, idle=idle))
+                each.append(rented_w(power, draw, count=count, idle=idle))
             else:
-                each.append(machine_w(power, one, count=count, idle=idle, boxes=held))
+                each.append(machine_w(power, draw, count=count, idle=idle, boxes=number))
         value, low, high = (
-            sum(float(getattr(one, end)[0]) for one in each) for end in ("value", "low", "high")
+            sum(float(getattr(item, end)[0]) for item in each) for end in ("value", "low", "high")
         )
         return Estimate(value=value, low=low, high=high)
 
@@ -223,7 +223,7 @@ def _bought(subject: Asset, market: Market) -> Bought | None:
     if cards is None:
         return None
     around = around_usd(
-        tuple((one, -(-count // node.n_nodes)) for one, count in paid.items()),
+        tuple((item, -(-count // node.n_nodes)) for item, count in paid.items()),
         boxes=node.n_nodes, today=today, host=node.host, stored=subject.stored, ordered=market.ordered,
     )  # fmt: skip
     chip = node.cards[0].chip
@@ -248,18 +248,18 @@ def _monthly(power: Estimate, idle: float, *, tariff: Tariff) -> dict[str, Estim
     """Power for a month, at work and waiting."""
     worked, waited = HOURS_PER_MONTH * tariff.duty, HOURS_PER_MONTH * (1 - tariff.duty)
     resting = Estimate(value=idle, low=idle, high=idle)
-    found = {"power": scaled(power, power_usd_per_h(1.0, tariff) * worked)}
-    return found | ({"idle": scaled(resting, power_usd_per_h(1.0, tariff) * waited)} if waited else {})
+    estimates = {"power": scaled(power, power_usd_per_h(1.0, tariff) * worked)}
+    return estimates | ({"idle": scaled(resting, power_usd_per_h(1.0, tariff) * waited)} if waited else {})
 
 
 def _month(bought: Bought | None, running: Mapping[str, Estimate], *, spend: CostWish) -> dict[str, Estimate]:
     """All that a month of an own machine costs."""
     price = FREE if bought is None else bought.usd
-    told = {
+    estimates = {
         "upkeep": scaled(price, spend.upkeep / MONTHS_PER_YEAR),
         "space": _exact(spend.space_usd), "people": _exact(spend.people_usd),
     }  # fmt: skip
-    return dict(running) | {name: found for name, found in told.items() if found.value}
+    return dict(running) | {name: estimate for name, estimate in estimates.items() if estimate.value}
 
 
 def _kept(
@@ -314,17 +314,17 @@ def _owned(
     # nobody knows what is asked then: as much as today, as unsure as a price of that age
     terms, start = list[Term](), 0.0
     while start < wish.years - 1e-9:
-        one, drawn_by = (bought, running) if not start else (other, draws)
+        item, drawn_by = (bought, running) if not start else (other, draws)
         end = min(start + after, wish.years) if not start or spend.then is None else wish.years
         then = market.today + timedelta(days=start * DAYS_PER_YEAR)
-        width, usd = price_width(one.as_of, then, used=one.used), one.usd
+        width, usd = price_width(item.as_of, then, used=item.used), item.usd
         price = Estimate(
             value=usd.value, low=min(usd.low, usd.value * (1 - width)),
             high=max(usd.high, usd.value * (1 + width)),
         )  # fmt: skip
         terms.append(
             Term(start=start * MONTHS_PER_YEAR, upfront=price if start else usd,
-                 monthly=_month(one, drawn_by, spend=spend), resale=one.resale(end - start))
+                 monthly=_month(item, drawn_by, spend=spend), resale=item.resale(end - start))
         )  # fmt: skip
         start = end
     yield way(REPLACE, *terms)
@@ -359,8 +359,8 @@ def _rented(subject: Asset, *, market: Market, wish: PlanWish, duty: float) -> I
 
     def able(*, spot: bool) -> tuple[Offer, ...]:
         """What is rented out at home, else abroad."""
-        found = (offers_of(market, chip.id, wish=replace(one, spot=spot)) for one in (wished, abroad))
-        return next(filter(None, found), ())
+        offers = (offers_of(market, chip.id, wish=replace(item, spot=spot)) for item in (wished, abroad))
+        return next(filter(None, offers), ())
 
     chip, replica = node.cards[0].chip, len(node.cards)
 
@@ -387,10 +387,10 @@ def _rented(subject: Asset, *, market: Market, wish: PlanWish, duty: float) -> I
             if lease is not None:
                 yield way(kind, lease)
     if not wish.spot:
-        found = reserved(
+        pairs = reserved(
             able(spot=False), node.n_cards, today=market.today, years=wish.years, replica=replica
         )
-        for contract, lease in found:
+        for contract, lease in pairs:
             yield way(RESERVED, lease, contract=contract)
 
 
@@ -433,15 +433,15 @@ def _held(ways: list[CostWay], *, months: float) -> tuple[CostWay, ...]:
     if own is None:
         return tuple(ways)
     (term,) = own.ledger.terms
-    found = []
+    cost_ways = []
     for way in ways:
         if way.kind in {OWN, BUY, REPLACE}:
-            found.append(way)
+            cost_ways.append(way)
             continue
         other = added(list(way.ledger.terms[0].monthly.values()))
         if own.kind == OWN:
-            found.append(replace(way, buy_is_cheaper=chance(own.ledger, way.ledger)))
+            cost_ways.append(replace(way, buy_is_cheaper=chance(own.ledger, way.ledger)))
             continue
         paid = payback(term.upfront, own=added(list(term.monthly.values())), other=other, months=months)
-        found.append(replace(way, payback=paid, buy_is_cheaper=chance(own.ledger, way.ledger)))
-    return tuple(found)
+        cost_ways.append(replace(way, payback=paid, buy_is_cheaper=chance(own.ledger, way.ledger)))
+    return tuple(cost_ways)

@@ -184,5 +184,7 @@ class Costed:
     def up_front(self) -> Estimate | None:
         """To buy it."""
         return (
-            None if self.cards_usd is None else added([one for one in (self.cards_usd, self.host_usd) if one])
+            None
+            if self.cards_usd is None
+            else added([estimate for estimate in (self.cards_usd, self.host_usd) if estimate])
         )

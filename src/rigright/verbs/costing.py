@@ -90,8 +90,8 @@ def _named(what: str, *, wish: PlanWish) -> Asset:
     if unpriced is not None:
         raise unpriced
     provider, _, instance = what.strip().partition(":")
-    named = [one for one in offers() if instance.strip().casefold() == one.instance.casefold()]
-    named = [one for one in named if one.provider in providers_of(provider)]
+    named = [offer for offer in offers() if instance.strip().casefold() == offer.instance.casefold()]
+    named = [offer for offer in named if offer.provider in providers_of(provider)]
     if named and named[0].chip is not None and named[0].n_chips >= 1:
         node = find_node(f"{named[0].n_chips:g}x {named[0].chip}")
         return Asset(node=node, wish=wish, clouds=(named[0].provider,))
@@ -142,8 +142,8 @@ def _planned(model: str, wish: PlanWish) -> Asset:
     from rigright.verbs.plan import plan
     from rigright.verbs.seen.here import is_place, looked_at
 
-    found = plan(model, wish=wish)
-    first = found.first
+    result = plan(model, wish=wish)
+    first = result.first
     if first is None:
         raise AskError(
             say("no machine found for {model}", model=model),
@@ -156,19 +156,19 @@ def _planned(model: str, wish: PlanWish) -> Asset:
         node=replace(node, host=node.host or host_in(wish.on)),
         wish=wish,
         is_there=is_own or (wish.on is not None and is_place(wish.on)),
-        model=found.model,
+        model=result.model,
         cards_usd=first.supply.usd,
         host_usd=first.supply.host_usd,
         used=first.supply.used,
-        missed=tuple(one.reason for one in found.broken),
-        notes=found.notes,
-        stored=stored_of(found.params, work=found.wish.work, train_tok=found.wish.train_tok),
-        **_figures(first, prompt_tok=found.wish.prompt_tok),
+        missed=tuple(rejection.reason for rejection in result.broken),
+        notes=result.notes,
+        stored=stored_of(result.params, work=result.wish.work, train_tok=result.wish.train_tok),
+        **_figures(first, prompt_tok=result.wish.prompt_tok),
     )
 
 
 def _figures(plan: Plan, *, prompt_tok: float | None) -> dict[str, Any]:
-    figures = {name: one.value for name, one in plan.figures.items()}
+    figures = {name: estimate.value for name, estimate in plan.figures.items()}
     days = figures.get("days")
     return {
         "power_w": plan.figures.get("power_w"),
@@ -184,12 +184,12 @@ def _of_run(run: PlannedRun, *, wish: PlanWish) -> Asset:
     from rigright.verbs.runs.planned import count_of, estimate_in, planned_usd
 
     plain = PlanWish()
-    told: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     for name in KEPT:
         value, usual = run.wish.get(name), getattr(plain, name)
         alike = isinstance(value, str) if isinstance(usual, str) or name == "place" else _is_number(value)
         if alike and getattr(wish, name) == usual:
-            told[name] = value
+            fields[name] = value
     chip, count, nodes = (
         str(run.plan.get("chip")),
         count_of(run.plan.get("n_chips")),
@@ -206,7 +206,7 @@ def _of_run(run: PlannedRun, *, wish: PlanWish) -> Asset:
     power, supply = run.figure("power_w"), run.plan.get("supply")
     how = supply.get("how") if isinstance(supply, dict) else None
     prompt_tok, cards_usd = run.wish.get("prompt_tok"), planned_usd(run.plan, run.wish, wish=wish)
-    wish = replace(wish, **told, used=wish.used or run.wish.get("used") is True)
+    wish = replace(wish, **fields, used=wish.used or run.wish.get("used") is True)
     named = node_in(run.plan.get("machine"))
     node = paid_node(run.plan, run.wish)
     if node is None:

@@ -76,12 +76,12 @@ def diagnose(
 def in_file(case: CheckInput) -> BottleneckReport:
     """What binds in the one moment that a file shows: cards at work, and nothing of what they wait for."""
     ticks = (tick_of(case),)
-    found = judge(ticks, case)
-    bounds = tuple(one for one in found.bounds if one.cause.side == WORKING)
+    diagnosis = judge(ticks, case)
+    bounds = tuple(bound for bound in diagnosis.bounds if bound.cause.side == WORKING)
     return BottleneckReport(
         source=say("one snapshot: {file}", file=case.machine.origin),
         origin=case.machine.origin,
-        judgement=conclude(examine(watched(case, ticks)), replace(found, bounds=bounds, unseen=())),
+        judgement=conclude(examine(watched(case, ticks)), replace(diagnosis, bounds=bounds, unseen=())),
         ticks=ticks,
         names=tuple((device.index, device.name or "") for device in case.machine.devices),
         cut=case.machine.cut,
@@ -136,13 +136,15 @@ def _watched(live_s: float, progress: Progress | None) -> tuple[Tick, ...]:
 
 def _latest(results: Sequence[Result]) -> tuple[Result, ...]:
     """The last of each benchmark."""
-    return tuple({(one.part, one.what, one.on): one for one in results}.values())
+    return tuple({(result.part, result.what, result.on): result for result in results}.values())
 
 
 def _drifts(results: Sequence[Result]) -> tuple[Drift, ...]:
     """Benchmarks whose last figure is not what it was at first."""
     drifts = (
-        Drift(latest=now, earliest=next(one for one in results if same_job(one, now)))
+        Drift(latest=now, earliest=next(result for result in results if same_job(result, now)))
         for now in _latest(results)
     )
-    return tuple(one for one in drifts if one.earliest.value and abs(one.ratio - 1) > DRIFTED and one.worse)
+    return tuple(
+        drift for drift in drifts if drift.earliest.value and abs(drift.ratio - 1) > DRIFTED and drift.worse
+    )

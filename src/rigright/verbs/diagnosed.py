@@ -122,7 +122,7 @@ class BottleneckReport:
     @property
     def exit_code(self) -> int:
         """As of the doctor: by the worst that is to be mended first."""
-        return exit_of(one.finding.severity for one in self.judgement.bad)
+        return exit_of(cause.finding.severity for cause in self.judgement.bad)
 
     @derived
     def lasted_s(self) -> float:
@@ -179,14 +179,14 @@ class BottleneckReport:
         """What the doctor finds of the things that bind, and each fault; all of it, where nothing ran."""
         names = {bound.cause.name for bound in self.diagnosis.bounds}
         return tuple(
-            CheckFinding(one.check, one.finding)
-            for one in self.judgement.bad
-            if not names or one.finding.severity == "fault" or names & set(one.row.binds)
+            CheckFinding(cause.check, cause.finding)
+            for cause in self.judgement.bad
+            if not names or cause.finding.severity == "fault" or names & set(cause.row.binds)
         )
 
     @derived
     def bounds(self) -> tuple[ToldBound, ...]:
         """The most binding first."""
         return tuple(
-            ToldBound(bound=one, remedies=self.judgement.steps(one)) for one in self.diagnosis.bounds
+            ToldBound(bound=bound, remedies=self.judgement.steps(bound)) for bound in self.diagnosis.bounds
         )

@@ -60,52 +60,52 @@ def explain(
         from rigright.verbs.paid import asked_market
 
         with asked_market(work) as market:
-            told = _explained(arch, node, wish=wish, work=work, market=market, why=why)
+            answer = _explained(arch, node, wish=wish, work=work, market=market, why=why)
     else:
-        told = _explained(arch, node, wish=wish, work=work, market=None, why=why)
-    return replace(told, asked=asked)
+        answer = _explained(arch, node, wish=wish, work=work, market=None, why=why)
+    return replace(answer, asked=asked)
 
 
 def _explained(
     arch: Arch, node: Node, *, wish: ServingWish, work: PlanWish, market: Market | None, why: bool
 ) -> Explained:
     """The same on a market; None: no price is asked for."""
-    found = single(arch, node, wish=wish, work=work, market=market)
-    told = explain_case(found.case, machine=node.shown, why=why)
-    if told.speed is not None:
+    result = single(arch, node, wish=wish, work=work, market=market)
+    answer = explain_case(result.case, machine=node.shown, why=why)
+    if answer.speed is not None:
         open_ones = tuple(name for name in LENGTHS if getattr(wish, name) is None)
         full = wish.context_tok is not None and wish.prompt_tok is None
-        short = tuple(crowded(found.case, users=wish.users)) if full else ()
-        told = replace(told, notes=(*short, *deciding(found.case, unsaid=open_ones), *told.notes))
-    if told.remedies:
+        short = tuple(crowded(result.case, users=wish.users)) if full else ()
+        answer = replace(answer, notes=(*short, *deciding(result.case, unsaid=open_ones), *answer.notes))
+    if answer.remedies:
         from rigright.verbs.serving.remedies import as_asked
 
         asks = partial(_again, arch, node, wish=wish, work=work, market=market)
-        told = replace(told, remedies=tuple(as_asked(told.remedies, asks)))
+        answer = replace(answer, remedies=tuple(as_asked(answer.remedies, asks)))
     priced = None
-    if market is not None and told.fits:
-        priced = found.priced or _priced(told, found.case, node=node, wish=found.wish, market=market)
+    if market is not None and answer.fits:
+        priced = result.priced or _priced(answer, result.case, node=node, wish=result.wish, market=market)
     if priced is not None and market is not None:
         from rigright.verbs.paid import money_notes
 
-        more = money_notes(priced, found.wish, market=market, chip=found.case.cards[0].chip.id)
-        told = replace(told, supply=priced.supply, figures=priced.figures, notes=(*told.notes, *more))
-    return replace(_judged(told, found.wish, priced=priced), safe=found.safe)
+        more = money_notes(priced, result.wish, market=market, chip=result.case.cards[0].chip.id)
+        answer = replace(answer, supply=priced.supply, figures=priced.figures, notes=(*answer.notes, *more))
+    return replace(_judged(answer, result.wish, priced=priced), safe=result.safe)
 
 
-def _priced(told: Explained, case: Case, *, node: Node, wish: PlanWish, market: Market) -> Priced | None:
+def _priced(given: Explained, case: Case, *, node: Node, wish: PlanWish, market: Market) -> Priced | None:
     """What a case costs that no search looked at."""
     from rigright.search.priced import Stand, place_of, priced_samples, priced_serving, sought
 
     layout = case.layout
-    replica = 1 if told.samples is not None else max(layout.tp * layout.pp * layout.cp, 1)
-    wish = wish if told.samples is None else replace(wish, work=IMAGE)
+    replica = 1 if given.samples is not None else max(layout.tp * layout.pp * layout.cp, 1)
+    wish = wish if given.samples is None else replace(wish, work=IMAGE)
     question = sought(case.arch, node, wish=wish, market=market)
     place = place_of(question, case.cards)
     stand = Stand(question=question, place=place, n_chips=len(case.cards), replica=replica)
-    if told.samples is not None:
-        return priced_samples(stand, told.samples)
-    return None if told.speed is None else priced_serving(stand, told.speed.output_tok_per_s)
+    if given.samples is not None:
+        return priced_samples(stand, given.samples)
+    return None if given.speed is None else priced_serving(stand, given.speed.output_tok_per_s)
 
 
 def _again(
@@ -118,31 +118,31 @@ def _again(
     market: Market | None = None,
 ) -> Case | None:
     """What the same command answers with a change; None where it is refused."""
-    said = dict(changes)
-    work = replace(work, owned=None) if "on" in said else work  # another machine is not there yet
-    machine = find_node(said.pop("on")) if "on" in said else node
-    freed: dict[str, Any] = {"users": None, "rate_per_s": None} if "batch" in said else {}
+    fields = dict(changes)
+    work = replace(work, owned=None) if "on" in fields else work  # another machine is not there yet
+    machine = find_node(fields.pop("on")) if "on" in fields else node
+    freed: dict[str, Any] = {"users": None, "rate_per_s": None} if "batch" in fields else {}
     try:
-        asked = replace(wish, **freed, **said)
+        asked = replace(wish, **freed, **fields)
         return single(arch, machine, wish=asked, work=replace(work, **freed), market=market).case
     except AskError:
         return None
 
 
-def _judged(told: Explained, wish: PlanWish, *, priced: Priced | None) -> Explained:
+def _judged(answer: Explained, wish: PlanWish, *, priced: Priced | None) -> Explained:
     """The same held against the limits of a wish."""
     figures: dict[str, Estimate] = {}
-    days, speed, samples = None, told.speed, told.samples
+    days, speed, samples = None, answer.speed, answer.samples
     if speed is not None:
         figures = {name: getattr(speed, name) for name in ("ttft_s", "tpot_s", "output_tok_per_s")}
-        told = replace(told, held=speed.held, certainty=speed.certainty)
+        answer = replace(answer, held=speed.held, certainty=speed.certainty)
     if samples is not None:
         days = None if wish.samples is None else days_of(wish.samples * wish.epochs, samples.rate)
         figures = {f"{samples.unit}_per_s": samples.rate, "latency_s": samples.batch_s}
         figures |= {} if days is None else {"days": days}
-    reached = {name: one.value for name, one in figures.items()}
+    reached = {name: estimate.value for name, estimate in figures.items()}
     reached |= {} if priced is None else priced.reached
-    return replace(told, wish=wish, days=days, broken=missed(wish, reached, label=told.machine))
+    return replace(answer, wish=wish, days=days, broken=missed(wish, reached, label=answer.machine))
 
 
 def explain_case(case: Case, *, machine: str, why: bool = False) -> Explained:

@@ -113,9 +113,9 @@ def _priced(
     from rigright.verbs.paid import asked_market, money_notes
 
     with asked_market(work) as market:
-        found = _on_market(case, work, step=step, samples=samples, market=market)
+        priced = _on_market(case, work, step=step, samples=samples, market=market)
         chip = case.node.cards[0].chip.id
-        return found, tuple(money_notes(found, work, market=market, chip=chip))
+        return priced, tuple(money_notes(priced, work, market=market, chip=chip))
 
 
 def _on_market(

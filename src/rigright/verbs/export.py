@@ -63,17 +63,17 @@ def known() -> tuple[str, ...]:
 @cache
 def added() -> dict[str, Plugin]:
     """The targets that plugins add, by name; none takes the place of another."""
-    found: dict[str, Plugin] = {}
+    result: dict[str, Plugin] = {}
     for plugin in plugins(TARGETS_ADDED):
         if not _NAME.fullmatch(plugin.name):
             why = say('"{name}" is not a valid target name', name=plugin.name[:80])
-        elif plugin.name in {*_launches(), *shelf.names(TARGETS), *found}:
+        elif plugin.name in {*_launches(), *shelf.names(TARGETS), *result}:
             why = say('target "{name}" already exists', name=plugin.name)
         else:
-            found[plugin.name] = plugin
+            result[plugin.name] = plugin
             continue
         leave_out(plugin, say("its target is"), why=why)
-    return found
+    return result
 
 
 def is_launched(target: str) -> bool:
@@ -98,7 +98,7 @@ def _unknown(target: str) -> AskError:
     )
 
 
-def planned_for(model: str, target: str, *, said: Mapping[str, str]) -> dict[str, Any]:
+def planned_for(model: str, target: str, *, fields: Mapping[str, str]) -> dict[str, Any]:
     """The plan of a model by the options of `plan`, with the program of the target where nobody named one."""
     from rigright.verbs.plan import plan
     from rigright.verbs.planning.planned import as_data
@@ -106,10 +106,10 @@ def planned_for(model: str, target: str, *, said: Mapping[str, str]) -> dict[str
 
     program = programs().get(target)
     if program is not None:
-        said = {("engine" if program.kind == "serve" else "trainer"): program.runs[0], **said}
+        fields = {("engine" if program.kind == "serve" else "trainer"): program.runs[0], **fields}
         if program.kind == "train":
-            said = {"mode": "finetune", **said}
-    return as_data(plan(model, wish=wish_of(said)), ENGLISH)
+            fields = {"mode": "finetune", **fields}
+    return as_data(plan(model, wish=wish_of(fields)), ENGLISH)
 
 
 def launch_files(
@@ -126,8 +126,8 @@ def launch_files(
 
     program = target if target in programs() else None
 
-    def launched(told: Mapping[str, Any], *, nth: int = 1) -> Launch:
-        return launch_of(told, program, number=nth, checkpoint=checkpoint, script=script)
+    def launched(fields: Mapping[str, Any], *, nth: int = 1) -> Launch:
+        return launch_of(fields, program, number=nth, checkpoint=checkpoint, script=script)
 
     launch = launched(data, nth=number)
     check_apart(launch, target)
@@ -146,26 +146,26 @@ def launch_files(
 
 def one_plan(data: Mapping[str, Any], *, number: int, checkpoint: str | None = None) -> str:
     """One plan of a `plan --json`, alone in a file, with the weights that it is started with."""
-    plans = data["plans"] or [one for one in (data.get("nearest"),) if one]
-    told = {"checkpoint": checkpoint} if checkpoint else {}
-    return dumps({**data, **told, "plans": plans[number - 1 : number]}, ENGLISH) + "\n"
+    plans = data["plans"] or [value for value in (data.get("nearest"),) if value]
+    fields = {"checkpoint": checkpoint} if checkpoint else {}
+    return dumps({**data, **fields, "plans": plans[number - 1 : number]}, ENGLISH) + "\n"
 
 
 def every_launch(data: Mapping[str, Any], *, number: int) -> dict[str, dict[str, str] | Sentence]:
     """The files of one plan for each target, or why there are none; other programs are left out."""
     from rigright.verbs.launch import runs_with
 
-    plans = data["plans"] or [one for one in (data["nearest"],) if one]
+    plans = data["plans"] or [value for value in (data["nearest"],) if value]
     runs = {runs_with(plan) for plan in plans[number - 1 : number]}
-    found: dict[str, dict[str, str] | Sentence] = {}
+    sentence: dict[str, dict[str, str] | Sentence] = {}
     for target in (*_launches(), *added()):
         program = programs().get(target)
         if program is None or not runs.isdisjoint(program.runs):
             try:
-                found[target] = launch_files(target, data, number=number)
+                sentence[target] = launch_files(target, data, number=number)
             except RigError as error:
-                found[target] = error.sentence
-    return found
+                sentence[target] = error.sentence
+    return sentence
 
 
 def by_plugin(target: str) -> Sentence | None:
@@ -182,13 +182,13 @@ def _by_plugin(plugin: Plugin, launch: Launch) -> dict[str, str]:
     files: dict[object, object] = made if isinstance(made, dict) else {}
     if not 0 < len(files) <= MOST_FILES:
         raise _of(plugin, say("it returned no files, or more than {most}", most=MOST_FILES))
-    found: dict[str, str] = {}
+    fields: dict[str, str] = {}
     for name, text in files.items():
         plain = isinstance(name, str) and _FILE.fullmatch(name) is not None
         if not (plain and isinstance(text, str) and len(text) <= MOST_CHARS and _is_text(text)):
             raise _of(plugin, say("{name} is not a plain file name with text content", name=repr(name)[:80]))
-        found[str(name)] = text
-    return found
+        fields[str(name)] = text
+    return fields
 
 
 def _is_text(text: str) -> bool:

@@ -114,15 +114,15 @@ def _moved_bytes(case: Case) -> float:
 
 def _one_a_family(cases: list[Case]) -> list[Case]:
     """The best of each series of models: "Qwen3", "Llama-3.1", whoever packed it."""
-    found: dict[str, Case] = {}
+    result: dict[str, Case] = {}
     for case in cases:
-        found.setdefault(series_of(case.arch.name), case)
-    return list(found.values())
+        result.setdefault(series_of(case.arch.name), case)
+    return list(result.values())
 
 
 def _models(wish: FitWish) -> tuple[list[Arch], tuple[str, ...]]:
     """Models of the zoo that the wish allows, one of each architecture."""
-    found: dict[object, Arch] = {}
+    arches: dict[object, Arch] = {}
     unread = []
     for name in zoo.names():
         try:
@@ -132,21 +132,21 @@ def _models(wish: FitWish) -> tuple[list[Arch], tuple[str, ...]]:
             continue
         if _wanted(arch, wish):
             alike = (arch.towers, arch.stored, arch.max_context_tok)
-            found[alike] = max(found.get(alike, arch), arch, key=_standing)
-    return list(found.values()), tuple(unread)
+            arches[alike] = max(arches.get(alike, arch), arch, key=_standing)
+    return list(arches.values()), tuple(unread)
 
 
 def _nothing_asked(wish: FitWish) -> AskError:
     """No model of the zoo is wanted: what there is of what was asked."""
     archs = [arch for arch in map(zoo.arch, zoo.names()) if arch is not None]
-    said = {
+    fields = {
         "task": {arch.task for arch in archs},
         "family": {arch.family for arch in archs},
         "licence": {licence_of(arch.name) or "" for arch in archs},
     }
-    for name, there in said.items():
+    for name, there in fields.items():
         asked = getattr(wish, name)
-        if asked is not None and not any(asked.lower() in one.lower() for one in there):
+        if asked is not None and not any(asked.lower() in text.lower() for text in there):
             words = sorted(there - {""})[:MOST_TOLD]
             return AskError(
                 say(
@@ -177,34 +177,34 @@ def _wanted(arch: Arch, wish: FitWish) -> bool:
 
 def _fitting(arch: Arch, node: Node, *, wish: FitWish) -> Iterator[Case]:
     """The case of the best format that fits, or of every one; with a shorter context where none was said."""
-    said = PlanWish(
+    stated = PlanWish(
         on=node.shown, engines=() if wish.engine is None else (wish.engine,), context_tok=wish.context_tok
     )
     if not generates(arch):
-        case = fixed(arch, node, wish=ALONE, work=replace(said, context_tok=SAMPLE_TOK))
+        case = fixed(arch, node, wish=ALONE, work=replace(stated, context_tok=SAMPLE_TOK))
         if float(worst(case).spare_bytes) >= 0:
             yield case
         return
     if wish.context_tok is not None and (arch.max_context_tok or wish.context_tok) < wish.context_tok:
         return
     chips = tuple({card.chip.id: card.chip for card in node.cards}.values())
-    work = settled(arch, said, chips=chips)
+    work = settled(arch, stated, chips=chips)
     site = Site(chips=chips, cards=node.n_cards, boxes=node.n_nodes, mixed=node.is_mixed)
     engine = taken_on(arch, work, site=site)[0]
     room = sum(card.room_bytes for card in node.cards) * node.n_nodes
     forms = formats_in(arch, work, engine=engine, chips=chips, more=wish.every_format)
-    held: set[str] = set()
-    for context, form in product(contexts(said, work)[:2], tuple(forms)):
-        if form in held or is_over(arch, form, room=room):
+    texts: set[str] = set()
+    for context, form in product(contexts(stated, work)[:2], tuple(forms)):
+        if form in texts or is_over(arch, form, room=room):
             continue
         case = fixed(arch, node, wish=ALONE, work=replace(work, context_tok=context, weights=(form,)))
         if float(worst(case).spare_bytes) >= 0:
             yield case
-            held.add(form)
+            texts.add(form)
             if not wish.every_format:
                 return
-    if not held:
-        short = replace(work, context_tok=contexts(said, work)[:2][-1])
+    if not texts:
+        short = replace(work, context_tok=contexts(stated, work)[:2][-1])
         spilled = _spilled(arch, node, work=work, engine=engine)
         yield from _squeezed(arch, node, work=short, site=site) if spilled is None else (spilled,)
 
@@ -228,8 +228,8 @@ def _squeezed(arch: Arch, node: Node, *, work: PlanWish, site: Site) -> Iterator
     for way in ways_on(arch, work, site=site, more=True):
         if is_over(arch, way.weights, room=room):
             continue
-        told = replace(work, engines=(way.engine.id,), weights=(way.weights,), kv=(way.kv,))
-        case = fixed(arch, node, wish=ALONE, work=told)
+        wish = replace(work, engines=(way.engine.id,), weights=(way.weights,), kv=(way.kv,))
+        case = fixed(arch, node, wish=ALONE, work=wish)
         if float(worst(case).spare_bytes) >= 0:
             yield case
             return
@@ -241,8 +241,8 @@ def _samples_per_s(case: Case) -> Estimate | None:
         return None
     usual = 1 if case.arch.task == "image" else AT_ONCE
     many = case.over(batch=usual * len(case.cards))
-    found = sample_speed(many if float(worst(many).spare_bytes) >= 0 else case)
-    return None if found is None else found.rate
+    result = sample_speed(many if float(worst(many).spare_bytes) >= 0 else case)
+    return None if result is None else result.rate
 
 
 def _row(case: Case, node: Node, *, wish: FitWish) -> Fitting:

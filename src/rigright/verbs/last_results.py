@@ -30,4 +30,4 @@ def before_of(machine: Machine) -> Machine | None:
     except (RigError, OSError):
         return None
     key = machine_key(machine)
-    return next((one.machine for one in reversed(seen) if one.key == key), None)
+    return next((seen_machine.machine for seen_machine in reversed(seen) if seen_machine.key == key), None)

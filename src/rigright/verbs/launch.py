@@ -57,11 +57,11 @@ def read_plan(path: str) -> dict[str, Any]:
 
 def plan_of(data: Mapping[str, Any], number: int) -> Mapping[str, Any]:
     """One plan of a `plan --json`; where none keeps every limit, what came nearest."""
-    plans = data["plans"] or [one for one in (data.get("nearest"),) if one]
+    plans = data["plans"] or [value for value in (data.get("nearest"),) if value]
     if not 1 <= number <= len(plans):
         raise AskError(say("no plan {number}: the file has {count}", number=number, count=len(plans)))
-    found: Mapping[str, Any] = plans[number - 1]
-    return found
+    fields: Mapping[str, Any] = plans[number - 1]
+    return fields
 
 
 def launch_of(
@@ -94,7 +94,7 @@ def launch_of(
             "nodes": nodes,
             "gpus": gpus,
             "port": program.port or 0,
-            **{one.name: getattr(layout, one.name) for one in fields(Layout)},
+            **{field.name: getattr(layout, field.name) for field in fields(Layout)},
         }
         if isinstance(work, Training):
             if program.families:
@@ -111,9 +111,9 @@ def launch_of(
         if not plan.get("prefill"):
             return launch
         prefill = Layout(**plan["prefill"])
-        told = {one.name: getattr(prefill, one.name) for one in fields(Layout)}
+        given = {field.name: getattr(prefill, field.name) for field in fields(Layout)}
         served = _served(data, plan, layout=prefill, **made)
-        return replace(launch, prefill=replace(launch, served=served, **told))
+        return replace(launch, prefill=replace(launch, served=served, **given))
     except (KeyError, TypeError, AttributeError, ValueError, ZeroDivisionError) as error:
         raise AskError(
             say("the plan cannot be read: {error}", error=repr(error)),
@@ -151,28 +151,28 @@ def _work(plan: Mapping[str, Any], target: str | None) -> tuple[Serving | Traini
     if words.get("offload") and "trainer" not in words:
         words["offload"] = Offload(**words["offload"])
     work: Serving | Training = Training(**words) if "trainer" in words else Serving(**words)
-    fitting = [one for one in programs().values() if runs in one.runs]
+    fitting = [launcher for launcher in programs().values() if runs in launcher.runs]
     if not fitting:
         raise AskError(say("no export for {engine} yet", engine=runs))
     if target is None:
-        return work, next(one for one in fitting if one.starts)
+        return work, next(launcher for launcher in fitting if launcher.starts)
     program = programs()[target]
     if program not in fitting:
         asked = program.runs[0]
         trains = program.kind == "train"
         flag = "--trainer" if trains else "--engine"
-        known = ", ".join(one.id for one in fitting)
+        known = ", ".join(launcher.id for launcher in fitting)
         if trains != isinstance(work, Training):
             flag = f"--mode {'finetune' if trains else 'serve'} {flag}"
-            told = (
+            sentence = (
                 say("{target} is for training, but this is a serving plan", target=target)
                 if trains
                 else say("{target} is for serving, but this is a training plan", target=target)
             )
         else:
-            told = say("the plan uses {engine}, not {target}", engine=runs, target=target)
+            sentence = say("the plan uses {engine}, not {target}", engine=runs, target=target)
         hint = say("plan with {flag} {asked}, or export {fitting}", flag=flag, asked=asked, fitting=known)
-        raise AskError(told, hint=hint)
+        raise AskError(sentence, hint=hint)
     return work, program
 
 

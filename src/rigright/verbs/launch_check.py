@@ -27,18 +27,18 @@ PLACES = {
 _MOST_BYTES = int(MIB)
 
 
-def running_words(told: str) -> list[str]:
+def running_words(text: str) -> list[str]:
     """The words of a command, or of the process with that id."""
-    if not told.isdecimal():
+    if not text.isdecimal():
         try:
-            return shlex.split(told)
+            return shlex.split(text)
         except ValueError:
-            raise AskError(say('"{told}": unclosed quote', told=told)) from None
+            raise AskError(say('"{told}": unclosed quote', told=text)) from None
     from rigright.machine.world import here
 
-    raw = here().raw(f"/proc/{told}/cmdline", most=_MOST_BYTES)
+    raw = here().raw(f"/proc/{text}/cmdline", most=_MOST_BYTES)
     if not raw:
-        raise MissingError(say("no process with PID {told}", told=told))
+        raise MissingError(say("no process with PID {told}", told=text))
     return raw.decode(errors="replace").rstrip("\0").split("\0")
 
 
@@ -49,8 +49,8 @@ def held(launch: Launch, words: Sequence[str]) -> tuple[FlagHeld, ...]:
     """
     if not flags(launch.program.id):
         raise AskError(say("no flag table for {engine}", engine=launch.program.label))
-    alike = {one.stage: one for one in launch.workers}.values() or (launch,)
-    return min((_held_by(one, words) for one in alike), key=lambda rows: sum(not one.kept for one in rows))
+    alike = {worker.stage: worker for worker in launch.workers}.values() or (launch,)
+    return min((_held_by(item, words) for item in alike), key=lambda rows: sum(not row.kept for row in rows))
 
 
 def _held_by(launch: Launch, words: Sequence[str]) -> tuple[FlagHeld, ...]:
@@ -101,18 +101,18 @@ def _model(words: Sequence[str], given: dict[str, str]) -> str | None:
 def _given(launch: Launch, words: Sequence[str]) -> dict[str, str]:
     """Flags by their first name -> what they are given; a flag alone: yes."""
     table = flags(launch.program.id)
-    found: dict[str, str] = {}
+    fields: dict[str, str] = {}
     place = 0
     while place < len(words):
         name, equals, value = words[place].partition("=")
         name = name.replace("_", "-") if name not in table and name.startswith("--") else name
         place += 1
-        one = table.get(name)
-        if one is None:
+        flag = table.get(name)
+        if flag is None:
             continue
         if not equals:
-            value = "no" if name.startswith("--no-") and not one.flag.startswith("--no-") else "yes"
-            if one.takes != "0" and place < len(words) and words[place] not in table:
+            value = "no" if name.startswith("--no-") and not flag.flag.startswith("--no-") else "yes"
+            if flag.takes != "0" and place < len(words) and words[place] not in table:
                 value, place = words[place], place + 1
-        found[one.flag] = value
-    return found
+        fields[flag.flag] = value
+    return fields

@@ -53,10 +53,10 @@ def head_of(
     if reasons:
         yield f"chosen for: {', '.join(reasons)}"
     supply = plan.get("supply") or {}
-    told = {"used": bool(supply.get("used")), "stale": bool(supply.get("stale"))}
+    fields = {"used": bool(supply.get("used")), "stale": bool(supply.get("stale"))}
     bought = {
-        tell(one, language)
-        for one in price_notes(as_of=supply.get("as_of"), **told)
+        tell(sentence, language)
+        for sentence in price_notes(as_of=supply.get("as_of"), **fields)
         for language in LANGUAGES
     }
     yield from (f"note: {note}" for note in plan.get("notes", ()) if str(note) not in bought)
@@ -72,16 +72,18 @@ def _figures(plan: Mapping[str, Any]) -> Iterator[str]:
     figures = plan["figures"]
     speed = next((name for name in ("output_tok_per_s", "train_tok_per_s") if name in figures), None)
     if speed is not None:
-        one = figures[speed]
+        value = figures[speed]
         unit = "output tokens/s" if speed == "output_tok_per_s" else "tokens/s"
-        told = [f"{show_short(one['value'])} {unit} ({show_short(one['low'])} to {show_short(one['high'])})"]
-        told += [
+        texts = [
+            f"{show_short(value['value'])} {unit} ({show_short(value['low'])} to {show_short(value['high'])})"
+        ]
+        texts += [
             f"{name[:4].upper()} {show_seconds(figures[name]['value'])}"
             for name in ("ttft_s", "tpot_s")
             if name in figures
         ]
-        told += [f"MFU {figures['mfu']['value']:.0%}"] if "mfu" in figures else []
-        yield f"planned: {', '.join(told)}; limited by {_BOUNDS.get(plan['bound'], plan['bound'])}"
+        texts += [f"MFU {figures['mfu']['value']:.0%}"] if "mfu" in figures else []
+        yield f"planned: {', '.join(texts)}; limited by {_BOUNDS.get(plan['bound'], plan['bound'])}"
     rank, room = plan.get("rank_bytes"), plan.get("room_bytes")
     if rank and room:
         yield f"memory: {show_bytes(rank['value'])} of {show_bytes(room)} on the fullest GPU"

@@ -50,8 +50,8 @@ class Lost:
     def shown(self) -> str:
         """The choice in a few words."""
         if isinstance(self.value, Mapping):
-            told = ", ".join(f"{key} {value}" for key, value in self.value.items() if value)
-            return f"{self.name} {told}"
+            text = ", ".join(f"{key} {value}" for key, value in self.value.items() if value)
+            return f"{self.name} {text}"
         if isinstance(self.value, bool):
             return self.name if self.value else f"no {self.name}"
         return f"{self.name} {self.value}"
@@ -67,7 +67,7 @@ def lost_of(
             continue
         words = _words(plan, name, value=value, program=program)
         others = (default, *_numbers(value)) if words is None else words
-        moved = (_written(render, _with(plan, group, name=name, value=one)) != written for one in others)
+        moved = (_written(render, _with(plan, group, name=name, value=other)) != written for other in others)
         if not (any(moved) if words is None else all(moved)):  # each word says another thing
             of = "prefill " if group == "prefill" else ""
             shown = of + name.removesuffix("_tok").replace("_", "-")
@@ -77,7 +77,7 @@ def lost_of(
 
 def check_cut(lost: tuple[Lost, ...], program: Launcher) -> None:
     """Refuse a plan that the files would start as another one."""
-    cut = ", ".join(one.shown for one in lost if one.cuts)
+    cut = ", ".join(item.shown for item in lost if item.cuts)
     if cut:
         raise AskError(say("{engine} is not exported with {choice}", engine=program.label, choice=cut))
 
@@ -100,8 +100,8 @@ def check_apart(launch: Launch, target: str) -> None:
 
 def note_of(lost: tuple[Lost, ...]) -> tuple[str, ...]:
     """The comment of what is left to the reader."""
-    told = ", ".join(one.shown for one in lost if not one.cuts)
-    return (f"planned, and not set by these files: {told}",) if told else ()
+    text = ", ".join(item.shown for item in lost if not item.cuts)
+    return (f"planned, and not set by these files: {text}",) if text else ()
 
 
 def _choices(plan: Mapping[str, Any]) -> Iterator[tuple[str, str, Any, Any]]:
@@ -144,8 +144,10 @@ def _words(plan: Mapping[str, Any], name: str, *, value: Any, program: Launcher)
     if name not in _WORDS or not isinstance(value, str):
         return None
     own = _meaning(plan, name, value=value, program=program)
-    found = (one for one in _WORDS[name](program) if _meaning(plan, name, value=one, program=program) != own)
-    return tuple(found)
+    words = (
+        word for word in _WORDS[name](program) if _meaning(plan, name, value=word, program=program) != own
+    )
+    return tuple(words)
 
 
 def _numbers(value: Any) -> Iterator[Any]:

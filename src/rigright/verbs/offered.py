@@ -14,10 +14,13 @@ from rigright.facts.tariffs import places, tariff_at
 def offered(language: str) -> dict[str, Any]:
     """What the tables know, by name."""
     models = {name.rpartition("/")[2] for name in zoo.names() if "#" not in name}
-    told = {code: tell(one.shown, language) for code, one in places().items() if ":" not in code}
+    fields = {code: tell(region.shown, language) for code, region in places().items() if ":" not in code}
     return {
         "models": sorted(models, key=str.casefold),
         "machines": [chip.id for chip in chips() if chip.vendor != "cpu"],
-        "places": {code: name for code, name in told.items() if tariff_at(places()[code], company=False)},
-        "currencies": {one.code: {"sign": one.sign, "per_usd": one.per_usd} for one in currencies().values()},
+        "places": {code: name for code, name in fields.items() if tariff_at(places()[code], company=False)},
+        "currencies": {
+            currency.code: {"sign": currency.sign, "per_usd": currency.per_usd}
+            for currency in currencies().values()
+        },
     }

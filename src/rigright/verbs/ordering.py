@@ -43,8 +43,8 @@ def node_in(machine: object) -> Node | None:
 
 def host_in(machine: object) -> Host | None:
     """What it has beside its cards."""
-    found = node_in(machine)
-    return None if found is None else found.host
+    node = node_in(machine)
+    return None if node is None else node.host
 
 
 def paid_node(plan: Mapping[str, Any], asked: Mapping[str, Any]) -> Node | None:

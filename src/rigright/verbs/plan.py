@@ -61,16 +61,16 @@ def _answered(model: str, wish: PlanWish, *, alone: bool, asked: str = "") -> tu
     from rigright.search.find import SERVED, TRAINED
 
     arch, market, planned = _searched(model, wish, alone=alone)
-    found, filled = planned.found, planned.wish
+    answer, filled = planned.found, planned.wish
     planned = replace(
         planned,
         notes=(
             *_named(wish, market.there),
             *rate_notes(wish),
-            *_tariff(wish, found),
-            *_own(found, market),
-            *_unneeded(wish, found),
-            *found.notes,
+            *_tariff(wish, answer),
+            *_own(answer, market),
+            *_unneeded(wish, answer),
+            *answer.notes,
             *arch.warnings,
         ),
         seen_cards=0 if market.there is None else market.there.n_cards,
@@ -105,15 +105,15 @@ def _searched(
     with own_prices.use(*own_prices.listed(wish.prices_file, today=day)):
         check(arch, wish)
         market = market_of(wish, day=day)
-        found = find(arch, wish, market=market, alone=alone, beside=beside)
+        answer = find(arch, wish, market=market, alone=alone, beside=beside)
     planned = Planned(
         model=arch.name,
         params=params(arch),
         active_params=active_params(arch),
         licence=licence_of(arch.name),
-        wish=understood(arch, wish, found=found),
+        wish=understood(arch, wish, answer=answer),
         said=wish,
-        found=found,
+        found=answer,
         today=day.isoformat(),
         model_asked=model,
     )
@@ -199,12 +199,12 @@ def _market(day: date, *, own: object, currency: str, used: bool) -> Market:
     return market_on(day, currency=currency, used=used)
 
 
-def understood(arch: Arch, wish: PlanWish, *, found: Found) -> PlanWish:
+def understood(arch: Arch, wish: PlanWish, *, answer: Found) -> PlanWish:
     """The wish with what nobody said filled in, as the search did."""
     from rigright.search import find
 
-    if found.wish is not None:
-        return found.wish
+    if answer.wish is not None:
+        return answer.wish
     if find.takes_images(arch, wish):
         from rigright.search.images import filled as sampled
 
@@ -231,18 +231,18 @@ def rate_notes(wish: PlanWish) -> tuple[Sentence, ...]:
     )
 
 
-def _own(found: Found, market: Market) -> tuple[Sentence, ...]:
+def _own(answer: Found, market: Market) -> tuple[Sentence, ...]:
     """That prices of the user's own were taken."""
-    return own_notes((plan.chip.id for plan in found.plans if plan.supply.how == "buy"), market)
+    return own_notes((plan.chip.id for plan in answer.plans if plan.supply.how == "buy"), market)
 
 
-def _unneeded(wish: PlanWish, found: Found) -> Iterator[Sentence]:
+def _unneeded(wish: PlanWish, answer: Found) -> Iterator[Sentence]:
     """What was said of more cards where those that are there are enough."""
-    if not found.plans or any(plan.supply.how != "own" for plan in found.plans):
+    if not answer.plans or any(plan.supply.how != "own" for plan in answer.plans):
         return
-    said = {"buy": wish.buy is True, "rent": wish.buy is False, "spot": wish.spot, "used": wish.used,
+    fields = {"buy": wish.buy is True, "rent": wish.buy is False, "spot": wish.spot, "used": wish.used,
             "cloud": bool(wish.clouds)}  # fmt: skip
-    options = with_commas([say("{text}", text=f"--{name}") for name, is_said in said.items() if is_said])
+    options = with_commas([say("{text}", text=f"--{name}") for name, is_said in fields.items() if is_said])
     if options is not None:
         yield say("{options}: not needed, your own cards are enough", options=options)
 
@@ -253,9 +253,9 @@ def own_notes(chips: Iterable[str], market: Market) -> tuple[Sentence, ...]:
     return (say("your own price: {names}", names=", ".join(named)),) if named else ()
 
 
-def _tariff(wish: PlanWish, found: Found) -> tuple[Sentence, ...]:
+def _tariff(wish: PlanWish, answer: Found) -> tuple[Sentence, ...]:
     """Which tariff the name of a place stands for."""
-    first = found.plans[0] if found.plans else found.nearest
+    first = answer.plans[0] if answer.plans else answer.nearest
     if wish.place is None or first is None:
         return ()
     return tuple(tariff_notes(wish, first.chip.segment))
@@ -266,12 +266,12 @@ def tariff_notes(wish: PlanWish, segment: str) -> Iterator[Sentence]:
     from rigright.facts.tariffs import HOME, find_place, places
 
     place, currency = wish.place or "", wish.currency
-    found = local_tariff(place, segment, customer=wish.customer)
-    if found is None:
+    pair = local_tariff(place, segment, customer=wish.customer)
+    if pair is None:
         yield say("no tariff known for {place}: using {usd}/kWh", place=find_place(place).shown,
                   usd=show_money(tariff_of(segment, wished={}).usd_per_kwh, currency))  # fmt: skip
         return
-    price, note = found
+    price, note = pair
     yield say(
         "power at {price}/kWh ({place}, {kind}, {date})",
         price=show_money(from_currency(price.value, price.currency or USD), currency),
@@ -288,6 +288,6 @@ def _named(wish: PlanWish, there: Node | None) -> tuple[Sentence, ...]:
     from rigright.facts.nodes import find_node
 
     machines = (wish.on, wish.owned) if there is None else ()
-    said = [name for name in (*machines, *wish.chips) if name is not None]
+    values = [name for name in (*machines, *wish.chips) if name is not None]
     seen = () if there is None else there.notes
-    return (*seen, *dict.fromkeys(note for name in said for note in find_node(name).notes))
+    return (*seen, *dict.fromkeys(note for name in values for note in find_node(name).notes))

@@ -50,7 +50,8 @@ class ChipPrices:
     def rent_usd_per_h(self) -> tuple[RentPrice, ...]:
         """What clouds ask for it, the cheapest first."""
         return tuple(
-            RentPrice(one.provider, one.instance, one.as_of, one.usd_per_chip_h) for one in self.rents
+            RentPrice(offer.provider, offer.instance, offer.as_of, offer.usd_per_chip_h)
+            for offer in self.rents
         )
 
     @derived

@@ -49,8 +49,8 @@ def prices(names: Sequence[str] = (), *, wish: PlanWish | None = None, asked: st
         meant = () if parts else _meant(text)
     else:
         meant = tuple(chip for chip in chips() if chip.id in market.cards)
-    found = tuple(_one(chip, market, wish=wish) for chip in meant)
-    return PricesOfNames(names=text, currency=wish.currency, chips=found, parts=parts, asked=asked)
+    result = tuple(_one(chip, market, wish=wish) for chip in meant)
+    return PricesOfNames(names=text, currency=wish.currency, chips=result, parts=parts, asked=asked)
 
 
 def _parts(text: str) -> tuple[PartPrice, ...]:
@@ -58,8 +58,8 @@ def _parts(text: str) -> tuple[PartPrice, ...]:
     asked = {CALLED.get(word, word) for word in text.casefold().split()}
 
     def words(row: PartPrice) -> set[str]:
-        told = f"{row.kind} {row.variant} {row.name}".casefold()
-        return {*told.split(), *told.replace("-", " ").split()}
+        given = f"{row.kind} {row.variant} {row.name}".casefold()
+        return {*given.split(), *given.replace("-", " ").split()}
 
     return tuple(row for row in all_part_prices() if asked <= words(row))
 
@@ -69,10 +69,10 @@ def _meant(text: str) -> tuple[Chip, ...]:
     try:
         return (match_chip(text).chip,)
     except AskError as unknown:
-        found = find_chips(text)
-        if not found:
+        chips = find_chips(text)
+        if not chips:
             raise unknown from None
-        return tuple(found)
+        return tuple(chips)
 
 
 def _one(chip: Chip, market: Market, *, wish: PlanWish) -> ChipPrices:
@@ -119,17 +119,17 @@ def check(file: str | None = None) -> PriceList:
             say("no list imported yet"),
             hint=say("give a file, or import one: {command}", command="rigright prices import FILE"),
         )
-    found, flaws = own_prices.examine(path, today=today())
-    every = (*flaws, *_far_off(found))
+    prices, flaws = own_prices.examine(path, today=today())
+    every = (*flaws, *_far_off(prices))
     return PriceList(
-        file=str(path), prices=found, flaws=tuple(sorted(every, key=lambda flaw: flaw.line or 0))
+        file=str(path), prices=prices, flaws=tuple(sorted(every, key=lambda flaw: flaw.line or 0))
     )
 
 
-def _far_off(found: Sequence[Price]) -> Iterator[Flaw]:
+def _far_off(prices: Sequence[Price]) -> Iterator[Flaw]:
     """Prices that nobody would take for those of the card."""
     market = market_of(PlanWish(), day=today())
-    for price in found:
+    for price in prices:
         known = market.cards.get(price.chip)
         if known is None or price.chip in market.own or price.kind == OWN_RENT:
             continue

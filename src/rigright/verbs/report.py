@@ -38,8 +38,8 @@ def report(
     from rigright.verbs.plan import plan
     from rigright.verbs.planning.planned import as_data
 
-    found = plan(model or "", wish=wish or PlanWish())
-    return decided(settle(as_data(found, language), language), file=SAVED, asked=asked)
+    result = plan(model or "", wish=wish or PlanWish())
+    return decided(settle(as_data(result, language), language), file=SAVED, asked=asked)
 
 
 def plan_in(file: str) -> Mapping[str, Any]:
@@ -63,17 +63,17 @@ def decided(data: Mapping[str, Any], *, file: str, asked: str = "") -> Decided:
     from rigright.verbs.runs.planned import run_of
 
     listed = [*data["plans"], data.get("nearest")]
-    candidates = tuple(_candidate(one) for one in listed if isinstance(one, dict))[:MOST_LISTED]
-    told = data.get("wish")
-    if not candidates or not isinstance(told, dict):
+    candidates = tuple(_candidate(item) for item in listed if isinstance(item, dict))[:MOST_LISTED]
+    value = data.get("wish")
+    if not candidates or not isinstance(value, dict):
         raise DataError(
             say("{file} contains no machine to decide on", file=file),
             hint=say("relax a limit of the plan; `rigright plan` shows which"),
         )
-    found = Decided(
+    result = Decided(
         model=_text(data.get("model")),
         licence=_text(data.get("licence")) or None,
-        wish=_wish(told),
+        wish=_wish(value),
         fits=data.get("fits") is True,
         options=candidates,
         rejected=tuple(Rejected(*pair) for pair in _rejected(data.get("why_not"))),
@@ -85,20 +85,20 @@ def decided(data: Mapping[str, Any], *, file: str, asked: str = "") -> Decided:
     )
     missing: list[Sentence] = []
     try:
-        found = replace(found, cost=cost(run_of(data)))
+        result = replace(result, cost=cost(run_of(data)))
     except RigError as error:
         missing.append(say("no multi-year costs: {why}", why=error.whole))
-    if found.first.how == "buy":
+    if result.first.how == "buy":
         try:
-            found = replace(found, order=around_plan(data, found.wish))
+            result = replace(result, order=around_plan(data, result.wish))
         except RigError as error:
             missing.append(say("no bill of materials: {why}", why=error.whole))
-    return replace(found, open=tuple(missing))
+    return replace(result, open=tuple(missing))
 
 
 def _candidate(plan: Mapping[str, Any]) -> Candidate:
     supply, work = _mapping(plan.get("supply")), _mapping(plan.get("work"))
-    figures = {name: estimate_in(one) for name, one in _mapping(plan.get("figures")).items()}
+    figures = {name: estimate_in(value) for name, value in _mapping(plan.get("figures")).items()}
     nodes = _number(plan.get("n_nodes"))
     return Candidate(
         machine=_text(plan.get("machine")) or _text(plan.get("chip")),
@@ -110,7 +110,7 @@ def _candidate(plan: Mapping[str, Any]) -> Candidate:
         used=supply.get("used") is True,
         stale=supply.get("stale") is True,
         as_of=_text(supply.get("as_of")),
-        figures={name: one for name, one in figures.items() if one is not None},
+        figures={name: estimate for name, estimate in figures.items() if estimate is not None},
         reasons=_texts(plan.get("reasons")),
         notes=_texts(plan.get("notes")),
         rank_bytes=estimate_in(plan.get("rank_bytes")),
@@ -118,18 +118,18 @@ def _candidate(plan: Mapping[str, Any]) -> Candidate:
     )
 
 
-def _rejected(found: object) -> Iterator[tuple[str, str]]:
-    for one in found[:MOST_LISTED] if isinstance(found, list) else ():
-        if isinstance(one, dict) and _text(one.get("label")):
-            yield _text(one.get("label")), _text(one.get("reason"))
+def _rejected(value: object) -> Iterator[tuple[str, str]]:
+    for item in value[:MOST_LISTED] if isinstance(value, list) else ():
+        if isinstance(item, dict) and _text(item.get("label")):
+            yield _text(item.get("label")), _text(item.get("reason"))
 
 
-def _wish(told: Mapping[str, Any]) -> PlanWish:
+def _wish(given: Mapping[str, Any]) -> PlanWish:
     """The wish of a file: of each field what may stand there, else as if nobody had said it."""
     usual = PlanWish()
     kept: dict[str, Any] = {}
     for field in fields(usual):
-        value, kind = told.get(field.name), str(field.type)
+        value, kind = given.get(field.name), str(field.type)
         if kind.startswith("str") and isinstance(value, str):
             kept[field.name] = _text(value)
         elif kind.startswith("int") and (number := _number(value)) is not None:
@@ -139,19 +139,19 @@ def _wish(told: Mapping[str, Any]) -> PlanWish:
     return replace(usual, **kept)
 
 
-def _number(found: object) -> float | None:
-    fine = isinstance(found, int | float) and not isinstance(found, bool) and 0 <= found < 1e30
-    return float(found) if fine and isinstance(found, int | float) else None
+def _number(value: object) -> float | None:
+    fine = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1e30
+    return float(value) if fine and isinstance(value, int | float) else None
 
 
-def _text(found: object) -> str:
-    return found[:MOST_LETTERS] if isinstance(found, str) else ""
+def _text(value: object) -> str:
+    return value[:MOST_LETTERS] if isinstance(value, str) else ""
 
 
-def _texts(found: object) -> tuple[str, ...]:
-    listed = found[:MOST_LISTED] if isinstance(found, list) else []
+def _texts(value: object) -> tuple[str, ...]:
+    listed = value[:MOST_LISTED] if isinstance(value, list) else []
     return tuple(text for text in map(_text, listed) if text)
 
 
-def _mapping(found: object) -> Mapping[str, Any]:
-    return found if isinstance(found, dict) else {}
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}

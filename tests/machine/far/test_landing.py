@@ -46,7 +46,7 @@ def answer(said, *, line=None, env=None, patience_s=60):
         return found
 
     argv = shlex.split(line or start_line(python=sys.executable))
-    talked = talk(argv, said=said, heard=take, patience_s=patience_s, env=env)
+    talked = talk(argv, data=said, heard=take, patience_s=patience_s, env=env)
     return talked, told, b"".join(noise)
 
 
@@ -149,7 +149,7 @@ def test_whoever_breaks_off_leaves_nothing_running(scratch, tmp_path):
     threading.Thread(target=lambda: (filled(tmp_path), stop.set())).start()
     talked = talk(
         shlex.split(start_line(python=sys.executable)),
-        said=slow_parcel(600.0, patience_s=600.0),
+        data=slow_parcel(600.0, patience_s=600.0),
         heard=lambda _: None,
         patience_s=600.0,
         stop=stop,

@@ -277,14 +277,14 @@ def read_albert(config: Config, name: str) -> Arch:
         width=config.size("intermediate_size"),
     )
     whole = layer(stack)
-    told = config.layers("inner_group_num", default=1)
+    number = config.layers("inner_group_num", default=1)
     reused = replace(whole, weights=())
     layers: list[Layer] = []
     turns = Counter(index * groups // passes for index in range(passes))
     for group in range(groups):
         uses = turns[group]
         own = replace(whole, weights=tuple(replace(weight, sites=max(uses, 1)) for weight in whole.weights))
-        layers += [*(own,) * told, *(reused,) * (max(uses - 1, 0) * told)]
+        layers += [*(own,) * number, *(reused,) * (max(uses - 1, 0) * number)]
     return embedder(
         config,
         name,

@@ -32,11 +32,11 @@ _LARGE = {
 def read_phi3_v(config: Config, name: str) -> Arch:
     """Phi-3 Vision: CLIP's large eye at 336 pixels, four patches folded into one, a Phi-3 decoder."""
     arch = read_family(config.over(model_type="phi3", architectures=None), name)
-    said = arch.trunk.hidden
+    number = arch.trunk.hidden
     folded = 4 * config.part("img_processor").size("image_dim_out", default=1024)
     projected = (
-        *linear("project", (said, folded), sites=144),
-        *linear("project", (said, said), sites=144),
+        *linear("project", (number, folded), sites=144),
+        *linear("project", (number, number), sites=144),
         *vector(folded) * 2,  # separators of rows and of the whole image
     )
     eye = vit_tower(
@@ -65,12 +65,12 @@ def read_minicpmv4_6(config: Config, name: str) -> Arch:
         *norm(four, bias=True),
         *linear("ffn.up", (_WIDER * four, four), sites=tok // 4),
         *linear("ffn.down", (hidden, _WIDER * four), sites=tok // 4),
-        *_behind(config, hidden, said=arch.trunk.hidden, tok=tok // 4),
+        *_behind(config, hidden, number=arch.trunk.hidden, tok=tok // 4),
     )
     return join(config, arch, towers=(replace(tower, outer=(*tower.outer, *merged)),))
 
 
-def _behind(config: Config, hidden: int, *, said: int, tok: int) -> tuple[Weight, ...]:
+def _behind(config: Config, hidden: int, *, number: int, tok: int) -> tuple[Weight, ...]:
     """Four to one once or more, the last time into the language model."""
     area = 1
     for side in config.sizes("merge_kernel_size", default=[2, 2]):
@@ -82,7 +82,7 @@ def _behind(config: Config, hidden: int, *, said: int, tok: int) -> tuple[Weight
         wide = hidden * area
         weights += norm(wide, bias=True)
         weights += linear("project", (wide, wide), sites=max(tok, 1))
-        weights += linear("project", (said if index + 1 == times else hidden, wide), sites=max(tok, 1))
+        weights += linear("project", (number if index + 1 == times else hidden, wide), sites=max(tok, 1))
     return weights
 
 
@@ -92,10 +92,10 @@ def read_idefics2(config: Config, name: str) -> Arch:
     text = part(config, "text_config", kind="mistral")
     eye = part(config, "vision_config", kind="idefics2_vision")
     hidden, tok = eye.size("hidden_size"), patches(eye)
-    said, wide = arch.trunk.hidden, text.size("intermediate_size")
+    number, wide = arch.trunk.hidden, text.size("intermediate_size")
     gated = (
         *linear("project", (wide, hidden), bias=False, sites=tok) * 2,
-        *linear("project", (said, wide), bias=False, sites=tok),
+        *linear("project", (number, wide), bias=False, sites=tok),
     )
     resampler = _resampler(part(config, "perceiver_config", kind="idefics2_perceiver"), tok)
     return join(config, arch, towers=(vit_tower(eye, "idefics2_vision", after=gated), resampler))
@@ -141,12 +141,12 @@ def read_blip_2(config: Config, name: str) -> Arch:
     eye = part(config, "vision_config", kind=f"{stem}_vision_model")
     bridge = part(config, "qformer_config", kind=f"{stem}_qformer")
     between = _bridge(
-        config, bridge, tok=patches(eye) + 1, said=arch.trunk.hidden, instructed=kind == "instructblip"
+        config, bridge, tok=patches(eye) + 1, number=arch.trunk.hidden, instructed=kind == "instructblip"
     )
     return join(config, arch, towers=(vit_tower(eye, f"{stem}_vision_model"), between))
 
 
-def _bridge(config: Config, bridge: Config, *, tok: int, said: int, instructed: bool) -> Tower:
+def _bridge(config: Config, bridge: Config, *, tok: int, number: int, instructed: bool) -> Tower:
     """Learned queries that look at the image in every second layer; instructed ones read a text as well."""
     hidden, queries = bridge.size("hidden_size"), config.size("num_query_tokens")
     base = Stack(
@@ -173,8 +173,10 @@ def _bridge(config: Config, bridge: Config, *, tok: int, said: int, instructed: 
         )
     period = bridge.size("cross_attention_frequency", default=2)
     layers = tuple(
-        replace(one, weights=(*one.weights, *spoken))
-        for one in (own if index % period else looking for index in range(bridge.layers("num_hidden_layers")))
+        replace(item, weights=(*item.weights, *spoken))
+        for item in (
+            own if index % period else looking for index in range(bridge.layers("num_hidden_layers"))
+        )
     )
     words = (
         *table(bridge.size("vocab_size"), hidden),
@@ -188,7 +190,7 @@ def _bridge(config: Config, bridge: Config, *, tok: int, said: int, instructed: 
             *vector(queries, hidden),
             *norm(hidden, bias=True),
             *(words if instructed else ()),
-            *linear("project", (said, hidden), sites=queries),
+            *linear("project", (number, hidden), sites=queries),
         ),
         sample_tok=queries,
     )
@@ -219,8 +221,8 @@ def read_qwen2_vl(config: Config, name: str) -> Arch:
     kind = config.word("model_type", default="qwen2_vl")
     eye, eye_kind, text_kind = _KINDS[kind if kind in _KINDS else "qwen2_vl"]
     config = full(config, kind)
-    said: dict[str, Any] = {"attention_bias": False, "head_dim": None} if kind == "glm_ocr" else {}
-    arch = language(config, name, kind=text_kind, **said)
+    fields: dict[str, Any] = {"attention_bias": False, "head_dim": None} if kind == "glm_ocr" else {}
+    arch = language(config, name, kind=text_kind, **fields)
     seen = part(config, "vision_config", kind=eye_kind).over(sample_size=config.raw.get("image_size"))
     return join(config, arch, towers=(eye(seen),))
 
@@ -244,19 +246,19 @@ def read_ernie4_5_vl_moe(config: Config, name: str) -> Arch:
     """ERNIE 4.5 VL: an eye, a resampler over space and time, experts for words and for images."""
     config = full(config.over(model_type="ernie4_5_vl_moe"), "ernie4_5_vl_moe")
     text = part(config, "text_config", kind="ernie4_5_vl_moe_text")
-    told = text.raw.get("moe_intermediate_size")
-    widths = told if isinstance(told, list | tuple) and len(told) == 2 else _WIDTHS
+    value = text.raw.get("moe_intermediate_size")
+    widths = value if isinstance(value, list | tuple) and len(value) == 2 else _WIDTHS
     # the first layer with experts
     kinds = text.items("mlp_layer_types", default=["dense", "sparse"])
-    said: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "moe_intermediate_size": widths[0],
         "moe_layer_start_index": next(
             (index for index, kind in enumerate(kinds) if kind != "dense"), len(kinds)
         ),
     }
-    arch = language(config, name, kind="ernie4_5_vl_moe_text", **said, model_type="ernie4_5_moe")
+    arch = language(config, name, kind="ernie4_5_vl_moe_text", **fields, model_type="ernie4_5_moe")
     trunk = arch.trunk
-    layers = tuple(_with_image_experts(one, trunk.hidden, width=int(widths[1])) for one in trunk.layers)
+    layers = tuple(_with_image_experts(layer, trunk.hidden, width=int(widths[1])) for layer in trunk.layers)
     eye = part(config, "vision_config", kind="ernie4_5_vl_moe_vision")
     hidden, tok = eye.size("hidden_size"), grid_patches(eye)
     merge, frames = eye.size("spatial_merge_size"), eye.size("temporal_merge_size")
@@ -287,11 +289,11 @@ def read_ernie4_5_vl_moe(config: Config, name: str) -> Arch:
     return replace(seen, towers=towers)
 
 
-def _with_image_experts(one: Layer, hidden: int, *, width: int) -> Layer:
+def _with_image_experts(layer: Layer, hidden: int, *, width: int) -> Layer:
     """As many experts again, narrower, that only tokens of images go to."""
-    if one.ffn is None or not one.ffn.experts:
-        return one
-    many = one.ffn.experts
+    if layer.ffn is None or not layer.ffn.experts:
+        return layer
+    many = layer.ffn.experts
     shapes = (
         ("expert.gate", (width, hidden)),
         ("expert.up", (width, hidden)),
@@ -301,7 +303,7 @@ def _with_image_experts(one: Layer, hidden: int, *, width: int) -> Layer:
         Weight(role=role, shape=shape, cut=Cut.EXPERT, copies=many, used=0) for role, shape in shapes
     )
     router = (Weight(role="router", shape=(many, hidden)), Weight(role="router.bias", shape=(many,)))
-    return replace(one, weights=(*one.weights, *router, *experts))
+    return replace(layer, weights=(*layer.weights, *router, *experts))
 
 
 _CROSSING = (3, 8, 13, 18, 23, 28, 33, 38)
@@ -323,8 +325,8 @@ def read_mllama(config: Config, name: str) -> Arch:
     shared = (*norm(hidden) * 2, *ffn.weights)
     plain = Layer(weights=(*own.weights, *shared), mixer=mixer, ffn=ffn.ffn)
     crossing = Layer(weights=(*looks.weights, *shared, *vector(1) * 2), cross=looks.mixer, ffn=ffn.ffn)
-    told = text.raw.get("cross_attention_layers")
-    at = set(_CROSSING if told is None else text.sizes("cross_attention_layers"))
+    value = text.raw.get("cross_attention_layers")
+    at = set(_CROSSING if value is None else text.sizes("cross_attention_layers"))
     count = text.layers("num_hidden_layers")
     decoder = Tower(
         name="text",
@@ -352,7 +354,7 @@ def _tied(text: Config) -> bool:
     return text.flag("tie_word_embeddings", default=False)
 
 
-def _eye(eye: Config, said: int) -> Tower:
+def _eye(eye: Config, number: int) -> Tower:
     """Tiles of an image, each with its positions, seen alone and then together."""
     hidden, tiles = eye.size("hidden_size"), eye.layers("max_num_tiles")
     seen = patches(eye)
@@ -384,7 +386,7 @@ def _eye(eye: Config, said: int) -> Tower:
             *table(per_shape, tiles * hidden) * 2,
             *vector(1) * 3,
             *norm(hidden, bias=True) * 2,
-            *linear("project", (said, eye.size("vision_output_dim")), sites=tok),
+            *linear("project", (number, eye.size("vision_output_dim")), sites=tok),
         ),
         sample_tok=tok,
     )
@@ -403,22 +405,24 @@ def read_phi4_multimodal(config: Config, name: str) -> Arch:
     config = full(config, "phi4_multimodal").over(model_type="phi4_multimodal")
     flat = {key: value for key, value in config.raw.items() if not key.endswith("_config")}
     arch = read_family(Config(flat, config.where).over(model_type="phi3", architectures=None), name)
-    said = arch.trunk.hidden
+    number = arch.trunk.hidden
     eye = part(config, "vision_config", kind="phi4_multimodal_vision")
     seen = patches(eye)
     hidden = eye.size("hidden_size")
-    projected = (*vector(hidden) * 2, *_pair(said, hidden, tok=seen))
+    projected = (*vector(hidden) * 2, *_pair(number, hidden, tok=seen))
     vision = vit_tower(eye, "siglip_vision_model", after=projected)
     return join(
-        config, arch, towers=(vision, _ear(part(config, "audio_config", kind="phi4_multimodal_audio"), said))
+        config,
+        arch,
+        towers=(vision, _ear(part(config, "audio_config", kind="phi4_multimodal_audio"), number)),
     )
 
 
-def _pair(said: int, width: int, *, tok: int) -> tuple[Weight, ...]:
-    return (*linear("project", (said, width), sites=tok), *linear("project", (said, said), sites=tok))
+def _pair(number: int, width: int, *, tok: int) -> tuple[Weight, ...]:
+    return (*linear("project", (number, width), sites=tok), *linear("project", (number, number), sites=tok))
 
 
-def _ear(ear: Config, said: int) -> Tower:
+def _ear(ear: Config, number: int) -> Tower:
     """A stem of strided convolutions, conformer layers, one projection for sound alone, one beside images."""
     hidden, channels = ear.size("hidden_size"), ear.size("nemo_conv_channels")
     halvings = ear.size("time_reduction").bit_length() - 1
@@ -464,7 +468,7 @@ def _ear(ear: Config, said: int) -> Tower:
         outer=(
             *stem,
             *table(rows, ear.size("num_attention_heads")),
-            *_pair(said, hidden, tok=tok) * 2,
+            *_pair(number, hidden, tok=tok) * 2,
         ),
         sample_tok=tok,
     )

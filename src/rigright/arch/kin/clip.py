@@ -65,13 +65,13 @@ def _both(config: Config, kind: str) -> tuple[Tower, ...]:
     text_kind = text.word("model_type")
     if kind in _SIGMOID:
         seen: tuple[Weight, ...] = ()
-        said: tuple[Weight, ...] = ()
+        weights: tuple[Weight, ...] = ()
     else:
         shared = config.size("projection_dim")
         seen = linear("project", (shared, hidden), bias=False)
-        said = linear("project", (shared, text.size("hidden_size")), bias=False)
+        weights = linear("project", (shared, text.size("hidden_size")), bias=False)
     return (
-        text_tower(text, text_kind, after=(*said, *scale)),
+        text_tower(text, text_kind, after=(*weights, *scale)),
         vit_tower(eye, eye_kind, after=seen),
     )
 
@@ -162,11 +162,11 @@ def read_vision_encoder_decoder(config: Config, name: str) -> Arch:
             )
         hidden = eye.size("hidden_size")
         pooled = linear("project", (hidden, hidden)) if eye_kind in {"vit", "deit"} else ()
-        said = words.size("d_model", "hidden_size")
-        told = words.maybe("cross_attention_hidden_size")
-        bridge = linear("project", (said, hidden)) if hidden != said and told is None else ()
+        number = words.size("d_model", "hidden_size")
+        given = words.maybe("cross_attention_hidden_size")
+        bridge = linear("project", (number, hidden)) if hidden != number and given is None else ()
         seen = vit_tower(eye, eye_kind, after=(*pooled, *bridge))
-        decoder = _trocr(words, told) if kind == "trocr" else _bert(words)
+        decoder = _trocr(words, given) if kind == "trocr" else _bert(words)
         towers = seen, decoder
     vocab = max(weight.shape[0] for weight in towers[-1].outer if weight.role == "embed")
     return Arch(
@@ -174,13 +174,13 @@ def read_vision_encoder_decoder(config: Config, name: str) -> Arch:
     )
 
 
-def _trocr(words: Config, told: int | None) -> Tower:
+def _trocr(words: Config, number: int | None) -> Tower:
     hidden, vocab = words.size("d_model"), words.size("vocab_size")
     stack = Stack(
         hidden=hidden,
         heads=words.size("decoder_attention_heads"),
         width=words.size("decoder_ffn_dim"),
-        cross_hidden=told or hidden,
+        cross_hidden=number or hidden,
         kind=Mix.FULL,
     )
     learned = words.flag("use_learned_position_embeddings", default=True)

@@ -144,8 +144,8 @@ def read_mobilenet_v2(config: Config, name: str) -> Arch:
         )
     )
     layers, reached = [first], 2
-    for outputs, told in zip(_CHANNELS[1:], _STRIDES, strict=True):
-        stride = 1 if reached == config.size("output_stride") else told
+    for outputs, number in zip(_CHANNELS[1:], _STRIDES, strict=True):
+        stride = 1 if reached == config.size("output_stride") else number
         reached *= stride
         layer, flow = _block(config, flow, outputs=_mobilenet_v2_scaled(config, outputs), stride=stride)
         layers.append(layer)

@@ -32,8 +32,8 @@ LINEAR = "linear_attention"
 def read_minimax(config: Config, name: str) -> Arch:
     """MiniMax-Text-01 and M1: lightning attention, whole attention every eighth layer, 32 experts."""
     size, style = read_sizes(config), Style(family="minimax")
-    told = listed(config, "attn_type_list", layers=size.layers)  # 1: whole attention, 0: lightning
-    whole = [bool(kind) for kind in told] if told else [index % 2 == 0 for index in range(size.layers)]
+    values = listed(config, "attn_type_list", layers=size.layers)  # 1: whole attention, 0: lightning
+    whole = [bool(kind) for kind in values] if values else [index % 2 == 0 for index in range(size.layers)]
     kinds = layer_types(
         config, size.layers, default=lambda index: "full_attention" if whole[index] else LINEAR
     )
@@ -78,13 +78,13 @@ def read_olmo_hybrid(config: Config, name: str) -> Arch:
     # what the config leaves out of the delta nets follows from its attention
     heads = config.size("linear_num_key_heads", "num_attention_heads")
     width = config.maybe("linear_key_head_dim") or 3 * config.size("hidden_size") // (4 * heads)
-    told = config.over(
+    given = config.over(
         linear_num_key_heads=heads,
         linear_num_value_heads=config.size("linear_num_value_heads", "num_attention_heads"),
         linear_key_head_dim=width,
         linear_value_head_dim=config.maybe("linear_value_head_dim") or 2 * width,
     )
-    mixers = {True: gated_delta(read_delta(told)), False: attend(size, style)}
+    mixers = {True: gated_delta(read_delta(given)), False: attend(size, style)}
     dense = feed(size, style)
 
     def build(is_linear: bool) -> Layer:  # noqa: FBT001 (a key of `repeat`)
@@ -309,10 +309,10 @@ def _looked_up(block: Block, grams: _Grams, *, stream: int, place: int | None) -
 @cache
 def _primes(least: int, number: int) -> tuple[int, ...]:
     """The first so many primes from `least` on: tables of unlike lengths hash apart."""
-    found: list[int] = []
-    for one in count(max(least, 2)):
-        if len(found) == number:
-            return tuple(found)
-        if one == 2 or (one % 2 and all(one % by for by in range(3, math.isqrt(one) + 1, 2))):
-            found.append(one)
-    return tuple(found)
+    numbers: list[int] = []
+    for item in count(max(least, 2)):
+        if len(numbers) == number:
+            return tuple(numbers)
+        if item == 2 or (item % 2 and all(item % by for by in range(3, math.isqrt(item) + 1, 2))):
+            numbers.append(item)
+    return tuple(numbers)

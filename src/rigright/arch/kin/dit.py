@@ -140,7 +140,7 @@ def _sana(scene: Scene) -> Parts:
     )
     biases = "qkvoc" if config.flag("attention_bias", default=False) else "okc"
     stack = scene.stack(width=0, biases=biases, cross_hidden=config.maybe("cross_attention_dim") or hidden)
-    layers = tuple(_without_key_bias(one, biases, more=feed) for one in scene.layers(stack))
+    layers = tuple(_without_key_bias(layer, biases, more=feed) for layer in scene.layers(stack))
     guided = config.flag("guidance_embeds", default=False)
     outer = (
         *vector(2, hidden),
@@ -154,11 +154,11 @@ def _sana(scene: Scene) -> Parts:
     return layers, outer
 
 
-def _without_key_bias(one: Layer, biases: str, *, more: tuple[Weight, ...]) -> Layer:
+def _without_key_bias(layer: Layer, biases: str, *, more: tuple[Weight, ...]) -> Layer:
     """Self-attention without biases beside cross-attention with all."""
-    bare = tuple(w for w in one.weights if "q" in biases or w.role != "attn.k.bias")
-    mixer = None if one.mixer is None else replace(one.mixer, kind=Mix.LINEAR)
-    return replace(one, weights=(*bare, *more), mixer=mixer)
+    bare = tuple(w for w in layer.weights if "q" in biases or w.role != "attn.k.bias")
+    mixer = None if layer.mixer is None else replace(layer.mixer, kind=Mix.LINEAR)
+    return replace(layer, weights=(*bare, *more), mixer=mixer)
 
 
 def _cogview(scene: Scene) -> Parts:

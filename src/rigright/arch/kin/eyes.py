@@ -23,7 +23,7 @@ def read_llama4_vl(config: Config, name: str) -> Arch:
     return join(config, arch, towers=(_llama4_vl_eye(part(config, "vision_config"), arch.trunk.hidden),))
 
 
-def _llama4_vl_eye(eye: Config, said: int) -> Tower:
+def _llama4_vl_eye(eye: Config, number: int) -> Tower:
     hidden, seen = eye.size("hidden_size"), patches(eye)
     stack = Stack(
         hidden=hidden,
@@ -46,7 +46,7 @@ def _llama4_vl_eye(eye: Config, said: int) -> Tower:
             *norm(hidden, bias=True) * 2,
             *linear("project", (wide, eye.size("intermediate_size")), bias=biased, sites=tok),
             *linear("project", (handed, handed), bias=biased, sites=tok),
-            *linear("project", (said, eye.size("vision_output_dim")), bias=False, sites=tok),
+            *linear("project", (number, eye.size("vision_output_dim")), bias=False, sites=tok),
         ),
     )
 
@@ -56,22 +56,22 @@ _GUESSED = frozenset({"kimi_k3"})
 
 def read_kimi_k25(config: Config, name: str) -> Arch:
     """Kimi K2.5 and its successors: an eye of any image size, four patches merged, a large decoder."""
-    told = config.word("model_type", default="kimi_k25")
+    text = config.word("model_type", default="kimi_k25")
     own = config.part("text_config").flag("tie_word_embeddings", default=False)
-    told_ties = told == "kimi_k25" or "tie_word_embeddings" in config
+    told_ties = text == "kimi_k25" or "tie_word_embeddings" in config
     config = full(config if told_ties else config.over(tie_word_embeddings=own), "kimi_k25")
     arch = language(config, name, kind="deepseek_v3")
     eye = part(config, "vision_config", kind="kimi_k25_vision")
-    whole = join(config.over(model_type=told), arch, towers=(_kimi_k25_eye(eye, arch.trunk.hidden),))
-    if told not in _GUESSED:
+    whole = join(config.over(model_type=text), arch, towers=(_kimi_k25_eye(eye, arch.trunk.hidden),))
+    if text not in _GUESSED:
         return whole
     doubt = say(
-        "the vision tower of {kind} is not fully published: treating it as that of Kimi K2.5", kind=told
+        "the vision tower of {kind} is not fully published: treating it as that of Kimi K2.5", kind=text
     )
     return replace(whole, warnings=(*whole.warnings, doubt))
 
 
-def _kimi_k25_eye(eye: Config, said: int) -> Tower:
+def _kimi_k25_eye(eye: Config, number: int) -> Tower:
     hidden = eye.size("vt_hidden_size", "hidden_size")
     area = 1
     for side in eye.sizes("merge_kernel_size", default=[2, 2]):
@@ -104,7 +104,7 @@ def _kimi_k25_eye(eye: Config, said: int) -> Tower:
             *table(rows, hidden),
             *norm(hidden, bias=shifts) * 2,
             *linear("project", (wide, wide), sites=tok // area),
-            *linear("project", (said, wide), sites=tok // area),
+            *linear("project", (number, wide), sites=tok // area),
         ),
     )
 
@@ -165,7 +165,7 @@ def _pooling(adapter: Config, seen: int, *, tok: int) -> tuple[Weight, ...]:
     head = adapter.size("head_dim")
     queries, keys = adapter.size("num_attention_heads") * head, adapter.size("num_key_value_heads") * head
     biased = adapter.flag("attention_bias", default=True)
-    wide, said = adapter.size("intermediate_size"), adapter.size("text_hidden_size")
+    wide, number = adapter.size("intermediate_size"), adapter.size("text_hidden_size")
     gated = adapter.flag("mlp_bias", default=False)
     inputs = _DEPTHS * seen
     return (
@@ -173,7 +173,7 @@ def _pooling(adapter: Config, seen: int, *, tok: int) -> tuple[Weight, ...]:
         *linear("project", (keys, inputs), bias=biased, sites=tok) * 2,
         *linear("project", (adapter.size("hidden_size"), queries), bias=biased, sites=tok // 4),
         *linear("project", (wide, adapter.size("hidden_size")), bias=gated, sites=tok // 4) * 2,
-        *linear("project", (said, wide), bias=gated, sites=tok // 4),
+        *linear("project", (number, wide), bias=gated, sites=tok // 4),
     )
 
 
@@ -217,7 +217,7 @@ def read_inkling2(config: Config, name: str) -> Arch:
     return join(config, arch, towers=(_inkling2_eye(part(config, "vision_config"), arch.trunk.hidden),))
 
 
-def _inkling2_eye(eye: Config, said: int) -> Tower:
+def _inkling2_eye(eye: Config, number: int) -> Tower:
     hidden, tok = eye.size("hidden_size"), grid_patches(eye)
     area, wide = eye.size("spatial_merge_size") ** 2, eye.size("projection_hidden_dim")
     biased = eye.flag("projector_bias", default=False)
@@ -238,7 +238,7 @@ def _inkling2_eye(eye: Config, said: int) -> Tower:
             *table(eye.size("posemb_grid_size") ** 2, hidden),
             *norm(hidden, bias=True),
             *linear("project", (wide, hidden * area), bias=biased, sites=tok // area),
-            *linear("project", (said, wide), bias=biased, sites=tok // area),
+            *linear("project", (number, wide), bias=biased, sites=tok // area),
         ),
     )
 
@@ -249,12 +249,12 @@ _SAMPLES = 480_000  # of 30 seconds at 16 kHz
 def read_muse_spark(config: Config, name: str) -> Arch:
     """Muse Spark: an eye over pairs of frames, an ear of four stages of convolutions, a sparse decoder."""
     arch = language(config, name, kind="muse_spark_text")
-    said, wide = arch.trunk.hidden, config.size("projector_hidden_size")
+    number, wide = arch.trunk.hidden, config.size("projector_hidden_size")
     eye, ear = part(config, "vision_config"), part(config, "audio_config")
     bridge = (
         *linear("project", (wide, config.size("out_hidden_size")), bias=False),
         *linear("project", (wide, wide), bias=False),
-        *linear("project", (said, wide), bias=False),
+        *linear("project", (number, wide), bias=False),
     )
     return join(config, arch, towers=(_muse_spark_eye(eye, bridge), _ear(ear)))
 

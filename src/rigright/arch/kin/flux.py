@@ -61,8 +61,8 @@ class Streams:
 
 def read_flux(config: Config, name: str) -> Arch:
     """FLUX and its like (Chroma, HunyuanVideo, Qwen-Image, FLUX.2, AuraFlow): two streams, then one."""
-    told = config.raw.get("_class_name")
-    kind = told if isinstance(told, str) and told in _KINDS else "FluxTransformer2DModel"
+    value = config.raw.get("_class_name")
+    kind = value if isinstance(value, str) and value in _KINDS else "FluxTransformer2DModel"
     config = full(config, kind)
     heads, head = config.size("num_attention_heads"), config.size("attention_head_dim")
     canvas, parts = _KINDS[kind]

@@ -81,10 +81,10 @@ def read_generic(config: Config, name: str) -> Arch:
         arch = read_decoder(config, name, style=style, kv_heads=size.kv_heads)
     else:
         attends = (latent.mla(latent.read_latent(config)),) * size.layers if compressed else ()
-        told = config if experts else config.over(num_experts=0, num_experts_per_tok=0)
+        given = config if experts else config.over(num_experts=0, num_experts_per_tok=0)
         gate = any(_count(config, key) for key in SHARED_WIDTH)
         arch = read_mixture(
-            told, name, style=style, mixture=Mixture(shared_gate=gate), attends=attends, size=size
+            given, name, style=style, mixture=Mixture(shared_gate=gate), attends=attends, size=size
         )
     arch = with_mtp(config, arch)
     return replace(arch, warnings=(*arch.warnings, _told(style)))
@@ -104,8 +104,8 @@ def guess(config: Config) -> Style:
     else:
         period = next((config.size(key) for key in _PERIODS if _count(config, key) > 1), None)
         first = _count(config, "max_window_layers") if period is None else 0
-        told = config.over(num_hidden_layers=config.layers(*LAYERS))
-        spans = windows(told, every(period) if period else lambda index: index >= first)
+        given = config.over(num_hidden_layers=config.layers(*LAYERS))
+        spans = windows(given, every(period) if period else lambda index: index >= first)
     return Style(
         family="generic",
         qkv_bias=_flag(config, _QKV_BIASES),

@@ -31,8 +31,8 @@ def read_inkling_text(config: Config, name: str) -> Arch:
         extra=vector("mixer.conv", size.hidden, 1, kernel) * 2,
         outer=blocks.norm(size.hidden),
     )
-    told = config.raw.get("local_layer_ids")
-    local = None if told is None else set(config.sizes("local_layer_ids"))
+    value = config.raw.get("local_layer_ids")
+    local = None if value is None else set(config.sizes("local_layer_ids"))
 
     def default(index: int) -> str:
         return SLIDING if (bool((index + 1) % 6) if local is None else index in local) else "hybrid"

@@ -56,9 +56,9 @@ def read_deepseek_v32(config: Config, name: str) -> Arch:
 
 def owners(config: Config, layers: int) -> list[bool]:
     """Whether each layer has an indexer of its own, or uses what an earlier one chose."""
-    told = listed(config, "indexer_types", layers=layers)
-    if told:
-        return [kind == "full" for kind in told]
+    values = listed(config, "indexer_types", layers=layers)
+    if values:
+        return [kind == "full" for kind in values]
     pattern = config.raw.get("index_topk_pattern")
     if isinstance(pattern, str | list) and len(pattern) >= layers:
         return [kind in {"F", "full"} for kind in pattern[:layers]]
@@ -90,31 +90,33 @@ def read_deepseek_v4(config: Config, name: str) -> Arch:
     style = Style(family="deepseek_v4", outer=head_connection(size.hidden, streams))
     ffn = replace(routing(config), shared_width=size.width)  # one shared expert, whatever the config says
     mixture = Mixture(shared_bias=config.flag("mlp_bias", default=False))
-    feeds = [feeding(size, style, mixture=mixture, ffn=replace(ffn, hashed=told)) for told in (False, True)]
+    feeds = [
+        feeding(size, style, mixture=mixture, ffn=replace(ffn, hashed=stated)) for stated in (False, True)
+    ]
 
-    def build(told: tuple[str, bool]) -> Layer:
-        kind, by_word = told
+    def build(pair: tuple[str, bool]) -> Layer:
+        kind, by_word = pair
         made = layer(size.hidden, style, attention(config, kind), feeds[by_word])
         return replace(made, weights=(*made.weights, *connections(size.hidden, streams) * 2))
 
-    told = zip(kinds(config, size.layers), hashed(config, size.layers), strict=True)
-    layers = repeat(told, build)
+    given = zip(kinds(config, size.layers), hashed(config, size.layers), strict=True)
+    layers = repeat(given, build)
     arch = text_arch(config, name, style=style, size=size, layers=layers)
     return with_mtp(config, arch, layer=build((SLIDES, False)), copies=False, extra=style.outer)
 
 
 def hashed(config: Config, layers: int) -> list[bool]:
     """Whether a table of words tells each layer's experts: those of the first layers."""
-    told = listed(config, "mlp_layer_types", layers=layers)
+    values = listed(config, "mlp_layer_types", layers=layers)
     first = config.layers("num_hash_layers", default=_HASHED_LAYERS)
-    return [kind == "hash_moe" for kind in told] if told else [index < first for index in range(layers)]
+    return [kind == "hash_moe" for kind in values] if values else [index < first for index in range(layers)]
 
 
 def kinds(config: Config, layers: int) -> list[str]:
     """Each layer's kind of cache."""
-    told = listed(config, "layer_types", layers=layers)
-    if told:
-        return [str(kind) for kind in told]
+    values = listed(config, "layer_types", layers=layers)
+    if values:
+        return [str(kind) for kind in values]
     ratios = listed(config, "compress_ratios", layers=layers)
     if ratios:
         return [_BY_RATIO.get(ratio, HEAVY) if isinstance(ratio, int) else SLIDES for ratio in ratios]
@@ -229,9 +231,9 @@ def read_hy_v4(config: Config, name: str) -> Arch:
 
 
 def _owners(config: Config, layers: int) -> list[bool]:
-    told = listed(config, "indexer_types", layers=layers)
-    if told:
-        return [kind == "full" for kind in told]
+    values = listed(config, "indexer_types", layers=layers)
+    if values:
+        return [kind == "full" for kind in values]
     return [index == 0 or (index - 1) % 4 == 0 for index in range(layers)]
 
 
@@ -241,8 +243,8 @@ def read_mistral_large4_text(config: Config, name: str) -> Arch:
     turning = read_latent(config)
     still = replace(turning, nope_dim=turning.nope_dim + turning.rope_dim, rope_dim=0)
     layers = config.layers("num_hidden_layers")
-    told = listed(config, "no_rope_layers", layers=layers)  # 1: with positions
-    turns = [bool(flag) for flag in told] if told else [bool((i + 1) % 4) for i in range(layers)]
+    values = listed(config, "no_rope_layers", layers=layers)  # 1: with positions
+    turns = [bool(flag) for flag in values] if values else [bool((i + 1) % 4) for i in range(layers)]
     made = {True: _attention(config, turning), False: _attention(config, still)}
     attends = tuple(made[does] for does in turns)
     return read_latent_moe(config, name, family="mistral_large4", attends=attends, dense_first=1)
@@ -379,8 +381,8 @@ def _chosen(config: Config, own: Config, *, layers: int) -> list[bool]:
     kinds = listed(config, "layer_types", layers=layers)
     if kinds:
         return [kind == MINIMAX_M3_VL_TEXT_SPARSE for kind in kinds]
-    told = listed(own, "sparse_attention_freq", layers=layers)
-    return [bool(kind) for kind in told] if told else [False] * layers
+    values = listed(own, "sparse_attention_freq", layers=layers)
+    return [bool(kind) for kind in values] if values else [False] * layers
 
 
 def _indexed(config: Config, whole: Block) -> Block:

@@ -40,8 +40,8 @@ def _newline(config: Config, widths: Widths) -> tuple[Weight, ...]:
 
 
 def _vip(config: Config, widths: Widths) -> tuple[Weight, ...]:
-    told = config.raw.get("vision_feature_layers") or config.raw.get("vision_feature_layer")
-    many = len(told) if isinstance(told, list | tuple) else 1
+    value = config.raw.get("vision_feature_layers") or config.raw.get("vision_feature_layer")
+    many = len(value) if isinstance(value, list | tuple) else 1
     wide = Widths(seen=widths.seen, said=widths.said, tok=widths.tok, layers=many)
     return (
         *norm(widths.seen * many, bias=True),
@@ -193,8 +193,8 @@ _OLDER = {"attention_bias": "qkv_bias", "use_qk_norm": "qk_normalization"}
 
 def read_llava(config: Config, name: str) -> Arch:
     """LLaVA's plan: a known vision transformer, a small projector, a known language model."""
-    told = config.word("model_type", default="llava")
-    kind = {"ministral3": "mistral3"}.get(told, told)
+    given = config.word("model_type", default="llava")
+    kind = {"ministral3": "mistral3"}.get(given, given)
     kind = kind if kind in _KINDS else "llava"
     if kind == "internvl_chat":
         # an InternVL chat config in the words of today's

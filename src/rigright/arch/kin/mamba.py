@@ -204,9 +204,9 @@ def read_zamba(config: Config, name: str) -> Arch:
 
 def _zamba_kinds(config: Config, *, second: bool) -> list[object]:
     layers = config.layers("num_hidden_layers")
-    told = listed(config, "layers_block_type", layers=layers)
-    if told:
-        return told
+    values = listed(config, "layers_block_type", layers=layers)
+    if values:
+        return values
     chosen = set(config.sizes("hybrid_layer_ids", default=()))
     if not second:
         period, offset = config.size("attn_layer_period"), config.whole("attn_layer_offset")
@@ -341,8 +341,8 @@ def read_nemotron_h(config: Config, name: str) -> Arch:
 
 def _nemotron_h_kinds(config: Config, *keys: str) -> list[str]:
     """Each layer's kind, from a pattern ("M-M*E") or a list."""
-    told = next((config.raw[key] for key in keys if config.raw.get(key) is not None), ["M", "E", "*", "-"])
-    marks = [mark for mark in told if mark != "|"] if isinstance(told, str | list) else []
+    value = next((config.raw[key] for key in keys if config.raw.get(key) is not None), ["M", "E", "*", "-"])
+    marks = [mark for mark in value if mark != "|"] if isinstance(value, str | list) else []
     try:
         return [_KINDS[str(mark)] for mark in marks]
     except KeyError as strange:

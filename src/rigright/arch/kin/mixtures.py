@@ -251,8 +251,8 @@ def _beam_slides(config: Config) -> Callable[[int], bool]:
 def read_laguna(config: Config, name: str) -> Arch:
     """Laguna and Step-3.7: norms on q and k, a gate a head, windows with heads of their own number."""
     gate = "head" if config.raw.get("gating") in {True, "per-head", None} else "wide"
-    told = listed(config, "num_attention_heads_per_layer", layers=config.layers("num_hidden_layers"))
-    heads = tuple(head for head in told if isinstance(head, int))
+    values = listed(config, "num_attention_heads_per_layer", layers=config.layers("num_hidden_layers"))
+    heads = tuple(head for head in values if isinstance(head, int))
     mixture = Mixture(gate=gate, correction=True, dense_first=1)
     return read_gated(config, name, family="laguna", mixture=mixture, heads=heads)
 
@@ -314,10 +314,10 @@ def read_step3_text(config: Config, name: str) -> Arch:
 def read_mimo_v2_flash(config: Config, name: str) -> Arch:
     """MiMo-V2-Flash: values narrower than keys, windows with more key-value heads, one dense layer."""
     size = read_sizes(config)
-    told = listed(config, "hybrid_layer_pattern", layers=size.layers)  # 1: a window
+    values = listed(config, "hybrid_layer_pattern", layers=size.layers)  # 1: a window
     slides = (
-        [bool(kind) for kind in told]
-        if told
+        [bool(kind) for kind in values]
+        if values
         else [index != 0 and bool((index + 1) % 6) for index in range(size.layers)]
     )
     kinds = layer_types(
@@ -381,8 +381,8 @@ def _attentions(config: Config, layers: int, *, whole: Block) -> tuple[Block, ..
         return (whole,) * layers
     part = replace(whole, mixer=replace(whole.mixer, kind=Mix.CHUNK, window_tok=chunk))
     period = config.size("no_rope_layer_interval", default=4)
-    told = listed(config, "no_rope_layers", layers=layers)
-    default = [bool(flag) for flag in told] if told else [bool((i + 1) % period) for i in range(layers)]
+    values = listed(config, "no_rope_layers", layers=layers)
+    default = [bool(flag) for flag in values] if values else [bool((i + 1) % period) for i in range(layers)]
     kinds = layer_types(config, layers, default=lambda index: CHUNKED if default[index] else "full_attention")
     return tuple(part if kind == CHUNKED else whole for kind in kinds)
 

@@ -72,10 +72,10 @@ def _relative(config: Config, kind: str, *, hidden: int) -> tuple[Weight, ...]:
     if not config.flag("relative_attention", default=False) or config.flag("share_att_key", default=False):
         return mixing
     # which of content-to-position and position-to-content attention it has
-    told = config.raw.get("pos_att_type")
+    value = config.raw.get("pos_att_type")
     kinds = frozenset(
-        told.lower().split("|")
-        if isinstance(told, str)
+        value.lower().split("|")
+        if isinstance(value, str)
         else map(str, config.items("pos_att_type", default=[]))
     )
     return (
@@ -131,9 +131,9 @@ def read_modernbert(config: Config, name: str) -> Arch:
     hidden = config.size("hidden_size")
     count = config.layers("num_hidden_layers")
     period = config.size("global_attn_every_n_layers", default=3)
-    told = config.items("layer_types", default=[])
+    values = config.items("layer_types", default=[])
     slides = [
-        told[index] == "sliding_attention" if index < len(told) else bool(index % period)
+        values[index] == "sliding_attention" if index < len(values) else bool(index % period)
         for index in range(count)
     ]
     biases = "qkvo" * config.flag("attention_bias", default=False) + "gud" * config.flag(

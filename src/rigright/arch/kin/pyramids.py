@@ -22,7 +22,7 @@ def read_swin(config: Config, name: str) -> Arch:
     image, patch = sides(config.raw.get("image_size"), 224), sides(config.raw.get("patch_size"), 4)
     high, wide = image[0] // patch[0], image[1] // patch[1]
     width = config.size("embed_dim")
-    told, heads = depths(config, "depths"), config.sizes("num_heads")
+    numbers, heads = depths(config, "depths"), config.sizes("num_heads")
     absolute = config.flag("use_absolute_embeddings", default=False)
     outer = (
         *conv("patch", (width, config.size("num_channels"), *patch), sites=high * wide),
@@ -30,10 +30,10 @@ def read_swin(config: Config, name: str) -> Arch:
         *(table(high * wide + (kind == "swinv2"), width) if absolute else ()),
     )
     layers: list[Layer] = []
-    for index, (depth, count) in enumerate(config.aligned(depths=told, num_heads=heads)):
+    for index, (depth, count) in enumerate(config.aligned(depths=numbers, num_heads=heads)):
         stage = _stage(config, kind, width=width, heads=count, tok=high * wide)
         layers += [stage] * depth
-        if index + 1 < len(told):
+        if index + 1 < len(numbers):
             high, wide = (high + 1) // 2, (wide + 1) // 2
             # four neighbours become one of twice the width
             tok = high * wide

@@ -58,8 +58,8 @@ def read_lfm2(config: Config, name: str) -> Arch:
 def _default(config: Config) -> Callable[[int], str]:
     if config.raw.get("model_type") == "lfm3":
         return _third
-    told = config.raw.get("full_attn_idxs")
-    chosen = None if told is None else set(config.sizes("full_attn_idxs"))
+    value = config.raw.get("full_attn_idxs")
+    chosen = None if value is None else set(config.sizes("full_attn_idxs"))
     return lambda index: "full_attention" if chosen is None or index in chosen else "conv"
 
 

@@ -17,8 +17,8 @@ def read_deci(config: Config, name: str) -> Arch:
     """DeciLM and DeciCoder: Llama whose layers have as many key-value heads as a search found."""
     style = Style(family="deci")
     size = read_sizes(config)
-    told = config.sizes("num_key_value_heads_per_layer", default=[size.kv_heads] * size.layers)
-    sizes = [read_sizes(config, kv_heads=kv_heads) for kv_heads in told]
+    numbers = config.sizes("num_key_value_heads_per_layer", default=[size.kv_heads] * size.layers)
+    sizes = [read_sizes(config, kv_heads=kv_heads) for kv_heads in numbers]
     layers = repeat(sizes, lambda each: layer(each.hidden, style, attend(each, style), feed(each, style)))
     return text_arch(config, name, style=style, size=size, layers=layers)
 
@@ -62,20 +62,20 @@ WIDTH_STEP = 256
 
 def read_nemotron_nas(config: Config, name: str) -> Arch:
     """Nemotron from a search (Super 49B, Ultra 253B): Llama whose layers differ in attention and width."""
-    told = config.items("block_configs", default=[])
-    layers = config.layers(*LAYERS, default=len(told))
-    if len(told) != layers:
+    values = config.items("block_configs", default=[])
+    layers = config.layers(*LAYERS, default=len(values))
+    if len(values) != layers:
         raise DataError(
             say(
                 "{where}: {told} blocks are described, the model has {layers} layers",
                 where=config.where,
-                told=len(told),
+                told=len(values),
                 layers=layers,
             )
         )
     size = read_sizes(config, kv_heads=1, width=0, layers=layers)
     built = [
-        _layer(Config({"block": block}, config.where).part("block"), size, config=config) for block in told
+        _layer(Config({"block": block}, config.where).part("block"), size, config=config) for block in values
     ]
     return text_arch(config, name, style=Style(family="nemotron_nas"), size=size, layers=built)
 

@@ -187,9 +187,9 @@ def read_bart(config: Config, name: str) -> Arch:
     own = () if shared else embedding(config.size("decoder_vocab_size", default=vocab), hidden)
     head = vocab_head(vocab, hidden, tied=tied, bias=False) if generates else ()
     if called.endswith("ForSequenceClassification"):
-        said = any(key in config.raw for key in ("id2label", "num_labels"))
+        flag = any(key in config.raw for key in ("id2label", "num_labels"))
         usual = 3 if config.raw.get("model_type") == "bart" else 2
-        label = dense_label(hidden, labels(config) if said else usual)
+        label = dense_label(hidden, labels(config) if flag else usual)
     else:
         label = linear("head", (labels(config), hidden)) if called.endswith("QuestionAnswering") else ()
     outer = (*(own or embedding(vocab, hidden)), *head, *label)

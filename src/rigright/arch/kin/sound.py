@@ -156,34 +156,34 @@ def read_qwen2_audio(config: Config, name: str) -> Arch:
     arch = language(config, name, kind="llama" if kind in _LLAMAS else "qwen2")
     ear = part(config, "audio_config", kind=_QWEN2_AUDIO_KINDS[kind])
     ear = ear.over(max_source_positions=ear.size("max_source_positions", "max_position_embeddings"))
-    projected = _projector(config, ear, kind=kind, said=arch.trunk.hidden)
+    projected = _projector(config, ear, kind=kind, number=arch.trunk.hidden)
     tower = audio_encoder(ear, name="audio", positions=kind not in _ROTARY, after=projected)
     return join(config, arch, towers=(tower,), task="audio-text")
 
 
-def _projector(config: Config, ear: Config, *, kind: str, said: int) -> tuple[Weight, ...]:
+def _projector(config: Config, ear: Config, *, kind: str, number: int) -> tuple[Weight, ...]:
     hidden = ear.size("d_model", "hidden_size")
     tok = ear.size("max_source_positions")
     if kind == "qwen2_audio":
-        return linear("project", (said, hidden), sites=tok // 2)
+        return linear("project", (number, hidden), sites=tok // 2)
     if kind == "voxtral":
         folded = ear.size("intermediate_size", "encoder_ffn_dim")
         sites = tok * hidden // folded
         return (
-            *linear("project", (said, folded), bias=False, sites=sites),
-            *linear("project", (said, said), bias=False, sites=sites),
+            *linear("project", (number, folded), bias=False, sites=sites),
+            *linear("project", (number, number), bias=False, sites=sites),
         )
     if kind == "glmasr":
         folded = ear.size("intermediate_size")
         sites = tok * hidden // folded
         return (
-            *linear("project", (2 * said, folded), sites=sites),
-            *linear("project", (said, 2 * said), sites=sites),
+            *linear("project", (2 * number, folded), sites=sites),
+            *linear("project", (number, 2 * number), sites=sites),
         )
     biased = config.flag("projector_bias", default=True)
     return (
-        *linear("project", (said, hidden), bias=biased, sites=tok // 2),
-        *linear("project", (said, said), bias=biased, sites=tok // 2),
+        *linear("project", (number, hidden), bias=biased, sites=tok // 2),
+        *linear("project", (number, number), bias=biased, sites=tok // 2),
     )
 
 
@@ -195,8 +195,8 @@ _FRAMES = 3000  # of 30 seconds
 
 def read_qwen3_omni_moe(config: Config, name: str) -> Arch:
     """Qwen Omni: a thinker that sees, hears and writes. What speaks (talker, vocoder) is told apart."""
-    told = config.word("model_type", default="qwen3_omni_moe")
-    new = "3" in told.split("_", maxsplit=1)[0]
+    text = config.word("model_type", default="qwen3_omni_moe")
+    new = "3" in text.split("_", maxsplit=1)[0]
     kind = "qwen3_omni_moe_thinker" if new else "qwen2_5_omni_thinker"
     stem = kind.removesuffix("_thinker")
     thinker = config.part("thinker_config") if "thinker_config" in config else config
@@ -205,7 +205,7 @@ def read_qwen3_omni_moe(config: Config, name: str) -> Arch:
     eye = part(thinker, "vision_config", kind=f"{stem}_vision_encoder")
     ear = part(thinker, "audio_config", kind=f"{stem}_audio_encoder")
     towers = (merging.qwen3(eye), ear_tower(ear)) if new else (merging.qwen25(eye), _whisper(ear))
-    whole = join(config.over(model_type=told), arch, towers=towers)
+    whole = join(config.over(model_type=text), arch, towers=towers)
     silent = not any(config.raw.get(key) for key in _SPEAKING)
     doubt = say("the speech output (talker, vocoder) is not counted")
     return whole if silent else replace(whole, warnings=(*whole.warnings, doubt))

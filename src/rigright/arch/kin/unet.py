@@ -58,9 +58,9 @@ class Blocks:
 
     def each(self, key: str) -> list[int]:
         """A setting a block: one number for all, or a list."""
-        told = self.config.raw.get(key)
-        if isinstance(told, list | tuple):
-            first = [item[0] if isinstance(item, list | tuple) else item for item in told]
+        value = self.config.raw.get(key)
+        if isinstance(value, list | tuple):
+            first = [item[0] if isinstance(item, list | tuple) else item for item in value]
             return self.config.over(**{key: first}).sizes(key)
         return [self.config.whole(key)] * len(self.widths)
 
@@ -73,16 +73,16 @@ class Blocks:
         if not kind:
             return None
         width = self.widths[index]
-        told = self.each(
+        number = self.each(
             "num_attention_heads"
             if self.config.raw.get("num_attention_heads") is not None
             else "attention_head_dim"
         )[index]
         if kind == "self":
-            return Look(heads=max(width // told, 1), head_dim=told)
+            return Look(heads=max(width // number, 1), head_dim=number)
         return Look(
-            heads=told,
-            head_dim=width // told,
+            heads=number,
+            head_dim=width // number,
             text_width=self.each("cross_attention_dim")[index],
             text_tok=TEXT_TOK,
             blocks=self.counts("transformer_layers_per_block")[index] if blocks is None else blocks,
@@ -115,16 +115,16 @@ def read_unet(config: Config, name: str) -> Arch:
 
 
 def _kind(config: Config, key: str, *, index: int) -> str:
-    told = config.items(key)
-    word = str(told[index]) if index < len(told) else "?"
+    values = config.items(key)
+    word = str(values[index]) if index < len(values) else "?"
     if word not in _KNOWN:
         raise DataError(say('{where}: "{key}" cannot be {value}', where=config.where, key=key, value=word))
     return _KNOWN[word]
 
 
 def _per_block(config: Config, key: str, *, count: int) -> list[object]:
-    told = config.raw.get(key)
-    return list(told) if isinstance(told, list | tuple) else [told] * count
+    value = config.raw.get(key)
+    return list(value) if isinstance(value, list | tuple) else [value] * count
 
 
 def _step(plan: Blocks, flow: Flow, *, width: int, look: Look | None, kind: str) -> tuple[list[Layer], Flow]:
@@ -165,10 +165,10 @@ def down(plan: Blocks, flow: Flow) -> tuple[list[Layer], Flow, list[int]]:
 
 def middle(plan: Blocks, flow: Flow) -> tuple[list[Layer], Flow]:
     """A step with attention and one without, where the network is smallest."""
-    told = plan.config.raw.get("mid_block_type")
-    if told is None:
+    value = plan.config.raw.get("mid_block_type")
+    if value is None:
         return [], flow
-    kind = _KNOWN.get(str(told), "text")
+    kind = _KNOWN.get(str(value), "text")
     if kind == "self" and not plan.config.flag("add_attention", default=True):
         kind = ""
     width = plan.widths[-1]

@@ -34,11 +34,11 @@ def _word(value: Any) -> str | None:
     return value.strip() if isinstance(value, str) and 0 < len(value.strip()) < 4096 else None
 
 
-def _targets(told: Any) -> tuple[str, ...]:
-    if isinstance(told, str):
-        return (told[:200],)
+def _targets(value: Any) -> tuple[str, ...]:
+    if isinstance(value, str):
+        return (value[:200],)
     return (
-        tuple(item[:200] for item in told[:1000] if isinstance(item, str)) if isinstance(told, list) else ()
+        tuple(item[:200] for item in value[:1000] if isinstance(item, str)) if isinstance(value, list) else ()
     )
 
 

@@ -27,9 +27,9 @@ def open_config(path: Path) -> Arch:
     """The Arch of a config file; named after the file, or after the folder of a config.json."""
     raw = read_json(path)
     refuse_others(raw, path)
-    told = raw.get("_model")
-    if isinstance(told, str) and told:
-        name = told[:200]
+    value = raw.get("_model")
+    if isinstance(value, str) and value:
+        name = value[:200]
     elif path.name == CONFIG:
         name = path.resolve().parent.name or CONFIG
     else:

@@ -58,7 +58,7 @@ def read_json(path: Path, *, limit: int = MAX_CONFIG_BYTES) -> dict[str, Any]:
 def parse_json(raw: bytes, where: str) -> dict[str, Any]:
     """Bytes -> the JSON object in them; `where` names them in errors."""
     try:
-        held = bounded_json(raw.decode("utf-8-sig"), pairs=_pairs)
+        value = bounded_json(raw.decode("utf-8-sig"), pairs=_pairs)
     except UnicodeDecodeError:
         raise DataError(say("{path} is not JSON but binary or another encoding", path=where)) from None
     except TooDeepError:
@@ -71,9 +71,9 @@ def parse_json(raw: bytes, where: str) -> dict[str, Any]:
         raise DataError(
             say("{path} is not JSON or is truncated: {why}", path=where, why=str(error)[:80])
         ) from None
-    if not isinstance(held, dict):
+    if not isinstance(value, dict):
         raise DataError(say("{path} has no keys at its top level", path=where))
-    return held
+    return value
 
 
 class _TwiceError(ValueError):
@@ -82,12 +82,12 @@ class _TwiceError(ValueError):
 
 def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """An object; a key that stands twice must say the same."""
-    held = dict(pairs)
-    if len(held) == len(pairs):
-        return held
+    fields = dict(pairs)
+    if len(fields) == len(pairs):
+        return fields
     seen: dict[str, Any] = {}
     for key, value in pairs:
         if key in seen and seen[key] != value:
             raise _TwiceError(key)
         seen[key] = value
-    return held
+    return fields

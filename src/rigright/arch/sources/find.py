@@ -122,7 +122,7 @@ def _sized(asked: str, spelling: Spelling) -> tuple[str | None, Sentence | None]
         return model, _taken(asked, model, others=others)
     if len(words) != 1 or not is_size(*words):
         return None, None
-    sizes = [size for (size,) in (one for one in _meant() if len(one) == 1) if is_size(size)]
+    sizes = [size for (size,) in (texts for texts in _meant() if len(texts) == 1) if is_size(size)]
     near = sorted(sizes, key=lambda size: abs(_billions(size) - _billions(*words)))[:OTHERS]
     raise AskError(
         say(
@@ -160,8 +160,8 @@ def _loose(asked: str, spelling: Spelling) -> tuple[str, Sentence | None]:
     """The one model whose name holds all the words, or an error that lists what could be meant."""
     if not spelling.words:
         raise AskError(say('unknown model "{asked}"; see rigright look-up models', asked=asked[:80]))
-    found = _matches(spelling, spell(asked.rpartition("/")[0]).words if "/" in asked else frozenset())
-    best = [match for match in _plainest(found, asked) if not _is_other_kind(match, spelling)]
+    models = _matches(spelling, spell(asked.rpartition("/")[0]).words if "/" in asked else frozenset())
+    best = [match for match in _plainest(models, asked) if not _is_other_kind(match, spelling)]
     best = [match for match in best if not _is_later(match, asked)]
     if not best:
         raise unknown(asked, spelling)
@@ -196,9 +196,9 @@ def _is_later(match: ModelMatch, asked: str) -> bool:
     """Whether a name written as on the hub, chatglm-6b, would be taken for a later one, chatglm2-6b."""
     if " " in asked.strip() or "-" not in asked:
         return False
-    own, said = own_part(match.name).lower(), spell(own_part(asked)).words
+    own, texts = own_part(match.name).lower(), spell(own_part(asked)).words
     later = [word for word in match.extra if word[0].isdigit() and not is_size(word)]
-    return any(f"{family}{number}" in own for family in said if family.isalpha() for number in later)
+    return any(f"{family}{number}" in own for family in texts if family.isalpha() for number in later)
 
 
 def _kind(match: ModelMatch) -> frozenset[str]:
@@ -211,8 +211,8 @@ def _matches(spelling: Spelling, publisher: frozenset[str]) -> list[ModelMatch]:
     """Every model whose name holds all the words asked for."""
     letters = [word for word in spelling.words if word.isalpha()]
     likely = [name for name in zoo.every_name() if all(word in name.lower() for word in letters)]
-    found = [_match(name, spelling, publisher=publisher) for name in likely]
-    matches = [match for match in found if match is not None]
+    models = [_match(name, spelling, publisher=publisher) for name in likely]
+    matches = [match for match in models if match is not None]
     return matches or [
         ModelMatch(name=name, extra=frozenset(), strange=0)
         for name in zoo.every_name()
@@ -280,7 +280,7 @@ def _joined(words: frozenset[str]) -> tuple[str, list[str]]:
     return "".join(sorted("".join(words))), sorted(_NUMBER.findall(" ".join(words)))
 
 
-def _plainest(found: list[ModelMatch], asked: str) -> list[ModelMatch]:
+def _plainest(models: list[ModelMatch], asked: str) -> list[ModelMatch]:
     """Those named in full; else those that differ least in kind (coder, vision, distilled ...).
 
     "qwen 7b", in words, asks for a size of a family: the first Qwen is one of several that answer.
@@ -289,7 +289,7 @@ def _plainest(found: list[ModelMatch], asked: str) -> list[ModelMatch]:
     def kinds(match: ModelMatch) -> int:
         return sum(not selects(word) for word in match.extra)
 
-    full = [match for match in found if not match.extra]
+    full = [match for match in models if not match.extra]
     words = spell(own_part(asked)).words
     of_family = (
         " " in asked and any(map(is_size, words)) and all(word.isalpha() or is_size(word) for word in words)
@@ -297,13 +297,13 @@ def _plainest(found: list[ModelMatch], asked: str) -> list[ModelMatch]:
     if full and not of_family:
         least = min(match.strange // DATE for match in full)
         return [match for match in full if match.strange // DATE == least]
-    least = min(map(kinds, found), default=0)
-    return [match for match in found if kinds(match) == least]
+    least = min(map(kinds, models), default=0)
+    return [match for match in models if kinds(match) == least]
 
 
-def _alike(found: list[ModelMatch]) -> bool:
+def _alike(models: list[ModelMatch]) -> bool:
     """Whether all are one architecture, whatever their names and storage."""
-    return len(found) <= COMPARED and len({zoo.arch(match.name).towers for match in found}) == 1
+    return len(models) <= COMPARED and len({zoo.arch(match.name).towers for match in models}) == 1
 
 
 def _as_asked(arch: Arch, asked: str, *, spelling: Spelling, tag: Tag | None, note: Sentence | None) -> Arch:

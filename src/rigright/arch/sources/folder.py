@@ -41,17 +41,17 @@ def open_folder(folder: Path, open_base: Opener, *, part: str | None = None) -> 
     if (folder / adapter.CONFIG).is_file():
         return _open_adapter(folder, open_base)
     # A folder of GGUF files: the model where it is only one
-    found = [
+    paths = [
         path for path in listed(folder, "*.gguf") if not is_later_part(path) and "mmproj" not in path.name
     ]
-    if len(found) == 1:
-        return open_gguf(found[0])
-    if found:
+    if len(paths) == 1:
+        return open_gguf(paths[0])
+    if paths:
         raise DataError(
             say(
                 "{path} contains several GGUF models: choose one of {names}",
                 path=folder,
-                names=", ".join(path.name for path in found[:8]),
+                names=", ".join(path.name for path in paths[:8]),
             )
         )
     raise MissingError(say("no model in {path}: no config.json, model_index.json or GGUF file", path=folder))
@@ -80,24 +80,24 @@ def _open_plain(folder: Path) -> Opened:
 
 def _open_adapter(folder: Path, open_base: Opener) -> Opened:
     """A folder with an adapter only: the base model it names, with the adapter noted."""
-    found = adapter.read_adapter(folder)
-    if not found.base:
+    result = adapter.read_adapter(folder)
+    if not result.base:
         raise DataError(
             say("{path} contains an adapter without a base model name; give the base model", path=folder)
         )
     try:
-        base = open_base(found.base)
+        base = open_base(result.base)
     except RigError as error:
         raise type(error)(
             say(
                 "{path} contains an adapter of {base}: {why}",
                 path=folder,
-                base=found.base[:200],
+                base=result.base[:200],
                 why=error.sentence,
             )
         ) from None
-    arch = replace(base.arch, warnings=(*base.arch.warnings, adapter.beside(found)))
-    return replace(base, arch=arch, adapter=found)
+    arch = replace(base.arch, warnings=(*base.arch.warnings, adapter.beside(result)))
+    return replace(base, arch=arch, adapter=result)
 
 
 def open_weights(path: Path, open_base: Opener) -> Opened:

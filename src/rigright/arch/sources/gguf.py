@@ -73,8 +73,8 @@ def read_header(path: Path) -> GgufHeader:
     with plain_file(path) as (file, size):
         if size < len(MAGIC) or file.read(len(MAGIC)) != MAGIC:
             raise broken(path, say("it does not begin with GGUF"))
-        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as held:
-            return _Reader(path, held, size=size).header()
+        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as kept:
+            return _Reader(path, kept, size=size).header()
 
 
 def broken(path: Path, why: Sentence) -> DataError:
@@ -85,8 +85,8 @@ def broken(path: Path, why: Sentence) -> DataError:
 class _Reader:
     """Walks the bytes of a header; every step is checked against the end of the file."""
 
-    def __init__(self, path: Path, held: mmap.mmap, *, size: int) -> None:
-        self.path, self.held, self.size = path, held, size
+    def __init__(self, path: Path, kept: mmap.mmap, *, size: int) -> None:
+        self.path, self.held, self.size = path, kept, size
         self.at = len(MAGIC)
         self.order = "<"
 
@@ -99,16 +99,16 @@ class _Reader:
         metadata = self.metadata(keys)
         infos = [self.info() for _ in range(tensors)]
         start = self.data_start(metadata)
-        found, notes = self.tensors(infos, start)
+        result, notes = self.tensors(infos, start)
         return GgufHeader(
             path=self.path,
             size_bytes=self.size,
             version=version,
             metadata=metadata,
-            tensors=tuple(found),
+            tensors=tuple(result),
             tensors_end=start
             + max(
-                (info[3] + tensor.size_bytes for info, tensor in zip(infos, found, strict=True)), default=0
+                (info[3] + tensor.size_bytes for info, tensor in zip(infos, result, strict=True)), default=0
             ),
             notes=notes,
         )
@@ -126,13 +126,13 @@ class _Reader:
         return version
 
     def metadata(self, keys: int) -> dict[str, Any]:
-        held: dict[str, Any] = {}
+        fields: dict[str, Any] = {}
         for _ in range(keys):
             key = self.text(MAX_NAME_BYTES)
-            if key in held:
+            if key in fields:
                 raise self.lie(say('it has "{key}" twice', key=key[:80]))
-            held[key] = self.value(self.number("I"), 0)
-        return held
+            fields[key] = self.value(self.number("I"), 0)
+        return fields
 
     def value(self, kind: int, depth: int) -> Any:
         if kind in _SCALARS:
@@ -159,9 +159,9 @@ class _Reader:
         return Array(count=count, values=tuple(self.value(kind, depth + 1) for _ in range(count)))
 
     def skip_texts(self, count: int) -> None:
-        held, at, order = self.held, self.at, "little" if self.order == "<" else "big"
+        mmap, at, order = self.held, self.at, "little" if self.order == "<" else "big"
         for _ in range(count):
-            at += 8 + int.from_bytes(held[at : at + 8], order)  # type: ignore[arg-type]
+            at += 8 + int.from_bytes(mmap[at : at + 8], order)  # type: ignore[arg-type]
             if at > self.size:
                 raise self.lie(say("it ends inside its header"))
         self.at = at
@@ -190,14 +190,14 @@ class _Reader:
         if len({name for name, *_ in infos}) != len(infos):
             raise self.lie(say("it lists a tensor twice"))
         order = sorted(range(len(infos)), key=lambda index: infos[index][3])
-        ends = {one: infos[two][3] for one, two in pairwise(order)}
+        ends = {number: infos[two][3] for number, two in pairwise(order)}
         last = max(self.size - start, 0)
-        found = [self.tensor(info, ends.get(index), last=last) for index, info in enumerate(infos)]
+        result = [self.tensor(info, ends.get(index), last=last) for index, info in enumerate(infos)]
         strange = sorted({kind for _, _, kind, _ in infos if kind not in types()})
         notes = tuple(
             say("unknown tensor type {kind}: size taken from its offsets", kind=kind) for kind in strange[:5]
         )
-        return found, notes
+        return result, notes
 
     def tensor(self, info: tuple[str, tuple[int, ...], int, int], end: int | None, *, last: int) -> Tensor:
         name, dims, kind, place = info

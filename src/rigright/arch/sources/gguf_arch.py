@@ -26,78 +26,78 @@ from rigright.base.words import Sentence, say
 
 def open_gguf(path: Path) -> Opened:
     """Open a GGUF file, or all files of a split one."""
-    found = read_whole(path)
-    shapes = {tensor.name: tensor.shape for tensor in found.tensors}
-    file = gguf_config.told(found.metadata, shapes)
+    whole = read_whole(path)
+    shapes = {tensor.name: tensor.shape for tensor in whole.tensors}
+    file = gguf_config.told(whole.metadata, shapes)
     if not file.arch:
         raise broken(path, say('its metadata lacks "{key}"', key="general.architecture"))
-    if found.metadata.get("general.type", "model") != "model" or file.arch == "clip":
+    if whole.metadata.get("general.type", "model") != "model" or file.arch == "clip":
         raise DataError(
             say(
                 "{path} is not a complete model but {kind}: give the model's own file",
                 path=path,
-                kind=str(found.metadata.get("general.type", file.arch))[:40],
+                kind=str(whole.metadata.get("general.type", file.arch))[:40],
             )
         )
-    arch = _arch(_name(found, path), found, file=file)
+    arch = _arch(_name(whole, path), whole, file=file)
     elems: Counter[str] = Counter()
     sizes: Counter[str] = Counter()
-    for tensor in found.tensors:
+    for tensor in whole.tensors:
         elems[tensor.dtype] += tensor.elems
         sizes[tensor.dtype] += tensor.size_bytes
     notes: list[Sentence] = []
-    buffers = sum(tensor.elems for tensor in found.tensors if is_buffer(tensor))
-    spare = sum(tensor.elems for tensor in found.tensors if is_spare(tensor, file.layers))
+    buffers = sum(tensor.elems for tensor in whole.tensors if is_buffer(tensor))
+    spare = sum(tensor.elems for tensor in whole.tensors if is_spare(tensor, file.layers))
     if buffers:
         notes.append(say("{count} elements are buffers, not parameters", count=f"{buffers:,}"))
     if spare:
         notes.append(say("{count} parameters are in MTP layers (multi-token prediction)", count=f"{spare:,}"))
     files = Files(
-        files=found.files,
-        size_bytes=None if found.missing else found.size_bytes,
+        files=whole.files,
+        size_bytes=None if whole.missing else whole.size_bytes,
         tensors_bytes=sum(sizes.values()),
         elems_by_dtype=dict(elems),
         bytes_by_dtype=dict(sizes),
-        params=params(found.tensors, file),
-        complete=not found.missing,
+        params=params(whole.tensors, file),
+        complete=not whole.missing,
         notes=tuple(notes),
     )
-    warnings = (*arch.warnings, *found.notes)
+    warnings = (*arch.warnings, *whole.notes)
     return Opened(
         arch=replace(
-            arch, stored=_stored(found), dtype="fp16", warnings=warnings, source=f"GGUF: {path.name}"
+            arch, stored=_stored(whole), dtype="fp16", warnings=warnings, source=f"GGUF: {path.name}"
         ),
         files=files,
     )
 
 
-def _name(found: Whole, path: Path) -> str:
-    told = found.metadata.get("general.name")
-    return told.strip()[:120] if isinstance(told, str) and told.strip() else path.stem
+def _name(whole: Whole, path: Path) -> str:
+    value = whole.metadata.get("general.name")
+    return value.strip()[:120] if isinstance(value, str) and value.strip() else path.stem
 
 
-def _arch(name: str, found: Whole, *, file: GgufHead) -> Arch:
+def _arch(name: str, whole: Whole, *, file: GgufHead) -> Arch:
     """The family's Arch where it has the parameters of the file; else counted from the list."""
-    held, balance = params(found.tensors, file), _balance_elems(found.tensors, file)
+    number, balance = params(whole.tensors, file), _balance_elems(whole.tensors, file)
     read = list(_read(name, file))
-    exact = next((arch for arch in read if count.params(arch) - held in {0, balance}), None)
+    exact = next((arch for arch in read if count.params(arch) - number in {0, balance}), None)
     if exact is not None:
         return exact
-    near = min(read, key=lambda arch: abs(count.params(arch) - held), default=None)
-    if found.missing:
+    near = min(read, key=lambda arch: abs(count.params(arch) - number), default=None)
+    if whole.missing:
         if near is None:
             raise DataError(
                 say(
                     "{name} cannot be counted: {missing} of its files are missing",
                     name=name,
-                    missing=len(found.missing),
+                    missing=len(whole.missing),
                 )
             )
         return near
     # the layers of the nearest family, where it has as many
     known = near.trunk.layers if near is not None and len(near.trunk.layers) == file.layers else ()
-    arch = _checked(from_tensors(name, found.tensors, file=file, mixers=known), name)
-    return replace(arch, warnings=(*arch.warnings, _counted(file, near, held=held)))
+    arch = _checked(from_tensors(name, whole.tensors, file=file, mixers=known), name)
+    return replace(arch, warnings=(*arch.warnings, _counted(file, near, number=number)))
 
 
 def _checked(arch: Arch, name: str) -> Arch:
@@ -117,14 +117,14 @@ def _read(name: str, file: GgufHead) -> Iterable[Arch]:
             continue
 
 
-def _counted(file: GgufHead, near: Arch | None, *, held: int) -> Sentence:
+def _counted(file: GgufHead, near: Arch | None, *, number: int) -> Sentence:
     if near is None and gguf_config.types(file):
         return say("incomplete metadata in this {arch} file: counted from the tensor list", arch=file.arch)
     if near is None:
         return say('unknown GGUF architecture "{arch}": counted from the tensor list', arch=file.arch[:60])
     return say(
         "the tensor list has {held} parameters, the metadata says {told}: using the list",
-        held=f"{held:,}",
+        held=f"{number:,}",
         told=f"{count.params(near):,}",
     )
 
@@ -141,14 +141,14 @@ def _balance_elems(tensors: Sequence[Tensor], file: GgufHead) -> int:
     return sum(tensor.elems for tensor in tensors if is_balance(tensor) and not is_spare(tensor, file.layers))
 
 
-def _stored(found: Whole) -> str | None:
+def _stored(whole: Whole) -> str | None:
     """The mix the file says it is; else one whose main type is the type that holds most of it."""
-    told: Any = found.metadata.get("general.file_type")
+    value: Any = whole.metadata.get("general.file_type")
     sizes: Counter[str] = Counter()
-    for tensor in found.tensors:
+    for tensor in whole.tensors:
         sizes[tensor.dtype] += tensor.size_bytes
     main = sizes.most_common(1)[0][0] if sizes else ""
-    likely = (_mixes().get(told) if isinstance(told, int) else None, main, f"{main}_M", f"{main}_S")
+    likely = (_mixes().get(value) if isinstance(value, int) else None, main, f"{main}_M", f"{main}_S")
     mix = next((name for name in likely if name in _mixes().values()), None)
     return None if mix is None else f"gguf:{mix}"
 

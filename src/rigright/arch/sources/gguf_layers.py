@@ -84,8 +84,8 @@ def from_tensors(
         name="text",
         hidden=hidden,
         layers=tuple(
-            _layer(found, file, index=index, known=mixers[index] if index < len(mixers) else None)
-            for index, found in by_layer.items()
+            _layer(result, file, index=index, known=mixers[index] if index < len(mixers) else None)
+            for index, result in by_layer.items()
         ),
         outer=tuple(weight(tensor, file) for tensor in outer),
     )

@@ -38,12 +38,12 @@ def is_later_part(path: Path) -> bool:
 def read_whole(path: Path) -> Whole:
     """The header of a file, and of its fellows where the model is split."""
     paths = _fellows(path)
-    here = [one for one in paths if one.is_file()]
-    headers = [read_header(one) for one in here]
-    told = headers[0].metadata.get("split.count", 1) if headers else 1
-    if isinstance(told, int) and told > len(paths):
+    here = [item for item in paths if item.is_file()]
+    headers = [read_header(item) for item in here]
+    given = headers[0].metadata.get("split.count", 1) if headers else 1
+    if isinstance(given, int) and given > len(paths):
         # the names the fellows of a file would have, by what it tells of itself
-        count = min(told, MAX_SPLITS)
+        count = min(given, MAX_SPLITS)
         paths = [
             path,
             *(path.with_name(f"?-{number:05}-of-{count:05}.gguf") for number in range(2, count + 1)),
@@ -51,7 +51,7 @@ def read_whole(path: Path) -> Whole:
     tensors = [tensor for header in headers for tensor in header.tensors]
     if len({tensor.name for tensor in tensors}) != len(tensors):
         raise broken(path, say("two of its files contain the same tensor"))
-    missing = tuple(one.name for one in paths if one not in here)
+    missing = tuple(item.name for item in paths if item not in here)
     return Whole(
         path=here[0],
         metadata={key: value for header in reversed(headers) for key, value in header.metadata.items()},

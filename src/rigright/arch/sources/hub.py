@@ -155,9 +155,9 @@ def _weights(hub: Any, name: str, *, arch: Arch, raw: dict[str, Any]) -> Files |
                 return None
             head = _fetched(hub, name, file=file, most_bytes=LENGTH_BYTES, span=f"0-{LENGTH_BYTES - 1}")
             last = LENGTH_BYTES + int.from_bytes(head, "little") - 1
-            told = _fetched(hub, name, file=file, most_bytes=MAX_CONFIG_BYTES, span=f"{LENGTH_BYTES}-{last}")
+            data = _fetched(hub, name, file=file, most_bytes=MAX_CONFIG_BYTES, span=f"{LENGTH_BYTES}-{last}")
             size = hub.get_hf_file_metadata(hub.hf_hub_url(name, file), timeout=WAIT_S).size
-            tensors += parsed(told, size, path=Path(file)).tensors
+            tensors += parsed(data, size, path=Path(file)).tensors
     except Exception:  # noqa: BLE001 - the config is enough; the weights only check it
         return None
     return replace(tally(tensors, arch, config=raw), files=len(files))

@@ -55,9 +55,9 @@ def trace(
             say("{file} is code and runs only if you allow it: add --run-code", file=f"{file}:{factory}")
         )
     inputs = parse_inputs(input_shape)
-    found = _run(file, factory, inputs=inputs, python=python, limit_s=limit_s)
+    fields = _run(file, factory, inputs=inputs, python=python, limit_s=limit_s)
     batch = inputs[0]["shape"][0] if inputs else 1
-    arch = read_trace(found, name=f"{file.name}:{factory}", inputs=inputs, batch=batch)
+    arch = read_trace(fields, name=f"{file.name}:{factory}", inputs=inputs, batch=batch)
     try:
         check(arch)
     except RigError as error:
@@ -67,23 +67,23 @@ def trace(
     return arch
 
 
-def parse_inputs(told: str | None) -> list[dict[str, Any]]:
+def parse_inputs(text: str | None) -> list[dict[str, Any]]:
     """Inputs such as "1x3x224x224" or "1x128:int", several with commas between."""
-    if told is None:
+    if text is None:
         return []
-    items = [item.strip() for item in told.lower().split(",")]
-    found = [_INPUT.match(item) for item in items]
-    if len(items) > MAX_INPUTS or not all(found):
+    items = [item.strip() for item in text.lower().split(",")]
+    matches = [_INPUT.match(item) for item in items]
+    if len(items) > MAX_INPUTS or not all(matches):
         raise AskError(
-            say('cannot read "{text}" as an input; for example 1x3x224x224 or 1x128:int', text=told[:80])
+            say('cannot read "{text}" as an input; for example 1x3x224x224 or 1x128:int', text=text[:80])
         )
     inputs: list[dict[str, Any]] = [
         {"shape": [int(size) for size in match["dims"].split("x")], "kind": match["kind"] or "float"}
-        for match in found
+        for match in matches
         if match is not None
     ]
     if any(not 1 <= size <= MAX_DIM for item in inputs for size in item["shape"]):
-        raise AskError(say('the input "{text}" has an impossible size', text=told[:80]))
+        raise AskError(say('the input "{text}" has an impossible size', text=text[:80]))
     return inputs
 
 
@@ -120,28 +120,28 @@ def _run(
             raise _failed(file, say("it could not be started: {why}", why=error.strerror or error)) from None
         if code or not result.is_file():
             raise _failed(file, say("its process exited with code {code}", code=code))
-        found = read_json(result, limit=MAX_RESULT_BYTES)
-        if found.get("missing"):
+        fields = read_json(result, limit=MAX_RESULT_BYTES)
+        if fields.get("missing"):
             raise absent("torch", say("tracing a module needs torch, which is not installed"))
-        if "error" in found:
+        if "error" in fields:
             raise _failed(
-                file, say('"{factory}" fails: {why}', factory=factory, why=str(found["error"])[:300])
+                file, say('"{factory}" fails: {why}', factory=factory, why=str(fields["error"])[:300])
             )
-        if not isinstance(found.get("modules"), list):
+        if not isinstance(fields.get("modules"), list):
             raise _failed(file, say("its process returned no result"))
-        return found
+        return fields
 
 
 def _failed(file: Path, why: Sentence) -> DataError:
     return DataError(say("{file} could not be traced: {why}", file=file.name, why=why))
 
 
-def read_trace(found: Mapping[str, Any], *, name: str, inputs: list[dict[str, Any]], batch: int) -> Arch:
+def read_trace(fields: Mapping[str, Any], *, name: str, inputs: list[dict[str, Any]], batch: int) -> Arch:
     """What the child wrote down, as an Arch: one layer for each module that holds or writes anything."""
     try:
-        layers = tuple(_layer(row, batch) for row in found["modules"])
-        dtypes = {weight[2] for row in found["modules"] for weight in row["weights"]}
-        tied, buffers = list(found["tied"]), list(found["buffers"].values())
+        layers = tuple(_layer(row, batch) for row in fields["modules"])
+        dtypes = {weight[2] for row in fields["modules"] for weight in row["weights"]}
+        tied, buffers = list(fields["tied"]), list(fields["buffers"].values())
     except (TypeError, ValueError, LookupError, AttributeError):
         raise DataError(say("{name} returned an unreadable result", name=name)) from None
     is_image = bool(inputs) and len(inputs[0]["shape"]) == 4

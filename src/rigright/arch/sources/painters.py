@@ -76,5 +76,5 @@ class Usual:
 def _rows() -> tuple[Usual, ...]:
     counts = dict.fromkeys(("steps", "passes", "latent_channels", "image_px"), whole)
     readers = {"word": text, "text_params_m": number, **counts}
-    found = read_rows(DATA / "arch" / "painters.csv", readers, required=tuple(readers))
-    return tuple(Usual(**row) for row in found)
+    rows = read_rows(DATA / "arch" / "painters.csv", readers, required=tuple(readers))
+    return tuple(Usual(**row) for row in rows)

@@ -66,8 +66,10 @@ def _one(folder: Path, part: str, *, names: list[str]) -> Opened:
 
 def _parts(index: dict[str, Any]) -> Iterator[str]:
     """Parts that are models: [library, class] where neither is null."""
-    for name, told in list(index.items())[:MAX_PARTS]:
-        is_model = isinstance(told, list) and len(told) == 2 and all(isinstance(word, str) for word in told)
+    for name, value in list(index.items())[:MAX_PARTS]:
+        is_model = (
+            isinstance(value, list) and len(value) == 2 and all(isinstance(word, str) for word in value)
+        )
         if is_model and Path(name).name == name and not name.startswith((*_NO_MODELS, "_", ".")):
             yield name
 
@@ -82,33 +84,33 @@ def _joined(folder: Path, opened: dict[str, Opened], *, warnings: tuple[Sentence
         for name in order
         for tower in opened[name].arch.towers
     )
-    told = tuple(warning for name in order for warning in opened[name].arch.warnings)
+    sentences = tuple(warning for name in order for warning in opened[name].arch.warnings)
     return Opened(
         arch=replace(
             arch,
             name=folder.resolve().name,
             task="image" if arch.task in {"image", "text"} else arch.task,
             towers=towers,
-            warnings=(*told, *warnings),
+            warnings=(*sentences, *warnings),
         ),
         files=_files([opened[name].files for name in order], whole=not warnings),
     )
 
 
 def _files(files: list[Files | None], *, whole: bool) -> Files | None:
-    there = [held for held in files if held is not None]
+    there = [file for file in files if file is not None]
     if not there:
         return None
-    sizes = [held.size_bytes for held in there]
+    sizes = [kept.size_bytes for kept in there]
     return Files(
-        files=sum(held.files for held in there),
+        files=sum(kept.files for kept in there),
         size_bytes=None if None in sizes else sum(size for size in sizes if size is not None),
-        tensors_bytes=sum(held.tensors_bytes for held in there),
-        elems_by_dtype=_summed([held.elems_by_dtype for held in there]),
-        bytes_by_dtype=_summed([held.bytes_by_dtype for held in there]),
-        params=sum(held.params or 0 for held in there),
-        complete=whole and len(there) == len(files) and all(held.complete for held in there),
-        notes=tuple(note for held in there for note in held.notes),
+        tensors_bytes=sum(kept.tensors_bytes for kept in there),
+        elems_by_dtype=_summed([kept.elems_by_dtype for kept in there]),
+        bytes_by_dtype=_summed([kept.bytes_by_dtype for kept in there]),
+        params=sum(kept.params or 0 for kept in there),
+        complete=whole and len(there) == len(files) and all(kept.complete for kept in there),
+        notes=tuple(note for kept in there for note in kept.notes),
     )
 
 

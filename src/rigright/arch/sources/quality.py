@@ -37,8 +37,8 @@ class BenchmarkScore:
 
 def quality_of(name: str, *, benchmark: str = ARENA) -> float | None:
     """The score of a model, or of a copy or training of it that has one; None where none has."""
-    found = score_of(name, benchmark=benchmark)
-    return None if found is None else found.score
+    score = score_of(name, benchmark=benchmark)
+    return None if score is None else score.score
 
 
 def score_of(name: str, *, benchmark: str = ARENA) -> BenchmarkScore | None:
@@ -48,8 +48,8 @@ def score_of(name: str, *, benchmark: str = ARENA) -> BenchmarkScore | None:
         return exact
     spelling = spell(own_part(name))
     alike = _by_words().get((spelling.words, benchmark), ())
-    dated = [one for one in alike if spell(own_part(one.model)).dates == spelling.dates]
-    return max(dated or alike, key=lambda one: one.as_of, default=None)
+    dated = [score for score in alike if spell(own_part(score.model)).dates == spelling.dates]
+    return max(dated or alike, key=lambda score: score.as_of, default=None)
 
 
 @kept
@@ -67,7 +67,7 @@ def rated(arch: Arch) -> tuple[float, bool]:
         return score, True
     params = (count.params(arch) * count.active_params(arch)) ** 0.5 / GIGA
     series = _voted().get(series_of(arch.name), ())
-    kin = min(series, key=lambda one: abs(log2(params / one[0])), default=None)
+    kin = min(series, key=lambda pair: abs(log2(params / pair[0])), default=None)
     if kin is not None:
         return kin[1] + EACH_DOUBLING * log2(params / kin[0]), False
     identity = identity_of(arch.name)
@@ -86,15 +86,15 @@ def series_of(name: str) -> str:
 @cache
 def _voted() -> dict[str, tuple[tuple[float, float], ...]]:
     """By series: parameters in billions and score of its models that have one."""
-    found: dict[str, tuple[tuple[float, float], ...]] = {}
+    pairs: dict[str, tuple[tuple[float, float], ...]] = {}
     there = frozenset(zoo.every_name())
-    for one in scores():
-        if one.benchmark == ARENA and one.model in there:
-            arch = zoo.arch(one.model)
+    for score in scores():
+        if score.benchmark == ARENA and score.model in there:
+            arch = zoo.arch(score.model)
             params = (count.params(arch) * count.active_params(arch)) ** 0.5 / GIGA
-            series = series_of(one.model)
-            found[series] = (*found.get(series, ()), (params, one.score))
-    return found
+            series = series_of(score.model)
+            pairs[series] = (*pairs.get(series, ()), (params, score.score))
+    return pairs
 
 
 def _year(released: str | None) -> float:
@@ -120,13 +120,13 @@ def scores() -> tuple[BenchmarkScore, ...]:
 
 @cache
 def _by_name() -> dict[tuple[str, str], BenchmarkScore]:
-    return {(one.model, one.benchmark): one for one in scores()}
+    return {(score.model, score.benchmark): score for score in scores()}
 
 
 @cache
 def _by_words() -> dict[tuple[_Words, str], tuple[BenchmarkScore, ...]]:
-    found: dict[tuple[_Words, str], tuple[BenchmarkScore, ...]] = {}
-    for one in scores():
-        key = (spell(own_part(one.model)).words, one.benchmark)
-        found[key] = (*found.get(key, ()), one)
-    return found
+    result: dict[tuple[_Words, str], tuple[BenchmarkScore, ...]] = {}
+    for score in scores():
+        key = (spell(own_part(score.model)).words, score.benchmark)
+        result[key] = (*result.get(key, ()), score)
+    return result

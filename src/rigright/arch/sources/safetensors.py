@@ -59,25 +59,25 @@ def read_header(path: Path) -> Header:
 def parsed(raw: bytes, size: int, *, path: Path) -> Header:
     """The header of a file of so many bytes, once it is read."""
     room, length = size - LENGTH_BYTES, len(raw)
-    held = parse_json(raw, str(path))
-    metadata = held.pop("__metadata__", {})
-    tensors, ends = _tensors(held, room - length, path=path)
+    fields = parse_json(raw, str(path))
+    metadata = fields.pop("__metadata__", {})
+    tensors, ends = _tensors(fields, room - length, path=path)
     if ends != room - length:
         raise _broken(
             path, say("its tensors end at byte {ends}, the file has {room}", ends=ends, room=room - length)
         )
-    told = metadata if isinstance(metadata, dict) else {}
+    given = metadata if isinstance(metadata, dict) else {}
     return Header(
         path=path,
         size_bytes=size,
         tensors=tensors,
-        metadata={key: value for key, value in told.items() if isinstance(value, str)},
+        metadata={key: value for key, value in given.items() if isinstance(value, str)},
     )
 
 
-def _tensors(held: dict[str, Any], room: int, *, path: Path) -> tuple[tuple[Tensor, ...], int]:
+def _tensors(fields: dict[str, Any], room: int, *, path: Path) -> tuple[tuple[Tensor, ...], int]:
     """Every tensor, checked: the spans follow each other without gap or overlap."""
-    spans = sorted((_span(name, told, path=path), name) for name, told in held.items())
+    spans = sorted((_span(name, value, path=path), name) for name, value in fields.items())
     ends = 0
     for (start, end), name in spans:
         if start != ends or end > room:
@@ -86,18 +86,18 @@ def _tensors(held: dict[str, Any], room: int, *, path: Path) -> tuple[tuple[Tens
                 say('"{name}" has impossible offsets {start}-{end}', name=name[:80], start=start, end=end),
             )
         ends = end
-    return tuple(_tensor(name, told, path=path) for name, told in held.items()), ends
+    return tuple(_tensor(name, value, path=path) for name, value in fields.items()), ends
 
 
-def _span(name: str, told: Any, *, path: Path) -> tuple[int, int]:
-    span = told.get("data_offsets") if isinstance(told, dict) else None
+def _span(name: str, value: Any, *, path: Path) -> tuple[int, int]:
+    span = value.get("data_offsets") if isinstance(value, dict) else None
     if not isinstance(span, list) or len(span) != 2 or not all(map(_is_count, span)) or span[0] > span[1]:
         raise _broken(path, say('"{name}" has no readable offsets', name=name[:80]))
     return span[0], span[1]
 
 
-def _tensor(name: str, told: dict[str, Any], *, path: Path) -> Tensor:
-    dtype, shape = told.get("dtype"), told.get("shape")
+def _tensor(name: str, fields: dict[str, Any], *, path: Path) -> Tensor:
+    dtype, shape = fields.get("dtype"), fields.get("shape")
     if not isinstance(dtype, str) or dtype not in bits_by_dtype():
         raise _broken(
             path, say('"{name}" has the unknown type "{type}"', name=name[:80], type=str(dtype)[:20])
@@ -105,7 +105,7 @@ def _tensor(name: str, told: dict[str, Any], *, path: Path) -> Tensor:
     if not isinstance(shape, list) or len(shape) > MAX_DIMS or not all(map(_is_count, shape)):
         raise _broken(path, say('"{name}" has no readable shape', name=name[:80]))
     elems = math.prod(shape)
-    start, end = told["data_offsets"]
+    start, end = fields["data_offsets"]
     if elems > MAX_ELEMS or elems * bits_by_dtype()[dtype] != (end - start) * BITS:
         raise _broken(
             path,

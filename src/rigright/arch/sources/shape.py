@@ -49,7 +49,7 @@ def read_shape(asked: str) -> Arch:
     mixer = blocks.gqa(shape.heads, shape.kv_heads, head_dim=shape.head_dim, window_tok=shape.window or None)
     attention = blocks.attention(shape.hidden, mixer, qkv_bias=shape.bias, out_bias=shape.bias)
     style = Style(family="shape", norm="layer" if shape.bias else "rms")
-    one = layer(shape.hidden, style, attention, _feed(shape))
+    item = layer(shape.hidden, style, attention, _feed(shape))
     size = DecoderSizes(
         hidden=shape.hidden,
         layers=shape.layers,
@@ -60,8 +60,8 @@ def read_shape(asked: str) -> Arch:
         vocab=shape.vocab,
         tied=shape.tied,
     )
-    told = Config({"max_position_embeddings": shape.context}, asked)
-    arch = text_arch(told, asked, style=style, size=size, layers=(one,) * shape.layers)
+    config = Config({"max_position_embeddings": shape.context}, asked)
+    arch = text_arch(config, asked, style=style, size=size, layers=(item,) * shape.layers)
     try:
         check(arch)
     except RigError as error:
@@ -101,7 +101,7 @@ def parse_shape(asked: str) -> Shape:
     """Read the sizes; what is not told follows from the others."""
     from difflib import get_close_matches
 
-    told: dict[str, str] = {}
+    fields: dict[str, str] = {}
     for item in filter(str.strip, asked.split(",")):
         key, sign, value = (piece.strip() for piece in item.partition("="))
         key = key.lower().replace("-", "_")
@@ -116,10 +116,10 @@ def parse_shape(asked: str) -> Shape:
                     keys=", ".join(near or (*COUNTS, *SWITCHES)),
                 )
             )
-        if key in told:
+        if key in fields:
             raise AskError(say('the shape has "{key}" twice', key=key))
-        told[key] = value
-    missing = [key for key in NEEDED if key not in told]
+        fields[key] = value
+    missing = [key for key in NEEDED if key not in fields]
     if missing:
         raise AskError(
             say(
@@ -128,8 +128,8 @@ def parse_shape(asked: str) -> Shape:
                 example=EXAMPLE,
             )
         )
-    counts = {key: _count(key, told[key]) for key in COUNTS if key in told}
-    switches = {key: _switch(key, told[key]) for key in SWITCHES if key in told}
+    counts = {key: _count(key, fields[key]) for key in COUNTS if key in fields}
+    switches = {key: _switch(key, fields[key]) for key in SWITCHES if key in fields}
     gated = switches.get("gated", True)
     if counts.get("experts") and "active" not in counts:
         raise AskError(say("the shape has experts: add the number active per token, such as active=2"))

@@ -83,10 +83,10 @@ def spell(name: str) -> Spelling:
 
 def _without_mix(text: str) -> tuple[str, str | None]:
     """Cut a GGUF mix such as Q4_K_M out of a name."""
-    for found in _GGUF.finditer(text):
-        mix = _mix(found["base"].upper(), re.sub(r"[-_ ]", "", found["rest"] or "").upper())
+    for match in _GGUF.finditer(text):
+        mix = _mix(match["base"].upper(), re.sub(r"[-_ ]", "", match["rest"] or "").upper())
         if mix is not None:
-            return text[: found.start()] + " " + text[found.end() :], f"gguf:{mix}"
+            return text[: match.start()] + " " + text[match.end() :], f"gguf:{mix}"
     return text, None
 
 
@@ -108,9 +108,9 @@ def _dotted(text: str) -> str:
 def _same(text: str) -> list[str]:
     """Replace nicknames and words of other languages by those the names bear; split where words end."""
     same: dict[str, str] = tables()["same"]
-    text = _foreign().sub(lambda found: f" {same[found[0]]} ", text)
+    text = _foreign().sub(lambda match: f" {same[match[0]]} ", text)
     text = " ".join(_GAPS.split(text)).strip()
-    return _nicknames().sub(lambda found: same[found[0]], text).split()
+    return _nicknames().sub(lambda match: same[match[0]], text).split()
 
 
 def _plain_words(text: str) -> str:
@@ -123,8 +123,8 @@ def _plain_words(text: str) -> str:
             if word not in text or word[0].isdigit()
             else text.replace(word, f" {form.replace('half', 'fp16')} ")
         )
-    text = _BITS.sub(lambda found: f" {chinese(found[1]):g}bit ", text)
-    return _HUNDREDS_OF_MILLIONS.sub(lambda found: f" {(chinese(found[0]) or 0.0) / GIGA:g}b ", text)
+    text = _BITS.sub(lambda match: f" {chinese(match[1]):g}bit ", text)
+    return _HUNDREDS_OF_MILLIONS.sub(lambda match: f" {(chinese(match[0]) or 0.0) / GIGA:g}b ", text)
 
 
 @cache
@@ -147,7 +147,7 @@ def _formats(words: list[str]) -> tuple[list[str], frozenset[str], str | None]:
     """Take the words of storage out: those of two words first, else the most telling single one."""
     known: dict[str, str] = tables()["formats"]
     singles = [word for word in words if word in known]
-    pairs = [f"{one} {two}" for one in singles for two in singles if f"{one} {two}" in known]
+    pairs = [f"{single} {two}" for single in singles for two in singles if f"{single} {two}" in known]
     stored = next((known[word] for word in (*pairs, *singles) if known[word]), None)
     return [word for word in words if word not in known], frozenset(singles), stored
 

@@ -38,17 +38,17 @@ def read_tag(asked: str) -> Tag | None:
     plain = plain if library is None else plain[library.end() :]
     host = _HUB_HOST.match(plain)
     match = _TAGGED.fullmatch(plain if host is None else plain[host.end() :])
-    told = any(found is not None for found in (command, library, host))
-    if match is None or match["name"].lower() in _NO_NAMES or not (told or match["tag"]):
+    flag = any(result is not None for result in (command, library, host))
+    if match is None or match["name"].lower() in _NO_NAMES or not (flag or match["tag"]):
         return None
     name, tag = match["name"].lower(), (match["tag"] or "").lower()
-    engine = "ollama" if told or not name.startswith("ai/") else "llama.cpp"  # ai/: Docker's library
+    engine = "ollama" if flag or not name.startswith("ai/") else "llama.cpp"  # ai/: Docker's library
     if host is not None or ("/" in name and "gguf" in name):
         return Tag(
             name=" ".join(filter(None, match.groups())),
             model=None,
             stored=None,
-            engine="ollama" if told else "llama.cpp",
+            engine="ollama" if flag else "llama.cpp",
         )
     return _of_library(name.rpartition("/")[2], tag, engine=engine)
 

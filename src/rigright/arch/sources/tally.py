@@ -53,13 +53,13 @@ def tally(tensors: Iterable[Tensor], arch: Arch | None, *, config: Mapping[str, 
     for tensor in tensors:
         elems[tensor.dtype] += tensor.elems
         sizes[tensor.dtype] += tensor.size_bytes
-    found = _sort(tensors, arch, bits=_packed_bits(config))
+    result = _sort(tensors, arch, bits=_packed_bits(config))
     return Files(
         tensors_bytes=sum(sizes.values()),
         elems_by_dtype=dict(elems),
         bytes_by_dtype=dict(sizes),
-        params=found.params,
-        notes=tuple(_reasons(found)),
+        params=result.params,
+        notes=tuple(_reasons(result)),
     )
 
 
@@ -71,9 +71,11 @@ def _sort(tensors: tuple[Tensor, ...], arch: Arch | None, *, bits: int) -> _Sort
         kind = _kind(tensor, layers, names=names)
         if kind == "params" and arch is not None and arch.tied and _is_copy(tensor, names):
             kind = "copies"
-        held = _unpacked(tensor, bits, names=names) if kind in {"params", "spare", "copies"} else tensor.elems
-        sums[kind] += held
-        sums["packed"] += held if held != tensor.elems else 0
+        number = (
+            _unpacked(tensor, bits, names=names) if kind in {"params", "spare", "copies"} else tensor.elems
+        )
+        sums[kind] += number
+        sums["packed"] += number if number != tensor.elems else 0
     is_trained = arch is not None and sums["params"] + sums["balance"] == count.params(arch)
     sums["params" if is_trained else "buffers"] += sums["balance"]
     return _Sorted(**{key: sums[key] for key in ("params", "packed", "scales", "buffers", "spare", "copies")})
@@ -132,16 +134,16 @@ def _unpacked(tensor: Tensor, bits: int, *, names: set[str]) -> int:
 def _packed_bits(config: Mapping[str, Any]) -> int:
     """Bits of an integer that whole words hold several of."""
     for key in ("quantization_config", "quantization"):
-        told = config.get(key)
-        if isinstance(told, Mapping):
-            bits = told.get("bits", told.get("w_bit", _grouped_bits(told)))
+        value = config.get(key)
+        if isinstance(value, Mapping):
+            bits = value.get("bits", value.get("w_bit", _grouped_bits(value)))
             if isinstance(bits, int) and not isinstance(bits, bool) and 1 <= bits <= 8:
                 return bits
     return 4
 
 
-def _grouped_bits(told: Mapping[str, Any]) -> Any:
-    groups = told.get("config_groups")
+def _grouped_bits(fields: Mapping[str, Any]) -> Any:
+    groups = fields.get("config_groups")
     for group in groups.values() if isinstance(groups, Mapping) else ():
         weights = group.get("weights") if isinstance(group, Mapping) else None
         if isinstance(weights, Mapping):
@@ -149,17 +151,17 @@ def _grouped_bits(told: Mapping[str, Any]) -> Any:
     return None
 
 
-def _reasons(found: _Sorted) -> Iterable[Sentence]:
-    if found.packed:
-        yield say("{count} parameters are packed, several per stored element", count=f"{found.packed:,}")
-    if found.scales:
-        yield say("{count} elements are scales of quantised weights", count=f"{found.scales:,}")
-    if found.buffers:
-        yield say("{count} elements are buffers, not parameters", count=f"{found.buffers:,}")
-    if found.copies:
-        yield say("{count} elements duplicate the tied output head", count=f"{found.copies:,}")
-    if found.spare:
-        yield say("{count} parameters are in MTP layers (multi-token prediction)", count=f"{found.spare:,}")
+def _reasons(result: _Sorted) -> Iterable[Sentence]:
+    if result.packed:
+        yield say("{count} parameters are packed, several per stored element", count=f"{result.packed:,}")
+    if result.scales:
+        yield say("{count} elements are scales of quantised weights", count=f"{result.scales:,}")
+    if result.buffers:
+        yield say("{count} elements are buffers, not parameters", count=f"{result.buffers:,}")
+    if result.copies:
+        yield say("{count} elements duplicate the tied output head", count=f"{result.copies:,}")
+    if result.spare:
+        yield say("{count} parameters are in MTP layers (multi-token prediction)", count=f"{result.spare:,}")
 
 
 def compare(arch: Arch, files: Files) -> Sentence:

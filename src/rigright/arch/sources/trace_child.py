@@ -73,18 +73,18 @@ def load(path: Path, factory: str) -> Any:
     module = importlib.util.module_from_spec(spec)
     sys.modules["traced_module"] = module
     spec.loader.exec_module(module)
-    found: Any = module
+    value: Any = module
     for name in factory.split("."):
-        found = getattr(found, name)
-    return found
+        value = getattr(value, name)
+    return value
 
 
-def build(torch: Any, found: Any) -> Any:
+def build(torch: Any, value: Any) -> Any:
     """The module, on the meta device: no weight is allocated."""
-    if isinstance(found, torch.nn.Module):
-        return found.to("meta")
+    if isinstance(value, torch.nn.Module):
+        return value.to("meta")
     with torch.device("meta"):
-        module = found()
+        module = value()
     if not isinstance(module, torch.nn.Module):
         raise TypeError(f"it gives a {type(module).__name__}, no torch.nn.Module")
     return module.to("meta")

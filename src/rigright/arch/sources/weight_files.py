@@ -55,8 +55,8 @@ def read_weights(folder: Path, arch: Arch | None, *, config: Mapping[str, Any]) 
             all=len(shards),
             names=shown,
         )
-        told = raw.get("metadata", {}).get("total_size") if isinstance(raw.get("metadata"), dict) else None
-        total = int(told) if isinstance(told, int | float) and 0 < told < 2**60 else files.tensors_bytes
+        value = raw.get("metadata", {}).get("total_size") if isinstance(raw.get("metadata"), dict) else None
+        total = int(value) if isinstance(value, int | float) and 0 < value < 2**60 else files.tensors_bytes
         return replace(
             files, tensors_bytes=total, size_bytes=None, complete=False, params=None, notes=(note,)
         )

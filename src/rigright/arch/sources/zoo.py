@@ -49,8 +49,8 @@ def _of_plugins(shipped: set[str]) -> Iterator[str]:
                 if name.lower() in shipped:
                     raise DataError(say("a model of that name already exists"))  # noqa: TRY301
                 read_config(config, name)
-                told = {"_model": name, **config, "_source": f"{ADDED}{plugin}: {source}"}
-                yield json.dumps(told, separators=(",", ":"))
+                fields = {"_model": name, **config, "_source": f"{ADDED}{plugin}: {source}"}
+                yield json.dumps(fields, separators=(",", ":"))
                 shipped.add(name.lower())
                 adds(name, plugin)
         except Exception as error:  # noqa: BLE001 - a config of any kind
@@ -82,8 +82,8 @@ def _by_lower() -> dict[str, str]:
 def exact(asked: str) -> str | None:
     """The zoo's spelling of a whole name."""
     wanted = asked.lower()
-    found = _by_lower().get(wanted)
-    return found if found or "/" not in asked else {name.lower(): name for name in shared()}.get(wanted)
+    text = _by_lower().get(wanted)
+    return text if text or "/" not in asked else {name.lower(): name for name in shared()}.get(wanted)
 
 
 def config(name: str) -> dict[str, Any]:
@@ -101,18 +101,20 @@ def _config(name: str) -> dict[str, Any]:
 def arch(name: str) -> Arch:
     """The Arch of one model of the zoo, with the context its publisher advertises."""
     known = identity_of(name)
-    found = read_config(config(name), name)
+    result = read_config(config(name), name)
     if known is None:
-        return found
+        return result
     if known.base is not None and name not in names():
         from rigright.arch.sources.spelling import own_part, spell
 
         own, base = spell(own_part(name)), spell(own_part(known.base))
-        found = replace(found, stored=known.stored or own.stored or (None if base.formats else found.stored))
-        found = replace(found, published=found.stored)
-    if known.task in READS_WHOLE and found.task == "text":  # a decoder that is asked for one vector or score
-        found = replace(found, task="embed")
-    return replace(found, max_context_tok=known.context_tok or found.max_context_tok)
+        result = replace(
+            result, stored=known.stored or own.stored or (None if base.formats else result.stored)
+        )
+        result = replace(result, published=result.stored)
+    if known.task in READS_WHOLE and result.task == "text":  # a decoder that is asked for one vector or score
+        result = replace(result, task="embed")
+    return replace(result, max_context_tok=known.context_tok or result.max_context_tok)
 
 
 def archs() -> Iterator[Arch]:

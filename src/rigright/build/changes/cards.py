@@ -45,8 +45,8 @@ def _instead(standing: Standing, old: Chip, *, new: Chip) -> Iterator[Change]:
     # how many times as fast the new one does what an accelerator can be bound by
     flops = _ratio(new.plain_flops_per_s, old.plain_flops_per_s)
     memory = _ratio(new.mem_bytes_per_s, old.mem_bytes_per_s)
-    found = {"gpu_memory": memory, "compute": flops, "power": flops}
-    helps = {cause: ratio for cause, ratio in found.items() if ratio is not None and ratio > 1.0}
+    fields = {"gpu_memory": memory, "compute": flops, "power": flops}
+    helps = {cause: ratio for cause, ratio in fields.items() if ratio is not None and ratio > 1.0}
     usd = _price(new, count=len(standing.chips), standing=standing)
     if usd is None or max(helps.values(), default=0.0) < _LEAST_FASTER or new.launch <= old.launch:
         return
@@ -75,7 +75,7 @@ def _another(standing: Standing, old: Chip) -> Iterator[Change]:
     free = standing.free_slots
     slot = Fit(
         says=say("free PCIe slot, x8 or wider"),
-        holds=None if free is None else any(one >= 8 for one in free),
+        holds=None if free is None else any(number >= 8 for number in free),
     )
     watts = sum(chip.tdp_w or 0.0 for chip in standing.chips) + (old.tdp_w or 0.0)
     yield Change(
@@ -98,9 +98,13 @@ def _price(chip: Chip, *, count: int, standing: Standing) -> Estimate | None:
     quote = quote_of(chip, today=standing.today)
     if quote is None:
         return None
-    one = priced(quote, standing.today)
+    estimate = priced(quote, standing.today)
     return Estimate(
-        value=one.value * count, low=one.low * count, high=one.high * count, mark=one.mark, as_of=one.as_of
+        value=estimate.value * count,
+        low=estimate.low * count,
+        high=estimate.high * count,
+        mark=estimate.mark,
+        as_of=estimate.as_of,
     )
 
 
@@ -112,7 +116,7 @@ def _drops_in(old: Chip, new: Chip) -> bool:
         (is_now.least_m, was.usual_m),
         (new.tdp_w, old.tdp_w),
     )
-    fits = all(one is not None and most is not None and one <= _NEARLY * most for one, most in sizes)
+    fits = all(value is not None and most is not None and value <= _NEARLY * most for value, most in sizes)
     return fits and _fed(old, new) is True and (is_now.cooling == PASSIVE) == (was.cooling == PASSIVE)
 
 
@@ -170,8 +174,8 @@ def _said(plugs: Plugs | None) -> Sentence | str:
     if plugs is None:
         return say("not known")
     kinds = ((plugs.h12v, "12V-2x6"), (plugs.pcie, "8-pin PCIe"), (plugs.eps, "8-pin EPS"))
-    told = [f"{count}x {name}" for count, name in kinds if count]
-    return ", ".join(told) if told else say("none, powered by the slot")
+    texts = [f"{count}x {name}" for count, name in kinds if count]
+    return ", ".join(texts) if texts else say("none, powered by the slot")
 
 
 def _by_rules(old: Chip, new: Chip) -> Iterator[Fit]:
@@ -183,9 +187,9 @@ def _by_rules(old: Chip, new: Chip) -> Iterator[Fit]:
     bay = _bay_of(old)
     if bay is not None:
         rig = Rig(machine=bay, cards=(Cards(chip=new, count=1, shape=shape),))
-        for one in judge(rig, ("machine",)):
-            if one.verdict != OK:
-                yield Fit(says=one.reason, holds=False if one.verdict == IMPOSSIBLE else None)
+        for ruling in judge(rig, ("machine",)):
+            if ruling.verdict != OK:
+                yield Fit(says=ruling.reason, holds=False if ruling.verdict == IMPOSSIBLE else None)
 
 
 def _bay_of(old: Chip) -> Finished | None:

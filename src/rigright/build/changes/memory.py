@@ -19,7 +19,12 @@ def propose(standing: Standing) -> Iterator[Change]:
         return
     word = "rdimm" if standing.mem_registered else "udimm"
     part = next(
-        (one for one in parts("memory") if one.id.startswith(f"{standing.mem_kind.lower()}-{word}")), None
+        (
+            part_kind
+            for part_kind in parts("memory")
+            if part_kind.id.startswith(f"{standing.mem_kind.lower()}-{word}")
+        ),
+        None,
     )
     if part is None or not part.rate:
         return

@@ -29,7 +29,7 @@ def propose(standing: Standing) -> Iterator[Change]:
                 fits=(
                     Fit(
                         says=say("free PCIe slot, x{lanes}", lanes=lanes),
-                        holds=None if free is None else any(one >= lanes for one in free),
+                        holds=None if free is None else any(number >= lanes for number in free),
                     ),
                     Fit(says=say("free switch port of that speed"), holds=None),
                 ),

@@ -42,7 +42,7 @@ def card_items(rig: Rig, wanted: BuildWish, *, today: date) -> Iterator[Item]:
     """The cards of one machine, kind by kind: those that are there cost nothing, the others a share of it."""
     closed = rig.machine if rig.machine is not None and rig.machine.kind == "closed" else None
     kind = "gpu" if closed is None else "machine"
-    found = []
+    items = []
     for cards in rig.cards:
         quote = quote_of(cards.chip, today=today, currency=wanted.currency, used=wanted.used)
         name, every = cards.chip.name if closed is None else closed.name, cards.count * wanted.machines
@@ -53,14 +53,14 @@ def card_items(rig: Rig, wanted: BuildWish, *, today: date) -> Iterator[Item]:
             yield replace(named, count=count, usd=FREE, owned=True)
         if there < every:
             usd = scaled(priced(quote, today), (every - there) / wanted.machines) if quote else None
-            found.append(replace(named, usd=usd, used=bool(quote and quote.used)))
+            items.append(replace(named, usd=usd, used=bool(quote and quote.used)))
     if wanted.cards_usd is None:
-        yield from found
-    elif len(found) == 1:
-        yield replace(found[0], usd=scaled(wanted.cards_usd, 1 / wanted.machines))
+        yield from items
+    elif len(items) == 1:
+        yield replace(items[0], usd=scaled(wanted.cards_usd, 1 / wanted.machines))
     else:
-        more = wanted.cards_usd.value / wanted.machines / (sum(one.value for one in found) or 1.0)
-        yield from (replace(one, usd=one.usd and scaled(one.usd, more)) for one in found)
+        more = wanted.cards_usd.value / wanted.machines / (sum(item.value for item in items) or 1.0)
+        yield from (replace(item, usd=item.usd and scaled(item.usd, more)) for item in items)
 
 
 def items_of(rig: Rig, wanted: BuildWish, *, more: float, today: date) -> Iterator[Item]:
@@ -80,7 +80,7 @@ Named = tuple[str, str | Sentence, OrderLine | None]  # kind, name, and what it 
 def _counted(rig: Rig, kind: str, *, line: OrderLine | None) -> int:
     """How many there are of a line; memory is priced by all of it, and comes in modules."""
     if kind == "ram":
-        return sum(one.count or 1 for one in rig.modules)
+        return sum(modules.count or 1 for modules in rig.modules)
     return 1 if line is None else line.count
 
 
@@ -95,9 +95,9 @@ def _base_lines(rig: Rig) -> Iterator[Named]:
         yield "cpu", rig.processor.name, processor_line(rig.processor, count)
     if rig.cooler is not None:
         yield "cooler", called(rig.cooler), own_line("cooler", rig.cooler, count=count)
-    for one in rig.modules:
-        kind = "RDIMM" if one.registered else "UDIMM"
-        yield "ram", f"{to_gib(one.each_bytes or 0.0):.0f} GB {one.type} {kind}", memory_line(one)
+    for modules in rig.modules:
+        kind = "RDIMM" if modules.registered else "UDIMM"
+        yield "ram", f"{to_gib(modules.each_bytes or 0.0):.0f} GB {modules.type} {kind}", memory_line(modules)
 
 
 def _disk_lines(wanted: BuildWish, *, more: float) -> Iterator[Named]:
@@ -122,8 +122,8 @@ def network(rig: Rig, machines: int) -> Named:
     """A fast card where several machines work as one, else what the board has."""
     if machines < 2 or rig.machine is not None:
         return "nic", say("on the board") if rig.machine is None else say("stock configuration"), None
-    found = network_of(rig.n_cards)
-    return "nic", found.name, own_line("nic", found)
+    part_kind = network_of(rig.n_cards)
+    return "nic", part_kind.name, own_line("nic", part_kind)
 
 
 GENERIC = {
@@ -154,6 +154,6 @@ def chassis_line(rig: Rig) -> OrderLine | None:
         around = chip.around or "baseboard"
         return OrderLine(kind="chassis", variant=f"{around}-{8 if machine.cards_max > 4 else 4}")
     if machine.kind == "server":
-        size = next((one for one in (2, 4, 8) if rig.n_cards <= one), 8)
+        size = next((item for item in (2, 4, 8) if rig.n_cards <= item), 8)
         return OrderLine(kind="chassis", variant=f"server-{size}")
     return None

@@ -92,29 +92,31 @@ def propose(wanted: BuildWish, *, today: date) -> Proposed:
     cards = tuple(
         Cards(chip=by_id()[chip], count=count, shape=shape_of(by_id()[chip])) for chip, count in wanted.cards
     )
-    if any(one.chip.form.startswith(SOLDERED) for one in cards):
+    if any(card.chip.form.startswith(SOLDERED) for card in cards):
         return sold_whole(wanted, cards, today=today)
     refusals: dict[str, Refusal] = {}
     made = [variant(label, wanted, cards=cards, today=today, refusals=refusals) for label in LABELS]
     server = in_server(wanted, cards, today=today) if cards and wanted.processor is None else None
     if server is not None:
-        passive = any(one.shape.cooling == PASSIVE and one.chip.around == "server" for one in cards)
+        passive = any(card.shape.cooling == PASSIVE and card.chip.around == "server" for card in cards)
         made = [made[0], server if passive or made[1] is None else made[1], made[2] or server]
-    found = tuple(
-        replace(one, label=label) for one, label in zip(made, LABELS, strict=True) if one is not None
+    proposals = tuple(
+        replace(proposal, label=label)
+        for proposal, label in zip(made, LABELS, strict=True)
+        if proposal is not None
     )
-    told = None if found else nearest(wanted, cards, today=today)
-    return Proposed(variants=found, refusals=tuple(refusals.values()), nearest=told)
+    sentence = None if proposals else nearest(wanted, cards, today=today)
+    return Proposed(variants=proposals, refusals=tuple(refusals.values()), nearest=sentence)
 
 
 def in_server(wanted: BuildWish, cards: tuple[Cards, ...], *, today: date) -> Proposal | None:
     """The smallest server that takes the cards without a doubt, with memory as large as theirs."""
-    count = sum(one.count for one in cards)
-    held = max(_LEAST_RAM_BYTES, wanted.ram_bytes, sum(one.chip.mem_bytes * one.count for one in cards))
+    count = sum(card.count for card in cards)
+    value = max(_LEAST_RAM_BYTES, wanted.ram_bytes, sum(card.chip.mem_bytes * card.count for card in cards))
     for machine in sorted(
-        finished(), key=lambda one: ((one.card_m or 0.0) < _MODERN_M, one.cards_max, one.name)
+        finished(), key=lambda item: ((item.card_m or 0.0) < _MODERN_M, item.cards_max, item.name)
     ):
-        rig = Rig(machine=machine, cards=cards, modules=(_filled(held, cards),))
+        rig = Rig(machine=machine, cards=cards, modules=(_filled(value, cards),))
         enough = machine.psu_w is None or (load_w(rig) or 0.0) <= machine.psu_w
         if (
             machine.kind != "server"
@@ -123,7 +125,7 @@ def in_server(wanted: BuildWish, cards: tuple[Cards, ...], *, today: date) -> Pr
             or not enough
         ):
             continue
-        if all(one.verdict == OK for one in judge(rig, ("machine",))):
+        if all(ruling.verdict == OK for ruling in judge(rig, ("machine",))):
             limited, limit_w = _within(rig, wanted)
             if limited is not None:
                 return finish(RECOMMENDED, limited, wanted=wanted, today=today, limit_w=limit_w)
@@ -132,8 +134,8 @@ def in_server(wanted: BuildWish, cards: tuple[Cards, ...], *, today: date) -> Pr
 
 def _filled(need: float, cards: tuple[Cards, ...]) -> Modules:
     """Sixteen registered modules or more that hold so much, of the cards' time."""
-    kind = "DDR5" if max(one.chip.launch for one in cards) >= _DDR5_SINCE else "DDR4"
-    each = next((one for one in (16, 32, 64, 96, 128) if 16 * one * GIB >= need), 128)
+    kind = "DDR5" if max(card.chip.launch for card in cards) >= _DDR5_SINCE else "DDR4"
+    each = next((item for item in (16, 32, 64, 96, 128) if 16 * item * GIB >= need), 128)
     count = max(16, 8 * math.ceil(need / (8 * each * GIB)))
     return Modules(
         count=count, each_bytes=each * GIB, total_bytes=count * each * GIB, type=kind, registered=True
@@ -146,12 +148,12 @@ def variant(
     """The cheapest machine of a kind; one with room to grow holds more cards, else twice the memory."""
     refusals = {} if label == GROWING else refusals  # of more cards than were asked for
     tried = dict.fromkeys((_grown(cards), cards)) if label == GROWING else (cards,)
-    found = (_best(label, wanted, cards=one, today=today, refusals=refusals) for one in tried)
-    best = next((one for one in found if one is not None), None)
+    rigs = (_best(label, wanted, cards=item, today=today, refusals=refusals) for item in tried)
+    best = next((item for item in rigs if item is not None), None)
     if best is None:
         return None
     counts = zip(best.cards, cards, strict=True)
-    rig = replace(best, cards=tuple(replace(one, count=now.count) for one, now in counts))
+    rig = replace(best, cards=tuple(replace(item, count=now.count) for item, now in counts))
     limited, limit_w = _within(rig, wanted)
     if limited is None:
         _refuse("--room", judge(replace(rig, room=wanted.circuit), ("breaker",)), refusals=refusals)
@@ -166,7 +168,7 @@ def _best(
     doubt_usd = 0.0 if label == CHEAPEST else _DOUBT_USD
     bases = sorted(
         _bases(wanted, cards, label=label, today=today, refusals=refusals),
-        key=lambda one: one.usd + doubt_usd * one.doubts,
+        key=lambda bare_rig: bare_rig.usd + doubt_usd * bare_rig.doubts,
     )
     best: tuple[float, Rig] | None = None
     for base in bases:
@@ -201,7 +203,7 @@ def _wall_w(rig: Rig) -> float | None:
     need = load_w(rig)
     if need is None or machine is None:
         return None if need is None else need / EFFICIENCY
-    return max(need / EFFICIENCY, sum(_full_w(one) for one in rig.cards))
+    return max(need / EFFICIENCY, sum(_full_w(cards) for cards in rig.cards))
 
 
 def _full_w(cards: Cards) -> float:
@@ -216,20 +218,23 @@ def _grown(cards: tuple[Cards, ...]) -> tuple[Cards, ...]:
     if not cards:
         return ()
     first = cards[0]
-    return (replace(first, count=next((one for one in _GROWN if one > first.count), first.count)), *cards[1:])
+    return (
+        replace(first, count=next((number for number in _GROWN if number > first.count), first.count)),
+        *cards[1:],
+    )
 
 
 def _bases(
     wanted: BuildWish, cards: tuple[Cards, ...], *, label: str, today: date, refusals: dict[str, Refusal]
 ) -> Iterator[BareRig]:
     """Every board with the cheapest processor that suits it, and memory in its channels."""
-    count = sum(one.count for one in cards)
-    held = sum(one.chip.mem_bytes * one.count for one in cards)
+    count = sum(card.count for card in cards)
+    value = sum(card.chip.mem_bytes * card.count for card in cards)
     as_many = count == sum(number for _, number in wanted.cards)
     share = {CHEAPEST: 0.5, RECOMMENDED: 1.0, GROWING: 2.0 if as_many else 1.0}[label]
     more = 2.0 if label == GROWING and as_many else 1.0
     least = _LEAST_RAM_BYTES * (1 if label == CHEAPEST else 2 * more)
-    need = max(least, share * held, more * wanted.ram_bytes)
+    need = max(least, share * value, more * wanted.ram_bytes)
     if label == CHEAPEST and wanted.stored.weights_bytes:
         need = max(_LEAST_RAM_BYTES, min(need, wanted.stored.weights_bytes), wanted.ram_bytes)
     for board in boards():
@@ -247,13 +252,15 @@ def _bases(
         if modules is None:
             continue
         rig = Rig(processor=processor, cpu_count=n_cpus, board=board, modules=(modules,), cards=cards)
-        found = judge(rig, _OF_BASE)
-        if _refuse(board.name, found, refusals=refusals, also=("slots", "display")):
+        rulings = judge(rig, _OF_BASE)
+        if _refuse(board.name, rulings, refusals=refusals, also=("slots", "display")):
             continue
         ram = line_usd(memory_line(modules), today)
         whole = price + usd * n_cpus + (0.0 if ram is None else ram.value)
         yield BareRig(
-            rig=rig, usd=whole, doubts=sum(one.verdict == DOUBT and one.rule != "firmware" for one in found)
+            rig=rig,
+            usd=whole,
+            doubts=sum(ruling.verdict == DOUBT and ruling.rule != "firmware" for ruling in rulings),
         )
 
 
@@ -265,26 +272,26 @@ def _own_usd(part: Board | Cooler | Enclosure | PowerSupply) -> float | None:
 @cache
 def priced_processors(today: date) -> tuple[tuple[float, Processor], ...]:
     """Every processor of the table that has a price, the cheapest first."""
-    found = []
+    pairs = []
     for row in cpus():
         named, usd = processor_named(row.name), cpu_usd(row, today)
         if named is not None and named.family is not None and usd is not None:
-            found.append((usd.value, named))
-    return tuple(sorted(found, key=lambda pair: pair[0]))
+            pairs.append((usd.value, named))
+    return tuple(sorted(pairs, key=lambda pair: pair[0]))
 
 
 def _processor(board: Board, wanted: BuildWish, *, cores: int, today: date) -> tuple[Processor, float] | None:
     """The cheapest processor with enough cores that the board's chipset runs, or the named one."""
-    said = None if wanted.processor is None else processor_named(wanted.processor)
-    for usd, named in priced_processors(today) if said is None else [_with_price(said, today)]:
+    processor = None if wanted.processor is None else processor_named(wanted.processor)
+    for usd, named in priced_processors(today) if processor is None else [_with_price(processor, today)]:
         if named.family is None or named.family.socket != board.socket:
             continue
-        if said is None and (named.row is None or named.row.cores < cores):
+        if processor is None and (named.row is None or named.row.cores < cores):
             continue
         if named.row is not None and named.row.max_sockets < (board.cpus or 1):
             continue
         rig = Rig(processor=named, board=board)
-        if all(one.verdict != IMPOSSIBLE for one in judge(rig, ("socket", "firmware"))):
+        if all(ruling.verdict != IMPOSSIBLE for ruling in judge(rig, ("socket", "firmware"))):
             return named, usd
     return None
 
@@ -302,10 +309,12 @@ def _memory(board: Board, family: CpuFamily | None, *, need: float, sockets: int
         return None
     rows = family.channels * sockets
     registered = "udimm" not in family.modules or bool(board.registered)
-    counts = [one for one in (rows, 2 * rows) if one <= board.mem_slots] or [board.mem_slots]
-    sizes = [one for one in _MODULES_GB if registered or one <= (32 if board.mem_type == "DDR4" else 64)]
+    counts = [number for number in (rows, 2 * rows) if number <= board.mem_slots] or [board.mem_slots]
+    sizes = [
+        number for number in _MODULES_GB if registered or number <= (32 if board.mem_type == "DDR4" else 64)
+    ]
     sizes = (
-        [one for one in sizes if one in {16, 32, 64, 128}]
+        [size for size in sizes if size in {16, 32, 64, 128}]
         if registered or board.mem_type == "DDR4"
         else sizes
     )
@@ -322,12 +331,12 @@ def _memory(board: Board, family: CpuFamily | None, *, need: float, sockets: int
 
 
 def _refuse(
-    name: str, found: Iterable[Ruling], *, refusals: dict[str, Refusal], also: Sequence[str] = ()
+    name: str, rulings: Iterable[Ruling], *, refusals: dict[str, Refusal], also: Sequence[str] = ()
 ) -> bool:
     """Whether something speaks against a part; the first such thing is kept."""
-    for one in found:
-        if one.verdict == IMPOSSIBLE or (one.verdict == DOUBT and one.rule in also):
-            refusals.setdefault(name, Refusal(part=name, rule=one.rule, reason=one.reason))
+    for ruling in rulings:
+        if ruling.verdict == IMPOSSIBLE or (ruling.verdict == DOUBT and ruling.rule in also):
+            refusals.setdefault(name, Refusal(part=name, rule=ruling.rule, reason=ruling.reason))
             return True
     return False
 
@@ -336,32 +345,38 @@ def _complete(
     base: BareRig, wanted: BuildWish, *, doubt_usd: float, refusals: dict[str, Refusal]
 ) -> Iterator[tuple[float, Rig]]:
     """A base in the cases that take it, the cheapest first, with supplies and a cooler."""
-    fans = _of_price(coolers(), lambda one: judge(replace(base.rig, cooler=one), ("cooler",)), also=True)
-    fans = [one for one in fans if one.holds_w and base.socket in (one.sockets or ())]
+    fans = _of_price(
+        coolers(), lambda cooler: judge(replace(base.rig, cooler=cooler), ("cooler",)), also=True
+    )
+    fans = [cooler for cooler in fans if cooler.holds_w and base.socket in (cooler.sockets or ())]
     sets = _supplies(base.rig, wanted, refusals=refusals)
-    for case in sorted((one for one in cases() if one.usd_low), key=lambda one: one.usd_low or 0.0):
+    for case in sorted(
+        (enclosure for enclosure in cases() if enclosure.usd_low),
+        key=lambda enclosure: enclosure.usd_low or 0.0,
+    ):
         hung = case.kind in {"open frame", "rack 4U GPU"}
         rig = replace(base.rig, case=case, remarks="riser" if hung else "")
         if not _holds(case, rig):
             continue
-        found = judge(rig, _OF_CASE)
-        if _refuse(case.name, found, refusals=refusals, also=() if hung else ("spacing",)):
+        rulings = judge(rig, _OF_CASE)
+        if _refuse(case.name, rulings, refusals=refusals, also=() if hung else ("spacing",)):
             continue
-        fits = (replace(rig, cooler=one) for one in fans)
-        cooled = next((one for one in fits if not _against(one, "cooler-height")), None)
+        fits = (replace(rig, cooler=cooler) for cooler in fans)
+        cooled = next((fit for fit in fits if not _against(fit, "cooler-height")), None)
         units = next(
             (
-                one
-                for one in sets
-                if (len(one) == 1 or is_open(rig)) and not _against(replace(rig, supplies=one), "psu-form")
+                supplies
+                for supplies in sets
+                if (len(supplies) == 1 or is_open(rig))
+                and not _against(replace(rig, supplies=supplies), "psu-form")
             ),
             None,
         )
         if cooled is None or cooled.cooler is None or units is None:
             continue
-        doubts = base.doubts + sum(one.verdict == DOUBT and one.rule != "spacing" for one in found)
+        doubts = base.doubts + sum(ruling.verdict == DOUBT and ruling.rule != "spacing" for ruling in rulings)
         bought: tuple[Cooler | Enclosure | PowerSupply, ...] = (case, cooled.cooler, *units)
-        around = sum(_own_usd(one) or 0.0 for one in bought)
+        around = sum(_own_usd(cooler) or 0.0 for cooler in bought)
         usd = base.usd + around + 50.0 * hung * rig.n_cards
         yield usd + doubt_usd * doubts, replace(cooled, supplies=units)
         if doubts == base.doubts and not hung:
@@ -370,16 +385,16 @@ def _complete(
 
 def _against(rig: Rig, rule: str) -> bool:
     """Whether a rule finds anything wrong."""
-    return any(one.verdict != OK for one in judge(rig, (rule,)))
+    return any(ruling.verdict != OK for ruling in judge(rig, (rule,)))
 
 
 def _of_price(
-    table: Iterable[Bought], found: Callable[[Bought], Iterable[Ruling]], *, also: bool
+    table: Iterable[Bought], result: Callable[[Bought], Iterable[Ruling]], *, also: bool
 ) -> list[Bought]:
     """The rows with a price that no rule refuses (`also`: nor doubts), the cheapest first."""
     bad = {IMPOSSIBLE, DOUBT} if also else {IMPOSSIBLE}
-    known = sorted((one for one in table if one.usd_high), key=lambda one: one.usd_high or 0.0)
-    return [one for one in known if not any(ruling.verdict in bad for ruling in found(one))]
+    known = sorted((cooler for cooler in table if cooler.usd_high), key=lambda cooler: cooler.usd_high or 0.0)
+    return [cooler for cooler in known if not any(ruling.verdict in bad for ruling in result(cooler))]
 
 
 def _holds(case: Enclosure, rig: Rig) -> bool:
@@ -395,10 +410,10 @@ def _supplies(
 ) -> Sequence[tuple[PowerSupply, ...]]:
     """Supplies that carry the machine, those without a doubt first: one, or up to four alike."""
     drawing = Rig(cards=rig.cards, processor=rig.processor, cpu_count=rig.cpu_count, room=wanted.circuit)
-    found, against = _judged_supplies(drawing)
+    supplies, against = _judged_supplies(drawing)
     for name, why in against:
         refusals.setdefault(name, why)
-    return found
+    return supplies
 
 
 @lru_cache(maxsize=64)
@@ -406,21 +421,21 @@ def _judged_supplies(
     drawing: Rig,
 ) -> tuple[tuple[tuple[PowerSupply, ...], ...], tuple[tuple[str, Refusal], ...]]:
     """For what draws power, whatever is around it: supplies that carry it, and why others do not."""
-    known = [one for one in supplies() if one.usd_low and one.form != "CRPS"]
+    known = [supply for supply in supplies() if supply.usd_low and supply.form != "CRPS"]
     tries = [
-        (count * (one.usd_low or 0.0), (one,) * count)
-        for one, count in product(known, (1, 2, 3, 4))
-        if count == 1 or (one.watts or 0) >= 1200
+        (count * (supply.usd_low or 0.0), (supply,) * count)
+        for supply, count in product(known, (1, 2, 3, 4))
+        if count == 1 or (supply.watts or 0) >= 1200
     ]
     against: dict[str, Refusal] = {}
     fine: list[tuple[PowerSupply, ...]] = []
     doubted: list[tuple[PowerSupply, ...]] = []
     for _, units in sorted(tries, key=lambda pair: pair[0]):
-        found = judge(replace(drawing, supplies=units), _OF_SUPPLY)
+        rulings = judge(replace(drawing, supplies=units), _OF_SUPPLY)
         name = f"{len(units)}x {units[0].name}" if len(units) > 1 else units[0].name
-        if not _refuse(name, found, refusals=against):
-            tight = (load_w(drawing) or 0.0) > _LOAD_SHARE * sum(one.watts or 0.0 for one in units)
-            doubt = tight or any(one.verdict == DOUBT and one.rule != "voltage" for one in found)
+        if not _refuse(name, rulings, refusals=against):
+            tight = (load_w(drawing) or 0.0) > _LOAD_SHARE * sum(supply.watts or 0.0 for supply in units)
+            doubt = tight or any(ruling.verdict == DOUBT and ruling.rule != "voltage" for ruling in rulings)
             (doubted if doubt else fine).append(units)
     return (*fine, *doubted), tuple(against.items())
 
@@ -437,7 +452,7 @@ def _within(rig: Rig, wanted: BuildWish) -> tuple[Rig | None, float | None]:
     if share < _LEAST_LIMIT:
         return None, None
     limited = tuple(
-        replace(one, limit_w=math.floor(share * (one.watts or 0.0) / 10) * 10.0) for one in rig.cards
+        replace(cards, limit_w=math.floor(share * (cards.watts or 0.0) / 10) * 10.0) for cards in rig.cards
     )
     return replace(rig, cards=limited), limited[0].limit_w
 
@@ -458,38 +473,40 @@ def sold_whole(wanted: BuildWish, cards: tuple[Cards, ...], *, today: date) -> P
         says = say("{chip} is {form}: sold only in complete machines", **names)
         return Proposed(variants=(), refusals=(), nearest=says)
     number = math.ceil(sold / max(machine.cards_max, 1))
-    held = sold // number
-    whole = replace(first, count=held if machine.kind == "modules" else 1)
+    kept = sold // number
+    whole = replace(first, count=kept if machine.kind == "modules" else 1)
     rig = Rig(machine=machine, cards=(whole,))
-    if machine.kind == "modules" and held <= _MOST_IN_BOX:
-        rig = replace(rig, modules=(_filled(1.5 * whole.chip.mem_bytes * held, cards),))
+    if machine.kind == "modules" and kept <= _MOST_IN_BOX:
+        rig = replace(rig, modules=(_filled(1.5 * whole.chip.mem_bytes * kept, cards),))
     made = finish(RECOMMENDED, rig, wanted=replace(wanted, machines=wanted.machines * number), today=today)
     if not more:
-        made = replace(made, items=tuple(replace(one, usd=FREE, line=None, owned=True) for one in made.items))
+        made = replace(
+            made, items=tuple(replace(item, usd=FREE, line=None, owned=True) for item in made.items)
+        )
     if first.count == sold:
         return Proposed(variants=(made,), refusals=())
-    says = say("{machine} is sold with {held}, not with {count}", machine=machine.name, held=held, **names)
+    says = say("{machine} is sold with {held}, not with {count}", machine=machine.name, held=kept, **names)
     return Proposed(variants=(made,), refusals=(), nearest=says)
 
 
 def _machine_of(chip: Chip, count: int) -> Finished | None:
     """The smallest finished machine that holds such chips."""
     fitting = [
-        one
-        for one in finished()
-        if any(chip.id.startswith(begin) for begin in one.chips or ())
-        and one.kind == ("closed" if chip.around is None else "modules")
+        item
+        for item in finished()
+        if any(chip.id.startswith(begin) for begin in item.chips or ())
+        and item.kind == ("closed" if chip.around is None else "modules")
     ]
-    roomy = [one for one in fitting if one.cards_max >= count] or fitting
-    return min(roomy, key=lambda one: one.cards_max, default=None)
+    roomy = [item for item in fitting if item.cards_max >= count] or fitting
+    return min(roomy, key=lambda item: item.cards_max, default=None)
 
 
 def nearest(wanted: BuildWish, cards: tuple[Cards, ...], *, today: date) -> Sentence:
     """What comes nearest where one machine cannot hold it: several alike, a server, fewer cards."""
-    count = sum(one.count for one in cards)
+    count = sum(card.count for card in cards)
     if not cards:
         return say("no known board supports {name}", name=wanted.processor or "")
-    for each in (one for one in range(count // 2, 0, -1) if count % one == 0 and len(cards) == 1):
+    for each in (number for number in range(count // 2, 0, -1) if count % number == 0 and len(cards) == 1):
         fewer = (replace(cards[0], count=each),)
         if variant(CHEAPEST, wanted, cards=fewer, today=today, refusals={}) is not None:
             return say(

@@ -78,22 +78,22 @@ class Proposal:
     def around_usd(self) -> Estimate:
         """Of all but the cards; nothing stands around what is sold as a whole."""
         closed = self.rig.machine is not None and self.rig.machine.kind == "closed"
-        return NO_HOST if closed else total(one for one in self.items if one.kind != "gpu")
+        return NO_HOST if closed else total(item for item in self.items if item.kind != "gpu")
 
     @property
     def is_priced(self) -> bool:
         """Whether the cards and what holds them have a price."""
-        return all(one.usd is not None for one in self.items if one.kind in {"gpu", "machine"})
+        return all(item.usd is not None for item in self.items if item.kind in {"gpu", "machine"})
 
     @property
     def is_ordered(self) -> bool:
         """Whether what holds the cards has a price."""
-        return all(one.usd is not None for one in self.items if one.kind in {"machine", "board"})
+        return all(item.usd is not None for item in self.items if item.kind in {"machine", "board"})
 
     @property
     def doubts(self) -> tuple[Ruling, ...]:
         """What somebody should look into."""
-        return tuple(one for one in self.rules if one.verdict == DOUBT)
+        return tuple(ruling for ruling in self.rules if ruling.verdict == DOUBT)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,9 +116,12 @@ class Proposed:
 
 def recommended(variants: tuple[Proposal, ...]) -> Proposal | None:
     """The one to take."""
-    return next((one for one in variants if one.label == RECOMMENDED), variants[0] if variants else None)
+    return next(
+        (proposal for proposal in variants if proposal.label == RECOMMENDED),
+        variants[0] if variants else None,
+    )
 
 
 def total(items: Iterable[Item]) -> Estimate:
     """The sum of what is known."""
-    return added([one.usd for one in items if one.usd is not None])
+    return added([item.usd for item in items if item.usd is not None])

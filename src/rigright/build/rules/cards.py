@@ -27,22 +27,22 @@ def pluggable(rig: Rig) -> Iterator[Ruling]:
     """Modules, chips of laptops and of Macs go into no slot."""
     if rig.machine is not None:
         return
-    for one in rig.cards:
-        if not one.chip.form.startswith(SOLDERED) or one.chip.form.startswith("OAM/PCIe"):
+    for cards in rig.cards:
+        if not cards.chip.form.startswith(SOLDERED) or cards.chip.form.startswith("OAM/PCIe"):
             continue
-        if one.chip.form == "cloud only":
+        if cards.chip.form == "cloud only":
             yield Ruling(
                 verdict=IMPOSSIBLE,
                 parts=("gpu",),
-                reason=say("{chip} is available in clouds only", **_names(one)),
+                reason=say("{chip} is available in clouds only", **_names(cards)),
                 do=say("rent it, or use a PCIe card"),
             )
             continue
-        adapted = one.chip.form.startswith("SXM2") and _ADAPTED.search(rig.remarks) is not None
+        adapted = cards.chip.form.startswith("SXM2") and _ADAPTED.search(rig.remarks) is not None
         yield Ruling(
             verdict=DOUBT if adapted else IMPOSSIBLE,
             parts=("gpu", "board"),
-            reason=say("{chip} is {form}: it does not fit a PCIe slot", **_names(one)),
+            reason=say("{chip} is {form}: it does not fit a PCIe slot", **_names(cards)),
             do=say("hobbyist SXM2 adapters exist: you must solve power and cooling yourself")
             if adapted
             else say("use its PCIe version, or a complete machine with these modules"),
@@ -54,22 +54,24 @@ def air(rig: Rig) -> Iterator[Ruling]:
     if rig.machine is not None or not rig.cards:
         return
     kind = "" if rig.case is None else rig.case.kind or ""
-    for one in rig.cards:
-        if one.shape.cooling != PASSIVE:
+    for cards in rig.cards:
+        if cards.shape.cooling != PASSIVE:
             continue
         if kind.startswith("rack") or _DUCTED.search(_remarks_but(rig)):
             continue
         closed = "Tower" in kind or "Desktop" in kind
-        weak = (one.watts or 300.0) <= _FULL_AIR_W
+        weak = (cards.watts or 300.0) <= _FULL_AIR_W
         yield Ruling(
             verdict=IMPOSSIBLE if closed and not weak else DOUBT,
             parts=("gpu", "case"),
-            reason=say("{chip} has no fans: it needs server airflow", **_names(one)),
+            reason=say("{chip} has no fans: it needs server airflow", **_names(cards)),
             do=say("add a blower or a ducted fan to each card, and add it to the list"),
         )
-    hot = [one for one in rig.cards if one.shape.cooling == OPEN and (one.watts or 0.0) >= _SIDE_BY_SIDE_W]
-    count = sum(one.count for one in hot)
-    loose = any(one.shape.blowers and (one.least_slots or 3) <= 2 for one in hot)  # they may be blowers
+    hot = [
+        card for card in rig.cards if card.shape.cooling == OPEN and (card.watts or 0.0) >= _SIDE_BY_SIDE_W
+    ]
+    count = sum(item.count for item in hot)
+    loose = any(item.shape.blowers and (item.least_slots or 3) <= 2 for item in hot)  # they may be blowers
     if count >= 3 and rig.case is not None and not is_open(rig) and not on_cables(rig):
         yield Ruling(
             verdict=IMPOSSIBLE if count >= 4 and "Tower" in kind and not loose else DOUBT,
@@ -77,7 +79,7 @@ def air(rig: Rig) -> Iterator[Ruling]:
             reason=say(
                 "{count} open-air cards of {watts} W side by side heat each other in {case}",
                 count=count,
-                watts=f"{max(one.watts or 0 for one in hot):.0f}",
+                watts=f"{max(item.watts or 0 for item in hot):.0f}",
                 case=rig.case.name,
             ),
             do=say("use blower cards, water blocks, or an open frame with risers"),
@@ -93,23 +95,23 @@ def _remarks_but(rig: Rig) -> str:
 
 def bridge(rig: Rig) -> Iterator[Ruling]:
     """NVLink bridges join pairs of like cards that have the connector."""
-    asked = [one for one in rig.cards if one.bridged]
-    for one in asked:
-        link = one.chip.link or ""
+    asked = [card for card in rig.cards if card.bridged]
+    for cards in asked:
+        link = cards.chip.link or ""
         if "bridge" not in link:
-            if one.chip.form.startswith("PCIe"):
+            if cards.chip.form.startswith("PCIe"):
                 yield Ruling(
                     verdict=IMPOSSIBLE,
                     parts=("gpu",),
-                    reason=say("{chip} has no NVLink connector", **_names(one)),
+                    reason=say("{chip} has no NVLink connector", **_names(cards)),
                     do=say("remove NVLink: these cards communicate over PCIe"),
                 )
-        elif one.count % 2:
+        elif cards.count % 2:
             yield Ruling(
-                verdict=IMPOSSIBLE if one.count == 1 else DOUBT,
+                verdict=IMPOSSIBLE if cards.count == 1 else DOUBT,
                 parts=("gpu",),
                 reason=say(
-                    "NVLink bridges connect pairs; with {count}x {chip} one is left over", **_names(one)
+                    "NVLink bridges connect pairs; with {count}x {chip} one is left over", **_names(cards)
                 ),
                 do=say("use an even number of cards"),
             )
@@ -123,13 +125,13 @@ def bridge(rig: Rig) -> Iterator[Ruling]:
                 ),
                 do=say("bridges come for 2, 3 or 4 slots: measure before you buy"),
             )
-    if asked and len({one.chip.id for one in asked}) > 1:
+    if asked and len({item.chip.id for item in asked}) > 1:
         yield Ruling(
             verdict=IMPOSSIBLE,
             parts=("gpu",),
             reason=say(
                 "NVLink connects identical cards only: {chips}",
-                chips=" + ".join(one.chip.name for one in asked),
+                chips=" + ".join(item.chip.name for item in asked),
             ),
             do=say("use two of the same model"),
         )
@@ -137,7 +139,7 @@ def bridge(rig: Rig) -> Iterator[Ruling]:
 
 def makers(rig: Rig) -> Iterator[Ruling]:
     """Cards of several makers do not work together."""
-    vendors = sorted({one.chip.vendor for one in rig.cards})
+    vendors = sorted({cards.chip.vendor for cards in rig.cards})
     if len(vendors) > 1:
         yield Ruling(
             verdict=DOUBT,

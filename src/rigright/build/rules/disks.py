@@ -15,7 +15,7 @@ _USUAL_SATA = 8
 
 def m2(rig: Rig) -> Iterator[Ruling]:
     """An M.2 slot for each M.2 drive, or a free slot for a carrier."""
-    count = sum(one.count for one in rig.disks if one.kind == "m2")
+    count = sum(disks.count for disks in rig.disks if disks.kind == "m2")
     board = rig.board
     if board is None or board.m2 is None or count <= board.m2:
         return
@@ -37,7 +37,7 @@ def m2(rig: Rig) -> Iterator[Ruling]:
 def others(rig: Rig) -> Iterator[Ruling]:
     """U.2 drives on desktop boards, many SATA drives."""
     family = family_of(rig)
-    u2 = sum(one.count for one in rig.disks if one.kind == "u2")
+    u2 = sum(disks.count for disks in rig.disks if disks.kind == "u2")
     if u2 and family is not None and family.socket not in LARGE:
         yield Ruling(
             verdict=DOUBT,
@@ -45,7 +45,7 @@ def others(rig: Rig) -> Iterator[Ruling]:
             reason=say("U.2 drives need an adapter on a desktop board"),
             do=say("use M.2 drives, or a powered M.2-to-U.2 adapter"),
         )
-    sata = sum(one.count for one in rig.disks if one.kind == "sata")
+    sata = sum(disks.count for disks in rig.disks if disks.kind == "sata")
     if sata > _USUAL_SATA and long_slots(rig) is not None:
         yield Ruling(
             verdict=DOUBT,

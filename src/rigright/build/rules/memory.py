@@ -19,7 +19,7 @@ _MOST_MODULE = {  # GiB of the largest module that is sold, unregistered and reg
 
 def kind(rig: Rig) -> Iterator[Ruling]:
     """Board and processor take this type of memory."""
-    types = {one.type for one in rig.modules if one.type}
+    types = {modules.type for modules in rig.modules if modules.type}
     if len(types) > 1:
         yield Ruling(
             verdict=IMPOSSIBLE,
@@ -57,7 +57,7 @@ def kind(rig: Rig) -> Iterator[Ruling]:
                 ),
                 do=say("take {takes}", takes=" / ".join(sorted(family.mem))),
             )
-    if any(one.laptop for one in rig.modules) and rig.board is not None:
+    if any(modules.laptop for modules in rig.modules) and rig.board is not None:
         yield Ruling(
             verdict=IMPOSSIBLE,
             parts=("ram", "board"),
@@ -68,10 +68,10 @@ def kind(rig: Rig) -> Iterator[Ruling]:
 
 def slots(rig: Rig) -> Iterator[Ruling]:
     """There is a slot for each module."""
-    counts = [one.count for one in rig.modules]
+    counts = [modules.count for modules in rig.modules]
     if rig.board is None or not counts or None in counts:
         return
-    count = sum(one or 0 for one in counts)
+    count = sum(number or 0 for number in counts)
     have = rig.board.mem_slots or _USUAL_SLOTS.get(rig.board.form or "")
     family = family_of(rig)
     if have is None and family is not None and family.modules == {"udimm"}:
@@ -90,29 +90,33 @@ def slots(rig: Rig) -> Iterator[Ruling]:
 def modules(rig: Rig) -> Iterator[Ruling]:
     """Modules of the size exist, and make up what is stated."""
     family = family_of(rig)
-    for one in rig.modules:
-        largest = _MOST_MODULE.get(one.type or "")
-        plain = one.registered is False or (family is not None and "rdimm" not in family.modules)
-        if largest and one.each_bytes and to_gib(one.each_bytes) > largest[0 if plain else 1]:
+    for module in rig.modules:
+        largest = _MOST_MODULE.get(module.type or "")
+        plain = module.registered is False or (family is not None and "rdimm" not in family.modules)
+        if largest and module.each_bytes and to_gib(module.each_bytes) > largest[0 if plain else 1]:
             yield Ruling(
                 verdict=IMPOSSIBLE,
                 parts=("ram",),
                 reason=say(
                     "{size} GB {kind} modules do not exist for this socket",
-                    kind=one.type,
-                    size=f"{to_gib(one.each_bytes):.0f}",
+                    kind=module.type,
+                    size=f"{to_gib(module.each_bytes):.0f}",
                 ),
                 do=say("the largest are {size} GB", size=largest[0 if plain else 1]),
             )
-        if one.stated_bytes is not None and one.total_bytes and one.stated_bytes != one.total_bytes:
+        if (
+            module.stated_bytes is not None
+            and module.total_bytes
+            and module.stated_bytes != module.total_bytes
+        ):
             yield Ruling(
                 verdict=DOUBT,
                 parts=("ram",),
                 reason=say(
                     "the list says {stated} GB and {count} modules of {each} GB",
-                    stated=f"{to_gib(one.stated_bytes):.0f}",
-                    count=one.count,
-                    each=f"{to_gib(one.each_bytes or 0.0):.0f}",
+                    stated=f"{to_gib(module.stated_bytes):.0f}",
+                    count=module.count,
+                    each=f"{to_gib(module.each_bytes or 0.0):.0f}",
                 ),
                 do=say("specify which one"),
             )
@@ -120,13 +124,13 @@ def modules(rig: Rig) -> Iterator[Ruling]:
 
 def size(rig: Rig) -> Iterator[Ruling]:
     """Processor and board address as much."""
-    totals = [one.total_bytes for one in rig.modules]
+    totals = [modules.total_bytes for modules in rig.modules]
     family = family_of(rig)
     if not totals or None in totals:
         return
-    total = sum(one or 0.0 for one in totals)
+    total = sum(item or 0.0 for item in totals)
     most = None if family is None else family.mem_max_bytes * rig.cpu_count
-    said = None if rig.board is None else rig.board.mem_max_bytes
+    value = None if rig.board is None else rig.board.mem_max_bytes
     if most is not None and total > most and rig.processor is not None:
         yield Ruling(
             verdict=IMPOSSIBLE,
@@ -139,14 +143,14 @@ def size(rig: Rig) -> Iterator[Ruling]:
             ),
             do=say("use less memory, or a server or workstation platform"),
         )
-    elif said is not None and total > said and rig.board is not None:
+    elif value is not None and total > value and rig.board is not None:
         yield Ruling(
             verdict=DOUBT,
             parts=("ram", "board"),
             reason=say(
                 "{total} GB of memory; {board} supports {most} GB",
                 total=f"{to_gib(total):.0f}",
-                most=f"{to_gib(said):.0f}",
+                most=f"{to_gib(value):.0f}",
                 board=rig.board.name,
             ),
             do=say("check the board's memory support list: newer BIOS versions often allow more"),
@@ -170,29 +174,29 @@ def registered(rig: Rig) -> Iterator[Ruling]:
     where = (
         rig.board.name if rig.board is not None else rig.processor.name if rig.processor is not None else ""
     )
-    for one in rig.modules:
-        if one.registered and not takes & {"rdimm", "lrdimm"}:
+    for modules in rig.modules:
+        if modules.registered and not takes & {"rdimm", "lrdimm"}:
             yield Ruling(
                 verdict=IMPOSSIBLE,
                 parts=("ram", "board"),
                 reason=say("{where} does not support registered modules (RDIMM): use UDIMM", where=where),
                 do=say("use UDIMM, with ECC if needed"),
             )
-        elif one.registered is False and "udimm" not in takes:
+        elif modules.registered is False and "udimm" not in takes:
             yield Ruling(
                 verdict=IMPOSSIBLE,
                 parts=("ram", "board"),
                 reason=say("{where} does not support unbuffered modules (UDIMM): use RDIMM", where=where),
                 do=say("use RDIMM"),
             )
-        elif one.reduced and "lrdimm" not in takes:
+        elif modules.reduced and "lrdimm" not in takes:
             yield Ruling(
                 verdict=DOUBT,
                 parts=("ram", "board"),
                 reason=say("{where} does not list LRDIMM support", where=where),
                 do=say("use RDIMM"),
             )
-    if len({one.registered for one in rig.modules if one.registered is not None}) > 1:
+    if len({module.registered for module in rig.modules if module.registered is not None}) > 1:
         yield Ruling(
             verdict=IMPOSSIBLE,
             parts=("ram",),
@@ -204,8 +208,8 @@ def registered(rig: Rig) -> Iterator[Ruling]:
 def speed(rig: Rig) -> Iterator[Ruling]:
     """Four DDR5 modules on two channels run slower than two; unlike kits may not run at their speed."""
     family = family_of(rig)
-    count = sum(one.count or 0 for one in rig.modules)
-    fast = [one.mts for one in rig.modules if one.mts and one.type == "DDR5"]
+    count = sum(modules.count or 0 for modules in rig.modules)
+    fast = [modules.mts for modules in rig.modules if modules.mts and modules.type == "DDR5"]
     if family is not None and family.channels == 2 and count >= 4 and fast and min(fast) > _FOUR_DDR5_MTS:
         yield Ruling(
             verdict=DOUBT,
@@ -217,7 +221,7 @@ def speed(rig: Rig) -> Iterator[Ruling]:
             ),
             do=say("two larger modules keep the speed"),
         )
-    if len({(one.each_bytes, one.mts) for one in rig.modules}) > 1:
+    if len({(modules.each_bytes, modules.mts) for modules in rig.modules}) > 1:
         yield Ruling(
             verdict=DOUBT,
             parts=("ram",),

@@ -30,11 +30,11 @@ def load_w(rig: Rig) -> float | None:
 
 def watts(rig: Rig) -> Iterator[Ruling]:
     """The supplies carry the load, and the cards' spikes."""
-    given = [one.watts for one in rig.supplies]
+    given = [supply.watts for supply in rig.supplies]
     need = load_w(rig)
     if not given or None in given or need is None or rig.machine is not None:
         return
-    have = sum(one or 0.0 for one in given)
+    have = sum(value or 0.0 for value in given)
     least = (rig.cards_w or 0.0) + IDLE_CPU_SHARE * rig.cpu_w + BASE_W - 10
     names = {"have": f"{have:,.0f}", "need": f"{need:,.0f}"}
     if least > have * _HARD_W:
@@ -61,8 +61,8 @@ def watts(rig: Rig) -> Iterator[Ruling]:
             ),
         )
         return
-    peak = need + max((_spike_w(one) for one in rig.cards), default=0.0)
-    new = all(one.atx3 for one in rig.supplies)
+    peak = need + max((_spike_w(cards) for cards in rig.cards), default=0.0)
+    new = all(supply.atx3 for supply in rig.supplies)
     if peak > have * _TOLERATES[new]:
         yield Ruling(
             verdict=DOUBT,
@@ -87,15 +87,15 @@ def _spike_w(cards: Cards) -> float:
 
 def plugs(rig: Rig) -> Iterator[Ruling]:
     """There is a plug for each socket of each card; a 12V plug may be fed by two or more of 8 pins."""
-    cards = () if rig.machine is not None else tuple((one, one.shape.plugs) for one in rig.cards)
-    native = [one.h12v for one in rig.supplies]
-    old = [one.pcie for one in rig.supplies]
+    cards = () if rig.machine is not None else tuple((card, card.shape.plugs) for card in rig.cards)
+    native = [supply.h12v for supply in rig.supplies]
+    old = [supply.pcie for supply in rig.supplies]
     if not cards or not rig.supplies or None in old:
         return
-    have, new = sum(filter(None, old)), sum(one.count * plug.h12v for one, plug in cards if plug)
+    have, new = sum(filter(None, old)), sum(item.count * plug.h12v for item, plug in cards if plug)
     short = max(0, new - sum(filter(None, native)))
-    eight = sum(one.count * (plug.pcie + 2 * plug.eps) for one, plug in cards if plug)
-    hungry = max((one.chip.tdp_w or 0.0 for one, plug in cards if plug and plug.h12v), default=0.0)
+    eight = sum(item.count * (plug.pcie + 2 * plug.eps) for item, plug in cards if plug)
+    hungry = max((item.chip.tdp_w or 0.0 for item, plug in cards if plug and plug.h12v), default=0.0)
     adapter = next(count for most, count in _ADAPTER if hungry <= most)
     names = {"new": new, "eight": eight, "native": sum(filter(None, native)), "old": have}
     if short * 2 + eight > have and None not in native:
@@ -123,7 +123,7 @@ def plugs(rig: Rig) -> Iterator[Ruling]:
 
 def eps_cards(rig: Rig) -> Iterator[Ruling]:
     """Cards of servers that take a processor's plug."""
-    odd = [one for one in rig.cards if one.shape.plugs is not None and one.shape.plugs.eps]
+    odd = [cards for cards in rig.cards if cards.shape.plugs is not None and cards.shape.plugs.eps]
     if odd and rig.supplies and rig.machine is None:
         yield Ruling(
             verdict=DOUBT,
@@ -135,8 +135,8 @@ def eps_cards(rig: Rig) -> Iterator[Ruling]:
 
 def processor_plugs(rig: Rig) -> Iterator[Ruling]:
     """Two processors need two EPS plugs."""
-    if rig.cpu_count > 1 and rig.supplies and all(one.eps is not None for one in rig.supplies):
-        have = sum(one.eps or 0 for one in rig.supplies)
+    if rig.cpu_count > 1 and rig.supplies and all(supply.eps is not None for supply in rig.supplies):
+        have = sum(supply.eps or 0 for supply in rig.supplies)
         if have < rig.cpu_count:
             yield Ruling(
                 verdict=DOUBT,
@@ -185,16 +185,16 @@ def voltage(rig: Rig) -> Iterator[Ruling]:
     if rig.room is None or rig.room.volts is None or rig.room.volts > _LOW_VOLTS:
         return
     need = load_w(rig) or 0.0
-    for one in dict.fromkeys(rig.supplies):
-        limited = one.volts_min is not None and rig.room.volts < one.volts_min
-        if limited or (one.watts or 0.0) > 1800.0:
-            count = rig.supplies.count(one)
+    for supply in dict.fromkeys(rig.supplies):
+        limited = supply.volts_min is not None and rig.room.volts < supply.volts_min
+        if limited or (supply.watts or 0.0) > 1800.0:
+            count = rig.supplies.count(supply)
             yield Ruling(
                 verdict=IMPOSSIBLE if limited or need / count > _LOW_VOLTS_MOST_W else DOUBT,
                 parts=("psu", "room"),
                 reason=say(
                     "{psu} does not reach its rated power at {volts} V",
-                    psu=one.name,
+                    psu=supply.name,
                     volts=f"{rig.room.volts:.0f}",
                 ),
                 do=say("use 220-240 V, or two supplies of 1600 W on two circuits"),

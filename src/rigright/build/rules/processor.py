@@ -106,7 +106,7 @@ def picture(rig: Rig) -> Iterator[Ruling]:
         return
     if "xeon" in rig.processor.name.casefold():
         return  # such boards have a chip for it
-    shows = any(not one.chip.form.startswith("PCIe passive") for one in rig.cards)
+    shows = any(not cards.chip.form.startswith("PCIe passive") for cards in rig.cards)
     if not shows and family.socket not in LARGE:
         yield Ruling(
             verdict=DOUBT,
@@ -122,7 +122,7 @@ def cooler(rig: Rig) -> Iterator[Ruling]:
     if family is None or fan is None or rig.processor is None:
         return
     names = {"cooler": fan.name, "cpu": rig.processor.name, "socket": family.socket}
-    mounts = next((one for one in MOUNTS if family.socket in one), {family.socket})
+    mounts = next((mount for mount in MOUNTS if family.socket in mount), {family.socket})
     if fan.sockets is not None and not fan.sockets & mounts:
         other_size = (family.socket in LARGE) != bool(fan.sockets & LARGE)
         yield Ruling(

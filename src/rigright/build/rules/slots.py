@@ -36,7 +36,7 @@ def long_slots(rig: Rig) -> int | None:
     if board is None:
         return None
     if board.slots is not None:
-        return sum(one >= (8 if board.together else 2) for one in board.slots)  # x2 and x4 may be long ones
+        return sum(slot >= (8 if board.together else 2) for slot in board.slots)  # x2 and x4 may be long ones
     return 1 if board.form == "ITX" else None
 
 
@@ -49,7 +49,7 @@ def slot_each(rig: Rig) -> Iterator[Ruling]:
     if rig.n_cards <= have:
         if (
             not board.together
-            and rig.n_cards > sum(one >= 16 for one in board.slots or (16,))
+            and rig.n_cards > sum(slot >= 16 for slot in board.slots or (16,))
             and not on_cables(rig)
         ):
             yield Ruling(
@@ -66,7 +66,7 @@ def slot_each(rig: Rig) -> Iterator[Ruling]:
         every = (
             len(board.slots or (1,))
             + (board.m2 or 2)
-            + sum(one >= 16 for one in board.slots or (16,))
+            + sum(slot >= 16 for slot in board.slots or (16,))
             * (3 if "bifurc" in rig.remarks or "splitter" in rig.remarks or "拆分" in rig.remarks else 1)
         )
         yield Ruling(
@@ -115,7 +115,7 @@ def lanes(rig: Rig) -> Iterator[Ruling]:
     if rig.n_cards < 2 or rig.machine is not None or board is None or not board.together:
         return
     served = sorted(board.together, reverse=True)[: rig.n_cards]
-    shown_lanes = " ".join(f"x{one}" for one in served)
+    shown_lanes = " ".join(f"x{number}" for number in served)
     if len(served) < rig.n_cards:
         return
     if min(served) >= 8:
@@ -158,13 +158,13 @@ def shared_lanes(rig: Rig) -> Iterator[Ruling]:
 
 def widths(rig: Rig, *, usual: bool) -> list[int] | None:
     """Whole slots that each card covers, narrow ones first."""
-    found: list[int] = []
-    for one in rig.cards:
-        wide = one.usual_slots if usual else one.least_slots
+    numbers: list[int] = []
+    for cards in rig.cards:
+        wide = cards.usual_slots if usual else cards.least_slots
         if wide is None:
             return None
-        found += [max(1, math.ceil(wide - _WHOLE))] * one.count
-    return sorted(found)
+        numbers += [max(1, math.ceil(wide - _WHOLE))] * cards.count
+    return sorted(numbers)
 
 
 def shown(wide: list[int]) -> str:
@@ -183,7 +183,7 @@ def fits(rig: Rig, wide: list[int]) -> bool:
         return False
     if board is not None and board.places and board.slots:
         lanes = board.together or (16,) * len(board.places)
-        places = sorted(place for place, one in zip(board.places, lanes, strict=False) if one >= 2)
+        places = sorted(place for place, number in zip(board.places, lanes, strict=False) if number >= 2)
         end, left = 0, list(wide)
         for place in places:
             if left and place > end and (most is None or place + left[0] - 1 <= max(most, min(7, most))):

@@ -51,12 +51,12 @@ def length(rig: Rig) -> Iterator[Ruling]:
     case = rig.case
     if case is None or case.card_m is None or is_open(rig) or rig.machine is not None:
         return
-    for one in rig.cards:
-        least, usual = one.length_m or one.shape.least_m, one.length_m or one.shape.usual_m
+    for cards in rig.cards:
+        least, usual = cards.length_m or cards.shape.least_m, cards.length_m or cards.shape.usual_m
         if least is None or usual is None:
             continue
         names = {
-            "chip": one.shape.model or one.chip.name,
+            "chip": cards.shape.model or cards.chip.name,
             "case": case.name,
             "most": f"{case.card_m * KILO:.0f}",
         }
@@ -89,7 +89,9 @@ def upright(rig: Rig) -> Iterator[Ruling]:
     kind = "" if rig.case is None else rig.case.kind or ""
     flat = kind in {"rack 1U", "rack 2U"}
     tall = [
-        one for one in rig.cards if "low-profile" not in one.chip.form and (one.shape.least_m or 1.0) > 0.17
+        cards
+        for cards in rig.cards
+        if "low-profile" not in cards.chip.form and (cards.shape.least_m or 1.0) > 0.17
     ]
     if not flat or not tall or rig.case is None or rig.machine is not None:
         return
@@ -110,9 +112,9 @@ def supply(rig: Rig) -> Iterator[Ruling]:
     case = rig.case
     if case is None or is_open(rig):
         return
-    for one in dict.fromkeys(rig.supplies):
-        names = {"psu": one.name, "case": case.name}
-        if one.form == "CRPS" and "rack" not in (case.kind or ""):
+    for fromkey in dict.fromkeys(rig.supplies):
+        names = {"psu": fromkey.name, "case": case.name}
+        if fromkey.form == "CRPS" and "rack" not in (case.kind or ""):
             yield Ruling(
                 verdict=DOUBT,
                 parts=("psu", "case"),
@@ -121,28 +123,28 @@ def supply(rig: Rig) -> Iterator[Ruling]:
             )
         elif (
             case.psu_form is not None
-            and one.form in {"ATX", "SFX"}
-            and one.form not in case.psu_form
-            and not (one.form == "SFX" and "ATX" in case.psu_form)
+            and fromkey.form in {"ATX", "SFX"}
+            and fromkey.form not in case.psu_form
+            and not (fromkey.form == "SFX" and "ATX" in case.psu_form)
         ):
             yield Ruling(
                 verdict=IMPOSSIBLE,
                 parts=("psu", "case"),
                 reason=say(
                     "{psu} is {form}; {case} takes {takes}",
-                    form=one.form,
+                    form=fromkey.form,
                     takes=" / ".join(sorted(case.psu_form)),
                     **names,
                 ),
                 do=say("use a power supply of that form factor"),
             )
-        elif case.psu_m is not None and one.length_m is not None and one.length_m > case.psu_m:
+        elif case.psu_m is not None and fromkey.length_m is not None and fromkey.length_m > case.psu_m:
             yield Ruling(
                 verdict=IMPOSSIBLE,
                 parts=("psu", "case"),
                 reason=say(
                     "{psu} is {long} mm long; {case} has room for {most} mm",
-                    long=f"{one.length_m * KILO:.0f}",
+                    long=f"{fromkey.length_m * KILO:.0f}",
                     most=f"{case.psu_m * KILO:.0f}",
                     **names,
                 ),
@@ -205,7 +207,9 @@ def cooler(rig: Rig) -> Iterator[Ruling]:
 
 def sag(rig: Rig) -> Iterator[Ruling]:
     """Long heavy cards are held up."""
-    heavy = [one for one in rig.cards if (one.usual_slots or 0) >= 3 and (one.shape.usual_m or 0) >= _SAG_M]
+    heavy = [
+        cards for cards in rig.cards if (cards.usual_slots or 0) >= 3 and (cards.shape.usual_m or 0) >= _SAG_M
+    ]
     if heavy and rig.case is not None and not is_open(rig):
         yield Ruling(
             verdict=OK,

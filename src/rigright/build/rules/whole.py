@@ -20,7 +20,7 @@ def cards(rig: Rig) -> Iterator[Ruling]:
     machine = rig.machine
     if machine is None:
         return
-    loose = [one for one in rig.cards if not _own(one, machine.chips)]
+    loose = [card for card in rig.cards if not _own(card, machine.chips)]
     if not loose:
         count = rig.n_cards
         if machine.kind == "modules" and count > machine.cards_max:
@@ -45,17 +45,17 @@ def cards(rig: Rig) -> Iterator[Ruling]:
     if machine.cards_max == 0 or machine.kind == "modules":
         outside = _OUTSIDE.search(rig.remarks) is not None
         apple = "apple" in (machine.chips or frozenset())
-        for one in loose:
+        for item in loose:
             yield Ruling(
                 verdict=DOUBT if outside and not apple and machine.kind == "closed" else IMPOSSIBLE,
                 parts=("gpu", "machine"),
-                reason=say("{machine} does not support {chip}", machine=machine.name, chip=one.chip.name),
+                reason=say("{machine} does not support {chip}", machine=machine.name, chip=item.chip.name),
                 do=say("an eGPU box works over Thunderbolt, USB4 or OCuLink: slow links, one card")
                 if outside and not apple
                 else say("use a machine with slots, or run a second machine over the network"),
             )
         return
-    count = sum(one.count for one in loose)
+    count = sum(entry.count for entry in loose)
     if count > machine.cards_max:
         yield Ruling(
             verdict=IMPOSSIBLE,
@@ -68,31 +68,31 @@ def cards(rig: Rig) -> Iterator[Ruling]:
             ),
             do=say("use fewer cards, or a larger chassis"),
         )
-    for one in loose:
-        yield from _card(machine, one)
+    for item in loose:
+        yield from _card(machine, item)
 
 
 def _own(cards: Cards, chips: frozenset[str] | None) -> bool:
     """Whether the machine is sold with it."""
-    return any(cards.chip.id.startswith(one) for one in chips or ())
+    return any(cards.chip.id.startswith(chip) for chip in chips or ())
 
 
-def _card(machine: Finished, one: Cards) -> Iterator[Ruling]:
+def _card(machine: Finished, cards: Cards) -> Iterator[Ruling]:
     """One kind of card: width, length, watts."""
-    names = {"machine": machine.name, "chip": one.shape.model or one.chip.name}
-    if one.chip.form.startswith(SOLDERED):
+    names = {"machine": machine.name, "chip": cards.shape.model or cards.chip.name}
+    if cards.chip.form.startswith(SOLDERED):
         yield Ruling(
             verdict=IMPOSSIBLE,
             parts=("gpu", "machine"),
-            reason=say("{chip} is {form}: it does not fit a PCIe slot", form=one.chip.form, **names),
+            reason=say("{chip} is {form}: it does not fit a PCIe slot", form=cards.chip.form, **names),
             do=say("use its PCIe version, or a complete machine with these modules"),
         )
         return
-    wide, long, watts = one.least_slots, one.length_m or one.shape.least_m, one.watts
+    wide, long, watts = cards.least_slots, cards.length_m or cards.shape.least_m, cards.watts
     if wide is not None and machine.card_slots is not None and wide > machine.card_slots + 0.2:
         yield Ruling(
             verdict=DOUBT
-            if one.shape.blowers and one.slots is None and wide < machine.card_slots + 1
+            if cards.shape.blowers and cards.slots is None and wide < machine.card_slots + 1
             else IMPOSSIBLE,
             parts=("gpu", "machine"),
             reason=say(
@@ -129,20 +129,20 @@ def _card(machine: Finished, one: Cards) -> Iterator[Ruling]:
             ),
             do=say("use a card of at most {most} W", most=f"{machine.card_w:.0f}"),
         )
-    yield from _fed(machine, one)
+    yield from _fed(machine, cards)
 
 
-def _fed(machine: Finished, one: Cards) -> Iterator[Ruling]:
+def _fed(machine: Finished, cards: Cards) -> Iterator[Ruling]:
     """Air and plugs for one kind of card."""
-    watts, names = one.watts, {"machine": machine.name, "chip": one.shape.model or one.chip.name}
-    if one.shape.cooling == PASSIVE and machine.passive_ok is False and (watts or 300.0) > 75:
+    watts, names = cards.watts, {"machine": machine.name, "chip": cards.shape.model or cards.chip.name}
+    if cards.shape.cooling == PASSIVE and machine.passive_ok is False and (watts or 300.0) > 75:
         yield Ruling(
             verdict=DOUBT,
             parts=("gpu", "machine"),
             reason=say("{chip} has no fans: it needs server airflow", chip=names["chip"]),
             do=say("add a blower or a ducted fan to each card, and add it to the list"),
         )
-    if one.shape.cooling == OPEN and machine.kind == "server" and machine.passive_ok and (watts or 0) > 75:
+    if cards.shape.cooling == OPEN and machine.kind == "server" and machine.passive_ok and (watts or 0) > 75:
         yield Ruling(
             verdict=DOUBT,
             parts=("gpu", "machine"),
@@ -150,8 +150,8 @@ def _fed(machine: Finished, one: Cards) -> Iterator[Ruling]:
             do=say("use passive or blower cards; top power connectors may hit the lid"),
         )
     if (
-        one.shape.plugs is not None
-        and (one.shape.plugs.pcie or one.shape.plugs.h12v)
+        cards.shape.plugs is not None
+        and (cards.shape.plugs.pcie or cards.shape.plugs.h12v)
         and machine.kind in {"slim", "desktop"}
     ):
         yield Ruling(
@@ -172,7 +172,7 @@ def noise(rig: Rig) -> Iterator[Ruling]:
         )
         yield Ruling(verdict=OK, parts=("machine",), reason=says)
         return
-    blowers = sum(one.count for one in rig.cards if one.shape.cooling in {BLOWER, PASSIVE})
+    blowers = sum(cards.count for cards in rig.cards if cards.shape.cooling in {BLOWER, PASSIVE})
     if blowers >= 2 and machine is None:
         says = say("{count} blowers: about 50 dB under load, not beside a desk", count=blowers)
         yield Ruling(verdict=OK, parts=("gpu",), reason=says)

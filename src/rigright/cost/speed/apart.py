@@ -82,12 +82,12 @@ def serve_apart(
     each = sum(
         times
         * np.maximum(
-            *(entry_bytes(mixer, one, element_bytes=work.kv_elem_bytes) for one in (prefill, layout))
+            *(entry_bytes(mixer, item, element_bytes=work.kv_elem_bytes) for item in (prefill, layout))
         )
         / mixer.every_tok
         for mixer, times in work.mixers
     )
-    workers = [np.asarray(one.tp) * one.pp * one.dp for one in (prefill, layout)]
+    workers = [np.asarray(item.tp) * item.pp * item.dp for item in (prefill, layout)]
     pools = _Pools(
         prompt_s=prompt_alone_s(work, rates, layout=prefill, traffic=traffic, budget_tok=limits.budget_tok),
         handed_s=send_s(each * traffic.prompt_tok, wire=rates.wire, outer=sum(workers) > rates.wire.domain),
@@ -117,17 +117,17 @@ def _closed(
     line = np.maximum(load / pools.lines - 1, 0) * pools.prompt_s  # that a load all at once stands in
     first = first_round(rates, load, traffic=traffic)
     decoding, per_s = np.minimum(load, pools.most), load / (free + outputs * token(1.0).total_s)
-    ttft, tpot, held, late = free, free, free, (free, free, free)
+    ttft, tpot, value, late = free, free, free, (free, free, free)
     for _ in range(ROUNDS):
         tpot = token(decoding).total_s / (1 + traffic.accepted_tok)
         kept = load / (pools.lines / pools.prompt_s) - outputs * tpot  # where prompts are the limit
         full = load * outputs * tpot / pools.most - outputs * tpot  # where room for tokens is
-        held = np.maximum(kept, full)
+        value = np.maximum(kept, full)
         # prompts of a service find a free worker as those of an open loop do, behind all others at most
         somebody, after = _met(pools, np.minimum(per_s * pools.prompt_s / pools.lines, BUSIEST))
         late = tuple(np.minimum(np.maximum(np.log(somebody / part), 0) * after, line) for part in PARTS)
         wait = first * line / 2 + (1 - first) * np.minimum(somebody * after, line)
-        ttft = np.maximum(free + wait, held)
+        ttft = np.maximum(free + wait, value)
         per_s = load / (ttft + outputs * tpot)
         decoding = np.minimum(per_s * outputs * tpot, pools.most)
     return _SplitFlow(
@@ -135,7 +135,7 @@ def _closed(
         tpot_s=tpot,
         per_s=per_s,
         busy=decoding / pools.most,
-        waits_s=(ttft - free, *(np.maximum(one, held - free) for one in late)),
+        waits_s=(ttft - free, *(np.maximum(item, value - free) for item in late)),
     )
 
 

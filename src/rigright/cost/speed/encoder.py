@@ -43,7 +43,7 @@ def encoder_rates(
         for chip in chips
     ]
     return EncoderRates(
-        **{each.name: np.array([one[each.name] for one in figures]) for each in fields(EncoderRates)}
+        **{each.name: np.array([figure[each.name] for figure in figures]) for each in fields(EncoderRates)}
     )
 
 

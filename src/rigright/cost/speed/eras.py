@@ -25,8 +25,8 @@ def table_of(tables: Mapping[str, Any], engine: Engine, *, chip: Chip) -> str | 
         "vendor": {chip.vendor},
         "classes": {kind.id, kind.kin},
     }
-    found = next((name for name, era in eras if _is_of(era, engine, here=here)), None)
-    return found or (asked if asked in tables["engines"] else None)
+    value = next((name for name, era in eras if _is_of(era, engine, here=here)), None)
+    return value or (asked if asked in tables["engines"] else None)
 
 
 def is_dated(version: str) -> bool:

@@ -45,8 +45,8 @@ def _part(
         experts=experts,
         per_tok=per_tok,
         width=width * shares[0] * layout.ep,
-        elems=sum(gemm.elems * held for gemm, held in zip(gemms, shares, strict=True)),
-        size_bytes=sum(gemm.size_bytes * held for gemm, held in zip(gemms, shares, strict=True)),
+        elems=sum(gemm.elems * value for gemm, value in zip(gemms, shares, strict=True)),
+        size_bytes=sum(gemm.size_bytes * value for gemm, value in zip(gemms, shares, strict=True)),
     )
 
 

@@ -205,7 +205,7 @@ def beside(rates: Rates, hosts: SpeedTerms, *, cards: Sequence[Chip]) -> Rates:
 
 def _slot(card: Chip, host: Chip) -> tuple[int, int]:
     """Generation and lanes between a card and the processor."""
-    gens = [one.pcie_gen for one in (card, host) if one.pcie_gen]
+    gens = [chip.pcie_gen for chip in (card, host) if chip.pcie_gen]
     return min(gens, default=USUAL_GEN), min(card.pcie_lanes or FULL_LANES, FULL_LANES)
 
 

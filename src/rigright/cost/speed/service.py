@@ -194,8 +194,8 @@ def _load(
     prompts = both.prefill_tok / np.maximum(traffic.prompt_tok - traffic.cached_tok, 1)
     parts = parts_of(work, layout)
     decode, mixed = (
-        _in_round(work, rates, layout=layout, content=one, parts=parts, passes=running / passes)
-        for one in (only, both)
+        _in_round(work, rates, layout=layout, content=item, parts=parts, passes=running / passes)
+        for item in (only, both)
     )
     decode_s, pass_s = decode.total_s, mixed.total_s
     chunks = np.maximum(1 / prompts, 1)

@@ -113,7 +113,7 @@ def step(
         attention_s=attention,
         link_s=link + _hops(work, rates, layout=layout),
         fixed_s=np.maximum(fixed, _host(work, rates) - gemm - attention - link),
-        head_s=sum(one for part, one in zip(parts, each, strict=False) if part.kind == "head"),
+        head_s=sum(value for part, value in zip(parts, each, strict=False) if part.kind == "head"),
         compute_s=prefill + sum(compute for compute, _ in pairs),
         memory_s=sum(memory for _, memory in pairs),
     )
@@ -143,19 +143,22 @@ def _with_host(
     far = tok * min(each, default=1.0) > host.most_tok
     return StepTime(
         **{
-            one.name: np.where(far, getattr(sent, one.name), getattr(turns, one.name))
-            for one in fields(StepTime)
+            field.name: np.where(far, getattr(sent, field.name), getattr(turns, field.name))
+            for field in fields(StepTime)
         }
     )
 
 
-def _added(one: StepTime, other: StepTime | None, *, link_s: Numbers) -> StepTime:
+def _added(step_time: StepTime, other: StepTime | None, *, link_s: Numbers) -> StepTime:
     """Passes one after the other, with time on the way between them."""
     if other is not None:
-        one = StepTime(
-            **{name.name: getattr(one, name.name) + getattr(other, name.name) for name in fields(StepTime)}
+        step_time = StepTime(
+            **{
+                name.name: getattr(step_time, name.name) + getattr(other, name.name)
+                for name in fields(StepTime)
+            }
         )
-    return replace(one, link_s=one.link_s + link_s)
+    return replace(step_time, link_s=step_time.link_s + link_s)
 
 
 def crossings(work: PassWork, ram: InRam) -> Numbers:
@@ -183,8 +186,8 @@ def longest_s(time: StepTime, work: PassWork, *, rates: Rates, layout: Layout, p
     least, most = np.floor(layers / stages) / layers, np.ceil(layers / stages) / layers
     inner = time.total_s - time.head_s
     longest = np.maximum(inner * most, inner * least + time.head_s)
-    told = np.asarray(rates.hop_s) > 0  # of such engines runs told what stages gain, unequal as they were
-    return np.where(told, 0.0, np.maximum(passes * longest - time.total_s, 0.0))
+    values = np.asarray(rates.hop_s) > 0  # of such engines runs told what stages gain, unequal as they were
+    return np.where(values, 0.0, np.maximum(passes * longest - time.total_s, 0.0))
 
 
 def _rank(content: Pass, layout: Layout) -> _Rank:
@@ -319,8 +322,8 @@ def _links(work: PassWork, rates: Rates, *, layout: Layout, content: Pass, tok: 
         + np.where(np.asarray(layout.tp) > 1, rates.sync_s, 0.0)
     )
     rows = content.decode_seqs + content.prefill_seqs
-    held = 0.0 if layout.attention_dp else 1 - 1 / np.asarray(layout.tp, dtype=float)
-    logits = rows * (work.vocab * ACT_BYTES) * held / rates.wire.bytes_per_s
+    values = 0.0 if layout.attention_dp else 1 - 1 / np.asarray(layout.tp, dtype=float)
+    logits = rows * (work.vocab * ACT_BYTES) * values / rates.wire.bytes_per_s
     stages = np.asarray(layout.pp, dtype=float)
     outer = np.asarray(layout.tp) * stages > rates.wire.domain
     handed = np.where(rates.hop_s > 0, 0.0, send_s(size, wire=rates.wire, outer=outer))

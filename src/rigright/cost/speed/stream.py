@@ -33,8 +33,8 @@ class Stream:
 
     def at(self, places: Numbers) -> Stream:
         """Entries by their places in the list of chips: one a run."""
-        found: Stream = _taken(self, np.asarray(places))
-        return found
+        stream: Stream = _taken(self, np.asarray(places))
+        return stream
 
 
 _TERMS = (
@@ -71,12 +71,12 @@ def prompt_s(
     """Seconds for the prompts of `content`; `prefill_seen_tok` are keys that are there before them."""
     each = content.prefill_tok / np.maximum(content.prefill_seqs, 1)
     passes = np.ceil(each / stream.ubatch_tok) if np.all(np.isfinite(stream.ubatch_tok)) else 1.0
-    one = replace(
+    item = replace(
         content,
         prefill_tok=content.prefill_tok / passes,
         prefill_seen_tok=content.prefill_seen_tok + each / 2,
     )
-    serial = passes * _pass_s(work, stream, layout=layout, content=one)
+    serial = passes * _pass_s(work, stream, layout=layout, content=item)
     return stream.prompt_start_s + serial / pipeline_gain(work, stream.rates, cards=layout.pp, passes=passes)
 
 

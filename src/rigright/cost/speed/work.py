@@ -156,10 +156,10 @@ def _weighed(arch: Arch, form: Form) -> PassWork:
         group[0] += elems * times
         group[1] += size * times
         group[2] += times
-    trunk, found = arch.trunk, lanes(arch)
+    trunk, fields = arch.trunk, lanes(arch)
     return PassWork(
         gemms=tuple(_gemm(key, sums) for key, sums in groups.items()),
-        mixers=tuple(found.items()),
+        mixers=tuple(fields.items()),
         weights=form.id,
         kv_elem_bytes=0.0,
         layers=len(trunk.layers),
@@ -168,8 +168,8 @@ def _weighed(arch: Arch, form: Form) -> PassWork:
             for layer, times in count.alike(trunk).items()
             if layer.ffn is not None and layer.ffn.experts > 0
         ),
-        latent_layers=sum(times for mixer, times in found.items() if mixer.latent_dim),
-        kv_heads=max((mixer.kv_heads for mixer in found), default=1),
+        latent_layers=sum(times for mixer, times in fields.items() if mixer.latent_dim),
+        kv_heads=max((mixer.kv_heads for mixer in fields), default=1),
         hidden=trunk.hidden,
         vocab=arch.vocab,
         encoder=_encoder(arch, stored(arch, form), crossed=crossed) if hears else None,
@@ -179,13 +179,13 @@ def _weighed(arch: Arch, form: Form) -> PassWork:
 
 def pictured(work: PassWork, arch: Arch, *, weights: WeightBytes, samples: Numbers) -> PassWork:
     """The same for requests with pictures: so many samples of the tower that sees."""
-    found = _encoder(arch, weights, crossed=[0.0, 0.0])
-    return work if found is None else replace(work, encoder=replace(found, samples=samples))
+    encoder = _encoder(arch, weights, crossed=[0.0, 0.0])
+    return work if encoder is None else replace(work, encoder=replace(encoder, samples=samples))
 
 
 def _encoder(arch: Arch, weights: WeightBytes, *, crossed: list[float]) -> Encoder | None:
     """The tower that listens, and of the decoder what makes keys and values of its output."""
-    tower: Tower | None = next((one for one in arch.towers if one is not arch.trunk), None)
+    tower: Tower | None = next((item for item in arch.towers if item is not arch.trunk), None)
     if tower is None or not tower.sample_tok:
         return None
     flops = sum(

@@ -49,8 +49,8 @@ def causes() -> tuple[Cause, ...]:
 
 def _tell(moments: Sequence[LimitedMoment], *, name: str, row: Mapping[str, Any]) -> Evidence:
     """What was seen of a cause while it bound."""
-    held = mean(slowed_share(moment, words_of(name)) for moment in moments)
-    values = {**seen(moments), "held": percent(held)}
+    value = mean(slowed_share(moment, words_of(name)) for moment in moments)
+    values = {**seen(moments), "held": percent(value)}
     (evidence,) = Writer(values).evidence(row.get("seen", (row,)))
     return evidence
 
@@ -70,29 +70,29 @@ def seen(moments: Sequence[LimitedMoment]) -> dict[str, object]:
     def link(read: Callable[[DeviceTick], float | None]) -> str:
         return f"{(mean_of(moments, read) or 0.0) / GIGA:.1f}"
 
-    clock = mean_of(moments, lambda one: one.sm_hz)
-    heat = mean(most(one.gpu_c for one in moment.devices) for moment in moments)  # of the hottest card
+    clock = mean_of(moments, lambda tick: tick.sm_hz)
+    heat = mean(most(tick.gpu_c for tick in moment.devices) for moment in moments)  # of the hottest card
     draw = mean_of(moments, drawn)
     return {
         "working": percent(sum(moment.busy_share for moment in moments) / len(moments)),
-        "busy": card(lambda one: one.busy_share),
-        "memory": card(lambda one: one.mem_busy_share),
+        "busy": card(lambda tick: tick.busy_share),
+        "memory": card(lambda tick: tick.mem_busy_share),
         "draw": percent(draw),
         "has_draw": draw is not None,
         "clock": f"{(clock or 0.0) / MEGA:.0f}",
         "has_clock": clock is not None,
         "heat": "?" if heat is None else f"{heat:.0f}",
-        "to_card": link(lambda one: one.pcie_rx_bytes_per_s),
-        "from_card": link(lambda one: one.pcie_tx_bytes_per_s),
-        "cpu": host(lambda one: one.cpu_share),
-        "core": host(lambda one: one.busiest_core_share),
-        "disk": host(lambda one: one.disk_busy_share),
-        "read": rate(lambda one: one.disk_read_bytes_per_s),
-        "written": rate(lambda one: one.disk_write_bytes_per_s),
-        "swap": rate(lambda one: one.swap_bytes_per_s),
-        "waited": host(lambda one: one.mem_pressure),
-        "received": rate(lambda one: one.net_rx_bytes_per_s),
-        "sent": rate(lambda one: one.net_tx_bytes_per_s),
+        "to_card": link(lambda tick: tick.pcie_rx_bytes_per_s),
+        "from_card": link(lambda tick: tick.pcie_tx_bytes_per_s),
+        "cpu": host(lambda tick: tick.cpu_share),
+        "core": host(lambda tick: tick.busiest_core_share),
+        "disk": host(lambda tick: tick.disk_busy_share),
+        "read": rate(lambda tick: tick.disk_read_bytes_per_s),
+        "written": rate(lambda tick: tick.disk_write_bytes_per_s),
+        "swap": rate(lambda tick: tick.swap_bytes_per_s),
+        "waited": host(lambda tick: tick.mem_pressure),
+        "received": rate(lambda tick: tick.net_rx_bytes_per_s),
+        "sent": rate(lambda tick: tick.net_tx_bytes_per_s),
     }
 
 
@@ -117,9 +117,9 @@ def disk(moment: LimitedMoment) -> float | None:
 def gpu_memory(moment: LimitedMoment) -> float | None:
     """The driver's share of time in which memory was read or written, of the time it had work at all."""
     return mean(
-        one.mem_busy_share / one.busy_share
-        for one in moment.devices
-        if one.mem_busy_share is not None and one.busy_share
+        tick.mem_busy_share / tick.busy_share
+        for tick in moment.devices
+        if tick.mem_busy_share is not None and tick.busy_share
     )
 
 
@@ -164,13 +164,13 @@ def pcie(moment: LimitedMoment) -> float | None:
 
 def small_kernels(moment: LimitedMoment) -> float | None:
     """Busy by the driver's count, at rest by the meter: each kernel gives the card little to do."""
-    told = [
-        (draw, one.mem_busy_share)
-        for one in moment.devices
-        if (draw := drawn(one)) is not None and one.mem_busy_share is not None
+    pairs = [
+        (draw, tick.mem_busy_share)
+        for tick in moment.devices
+        if (draw := drawn(tick)) is not None and tick.mem_busy_share is not None
     ]
-    idling = [draw for draw, memory in told if draw < LITTLE_POWER and memory < LITTLE_MEMORY]
-    return SURE_OF_SMALL * len(idling) / len(told) if told else None
+    idling = [draw for draw, memory in pairs if draw < LITTLE_POWER and memory < LITTLE_MEMORY]
+    return SURE_OF_SMALL * len(idling) / len(pairs) if pairs else None
 
 
 WEIGHED: dict[str, Callable[[LimitedMoment], float | None]] = {  # of either side one is all that is left

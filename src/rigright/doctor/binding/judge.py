@@ -33,7 +33,7 @@ NOTHING_LEFT = 0.9  # of what a thing can do: nobody is told to take more of it
 def judge(ticks: Sequence[Tick], case: CheckInput) -> Diagnosis:
     """What bound the machine over these ticks."""
     # devices that had programs or work at any moment
-    used = tuple(sorted({one.index for tick in ticks for one in tick.devices if _works(one)}))
+    used = tuple(sorted({device.index for tick in ticks for device in tick.devices if _works(device)}))
     running = [tick for tick in ticks if _runs(tick, used)]
     moments = [_moment(tick, used, case=case) for tick in running]
     parts: dict[str, list[tuple[LimitedMoment, float]]] = {}
@@ -79,7 +79,7 @@ def judge(ticks: Sequence[Tick], case: CheckInput) -> Diagnosis:
 def split(moment: LimitedMoment) -> dict[str, float]:
     """The causes that bind one moment, with their shares of it."""
     busy = working_share(moment, link_full=_link_full(moment)) if moment.devices else 0.0
-    found: dict[str, float] = {}
+    fields: dict[str, float] = {}
     for side, share in ((WORKING, busy), (WAITING, 1.0 - busy)):
         left = share
         for cause in causes():
@@ -87,16 +87,16 @@ def split(moment: LimitedMoment) -> dict[str, float]:
             brakes = words_of(cause.name, brakes=True) if cause.side == side else frozenset()
             part = min(left, share * (slowed_share(moment, brakes) or 0.0)) if brakes else 0.0
             if part > 0:
-                found[cause.name] = part
+                fields[cause.name] = part
                 left -= part
         if left > _NOTHING:
             # the fullest thing of a side; what weighs exactly FULL stands for all that is left
             weighed = ((cause, cause.weigh(moment)) for cause in causes() if cause.side == side)
-            braked = {name for name in found if words_of(name, brakes=True)}
+            braked = {name for name in fields if words_of(name, brakes=True)}
             seen = ((cause, full) for cause, full in weighed if full is not None and cause.name not in braked)
-            fullest, _ = max(seen, key=lambda one: one[1])
-            found[fullest.name] = found.get(fullest.name, 0.0) + left
-    return found
+            fullest, _ = max(seen, key=lambda pair: pair[1])
+            fields[fullest.name] = fields.get(fullest.name, 0.0) + left
+    return fields
 
 
 def _link_full(moment: LimitedMoment) -> bool:
@@ -105,15 +105,15 @@ def _link_full(moment: LimitedMoment) -> bool:
 
 
 def _bounds(parts: dict[str, list[tuple[LimitedMoment, float]]], count: int) -> tuple[Bound, ...]:
-    found = []
+    bounds = []
     for cause in causes():
         own = parts.get(cause.name, [])
         share = sum(part for _, part in own) / count if count else 0.0
         if share >= LEAST_SHARE:
             moments = [moment for moment, _ in own]
             seen = any((cause.weigh(moment) or 0.0) != FULL for moment in moments)
-            found.append(Bound(cause=cause, share=share, evidence=cause.tell(moments), seen=seen))
-    return tuple(sorted(found, key=lambda one: -one.share))
+            bounds.append(Bound(cause=cause, share=share, evidence=cause.tell(moments), seen=seen))
+    return tuple(sorted(bounds, key=lambda bound: -bound.share))
 
 
 def _works(device: DeviceTick) -> bool:
@@ -125,16 +125,16 @@ def _runs(tick: Tick, used: tuple[int, ...]) -> bool:
     """Whether anything ran: without accelerators cores or disks, as far as they were seen."""
     if not tick.devices:
         return any((share or 0.0) > LEAST_BUSY for share in (tick.host.cpu_share, tick.host.disk_busy_share))
-    return any(one.index in used and _works(one) for one in tick.devices)
+    return any(device.index in used and _works(device) for device in tick.devices)
 
 
 def _moment(tick: Tick, used: tuple[int, ...], *, case: CheckInput) -> LimitedMoment:
     # what the history did not keep, the driver may tell now
-    told = {one.index: one.slowed_by for one in case.machine.devices}
+    texts = {item.index: item.slowed_by for item in case.machine.devices}
     devices = tuple(
-        replace(one, slowed_by=told.get(one.index)) if one.slowed_by is None else one
-        for one in tick.devices
-        if one.index in used
+        replace(item, slowed_by=texts.get(item.index)) if item.slowed_by is None else item
+        for item in tick.devices
+        if item.index in used
     )
     ports = [
         port.bytes_per_s
@@ -161,10 +161,10 @@ def _moment(tick: Tick, used: tuple[int, ...], *, case: CheckInput) -> LimitedMo
 def _notes(ticks: Sequence[Tick], used: tuple[int, ...]) -> Iterator[Sentence]:
     for index in used:
         shares = [
-            one.mem_used_bytes / one.mem_total_bytes
+            device.mem_used_bytes / device.mem_total_bytes
             for tick in ticks
-            for one in tick.devices
-            if one.index == index and one.mem_used_bytes is not None and one.mem_total_bytes
+            for device in tick.devices
+            if device.index == index and device.mem_used_bytes is not None and device.mem_total_bytes
         ]
         if shares and max(shares) >= FULL_MEMORY:
             yield say(

@@ -108,7 +108,7 @@ class Judgement:
     @property
     def bad(self) -> tuple[JudgedCause, ...]:
         """Those that are more than worth knowing."""
-        return tuple(one for one in self.causes if one.finding.severity in _BAD)
+        return tuple(cause for cause in self.causes if cause.finding.severity in _BAD)
 
     @property
     def lead(self) -> JudgedCause | None:
@@ -119,9 +119,9 @@ class Judgement:
         """
         bounds = () if self.diagnosis is None else self.diagnosis.bounds
         first = bounds[0].cause.name if bounds else None
-        own = [one for one in self.bad if self.used is None or not one.about or one.about & self.used]
-        held = [one for one in own if one.row.holds]
-        return next(iter(held or [one for one in own if first in one.row.binds]), None)
+        own = [cause for cause in self.bad if self.used is None or not cause.about or cause.about & self.used]
+        causes = [cause for cause in own if cause.row.holds]
+        return next(iter(causes or [cause for cause in own if first in cause.row.binds]), None)
 
     @property
     def first(self) -> JudgedCause | None:
@@ -152,17 +152,19 @@ def rows() -> tuple[CauseRow, ...]:
 
 def conclude(examined: Examined, diagnosis: Diagnosis | None = None) -> Judgement:
     """Order findings by what leads to what; those that follow from another are told under it."""
-    found = [_judged(check, finding, case=examined.case) for check, finding in examined.findings]
-    roots = [one for one in found if not any(other.explains(one) for other in found)]
+    result = [_judged(check, finding, case=examined.case) for check, finding in examined.findings]
+    roots = [cause for cause in result if not any(other.explains(cause) for other in result)]
     causes = [
-        replace(root, consequences=tuple((one.check, one.finding) for one in found if root.explains(one)))
+        replace(
+            root, consequences=tuple((cause.check, cause.finding) for cause in result if root.explains(cause))
+        )
         for root in roots
     ]
-    causes.sort(key=lambda one: (RANKS.index(one.finding.severity), one.order))
+    causes.sort(key=lambda cause: (RANKS.index(cause.finding.severity), cause.order))
     used = None
     if diagnosis is not None:
         cards = examined.case.machine.devices
-        used = frozenset(label(one) for one in cards if one.index in diagnosis.devices)
+        used = frozenset(label(device) for device in cards if device.index in diagnosis.devices)
     return Judgement(causes=tuple(causes), diagnosis=diagnosis, used=used)
 
 
@@ -176,12 +178,12 @@ def _judged(check: str, finding: Finding, *, case: CheckInput) -> JudgedCause:
     # the longest beginning is meant
     place, turn, row = max(
         starts,
-        key=lambda one: len(one[2].checks[one[1]]),
+        key=lambda item: len(item[2].checks[item[1]]),
         default=(len(rows()), 0, CauseRow(name=check, checks=())),
     )
-    on = {one for one in (finding.about or "").split(", ") if one}
-    at = {one: device_at(case, one) if ":" in one else None for one in on}
-    on = {one if device is None else label(device) for one, device in at.items()}
+    on = {text for text in (finding.about or "").split(", ") if text}
+    at = {text: device_at(case, text) if ":" in text else None for text in on}
+    on = {text if device is None else label(device) for text, device in at.items()}
     return JudgedCause(check=check, finding=finding, row=row, order=(place, turn), about=frozenset(on))
 
 
@@ -189,9 +191,9 @@ def watched(case: CheckInput, ticks: Sequence[Tick]) -> CheckInput:
     """The case with what was seen of its cards while they worked, in the place of one moment's readings."""
     seen: dict[int, list[DeviceTick]] = {}
     for tick in ticks:
-        for one in tick.devices:
-            if one.busy_share is not None and one.busy_share >= BUSY_SHARE:
-                seen.setdefault(one.index, []).append(one)
+        for item in tick.devices:
+            if item.busy_share is not None and item.busy_share >= BUSY_SHARE:
+                seen.setdefault(item.index, []).append(item)
     devices = tuple(_seen(device, seen.get(device.index, [])) for device in case.machine.devices)
     return replace(case, machine=replace(case.machine, devices=devices))
 
@@ -200,14 +202,14 @@ def _seen(device: Device, ticks: Sequence[DeviceTick]) -> Device:
     """One card as it was while it worked: the reasons that held it for a good part, and its mean clock."""
     if not ticks:
         return device
-    told = [one.slowed_by for one in ticks if one.slowed_by is not None]
-    times = Counter(word for words in told for word in set(words))
-    slowed = tuple(word for word, count in times.items() if count >= LEAST_HELD * len(told))
-    clocks = [one.sm_hz for one in ticks if one.sm_hz is not None]
+    texts = [tick.slowed_by for tick in ticks if tick.slowed_by is not None]
+    times = Counter(word for words in texts for word in set(words))
+    slowed = tuple(word for word, count in times.items() if count >= LEAST_HELD * len(texts))
+    clocks = [tick.sm_hz for tick in ticks if tick.sm_hz is not None]
     return replace(
         device,
-        busy_share=sum(one.busy_share or 0.0 for one in ticks) / len(ticks),
-        slowed_by=slowed if told else device.slowed_by,
+        busy_share=sum(tick.busy_share or 0.0 for tick in ticks) / len(ticks),
+        slowed_by=slowed if texts else device.slowed_by,
         clocks=replace(device.clocks, sm_hz=sum(clocks) / len(clocks)) if clocks else device.clocks,
         pstate=device.pstate if is_busy(device) else None,  # of now, and now it may rest
     )
@@ -217,26 +219,26 @@ def tick_of(case: CheckInput) -> Tick:
     """What a record of a machine shows of one moment, for those who watch: nothing of rates."""
     devices = tuple(
         DeviceTick(
-            index=one.index,
-            uuid=one.uuid,
-            name=one.name,
-            state=one.state,
-            vendor=one.vendor,
-            pci=one.pci,
-            busy_share=one.busy_share,
-            mem_busy_share=one.mem_busy_share,
-            mem_used_bytes=one.mem_used_bytes,
-            mem_total_bytes=one.mem_total_bytes,
-            power_w=one.power.draw_w,
-            power_limit_w=one.power.limit_w,
-            sm_hz=one.clocks.sm_hz,
-            gpu_c=one.thermal.gpu_c,
-            pcie_gen=one.pcie.gen,
-            pcie_lanes=one.pcie.lanes,
-            slowed_by=one.slowed_by,
-            programs=one.programs,
+            index=device.index,
+            uuid=device.uuid,
+            name=device.name,
+            state=device.state,
+            vendor=device.vendor,
+            pci=device.pci,
+            busy_share=device.busy_share,
+            mem_busy_share=device.mem_busy_share,
+            mem_used_bytes=device.mem_used_bytes,
+            mem_total_bytes=device.mem_total_bytes,
+            power_w=device.power.draw_w,
+            power_limit_w=device.power.limit_w,
+            sm_hz=device.clocks.sm_hz,
+            gpu_c=device.thermal.gpu_c,
+            pcie_gen=device.pcie.gen,
+            pcie_lanes=device.pcie.lanes,
+            slowed_by=device.slowed_by,
+            programs=device.programs,
         )
-        for one in case.machine.devices
-        if one.state == "ok"
+        for device in case.machine.devices
+        if device.state == "ok"
     )
     return Tick(at_s=case.machine.system.now_s or 0.0, clock_s=0.0, devices=devices)

@@ -43,7 +43,8 @@ def working_share(moment: LimitedMoment, *, link_full: bool) -> float:
 def behind(moment: LimitedMoment) -> DeviceTick | None:
     """The one card that all others, which may spin, wait for: it has less to do than any of them."""
     seen = sorted(
-        (one for one in moment.devices if one.busy_share is not None), key=lambda one: one.busy_share or 0.0
+        (tick for tick in moment.devices if tick.busy_share is not None),
+        key=lambda tick: tick.busy_share or 0.0,
     )
     if len(seen) < 2 or not all(map(may_spin, seen[1:])) or not _one_job(seen):
         return None
@@ -51,13 +52,13 @@ def behind(moment: LimitedMoment) -> DeviceTick | None:
     return seen[0] if next_one >= FULL and last < _BEHIND * next_one else None
 
 
-def held_for_all(moment: LimitedMoment, held: list[DeviceTick]) -> bool:
+def held_for_all(moment: LimitedMoment, ticks: list[DeviceTick]) -> bool:
     """Whether the cards that are held back hold the others too: these are free, and yet draw little."""
-    free = [one for one in moment.devices if one not in held]
-    return bool(held and free) and all(map(may_spin, free)) and _one_job(moment.devices)
+    free = [tick for tick in moment.devices if tick not in ticks]
+    return bool(ticks and free) and all(map(may_spin, free)) and _one_job(moment.devices)
 
 
 def _one_job(devices: list[DeviceTick] | tuple[DeviceTick, ...]) -> bool:
     """Whether one program of the same name runs on all cards; several jobs side by side do not wait."""
-    names = [{program.name for program in one.programs or ()} for one in devices]
+    names = [{program.name for program in tick.programs or ()} for tick in devices]
     return bool(set.intersection(*names))

@@ -33,11 +33,11 @@ def most(values: Iterable[float | None]) -> float | None:
 
 def slowed_share(moment: LimitedMoment, words: frozenset[str]) -> float | None:
     """The share of devices held back by any of these reasons; all, where the others wait for those."""
-    told = [one for one in moment.devices if one.slowed_by is not None]
-    held = [one for one in told if not words.isdisjoint(reasons(one.slowed_by or ()))]
-    if held_for_all(moment, held):
+    ticks = [tick for tick in moment.devices if tick.slowed_by is not None]
+    kept = [tick for tick in ticks if not words.isdisjoint(reasons(tick.slowed_by or ()))]
+    if held_for_all(moment, kept):
         return 1.0
-    return len(held) / len(told) if told else None
+    return len(kept) / len(ticks) if ticks else None
 
 
 def percent(share: float | None) -> str:

@@ -27,7 +27,7 @@ class LimitedMoment:
     @property
     def busy_share(self) -> float:
         """How much of the moment the used devices had work, on average."""
-        seen = [one.busy_share for one in self.devices if one.busy_share is not None]
+        seen = [tick.busy_share for tick in self.devices if tick.busy_share is not None]
         return sum(seen) / len(seen) if seen else 0.0
 
 

@@ -31,12 +31,12 @@ def alike_names(case: CheckInput) -> Iterator[Verdict]:
     Note; warning where a plan uses tensor parallelism. Source: CUDA programming guide (CUDA_DEVICE_ORDER);
     engines' placement, data/engines.toml.
     """
-    found = answering(case)
-    counts = Counter(device.name for device, _ in found if device.name)
-    if len(found) < 2:
+    pairs = answering(case)
+    counts = Counter(device.name for device, _ in pairs if device.name)
+    if len(pairs) < 2:
         return
     if len(counts) < 2:
-        yield Fine(says=say("{count} identical GPUs", count=len(found)))
+        yield Fine(says=say("{count} identical GPUs", count=len(pairs)))
         return
     yield advise(
         "alike.kinds",
@@ -101,8 +101,8 @@ def alike_settings(case: CheckInput) -> Iterator[Verdict]:
             if (odd := odd_ones(values)) is not None:
                 alike = False
                 usual, others = odd
-                told = shown(values, SETTINGS)
-                yield advise(name, about=listed(others), values=told, value=usual)
+                evidences = shown(values, SETTINGS)
+                yield advise(name, about=listed(others), values=evidences, value=usual)
         if alike:
             yield Fine(says=say("{cards}: identical settings", cards=listed(devices)))
 

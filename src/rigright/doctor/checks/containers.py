@@ -28,7 +28,7 @@ def container_cards(case: CheckInput) -> Iterator[Verdict]:
     NVIDIA container toolkit guide.
     """
     software = case.machine.software
-    cards = any(one.vendor == "nvidia" for one in case.machine.devices)
+    cards = any(device.vendor == "nvidia" for device in case.machine.devices)
     engine = software.docker or installed(case, r"podman|containerd(?:\.io)?")
     if not cards or not engine or is_contained(case):
         return
@@ -63,7 +63,7 @@ def wsl_driver(case: CheckInput) -> Iterator[Verdict]:
     inside = installed(case, LINUX_DRIVERS)
     files = case.machine.software.device_files
     if inside:
-        names = shlex.join(one.name for one in inside)
+        names = shlex.join(package.name for package in inside)
         yield advise("containers.wsl_linux_driver", packages=names, purge=f"apt purge {names}")
     elif files is None:
         yield NotSeen(why=say("/dev could not be read"), see="ls /dev/dxg")

@@ -31,7 +31,7 @@ def cpu_governor(case: CheckInput) -> Iterator[Verdict]:
     """
     cpu = case.machine.cpu
     if not cpu.governors:
-        closed = next((one for one in case.machine.unseen if one.what == "cpu.governors"), None)
+        closed = next((gap for gap in case.machine.unseen if gap.what == "cpu.governors"), None)
         if is_real(case) and closed is not None:
             yield NotSeen(why=closed.why, see=closed.see)
         return
@@ -87,12 +87,12 @@ def cpu_limit(case: CheckInput) -> Iterator[Verdict]:
     if not cards or cpu.usable is None or case.machine.devices[0].vendor == "apple":
         return
     each = cpu.usable / cards
-    held = cpu.threads is not None and cpu.usable * 2 < cpu.threads
-    if each >= FEW and not held:
+    flag = cpu.threads is not None and cpu.usable * 2 < cpu.threads
+    if each >= FEW and not flag:
         yield Fine(says=say("CPU threads: {usable}, GPUs: {cards}", usable=cpu.usable, cards=cards))
     else:
         yield advise(
-            "cpu.held" if held else "cpu.few",
+            "cpu.held" if flag else "cpu.few",
             severity="warning" if each < LEAST else "note",
             usable=cpu.usable,
             threads=cpu.threads,

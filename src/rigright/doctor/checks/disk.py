@@ -66,18 +66,18 @@ def disk_files(case: CheckInput) -> Iterator[Verdict]:
     Fault: less than 1 % left; warning: less than 5 %. File systems that allocate inodes on demand (btrfs,
     many network ones) report none. Source: node_exporter's standard alerts.
     """
-    told = [
-        one
-        for one in case.machine.mounts or ()
-        if one.files_free_share is not None and "ro" not in one.options
+    mounts = [
+        item
+        for item in case.machine.mounts or ()
+        if item.files_free_share is not None and "ro" not in item.options
     ]
-    short = [one for one in told if (one.files_free_share or 0.0) < LOW]
+    short = [item for item in mounts if (item.files_free_share or 0.0) < LOW]
     for mount in short:
         share = mount.files_free_share or 0.0
         severity: Severity = "fault" if share < FULL else "warning"
         yield advise("disk.files", about=mount.path, severity=severity, path=mount.path, share=f"{share:.1%}")
-    if told and not short:
-        yield Fine(says=say("enough left; file systems: {count}", count=len(told)))
+    if mounts and not short:
+        yield Fine(says=say("enough left; file systems: {count}", count=len(mounts)))
 
 
 @check(say("disk health (SMART, RAID)"))
@@ -92,7 +92,7 @@ def disk_health(case: CheckInput) -> Iterator[Verdict]:
     75 °C. Source: NVM Express base specification (SMART log); smartmontools; Backblaze's drive statistics
     (attributes 5, 197, 198).
     """
-    closed = next((one for one in case.machine.unseen if one.what == "disks.health"), None)
+    closed = next((gap for gap in case.machine.unseen if gap.what == "disks.health"), None)
     for disk in case.machine.disks or ():
         finding = _failing(disk)
         if finding is not None:
@@ -141,17 +141,19 @@ def disk_kind(case: CheckInput) -> Iterator[Verdict]:
     against NVMe), disks' data sheets.
     """
     disks = {disk.name: disk for disk in case.machine.disks or ()}
-    mounts = [one for one in case.machine.mounts or () if one.disk in disks and not one.path.startswith(COLD)]
+    mounts = [
+        item for item in case.machine.mounts or () if item.disk in disks and not item.path.startswith(COLD)
+    ]
     if not case.machine.devices or not mounts:
         return
-    slow = [one for one in mounts if disks[one.disk or ""].kind == "hdd"]
+    slow = [item for item in mounts if disks[item.disk or ""].kind == "hdd"]
     fast = any(disk.kind in {"nvme", "ssd"} for disk in disks.values())
     for mount in slow:
         disk = disks[mount.disk or ""]
         seen = {"path": mount.path, "disk": disk.name, "model": disk.model or "?"}
         yield advise("disk.kind", seen, about=disk.name, severity="note" if fast else "warning")
     if not slow:
-        kinds = sorted({disks[one.disk or ""].kind or "?" for one in mounts})
+        kinds = sorted({disks[item.disk or ""].kind or "?" for item in mounts})
         yield Fine(says=say("data is on: {kinds}", kinds=", ".join(kinds)))
 
 
@@ -171,8 +173,8 @@ def disk_link(case: CheckInput) -> Iterator[Verdict]:
     known = functions(case)
     for disk in case.machine.disks or ():
         if disk.kind == "nvme" and disk.lanes and disk.lanes_max:
-            one = known.get(disk.pci or "")
-            wires = wires_up(case, one) if one is not None else ()
+            device = known.get(disk.pci or "")
+            wires = wires_up(case, device) if device is not None else ()
             yield _link_of(disk, wires[-1] if wires else None)
         elif disk.sata_bytes_per_s is not None and disk.sata_bytes_per_s < SATA_FULL:
             yield advise("disk.sata", about=disk.name, rate=f"{disk.sata_bytes_per_s / MEGA:.0f}")
@@ -210,9 +212,9 @@ def disk_mount(case: CheckInput) -> Iterator[Verdict]:
     Fault: an ordinary disk file system is read-only (root, /home, /data, /var...). Warning: sync; a soft NFS
     mount. Source: mount(8), nfs(5).
     """
-    found = [finding for mount in case.machine.mounts or () for finding in _mounted_badly(mount)]
-    yield from found
-    if case.machine.mounts and not found:
+    findings = [finding for mount in case.machine.mounts or () for finding in _mounted_badly(mount)]
+    yield from findings
+    if case.machine.mounts and not findings:
         yield Fine(says=say("no problem; file systems: {count}", count=len(case.machine.mounts)))
 
 

@@ -43,21 +43,21 @@ def driver_chip(case: CheckInput) -> Iterator[Verdict]:
     Too old or too new: fault. Sources: data/cuda.csv (the first CUDA, and its driver, that knew a chip),
     data/driver_branches.csv, each row with its own.
     """
-    said = driver(case)
-    have = numbers(said)
+    text = driver(case)
+    have = numbers(text)
     if have is None or case.machine.system.virtual == "wsl2":
         return
     branch = branch_of(written(have))
     for capability, chip in capabilities(case).items():
         first = driver_of_chip(capability)
         if first is not None and have < first and have[0] < first[0]:
-            yield advise("driver.too_old", about=chip, driver=said, chip=chip, first=written(first))
+            yield advise("driver.too_old", about=chip, driver=text, chip=chip, first=written(first))
         elif branch is not None and capability < branch.cc_min:
             last = last_branch(capability)
             known = last.branch if last else "?"
-            yield advise("driver.too_new", about=chip, driver=said, chip=chip, last=known)
+            yield advise("driver.too_new", about=chip, driver=text, chip=chip, last=known)
         else:
-            yield Fine(says=say("supported by {driver}", driver=said), about=chip)
+            yield Fine(says=say("supported by {driver}", driver=text), about=chip)
 
 
 @check(say("driver branch is maintained"))
@@ -102,7 +102,7 @@ def driver_files(case: CheckInput) -> Iterator[Verdict]:
     Fewer GPU files than GPUs: warning. Source: NVIDIA CUDA installation guide, device node verification.
     """
     files = case.machine.software.device_files
-    cards = [one for one in case.machine.devices if one.vendor == "nvidia" and one.state == "ok"]
+    cards = [device for device in case.machine.devices if device.vendor == "nvidia" and device.state == "ok"]
     if not files or not cards or case.machine.system.virtual == "wsl2":
         return
     shown = [name for name in files if CARD.fullmatch(name)]
@@ -128,7 +128,7 @@ def driver_loaded(case: CheckInput) -> Iterator[Verdict]:
     """
     software, system = case.machine.software, case.machine.system
     # the driver works, though the kernel does not say so
-    answers = any(one.vendor == "nvidia" for one in case.machine.devices)
+    answers = any(device.vendor == "nvidia" for device in case.machine.devices)
     works = answers or software.driver is not None or module(case, "nvidia") is not None
     if software.kernel_driver is not None:
         yield Fine(says=say("{text}", text=software.kernel_driver))
@@ -156,9 +156,9 @@ def driver_mismatch(case: CheckInput) -> Iterator[Verdict]:
     if not has_nvidia(case) or case.machine.system.virtual == "wsl2":
         return
     libraries = software.library_drivers or ((software.driver,) if software.driver else ())
-    others = [one for one in libraries if numbers(one) != numbers(loaded)]
+    others = [library for library in libraries if numbers(library) != numbers(loaded)]
     if loaded is None:
-        works = any(one.vendor == "nvidia" and one.state == "ok" for one in case.machine.devices)
+        works = any(device.vendor == "nvidia" and device.state == "ok" for device in case.machine.devices)
         unread = say("loaded driver version not reported by the kernel")
         show = "cat /proc/driver/nvidia/version"
         yield NotSeen(why=unread if works else say("no driver loaded"), see=show)

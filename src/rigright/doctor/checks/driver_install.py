@@ -45,10 +45,10 @@ def driver_dkms(case: CheckInput) -> Iterator[Verdict]:
     Source: dkms(8).
     """
     system, software = case.machine.system, case.machine.software
-    told = [(name, state) for name, state in software.dkms if name.startswith("nvidia")]
-    if not told or system.kernel is None:
+    pairs = [(name, state) for name, state in software.dkms if name.startswith("nvidia")]
+    if not pairs or system.kernel is None:
         return
-    built = {name.partition(" ")[2] for name, state in told if state.startswith("installed")}
+    built = {name.partition(" ")[2] for name, state in pairs if state.startswith("installed")}
     newest = system.kernels[-1] if system.kernels else system.kernel
     runs_none = system.kernel not in built and software.kernel_driver is None
     kernel = system.kernel if runs_none else newest
@@ -83,15 +83,15 @@ def driver_nouveau(case: CheckInput) -> Iterator[Verdict]:
     system = case.machine.system
     if not has_nvidia(case) or system.virtual == "wsl2":
         return
-    held = [card.address for card in cards_on_bus(case) if card.driver == "nouveau"]
+    texts = [card.address for card in cards_on_bus(case) if card.driver == "nouveau"]
     if system.modules is None:
         yield NotSeen(why=say("kernel module list not readable here"), see="lsmod | grep nouveau")
-    elif module(case, "nouveau") is None and not held:
+    elif module(case, "nouveau") is None and not texts:
         yield Fine(says=say("nouveau is not loaded"))
     else:
         yield advise(
             "driver_install.nouveau",
-            held=", ".join(held),
+            held=", ".join(texts),
             kept_out="nouveau" in system.blacklisted,
             remake="update-initramfs -u" if system.os_id in DEBIAN else "dracut --force",
         )
@@ -110,15 +110,17 @@ def driver_packages(case: CheckInput) -> Iterator[Verdict]:
     methods.
     """
     packages = case.machine.software.packages
-    named = [one for one in packages if "nvidia" in one.name or one.name.startswith("cuda-drivers")]
+    named = [
+        package for package in packages if "nvidia" in package.name or package.name.startswith("cuda-drivers")
+    ]
     if not named:
         return
-    bad = [one for one in named if one.state in BROKEN]
+    bad = [package for package in named if package.state in BROKEN]
     installed = _branches(named, states={"installed", "held"})
     removed = _branches(named, states={"config-files"})
     left = {branch: name for branch, name in removed.items() if branch not in installed}
     if bad:
-        listed = ", ".join(f"{one.name}: {one.state}" for one in bad)
+        listed = ", ".join(f"{package.name}: {package.state}" for package in bad)
         yield advise("driver_install.broken_off", listed=listed)
     if len(installed) > 1:
         shown = ", ".join(f"{branch} ({name})" for branch, name in sorted(installed.items()))
@@ -137,16 +139,16 @@ def driver_packages(case: CheckInput) -> Iterator[Verdict]:
 
 def _branches(packages: list[Package], *, states: set[str | None]) -> dict[int, str]:
     """Branches of the driver's packages -> one package of each that really is of that branch."""
-    found: dict[int, str] = {}
-    for one in packages:
-        match = BRANCHED.fullmatch(one.name)
-        if match is None or one.state not in states:
+    fields: dict[int, str] = {}
+    for package in packages:
+        match = BRANCHED.fullmatch(package.name)
+        if match is None or package.state not in states:
             continue
         branch = int(match[1] or match[2])
-        version = numbers(one.version)
+        version = numbers(package.version)
         if version is None or version[0] == branch:  # a transitional package bears another branch's version
-            found.setdefault(branch, one.name)
-    return found
+            fields.setdefault(branch, package.name)
+    return fields
 
 
 @check(say("Secure Boot accepts the driver"))
@@ -173,12 +175,12 @@ def driver_signing(case: CheckInput) -> Iterator[Verdict]:
     elif system.modules is None:
         yield NotSeen(why=say("kernel module list not readable here"), see="lsmod | grep nvidia")
     elif cards_on_bus(case):
-        lines = [one.text for one in events(case, "driver") or []]
-        said = [line for line in lines if any(word in line.lower() for word in REFUSED)]
+        lines = [event.text for event in events(case, "driver") or []]
+        texts = [line for line in lines if any(word in line.lower() for word in REFUSED)]
         yield advise(
             "driver_install.unsigned",
-            confidence="sure" if said else "likely",
-            refused=said[-1] if said else None,
+            confidence="sure" if texts else "likely",
+            refused=texts[-1] if texts else None,
             signed=_signed(case),
         )
 
@@ -187,7 +189,7 @@ def _signed(case: CheckInput) -> str | None:
     """Ubuntu's package of signed modules, of the kind that the oldest card here runs on."""
     system = case.machine.system
     ways = packages_for("ubuntu", system.os_version, arch=system.arch) if system.os_id == "ubuntu" else ()
-    own = next((one for one in ways if one.repo is None), None)
+    own = next((driver_packages for driver_packages in ways if driver_packages.repo is None), None)
     oldest = min({**capabilities_on_bus(case), **capabilities(case)}, default=OPEN_FROM)
     names = own.driver(is_open=oldest >= OPEN_FROM) if own else ()
     return f"linux-modules-{names[0].replace('-driver', '')}-generic" if names else None
@@ -205,7 +207,7 @@ def cuda_toolkit(case: CheckInput) -> Iterator[Verdict]:
     NVIDIA CUDA compatibility guide; data/cuda.csv.
     """
     system, software = case.machine.system, case.machine.software
-    kits = [one for one in software.toolkits if one.name == "cuda" and one.version]
+    kits = [toolkit for toolkit in software.toolkits if toolkit.name == "cuda" and toolkit.version]
     known = numbers(driver(case))
     have = numbers(software.driver_cuda) or (greatest_cuda(written(known)) if known else None)
     if not kits or have is None:
@@ -213,7 +215,7 @@ def cuda_toolkit(case: CheckInput) -> Iterator[Verdict]:
     ways = packages_for(system.os_id or "", system.os_version, arch=system.arch)
     packages = ((way, way.toolkit_package(written(have[:2]))) for way in ways)
     install = next((way.install((package,)) for way, package in packages if package is not None), None)
-    for kit in [one for one in kits if one.current] or kits:
+    for kit in [toolkit for toolkit in kits if toolkit.current] or kits:
         version = numbers(kit.version)
         if version is None:
             continue

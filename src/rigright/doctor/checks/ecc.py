@@ -27,9 +27,9 @@ def ecc_corrected(case: CheckInput) -> Iterator[Verdict]:
     """
     for devices in kinds(case):
         counted = [
-            (one, one.ecc.corrected_volatile)
-            for one in devices
-            if one.ecc is not None and one.ecc.corrected_volatile is not None
+            (item, item.ecc.corrected_volatile)
+            for item in devices
+            if item.ecc is not None and item.ecc.corrected_volatile is not None
         ]
         median = statistics.median(count for _, count in counted) if counted else 0.0
         for device, count in counted:
@@ -105,8 +105,8 @@ def ecc_uncorrected(case: CheckInput) -> Iterator[Verdict]:
         if now is None and ever is None:
             yield unread(device, details(device, "ECC"))
         elif now:
-            told = {"count": now, "ever": "?" if ever is None else ever}
-            yield advise("ecc.uncorrected", told, device=device, amd=device.vendor == "amd")
+            fields = {"count": now, "ever": "?" if ever is None else ever}
+            yield advise("ecc.uncorrected", fields, device=device, amd=device.vendor == "amd")
         elif ecc.deferred_volatile:
             yield advise("ecc.deferred", device=device, count=ecc.deferred_volatile)
         elif ever:

@@ -66,12 +66,12 @@ def fabric_service(case: CheckInput) -> Iterator[Verdict]:
     """
     # NVSwitches on the bus, as far as Hopper; or cards that wait for their manager
     shown = any(
-        one.id.startswith("10de:") and (one.pci_class or "").startswith(SWITCH_CLASS)
-        for one in case.machine.pci or ()
+        device.id.startswith("10de:") and (device.pci_class or "").startswith(SWITCH_CLASS)
+        for device in case.machine.pci or ()
     )
     waiting = any(
-        one.fabric is not None and one.fabric.state in {"not started", "in progress"}
-        for one, chip in case.pairs
+        device.fabric is not None and device.fabric.state in {"not started", "in progress"}
+        for device, chip in case.pairs
         if chip is None or fabric_of(chip).domain <= RACK_CHIPS  # a rack keeps it on its switch trays
     )
     if not (shown or waiting) or is_contained(case) or case.machine.system.is_virtual:
@@ -101,15 +101,15 @@ def fabric_state(case: CheckInput) -> Iterator[Verdict]:
     warning. Sources: NVML's fabric states and health masks; NVSentinel's report of a manager dead for twenty
     days with healthy-looking cards.
     """
-    found = answering(case, vendor="nvidia")
-    for device, chip in found:
+    pairs = answering(case, vendor="nvidia")
+    for device, chip in pairs:
         fabric = device.fabric
         if chip is None or fabric is None or fabric_of(chip).kind != "switch":
             continue
         is_rack = fabric_of(chip).domain > RACK_CHIPS
         state = (fabric.state or "").lower().replace("_", " ")
         is_starting = state == "in progress" and (case.machine.system.up_s or STARTING_S) < STARTING_S
-        if state in UNTOLD or is_starting or (len(found) < 2 and not is_rack):
+        if state in UNTOLD or is_starting or (len(pairs) < 2 and not is_rack):
             continue
         name = _wrong(fabric, state)
         if name is None:
@@ -128,7 +128,7 @@ def fabric_state(case: CheckInput) -> Iterator[Verdict]:
 
 def _wrong(fabric: Fabric, state: str) -> str | None:
     """What is wrong with the fabric as one card sees it, by its name."""
-    status, health = ((said or "").lower() for said in (fabric.status, fabric.health))
+    status, health = ((text or "").lower() for text in (fabric.status, fabric.health))
     return first(
         {
             "fabric.joining": state == "in progress",

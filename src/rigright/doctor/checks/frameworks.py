@@ -131,7 +131,7 @@ def torch_rocm(case: CheckInput) -> Iterator[Verdict]:
         for device, chip in answering(case, vendor="amd")
         if device.isa and (chip is not None or not device.unified_memory)
     ]
-    kinds = {one.isa or "": one for one in sorted(cards, key=lambda one: one.index, reverse=True)}
+    kinds = {card.isa or "": card for card in sorted(cards, key=lambda item: item.index, reverse=True)}
     for python, torch in frameworks(case, "torch"):
         if (torch.build or "").startswith("rocm"):
             for isa, device in sorted(kinds.items()):
@@ -212,8 +212,8 @@ def torch_driver(case: CheckInput) -> Iterator[Verdict]:
     for python in case.machine.software.pythons:
         for framework in python.frameworks:
             row = _tensorflow(framework)
-            told = framework.cuda or (row.cuda if row else None)
-            cuda = numbers(told)
+            text = framework.cuda or (row.cuda if row else None)
+            cuda = numbers(text)
             if cuda is None:
                 continue
             needs = driver_for(cuda[:2] if len(cuda) > 1 else (cuda[0], 0))
@@ -234,7 +234,7 @@ def torch_driver(case: CheckInput) -> Iterator[Verdict]:
                 carries = written(cuda[:2]) if _takes_package(case) and len(cuda) > 1 else None
                 yield advise(
                     "frameworks.old_driver",
-                    shown | {"cuda": told},
+                    shown | {"cuda": text},
                     confidence="sure" if needs[0] > have[0] else "likely",
                     about=f"{framework.name}, {python.path}",
                     name=framework.name,
@@ -257,8 +257,8 @@ def _carried(case: CheckInput, cuda: Version) -> str | None:
     """The folder of the compatibility package that programs load, where these cards take it."""
     path = (variable(case, "LD_LIBRARY_PATH") or "").split(":")
     for folder in path if _takes_package(case) else ():
-        found = COMPAT.search(folder)
-        if found and (found[1] is None or int(found[1]) == cuda[0]):
+        match = COMPAT.search(folder)
+        if match and (match[1] is None or int(match[1]) == cuda[0]):
             return folder
     return None
 

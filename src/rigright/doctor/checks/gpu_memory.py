@@ -51,19 +51,19 @@ def gpu_memory_held(case: CheckInput) -> Iterator[Verdict]:
                 all_of_it=sizes["size"] == sizes["used"],
             )
         elif case.wanted is not None and device.programs and used > MUCH_SHARE * total:
-            largest = sorted(device.programs, key=lambda one: -(one.mem_bytes or 0))[:MOST_NAMED]
+            largest = sorted(device.programs, key=lambda program: -(program.mem_bytes or 0))[:MOST_NAMED]
             see = "nvidia-smi" if device.vendor == "nvidia" else None
             programs = tuple(
                 Evidence(
                     shows=say(
                         "{name} ({pid}): {size}",
-                        name=one.name or "?",
-                        pid=one.pid,
-                        size="?" if one.mem_bytes is None else show_bytes(one.mem_bytes),
+                        name=program.name or "?",
+                        pid=program.pid,
+                        size="?" if program.mem_bytes is None else show_bytes(program.mem_bytes),
                     ),
                     command=see,
                 )
-                for one in largest
+                for program in largest
             )
             yield advise("gpu_memory.programs", device=device, programs=programs)
         else:
@@ -72,12 +72,12 @@ def gpu_memory_held(case: CheckInput) -> Iterator[Verdict]:
 
 def unowned_bytes(device: Device, *, used: float, total: float) -> float | None:
     """What is in use beyond all that programs hold, where it is much."""
-    held = [one.mem_bytes for one in device.programs or ()]
-    if not held:
+    values = [program.mem_bytes for program in device.programs or ()]
+    if not values:
         return used if used > max(LEAST_BYTES, LEAST_SHARE * total) else None
-    if any(one is None for one in held):
+    if any(value is None for value in values):
         return None
-    rest = used - sum(one for one in held if one is not None)
+    rest = used - sum(value for value in values if value is not None)
     return rest if rest > max(LEAST_BYTES, MUCH_SHARE * total) else None
 
 

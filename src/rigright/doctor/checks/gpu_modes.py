@@ -37,10 +37,10 @@ def gpu_display(case: CheckInput) -> Iterator[Verdict]:
 
     Note. Source: what drivers show of used memory on desktops.
     """
-    found = answering(case)
-    if len(found) < 2:
+    pairs = answering(case)
+    if len(pairs) < 2:
         return
-    for device, _ in found:
+    for device, _ in pairs:
         if device.display is False:
             yield Fine(says=say("no display"), about=label(device))
         elif device.display:

@@ -53,7 +53,7 @@ def nic_rate(case: CheckInput) -> Iterator[Verdict]:
     Note. Source: datasheets in data/gpu_networks.csv.
     """
     known = [(device, chip) for device, chip in answering(case) if chip is not None]
-    rates = [one.bytes_per_s for one in rdma_ports(case) if one.state == "up" and one.bytes_per_s]
+    rates = [port.bytes_per_s for port in rdma_ports(case) if port.state == "up" and port.bytes_per_s]
     usual = {network_of(chip.id) for _, chip in known}
     if len(usual) != 1 or len(known) < 2 or len(rates) < len(known):
         return

@@ -135,7 +135,9 @@ def thermal_uneven(case: CheckInput) -> Iterator[Verdict]:
     Warning, likely. Source: comparison within the machine; the limit is our own.
     """
     for devices in kinds(case):
-        warm = [(one, one.thermal.gpu_c) for one in devices if one.thermal.gpu_c is not None and is_busy(one)]
+        warm = [
+            (item, item.thermal.gpu_c) for item in devices if item.thermal.gpu_c is not None and is_busy(item)
+        ]
         if len(warm) < LEAST_CARDS:
             continue
         median_c = statistics.median(gpu_c for _, gpu_c in warm)
@@ -159,22 +161,22 @@ def board_fans(case: CheckInput) -> Iterator[Verdict]:
     Fault: below the BMC's critical limit; warning: below its lower limit. Source: IPMI limits set by the
     board's maker.
     """
-    fans = [one for one in case.machine.sensors or () if one.kind == "fan" and one.source != "hwmon"]
+    fans = [item for item in case.machine.sensors or () if item.kind == "fan" and item.source != "hwmon"]
     slow = [
-        one
-        for one in fans
-        if (one.low is not None and one.value is not None and one.value < one.low)
-        or one.status in {*CRITICAL, "beyond a limit"}
+        fan
+        for fan in fans
+        if (fan.low is not None and fan.value is not None and fan.value < fan.low)
+        or fan.status in {*CRITICAL, "beyond a limit"}
     ]
-    for one in slow:
-        still = one.value == 0 or one.status in CRITICAL
+    for sensor in slow:
+        still = sensor.value == 0 or sensor.status in CRITICAL
         yield advise(
             "heat.case_fan",
-            about=one.name,
+            about=sensor.name,
             severity="fault" if still else "warning",
-            name=one.name,
-            speed=f"{one.value or 0:.0f}",
-            limit=f"{one.low:g}" if one.low is not None else "?",
+            name=sensor.name,
+            speed=f"{sensor.value or 0:.0f}",
+            limit=f"{sensor.low:g}" if sensor.low is not None else "?",
         )
     if fans and not slow:
         yield Fine(says=say("all spinning; fans: {count}", count=len(fans)))
@@ -191,20 +193,20 @@ def board_heat(case: CheckInput) -> Iterator[Verdict]:
     °C. Source: each sensor's limits; ASHRAE class A2 (10 to 35 C at the inlet).
     """
     known = [
-        one
-        for one in case.machine.sensors or ()
-        if one.kind == "temperature" and one.value is not None and not one.name.lower().startswith(CARDS)
+        item
+        for item in case.machine.sensors or ()
+        if item.kind == "temperature" and item.value is not None and not item.name.lower().startswith(CARDS)
     ]
-    hot = [(one, severity) for one in known if (severity := _severity(one)) is not None]
-    for one, severity in hot:
+    hot = [(item, severity) for item in known if (severity := _severity(item)) is not None]
+    for sensor, severity in hot:
         yield advise(
             "heat.board",
-            about=one.name,
+            about=sensor.name,
             severity=severity,
-            name=one.name,
-            heat=f"{one.value:.0f}",
-            limit=f"{AIR_C if one.high is None else one.high:g}",
-            see="sudo ipmitool sdr type Temperature" if one.source == "ipmi" else "sensors",
+            name=sensor.name,
+            heat=f"{sensor.value:.0f}",
+            limit=f"{AIR_C if sensor.high is None else sensor.high:g}",
+            see="sudo ipmitool sdr type Temperature" if sensor.source == "ipmi" else "sensors",
         )
     if known and not hot:
         yield Fine(says=say("within limits; sensors: {count}", count=len(known)))

@@ -84,22 +84,22 @@ LIMITED = re.compile(
 NETWORK_CLASS = "0x02"
 
 
-def sorted_by(meanings: dict[tuple[str, ...], str], told: list[Event]) -> Iterator[tuple[str, list[Event]]]:
+def sorted_by(meanings: dict[tuple[str, ...], str], events: list[Event]) -> Iterator[tuple[str, list[Event]]]:
     """Lines by the finding that their words mean, and the device of the bus they tell of."""
-    found: dict[str, list[Event]] = {name: [] for name in meanings.values()}
-    for event in told:
+    result: dict[str, list[Event]] = {name: [] for name in meanings.values()}
+    for event in events:
         line = event.text.lower()
         name = next((name for words, name in meanings.items() if any(word in line for word in words)), None)
         if name is not None:
-            found[name].append(event)
-    yield from ((name, same) for name, mine in found.items() for same in by_place(mine).values())
+            result[name].append(event)
+    yield from ((name, same) for name, mine in result.items() for same in by_place(mine).values())
 
 
-def one_hang(found: Iterable[tuple[str, list[Event]]]) -> Iterator[tuple[str, list[Event]]]:
+def one_hang(pairs: Iterable[tuple[str, list[Event]]]) -> Iterator[tuple[str, list[Event]]]:
     """The same, where a hang of a device and the resets that follow it are one finding."""
     first: dict[str | None, tuple[str, list[Event]]] = {}
     rest: list[tuple[str, list[Event]]] = []
-    for name, same in found:
+    for name, same in pairs:
         if name not in OF_HANG or same[0].pci is None:
             rest.append((name, same))
         elif same[0].pci in first:
@@ -124,11 +124,11 @@ def log_driver(case: CheckInput) -> Iterator[Verdict]:
     """
     if case.machine.devices:
         verdicts = unseen(case, "nvrm|amdgpu|nouveau"), none_told(case, "driver")
-        yield from (one for one in verdicts if one is not None)
-    lost = {pci_key(one.pci) for one in events(case, "xid") or [] if one.code == LOST_XID}
-    told = [_placed(case, one) for one in events(case, "driver") or [] if not _is_known(one, lost)]
-    for name, same in one_hang(sorted_by(OF_DRIVERS, told)):
-        driver = next((one for one in VENDORS if one in same[0].text), "")
+        yield from (not_seen for not_seen in verdicts if not_seen is not None)
+    lost = {pci_key(event.pci) for event in events(case, "xid") or [] if event.code == LOST_XID}
+    given = [_placed(case, event) for event in events(case, "driver") or [] if not _is_known(event, lost)]
+    for name, same in one_hang(sorted_by(OF_DRIVERS, given)):
+        driver = next((vendor for vendor in VENDORS if vendor in same[0].text), "")
         reset = reset_at(case, same[0].pci, vendor=VENDORS.get(driver, "nvidia"))
         yield logged(case, advise(name, reset=reset), of=same)
 
@@ -142,22 +142,24 @@ def _placed(case: CheckInput, event: Event) -> Event:
     line = event.text.lower()
     if event.pci or not any(word in line for word in OF_FIRMWARE):
         return event
-    cards = [one for one in case.machine.devices if one.vendor == "nvidia" and one.pci]
+    cards = [device for device in case.machine.devices if device.vendor == "nvidia" and device.pci]
     number = NUMBER.search(event.text)
     if number is not None and cards:
-        return replace(event, pci=next((one.pci for one in cards if one.index == int(number[1])), None))
+        return replace(
+            event, pci=next((device.pci for device in cards if device.index == int(number[1])), None)
+        )
     near = {
-        pci_key(one.pci): one.pci
-        for one in events(case, "xid") or []
-        if one.code in FIRMWARE_XIDS and one.earlier == event.earlier and _apart_s(one, event) <= NEAR_S
+        pci_key(item.pci): item.pci
+        for item in events(case, "xid") or []
+        if item.code in FIRMWARE_XIDS and item.earlier == event.earlier and _apart_s(item, event) <= NEAR_S
     }
     if not near and len(cards) == 1:
         return replace(event, pci=cards[0].pci)
     return replace(event, pci=next(iter(near.values()))) if len(near) == 1 else event
 
 
-def _apart_s(one: Event, other: Event) -> float:
-    for first, second in ((one.at_s, other.at_s), (one.up_s, other.up_s)):
+def _apart_s(event: Event, other: Event) -> float:
+    for first, second in ((event.at_s, other.at_s), (event.up_s, other.up_s)):
         if first is not None and second is not None:
             return abs(first - second)
     return float("inf")
@@ -181,17 +183,17 @@ def log_nics(case: CheckInput) -> Iterator[Verdict]:
     port. Events older than a week, or from before the last boot, count one level lower. Sources: Linux mlx5
     driver (health.c, events.c), pcie_print_link_status; gpud issue 348 (power); NVSentinel's NIC monitor.
     """
-    told = events(case, "nic") or []
+    given = events(case, "nic") or []
     has_nic = bool(rdma_ports(case)) or any(
-        (one.pci_class or "").startswith(NETWORK_CLASS) for one in case.machine.pci or ()
+        (device.pci_class or "").startswith(NETWORK_CLASS) for device in case.machine.pci or ()
     )
     verdict = unseen(case, "mlx5|infiniband|bnxt") or none_told(case, "nic")
     if has_nic and verdict is not None:
         yield verdict
-    limited = [event for event in told if LIMITED.search(event.text)]
+    limited = [event for event in given if LIMITED.search(event.text)]
     for same in by_place(limited).values():
         yield from _slot(case, same)
-    for name, same in sorted_by(OF_NICS, [one for one in told if one not in limited]):
+    for name, same in sorted_by(OF_NICS, [item for item in given if item not in limited]):
         is_few = name == "log_cards.nic_transfers" and len(same) < FEW_TRANSFERS
         yield logged(case, advise(name, severity="note" if is_few else None), of=same)
 
@@ -200,10 +202,10 @@ def _slot(case: CheckInput, same: list[Event]) -> Iterator[Verdict]:
     """A slot that carries less than the ports of its card; a note where their rate is not known."""
     match = LIMITED.search(same[-1].text)
     carries = float(match[1]) * GIGA / 8 if match else 0.0
-    ports = [one for one in case.machine.ports or () if pci_key(one.pci) == pci_key(same[-1].pci)]
-    cards = [nic_at(case, one) for one in ports]
+    ports = [port for port in case.machine.ports or () if pci_key(port.pci) == pci_key(same[-1].pci)]
+    cards = [nic_at(case, port) for port in ports]
     made_for = [0.0 if card is None else card.bytes_per_s for card in cards]
-    needs = max((one.bytes_per_s or most for one, most in zip(ports, made_for, strict=True)), default=0.0)
+    needs = max((port.bytes_per_s or most for port, most in zip(ports, made_for, strict=True)), default=0.0)
     if match is None or 0 < needs <= carries:
         return
     severity: Severity = "warning" if needs else "note"

@@ -77,22 +77,22 @@ def log_disks(case: CheckInput) -> Iterator[Verdict]:
     closed, fine = unseen(case, "nvme|I/O error|ata[0-9]"), none_told(case, "disk")
     if (verdict := closed or fine) is not None:
         yield verdict
-    told = [
+    pairs = [
         (event, [match[1] for match in DISK.finditer(event.text)]) for event in events(case, "disk") or []
     ]
     # an array or a mapping that is named beside a disk of its own failed because of that disk
     beneath: dict[str, str] = {}
-    for _, names in told:
-        disk = next((one for one in names if not one.startswith(OVER)), None)
+    for _, names in pairs:
+        disk = next((text for text in names if not text.startswith(OVER)), None)
         if disk is not None:
-            beneath |= {one: disk for one in names if one.startswith(OVER)}
+            beneath |= {text: disk for text in names if text.startswith(OVER)}
     groups: dict[str, list[Event]] = {}
-    for event, names in told:
-        name = next((one for one in names if not one.startswith(OVER)), next(iter(names), "?"))
+    for event, names in pairs:
+        name = next((text for text in names if not text.startswith(OVER)), next(iter(names), "?"))
         if not name.startswith(LIGHT):
             groups.setdefault(beneath.get(name, name), []).append(event)
     for name, same in groups.items():
-        grave = [one for one in same if any(word in one.text.lower() for word in GRAVE)]
+        grave = [item for item in same if any(word in item.text.lower() for word in GRAVE)]
         is_asked = name.startswith(("nvme", "sd"))
         ask = f"smartctl -a /dev/{name}" if is_asked else f"dmesg | grep -F {shlex.quote(name)}"
         finding = advise("logs.disk_failed" if grave else "logs.disk_reset", disk=name, ask=ask)
@@ -118,24 +118,24 @@ def log_memory(case: CheckInput) -> Iterator[Verdict]:
     errors, killed = events(case, "mce") or [], events(case, "oom") or []
     if not errors and not killed:
         yield Fine(says=say("none in the kernel log"))
-    lines = [one.text.lower() for one in errors]
+    lines = [error.text.lower() for error in errors]
     bad = [
         event
         for event, line in zip(errors, lines, strict=True)
         if BANK.search(line) or any(word in line for word in UNCORRECTED)
     ]
     if bad:
-        found = logged(case, advise("logs.memory_uncorrected"), of=bad)
+        finding = logged(case, advise("logs.memory_uncorrected"), of=bad)
         modules = dict.fromkeys(module for event in bad if (module := _module(event)) is not None)
-        yield replace(found, about=", ".join(modules) or found.about)
+        yield replace(finding, about=", ".join(modules) or finding.about)
     elif errors:
         severity: Severity = "warning" if len(errors) >= MANY_CORRECTED else "note"
         yield logged(case, advise("logs.memory_corrected", severity=severity), of=errors)
-    limited = [one for one in killed if any(word in one.text.lower() for word in JOBS_LIMIT)]
-    rest = [one for one in killed if one not in limited]
+    limited = [item for item in killed if any(word in item.text.lower() for word in JOBS_LIMIT)]
+    rest = [item for item in killed if item not in limited]
     for name, same in (("logs.killed_at_limit", limited), ("logs.killed", rest)):
         if same:
-            programs = sorted({one.program for one in same if one.program})
+            programs = sorted({item.program for item in same if item.program})
             names: Sentence | str = ", ".join(programs) or say("a program")
             yield logged(case, advise(name, names=names), of=same)
 
@@ -172,17 +172,17 @@ def log_links(case: CheckInput) -> Iterator[Verdict]:
         if not is_before_boot(case, event):
             match = LINK.search(event.text)
             groups.setdefault(match[1] if match else event.pci or "", []).append(event)
-    down = {name: [one for one in same if one.kind == "link"] for name, same in groups.items()}
+    down = {name: [item for item in same if item.kind == "link"] for name, same in groups.items()}
     often = {name: same for name, same in down.items() if len(same) >= OFTEN}
     lost = {name: down[name] for name, same in groups.items() if name not in often and _is_lost(same)}
     if not often and not of_text:
         yield Fine(says=say("no flapping link in the kernel log"))
     for name, same in often.items():
-        told = logged(case, advise("logs.link_flaps", count=len(same), name=name), of=same)
-        yield replace(told, about=name or told.about)
+        finding = logged(case, advise("logs.link_flaps", count=len(same), name=name), of=same)
+        yield replace(finding, about=name or finding.about)
     for name, same in lost.items() if of_text else ():
-        told = logged(case, advise("logs.link_lost"), of=same)
-        yield replace(told, about=name or told.about)
+        finding = logged(case, advise("logs.link_lost"), of=same)
+        yield replace(finding, about=name or finding.about)
 
 
 def _is_lost(same: list[Event]) -> bool:
@@ -205,9 +205,9 @@ def log_bus(case: CheckInput) -> Iterator[Verdict]:
     GPU: warning. Events older than a week, or from before the last boot, count one level lower. Sources:
     Linux PCI Express AER documentation; NVIDIA's NCCL guide on peer-to-peer copies and the IOMMU.
     """
-    told = unseen(case, "AER|PCIe Bus Error"), none_told(case, "aer")
+    pair = unseen(case, "AER|PCIe Bus Error"), none_told(case, "aer")
     if case.machine.devices:
-        yield from (one for one in told if one is not None)
+        yield from (not_seen for not_seen in pair if not_seen is not None)
     for same in by_place(events(case, "aer") or []).values():
         lines = [(event, event.text.lower()) for event in same]
         fatal = [

@@ -28,10 +28,10 @@ def bench_behind(case: CheckInput) -> Iterator[Verdict]:
     Sources: NVIDIA/DCGM issue 122 (within 1 %, the broken one at 35 %), stas00/ml-engineering (spreads above
     5 %).
     """
-    for one in held_all(case.results, case):
-        if one.basis != "other cards" or one.verdict not in {"slow", "behind"} or one.share is None:
+    for figure in held_all(case.results, case):
+        if figure.basis != "other cards" or figure.verdict not in {"slow", "behind"} or figure.share is None:
             continue
-        result, share = one.result, one.share
+        result, share = figure.result, figure.share
         severity: Severity = "fault" if share < CARD_WORST else "warning" if share < CARD_SLOW else "note"
         yield advise(
             "measured.behind",
@@ -42,7 +42,7 @@ def bench_behind(case: CheckInput) -> Iterator[Verdict]:
             what=result.what,
             value=show_measured(result.value, result.unit),
             share=f"{share:.0%}",
-            full="?" if one.full is None else show_measured(one.full, result.unit),
+            full="?" if figure.full is None else show_measured(figure.full, result.unit),
         )
 
 
@@ -61,15 +61,20 @@ def bench_slow(case: CheckInput) -> Iterator[Verdict]:
         if case.machine.devices and case.machine.origin == "live":
             yield NotSeen(why=say("no benchmark has run on this machine yet"), see="rigright bench --quick")
         return
-    for one in held_all(case.results, case):
-        result = one.result
-        if one.basis == "other cards" or one.verdict == "unknown":
+    for figure in held_all(case.results, case):
+        result = figure.result
+        if figure.basis == "other cards" or figure.verdict == "unknown":
             continue
-        if one.verdict != "slow":
+        if figure.verdict != "slow":
             says = say("{part}, {what}: as expected", part=result.part, what=result.what)
             yield Fine(says=says, about=result.on)
             continue
-        far = one.share is not None and one.full and one.least and one.share < WORST * one.least / one.full
+        far = (
+            figure.share is not None
+            and figure.full
+            and figure.least
+            and figure.share < WORST * figure.least / figure.full
+        )
         yield advise(
             "measured.slow",
             about=result.on,
@@ -77,11 +82,11 @@ def bench_slow(case: CheckInput) -> Iterator[Verdict]:
             part=result.part,
             what=result.what,
             value=show_measured(result.value, result.unit),
-            least="?" if one.least is None else show_measured(one.least, result.unit),
-            source=one.source or "?",
-            notes=tuple(Evidence(shows=note) for note in one.notes),
-            checks=", ".join(one.checks),
-            only=",".join(one.checks),
+            least="?" if figure.least is None else show_measured(figure.least, result.unit),
+            source=figure.source or "?",
+            notes=tuple(Evidence(shows=note) for note in figure.notes),
+            checks=", ".join(figure.checks),
+            only=",".join(figure.checks),
         )
 
 
@@ -95,12 +100,12 @@ def bench_wrong(case: CheckInput) -> Iterator[Verdict]:
     Fault: any wrong value in the newest benchmarks. Source: nccl-tests, doc/PERFORMANCE.md and its column
     #wrong.
     """
-    for one in case.results:
-        seen = {"part": one.part, "what": one.what}
-        if wrong := wrong_values(one):
-            yield advise("measured.wrong", seen, about=one.on, count=f"{wrong:g}")
-        elif one.part == COUNTED:
-            yield Fine(says=say("{part}, {what}: all results correct", **seen), about=one.on)
+    for result in case.results:
+        seen = {"part": result.part, "what": result.what}
+        if wrong := wrong_values(result):
+            yield advise("measured.wrong", seen, about=result.on, count=f"{wrong:g}")
+        elif result.part == COUNTED:
+            yield Fine(says=say("{part}, {what}: all results correct", **seen), about=result.on)
 
 
 @check(say("benchmarks against the baseline"))
@@ -114,32 +119,32 @@ def baseline_bench(case: CheckInput) -> Iterator[Verdict]:
     """
     if case.baseline is None:
         return
-    for one in case.baseline.bench:
-        seen = {"part": one.part, "what": one.what}
+    for figure in case.baseline.bench:
+        seen = {"part": figure.part, "what": figure.what}
         mine = [
             result
             for result in case.results
-            if (result.part, result.what, result.unit) == (one.part, one.what, one.unit)
+            if (result.part, result.what, result.unit) == (figure.part, figure.what, figure.unit)
         ]
         if not mine:
             why = say("{part}, {what}: not measured on this node", **seen)
-            yield NotSeen(why=why, see=f"rigright bench {shlex.quote(one.part)}")
+            yield NotSeen(why=why, see=f"rigright bench {shlex.quote(figure.part)}")
             continue
-        smaller = one.unit in SMALLER_IS_BETTER
+        smaller = figure.unit in SMALLER_IS_BETTER
         worst = (max if smaller else min)(mine, key=lambda result: result.value)
-        if one.holds(worst.value):
+        if figure.holds(worst.value):
             yield Fine(says=say("{part}, {what}: matches the baseline", **seen))
             continue
-        share = one.value / worst.value if smaller else worst.value / one.value
+        share = figure.value / worst.value if smaller else worst.value / figure.value
         yield advise(
             "measured.below_baseline",
             seen,
             about=worst.on,
             severity="fault" if share < BASELINE_WORST else "warning",
             share=f"{share:.0%}",
-            value=show_measured(worst.value, one.unit),
-            full=show_measured(one.value, one.unit),
-            tolerance=f"{one.tolerance:.0%}",
+            value=show_measured(worst.value, figure.unit),
+            full=show_measured(figure.value, figure.unit),
+            tolerance=f"{figure.tolerance:.0%}",
             file=case.baseline.file,
         )
 
@@ -157,19 +162,19 @@ def baseline_traits(case: CheckInput) -> Iterator[Verdict]:
     if case.baseline is None:
         return
     right, file = 0, case.baseline.file
-    for one in compared(case.machine, case.baseline):
-        name, weight = one.trait.name, one.trait.weight
-        if one.differs:
-            there = " / ".join(one.baseline)
+    for trait in compared(case.machine, case.baseline):
+        name, weight = trait.trait.name, trait.trait.weight
+        if trait.differs:
+            there = " / ".join(trait.baseline)
             yield advise(
                 "measured.unlike_baseline",
                 severity=weight,
                 trait=name,
-                value=one.here,
+                value=trait.here,
                 right=there,
                 file=file,
             )
-        elif one.here is None:
+        elif trait.here is None:
             why = say("{trait} is in the baseline but not readable on this node", trait=name)
             yield NotSeen(why=why, see="rigright probe")
         else:

@@ -44,21 +44,21 @@ def memory_channels(case: CheckInput) -> Iterator[Verdict]:
     """
     modules = case.machine.memory.modules
     if modules is None and is_real(case):
-        closed = [one for one in case.machine.unseen if one.what == "memory.modules"]
-        yield from (NotSeen(why=one.why, see=one.see) for one in closed[:1])
-    filled = [one for one in modules or () if one.size_bytes]
+        closed = [gap for gap in case.machine.unseen if gap.what == "memory.modules"]
+        yield from (NotSeen(why=gap.why, see=gap.see) for gap in closed[:1])
+    filled = [item for item in modules or () if item.size_bytes]
     named = cpu_named(case.machine.cpu.name)
     if not is_real(case) or not filled or named is None or named.mem_channels is None:
         return
     sizes: Counter[str | None] = Counter()
-    for one in filled:
-        sizes[one.channel] += int(one.size_bytes or 0)
+    for module in filled:
+        sizes[module.channel] += int(module.size_bytes or 0)
     is_told = None not in sizes  # else each module may have a channel of its own
     most = named.mem_channels * (case.machine.cpu.sockets or 1)
     used = min(len(sizes) if is_told else len(filled), most)
-    speed = max(one.set_mt_s or one.rated_mt_s or 0.0 for one in filled)
+    speed = max(item.set_mt_s or item.rated_mt_s or 0.0 for item in filled)
     seen = {
-        "places": ", ".join(one.slot for one in filled[:16]),
+        "places": ", ".join(item.slot for item in filled[:16]),
         "rate": show_short(speed * CHANNEL_BYTES / KILO) if speed else "?",
     }
     if used < most:
@@ -192,19 +192,19 @@ def memory_size(case: CheckInput) -> Iterator[Verdict]:
     """
     memory = case.machine.memory
     cards = [
-        one.mem_total_bytes
-        for one, chip in case.pairs
-        if not one.unified_memory and not (chip is not None and chip.unified_memory)
+        device.mem_total_bytes
+        for device, chip in case.pairs
+        if not device.unified_memory and not (chip is not None and chip.unified_memory)
     ]
     known = [size for size in (memory.total_bytes, memory.limit_bytes) if size is not None]
     if not known or not cards or any(size is None for size in cards):
         return
-    usable, held = min(known), sum(size or 0.0 for size in cards)
-    sizes = {"memory": show_bytes(usable), "cards": show_bytes(held)}
-    if usable >= WHOLE * held:
+    usable, value = min(known), sum(size or 0.0 for size in cards)
+    sizes = {"memory": show_bytes(usable), "cards": show_bytes(value)}
+    if usable >= WHOLE * value:
         yield Fine(says=say("{memory} for {cards} of GPU memory", **sizes))
     else:
-        severity: Severity = "warning" if usable < HALF * held else "note"
+        severity: Severity = "warning" if usable < HALF * value else "note"
         yield advise("memory.size", sizes, severity=severity, limited=memory.limit_bytes == usable)
 
 
@@ -220,36 +220,36 @@ def memory_speed(case: CheckInput) -> Iterator[Verdict]:
     two DIMMs share a channel, or the gap is smaller. Source: JEDEC DDR4 and DDR5 speeds; the vendors'
     memory support tables.
     """
-    filled = [one for one in case.machine.memory.modules or () if one.size_bytes and one.rated_mt_s]
+    filled = [entry for entry in case.machine.memory.modules or () if entry.size_bytes and entry.rated_mt_s]
     if not is_real(case) or not filled:
         return
-    if any(one.set_mt_s is None for one in filled):
+    if any(entry.set_mt_s is None for entry in filled):
         see = "sudo dmidecode -t memory | grep -E 'Locator|Speed'"
         yield NotSeen(why=say("the BIOS does not report the configured speed"), see=see)
         return
-    rated = sorted({one.rated_mt_s or 0.0 for one in filled})
+    rated = sorted({entry.rated_mt_s or 0.0 for entry in filled})
     if len(rated) > 1:
         yield advise("memory.speeds_mixed", speeds=", ".join(f"{speed:g}" for speed in rated))
     named = cpu_named(case.machine.cpu.name)
     allowed = named.mem_transfers_per_s if named is not None and named.mem_transfers_per_s else math.inf
 
-    def bound(one: MemoryModule) -> float:
-        return min(one.rated_mt_s or 0.0, allowed / MEGA)
+    def bound(item: MemoryModule) -> float:
+        return min(item.rated_mt_s or 0.0, allowed / MEGA)
 
-    slow = [one for one in filled if (one.set_mt_s or 0.0) < bound(one)]
+    slow = [entry for entry in filled if (entry.set_mt_s or 0.0) < bound(entry)]
     if not slow:
         yield Fine(says=say("{speed} MT/s", speed=f"{filled[0].set_mt_s:g}"))
         return
-    one = min(slow, key=lambda module: module.set_mt_s or 0.0)
+    item = min(slow, key=lambda module: module.set_mt_s or 0.0)
     shared = max(Counter(module.channel or module.slot for module in filled).values()) > 1
     yield advise(
         "memory.speed_low",
-        severity="warning" if (one.set_mt_s or 0.0) < SLOW_SHARE * bound(one) and not shared else "note",
+        severity="warning" if (item.set_mt_s or 0.0) < SLOW_SHARE * bound(item) and not shared else "note",
         confidence="likely" if shared else "sure",
-        now=f"{one.set_mt_s:g}",
-        most=f"{bound(one):g}",
-        slot=one.slot,
-        rated=f"{one.rated_mt_s:g}",
+        now=f"{item.set_mt_s:g}",
+        most=f"{bound(item):g}",
+        slot=item.slot,
+        rated=f"{item.rated_mt_s:g}",
         shared=shared,
     )
 

@@ -30,25 +30,25 @@ def messages(case: CheckInput) -> Iterator[Verdict]:
     Fault where a program could not go on or a part is broken; warning where it runs slower. Lines that look
     like errors and are not known are counted and shown as a note. Source: data/messages.csv.
     """
-    told = events(case, MESSAGE) or []
+    given = events(case, MESSAGE) or []
     groups: dict[tuple[str, str | None], list[tuple[Event, Mapping[str, str]]]] = {}
-    for event in told:
-        found = fit(event.text, possible(event.text, TEXT, FIELD))
-        if found is not None:
-            row, match = found
+    for event in given:
+        pair = fit(event.text, possible(event.text, TEXT, FIELD))
+        if pair is not None:
+            row, match = pair
             place = _place(case, event, values=values_of(match))
             groups.setdefault((row.finding, place), []).append((event, values_of(match)))
     for (finding, about), same in groups.items():
         event, values = same[-1]
-        lines = dict.fromkeys(one.text[:LINE_CHARS].strip() for one, _ in same)
+        lines = dict.fromkeys(entry.text[:LINE_CHARS].strip() for entry, _ in same)
         shown = tuple(Evidence(shows=line) for line in list(lines)[:MOST_LINES])
-        one = advise(finding, values, about=about)
+        item = advise(finding, values, about=about)
         commands = (
-            one.evidence[0].command,
-            *(step.command for step in one.fix if not (step.disturbs or step.as_root)),
+            item.evidence[0].command,
+            *(step.command for step in item.fix if not (step.disturbs or step.as_root)),
         )
         see = next(filter(None, commands), SHOWS)
-        yield replace(one, evidence=(replace(shown[0], command=see), *shown[1:]), verify=one.verify or see)
+        yield replace(item, evidence=(replace(shown[0], command=see), *shown[1:]), verify=item.verify or see)
 
 
 def _place(case: CheckInput, event: Event, *, values: Mapping[str, str]) -> str | None:
@@ -70,9 +70,9 @@ def unknown_lines(case: CheckInput) -> Iterator[Verdict]:
 
     Note. Source: lines that name an error, a failure or a time-out, less those that data/messages.csv knows.
     """
-    found = events(case, UNKNOWN) or []
-    if found:
-        lines = dict.fromkeys(one.text[:LINE_CHARS] for one in found)
-        one = advise("messages.unknown", count=len(found))
+    result = events(case, UNKNOWN) or []
+    if result:
+        lines = dict.fromkeys(event.text[:LINE_CHARS] for event in result)
+        finding = advise("messages.unknown", count=len(result))
         shown = tuple(Evidence(shows=line, command=LOGGED) for line in list(lines)[:MOST_LINES])
-        yield replace(one, evidence=shown)
+        yield replace(finding, evidence=shown)

@@ -47,12 +47,12 @@ def nvlink_down(case: CheckInput) -> Iterator[Verdict]:
     Source of links per model: data/link_rates.csv and data/chips.csv (H100 SXM 18, A100 SXM 12, H100
     PCIe 12, A800 8, V100 6).
     """
-    found = answering(case, vendor="nvidia")
-    for device, chip in found:
+    pairs = answering(case, vendor="nvidia")
+    for device, chip in pairs:
         count = None if chip is None else link_count(chip)
         if chip is None or not count or device.mig:
             continue
-        together = sum(other is not None and other.id == chip.id for _, other in found) > 1
+        together = sum(other is not None and other.id == chip.id for _, other in pairs) > 1
         bridged = fabric_of(chip, bridged=True).kind == "bridge"
         links = device.links or ()
         active = sum(link.active is True for link in links)
@@ -77,16 +77,16 @@ def nvlink_down(case: CheckInput) -> Iterator[Verdict]:
                 links=", ".join(str(link.index) for link in links if not link.active),
                 bridged=bridged,
             )
-    yield from _slow(found)
+    yield from _slow(pairs)
 
 
-def _slow(found: list[tuple[Device, Chip | None]]) -> Iterator[Finding]:
+def _slow(pairs: list[tuple[Device, Chip | None]]) -> Iterator[Finding]:
     """Cards with links that run slower than most links of their kind."""
     speeds: dict[str, Counter[float]] = {}
-    for device, chip in found:
+    for device, chip in pairs:
         if chip is not None:
             speeds.setdefault(chip.id, Counter()).update(_speeds(device).values())
-    for device, chip in found:
+    for device, chip in pairs:
         counts = Counter() if chip is None else speeds[chip.id]
         usual = max(counts, key=lambda speed: (counts[speed], speed), default=0.0)
         slow = {link: speed for link, speed in _speeds(device).items() if speed < SAME_SPEED * usual}
@@ -136,9 +136,9 @@ def nvlink_errors(case: CheckInput) -> Iterator[Verdict]:
                 (index, ", ".join(f"{name} {count:,}" for name, count in errors.items() if count))
                 for index, errors in bad[:MOST_SHOWN]
             ]
-            told = [say("link {link}: {counts}", link=link, counts=counts) for link, counts in shown]
+            sentences = [say("link {link}: {counts}", link=link, counts=counts) for link, counts in shown]
             see = f"nvidia-smi nvlink -e -i {device.index}"
-            links = tuple(Evidence(shows=one, command=see) for one in told)
+            links = tuple(Evidence(shows=sentence, command=see) for sentence in sentences)
             yield advise("nvlink.errors", device=device, links=links)
         elif counted:
             yield Fine(says=say("{count} links", count=len(counted)), about=label(device))
@@ -164,17 +164,17 @@ def nvlink_paths(case: CheckInput) -> Iterator[Verdict]:
     }
     if len(linked) < 2:
         return
-    paths = [one for one in case.machine.paths or () if {one.a, one.b} <= linked]
+    paths = [item for item in case.machine.paths or () if {item.a, item.b} <= linked]
     if not paths:
         yield NotSeen(why=say("topology not reported by the driver"), see=SEE_PATHS)
         return
     most = max(map(_links, paths))
-    told = {
+    numbers = {
         device.index
         for device, _ in answering(case)
         if any(link.active is False for link in device.links or ())
     }
-    bad = [one for one in paths if _links(one) < max(most, 1) and not {one.a, one.b} & told]
+    bad = [item for item in paths if _links(item) < max(most, 1) and not {item.a, item.b} & numbers]
     if not bad:
         yield Fine(says=say("{count} pairs over {kind}", count=len(paths), kind=f"NV{most}"))
         return
@@ -189,7 +189,7 @@ def nvlink_paths(case: CheckInput) -> Iterator[Verdict]:
         "nvlink.paths",
         about=f"gpu {worst}" if times == len(bad) and len(bad) > 1 else None,
         severity="warning" if case.machine.system.is_virtual and not most else None,
-        pairs=tuple(Evidence(shows=one, command=SEE_PATHS) for one in shown),
+        pairs=tuple(Evidence(shows=sentence, command=SEE_PATHS) for sentence in shown),
     )
 
 
@@ -218,12 +218,12 @@ def log_nvlink(case: CheckInput) -> Iterator[Verdict]:
     linked = any(chip is not None and link_count(chip) for chip in chips)
     if not linked and None not in chips:
         return
-    told = [one for one in events(case, "nvlink") or [] if HARMLESS not in one.text.lower()]
+    given = [item for item in events(case, "nvlink") or [] if HARMLESS not in item.text.lower()]
     for name in MEANINGS:
-        same = [event for event in told if _meaning_of(event) == name]
+        same = [event for event in given if _meaning_of(event) == name]
         if same:
             yield logged(case, advise(name), of=same)
-    if linked and not told:
+    if linked and not given:
         yield unseen(case, "nvlink") or Fine(says=say("none in the kernel log"))
 
 

@@ -51,8 +51,8 @@ def mig_slices(case: CheckInput) -> Iterator[Verdict]:
         elif case.wanted is not None and case.wanted.tp > 1:
             yield advise("parts.slices_apart", device=device, tp=case.wanted.tp)
         else:
-            told = ", ".join(one.profile or "?" for one in device.slices)
-            says = say("{count} instances: {profiles}", count=len(device.slices), profiles=told)
+            text = ", ".join(item.profile or "?" for item in device.slices)
+            says = say("{count} instances: {profiles}", count=len(device.slices), profiles=text)
             yield Fine(says=says, about=label(device))
 
 
@@ -89,7 +89,7 @@ def gpu_partitions(case: CheckInput) -> Iterator[Verdict]:
         if odd is not None and any(device in cut for device in devices):
             usual, others = odd
             modes = tuple(
-                Evidence(shows=f"{label(one)}: {mode_of(one)}", command="amd-smi static --partition")
-                for one in others
+                Evidence(shows=f"{label(other)}: {mode_of(other)}", command="amd-smi static --partition")
+                for other in others
             )
             yield advise("parts.unlike", about=listed(others), modes=modes, value=usual)

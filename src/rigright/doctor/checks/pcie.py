@@ -51,11 +51,15 @@ def pcie_acs(case: CheckInput) -> Iterator[Verdict]:
         return
     # lower ports of switches behind which several partners stand: cards, and network cards of RDMA
     known = functions(case)
-    partners = [one for device, _ in answering(case) if (one := function_of(case, device)) is not None]
+    partners = [item for device, _ in answering(case) if (item := function_of(case, device)) is not None]
     rdma = {port.pci for port in case.machine.ports or () if port.kind in {"infiniband", "roce"} and port.pci}
     partners += [known[address] for address in rdma if address in known]
-    tops = Counter(one.parents[1] for one in partners if len(one.parents) >= 3)
-    lower = {one.parents[-1] for one in partners if len(one.parents) >= 3 and tops[one.parents[1]] > 1}
+    tops = Counter(partner.parents[1] for partner in partners if len(partner.parents) >= 3)
+    lower = {
+        partner.parents[-1]
+        for partner in partners
+        if len(partner.parents) >= 3 and tops[partner.parents[1]] > 1
+    }
     ports = [known[address] for address in sorted(lower) if address in known]
     if not ports:
         return
@@ -103,15 +107,15 @@ def pcie_numa(case: CheckInput) -> Iterator[Verdict]:
             yield advise("pcie.far_cores", device=device, cores=cpu.allowed)
         else:
             yield Fine(says=say("NUMA node {node}", node=node.index), about=label(device))
-    told = {node for node in near.values() if node is not None}
-    if len(near) >= 4 and len(told) == 1 and None not in near.values() and (cpu.sockets or 1) > 1:
+    numbers = {node for node in near.values() if node is not None}
+    if len(near) >= 4 and len(numbers) == 1 and None not in near.values() and (cpu.sockets or 1) > 1:
         yield advise("pcie.far_from_all", count=len(near), sockets=cpu.sockets)
 
 
 def _near(case: CheckInput, device: Device) -> int | None:
     """The memory domain a card is near, as its driver or the bus tells it."""
-    one = function_of(case, device)
-    node = device.numa_node if device.numa_node is not None else one.numa_node if one is not None else None
+    item = function_of(case, device)
+    node = device.numa_node if device.numa_node is not None else item.numa_node if item is not None else None
     return node if node is not None and node >= 0 else None
 
 
@@ -128,14 +132,14 @@ def pcie_power(case: CheckInput) -> Iterator[Verdict]:
     if not is_real(case):
         return
     for device in case.machine.devices:
-        one = function_of(case, device)
-        if one is None or one.power_state is None:
+        item = function_of(case, device)
+        if item is None or item.power_state is None:
             continue
-        if one.power_state.startswith("D3"):
-            folder = f"/sys/bus/pci/devices/{one.address}"
-            yield advise("pcie.asleep", device=device, state=one.power_state, folder=folder)
+        if item.power_state.startswith("D3"):
+            folder = f"/sys/bus/pci/devices/{item.address}"
+            yield advise("pcie.asleep", device=device, state=item.power_state, folder=folder)
         else:
-            yield Fine(says=say("active ({state})", state=one.power_state), about=label(device))
+            yield Fine(says=say("active ({state})", state=item.power_state), about=label(device))
 
 
 @check(say("Resizable BAR"))
@@ -157,8 +161,8 @@ def pcie_rebar(case: CheckInput) -> Iterator[Verdict]:
     for device, chip in answering(case):
         if chip is None or not has_slot(device, chip) or not chip.architecture.startswith(ABLE):
             continue
-        one, serves = function_of(case, device), chip.segment == "datacenter"
-        window = max([*(one.bars_bytes if one is not None else ()), device.bar1_total_bytes or 0.0])
+        item, serves = function_of(case, device), chip.segment == "datacenter"
+        window = max([*(item.bars_bytes if item is not None else ()), device.bar1_total_bytes or 0.0])
         size = show_bytes(window)
         if not window:
             why = say("BAR1 size not reported")
@@ -183,7 +187,7 @@ def pcie_room(case: CheckInput) -> Iterator[Verdict]:
     if not is_real(case) or (slots is not None and not slots):
         return
     if slots is None:
-        closed = next((one for one in case.machine.unseen if one.what == "slots"), None)
+        closed = next((gap for gap in case.machine.unseen if gap.what == "slots"), None)
         if closed is not None and case.machine.pci:
             yield NotSeen(why=closed.why, see=closed.see)
         return
@@ -211,10 +215,10 @@ def pcie_slot(case: CheckInput) -> Iterator[Verdict]:
         return
     together = len(answering(case)) > 1
     for device, chip in answering(case):
-        one = function_of(case, device)
-        wires = wires_up(case, one) if one is not None and has_slot(device, chip) else ()
+        item = function_of(case, device)
+        wires = wires_up(case, item) if item is not None and has_slot(device, chip) else ()
         above = [wire.above for wire in wires if wire.above is not None and wire.above.lanes_max is not None]
-        card = (chip.pcie_lanes if chip else None) or (one.lanes_max if one is not None else None)
+        card = (chip.pcie_lanes if chip else None) or (item.lanes_max if item is not None else None)
         if not above or card is None:
             continue
         port = min(above, key=lambda bridge: bridge.lanes_max or 0)

@@ -39,14 +39,14 @@ def pcie_errors(case: CheckInput) -> Iterator[Verdict]:
     replays = {device.pci: device.pcie.replays for device in case.machine.devices if device.pci}
     minutes = (case.machine.system.up_s or 0.0) / 60
     looked, is_sound = 0, True
-    for one in functions(case).values():
-        counts = dict(one.errors)
-        resent = max(counts.get("correctable", 0), replays.get(one.address) or 0)
-        if not counts and replays.get(one.address) is None:
+    for function in functions(case).values():
+        counts = dict(function.errors)
+        resent = max(counts.get("correctable", 0), replays.get(function.address) or 0)
+        if not counts and replays.get(function.address) is None:
             continue
         looked += 1
-        allowed = pcie_replays().get(one.gen_max or 0)
-        most = math.inf if allowed is None else math.ceil(allowed * (one.lanes_max or 1)) * minutes
+        allowed = pcie_replays().get(function.gen_max or 0)
+        most = math.inf if allowed is None else math.ceil(allowed * (function.lanes_max or 1)) * minutes
         fatal, uncorrected = counts.get("fatal"), counts.get("nonfatal")
         often = minutes >= LEAST_MINUTES and resent > most
         name = first(
@@ -56,10 +56,10 @@ def pcie_errors(case: CheckInput) -> Iterator[Verdict]:
             is_sound = False
             yield advise(
                 name,
-                about=names.get(one.address, one.address),
+                about=names.get(function.address, function.address),
                 count=fatal or uncorrected or resent,
-                at=one.address,
-                counts=", ".join(f"{kind} {count}" for kind, count in one.errors),
+                at=function.address,
+                counts=", ".join(f"{kind} {count}" for kind, count in function.errors),
             )
     if looked and is_sound:
         yield Fine(says=say("no significant errors; links: {count}", count=looked))
@@ -79,8 +79,8 @@ def pcie_gen(case: CheckInput) -> Iterator[Verdict]:
     issue 890; PCI Express base specification.
     """
     for device in slotted(case):
-        one = function_of(case, device)
-        wires = wires_up(case, one) if one is not None else ()
+        item = function_of(case, device)
+        wires = wires_up(case, item) if item is not None else ()
         running = [gen for gen in (device.pcie.gen, *(wire.below.gen for wire in wires)) if gen is not None]
         ends = (device.pcie.gen_max, device.pcie.gen_device_max, *(wire.gen_most for wire in wires))
         now = min(running, default=None)
@@ -114,16 +114,16 @@ def pcie_width(case: CheckInput) -> Iterator[Verdict]:
     GoogleCloudPlatform/cluster-toolkit issue 5972 (false alarms on Grace).
     """
     for device in slotted(case):
-        one = function_of(case, device)
-        wires = wires_up(case, one) if one is not None else ()
+        accelerator = function_of(case, device)
+        wires = wires_up(case, accelerator) if accelerator is not None else ()
         yield _of_ends(device, wires) or _of_card(case, device, wires=wires)
     if not case.machine.devices and is_real(case):  # lspci alone
         soldered = {number for chip in chips() if chip.pcie_lanes is None for number in chip.pci_ids}
-        for one in accelerators(case):
-            wires = () if one.id in soldered else wires_up(case, one)
-            if wires and one.lanes:
-                says = say("x{lanes}", lanes=one.lanes)
-                yield _of_ends(one, wires) or Fine(says=says, about=one.address)
+        for accelerator in accelerators(case):
+            wires = () if accelerator.id in soldered else wires_up(case, accelerator)
+            if wires and accelerator.lanes:
+                says = say("x{lanes}", lanes=accelerator.lanes)
+                yield _of_ends(accelerator, wires) or Fine(says=says, about=accelerator.address)
 
 
 def _of_ends(device: Device | PciDevice, wires: tuple[PcieWire, ...]) -> Finding | None:
@@ -146,7 +146,9 @@ def _of_card(case: CheckInput, device: Device, *, wires: tuple[PcieWire, ...]) -
         return _narrow(device, lanes=lanes, most=slot)
     if slot is not None or lanes >= most:
         return Fine(says=say("x{lanes}", lanes=lanes), about=label(device))
-    others = [one.pcie.lanes for one, _ in answering(case) if one.name == device.name and one is not device]
+    others = [
+        item.pcie.lanes for item, _ in answering(case) if item.name == device.name and item is not device
+    ]
     if others and all(other is None or other <= lanes for other in others):
         why = say(
             "x{lanes} of x{most}, same as the other GPUs: possibly the slot's own width",

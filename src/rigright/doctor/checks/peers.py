@@ -85,8 +85,8 @@ def peer_access(case: CheckInput) -> Iterator[Verdict]:
         for device, chip in answering(case, vendor="nvidia")
         if chip is not None and not device.mig and wiring_of(chip).peer
     }
-    told = [path for path in case.machine.paths or () if path.peer is not None]
-    judged = [path for path in told if path.kind.startswith("NV") or {path.a, path.b} <= may]
+    paths = [path for path in case.machine.paths or () if path.peer is not None]
+    judged = [path for path in paths if path.kind.startswith("NV") or {path.a, path.b} <= may]
     refused = [path for path in judged if not path.peer]
     if refused:
         exchange = case.wanted is None or case.wanted.tp > 1 or case.wanted.training
@@ -97,7 +97,7 @@ def peer_access(case: CheckInput) -> Iterator[Verdict]:
         yield advise(
             "peers.refused",
             severity="warning" if exchange else None,
-            pairs=tuple(Evidence(shows=one, command=SEE_PEERS) for one in shown),
+            pairs=tuple(Evidence(shows=sentence, command=SEE_PEERS) for sentence in shown),
             count=len(refused),
             more=len(refused) > MOST_SHOWN,
             iommu=case.machine.system.iommu or "?",
@@ -119,7 +119,9 @@ def peer_memory(case: CheckInput) -> Iterator[Verdict]:
     GPUDirect RDMA documentation; NCCL environment documentation (NCCL_NET_GDR_LEVEL).
     """
     ports = [
-        one for one in case.machine.ports or () if one.kind in {"infiniband", "roce"} and one.state == "up"
+        port
+        for port in case.machine.ports or ()
+        if port.kind in {"infiniband", "roce"} and port.state == "up"
     ]
     served = any(
         chip is not None and chip.vendor == "NVIDIA" and chip.segment == "datacenter" for chip in case.chips

@@ -44,9 +44,9 @@ def ib_errors(case: CheckInput) -> Iterator[Verdict]:
     by NIC model (data/nics.csv). Sources: InfiniBand Trade Association, volume 2 (BER); NVSentinel's NIC
     monitor; ibqueryerrors; leptonai/gpud's live NDR node.
     """
-    ports = [one for one in rdma_ports(case) if one.counters]
+    ports = [rdma_port for rdma_port in rdma_ports(case) if rdma_port.counters]
     full: dict[str, list[Port]] = {}
-    found: list[Finding] = []
+    findings: list[Finding] = []
     for port in ports:
         counts = dict(port.counters)
         card, _, number = port.name.partition("/")
@@ -58,7 +58,7 @@ def ib_errors(case: CheckInput) -> Iterator[Verdict]:
                 full.setdefault(counter.name, []).append(port)
             elif (judged := _judged(case, port, counter=counter)) is not None:
                 is_flow = counter.weight == "flow"
-                found.append(
+                findings.append(
                     advise(
                         judged[0],
                         {"count": count} | judged[1],
@@ -71,21 +71,21 @@ def ib_errors(case: CheckInput) -> Iterator[Verdict]:
                         can_clear=port.kind == "infiniband",
                     )
                 )
-    yield from found
+    yield from findings
     if full:
-        card, number = (shlex.quote(one) for one in next(iter(full.values()))[0].name.partition("/")[::2])
-        told = (
+        card, number = (shlex.quote(text) for text in next(iter(full.values()))[0].name.partition("/")[::2])
+        texts = (
             f"{name} {dict(alike[0].counters)[name]} ({', '.join(port.name for port in alike)})"
             for name, alike in full.items()
         )
         yield NotSeen(
             why=say(
                 "saturated counters are meaningless until cleared (perfquery -R): {told}",
-                told="; ".join(told),
+                told="; ".join(texts),
             ),
             see=f"sudo perfquery -C {card} -P {number}",
         )
-    if ports and not found:
+    if ports and not findings:
         yield Fine(says=say("no significant errors; ports: {count}", count=len(ports)))
 
 
@@ -93,9 +93,9 @@ def _judged(case: CheckInput, port: Port, *, counter: PortCounter) -> tuple[str,
     """How a counter grew since an earlier reading, else since the start, where that is too much."""
     count, old = dict(port.counters)[counter.name], case.before
     ports = () if old is None else old.ports or ()
-    told = next((dict(one.counters).get(counter.name) for one in ports if one.name == port.name), None)
-    if old is not None and told is not None and told <= count:
-        return _grown(count - told, (old.system.now_s, case.machine.system.now_s), counter=counter)
+    number = next((dict(item.counters).get(counter.name) for item in ports if item.name == port.name), None)
+    if old is not None and number is not None and number <= count:
+        return _grown(count - number, (old.system.now_s, case.machine.system.now_s), counter=counter)
     up_s = dict(port.counters).get("counted_s", case.machine.system.up_s)
     if count < counter.least:
         return None
@@ -127,7 +127,7 @@ def ib_firmware(case: CheckInput) -> Iterator[Verdict]:
 
     Note. Source: gpud and imbue's cluster health checks (firmware alike on all NICs).
     """
-    ids = {one.address: one.id for one in case.machine.pci or ()}
+    ids = {device.address: device.id for device in case.machine.pci or ()}
     kinds: dict[tuple[str, str], list[Port]] = {}
     for port in case.machine.ports or ():
         if port.firmware is not None:
@@ -162,9 +162,9 @@ def ib_ports(case: CheckInput) -> Iterator[Verdict]:
             continue
         rates = Counter(port.bytes_per_s for port in up if port.bytes_per_s)
         usual = max(rates, key=lambda rate: (rates[rate], rate), default=0.0)
-        found = [odd for port in group if (odd := _odd(case, port, usual=usual, rates=rates)) is not None]
-        yield from found
-        if not found:
+        findings = [odd for port in group if (odd := _odd(case, port, usual=usual, rates=rates)) is not None]
+        yield from findings
+        if not findings:
             yield Fine(says=say("{rate} each; ports: {count}", count=len(group), rate=gbit(usual)))
 
 
@@ -209,7 +209,7 @@ def net_errors(case: CheckInput) -> Iterator[Verdict]:
     bond with a member down. Source: Linux network statistics; thresholds of Azure's health checks (link
     flaps in a day) and of common practice.
     """
-    ports = [one for one in case.machine.ports or () if one.kind in {"ethernet", "bond"}]
+    ports = [item for item in case.machine.ports or () if item.kind in {"ethernet", "bond"}]
     is_fine = bool(ports)
     for port in ports:
         counts = Counter(dict(port.counters))
@@ -240,9 +240,9 @@ def net_speed(case: CheckInput) -> Iterator[Verdict]:
     (10 GbE and more).
     """
     up = {
-        one: one.bytes_per_s
-        for one in case.machine.ports or ()
-        if one.kind == "ethernet" and one.state == "up" and one.bytes_per_s
+        item: item.bytes_per_s
+        for item in case.machine.ports or ()
+        if item.kind == "ethernet" and item.state == "up" and item.bytes_per_s
     }
     for port, now in up.items():
         most = port.max_bytes_per_s or 0.0
@@ -270,16 +270,16 @@ def nic_affinity(case: CheckInput) -> Iterator[Verdict]:
     Source: NVIDIA GPUDirect RDMA documentation; nvidia-smi topo -m.
     """
     cards = [device for device, _ in answering(case) if device.numa_node is not None and not device.mig]
-    ports = [one for one in rdma_ports(case) if one.state in {"up", None} and one.numa_node is not None]
-    domains = {one.numa_node for one in cards} | {one.numa_node for one in ports}
+    ports = [port for port in rdma_ports(case) if port.state in {"up", None} and port.numa_node is not None]
+    domains = {item.numa_node for item in cards} | {port.numa_node for port in ports}
     if len(cards) < 2 or not ports or len(domains) < 2 or min(map(int, filter(None, domains)), default=0) < 0:
         return
-    near = {card.index: [one.name for one in ports if one.numa_node == card.numa_node] for card in cards}
+    near = {card.index: [port.name for port in ports if port.numa_node == card.numa_node] for card in cards}
     lonely = [card for card in cards if not near[card.index]]
-    others = ", ".join(sorted({str(one.numa_node) for one in ports}))
+    others = ", ".join(sorted({str(port.numa_node) for port in ports}))
     severity: Severity = "warning" if len(ports) >= len(cards) else "note"
     for card in lonely:
         yield advise("ports.far", severity=severity, about=label(card), card=card.numa_node, others=others)
     if not lonely:
-        told = "; ".join(f"{label(card)}: {', '.join(near[card.index][:4])}" for card in cards[:8])
-        yield Fine(says=say("same NUMA node: {told}", told=told))
+        text = "; ".join(f"{label(card)}: {', '.join(near[card.index][:4])}" for card in cards[:8])
+        yield Fine(says=say("same NUMA node: {told}", told=text))

@@ -135,11 +135,11 @@ def clocks_low(case: CheckInput) -> Iterator[Verdict]:
             why, see = say("idle: clocks can only be judged under load"), details(device, "CLOCK")
             yield NotSeen(why=why, idle=True, see=see, about=label(device))
             continue
-        told = any(
+        flag = any(
             slowdowns()[word].judged != "none" for word in device.slowed_by or () if word in slowdowns()
         )
         rests = device.pstate is not None and device.pstate >= RESTING_STATE
-        if not told and (rests or now < LOW_SHARE * most):
+        if not flag and (rests or now < LOW_SHARE * most):
             yield advise(
                 "power.clocks_low",
                 device=device,
@@ -168,11 +168,14 @@ def gpu_throttled(case: CheckInput) -> Iterator[Verdict]:
         if device.slowed_by is None:
             continue
         known = [slowdowns()[word] for word in reasons(device.slowed_by) if word in slowdowns()]
-        bad = sorted((one for one in known if one.judged in BRAKES), key=lambda one: one.judged != "fault")
+        bad = sorted(
+            (slowdown for slowdown in known if slowdown.judged in BRAKES),
+            key=lambda slowdown: slowdown.judged != "fault",
+        )
         rests, see = is_busy(device) is False, details(device, "PERFORMANCE")
         if bad:
             now, most = device.clocks.sm_hz, device.clocks.sm_max_hz
-            words = {one.word for one in bad}
+            words = {slowdown.word for slowdown in bad}
             by_power = not words.isdisjoint({"hw_power_brake", "board_limit"})
             by_heat = not by_power and not words.isdisjoint({"hw_thermal", "sw_thermal"})
             yield advise(
@@ -181,7 +184,7 @@ def gpu_throttled(case: CheckInput) -> Iterator[Verdict]:
                 severity="fault" if bad[0].judged == "fault" and not rests else "warning",
                 confidence="likely" if rests else "sure",
                 reason=bad[0].meaning,
-                reasons=tuple(Evidence(shows=one.meaning, command=see) for one in bad),
+                reasons=tuple(Evidence(shows=slowdown.meaning, command=see) for slowdown in bad),
                 now=None if now is None or not most else f"{now / MEGA:,.0f}",
                 most=f"{(most or 0.0) / MEGA:,.0f}",
                 by_power=by_power,
@@ -190,7 +193,7 @@ def gpu_throttled(case: CheckInput) -> Iterator[Verdict]:
         elif rests:
             why = say("idle: clocks can only be judged under load")
             yield NotSeen(why=why, idle=True, see=see, about=label(device))
-        elif any(one.word == "sw_power_cap" for one in known):
+        elif any(slowdown.word == "sw_power_cap" for slowdown in known):
             yield Fine(says=say("at its power limit, normal under load"), about=label(device))
         else:
             yield Fine(says=say("not throttled"), about=label(device))
@@ -245,21 +248,21 @@ def supply_rails(case: CheckInput) -> Iterator[Verdict]:
     beyond its limit. Only plausible readings (within 30 %) are judged: many desktop boards label rails
     wrongly. Source: Intel ATX12V design guide, table of DC output regulation; the board's own limits.
     """
-    volts = [one for one in case.machine.sensors or () if one.kind == "volt" and one.value]
-    judged = [(one, _severity(one)) for one in volts if not one.name.startswith(CARDS_OWN)]
-    for one, severity in judged:
+    volts = [item for item in case.machine.sensors or () if item.kind == "volt" and item.value]
+    judged = [(volt, _severity(volt)) for volt in volts if not volt.name.startswith(CARDS_OWN)]
+    for sensor, severity in judged:
         if severity is not None:
-            by_ipmi = one.source == "ipmi"
+            by_ipmi = sensor.source == "ipmi"
             yield advise(
                 "power.rail",
-                about=one.name,
+                about=sensor.name,
                 severity=severity,
                 confidence="sure" if by_ipmi else "maybe",
-                name=one.name,
-                volts=f"{one.value:.2f}",
+                name=sensor.name,
+                volts=f"{sensor.value:.2f}",
                 see="sudo ipmitool sdr type Voltage" if by_ipmi else "sensors",
             )
-    known = [one for one, _ in judged if _nominal(one) is not None or one.low is not None]
+    known = [item for item, _ in judged if _nominal(item) is not None or item.low is not None]
     if known and not any(severity for _, severity in judged):
         yield Fine(says=say("within their limits; rails: {count}", count=len(known)))
 
@@ -292,16 +295,20 @@ def supply_units(case: CheckInput) -> Iterator[Verdict]:
     Fault: a supply reports a failure or lost input. Warning: predicted failure, or absent among others.
     Source: IPMI specification, sensor type 08h (power supply).
     """
-    supplies = [one for one in case.machine.sensors or () if one.kind == "supply"]
-    bad = [one for one in supplies if one.status not in {None, "ok"}]
-    for one in bad:
-        severity: Severity = "warning" if one.status in WEAK else "fault"
+    supplies = [item for item in case.machine.sensors or () if item.kind == "supply"]
+    bad = [supply for supply in supplies if supply.status not in {None, "ok"}]
+    for sensor in bad:
+        severity: Severity = "warning" if sensor.status in WEAK else "fault"
         yield advise(
-            "power.supply", about=one.name, severity=severity, name=one.name, status=one.status or "?"
+            "power.supply",
+            about=sensor.name,
+            severity=severity,
+            name=sensor.name,
+            status=sensor.status or "?",
         )
     if supplies and not bad:
         yield Fine(says=say("all ok; supplies: {count}", count=len(supplies)))
-    closed = next((one for one in case.machine.unseen if one.what == "sensors.ipmi"), None)
+    closed = next((gap for gap in case.machine.unseen if gap.what == "sensors.ipmi"), None)
     if closed is not None:
         yield NotSeen(why=closed.why, see=closed.see)
 
@@ -316,20 +323,20 @@ def supply_load(case: CheckInput) -> Iterator[Verdict]:
 
     Warning: 95 % of the limit or more. Source: IPMI specification, sensor thresholds; Linux acpi_power_meter.
     """
-    found = case.machine.sensors or ()
-    meters = [one for _, one in meters_of(found)]
-    near = [one for one in meters if one.high and (one.value or 0.0) >= NEAR_SHARE * one.high]
-    for one in near:
+    sensors = case.machine.sensors or ()
+    meters = [item for _, item in meters_of(sensors)]
+    near = [meter for meter in meters if meter.high and (meter.value or 0.0) >= NEAR_SHARE * meter.high]
+    for sensor in near:
         yield advise(
             "power.supply_load",
-            about=one.name,
-            name=one.name,
-            power=show_watts(one.value or 0.0),
-            limit=show_watts(one.high or 0.0),
+            about=sensor.name,
+            name=sensor.name,
+            power=show_watts(sensor.value or 0.0),
+            limit=show_watts(sensor.high or 0.0),
         )
-    power = case.machine.node_power or of_sensors(found)
-    closed = next((one for one in case.machine.unseen if one.what == "sensors.ipmi"), None)
+    power = case.machine.node_power or of_sensors(sensors)
+    closed = next((gap for gap in case.machine.unseen if gap.what == "sensors.ipmi"), None)
     if power is None and closed is not None:
         yield NotSeen(why=closed.why, see="sudo ipmitool dcmi power reading")
     elif power is not None and not near:
-        yield Fine(says=beside_cards(power, (one.power.draw_w for one, _ in answering(case))))
+        yield Fine(says=beside_cards(power, (device.power.draw_w for device, _ in answering(case))))

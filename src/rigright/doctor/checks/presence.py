@@ -52,7 +52,7 @@ def gpu_answers(case: CheckInput) -> Iterator[Verdict]:
             # the question about this card that ended the process that asked it
             own = f"devices.{device.index}."
             asked = next(
-                (one for one in case.machine.unseen if one.what.startswith(own) and one.why == DEADLY), None
+                (gap for gap in case.machine.unseen if gap.what.startswith(own) and gap.why == DEADLY), None
             )
             if asked is None:
                 yield advise("presence.hung", device=device, at=place)
@@ -73,22 +73,26 @@ def gpu_answers(case: CheckInput) -> Iterator[Verdict]:
         device.pci or places.get(device.index) for device in case.machine.devices if device.state == "lost"
     }
     known = {number: chip for chip in chips() for number in chip.pci_ids}
-    for one in _gone(case):
-        if one.address not in lost:
-            chip = known.get(one.id)
+    for item in _gone(case):
+        if item.address not in lost:
+            chip = known.get(item.id)
             is_server = chip is not None and chip.segment == "datacenter"
             yield advise(
                 "presence.gone",
                 severity="fault" if is_server else "warning",
-                about=one.address,
-                name=chip.name if chip is not None else one.name or one.id,
-                at=one.address,
+                about=item.address,
+                name=chip.name if chip is not None else item.name or item.id,
+                at=item.address,
             )
 
 
 def _gone(case: CheckInput) -> list[PciDevice]:
     """Cards that answer on the bus with ones alone; one that was suspended is asleep."""
-    return [one for one in accelerators(case) if one.is_gone and not (one.power_state or "").startswith("D3")]
+    return [
+        device
+        for device in accelerators(case)
+        if device.is_gone and not (device.power_state or "").startswith("D3")
+    ]
 
 
 @check(say("GPU count per baseboard"))
@@ -254,26 +258,32 @@ def pcie_driver(case: CheckInput) -> Iterator[Verdict]:
     """
     known = {number: chip.name for chip in chips() for number in chip.pci_ids}
     silent = {place.address for _, place in silent_places(case)}
-    silent |= {one.address for one in _gone(case)}
-    missing = [one for one in left_out(case) if one.address not in silent and one.driver not in HANDED_ON]
+    silent |= {entry.address for entry in _gone(case)}
+    missing = [
+        entry for entry in left_out(case) if entry.address not in silent and entry.driver not in HANDED_ON
+    ]
     container = case.machine.system.is_contained
     makers = {MAKERS.get(device.vendor) for device in case.machine.devices}
-    told = any(one.driver is not None for one in functions(case).values())  # lspci -nn tells of no driver
-    unasked = [one for one in missing if not told or (one.driver is not None and one.id[:4] not in makers)]
+    flag = any(
+        function.driver is not None for function in functions(case).values()
+    )  # lspci -nn tells of no driver
+    unasked = [
+        entry for entry in missing if not flag or (entry.driver is not None and entry.id[:4] not in makers)
+    ]
     if unasked and not container:
         why = say("{count} on the PCI bus could not be matched with a driver", count=len(unasked))
         yield NotSeen(why=why, see="nvidia-smi -L")
-    for one in missing:
-        has_driver, is_nvidia = one.driver is not None, one.id.startswith(NVIDIA)
+    for item in missing:
+        has_driver, is_nvidia = item.driver is not None, item.id.startswith(NVIDIA)
         # a driver that is missing as a whole has a check of its own (gpu_driver)
         is_told = not has_driver and is_nvidia and has_no_driver(case.machine.software)
-        if one not in unasked and not (container and has_driver) and not is_told:
+        if item not in unasked and not (container and has_driver) and not is_told:
             yield advise(
                 "presence.left_out" if has_driver else "presence.without_driver",
                 vendor="nvidia" if is_nvidia else None,
-                about=one.address,
-                at=one.address,
-                name=known.get(one.id) or one.name or one.id,
+                about=item.address,
+                at=item.address,
+                name=known.get(item.id) or item.name or item.id,
                 nvidia=is_nvidia,
             )
     if accelerators(case) and not missing and not silent:

@@ -36,10 +36,10 @@ def log_crashes(case: CheckInput) -> Iterator[Verdict]:
         yield nothing
     by_library: dict[str, list[Event]] = {}
     for event in events(case, "crash") or ():
-        found = _LIBRARY.search(event.text)
-        by_library.setdefault(found[1] if found else "?", []).append(event)
+        match = _LIBRARY.search(event.text)
+        by_library.setdefault(match[1] if match else "?", []).append(event)
     for library, same in by_library.items():
-        names = ", ".join(sorted({one.program for one in same if one.program})) or "?"
+        names = ", ".join(sorted({item.program for item in same if item.program})) or "?"
         yield advise(
             "programs.crashed_in_collective" if library in _OF_COLLECTIVES else "programs.crashed",
             severity=quieter("warning", case=case, event=same[-1]),
@@ -59,15 +59,15 @@ def log_peermem(case: CheckInput) -> Iterator[Verdict]:
     Note; warning from ten lines on. Source: nvidia-peermem.c of NVIDIA's open kernel modules; gpud's
     component of peermem.
     """
-    found = events(case, "peermem")
-    if found:
-        is_often = len(found) >= 10
+    result = events(case, "peermem")
+    if result:
+        is_often = len(result) >= 10
         yield advise(
             "programs.peermem",
-            severity=quieter("warning" if is_often else "note", case=case, event=found[-1]),
-            lines=told(found, _grep(found[-1])),
+            severity=quieter("warning" if is_often else "note", case=case, event=result[-1]),
+            lines=told(result, _grep(result[-1])),
         )
-    elif found is not None and case.machine.software.peermem:
+    elif result is not None and case.machine.software.peermem:
         yield Fine(says=say("none in the kernel log"))
 
 
@@ -83,25 +83,25 @@ def server_flags(case: CheckInput) -> Iterator[Verdict]:
     """
     wanted = case.wanted or Wanted()
     for pid, flags in wanted.servers:
-        wrong = [one for one in flags if not one.kept]
+        wrong = [flag for flag in flags if not flag.kept]
         about = f"pid {pid}"
         lines = tuple(
             Evidence(
                 shows=say(
                     "{flag}: planned {planned}, running {running}; {costs}",
-                    flag=one.flag,
-                    planned=one.planned or "-",
-                    running=one.running or "-",
-                    costs=one.costs or "-",
+                    flag=flag.flag,
+                    planned=flag.planned or "-",
+                    running=flag.running or "-",
+                    costs=flag.costs or "-",
                 ),
-                command=f"ps -o args= -p {pid}" if one is wrong[-1] else None,
+                command=f"ps -o args= -p {pid}" if flag is wrong[-1] else None,
             )
-            for one in wrong
+            for flag in wrong
         )
         if wrong:
-            told = {"count": len(wrong), "pid": pid, "lines": lines}
+            fields = {"count": len(wrong), "pid": pid, "lines": lines}
             asked = {"target": wanted.target, "file": wanted.file}
-            yield advise("programs.server_differs", told | asked, about=about)
+            yield advise("programs.server_differs", fields | asked, about=about)
         else:
             yield Fine(says=say("all flags match the plan"), about=about)
 
@@ -135,7 +135,7 @@ def _grep(event: Event) -> str:
     return "journalctl -k --no-pager | grep -F " + shlex.quote(event.text[:40])
 
 
-def _first(told: str | None) -> int | None:
+def _first(text: str | None) -> int | None:
     """The first number of a setting that may hold several."""
-    word = next(iter((told or "").split()), "")
+    word = next(iter((text or "").split()), "")
     return int(word) if word.isdecimal() and len(word) < 20 else None

@@ -44,9 +44,9 @@ def packages_outdated(case: CheckInput) -> Iterator[Verdict]:
             continue
         # conda's own PyTorch is called so there
         gone = {
-            one.name: one.version
-            for one in python.packages
-            if one.name in packages_gone() and not (python.kind == "conda" and one.name == "pytorch")
+            item.name: item.version
+            for item in python.packages
+            if item.name in packages_gone() and not (python.kind == "conda" and item.name == "pytorch")
         }
         for package, version in gone.items():
             row = packages_gone()[package]
@@ -78,9 +78,9 @@ def packages_twice(case: CheckInput) -> Iterator[Verdict]:
     (recalled).
     """
     for python in case.machine.software.pythons:
-        found = [*_twice(python), *_same_files(python), *_mixed(python)]
-        yield from found
-        if not found and python.packages:
+        findings = [*_twice(python), *_same_files(python), *_mixed(python)]
+        yield from findings
+        if not findings and python.packages:
             yield Fine(says=say("{count} packages checked", count=len(python.packages)), about=python.path)
 
 
@@ -89,21 +89,21 @@ def _twice(python: Python) -> Iterator[Verdict]:
     versions: dict[str, list[str]] = {}
     for package in python.packages or ():
         versions.setdefault(package.name, []).append(package.version or "?")
-    for name, found in sorted(versions.items()):
-        if len(found) > 1:
-            hides = python.kind == "system" and len(set(found)) == len(found)
+    for name, texts in sorted(versions.items()):
+        if len(texts) > 1:
+            hides = python.kind == "system" and len(set(texts)) == len(texts)
             yield advise(
                 "python_packages.twice",
                 severity="note" if hides else "warning",
                 about=python.path,
                 python=python.path,
                 package=name,
-                versions=", ".join(found),
+                versions=", ".join(texts),
             )
 
 
 def _same_files(python: Python) -> Iterator[Verdict]:
-    versions = {one.name: one.version for one in python.packages or ()}
+    versions = {package.name: package.version for package in python.packages or ()}
     for first, second in CLASH:
         release = (versions.get(first) or "").partition(".")[0]
         harmless = HARMLESS_SINCE.get(first)
@@ -121,9 +121,11 @@ def _same_files(python: Python) -> Iterator[Verdict]:
 
 
 def _mixed(python: Python) -> Iterator[Verdict]:
-    cudas = sorted({match[1] for one in python.packages or () if (match := OF_CUDA.fullmatch(one.name))})
+    cudas = sorted(
+        {match[1] for package in python.packages or () if (match := OF_CUDA.fullmatch(package.name))}
+    )
     if len(cudas) > 1:
-        shown = {"cudas": ", ".join(cudas), "names": ", ".join(f"cu{one}" for one in cudas)}
+        shown = {"cudas": ", ".join(cudas), "names": ", ".join(f"cu{cuda}" for cuda in cudas)}
         yield advise("python_packages.mixed_cudas", shown, about=python.path, python=python.path)
 
 

@@ -45,15 +45,15 @@ def xid_events(case: CheckInput) -> Iterator[Verdict]:
     and miss earlier XIDs: see the recovery action too. Source: data/xids.csv, from NVIDIA's XID catalog
     for Ampere and newer, of 2025-10; `rigright look-up xids` shows it.
     """
-    found = events(case, "xid")
-    if not found and any(device.vendor == "nvidia" for device in case.machine.devices):
-        if found is None:
+    result = events(case, "xid")
+    if not result and any(device.vendor == "nvidia" for device in case.machine.devices):
+        if result is None:
             yield NotSeen(why=say("no permission to read the kernel log"), see=f"sudo {SEE_XIDS}")
         else:
             yield Fine(says=say("none in the kernel log"))
-    asking = followed(found or [])
+    asking = followed(result or [])
     groups: dict[tuple[str, int], list[Event]] = {}
-    for event in found or []:
+    for event in result or []:
         if event.code is not None:
             groups.setdefault((pci_key(event.pci), event.code), []).append(event)
     for (pci, code), same in groups.items():
@@ -98,13 +98,13 @@ def xid_repeated(case: CheckInput) -> Iterator[Verdict]:
 
     Warning, likely. Sources: NVIDIA's XID catalog (2025-10), requests of operators to NVSentinel.
     """
-    found = [event for event in events(case, "xid") or [] if event.code in CODES and event.pid]
+    result = [event for event in events(case, "xid") or [] if event.code in CODES and event.pid]
     by_card: dict[str, list[Event]] = {}
-    for event in found:
+    for event in result:
         by_card.setdefault(pci_key(event.pci), []).append(event)
     for pci, same in by_card.items():
         programs = {event.pid for event in same}
-        others = {event.pid for event in found} - programs
+        others = {event.pid for event in result} - programs
         if len(programs) < LEAST_PROGRAMS or others or len(case.machine.devices) < 2:
             continue
         device = device_at(case, pci)
@@ -173,12 +173,12 @@ def dcgm_diagnosis(case: CheckInput) -> Iterator[Verdict]:
     test is not a pass. Source: NVIDIA DCGM user guide, diagnostics; DCGM's table of errors
     (dcgm_errors.h), which weighs each: watch, isolate, look closer, configure, reset.
     """
-    found = case.machine.software.diagnosed
-    if found is None:
+    diagnosis = case.machine.software.diagnosed
+    if diagnosis is None:
         return
-    bad = [one for one in found if one.outcome in {"fail", "warn"}]
-    yield from (_of_test(case, one) for one in bad)
-    missing = sorted({one.test for one in found if one.outcome in {"skip", "not run"}})
+    bad = [item for item in diagnosis if item.outcome in {"fail", "warn"}]
+    yield from (_of_test(case, item) for item in bad)
+    missing = sorted({item.test for item in diagnosis if item.outcome in {"skip", "not run"}})
     if missing:
         yield NotSeen(
             why=say(
@@ -186,39 +186,41 @@ def dcgm_diagnosis(case: CheckInput) -> Iterator[Verdict]:
             ),
             see="dcgmi diag -r 1",
         )
-    passed = {one.test for one in found if one.outcome == "pass"}
+    passed = {item.test for item in diagnosis if item.outcome == "pass"}
     if passed and not bad:
         yield Fine(says=say("{count} tests passed", count=len(passed)))
 
 
-def _of_test(case: CheckInput, one: Diagnosed) -> Finding:
+def _of_test(case: CheckInput, diagnosis: Diagnosed) -> Finding:
     """A test that failed or warned."""
-    devices = (each for each in case.machine.devices if each.vendor == "nvidia" and each.index == one.card)
+    devices = (
+        each for each in case.machine.devices if each.vendor == "nvidia" and each.index == diagnosis.card
+    )
     device = next(devices, None)
-    card = "" if one.card is None else f" -i {one.card}"
+    card = "" if diagnosis.card is None else f" -i {diagnosis.card}"
     # whether it asks for a setting alone: as it weighs the error itself, else by what it calls it
-    reason = one.says[0].lower() if one.says else ""
-    named = any(word in one.test or reason.startswith(word) for word in SETTINGS)
-    is_setting = named if one.advice is None else one.advice == "configure"
-    is_watch = not is_setting and one.advice == "monitor"
+    reason = diagnosis.says[0].lower() if diagnosis.says else ""
+    named = any(word in diagnosis.test or reason.startswith(word) for word in SETTINGS)
+    is_setting = named if diagnosis.advice is None else diagnosis.advice == "configure"
+    is_watch = not is_setting and diagnosis.advice == "monitor"
     is_ill = not is_setting and not is_watch
-    level = 1 if any(word in one.test for word in SOFTWARE) else 3
+    level = 1 if any(word in diagnosis.test for word in SOFTWARE) else 3
     again = f"dcgmi diag -r {level}{card}"
     # what shows the card as it is now: the test itself may only run where nothing else does
     shown = Evidence(
-        shows=one.says[0] if one.says else say("no reason given"),
+        shows=diagnosis.says[0] if diagnosis.says else say("no reason given"),
         command=again if level == 1 else f"nvidia-smi -q{card}",
     )
-    name = first({"reported.dcgm_warns": one.outcome == "warn", "reported.dcgm_failed": is_ill})
+    name = first({"reported.dcgm_warns": diagnosis.outcome == "warn", "reported.dcgm_failed": is_ill})
     return advise(
         name or "reported.dcgm_failed_mildly",
         device=device,
-        about=None if one.card is None else f"gpu {one.card}",
-        test=one.test,
-        reasons=(shown, *(Evidence(shows=said) for said in one.says[1:MOST_REASONS])),
+        about=None if diagnosis.card is None else f"gpu {diagnosis.card}",
+        test=diagnosis.test,
+        reasons=(shown, *(Evidence(shows=text) for text in diagnosis.says[1:MOST_REASONS])),
         again=again,
         setting=is_setting,
         watch=is_watch,
         ill=is_ill,
-        to_reset=is_ill and device is not None and one.advice != "isolate",
+        to_reset=is_ill and device is not None and diagnosis.advice != "isolate",
     )

@@ -56,15 +56,15 @@ def kernel_options(case: CheckInput) -> Iterator[Verdict]:
         return
     words = cmdline.split()
     vendors = {device.vendor for device in case.machine.devices}
-    found = [
+    rows = [
         (word, severity, why) for word in words for start, severity, why in HURTING if word.startswith(start)
     ]
     if "nomodeset" in words and "nvidia" not in vendors:
-        found.append(("nomodeset", "warning", say("amdgpu and i915 do not load with it")))
-    for word, severity, why in found:
+        rows.append(("nomodeset", "warning", say("amdgpu and i915 do not load with it")))
+    for word, severity, why in rows:
         without = without_option(case, word)
         yield advise("system.option", about=word, severity=severity, option=word, why=why, without=without)
-    if not found:
+    if not rows:
         yield Fine(says=say("{count} options checked", count=len(words)))
 
 
@@ -189,10 +189,10 @@ def processes_stuck(case: CheckInput) -> Iterator[Verdict]:
         )
     elif case.machine.system.up_s is not None and not is_contained(case):
         yield Fine(says=say("none"))
-    told = events(case, "hung") or []
-    if told:
-        names = ", ".join(sorted({one.program for one in told if one.program})) or "?"
-        yield logged(case, advise("system.hung", names=names), of=told)
+    given = events(case, "hung") or []
+    if given:
+        names = ", ".join(sorted({event.program for event in given if event.program})) or "?"
+        yield logged(case, advise("system.hung", names=names), of=given)
 
 
 @check(say("pending reboot"))
@@ -235,7 +235,7 @@ def upgrades_unattended(case: CheckInput) -> Iterator[Verdict]:
     packages = installed(case, DRIVER_PACKAGES)
     if service(case, "unattended-upgrades") != "active" or not packages:
         return
-    loose = [one.name for one in packages if one.state != "held"]
+    loose = [package.name for package in packages if package.state != "held"]
     if loose:
         hold = f"apt-mark hold {shlex.join(loose)}"
         yield advise("system.upgrades", packages=", ".join(loose[:5]), hold=hold)

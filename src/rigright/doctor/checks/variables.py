@@ -38,20 +38,22 @@ def library_path(case: CheckInput) -> Iterator[Verdict]:
     path = variable(case, "LD_LIBRARY_PATH")
     if not path or not case.machine.devices:
         return
-    folders = [one for one in path.split(":") if one]
-    stubs = [one for one in folders if one.rstrip("/").endswith("/stubs")]
-    cudas = sorted({match[1] for one in folders if (match := CUDA.search(one)) and "compat" not in one})
-    compat = [one for one in folders if "/compat" in one]
+    folders = [text for text in path.split(":") if text]
+    stubs = [folder for folder in folders if folder.rstrip("/").endswith("/stubs")]
+    cudas = sorted(
+        {match[1] for folder in folders if (match := CUDA.search(folder)) and "compat" not in folder}
+    )
+    compat = [folder for folder in folders if "/compat" in folder]
     served = any(chip is not None and chip.segment == "datacenter" for chip in case.chips)
-    found: list[Finding] = []
+    findings: list[Finding] = []
     if stubs:
-        found.append(advise("variables.stubs", folders=":".join(stubs)[:300]))
+        findings.append(advise("variables.stubs", folders=":".join(stubs)[:300]))
     if len(cudas) > 1:
-        found.append(advise("variables.cudas", folders=":".join(folders)[:300], versions=", ".join(cudas)))
+        findings.append(advise("variables.cudas", folders=":".join(folders)[:300], versions=", ".join(cudas)))
     if compat and any(case.chips) and not served:
-        found.append(advise("variables.compat", folders=":".join(compat)[:300]))
-    yield from found
-    if not found:
+        findings.append(advise("variables.compat", folders=":".join(compat)[:300]))
+    yield from findings
+    if not findings:
         yield Fine(says=say("{count} directories checked", count=len(folders)))
 
 
@@ -71,15 +73,15 @@ def visible_devices(case: CheckInput) -> Iterator[Verdict]:
         value = variable(case, name)
         # how many devices programs count it as: AMD's cards that are cut are as many as their parts
         devices = [
-            one
-            for one in case.machine.devices
-            if one.vendor == vendor
-            for _ in range(len(one.slices) or 1 if one.vendor == "amd" else 1)
+            device
+            for device in case.machine.devices
+            if device.vendor == vendor
+            for _ in range(len(device.slices) or 1 if device.vendor == "amd" else 1)
         ]
         if name == "HIP_VISIBLE_DEVICES":
             # how many cards the runtime below HIP shows it; None where it shows all
-            told = variable(case, "ROCR_VISIBLE_DEVICES")
-            devices = devices[: (None if told is None or not told.strip() else len(set(told.split(","))))]
+            text = variable(case, "ROCR_VISIBLE_DEVICES")
+            devices = devices[: (None if text is None or not text.strip() else len(set(text.split(","))))]
         if value is not None and devices:
             yield _shown(case, name, value=value, devices=devices)
 
@@ -87,14 +89,14 @@ def visible_devices(case: CheckInput) -> Iterator[Verdict]:
 def _shown(case: CheckInput, name: str, *, value: str, devices: list[Device]) -> Verdict:
     """What one variable shows of the cards: an entry that names none ends the list."""
     count = len(devices)
-    entries = [one.strip() for one in value.split(",")] if value.strip() else []
+    entries = [text.strip() for text in value.split(",")] if value.strip() else []
     bad = next((place for place, entry in enumerate(entries) if not _names(entry, devices)), None)
     shown = len(set(entries[:bad]))
     if bad is not None and entries[bad] not in {"-1", "NoDevFiles", "none", "void"}:
         return advise("variables.unknown", name=name, value=value, shown=bad, count=count, entry=entries[bad])
     if shown >= count:
         return Fine(says=say("{name}={value}", name=name, value=value))
-    if any(variable(case, one) for one in GIVEN_OUT_BY):
+    if any(variable(case, text) for text in GIVEN_OUT_BY):
         says = say("{shown} of {count} GPUs, allocated by the scheduler", shown=shown, count=count)
         return Fine(says=says)
     return advise(
@@ -112,8 +114,8 @@ def _names(entry: str, devices: list[Device]) -> bool:
     """Whether an entry means one card or slice."""
     if entry.isdecimal():
         return int(entry[:6]) < len(devices)
-    uuids = {one.uuid.removeprefix("GPU-").lower() for one in devices if one.uuid}
-    slices = [part.uuid for one in devices for part in one.slices if part.uuid]
+    uuids = {device.uuid.removeprefix("GPU-").lower() for device in devices if device.uuid}
+    slices = [part.uuid for device in devices for part in device.slices if part.uuid]
     if entry.startswith("MIG-"):
         return any(uuid.startswith(entry) for uuid in slices) or entry.startswith("MIG-GPU-")
     wanted = entry.removeprefix("GPU-").lower()
@@ -131,7 +133,7 @@ def device_order(case: CheckInput) -> Iterator[Verdict]:
     Note: mixed GPUs and CUDA_DEVICE_ORDER not PCI_BUS_ID. Source: CUDA programming guide,
     CUDA_DEVICE_ORDER.
     """
-    names = [one.name for one in case.machine.devices if one.vendor == "nvidia" and one.name]
+    names = [device.name for device in case.machine.devices if device.vendor == "nvidia" and device.name]
     order = variable(case, "CUDA_DEVICE_ORDER")
     if len(names) < 2:
         return
@@ -153,14 +155,14 @@ def nccl_variables(case: CheckInput) -> Iterator[Verdict]:
     Warning: a path is disabled that this machine has. Note: debug output at every call. Source: NCCL
     environment variables documentation.
     """
-    told = {name: value for name, value in case.machine.environment if name.startswith(("NCCL_", "RCCL_"))}
-    if not told or len(case.machine.devices) < 2:
+    fields = {name: value for name, value in case.machine.environment if name.startswith(("NCCL_", "RCCL_"))}
+    if not fields or len(case.machine.devices) < 2:
         return
-    found = list(_hurting(case))
-    for name, severity, why in found:
-        yield advise("variables.nccl", severity=severity, name=name, value=told[name], why=why)
-    if not found:
-        yield Fine(says=say("{count} variables checked", count=len(told)))
+    rows = list(_hurting(case))
+    for name, severity, why in rows:
+        yield advise("variables.nccl", severity=severity, name=name, value=fields[name], why=why)
+    if not rows:
+        yield Fine(says=say("{count} variables checked", count=len(fields)))
 
 
 def _hurting(case: CheckInput) -> Iterator[tuple[str, Severity, Sentence]]:
@@ -239,13 +241,13 @@ def amd_override(case: CheckInput) -> Iterator[Verdict]:
     discrete one, or an override on a GPU that an installed PyTorch supports natively. Source:
     ROCm/rocBLAS#1339, ROCm/rocm-libraries#6320, ROCm/TheRock#1184.
     """
-    told = variable(case, OVERRIDE)
+    text = variable(case, OVERRIDE)
     cards = [device for device, _ in answering(case, vendor="amd")]
-    if not told or not cards:
+    if not text or not cards:
         return
     claimed = override_of(case)
     if claimed is None:
-        yield advise("variables.no_version", about=OVERRIDE, value=told)
+        yield advise("variables.no_version", about=OVERRIDE, value=text)
         return
     for device in cards:
         if device.isa is None:

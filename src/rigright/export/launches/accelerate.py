@@ -31,7 +31,7 @@ def command(launch: Launch) -> Words:
 def config(launch: Launch) -> dict[str, Any]:
     """What `accelerate launch --config_file` reads."""
     trained = launch.training
-    found: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "compute_environment": "LOCAL_MACHINE",
         "distributed_type": "NO" if launch.ranks == 1 else "MULTI_GPU",
         "mixed_precision": "no" if trained.precision == "fp32" else trained.precision,
@@ -44,19 +44,19 @@ def config(launch: Launch) -> dict[str, Any]:
         "use_cpu": False,
     }
     if trained.sharding.startswith("zero"):
-        told = deepspeed.config(launch)
-        zero = told["zero_optimization"]
+        given = deepspeed.config(launch)
+        zero = given["zero_optimization"]
         own: dict[str, Any] = {
             "gradient_accumulation_steps": trained.accumulate,
-            "gradient_clipping": told["gradient_clipping"],
+            "gradient_clipping": given["gradient_clipping"],
             "zero_stage": zero["stage"],
             "offload_optimizer_device": zero.get("offload_optimizer", {}).get("device", "none"),
             "offload_param_device": zero.get("offload_param", {}).get("device", "none"),
             "zero3_init_flag": zero["stage"] == 3,
         }
-        found |= {"distributed_type": "DEEPSPEED", "deepspeed_config": own}
+        fields |= {"distributed_type": "DEEPSPEED", "deepspeed_config": own}
     if trained.sharding in {"fsdp", "hsdp"}:
-        found |= {
+        fields |= {
             "distributed_type": "FSDP",
             "fsdp_config": {
                 "fsdp_version": 2,
@@ -70,9 +70,9 @@ def config(launch: Launch) -> dict[str, Any]:
         }
     if trained.sharding == "hsdp" and launch.copies > 1:
         sizes = {"dp_replicate": launch.copies, "dp_shard": launch.dp // launch.copies, "tp": 1, "cp": 1}
-        found["parallelism_config"] = {
+        fields["parallelism_config"] = {
             f"parallelism_config_{name}_size": size for name, size in sizes.items()
         }
     if trained.compiled:
-        found["dynamo_config"] = {"dynamo_backend": "INDUCTOR"}
-    return found
+        fields["dynamo_config"] = {"dynamo_backend": "INDUCTOR"}
+    return fields

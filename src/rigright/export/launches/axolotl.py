@@ -32,7 +32,7 @@ def command(launch: Launch) -> Words:
 def config(launch: Launch) -> dict[str, Any]:
     """What `axolotl train` reads; the data set is the user's to name."""
     trained = launch.training
-    found: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "base_model": launch.model,
         "datasets": [{"path": "data.jsonl", "type": "alpaca"}],
         "output_dir": "./out",
@@ -52,7 +52,7 @@ def config(launch: Launch) -> dict[str, Any]:
         **({"max_steps": trained.steps} if trained.steps else {"num_epochs": trained.epochs}),
     }
     if trained.is_adapter:
-        found |= {
+        fields |= {
             "adapter": "qlora" if trained.method == "qlora" else "lora",
             "load_in_4bit": trained.method == "qlora",
             "peft_use_dora": trained.method == "dora",
@@ -66,14 +66,14 @@ def config(launch: Launch) -> dict[str, Any]:
             ),
         }
     if trained.sharding.startswith("zero"):
-        found["deepspeed"] = deepspeed.CONFIG
+        fields["deepspeed"] = deepspeed.CONFIG
     if trained.sharding in {"fsdp", "hsdp"}:
-        told = accelerate.config(launch)["fsdp_config"]
+        value = accelerate.config(launch)["fsdp_config"]
         kept = ("reshard_after_forward", "auto_wrap_policy", "state_dict_type", "offload_params")
-        words = {name: told[f"fsdp_{name}"] for name in (*kept, "cpu_ram_efficient_loading")}
+        words = {name: value[f"fsdp_{name}"] for name in (*kept, "cpu_ram_efficient_loading")}
         # rank 0 alone may not quantise what the others wait for
-        words["cpu_ram_efficient_loading"] = not found.get("load_in_4bit")
-        found |= {"fsdp_version": 2, "fsdp_config": words}
+        words["cpu_ram_efficient_loading"] = not fields.get("load_in_4bit")
+        fields |= {"fsdp_version": 2, "fsdp_config": words}
         if trained.sharding == "hsdp" and launch.copies > 1:
-            found |= {"dp_replicate_size": launch.copies, "dp_shard_size": launch.dp // launch.copies}
-    return found
+            fields |= {"dp_replicate_size": launch.copies, "dp_shard_size": launch.dp // launch.copies}
+    return fields

@@ -35,7 +35,7 @@ def export(launch: Launch) -> dict[str, str]:
     names = [f"{launch.name}-{place}" if several else launch.name for place in range(len(servers))]
     beside = files_beside(in_container(servers[0]))
     bench = {name: beside.pop(name) for name in SCRIPTS}
-    services = {name: _service(one, beside) for name, one in zip(names, servers, strict=True)}
+    services = {name: _service(item, beside) for name, item in zip(names, servers, strict=True)}
     if several:
         port = launch.program.port
         inside = replace(launch, host="0.0.0.0", port=port or 0)  # noqa: S104 - inside its container
@@ -48,14 +48,14 @@ def export(launch: Launch) -> dict[str, str]:
             "depends_on": {name: {"condition": "service_healthy"} for name in names},
         }
     data = {"name": launch.name, "services": services, "volumes": {"models": {}}}
-    told = list(launch.head)
+    texts = list(launch.head)
     if launch.weights_folder is None:
-        told.append("for a model behind a licence: HF_TOKEN=... in the environment, or in a file .env here")
-    told += [
+        texts.append("for a model behind a licence: HF_TOKEN=... in the environment, or in a file .env here")
+    texts += [
         "docker compose up --detach --wait",
         *made_first(in_container(servers[0]), f"docker compose exec {names[0]} "),
     ]
-    return {"compose.yaml": dumps(data, *told), **beside, **bench}
+    return {"compose.yaml": dumps(data, *texts), **beside, **bench}
 
 
 def _bound(source: str, target: str) -> dict[str, Any]:

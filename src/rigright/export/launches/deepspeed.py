@@ -41,19 +41,19 @@ def config(launch: Launch) -> dict[str, Any]:
     zero: dict[str, Any] = {"stage": stage}
     what, _, store = trained.offload.partition("-")
     where = {"device": store, "pin_memory": True, **({"nvme_path": "nvme"} if store == "nvme" else {})}
-    found: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     if what in {"optimizer", "all"}:
         _check_offload(launch, stage)
         zero["offload_optimizer"] = where
         # DeepSpeed makes its own optimizers for processors; the Trainer fills in what is "auto"
         usual = {"lr": 2e-5, "weight_decay": 0.0}
         params = usual if trained.trainer in _PLAIN else dict.fromkeys(usual, "auto")
-        found["optimizer"] = {"type": _ON_PROCESSORS[trained.chosen], "params": params}
+        fields["optimizer"] = {"type": _ON_PROCESSORS[trained.chosen], "params": params}
     if what == "all":
         zero["offload_param"] = where
     if stage == WHOLE_STAGE:
         zero["stage3_gather_16bit_weights_on_model_save"] = True
-    return found | {
+    return fields | {
         "train_micro_batch_size_per_gpu": trained.micro_batch,
         "gradient_accumulation_steps": trained.accumulate,
         "gradient_clipping": 1.0,
@@ -91,7 +91,7 @@ def _check_offload(launch: Launch, stage: int) -> None:
 def _bf16(launch: Launch, stage: int) -> dict[str, Any]:
     """16 bit beside fp32 master weights, which DeepSpeed keeps unless it is told not to."""
     trained = launch.training
-    found: dict[str, Any] = {"enabled": trained.precision == "bf16"}
+    fields: dict[str, Any] = {"enabled": trained.precision == "bf16"}
     if trained.mixed == "bf16" and not trained.is_adapter:
         if stage == 0:
             raise AskError(
@@ -102,5 +102,5 @@ def _bf16(launch: Launch, stage: int) -> dict[str, Any]:
                 ),
                 hint=say("use --sharding zero1 | zero2 | zero3"),
             )
-        found |= {"bf16_master_weights_and_grads": True, "bf16_optimizer_states": True}
-    return found
+        fields |= {"bf16_master_weights_and_grads": True, "bf16_optimizer_states": True}
+    return fields

@@ -39,6 +39,6 @@ def export(launch: Launch) -> dict[str, str]:
         },
     }
     reached = f"kubectl port-forward service/{launch.name}-predictor {port}:80"
-    told = (*launch.head, *notes(launch), *applied(launch, FILE), reached)
+    texts = (*launch.head, *notes(launch), *applied(launch, FILE), reached)
     made = made_first(in_container(launch.servers[0]), f"kubectl exec deployment/{launch.name}-predictor -- ")
-    return {FILE: dumps(service, *told, *made), **files(launch)}
+    return {FILE: dumps(service, *texts, *made), **files(launch)}

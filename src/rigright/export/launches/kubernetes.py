@@ -53,7 +53,7 @@ def export(launch: Launch) -> dict[str, str]:
     }
     kind = "leaderworkerset" if several else "deployment"
     pods = _group(launch, labels) if several else _deployment(launch, labels)
-    told = (
+    texts = (
         *launch.head,
         *notes(launch),
         *applied(launch, f"{kind}.yaml", "service.yaml"),
@@ -61,7 +61,7 @@ def export(launch: Launch) -> dict[str, str]:
     )
     return {
         f"{kind}.yaml": dumps(
-            pods, *told, *made_first(in_container(own), f"kubectl exec {kind}/{launch.name} -- ")
+            pods, *texts, *made_first(in_container(own), f"kubectl exec {kind}/{launch.name} -- ")
         ),
         "service.yaml": dumps(service),
         **files(launch),
@@ -70,16 +70,16 @@ def export(launch: Launch) -> dict[str, str]:
 
 def notes(launch: Launch) -> tuple[str, ...]:
     """Comments: what the cluster must have."""
-    found = []
+    texts = []
     if launch.weights_folder is None:
         size = round(launch.serving.weights_bytes / GIGA)
-        found += [
+        texts += [
             f"each pod downloads {size} GB of weights as it starts; a claim as its volume models keeps them",
             "for a model behind a licence: kubectl create secret generic hf-token --from-literal=token=...",
         ]
     elif not launch.weights_folder.startswith("/"):
-        found.append(f"the claim models holds {launch.model}")
-    return tuple(found)
+        texts.append(f"the claim models holds {launch.model}")
+    return tuple(texts)
 
 
 def applied(launch: Launch, *names: str) -> tuple[str, ...]:
@@ -90,7 +90,7 @@ def applied(launch: Launch, *names: str) -> tuple[str, ...]:
 def files(launch: Launch) -> dict[str, str]:
     """The load; and what the command reads, as a ConfigMap."""
     beside = files_beside(in_container(launch.servers[0]))
-    found = {name: beside.pop(name) for name in SCRIPTS}
+    fields = {name: beside.pop(name) for name in SCRIPTS}
     if beside:
         config = {
             "apiVersion": "v1",
@@ -98,8 +98,8 @@ def files(launch: Launch) -> dict[str, str]:
             "metadata": {"name": f"{launch.name}-files"},
             "data": beside,
         }
-        found[FILES] = dumps(config)
-    return found
+        fields[FILES] = dumps(config)
+    return fields
 
 
 def _deployment(launch: Launch, labels: dict[str, str]) -> dict[str, Any]:

@@ -12,7 +12,8 @@ NAME = "llama.cpp"
 def export(launch: Launch) -> dict[str, str]:
     """The servers, what deals requests out to them, and the load."""
     files = replicas(
-        launch, lambda one: script(command(one), head=(*one.head, one.answers), environment=one.environment)
+        launch,
+        lambda item: script(command(item), head=(*item.head, item.answers), environment=item.environment),
     )
     # the server closes connections that idle, just as the client sends on them: each request has its own
     return {**files, **loads(launch, backend="openai", header="Connection=close")}

@@ -29,9 +29,14 @@ def command(launch: Launch) -> Words:
     own = (("llamafactory-cli", "train", CONFIG),)
     if launch.ranks == 1:
         return own
-    told = {"FORCE_TORCHRUN": 1, "NNODES": launch.nodes, "NPROC_PER_NODE": launch.gpus, "MASTER_PORT": 29500}
+    fields = {
+        "FORCE_TORCHRUN": 1,
+        "NNODES": launch.nodes,
+        "NPROC_PER_NODE": launch.gpus,
+        "MASTER_PORT": 29500,
+    }
     places = (Variable("NODE_RANK", before="NODE_RANK="), Variable("HEAD", before="MASTER_ADDR="))
-    words = (*(f"{name}={value}" for name, value in told.items()), *(places if launch.nodes > 1 else ()))
+    words = (*(f"{name}={value}" for name, value in fields.items()), *(places if launch.nodes > 1 else ()))
     return ("env", *words), *own
 
 
@@ -44,7 +49,7 @@ def config(launch: Launch) -> dict[str, Any]:
         raise AskError(
             say("{engine} is not exported with {choice}", engine=launch.program.label, choice=choice)
         )
-    found: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "model_name_or_path": launch.model,
         "stage": "sft",
         "do_train": True,
@@ -70,7 +75,7 @@ def config(launch: Launch) -> dict[str, Any]:
         **({"max_steps": trained.steps} if trained.steps else {"num_train_epochs": trained.epochs}),
     }
     if trained.is_adapter:
-        found |= {
+        fields |= {
             "lora_rank": trained.rank,
             "lora_alpha": 2 * trained.rank,
             "lora_dropout": trained.dropout,
@@ -78,11 +83,11 @@ def config(launch: Launch) -> dict[str, Any]:
             "use_dora": trained.method == "dora",
         }
     if trained.method == "qlora":
-        found |= {"quantization_bit": 4, "quantization_method": "bnb"}
+        fields |= {"quantization_bit": 4, "quantization_method": "bnb"}
     if trained.sharding.startswith("zero") and trained.method != "qlora":
-        found["deepspeed"] = deepspeed.CONFIG
+        fields["deepspeed"] = deepspeed.CONFIG
     if trained.sharding in {"fsdp", "hsdp"}:
         sharded = transformers.sharded(launch)
         sharded["fsdp_config"]["activation_checkpointing"] = False  # it recomputes by a way of its own
-        found |= sharded
-    return found
+        fields |= sharded
+    return fields

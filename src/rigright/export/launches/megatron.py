@@ -54,7 +54,7 @@ def command(launch: Launch) -> Words:
 
 def _shape(arch: Arch, *, seq_tok: int) -> Words:
     """The model's layers, heads, widths, norms and positions."""
-    told, trunk = arch.numerics, arch.trunk
+    numerics, trunk = arch.numerics, arch.trunk
     weights = {weight for layer in set(trunk.layers) for weight in layer.weights}
     roles = {weight.role for weight in weights}
     mixer = _mixer(arch)
@@ -75,10 +75,10 @@ def _shape(arch: Arch, *, seq_tok: int) -> Words:
             ("--kv-channels", None if latent else mixer.key_dim),
             (
                 "--qk-layernorm",
-                latent or any(one.role == "norm" and one.shape == (mixer.key_dim,) for one in weights),
+                latent or any(item.role == "norm" and item.shape == (mixer.key_dim,) for item in weights),
             ),
             ("--normalization", "LayerNorm" if "norm.bias" in roles else "RMSNorm"),
-            ("--norm-epsilon", told.norm_epsilon),
+            ("--norm-epsilon", numerics.norm_epsilon),
             ("--swiglu", ffn.gated),
             ("--disable-bias-linear", "attn.o.bias" not in roles),
             ("--add-qkv-bias", "attn.q.bias" in roles and "attn.o.bias" not in roles),
@@ -86,8 +86,8 @@ def _shape(arch: Arch, *, seq_tok: int) -> Words:
             ("--vocab-size", arch.vocab),
             ("--position-embedding-type", "learned_absolute" if learned else "rope"),
             ("--max-position-embeddings", max(arch.max_context_tok or seq_tok, seq_tok)),
-            ("--rotary-base", None if learned or told.rotary_base is None else int(told.rotary_base)),
-            ("--rotary-percent", told.rotary_share),
+            ("--rotary-base", None if learned or numerics.rotary_base is None else int(numerics.rotary_base)),
+            ("--rotary-percent", numerics.rotary_share),
         ),
         *(_latent(arch) if latent else _stretched(arch)),
     )
@@ -127,14 +127,14 @@ def _stretched(arch: Arch) -> Words:
 
 def _experts(arch: Arch) -> Words:
     """A mixture of experts: how many, how wide, where, and how tokens find them."""
-    told, layers = arch.numerics, arch.trunk.layers
+    numerics, layers = arch.numerics, arch.trunk.layers
     routed = next((layer.ffn for layer in layers if layer.ffn and layer.ffn.experts), None)
     if routed is None:
         return ()
     runs = groupby(int(bool(layer.ffn and layer.ffn.experts)) for layer in layers)
     pattern = "+".join(f"[{kind}]*{len(list(run))}" for kind, run in runs)
     gated = any(weight.role == "shared.router" for layer in layers for weight in layer.weights)
-    balanced = told.scores == "sigmoid"  # by a bias of each expert, with next to no loss of its own
+    balanced = numerics.scores == "sigmoid"  # by a bias of each expert, with next to no loss of its own
     return given(
         ("--num-experts", routed.experts),
         ("--moe-ffn-hidden-size", routed.width),
@@ -142,11 +142,11 @@ def _experts(arch: Arch) -> Words:
         ("--moe-shared-expert-intermediate-size", routed.shared_width or None),
         ("--moe-shared-expert-gate", gated),
         ("--moe-router-topk", routed.per_tok),
-        ("--moe-router-score-function", told.scores),
-        ("--moe-router-pre-softmax", not balanced and told.renormalised is False),
-        ("--moe-router-num-groups", told.groups if (told.groups or 1) > 1 else None),
-        ("--moe-router-group-topk", told.group_topk if (told.groups or 1) > 1 else None),
-        ("--moe-router-topk-scaling-factor", told.routed_scale),
+        ("--moe-router-score-function", numerics.scores),
+        ("--moe-router-pre-softmax", not balanced and numerics.renormalised is False),
+        ("--moe-router-num-groups", numerics.groups if (numerics.groups or 1) > 1 else None),
+        ("--moe-router-group-topk", numerics.group_topk if (numerics.groups or 1) > 1 else None),
+        ("--moe-router-topk-scaling-factor", numerics.routed_scale),
         ("--moe-router-enable-expert-bias", balanced),
         ("--moe-router-load-balancing-type", "seq_aux_loss" if balanced else "aux_loss"),
         ("--moe-aux-loss-coeff", "1e-4" if balanced else "1e-3"),
@@ -254,7 +254,7 @@ def _strange(launch: Launch, arch: Arch) -> Iterator[tuple[Sentence, Sentence]]:
         known = ", ".join(launch.program.families)
         yield say("models of the {family} family", family=arch.family), say("it trains: {known}", known=known)
         return
-    windows = [one.mixer.window_tok for one in layers if one.mixer and one.mixer.window_tok]
+    windows = [layer.mixer.window_tok for layer in layers if layer.mixer and layer.mixer.window_tok]
     if windows and min(windows) < seq_tok:
         yield say("windows of {tokens} tokens in longer sequences", tokens=min(windows)), other
     if stretch is not None:

@@ -14,8 +14,8 @@ def export(launch: Launch) -> dict[str, str]:
     """The model, the servers and their load."""
     files = replicas(
         launch,
-        lambda one: script(
-            command(one), head=(*one.head, one.answers, *made_first(one)), environment=one.environment
+        lambda item: script(
+            command(item), head=(*item.head, item.answers, *made_first(item)), environment=item.environment
         ),
     )
     return {**beside(launch), **files}

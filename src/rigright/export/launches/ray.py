@@ -32,7 +32,7 @@ def export(launch: Launch) -> dict[str, str]:
         )
     # the same flags as the command has, by their names in Python; Ray places the ranks itself
     own = {"--host", "--port"}
-    told = {
+    fields = {
         group[0].removeprefix("--").replace("-", "_"): True if len(group) == 1 else _value(group[1])
         for group in vllm.command(launch)[1:]
         if group[0] not in own
@@ -41,7 +41,7 @@ def export(launch: Launch) -> dict[str, str]:
     }
     model = {
         "model_loading_config": {"model_id": launch.name, "model_source": launch.model},
-        "engine_kwargs": {name: value for name, value in told.items() if name != "data_parallel_size"},
+        "engine_kwargs": {name: value for name, value in fields.items() if name != "data_parallel_size"},
         "runtime_env": {"env_vars": launch.placed_environment},
         "deployment_config": {
             "num_replicas": launch.dp,

@@ -15,7 +15,7 @@ def export(launch: Launch) -> dict[str, str]:
     """The server and its load."""
     files = replicas(
         launch,
-        lambda one: script(command(one), head=(*one.head, one.answers), environment=one.environment),
+        lambda item: script(command(item), head=(*item.head, item.answers), environment=item.environment),
     )
     return {**files, **loads(launch, backend="openai")}
 

@@ -40,15 +40,18 @@ def export(launch: Launch) -> dict[str, str]:
     # Slurm numbers the GPUs of a job itself: nobody else says which
     exported = [f"export {name}={shlex.quote(value)}" for name, value in own.placed_environment.items()]
     body = _trained(launch) if trains else _served(launch)
-    told = [*launch.head, "sbatch job.sbatch; add what your cluster asks for: --time, --partition, --account"]
+    texts = [
+        *launch.head,
+        "sbatch job.sbatch; add what your cluster asks for: --time, --partition, --account",
+    ]
     if not trains:
         place = f" --base-url http://127.0.0.1:{own.port}" if len(servers) > 1 else ""
-        told += ["send the planned load from its first node, where its server listens:"]
-        told += [f"  srun --jobid=JOB --overlap --nodes=1 --ntasks=1 sh bench.sh{place}", *made_first(own)]
+        texts += ["send the planned load from its first node, where its server listens:"]
+        texts += [f"  srun --jobid=JOB --overlap --nodes=1 --ntasks=1 sh bench.sh{place}", *made_first(own)]
         if place:
-            told.append(f"the ports of the array, one a server, count up from {own.port}")
+            texts.append(f"the ports of the array, one a server, count up from {own.port}")
     text = "\n".join(
-        ["#!/bin/bash", *lines, comments(told).rstrip("\n"), "set -euo pipefail", "", *exported, *body]
+        ["#!/bin/bash", *lines, comments(texts).rstrip("\n"), "set -euo pipefail", "", *exported, *body]
     )
     return {FILE: text + "\n", **files_beside(own)}
 
@@ -77,7 +80,7 @@ def _served(launch: Launch) -> list[str]:
     servers = launch.servers
     if len(servers) == 1:
         return [*_head(), _srun(launch)]
-    cases = [f"{place}) {_srun(one)} ;;" for place, one in enumerate(servers)]
+    cases = [f"{place}) {_srun(item)} ;;" for place, item in enumerate(servers)]
     return [*_head(), 'case "$SLURM_ARRAY_TASK_ID" in', *cases, "esac"]
 
 

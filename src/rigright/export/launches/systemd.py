@@ -17,8 +17,12 @@ def export(launch: Launch) -> dict[str, str]:
     servers = launch.servers
     several = len(servers) > 1
     names = [f"{launch.name}-{place}" if several else launch.name for place in range(len(servers))]
-    units = {f"{name}.service": _unit(one, names) for name, one in zip(names, servers, strict=True)}
-    dealt = {"nginx.conf": balancer(launch, [f"127.0.0.1:{one.port}" for one in servers])} if several else {}
+    units = {f"{name}.service": _unit(item, names) for name, item in zip(names, servers, strict=True)}
+    dealt = (
+        {"nginx.conf": balancer(launch, [f"127.0.0.1:{server.port}" for server in servers])}
+        if several
+        else {}
+    )
     return units | dealt | files_beside(launch)
 
 
@@ -29,7 +33,7 @@ def _unit(launch: Launch, names: list[str]) -> str:
         "HOME": f"/var/lib/{launch.name}",
         **launch.environment,
     }
-    told = (
+    texts = (
         *launch.head,
         launch.answers,
         f"files and weights with a relative path lie in {folder}, the program in {folder}/venv or on PATH",
@@ -46,7 +50,7 @@ def _unit(launch: Launch, names: list[str]) -> str:
     )
     groups = "SupplementaryGroups=video render\n" if launch.vendor == "AMD" else ""
     return (
-        f"{comments(told)}[Unit]\nDescription={launch.program.label} {launch.name}\n"
+        f"{comments(texts)}[Unit]\nDescription={launch.program.label} {launch.name}\n"
         "Wants=network-online.target\nAfter=network-online.target\n\n"
         f"[Service]\nType=exec\nWorkingDirectory=-{folder}\n{variables}EnvironmentFile=-{folder}/env\nExecStart={words}\n"
         f"Restart=on-failure\nRestartSec=10\nTimeoutStopSec=60\nLimitMEMLOCK=infinity\nLimitNOFILE=65536\n"

@@ -16,7 +16,8 @@ def export(launch: Launch) -> dict[str, str]:
     """The servers, their options and their load; over several nodes somebody else starts every rank."""
     one_node(launch, NAME)
     files = replicas(
-        launch, lambda one: script(command(one), head=(*one.head, one.answers), environment=one.environment)
+        launch,
+        lambda item: script(command(item), head=(*item.head, item.answers), environment=item.environment),
     )
     return {**beside(launch), **files}
 

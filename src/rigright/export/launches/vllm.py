@@ -18,11 +18,11 @@ def export(launch: Launch) -> dict[str, str]:
     """The server and its load."""
     files = replicas(
         launch,
-        lambda one: script(
-            command(one),
-            head=(*one.head, one.answers),
-            environment=one.environment | _meeting(one),
-            workers=workers_of(one),
+        lambda item: script(
+            command(item),
+            head=(*item.head, item.answers),
+            environment=item.environment | _meeting(item),
+            workers=workers_of(item),
         ),
     )
     return {**files, **loads(launch, backend="vllm")}

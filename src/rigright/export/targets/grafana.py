@@ -19,12 +19,12 @@ _SOURCE = {"type": "prometheus", "uid": "${source}"}
 
 def export(asked: ExportRequest) -> dict[str, str]:
     """The dashboard."""
-    found: list[dict[str, Any]] = []
+    rows: list[dict[str, Any]] = []
     top = 0
     for row in dashboard():
         place = {"h": 1, "w": _WIDE, "x": 0, "y": top}
-        found.append(
-            {"id": len(found) + 1, "type": "row", "title": tell(row.title, asked.language), "gridPos": place}
+        rows.append(
+            {"id": len(rows) + 1, "type": "row", "title": tell(row.title, asked.language), "gridPos": place}
         )
         top += 1
         for order, panel in enumerate(row.panels):
@@ -36,7 +36,7 @@ def export(asked: ExportRequest) -> dict[str, str]:
                 "x": wide * (order % across),
                 "y": top + _PANEL_TALL * (order // across),
             }
-            found.append({"id": len(found) + 1, "gridPos": place, **_panel(panel, asked.language)})
+            rows.append({"id": len(rows) + 1, "gridPos": place, **_panel(panel, asked.language)})
         top += _PANEL_TALL * (1 if len(row.panels) <= 3 else 2)
     data = {
         "uid": "rigright",
@@ -48,7 +48,7 @@ def export(asked: ExportRequest) -> dict[str, str]:
         "time": {"from": "now-6h", "to": "now"},
         "templating": {"list": _choices(asked.language)},
         "annotations": {"list": []},
-        "panels": found,
+        "panels": rows,
     }
     return {FILE: json.dumps(data, ensure_ascii=False, indent=2) + "\n"}
 

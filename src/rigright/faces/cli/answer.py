@@ -40,17 +40,17 @@ def noted(answer: Answer, key: str, *, note: Callable[[], Sentence | None]) -> A
         from rigright.base.page import Commands, Line
 
         made = answer.page()
-        said = note()
-        if said is None:
+        sentence = note()
+        if sentence is None:
             return made
-        last = len(made.parts) - any(isinstance(one, Commands) for one in made.parts[-1:])
-        line = Line(said=said, tone="dim")
+        last = len(made.parts) - any(isinstance(part, Commands) for part in made.parts[-1:])
+        line = Line(said=sentence, tone="dim")
         return replace(made, parts=(*made.parts[:last], line, *made.parts[last:]))
 
     def plain(language: str) -> Any:
         made = answer.plain(language)
-        said = note() if isinstance(made, dict) else None
-        return made if said is None else made | {key: tell(said, language)}
+        sentence = note() if isinstance(made, dict) else None
+        return made if sentence is None else made | {key: tell(sentence, language)}
 
     return Answer(
         page=page,

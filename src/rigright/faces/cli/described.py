@@ -64,8 +64,8 @@ def meanings() -> Mapping[str, Mapping[str, str]]:
 
 def meaning(hint: Any, name: str) -> str:
     """What a key means by the table: to this record, or to any."""
-    kinds = [one.__name__ for one in (_bare(hint), *get_args(hint)) if hasattr(one, "__name__")]
-    place = next((one for one in (*kinds, "any") if name in meanings().get(one, {})), None)
+    kinds = [value.__name__ for value in (_bare(hint), *get_args(hint)) if hasattr(value, "__name__")]
+    place = next((value for value in (*kinds, "any") if name in meanings().get(value, {})), None)
     if place is None:
         return ""
     used.add((place, name))
@@ -79,7 +79,7 @@ def answer_of(properties: Mapping[str, Any], *, notes: Mapping[str, str] = NOTES
         "const": SCHEMA_VERSION,
         "description": "raised when a key goes or changes its meaning",
     }
-    more = {name: {"type": "string", "description": said} for name, said in notes.items()}
+    more = {name: {"type": "string", "description": text} for name, text in notes.items()}
     return {
         "type": "object",
         "properties": {"schema_version": version, **properties, **more},
@@ -95,10 +95,10 @@ class Made:
         self.kinds: dict[str, type] = {}
         self.given: Mapping[type, Any] = {}
 
-    def top(self, told: Told) -> dict[str, Any]:
+    def top(self, fields: Told) -> dict[str, Any]:
         """What a command prints."""
-        self.given = told.given
-        made = self.record(told.kind)
+        self.given = fields.given
+        made = self.record(fields.kind)
         return made | answer_of(made["properties"]) | {"required": ["schema_version", *made["required"]]}
 
     def defined(self) -> dict[str, Any]:
@@ -119,9 +119,9 @@ class Made:
             if "!" in key.sign and key.name not in own:
                 continue
             given = key.given or "!" in key.sign
-            found, said = _of_law(own[key.name]) if given else _resolved(hint, key.way)
+            value, text = _of_law(own[key.name]) if given else _resolved(hint, key.way)
             if key.sign == "*":
-                spread = _bare(found)
+                spread = _bare(value)
                 if is_record(spread):
                     given = self.given.get(spread, {})
                     inner = self.object(spread, keys_of(spread, given), own=given)
@@ -131,7 +131,7 @@ class Made:
                 else:
                     more = True
                 continue
-            properties[key.name] = self.value(found, key) | _told(key, said or meaning(hint, key.name))
+            properties[key.name] = self.value(value, key) | _told(key, text or meaning(hint, key.name))
             required += [] if "?" in key.sign else [key.name]
         made: dict[str, Any] = {
             "type": "object",
@@ -151,7 +151,7 @@ class Made:
         """The schema of a type."""
         origin, inside = get_origin(hint), get_args(hint)
         if origin in {Union, UnionType}:
-            kinds = {repr(one): one for one in map(self.typed, inside)}
+            kinds = {repr(row): row for row in map(self.typed, inside)}
             return next(iter(kinds.values())) if len(kinds) == 1 else _any_of(list(kinds.values()))
         if origin is Literal:
             return {"type": "string", "examples": [*inside]}
@@ -171,7 +171,7 @@ class Made:
     def _listed(self, inside: tuple[Any, ...]) -> dict[str, Any]:
         if inside[-1] is Ellipsis or len(inside) == 1:
             return {"type": "array", "items": self.typed(inside[0])}
-        places = [self.typed(one) for one in inside]
+        places = [self.typed(value) for value in inside]
         return {"type": "array", "prefixItems": places, "minItems": len(places), "maxItems": len(places)}
 
     def _named(self, kind: type) -> dict[str, Any]:
@@ -186,10 +186,10 @@ class Made:
 
 
 def _any_of(kinds: list[dict[str, Any]]) -> dict[str, Any]:
-    types = [one["type"] for one in kinds if {"type"} <= set(one) <= {"type", "examples"}]
+    types = [kind["type"] for kind in kinds if {"type"} <= set(kind) <= {"type", "examples"}]
     if len(types) == len(kinds):
-        flat = [name for one in types for name in (one if isinstance(one, list) else [one])]
-        examples = [word for one in kinds for word in one.get("examples", ())]
+        flat = [name for value in types for name in (value if isinstance(value, list) else [value])]
+        examples = [word for kind in kinds for word in kind.get("examples", ())]
         return {"type": list(dict.fromkeys(flat))} | ({"examples": examples} if examples else {})
     return {"anyOf": kinds}
 
@@ -198,8 +198,8 @@ def _nullable(hint: Any, made: dict[str, Any]) -> dict[str, Any]:
     return {"anyOf": [made, {"type": "null"}]} if NoneType in get_args(hint) else made
 
 
-def _told(key: Key, said: str) -> dict[str, Any]:
-    unit, text = _unit(key.name), _plainly(said)
+def _told(key: Key, stated: str) -> dict[str, Any]:
+    unit, text = _unit(key.name), _plainly(stated)
     return ({"description": text} if text else {}) | ({"unit": unit} if unit else {})
 
 
@@ -212,13 +212,13 @@ def _unit(name: str) -> str:
         return ""
     if not below:
         return UNITS[last]
-    names = [UNITS.get(one.rpartition("_")[2] if one not in UNITS else one) for one in under]
-    return " / ".join([UNITS[last], *(one for one in names if one)])
+    names = [UNITS.get(text.rpartition("_")[2] if text not in UNITS else text) for text in under]
+    return " / ".join([UNITS[last], *(text for text in names if text)])
 
 
 def _bare(hint: Any) -> Any:
     """Without None."""
-    rest = [one for one in get_args(hint) if one is not NoneType]
+    rest = [get_arg for get_arg in get_args(hint) if get_arg is not NoneType]
     return rest[0] if get_origin(hint) in {Union, UnionType} and len(rest) == 1 else hint
 
 
@@ -232,7 +232,7 @@ def _of_law(law: Any) -> tuple[Any, str]:
 
 def _resolved(hint: Any, way: tuple[str, ...]) -> tuple[Any, str]:
     """The type at the end of a way, and what is said of it."""
-    said = ""
+    text = ""
     for place, name in enumerate(way):
         if not name:
             continue
@@ -241,22 +241,22 @@ def _resolved(hint: Any, way: tuple[str, ...]) -> tuple[Any, str]:
         if name.isdecimal():
             hint = get_args(bare)[int(name)] if get_args(bare)[-1] is not Ellipsis else get_args(bare)[0]
         elif get_origin(bare) is tuple:
-            inner, said = _resolved(_items(bare), way[place:])
+            inner, text = _resolved(_items(bare), way[place:])
             every = GenericAlias(tuple, (inner, ...))
-            return every | None if nothing else every, said
+            return every | None if nothing else every, text
         elif get_origin(bare) in {Union, UnionType}:
-            found = [_resolved(one, way[place:]) for one in get_args(bare)]
-            return reduce(or_, (one for one, _ in found)), found[0][1]
+            pairs = [_resolved(get_arg, way[place:]) for get_arg in get_args(bare)]
+            return reduce(or_, (value for value, _ in pairs)), pairs[0][1]
         else:
-            hint, said = _attribute(bare, name)
+            hint, text = _attribute(bare, name)
         hint = hint | None if nothing else hint
-    return hint, said
+    return hint, text
 
 
 def _attribute(kind: Any, name: str) -> tuple[Any, str]:
-    held = getattr(kind, name, None)
-    if isinstance(held, property):
-        return get_type_hints(held.fget)["return"], inspect.getdoc(held) or ""
+    value = getattr(kind, name, None)
+    if isinstance(value, property):
+        return get_type_hints(value.fget)["return"], inspect.getdoc(value) or ""
     return _hints(kind)[name], _remarks(kind).get(name, "")
 
 
@@ -279,14 +279,14 @@ def _source(module: str) -> tuple[ast.Module, list[str]]:
 @cache
 def _types_only(module: str) -> Mapping[str, Any]:
     """What a module imports for types alone."""
-    found: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     for node in _source(module)[0].body:
         if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
-            for one in node.body:
-                if isinstance(one, ast.ImportFrom) and one.module:
-                    source = importlib.import_module(one.module)
-                    found |= {name.asname or name.name: getattr(source, name.name) for name in one.names}
-    return found
+            for stmt in node.body:
+                if isinstance(stmt, ast.ImportFrom) and stmt.module:
+                    source = importlib.import_module(stmt.module)
+                    fields |= {name.asname or name.name: getattr(source, name.name) for name in stmt.names}
+    return fields
 
 
 def _doc(kind: type) -> str:
@@ -295,7 +295,7 @@ def _doc(kind: type) -> str:
 
 def _plainly(text: str) -> str:
     """A remark or a docstring as words beside a key."""
-    text = re.sub(r"\b(None|True|False)\b", lambda found: _JSON[found[1]], text.strip())
+    text = re.sub(r"\b(None|True|False)\b", lambda match: _JSON[match[1]], text.strip())
     text = text if text.endswith("...") else text.removesuffix(".")
     return text if text[1:2].isupper() else text[:1].lower() + text[1:]
 
@@ -318,8 +318,8 @@ def _remarks(kind: type) -> Mapping[str, str]:
 def _beside(field: ast.AnnAssign, lines: list[str]) -> Iterator[str]:
     end = field.end_lineno or field.lineno
     for line in lines[field.lineno - 1 : end]:
-        _, sign, said = line.rpartition("  # ")
-        if sign and "noqa" not in said:
-            yield said
+        _, sign, text = line.rpartition("  # ")
+        if sign and "noqa" not in text:
+            yield text
     for line in takewhile(lambda line: line.lstrip().startswith("#"), lines[end:]):
         yield line.lstrip("# ")

@@ -104,9 +104,9 @@ def unknown_verb(verb: str) -> AskError:
 _OPTIONS = (
     ("  ".join(f"--{form}" for form in FORMS), say("output format; text by default")),
     *(
-        (f"{one.flag} {one.metavar}".rstrip(), meaning)
-        for one in (*SHOWING, VERSION)
-        if one.name not in FORMS and one is not DETAILS and (meaning := one.help) is not None
+        (f"{option.flag} {option.metavar}".rstrip(), meaning)
+        for option in (*SHOWING, VERSION)
+        if option.name not in FORMS and option is not DETAILS and (meaning := option.help) is not None
     ),
     (HELP.flag, say("show help; after a command: help for that command")),
 )

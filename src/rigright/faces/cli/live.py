@@ -58,10 +58,10 @@ class Live:
     def size(self) -> tuple[int, int]:
         """Columns and lines."""
         try:
-            found = os.get_terminal_size(sys.stdout.fileno())
+            row = os.get_terminal_size(sys.stdout.fileno())
         except (OSError, ValueError):
             return 80, 24
-        return max(found.columns, _LEAST[0]), max(found.lines, _LEAST[1])
+        return max(row.columns, _LEAST[0]), max(row.lines, _LEAST[1])
 
     def draw(self, lines: list[str]) -> None:
         """Show these lines and nothing else; only those that changed are written."""
@@ -71,12 +71,12 @@ class Live:
             before = self._drawn[1] if self._drawn is not None and self._drawn[0] == size else None
             self._drawn = None  # while it is written nobody knows what is there
             if before is None:
-                told = "\x1b[H" + "\r\n".join(f"{line}\x1b[K" for line in lines) + "\x1b[J"
+                text = "\x1b[H" + "\r\n".join(f"{line}\x1b[K" for line in lines) + "\x1b[J"
             else:
                 pairs = enumerate(zip_longest(lines, before, fillvalue=""))
-                told = "".join(f"\x1b[{row + 1};1H{now}\x1b[K" for row, (now, was) in pairs if now != was)
-            if told:
-                sys.stdout.write(_BEGIN + told + _END)
+                text = "".join(f"\x1b[{row + 1};1H{now}\x1b[K" for row, (now, was) in pairs if now != was)
+            if text:
+                sys.stdout.write(_BEGIN + text + _END)
                 sys.stdout.flush()
             self._drawn = size, list(lines)
         finally:

@@ -78,7 +78,7 @@ def _run(arguments: list[str], language: str) -> int:
     if verb is None:
         # no verb: the version, or help on the whole
         parser = Parser("rigright", TAGLINE, taken=groups(None), language=language)
-        options = parser.read([one for one in before if one not in {"-h", "--help"}])
+        options = parser.read([text for text in before if text not in {"-h", "--help"}])
         _show(Answer(front_page, lambda _: tells(about(), language)), options, language=language)
         return 0
     if verb not in verbs():
@@ -117,8 +117,8 @@ def _plugged(answer: Answer) -> Answer:
             return None
         from rigright.base.plain import dumps
 
-        said: Sentence | None = plugins.used(dumps(answer.plain(ENGLISH), ENGLISH))
-        return said
+        sentence: Sentence | None = plugins.used(dumps(answer.plain(ENGLISH), ENGLISH))
+        return sentence
 
     return noted(answer, "plugins", note=used)
 
@@ -126,8 +126,8 @@ def _plugged(answer: Answer) -> Answer:
 def _say_left_out(language: str) -> None:
     """What of plugins does not count, on stderr: each in a line."""
     plugins: Any = sys.modules.get("rigright.base.plugins")
-    for _, said in () if plugins is None else plugins.left_out():
-        warning = tell(say("warning: {what}", what=clean(tell(said, language))), language)
+    for _, value in () if plugins is None else plugins.left_out():
+        warning = tell(say("warning: {what}", what=clean(tell(value, language))), language)
         sys.stderr.write(wrapped(warning, sys.stderr) + "\n")
 
 
@@ -171,9 +171,9 @@ def _regret(error: Exception, arguments: list[str], *, language: str, form: str)
         import traceback
 
         traceback.print_exception(error)
-    found = trouble(error, arguments)
-    sentence = pasted(clean(tell(found.message, language)))
-    hint = None if found.hint is None else pasted(clean(tell(found.hint, language)))
+    result = trouble(error, arguments)
+    sentence = pasted(clean(tell(result.message, language)))
+    hint = None if result.hint is None else pasted(clean(tell(result.hint, language)))
     try:
         _say_left_out(language)
         sys.stderr.write(wrapped(tell(say("error: {what}", what=sentence), language), sys.stderr) + "\n")
@@ -186,11 +186,11 @@ def _regret(error: Exception, arguments: list[str], *, language: str, form: str)
         if form == "json":
             from rigright.base.plain import dumps
 
-            sys.stdout.write(dumps(found.record(language), language) + "\n")
+            sys.stdout.write(dumps(result.record(language), language) + "\n")
         sys.stdout.flush()
     except OSError:  # nobody listens any more, or the disk is full: the exit code still tells
         hush(sys.stdout)
-    return found.exit_code
+    return result.exit_code
 
 
 def _is_interrupt(error: BaseException | None) -> bool:

@@ -79,13 +79,16 @@ class Once(argparse.Action):
 def groups(verb: str | None) -> tuple[Group, ...]:
     """What a command takes, in the order of its help; None: the program itself."""
     if verb is None:
-        return (OPTIONS, (HELP, VERSION)), (OUTPUT, (SCHEMA, *(one for one in SHOWING if one is not DETAILS)))
+        return (OPTIONS, (HELP, VERSION)), (
+            OUTPUT,
+            (SCHEMA, *(option for option in SHOWING if option is not DETAILS)),
+        )
     stage = shelf.take(front.ASKS, verb.replace("-", "_"), bears="STAGE")
-    told = shelf.take("rigright.options", HOMES[stage], bears="ROWS")[verb]()
+    value = shelf.take("rigright.options", HOMES[stage], bears="ROWS")[verb]()
     headed: dict[Sentence, list[Option]] = {ARGUMENTS: [], OPTIONS: [HELP]}
-    for one in told:
-        title = one.group or (ARGUMENTS if one.placed else OPTIONS)
-        headed.setdefault(title, []).append(one)
+    for item in value:
+        title = item.group or (ARGUMENTS if item.placed else OPTIONS)
+        headed.setdefault(title, []).append(item)
     planning: tuple[Group, ...] = ()
     if verb in shelf.take("rigright.options", HOMES[stage], bears="PLANNED"):
         from rigright.options.rows import groups_of
@@ -93,7 +96,7 @@ def groups(verb: str | None) -> tuple[Group, ...]:
         planning = groups_of(verb)
     left_out = {WHY} if stage == MACHINE else set()
     left_out |= set() if verb in DETAILED else {DETAILS}
-    shown = tuple(one for one in SHOWING if one not in left_out)
+    shown = tuple(option for option in SHOWING if option not in left_out)
     shown = shown if verb == PAGE else (SCHEMA, *shown)
     return (*((title, tuple(rows)) for title, rows in headed.items()), *planning, (OUTPUT, shown))
 
@@ -106,71 +109,71 @@ def rows(verb: str | None) -> Iterator[Option]:
 
 def add(parser: argparse.ArgumentParser, taken: Sequence[Group]) -> None:
     """Rows as arguments of a parser."""
-    for title, found in taken:
+    for title, options in taken:
         group = {ARGUMENTS: parser._positionals, OPTIONS: parser._optionals}.get(title)  # noqa: SLF001 - its own
         group = group or parser.add_argument_group(str(title))
-        forms = [one for one in found if _excludes(one)]
+        forms = [item for item in options if _excludes(item)]
         alone = group.add_mutually_exclusive_group() if forms else group
-        for one in found:
-            if one.count != BEHIND:
-                names, told = _typed(one)
-                (alone if one in forms else group).add_argument(*names, **told)
+        for option in options:
+            if option.count != BEHIND:
+                names, fields = _typed(option)
+                (alone if option in forms else group).add_argument(*names, **fields)
 
 
-def _excludes(one: Option) -> bool:
+def _excludes(option: Option) -> bool:
     """Whether it is a flag that fills the same place as those it bars."""
-    return bool(one.bars and one.bare and one.is_flag)
+    return bool(option.bars and option.bare and option.is_flag)
 
 
-def _typed(one: Option) -> tuple[tuple[str, ...], dict[str, Any]]:
+def _typed(option: Option) -> tuple[tuple[str, ...], dict[str, Any]]:
     """A row as argparse takes it: how it is typed, and what becomes of it."""
-    told: dict[str, Any] = {"help": meaning(one)}
-    if one.choices and not one.verbs and one.metavar == "|".join(one.choices()):
-        told["choices"] = words(one)
-    elif one.metavar:
-        told["metavar"] = one.metavar
-    if not one.verbs and (one.read is not str or one.choices):
-        told["type"] = one.value
-    if one.placed:
-        return (one.dest,), told | ({"nargs": one.count} if one.count else {})
-    if one.name in _OWN:
-        return one.flags, told | _OWN[one.name]
-    told["dest"] = one.dest
-    if one.is_flag:
-        return one.flags, told | _flag(one)
-    if one.repeated:
-        told |= {"action": "append", "default": []}
+    fields: dict[str, Any] = {"help": meaning(option)}
+    if option.choices and not option.verbs and option.metavar == "|".join(option.choices()):
+        fields["choices"] = words(option)
+    elif option.metavar:
+        fields["metavar"] = option.metavar
+    if not option.verbs and (option.read is not str or option.choices):
+        fields["type"] = option.value
+    if option.placed:
+        return (option.dest,), fields | ({"nargs": option.count} if option.count else {})
+    if option.name in _OWN:
+        return option.flags, fields | _OWN[option.name]
+    fields["dest"] = option.dest
+    if option.is_flag:
+        return option.flags, fields | _flag(option)
+    if option.repeated:
+        fields |= {"action": "append", "default": []}
     else:
-        told |= {"action": Once} if one.verbs else {}
-        told |= {"default": one.default, "required": one.required}
-    if one.bare is not None:
-        told |= {"nargs": "?", "const": one.bare}
-    return one.flags, told | ({"nargs": one.count} if one.count else {})
+        fields |= {"action": Once} if option.verbs else {}
+        fields |= {"default": option.default, "required": option.required}
+    if option.bare is not None:
+        fields |= {"nargs": "?", "const": option.bare}
+    return option.flags, fields | ({"nargs": option.count} if option.count else {})
 
 
-def _flag(one: Option) -> dict[str, Any]:
+def _flag(option: Option) -> dict[str, Any]:
     """What becomes of a flag: of those that fill one field, the field says which; else yes or no."""
-    if one.verbs:
+    if option.verbs:
         return {"action": "store_const", "const": "yes"}
-    if one.bare:
-        return {"action": "store_const", "const": one.bare, "default": one.default}
+    if option.bare:
+        return {"action": "store_const", "const": option.bare, "default": option.default}
     return {"action": "store_true"}
 
 
-def meaning(one: Option) -> str:
+def meaning(option: Option) -> str:
     """What it is for, in English: the parser translates it."""
-    return str(one.help) if one.help is not None else ", ".join(words(one))
+    return str(option.help) if option.help is not None else ", ".join(words(option))
 
 
-def words(one: Option) -> tuple[str, ...]:
+def words(option: Option) -> tuple[str, ...]:
     """The words that may stand there, or stand there mostly."""
-    if one.choices is not None:
-        return one.choices()
-    if not one.offered:
+    if option.choices is not None:
+        return option.choices()
+    if not option.offered:
         return ()
-    room, name = _LISTS[one.offered]
-    found = getattr(import_module(room), name)
-    return tuple(found() if callable(found) else found)
+    room, name = _LISTS[option.offered]
+    value = getattr(import_module(room), name)
+    return tuple(value() if callable(value) else value)
 
 
 _LISTS = {  # words that a shell completes -> the module that knows them, and the function or mapping
@@ -188,15 +191,15 @@ _LISTS = {  # words that a shell completes -> the module that knows them, and th
 def check(taken: Sequence[Group], options: argparse.Namespace) -> None:
     """Refuse what does not go together; options of a wish are checked with all of it."""
     own = {
-        one.name: one
-        for _, found in taken
-        for one in found
-        if not one.verbs and not _excludes(one) and hasattr(options, one.dest)
+        option.name: option
+        for _, result in taken
+        for option in result
+        if not option.verbs and not _excludes(option) and hasattr(options, option.dest)
     }
-    said = {name: getattr(options, one.dest) for name, one in own.items()}
-    said = {name: value for name, value in said.items() if value not in (None, False, [])}
-    for name in said:
-        for wrong in own[name].beside(said):
+    fields = {name: getattr(options, option.dest) for name, option in own.items()}
+    fields = {name: value for name, value in fields.items() if value not in (None, False, [])}
+    for name in fields:
+        for wrong in own[name].beside(fields):
             raise wrong
 
 
@@ -204,5 +207,5 @@ def said_in(options: argparse.Namespace, verb: str) -> dict[str, str]:
     """What was said of a wish, option by option."""
     from rigright.options.rows import options_of
 
-    found = {option.name: getattr(options, option.dest) for option in options_of(verb)}
-    return {name: text for name, text in found.items() if text is not None}
+    fields = {option.name: getattr(options, option.dest) for option in options_of(verb)}
+    return {name: text for name, text in fields.items() if text is not None}

@@ -27,7 +27,7 @@ class Parser(argparse.ArgumentParser):
     def __init__(self, prog: str, summary: Sentence, *, taken: Sequence[Group], language: str) -> None:
         self.width: int | None = None  # of help, where the user says so
         self.taken = taken
-        self.takes_command = any(one.count == BEHIND for _, rows in taken for one in rows)
+        self.takes_command = any(option.count == BEHIND for _, rows in taken for option in rows)
         super().__init__(
             prog=prog,
             description=tell(summary, language),
@@ -69,8 +69,8 @@ class Parser(argparse.ArgumentParser):
         if extras:
             raise unknown_argument(extras, list(self._option_string_actions))
         for action in self._actions:
-            said = getattr(options, action.dest, None)
-            if action.option_strings and (said == "" or (isinstance(said, list) and "" in said)):
+            value = getattr(options, action.dest, None)
+            if action.option_strings and (value == "" or (isinstance(value, list) and "" in value)):
                 option = action.option_strings[0]
                 raise AskError(
                     say("{option} has no value", option=option),

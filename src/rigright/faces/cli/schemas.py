@@ -62,8 +62,8 @@ def told_by(place: str) -> Told:
     """What a page tells."""
     module, _, name = place.rpartition(".")
     module = module if "." in module else f"{PAGES}.{module}"
-    told: Told = getattr(importlib.import_module(module), name)
-    return told
+    fields: Told = getattr(importlib.import_module(module), name)
+    return fields
 
 
 def _schema(verb: str) -> dict[str, Any]:

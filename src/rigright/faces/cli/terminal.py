@@ -46,10 +46,10 @@ def open_mouth(form: str, language: str) -> None:
         reconfigure(errors="rigright-look-alikes")
 
 
-def written_over(said: object, language: str, *, is_last: bool = False) -> None:
+def written_over(value: object, language: str, *, is_last: bool = False) -> None:
     """A line of progress on the terminal, over the one before; nothing where nobody looks."""
     if sys.stderr.isatty():
-        sys.stderr.write(f"\r{tell(said, language)}\x1b[K" + ("\n" if is_last else ""))
+        sys.stderr.write(f"\r{tell(value, language)}\x1b[K" + ("\n" if is_last else ""))
         sys.stderr.flush()
 
 
@@ -124,9 +124,9 @@ def can(stream: TextIO, letters: str) -> bool:
 
 def columns(stream: TextIO, *, unknown: int = _PIPE_CELLS) -> int:
     """How wide it is: as COLUMNS says, or the terminal."""
-    told = os.environ.get("COLUMNS", "")
-    if told.isdecimal() and int(told[:6]) > 0:
-        return max(int(told[:6]), LEAST_CELLS)
+    text = os.environ.get("COLUMNS", "")
+    if text.isdecimal() and int(text[:6]) > 0:
+        return max(int(text[:6]), LEAST_CELLS)
     try:
         return max(os.get_terminal_size(stream.fileno()).columns or unknown, LEAST_CELLS)
     except (OSError, ValueError, AttributeError):

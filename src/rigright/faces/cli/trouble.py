@@ -30,8 +30,8 @@ class Trouble:
 
     def record(self, language: str) -> dict[str, Any]:
         """What a script reads."""
-        found = telling.Told(Trouble)(self, language)
-        error = {key: clean(one) if isinstance(one, str) else one for key, one in found.items()}
+        fields = telling.Told(Trouble)(self, language)
+        error = {key: clean(value) if isinstance(value, str) else value for key, value in fields.items()}
         return {"schema_version": telling.SCHEMA_VERSION, "error": error}
 
 
@@ -42,18 +42,20 @@ def trouble(error: Exception, argv: Sequence[str]) -> Trouble:
         return Trouble(kind=kind, message=error.sentence, exit_code=error.exit_code, hint=error.hint)
     if isinstance(error, OSError):
         why, file = error.strerror or str(error), error.filename
-        told = say("{file}: {why}", file=file, why=why) if file else say("the system refused: {why}", why=why)
-        return Trouble(kind="system", message=told, exit_code=EXIT_SYSTEM)
+        sentence = (
+            say("{file}: {why}", file=file, why=why) if file else say("the system refused: {why}", why=why)
+        )
+        return Trouble(kind="system", message=sentence, exit_code=EXIT_SYSTEM)
     if isinstance(error, MemoryError):
-        told = say("not enough free memory on this machine; split the question into smaller ones")
-        return Trouble(kind="system", message=told, exit_code=EXIT_SYSTEM)
+        sentence = say("not enough free memory on this machine; split the question into smaller ones")
+        return Trouble(kind="system", message=sentence, exit_code=EXIT_SYSTEM)
     if isinstance(error, EOFError) and "marshal" in str(error):  # Python keeps what a full disk took of it
-        told = say(
+        sentence = say(
             "Python's compiled files are truncated (the disk was probably full): delete __pycache__ in {at}",
             at=Path(__file__).parents[2],
         )
-        return Trouble(kind="system", message=told, exit_code=EXIT_SYSTEM)
-    told = say(
+        return Trouble(kind="system", message=sentence, exit_code=EXIT_SYSTEM)
+    sentence = say(
         "bug in rigright {version} ({what}); please report it with the command `{command}` "
         "and its output with {debug}=1",
         version=__version__,
@@ -61,7 +63,7 @@ def trouble(error: Exception, argv: Sequence[str]) -> Trouble:
         command=shlex.join(["rigright", *argv]),
         debug=DEBUG,
     )
-    return Trouble(kind="bug", message=told, exit_code=EXIT_BUG)
+    return Trouble(kind="bug", message=sentence, exit_code=EXIT_BUG)
 
 
 def debugging() -> bool:

@@ -54,9 +54,9 @@ def live(moments: Watch, options: argparse.Namespace) -> None:
 
 def _at(at_s: float, recent: Recent, *, moments: Watch) -> Recent:
     """What was remembered at a moment of the past: of this view, else of the history."""
-    found, now = recent.until(at_s), recent.moment
-    if found is not None or now is None:
-        return found or Recent()
+    result, now = recent.until(at_s), recent.moment
+    if result is not None or now is None:
+        return result or Recent()
     return recent_of(
         replace(now, tick=tick, events=(), detail=None) for tick in moments.kept(at_s - _BEFORE_S, at_s)
     )

@@ -42,22 +42,22 @@ class CardShape:
 
 
 @cache
-def shape_of(chip: Chip, said: str = "", *, cooling: str | None = None) -> CardShape:
+def shape_of(chip: Chip, text: str = "", *, cooling: str | None = None) -> CardShape:
     """The shape of a chip's cards, of the model that is said where it is one."""
-    every = tuple(one for one in card_models() if one.chip == chip.id)
+    every = tuple(card for card in card_models() if card.chip == chip.id)
     own_words = set(words(f"{chip.name} {chip.id} gb super ti laptop")) | {"x"}
     spoken = [
-        one for one in words(said) if one not in own_words and not re.fullmatch(r"\d+x?|x\d+|\d+gb?", one)
+        word for word in words(text) if word not in own_words and not re.fullmatch(r"\d+x?|x\d+|\d+gb?", word)
     ]
-    found = named(said, every) if spoken and every else ()
-    own = found if 0 < len(found) <= 3 else ()
+    cards = named(text, every) if spoken and every else ()
+    own = cards if 0 < len(cards) <= 3 else ()
     blown = cooling == BLOWER
-    rows = own or tuple(one for one in every if blown or (one.cooling in _WET) == (cooling == WATER))
-    blowers = tuple(one for one in rows if _blows(one, chip))
+    rows = own or tuple(card for card in every if blown or (card.cooling in _WET) == (cooling == WATER))
+    blowers = tuple(card for card in rows if _blows(card, chip))
     if not own and not blown and (chip.slots or 0.0) > 2:
-        rows = tuple(one for one in rows if one not in blowers) or rows  # rare ones are named as such
-    wide = [one.slots for one in rows if one.slots]
-    long = [one.length_m for one in rows if one.length_m]
+        rows = tuple(card for card in rows if card not in blowers) or rows  # rare ones are named as such
+    wide = [card.slots for card in rows if card.slots]
+    long = [card.length_m for card in rows if card.length_m]
     table_slots = [] if (own and wide) or chip.slots is None else [chip.slots]
     if blown or (cooling == WATER and not wide):
         wide = [2.0]
@@ -99,11 +99,11 @@ def _blows(model: CardModel, chip: Chip) -> bool:
 
 def _plugs(rows: tuple[CardModel, ...], chip: Chip) -> Plugs | None:
     """The fewest plugs that a card of the chip takes."""
-    said = {one.plugs for one in rows if one.plugs}
-    if not said and chip.power_connectors is None:
+    texts = {card.plugs for card in rows if card.plugs}
+    if not texts and chip.power_connectors is None:
         return Plugs() if chip.tdp_w is not None and chip.tdp_w <= 75 else None
-    cells = said or {chip.power_connectors or ""}
-    return min((_read_plugs(cell) for cell in cells), key=lambda one: (one.h12v, one.pcie + one.eps))
+    cells = texts or {chip.power_connectors or ""}
+    return min((_read_plugs(cell) for cell in cells), key=lambda plugs: (plugs.h12v, plugs.pcie + plugs.eps))
 
 
 def _read_plugs(cell: str) -> Plugs:
@@ -114,5 +114,5 @@ def _read_plugs(cell: str) -> Plugs:
     if _NEW_PLUG.search(cell) and "8pin" not in cell:
         count = re.match(r"(\d)x", cell)
         return Plugs(h12v=int(count[1]) if count else 1)
-    counts = [int(one) for one in re.findall(r"(\d)(?:-\d)?x(?=[68])", cell)]
+    counts = [int(value) for value in re.findall(r"(\d)(?:-\d)?x(?=[68])", cell)]
     return Plugs(pcie=sum(counts) or 1)

@@ -83,24 +83,24 @@ class _Bought:
 def families() -> dict[str, CpuFamily]:
     """Every family by its id."""
     read = records("parts/cpu_families.csv", CpuFamily, read={"mem_max_bytes": scaled(GIB)})
-    return {one.id: one for one in read}
+    return {cpu_family.id: cpu_family for cpu_family in read}
 
 
-def processor_named(said: str) -> Processor | None:
+def processor_named(text: str) -> Processor | None:
     """The processor a loose name means; None where it is none that is known."""
-    said = _plain(said)
-    found = named(said, _table())
-    if found:
-        one = found[0]
+    text = _plain(text)
+    boughts = named(text, _table())
+    if boughts:
+        bought = boughts[0]
         return Processor(
-            name=one.name,
-            family=_family(one.name),
-            row=one.row,
-            tdp_w=one.tdp_w,
-            cores=one.cores,
-            igpu=one.igpu,
+            name=bought.name,
+            family=_family(bought.name),
+            row=bought.row,
+            tdp_w=bought.tdp_w,
+            cores=bought.cores,
+            igpu=bought.igpu,
         )
-    tries = [said, *(form.format(said) for shape, forms in _BARE if re.search(shape, said) for form in forms)]
+    tries = [text, *(form.format(text) for shape, forms in _BARE if re.search(shape, text) for form in forms)]
     for name in tries:
         family = _family(name)
         if family is not None:
@@ -110,7 +110,9 @@ def processor_named(said: str) -> Processor | None:
 
 def _family(name: str) -> CpuFamily | None:
     plain = _plain(name)
-    return next((one for one in families().values() if re.search(one.pattern, plain)), None)
+    return next(
+        (cpu_family for cpu_family in families().values() if re.search(cpu_family.pattern, plain)), None
+    )
 
 
 def _plain(name: str) -> str:
@@ -128,7 +130,14 @@ def _plain(name: str) -> str:
 @cache
 def _table() -> tuple[_Bought, ...]:
     ours = (
-        _Bought(name=one.name, vendor=one.vendor, cores=one.cores, tdp_w=one.tdp_w, igpu=None, row=one)
-        for one in cpus()
+        _Bought(
+            name=cpu_model.name,
+            vendor=cpu_model.vendor,
+            cores=cpu_model.cores,
+            tdp_w=cpu_model.tdp_w,
+            igpu=None,
+            row=cpu_model,
+        )
+        for cpu_model in cpus()
     )
     return (*ours, *records("parts/processors.csv", _Bought))

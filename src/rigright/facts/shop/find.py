@@ -46,44 +46,50 @@ class Product(Protocol):
 Row = TypeVar("Row", bound=Product)
 
 
-def named(said: str, table: Sequence[Row]) -> tuple[Row, ...]:
+def named(text: str, table: Sequence[Row]) -> tuple[Row, ...]:
     """The rows whose name bears every word that counts, the plainest; none where a word is strange."""
-    asked = [one for one in dict.fromkeys(words(FILLER.sub(" ", said[:MOST_CHARS]))) if one not in _NOISE]
-    marks = [one for one in asked if any(sign.isdigit() for sign in one) and len(one) > 1]
+    asked = [
+        fromkey
+        for fromkey in dict.fromkeys(words(FILLER.sub(" ", text[:MOST_CHARS])))
+        if fromkey not in _NOISE
+    ]
+    marks = [item for item in asked if any(sign.isdigit() for sign in item) and len(item) > 1]
     known, counts = _index(table)
-    strange = [one for one in asked if one not in counts]
-    if any(one in marks for one in strange):
+    strange = [item for item in asked if item not in counts]
+    if any(item in marks for item in strange):
         # "z790p" may be "Z790-P"
-        joined = [place for place, (_, tight, _) in enumerate(known) if all(one in tight for one in asked)]
+        joined = [place for place, (_, tight, _) in enumerate(known) if all(item in tight for item in asked)]
         return tuple(table[place] for place in _plainest(joined, known))
-    wanted = [one for one in asked if one in counts]
-    spoken = any(not one.isdigit() for one in asked)
+    wanted = [item for item in asked if item in counts]
+    spoken = any(not item.isdigit() for item in asked)
     makers = _vendors(table)
-    while any(one not in makers and not (spoken and one.isdigit()) for one in wanted):
-        found = [place for place, (own, _, _) in enumerate(known) if own.issuperset(wanted)]
-        if found:
-            return tuple(table[place] for place in _plainest(found, known))
-        common = max((one for one in wanted if one not in marks), key=lambda one: counts[one], default=None)
+    while any(item not in makers and not (spoken and item.isdigit()) for item in wanted):
+        numbers = [place for place, (own, _, _) in enumerate(known) if own.issuperset(wanted)]
+        if numbers:
+            return tuple(table[place] for place in _plainest(numbers, known))
+        common = max(
+            (item for item in wanted if item not in marks), key=lambda item: counts[item], default=None
+        )
         if common is None:
             break
-        wanted = [one for one in wanted if one != common]
+        wanted = [item for item in wanted if item != common]
     return ()
 
 
-def shared(found: Sequence[Any]) -> dict[str, Any]:
+def shared(values: Sequence[Any]) -> dict[str, Any]:
     """What all of some records agree on; a field in which they differ is unknown."""
-    first = found[0]
+    first = values[0]
     return {
         name: getattr(first, name)
-        if all(getattr(one, name) == getattr(first, name) for one in found)
+        if all(getattr(value, name) == getattr(first, name) for value in values)
         else None
         for name in type(first).__slots__
     }
 
 
-def roomiest(found: Sequence[Any], *names: str) -> dict[str, Any]:
+def roomiest(result: Sequence[Any], *names: str) -> dict[str, Any]:
     """Of several versions the largest of some fields: what none of them exceeds."""
-    known = {name: [value for one in found if (value := getattr(one, name)) is not None] for name in names}
+    known = {name: [value for item in result if (value := getattr(item, name)) is not None] for name in names}
     return {
         name: frozenset().union(*values) if isinstance(values[0], frozenset) else max(values)
         for name, values in known.items()
@@ -133,6 +139,6 @@ def _plainest(places: Sequence[int], known: Sequence[tuple[frozenset[str], str, 
     return tuple(place for place in places if known[place][2] == least)
 
 
-def ours(found: Sequence[Row]) -> tuple[Row, ...]:
+def ours(rows: Sequence[Row]) -> tuple[Row, ...]:
     """Of some rows those that state a source of their own, where one does."""
-    return tuple(one for one in found if getattr(one, "source", None)) or tuple(found)
+    return tuple(row for row in rows if getattr(row, "source", None)) or tuple(rows)

@@ -19,11 +19,11 @@ Record = TypeVar("Record")
 
 def _slots(cell: str) -> tuple[int, ...]:
     """Lengths of slots, longest first: "2x16 1x1" -> 16, 16, 1."""
-    found: list[int] = []
+    numbers: list[int] = []
     for group in cell.split():
         count, _, lanes = group.partition("x")
-        found += [int(lanes)] * int(count)
-    return tuple(sorted(found, reverse=True))
+        numbers += [int(lanes)] * int(count)
+    return tuple(sorted(numbers, reverse=True))
 
 
 _READ = {"Lanes": _slots, "Gigabytes": scaled(GIB)}
@@ -220,7 +220,9 @@ def coolers() -> tuple[Cooler, ...]:
 
 def _ours_first(table: str, kind: type[Record]) -> tuple[Record, ...]:
     return tuple(
-        one for file in (f"{table}_own", table) for one in records(f"parts/{file}.csv", kind, read=_READ)
+        record
+        for file in (f"{table}_own", table)
+        for record in records(f"parts/{file}.csv", kind, read=_READ)
     )
 
 
@@ -233,7 +235,7 @@ def card_models() -> tuple[CardModel, ...]:
 @cache
 def kits() -> dict[str, Kit]:
     """Every kit of memory by its part number."""
-    return {one.name.casefold(): one for one in records("parts/memory.csv", Kit, read=_READ)}
+    return {kit.name.casefold(): kit for kit in records("parts/memory.csv", Kit, read=_READ)}
 
 
 @cache
@@ -251,4 +253,4 @@ def finished() -> tuple[Finished, ...]:
 @cache
 def chipsets() -> dict[str, Chipset]:
     """Every chipset by its name."""
-    return {one.chipset.casefold(): one for one in records("parts/chipsets.csv", Chipset)}
+    return {chipset.chipset.casefold(): chipset for chipset in records("parts/chipsets.csv", Chipset)}

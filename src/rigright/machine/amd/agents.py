@@ -26,31 +26,31 @@ def is_rocminfo(text: str) -> bool:
 
 def read_agents(text: str) -> Read:
     """The cards, those in parts put together, and the processor's name."""
-    agents = [one for _, one in blocks(text, _AGENT, most=_MOST_AGENTS)]
-    told = [(dict(reversed(_SAID.findall(one))), one) for one in agents]
-    cards = [(said, block) for said, block in told if said.get("Device Type") == "GPU"]
-    devices = [_card(said, block, index=index) for index, (said, block) in enumerate(cards)]
-    name = next((said["Marketing Name"] for said, _ in told if _is_processor(said)), None)
+    agents = [item for _, item in blocks(text, _AGENT, most=_MOST_AGENTS)]
+    pairs = [(dict(reversed(_SAID.findall(agent))), agent) for agent in agents]
+    cards = [(fields, block) for fields, block in pairs if fields.get("Device Type") == "GPU"]
+    devices = [_card(fields, block, index=index) for index, (fields, block) in enumerate(cards)]
+    name = next((fields["Marketing Name"] for fields, _ in pairs if _is_processor(fields)), None)
     cpu = Cpu(name=name) if name else None
     return Read(fields={"devices": whole_cards(devices)[0], **telling(cpu=cpu)})
 
 
-def _is_processor(said: dict[str, str]) -> bool:
-    return said.get("Device Type") == "CPU" and "Marketing Name" in said
+def _is_processor(fields: dict[str, str]) -> bool:
+    return fields.get("Device Type") == "CPU" and "Marketing Name" in fields
 
 
-def _card(said: dict[str, str], block: str, *, index: int) -> Device:
-    isa, uuid = said.get("Name"), said.get("Uuid", "").removeprefix("GPU-")
+def _card(fields: dict[str, str], block: str, *, index: int) -> Device:
+    isa, uuid = fields.get("Name"), fields.get("Uuid", "").removeprefix("GPU-")
     pool = _POOL.search(block)
-    chip = _number(said.get("Chip ID"))
-    clock_mhz, units = _number(said.get("Max Clock Freq. (MHz)")), _number(said.get("Compute Unit"))
+    chip = _number(fields.get("Chip ID"))
+    clock_mhz, units = _number(fields.get("Max Clock Freq. (MHz)")), _number(fields.get("Compute Unit"))
     is_isa = read_value("amd_isa", isa)
     return Device(
         index=index,
         vendor="amd",
-        name=said.get("Marketing Name"),
+        name=fields.get("Marketing Name"),
         uuid=uuid if re.fullmatch(r"[0-9a-f]{8,32}", uuid) else None,
-        pci=_located(_number(said.get("BDFID")), _number(said.get("Domain")) or 0),
+        pci=_located(_number(fields.get("BDFID")), _number(fields.get("Domain")) or 0),
         pci_id=f"1002:{chip:04x}" if chip and chip < 1 << 16 else None,
         isa=isa if is_isa else None,
         sms=units or None,
@@ -60,9 +60,9 @@ def _card(said: dict[str, str], block: str, *, index: int) -> Device:
     )
 
 
-def _number(told: str | None) -> int | None:
+def _number(text: str | None) -> int | None:
     """What a value begins with: "29857(0x74a1)"."""
-    match = re.match(r"\d{1,12}(?!\d)", told or "")
+    match = re.match(r"\d{1,12}(?!\d)", text or "")
     return int(match.group()) if match else None
 
 

@@ -35,9 +35,9 @@ _NEVER_ZERO = ("total", "max_hz", "limit_w", "limit_max_w", "slowdown_c", "shutd
 
 def documents(text: str) -> list[Any]:
     """Every JSON document of a text; amd-smi may print several, and a legend after them."""
-    found: list[Any] = []
+    values: list[Any] = []
     at = 0
-    while len(found) < _MOST_DOCUMENTS:
+    while len(values) < _MOST_DOCUMENTS:
         start = min((place for mark in "[{" if (place := text.find(mark, at)) >= 0), default=-1)
         if start < 0:
             break
@@ -45,32 +45,32 @@ def documents(text: str) -> list[Any]:
             document, at = bounded_json_at(text, start)
         except ValueError:
             break
-        found.append(document)
-    return found
+        values.append(document)
+    return values
 
 
 def smi_documents(text: str) -> list[Any]:
     """All of them, where any is an answer of amd-smi."""
-    found = documents(text)
-    return found if any(map(cards_of, found)) else []
+    values = documents(text)
+    return values if any(map(cards_of, values)) else []
 
 
 def rocm_document(text: str) -> Mapping[str, Any]:
     """The first that rocm-smi wrote; empty where none is."""
-    return next((one for one in documents(text) if _is_rocm(one)), {})
+    return next((document for document in documents(text) if _is_rocm(document)), {})
 
 
 def cards_of(document: Any) -> list[Mapping[str, Any]]:
     """The cards of one answer of amd-smi; none where it is something else."""
     lists = ("gpu_data", "xgmi_metric")
-    told = document if isinstance(document, dict) else {}
-    listed = next((told[name] for name in lists if name in told), None) if told else document
+    fields = document if isinstance(document, dict) else {}
+    listed = next((fields[name] for name in lists if name in fields), None) if fields else document
     if not isinstance(listed, list):
         return []
     return [
-        one
-        for one in listed[:_MOST_DEVICES]
-        if isinstance(one, dict) and "gpu" in one and one.keys() & _TELLING
+        value
+        for value in listed[:_MOST_DEVICES]
+        if isinstance(value, dict) and "gpu" in value and value.keys() & _TELLING
     ]
 
 
@@ -80,22 +80,22 @@ def _is_rocm(document: Any) -> bool:
 
 def read_answers(*answers: Any) -> Read:
     """The devices of answers to several questions, each of the same cards."""
-    told: dict[int, dict[str, str]] = {}
+    given: dict[int, dict[str, str]] = {}
     programs: dict[int, tuple[Program, ...]] = {}
     links: list[tuple[int, int, str]] = []
     for card in (card for answer in answers for card in cards_of(answer)):
         index = card["gpu"]
         if not isinstance(index, int) or isinstance(index, bool):
             continue
-        told.setdefault(index, {}).update(_flat(card))
+        given.setdefault(index, {}).update(_flat(card))
         if isinstance(card.get("process_list"), list):
             programs[index] = tuple(_programs(card["process_list"]))
         links += _links(index, card.get("links", card.get("link_type")))
-    found = {index: read_fields(TABLE, "amd_smi", values=values) for index, values in sorted(told.items())}
+    result = {index: read_fields(TABLE, "amd_smi", values=values) for index, values in sorted(given.items())}
     devices, places = whole_cards(
-        _device(fields, index, programs=programs.get(index)) for index, fields in found.items()
+        _device(fields, index, programs=programs.get(index)) for index, fields in result.items()
     )
-    driver = next((fields["driver"] for fields in found.values() if "driver" in fields), None)
+    driver = next((fields["driver"] for fields in result.values() if "driver" in fields), None)
     paths = telling(paths=_paths(links, places))
     return Read(fields={"devices": devices, "software": Software(driver=driver), **paths})
 
@@ -119,32 +119,32 @@ def read_rocm(document: Mapping[str, Any]) -> Read:
 
 def _device(fields: dict[str, Any], index: int, *, programs: tuple[Program, ...] | None) -> Device:
     """The device; rocm-smi counts bytes, amd-smi binary megabytes. A limit of nothing is not known."""
-    told = {key: value for key, value in fields.items() if value or not key.endswith(_NEVER_ZERO)}
+    given = {key: value for key, value in fields.items() if value or not key.endswith(_NEVER_ZERO)}
     for name in ("total", "used"):
-        if f"vram.{name}" in told:
-            told.setdefault(f"mem_{name}_bytes", told[f"vram.{name}"])
-    isa, name = told.get("isa"), str(told.get("name", "")).lower()
+        if f"vram.{name}" in given:
+            given.setdefault(f"mem_{name}_bytes", given[f"vram.{name}"])
+    isa, name = given.get("isa"), str(given.get("name", "")).lower()
     inside = shares_memory(isa)
-    if inside and (told.get("gtt.total") or 0) > (told.get("mem_total_bytes") or 0):
-        told |= {"mem_total_bytes": told["gtt.total"], "mem_used_bytes": told.get("gtt.used")}
-        told.pop("mem_free_bytes", None)
-    total, used = told.get("mem_total_bytes"), told.get("mem_used_bytes")
+    if inside and (given.get("gtt.total") or 0) > (given.get("mem_total_bytes") or 0):
+        given |= {"mem_total_bytes": given["gtt.total"], "mem_used_bytes": given.get("gtt.used")}
+        given.pop("mem_free_bytes", None)
+    total, used = given.get("mem_total_bytes"), given.get("mem_used_bytes")
     if total is not None and used is not None:
-        told.setdefault("mem_free_bytes", total - used)
+        given.setdefault("mem_free_bytes", total - used)
     shared = True if inside or any(word in name for word in _SHARED) else None
     # the part that it is, where its card is cut into some
-    mode, part = told.get("cut.compute"), told.get("cut.part")
+    mode, part = given.get("cut.compute"), given.get("cut.part")
     if mode == WHOLE or not (mode or part):
         slices: tuple[Slice, ...] = ()
     else:
-        profile = "/".join(one for one in (mode, told.get("cut.memory")) if one)
+        profile = "/".join(item for item in (mode, given.get("cut.memory")) if item)
         slices = (
             Slice(
-                gpu_instance=part or 0, profile=profile or None, mem_total_bytes=told.get("mem_total_bytes")
+                gpu_instance=part or 0, profile=profile or None, mem_total_bytes=given.get("mem_total_bytes")
             ),
         )
     return device_from(
-        told, vendor="amd", index=index, programs=programs, unified_memory=shared, slices=slices
+        given, vendor="amd", index=index, programs=programs, unified_memory=shared, slices=slices
     )
 
 
@@ -153,9 +153,9 @@ def _flat(card: Mapping[str, Any]) -> dict[str, str]:
     # how many bad pages of each kind: a list, one page alone, or a sentence that there are none
     lists = {name: card.get(name) for name in _PAGES}
     counts = {
-        name: len(told) if isinstance(told, list) else int(isinstance(told, dict))
-        for name, told in lists.items()
-        if isinstance(told, list | dict) or (isinstance(told, str) and told.startswith("No bad pages"))
+        name: len(value) if isinstance(value, list) else int(isinstance(value, dict))
+        for name, value in lists.items()
+        if isinstance(value, list | dict) or (isinstance(value, str) and value.startswith("No bad pages"))
     }
     total = {"pages": str(sum(counts.values()))} if len(counts) == len(_PAGES) else {}
     return {
@@ -177,14 +177,14 @@ def _leaves(thing: Any, path: tuple[str, ...], *, depth: int) -> Iterator[tuple[
 
 
 def _programs(listed: list[Any]) -> Iterator[Program]:
-    for one in listed[:_MOST_DEVICES]:
-        told = one.get("process_info") if isinstance(one, dict) else None
-        pid = told.get("pid") if isinstance(told, dict) else None
-        if not isinstance(told, dict) or not isinstance(pid, int):
+    for value in listed[:_MOST_DEVICES]:
+        given = value.get("process_info") if isinstance(value, dict) else None
+        pid = given.get("pid") if isinstance(given, dict) else None
+        if not isinstance(given, dict) or not isinstance(pid, int):
             continue
-        flat = _flat(told)
+        flat = _flat(given)
         mem: Any = read_value("raw_bytes", flat.get("memory_usage/vram_mem") or flat.get("mem_usage"))
-        name = told.get("name")
+        name = given.get("name")
         yield Program(pid=pid, name=name if isinstance(name, str) else None, mem_bytes=mem)
 
 
@@ -204,9 +204,9 @@ def _links(index: int, links: Any) -> Iterator[tuple[int, int, str]]:
 
 def _paths(links: list[tuple[int, int, str]], places: Mapping[int, int]) -> tuple[Path, ...]:
     """Between cards, each pair once; parts of one card need no way."""
-    found: dict[tuple[int, int], Path] = {}
+    paths: dict[tuple[int, int], Path] = {}
     for index, other, kind in links:
         a, b = places.get(index), places.get(other)
         if a is not None and b is not None and a < b:
-            found.setdefault((a, b), Path(a=a, b=b, kind=kind))
-    return tuple(found.values())
+            paths.setdefault((a, b), Path(a=a, b=b, kind=kind))
+    return tuple(paths.values())

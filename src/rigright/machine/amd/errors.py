@@ -17,27 +17,27 @@ _MOST_BYTES = 8 * MIB
 
 def ecc_of(world: World, folder: str) -> Ecc | None:
     """Errors since the driver loaded, of all parts of the card that count them."""
-    found: Counter[str] = Counter()
+    fields: Counter[str] = Counter()
     seen = False
     for name in world.names(f"{folder}/ras"):
         if name.endswith(_COUNTS):
             counts = _LINE.findall(world.text(f"{folder}/ras/{name}") or "")
             seen = seen or bool(counts)
-            found.update({kind: int(value) for kind, value in counts})
+            fields.update({kind: int(value) for kind, value in counts})
     if not seen:
         return None
     return Ecc(
         on=True,
-        corrected_volatile=found["ce"],
-        uncorrected_volatile=found["ue"],
-        deferred_volatile=found.get("de"),
+        corrected_volatile=fields["ce"],
+        uncorrected_volatile=fields["ue"],
+        deferred_volatile=fields.get("de"),
     )
 
 
 def bad_pages_of(world: World, folder: str) -> Retired | None:
     """Pages found bad in the life of the card: out of use, waiting for it, or impossible to take out."""
-    told = world.text(f"{folder}/ras/gpu_vram_bad_pages", _MOST_BYTES)
-    if told is None:
+    text = world.text(f"{folder}/ras/gpu_vram_bad_pages", _MOST_BYTES)
+    if text is None:
         return None
-    states = Counter(_PAGE.findall(told))
+    states = Counter(_PAGE.findall(text))
     return Retired(pages_bad=states.total(), pages_waiting=states["P"], pages_stuck=states["F"])

@@ -27,17 +27,18 @@ _CARD = re.compile(r"card\d+\Z")
 
 def cards(world: World) -> tuple[Device, ...]:
     """Every AMD card of the display system, in the order of their addresses."""
-    found = [
+    devices = [
         _card(world, f"{DRM}/{name}/device")
         for name in world.names(DRM)
         if _CARD.match(name) and world.text(f"{DRM}/{name}/device/vendor") == VENDOR
     ]
-    ordered = tuple(sorted(found, key=lambda one: one.pci or ""))
+    ordered = tuple(sorted(devices, key=lambda device: device.pci or ""))
     known, places = topology(world), addresses(ordered)
     whole = (
-        with_nodes(world, one, nodes=known.of(one.pci, places), is_whole=known.is_whole) for one in ordered
+        with_nodes(world, device, nodes=known.of(device.pci, places), is_whole=known.is_whole)
+        for device in ordered
     )
-    return tuple(replace(_with_main_memory(world, one), index=place) for place, one in enumerate(whole))
+    return tuple(replace(_with_main_memory(world, device), index=place) for place, device in enumerate(whole))
 
 
 def _card(world: World, folder: str) -> Device:
@@ -116,8 +117,8 @@ def _whole(number: float | None, *, least: int) -> int | None:
 
 
 def _id(world: World, folder: str, *, names: tuple[str, str]) -> str | None:
-    told = [(world.text(f"{folder}/{name}") or "").removeprefix("0x") for name in names]
-    return ":".join(told) if all(re.fullmatch(r"[0-9a-f]{4}", one) for one in told) else None
+    texts = [(world.text(f"{folder}/{name}") or "").removeprefix("0x") for name in names]
+    return ":".join(texts) if all(re.fullmatch(r"[0-9a-f]{4}", text) for text in texts) else None
 
 
 def _with_main_memory(world: World, device: Device) -> Device:

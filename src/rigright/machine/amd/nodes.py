@@ -54,14 +54,14 @@ class Topology:
 def topology(world: World) -> Topology:
     """What the kernel shows of it."""
     numbers = sorted(int(name) for name in world.names(KFD) if name.isdecimal())[:_MOST_NODES]
-    told = {number: world.text(f"{KFD}/{number}/properties") for number in numbers}
-    read = {number: _properties(text) for number, text in told.items()}
+    fields = {number: world.text(f"{KFD}/{number}/properties") for number in numbers}
+    read = {number: _properties(text) for number, text in fields.items()}
     nodes = tuple(
-        KfdNode(number=number, pci=_located(one), told=one)
-        for number, one in read.items()
-        if one.get("simd_count")
+        KfdNode(number=number, pci=_located(row), told=row)
+        for number, row in read.items()
+        if row.get("simd_count")
     )
-    return Topology(nodes=nodes, is_whole=all(told.values()))
+    return Topology(nodes=nodes, is_whole=all(fields.values()))
 
 
 def inside(world: World) -> frozenset[str]:
@@ -77,17 +77,17 @@ def with_nodes(world: World, device: Device, *, nodes: tuple[KfdNode, ...], is_w
     """With its compute units, its instruction set, and its parts where it is cut into some."""
     if not nodes:
         return device
-    told = nodes[0].told
-    isa = isa_of(told.get("gfx_target_version", 0))
-    most_mhz = told.get("max_engine_clk_fcompute")
+    fields = nodes[0].told
+    isa = isa_of(fields.get("gfx_target_version", 0))
+    most_mhz = fields.get("max_engine_clk_fcompute")
     slices = _slices(world, device, nodes=nodes, is_whole=is_whole)
-    units = sum(one.told["simd_count"] // (one.told.get("simd_per_cu") or 1) for one in nodes)
+    units = sum(kfd_node.told["simd_count"] // (kfd_node.told.get("simd_per_cu") or 1) for kfd_node in nodes)
     return replace(
         device,
         isa=isa,
         sms=units if is_whole or not slices else None,
         clocks=replace(device.clocks, sm_max_hz=most_mhz * MEGA) if most_mhz else device.clocks,
-        unified_memory=shares_memory(isa) or told.get("cpu_cores_count", 0) > 0,
+        unified_memory=shares_memory(isa) or fields.get("cpu_cores_count", 0) > 0,
         slices=slices,
     )
 
@@ -97,7 +97,7 @@ def _slices(world: World, device: Device, *, nodes: tuple[KfdNode, ...], is_whol
     modes = [world.text(f"/sys/bus/pci/devices/{device.pci}/{name}") for name in _MODES]
     if len(nodes) == 1 and (modes[0] or WHOLE) == WHOLE:
         return ()
-    profile = "/".join(one for one in modes if one) or None
+    profile = "/".join(mode for mode in modes if mode) or None
     total = device.mem_total_bytes
     share = total / len(nodes) if total is not None and is_whole else None
     return tuple(
@@ -108,35 +108,35 @@ def _slices(world: World, device: Device, *, nodes: tuple[KfdNode, ...], is_whol
 
 def _bank_bytes(world: World, node: KfdNode) -> float | None:
     """How much memory the kernel lets programs of a node take."""
-    told = _properties(world.text(f"{KFD}/{node.number}/mem_banks/0/properties"))
-    size = told.get("size_in_bytes")
+    fields = _properties(world.text(f"{KFD}/{node.number}/mem_banks/0/properties"))
+    size = fields.get("size_in_bytes")
     return float(size) if size else None
 
 
 def paths(world: World, devices: tuple[Device, ...], *, known: Topology) -> tuple[Path, ...]:
     """Pairs of cards that the topology joins by Infinity Fabric."""
     cards = addresses(devices)
-    places = {node.number: one.index for one in devices for node in known.of(one.pci, cards)}
-    found = {}
+    places = {node.number: device.index for device in devices for node in known.of(device.pci, cards)}
+    result = {}
     for number, index in places.items():
         for name in world.names(f"{KFD}/{number}/io_links")[:_MOST_NODES]:
-            told = _properties(world.text(f"{KFD}/{number}/io_links/{name}/properties"))
-            other = places.get(told.get("node_to", -1))
-            if told.get("type") == _XGMI and other is not None and index < other:
-                found[index, other] = Path(a=index, b=other, kind="XGMI")
-    return tuple(found[pair] for pair in sorted(found))
+            fields = _properties(world.text(f"{KFD}/{number}/io_links/{name}/properties"))
+            other = places.get(fields.get("node_to", -1))
+            if fields.get("type") == _XGMI and other is not None and index < other:
+                result[index, other] = Path(a=index, b=other, kind="XGMI")
+    return tuple(result[pair] for pair in sorted(result))
 
 
 def addresses(devices: tuple[Device, ...]) -> frozenset[str]:
     """Where they stand on the bus."""
-    return frozenset(one.pci for one in devices if one.pci)
+    return frozenset(device.pci for device in devices if device.pci)
 
 
 def _properties(text: str | None) -> dict[str, int]:
     return {name: int(value) for name, value in re.findall(r"(?m)^(\w+) (\d{1,20})$", text or "")}
 
 
-def _located(told: Mapping[str, int]) -> str:
+def _located(fields: Mapping[str, int]) -> str:
     """The PCI address of a node: bus, device and function in one number; above them a newer kernel's part."""
-    place = told.get("location_id", 0)
-    return f"{told.get('domain', 0):04x}:{place >> 8 & 0xFF:02x}:{place >> 3 & 0x1F:02x}.{place & 7}"
+    place = fields.get("location_id", 0)
+    return f"{fields.get('domain', 0):04x}:{place >> 8 & 0xFF:02x}:{place >> 3 & 0x1F:02x}.{place & 7}"

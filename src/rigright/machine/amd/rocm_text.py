@@ -26,19 +26,19 @@ _WATTS = re.compile(r"(\d{1,5}(?:\.\d)?)W\b")
 
 def told_by_rocm(text: str) -> dict[str, Any]:
     """The document that it would have written; empty where rocm-smi did not write the text."""
-    found: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     in_table = False
     for line in islice(text.splitlines(), _MOST_LINES):
         in_table = (in_table or ("SCLK" in line and "Perf" in line)) and not _TITLE.match(line)
-        told = dict(_one_line(line)) if "GPU[" in line[:40] else _row(line) if in_table else {}
-        index = told.pop("index", None)
-        if index is not None and len(found) < _MOST_CARDS:
-            card = found.setdefault(f"card{index}", {})
-            for name, value in told.items():
+        given = dict(_one_line(line)) if "GPU[" in line[:40] else _row(line) if in_table else {}
+        index = given.pop("index", None)
+        if index is not None and len(fields) < _MOST_CARDS:
+            card = fields.setdefault(f"card{index}", {})
+            for name, value in given.items():
                 card.setdefault(name, value)
         if match := _DRIVER.match(line):
-            found["system"] = {"Driver version": match[1]}
-    return found if any(name != "system" for name in found) else {}
+            fields["system"] = {"Driver version": match[1]}
+    return fields if any(name != "system" for name in fields) else {}
 
 
 def _one_line(line: str) -> Iterator[tuple[str, str]]:
@@ -61,7 +61,7 @@ def _row(line: str) -> dict[str, str]:
     if start is None or not ends or len(line) > 400:
         return {}
     left, clock, right = line.partition("Mhz")
-    found: dict[str, str | None] = {
+    fields: dict[str, str | None] = {
         "index": str(int(start[1])),
         "Device ID": _first(_ID, line, form="0x{}"),
         "Temperature (Sensor junction) (C)": _first(_HEAT, line),
@@ -71,10 +71,10 @@ def _row(line: str) -> dict[str, str]:
     }
     clocks = re.findall(r"(\d{1,6})Mhz", line)
     if len(clocks) == 2:
-        found |= {"sclk clock speed:": f"({clocks[0]}Mhz)", "mclk clock speed:": f"({clocks[1]}Mhz)"}
+        fields |= {"sclk clock speed:": f"({clocks[0]}Mhz)", "mclk clock speed:": f"({clocks[1]}Mhz)"}
     if parts := _PARTS.search(line):
-        found |= {"Memory Partition": parts[1], "Compute Partition": parts[2], "Partition ID": parts[3]}
-    return {name: value for name, value in found.items() if value is not None}
+        fields |= {"Memory Partition": parts[1], "Compute Partition": parts[2], "Partition ID": parts[3]}
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 def _first(pattern: re.Pattern[str], line: str, *, form: str = "{}") -> str | None:

@@ -68,7 +68,7 @@ def laid_over(read: Read, text: str) -> Read:
         links[bdf] = (DirectLink(index=0, active=True, bytes_per_s=speed),)
     more = tuple(
         Device(index=place, vendor="amd", pci=bdf, links=links.get(bdf))
-        for bdf, place in sorted(places.items(), key=lambda one: one[1])
+        for bdf, place in sorted(places.items(), key=lambda pair: pair[1])
     )
     fields["devices"] = tuple(_with_places(fields.get("devices", ()), more))
     paths = tuple(
@@ -94,6 +94,6 @@ def laid_over(read: Read, text: str) -> Read:
 
 def _with_places(known: tuple[Device, ...], more: tuple[Device, ...]) -> tuple[Device, ...]:
     """Cards that have no address take it from the matrix, in its order."""
-    found = {one.index: one.pci for one in more}
-    named = tuple(replace(one, pci=one.pci or found.get(one.index)) for one in known)
+    fields = {device.index: device.pci for device in more}
+    named = tuple(replace(device, pci=device.pci or fields.get(device.index)) for device in known)
     return devices_filled(named, more)

@@ -55,18 +55,18 @@ def cards_in(text: str) -> list[dict[str, Any]]:
     """The cards of all that a text holds, as `amd-smi --json` has them; none where it is another's."""
     lines = list(islice(text.splitlines(), _MOST_LINES))
     # of static, metric, process, bad-pages: a card, and below it words set in by fours
-    found: list[dict[str, Any]] = []
+    rows: list[dict[str, Any]] = []
     inner: list[tuple[int, dict[str, Any]]] = []
     for line in lines:
         card, word = _CARD.match(line), _WORD.match(line)
         if card:
             inner = [(0, {"gpu": int(card[1])})]
-            found.append(inner[0][1])
+            rows.append(inner[0][1])
         elif line[:1] not in {" ", ""}:
             inner = []
         elif word and inner:
             depth = len(word[1])
-            inner = [one for one in inner if one[0] < depth]
+            inner = [pair for pair in inner if pair[0] < depth]
             name, value = word[2].lower(), word[3]
             if value is not None:
                 inner[-1][1].setdefault(
@@ -98,7 +98,7 @@ def cards_in(text: str) -> list[dict[str, Any]]:
                 "mem_usage": {"used_vram": f"{second['used']} MB", "total_vram": f"{second['total']} MB"},
             }
         )
-    return [*islice((*[one for one in found if len(one) > 1], *_table(lines), *picture), 4 * _MOST_CARDS)]
+    return [*islice((*[row for row in rows if len(row) > 1], *_table(lines), *picture), 4 * _MOST_CARDS)]
 
 
 def _below(outer: dict[str, Any], name: str) -> dict[str, Any]:
@@ -138,16 +138,18 @@ def _row(gpu: int, cells: dict[str, str]) -> Iterator[dict[str, Any]]:
                 record = record.setdefault(name, {})
             record[path[-1]] = cells[column]
     shares = {name: re.match(r"\d{1,3}(?=\s?%|\Z)", cells.get(column, "")) for column, name in _HELD.items()}
-    held = {name: "NOT ACTIVE" if int(share[0]) == 0 else "ACTIVE" for name, share in shares.items() if share}
-    if held:
-        card["throttle"] = held
+    fields = {
+        name: "NOT ACTIVE" if int(share[0]) == 0 else "ACTIVE" for name, share in shares.items() if share
+    }
+    if fields:
+        card["throttle"] = fields
     if len(card) > 1:
         yield card
 
 
-def _named(told: str) -> str:
+def _named(text: str) -> str:
     """A name that was cut on its left has lost its first word."""
-    name = re.sub(r"\s*\(\d{1,3}\)\s*\Z", "", told).strip()
+    name = re.sub(r"\s*\(\d{1,3}\)\s*\Z", "", text).strip()
     if name.startswith("..."):
         name = name.partition(" ")[2]
     return name if "[" in name else name.rstrip("]")

@@ -73,10 +73,10 @@ class Accelerator:
             return [single]
         single = self._warm(once, single, until=Deadline.of(min(WARM_S, spare_s / 3)))
         count = _in_batch(single, BATCH_S)
-        found: list[float] = []
-        while not found or not until.is_over():
-            found.append(self.batch_s(once, count) / count)
-        return found
+        values: list[float] = []
+        while not values or not until.is_over():
+            values.append(self.batch_s(once, count) / count)
+        return values
 
     def batch_s(self, once: Callable[[], object], count: int) -> float:
         """Seconds until so many runs are done."""

@@ -43,45 +43,47 @@ def gpu_burn(text: str) -> list[Result]:
         for card, (errors, died) in enumerate(_ERRORS.findall(match[3])):
             if not died:  # of a process that died no count is one
                 wrong[card] = max(wrong.get(card, 0), int(errors))
-    for card, said in _JUDGED.findall(lines):
-        if said == "FAULTY":
+    for card, value in _JUDGED.findall(lines):
+        if value == "FAULTY":
             wrong[int(card)] = max(wrong.get(int(card), 0), 1)
             rates.setdefault(int(card), [])
-    found = [
+    results = [
         spread(
             f"{kind} burn",
             on=f"gpu {card}",
-            values=told[-_LATEST:] or [0.0],
+            values=values[-_LATEST:] or [0.0],
             unit="flops_per_s",
             settings=(("tool", "gpu-burn"), *((("wrong", str(wrong[card])),) if wrong.get(card) else ())),
         )
-        for card, told in sorted(rates.items())
-        if any(told) or wrong.get(card)
+        for card, values in sorted(rates.items())
+        if any(values) or wrong.get(card)
     ]
-    if not found:
+    if not results:
         raise DataError(say("not gpu-burn output"))
-    return found
+    return results
 
 
 def superbench(text: str) -> list[Result]:
     """The copies of SuperBench's gpu-copy, or the figures of its summary of one node."""
-    found = [
-        one for name, value in _COPY.findall(text)[:_MOST_FIGURES] if (one := _copy(name, value)) is not None
+    results = [
+        result
+        for name, value in _COPY.findall(text)[:_MOST_FIGURES]
+        if (result := _copy(name, value)) is not None
     ]
     for line in text.splitlines()[:_MOST_LINES] if '"node"' in text[:100_000] else ():
         try:
-            told = bounded_json(line)
+            given = bounded_json(line)
         except ValueError:
             continue
-        if isinstance(told, dict) and "node" in told:
-            found += [
-                one
-                for name, value in list(told.items())[:_MOST_FIGURES]
-                if (one := _figure(str(name), value)) is not None
+        if isinstance(given, dict) and "node" in given:
+            results += [
+                result
+                for name, value in list(given.items())[:_MOST_FIGURES]
+                if (result := _figure(str(name), value)) is not None
             ]
-    if not found:
+    if not results:
         raise DataError(say("not SuperBench output"))
-    return found
+    return results
 
 
 def _copy(name: str, value: str | float, *, more: tuple[tuple[str, str], ...] = ()) -> Result | None:
@@ -124,11 +126,11 @@ def _figure(name: str, value: object) -> Result | None:
         return None
     names = {"allreduce": "all_reduce", "allgather": "all_gather", "reducescatter": "reduce_scatter"}
     collective = names.get(match[1], match[1].replace("alltoall", "all_to_all"))
-    found = spread(
+    result = spread(
         f"{collective} {int(match[2]) / MIB:g} MiB",
         on="gpu all",
         values=[float(value) * GIGA],
         unit="bytes_per_s",
         settings=(("tool", "SuperBench"), ("counted", "busbw")),
     )
-    return replace(found, part="nccl_tests")
+    return replace(result, part="nccl_tests")

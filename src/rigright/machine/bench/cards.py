@@ -16,7 +16,7 @@ def chosen(text: str | None, machine: Machine) -> tuple[int, ...] | None:
     if text is None or text.strip().lower() in {"all", ""}:
         return None
     there = {device.index for device in machine.devices}
-    found = []
+    numbers = []
     for word in text.lower().replace("gpu", "").split(","):
         number = word.strip()
         if not number.isdecimal():
@@ -24,21 +24,21 @@ def chosen(text: str | None, machine: Machine) -> tuple[int, ...] | None:
         if there and int(number) not in there:
             known = ", ".join(map(str, sorted(there)))
             raise AskError(say("no GPU {number}; found {known}", number=number, known=known))
-        found.append(int(number))
-    return tuple(dict.fromkeys(found))
+        numbers.append(int(number))
+    return tuple(dict.fromkeys(numbers))
 
 
 def environment(
     env: Mapping[str, str], wish: tuple[int, ...] | None, *, machine: Machine, cpus: int
 ) -> dict[str, str]:
     """The child's variables: cards in the order of the bus, only those wished for, all threads for NumPy."""
-    found = {**env, "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
+    fields = {**env, "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
     for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
-        found[name] = str(cpus)
+        fields[name] = str(cpus)
     if wish is not None:
         vendor = next((device.vendor for device in machine.devices), "nvidia")
-        found[CHOOSERS.get(vendor, CHOOSERS["nvidia"])] = ",".join(map(str, wish))
-    return found
+        fields[CHOOSERS.get(vendor, CHOOSERS["nvidia"])] = ",".join(map(str, wish))
+    return fields
 
 
 def names(env: Mapping[str, str], machine: Machine) -> tuple[str, ...]:
@@ -46,7 +46,7 @@ def names(env: Mapping[str, str], machine: Machine) -> tuple[str, ...]:
     for chooser in CHOOSERS.values():
         if env.get(chooser):
             return tuple(_name(word.strip(), machine) for word in env[chooser].split(",") if word.strip())
-    return tuple(f"gpu {device.index}" for device in sorted(machine.devices, key=lambda one: one.index))
+    return tuple(f"gpu {device.index}" for device in sorted(machine.devices, key=lambda item: item.index))
 
 
 def _name(word: str, machine: Machine) -> str:

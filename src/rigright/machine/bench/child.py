@@ -139,13 +139,13 @@ class BenchChild:
             with suppress(subprocess.TimeoutExpired):
                 code = process.wait(patience(DEAD_S))
                 self._ear.join(patience(DEAD_S))  # its last words may still be on their way
-        said = self._said.decode("utf-8", "replace").strip().splitlines()
+        texts = self._said.decode("utf-8", "replace").strip().splitlines()
         self.close()
         if late_s is not None:
             return Skipped(
                 part=ask.part, why=say("no answer within {time} s: terminated", time=round(late_s))
             )
-        last = said[-1][:200] if said else say("no output")
+        last = texts[-1][:200] if texts else say("no output")
         return Skipped(
             part=ask.part, why=say("its process died (exit code {code}): {last}", code=code, last=last)
         )

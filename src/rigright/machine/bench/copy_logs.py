@@ -64,27 +64,27 @@ def copies(text: str) -> list[Result]:
     for match in islice(_STREAM.finditer(text), _MOST_ROWS):
         key = ("device_memory", match[1].lower(), f"gpu {match[3]}", "GPU STREAM")
         best.setdefault(key, []).append(_rate(match[4], "G"))
-    found = [
+    results = [
         _figure(part, what, on=on, rate=max(rates), settings=(("tool", tool),))
         for (part, what, on, tool), rates in best.items()
         if 0 < max(rates) < _MOST_BYTES_PER_S
     ]
-    if not found:
+    if not results:
         raise DataError(say("not output of a test of copies"))
-    return found
+    return results
 
 
 def perftest(text: str) -> list[Result]:
     """The rate at the largest message of each test of ib_write_bw and its kin."""
-    found: list[Result] = []
+    results: list[Result] = []
     starts = [match.start() for match in islice(_PERFTEST.finditer(text), _MOST_ROWS)]
     for start, end in pairwise([*starts, len(text)]):
         piece = text[start:end]
         head, port, unit = _PERFTEST.search(piece), _PORT.search(piece), _UNIT.search(piece)
         rows = [
-            (int(one[1]), float(one[2]))
-            for one in islice(_PERF_ROW.finditer(piece), _MOST_ROWS)
-            if _is_real(one[2])
+            (int(item[1]), float(item[2]))
+            for item in islice(_PERF_ROW.finditer(piece), _MOST_ROWS)
+            if _is_real(item[2])
         ]
         if head is None or unit is None or not rows:
             continue
@@ -92,13 +92,13 @@ def perftest(text: str) -> list[Result]:
         value = rate * _PERF_UNITS[unit[1]]
         if 0 < value < _MOST_BYTES_PER_S:
             name = head[1].lower().replace("rdma_", "")
-            found.append(
+            results.append(
                 _figure("perftest", f"{name} {size / MIB:g} MiB", on=port[1] if port else "port", rate=value,
                         settings=(("tool", "perftest"),))
             )  # fmt: skip
-    if not found:
+    if not results:
         raise DataError(say("not perftest output"))
-    return found
+    return results
 
 
 def _copy(name: str, memory: str) -> tuple[str, str]:

@@ -78,8 +78,8 @@ def read(text: str, pattern: str) -> FioResult:
     """Read fio's JSON; warnings may stand before it."""
     begin = text[:LONGEST_JSON].find("{")
     try:
-        found: Mapping[str, Any] = bounded_json(text[begin:LONGEST_JSON]) if begin >= 0 else {}
-        side = found["jobs"][0]["write" if pattern.endswith("write") else "read"]
+        fields: Mapping[str, Any] = bounded_json(text[begin:LONGEST_JSON]) if begin >= 0 else {}
+        side = fields["jobs"][0]["write" if pattern.endswith("write") else "read"]
         latency = side.get("clat_ns", {})
         tail = latency.get("percentile", {}).get("99.000000")
         return FioResult(
@@ -89,7 +89,7 @@ def read(text: str, pattern: str) -> FioResult:
             bytes_per_s=float(side["bw_bytes"]),
             latency_s=_seconds(side.get("lat_ns", {}).get("mean")),
             latency_p99_s=_seconds(tail),
-            version=str(found.get("fio version", "fio")),
+            version=str(fields.get("fio version", "fio")),
         )
     except (ValueError, KeyError, IndexError, TypeError, AttributeError, OverflowError):
         raise DataError(say("cannot read the output of fio")) from None

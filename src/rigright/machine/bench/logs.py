@@ -49,10 +49,10 @@ def nccl_tests(text: str, *, collective: str | None = None, file: str = "") -> l
     starts = [at for at, line in enumerate(lines) if line.startswith("# nThread")]
     ends = [*starts[1:], len(lines)]
     tables = list(zip(starts, ends, strict=True)) if len(starts) > 1 else [(0, len(lines))]
-    found, told = [], 0
+    results, number = [], 0
     for start, end in tables:
         rows = list(_rows(lines[start:end]))
-        told += len(rows)
+        number += len(rows)
         places = [match.groups() for line in lines[start:end] if (match := _RANKS.match(line))]
         ranks, nodes = len({rank for rank, _ in places}), len({host for _, host in places})
         before = "\n".join(lines[:end] if len(tables) == 1 else lines[max(0, start - _ABOVE) : start])
@@ -62,17 +62,17 @@ def nccl_tests(text: str, *, collective: str | None = None, file: str = "") -> l
             *((("nodes", str(nodes)),) if nodes > 1 else ()),
             *(("tool", "nccl-tests"), ("counted", "busbw")),
         )
-        found += [row.result(name, settings) for row in rows if any(row.rates) or row.wrong]
-    if not told:
+        results += [row.result(name, settings) for row in rows if any(row.rates) or row.wrong]
+    if not number:
         raise DataError(say("not an nccl-tests table"))
-    if not found:
+    if not results:
         raise DataError(
             say(
                 "this nccl-tests log has no inter-GPU traffic: each process ran alone; build with "
                 "MPI=1, or pass -g NGPUS"
             )
         )
-    return found
+    return results
 
 
 def json_table(text: str) -> str | None:
@@ -84,9 +84,9 @@ def json_table(text: str) -> str | None:
         rows = data["results"][:MOST_LINES]
         lines = ["# " + json.dumps({**data, "results": None})[:4000]]
         listed = data.get("devices")
-        for place, one in enumerate(listed[:MOST_LINES] if isinstance(listed, list) else ()):
+        for place, value in enumerate(listed[:MOST_LINES] if isinstance(listed, list) else ()):
             words = ("rank", place), ("host", "host"), ("device", place), ("pci", "0:0:0"), ("name", "?")
-            rank, host, device, pci, name = (one.get(word, usual) for word, usual in words)
+            rank, host, device, pci, name = (value.get(word, usual) for word, usual in words)
             lines.append(f"#  Rank {rank} Group 0 Pid 0 on {host} device {device} [{pci}] {name}")
         for row in rows:
             cells = [row["size"], row["count"], row["type"], row.get("redop", "none"), row.get("root", -1)]
@@ -136,9 +136,9 @@ def _rows(lines: list[str]) -> Iterator[_SizeRow]:
     heads, last = list(_HEADS), None
     for line in lines:
         cells = line.split()
-        told = line.lstrip(" #").split()
-        if told[:3] == heads[:3] and "busbw" in told:
-            heads = told
+        texts = line.lstrip(" #").split()
+        if texts[:3] == heads[:3] and "busbw" in texts:
+            heads = texts
         elif (row := _row(list(zip(heads, cells, strict=False)))) is not None:
             if last is not None:
                 yield last
@@ -171,8 +171,8 @@ def _row(cells: list[tuple[str, str]]) -> _SizeRow | None:
 
 def _named(text: str) -> str | None:
     """The collective that is named last."""
-    said = _NAME.findall(text)
-    return _PLAIN[said[-1].lower().replace("_", "").replace("-", "")] if said else None
+    values = _NAME.findall(text)
+    return _PLAIN[values[-1].lower().replace("_", "").replace("-", "")] if values else None
 
 
 def _wrong(cell: str) -> float:
@@ -193,28 +193,28 @@ def nvbandwidth(text: str) -> list[Result]:
         except (ValueError, KeyError, TypeError, AttributeError):
             pass
     # A matrix stands under "Running NAME."; what its rows are and which way it goes, in the line above it
-    found: list[Result] = []
+    results: list[Result] = []
     name, way, rows = "", "", list[list[float | None]]()
     for line in [*text.splitlines()[:MOST_LINES], "Running end."]:
         if line.startswith("Running "):
-            found.extend(_of_matrix(name, rows, way=way))
+            results.extend(_of_matrix(name, rows, way=way))
             name, way, rows = line.removeprefix("Running ").strip().rstrip("."), "", []
         elif "(row)" in line or "(column)" in line:
             way = line
         elif (match := _ROW.match(line)) and "." in line and int(match.group(1)) == len(rows):
             rows.append([_number(cell) for cell in match.group(2).split()])
-    if not found:
+    if not results:
         raise DataError(say("not nvbandwidth output"))
-    return found
+    return results
 
 
 def _of_json(data: Any) -> list[Result]:
-    found = []
+    results = []
     for test in data["nvbandwidth"]["testcases"]:
         matrix = test.get("bandwidth_matrix") or []
         rows = [[_number(cell) for cell in row] for row in matrix]
-        found += _of_matrix(str(test["name"]), rows, way=str(test.get("bandwidth_description") or ""))
-    return found
+        results += _of_matrix(str(test["name"]), rows, way=str(test.get("bandwidth_description") or ""))
+    return results
 
 
 def _of_matrix(name: str, rows: list[list[float | None]], *, way: str) -> list[Result]:
@@ -222,7 +222,7 @@ def _of_matrix(name: str, rows: list[list[float | None]], *, way: str) -> list[R
     is_host = "host" in name or "CPU(row)" in way
     told_by_name = "_write_" in name or name.startswith(("device_to_host", "all_to_host"))
     is_back = ("<-" in way and "<->" not in way) if way else told_by_name  # the row is where it ends
-    found = []
+    results = []
     for a, row in enumerate(rows):
         for b, value in enumerate(row):
             if value is None or (len(rows) > 1 and a == b and not is_host):
@@ -230,9 +230,9 @@ def _of_matrix(name: str, rows: list[list[float | None]], *, way: str) -> list[R
             ends = (f"cpu {a}" if is_host else f"gpu {a}", f"gpu {b}")
             on = f"gpu {b}" if len(rows) == 1 else " -> ".join(reversed(ends) if is_back else ends)
             words = (("tool", "nvbandwidth"),)
-            told = (value / GIGA, "s") if "latency" in name else (value * GIGA, "bytes_per_s")
-            found.append(spread(name, on=on, values=[told[0]], unit=told[1], settings=words))
-    return found
+            pair = (value / GIGA, "s") if "latency" in name else (value * GIGA, "bytes_per_s")
+            results.append(spread(name, on=on, values=[pair[0]], unit=pair[1], settings=words))
+    return results
 
 
 def _number(cell: object) -> float | None:

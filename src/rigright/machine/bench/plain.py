@@ -80,7 +80,7 @@ def spans(path: Path) -> tuple[int, list[tuple[int, int]]]:
     with path.open("rb") as file:
         length = int.from_bytes(file.read(8), "little")
         head = bounded_json(file.read(length))
-    return 8 + length, [tuple(one["data_offsets"]) for one in head.values()]
+    return 8 + length, [tuple(value["data_offsets"]) for value in head.values()]
 
 
 def touched(path: Path) -> int:
@@ -90,9 +90,9 @@ def touched(path: Path) -> int:
     begin, places = spans(path)
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as whole:
         numbers = np.frombuffer(whole, np.uint8)
-        found = sum(int(numbers[begin + first : begin + last : PAGE_BYTES].max()) for first, last in places)
+        number = sum(int(numbers[begin + first : begin + last : PAGE_BYTES].max()) for first, last in places)
         del numbers
-    return found
+    return number
 
 
 def copied(path: Path) -> int:
@@ -132,9 +132,9 @@ def _picture() -> bytes:
 def epochs(executor: Executor, *, batches: int, size: int, until: Callable[[], bool]) -> Iterator[float]:
     """Seconds a picture, an epoch at a time; the first, in which processes start, is not told."""
     list(executor.map(batch, [size] * batches))
-    told = 0
-    while told < 2 or not until():
+    number = 0
+    while number < 2 or not until():
         began = time.perf_counter()
         items = sum(executor.map(batch, [size] * batches))
-        told += 1
+        number += 1
         yield (time.perf_counter() - began) / items

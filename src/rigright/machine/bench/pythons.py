@@ -57,8 +57,8 @@ def torch_python(wish: str | None, machine: Machine, *, env: Mapping[str, str]) 
     if importlib.util.find_spec("torch") is not None:
         return sys.executable
     for path in list(dict.fromkeys(_others(machine, env)))[:MOST_TRIED]:
-        found = asked(path)
-        if found is not None and found.will_do:
+        result = asked(path)
+        if result is not None and result.will_do:
             return path
     return None
 
@@ -82,26 +82,26 @@ def asked(path: str) -> TorchPython | None:
 
 def _named(wish: str) -> str:
     path = shutil.which(wish) or wish
-    found = asked(path)
-    if found is None:
+    torch_python = asked(path)
+    if torch_python is None:
         raise AskError(say("{path} is not a working Python", path=wish))
-    if found.version < OLDEST:
-        version = ".".join(map(str, found.version))
+    if torch_python.version < OLDEST:
+        version = ".".join(map(str, torch_python.version))
         raise AskError(say("{path} is Python {version}; 3.10 or newer is needed", path=wish, version=version))
-    if found.torch is None:
+    if torch_python.torch is None:
         raise MissingError(say("{path} has no PyTorch", path=wish))
-    if found.torch_is_old:
+    if torch_python.torch_is_old:
         raise AskError(
-            say("{path} has PyTorch {version}; 2.1 or newer is needed", path=wish, version=found.torch)
+            say("{path} has PyTorch {version}; 2.1 or newer is needed", path=wish, version=torch_python.torch)
         )
     return path
 
 
 def _others(machine: Machine, env: Mapping[str, str]) -> Iterator[str]:
     """Pythons that may have it: those the probe saw it in, an active environment, those on the path."""
-    for one in machine.software.pythons:
-        if any(framework.name == "torch" for framework in one.frameworks):
-            yield one.path
+    for python in machine.software.pythons:
+        if any(framework.name == "torch" for framework in python.frameworks):
+            yield python.path
     for variable in ("VIRTUAL_ENV", "CONDA_PREFIX"):
         if env.get(variable):
             folder = Path(env[variable])

@@ -65,7 +65,7 @@ def group_of(name: str) -> int:
 def pick(wanted: Sequence[str], wish: BenchWish) -> tuple[str, ...]:
     """The parts asked for, in the order of the shelf; all without a wish."""
     there = known()
-    asked = [word.strip() for one in wanted for word in one.split(",") if word.strip()]
+    asked = [word.strip() for text in wanted for word in text.split(",") if word.strip()]
     if asked:
         meant = {_named(word, there) for word in asked}
         return tuple(name for name in there if name in meant)
@@ -78,7 +78,7 @@ def _named(word: str, there: Iterable[str]) -> str:
     plain = {_plain(name): name for name in there}
     if _plain(word) not in plain:
         near = difflib.get_close_matches(_plain(word)[:40], plain, n=2) or plain
-        known = ", ".join(plain[one] for one in near)
+        known = ", ".join(plain[text] for text in near)
         raise AskError(say('unknown part "{name}"; known: {known}', name=word, known=known))
     return plain[_plain(word)]
 

@@ -54,8 +54,8 @@ def models(endpoint: str) -> dict[str, str]:
     """What the server serves: each model and who owns it, which engines put their own name in."""
     with _opened(f"{base_of(endpoint)}/models", None) as answer:
         try:
-            found = bounded_json(answer.read(LONGEST_LINE))
-            return {str(one["id"]): str(one.get("owned_by") or "") for one in found["data"]}
+            value = bounded_json(answer.read(LONGEST_LINE))
+            return {str(item["id"]): str(item.get("owned_by") or "") for item in value["data"]}
         except (ValueError, KeyError, TypeError, AttributeError, OSError, HTTPException):
             raise DataError(
                 say("{url} does not answer as an OpenAI-compatible server", url=endpoint)
@@ -74,8 +74,8 @@ def engine(endpoint: str, owner: str) -> tuple[tuple[str, str], ...]:
         _opened(asked, None) as answer,
     ):
         version = bounded_json(answer.read(LONGEST_LINE)).get("version")
-    told = (("engine_version", version[:40]),) if isinstance(version, str) else ()
-    return (("engine", name), *told)
+    row = (("engine_version", version[:40]),) if isinstance(version, str) else ()
+    return (("engine", name), *row)
 
 
 def speak(endpoint: str, model: str, *, prompt: str, output_tok: int) -> Spoken:
@@ -95,7 +95,7 @@ def speak(endpoint: str, model: str, *, prompt: str, output_tok: int) -> Spoken:
     try:
         with _opened(f"{base_of(endpoint)}/completions", body) as answer:
             for event in events(answer):
-                usage = told if isinstance(told := event.get("usage"), dict) else usage
+                usage = value if isinstance(value := event.get("usage"), dict) else usage
                 if _has_text(event.get("choices")):
                     last = time.perf_counter() - began
                     first = first or last
@@ -119,13 +119,13 @@ def events(answer: IO[bytes]) -> Iterator[dict[str, Any]]:
         line = answer.readline(LONGEST_LINE)
         if not line:
             return
-        head, _, told = line.partition(b":")
+        head, _, data = line.partition(b":")
         if head.strip() != b"data":
             continue
-        if told.strip() == b"[DONE]":
+        if data.strip() == b"[DONE]":
             return
         try:
-            event = bounded_json(told)
+            event = bounded_json(data)
         except ValueError:
             continue
         if isinstance(event, dict):
@@ -140,12 +140,14 @@ def prompt_of(tokens: int, seed: int) -> str:
 
 
 def _has_text(choices: object) -> bool:
-    return isinstance(choices, list) and any(isinstance(one, dict) and one.get("text") for one in choices)
+    return isinstance(choices, list) and any(
+        isinstance(choice, dict) and choice.get("text") for choice in choices
+    )
 
 
 def _count(usage: Mapping[str, Any], name: str) -> int | None:
-    found = usage.get(name)
-    return found if isinstance(found, int) and not isinstance(found, bool) and found > 0 else None
+    value = usage.get(name)
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
 
 
 def _opened(url: str, body: Mapping[str, Any] | None) -> Any:
@@ -161,8 +163,8 @@ def _opened(url: str, body: Mapping[str, Any] | None) -> Any:
         )
     except urllib.error.HTTPError as error:
         with error:
-            said = error.read(300).decode("utf-8", "replace").strip()
-        raise DataError(say("{url} returned {code}: {said}", url=url, code=error.code, said=said)) from None
+            text = error.read(300).decode("utf-8", "replace").strip()
+        raise DataError(say("{url} returned {code}: {said}", url=url, code=error.code, said=text)) from None
     except (OSError, ValueError, HTTPException) as error:
         why = getattr(error, "reason", None) or error
         raise MissingError(say("no answer from {url}: {why}", url=url, why=why)) from None

@@ -88,8 +88,8 @@ def _answers(ask: BenchRequest) -> Iterator[tuple[str, Any]]:
             yield "skipped", plain(Skipped(part=ask.part, why=why))
             yield "done", ask.part
             return
-        for found in shelf.take(PARTS, ask.part, bears="run")(ask):
-            yield ("result" if isinstance(found, Result) else "skipped"), plain(_told(found, ask))
+        for value in shelf.take(PARTS, ask.part, bears="run")(ask):
+            yield ("result" if isinstance(value, Result) else "skipped"), plain(_told(value, ask))
     except RigError as error:
         yield "skipped", plain(Skipped(part=ask.part, why=error.sentence))
     except Exception as error:  # noqa: BLE001 - a driver, a disk or a library may fail in any way
@@ -122,30 +122,30 @@ def brief(error: BaseException) -> str:
     return f"{type(error).__name__}: {first}".rstrip(": ")
 
 
-def _told(found: Result | Skipped, ask: BenchRequest) -> Result | Skipped:
+def _told(result: Result | Skipped, ask: BenchRequest) -> Result | Skipped:
     """A result with its part, its moment and what it ran on."""
-    if isinstance(found, Skipped):
-        return replace(found, part=ask.part)
+    if isinstance(result, Skipped):
+        return replace(result, part=ask.part)
     torch = sys.modules.get("torch")
-    settings = found.settings
+    settings = result.settings
     if torch is not None:
         settings += (("torch", str(getattr(torch, "__version__", "?"))),)
     return replace(
-        found,
+        result,
         part=ask.part,
         settings=settings,
-        at_s=found.at_s or time.time(),
-        chip=found.chip or _chip(found, ask),
+        at_s=result.at_s or time.time(),
+        chip=result.chip or _chip(result, ask),
     )
 
 
-def _chip(found: Result, ask: BenchRequest) -> str | None:
+def _chip(result: Result, ask: BenchRequest) -> str | None:
     """The name of the card a result was measured on."""
-    if "torch" not in sys.modules or not found.on.startswith("gpu"):
+    if "torch" not in sys.modules or not result.on.startswith("gpu"):
         return None
     from rigright.machine.bench.accelerator import accelerators
 
     cards = {card.on: card.name for card in accelerators(ask)}
-    return next((name for on, name in cards.items() if found.on.split(" -> ")[0] == on), None) or (
+    return next((name for on, name in cards.items() if result.on.split(" -> ")[0] == on), None) or (
         next(iter(cards.values()), None)
     )

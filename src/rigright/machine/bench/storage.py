@@ -55,7 +55,7 @@ def place_of(folder: str, world: World | None = None) -> ScratchFolder:
 
 def kind_of(path: str, mounts: str) -> str | None:
     """The kind of the file system a path lies on: the longest mount point above it, the last one mounted."""
-    best, found = -1, None
+    best, text = -1, None
     for line in mounts.splitlines():
         words = line.split(" ")
         if len(words) < 3:
@@ -63,8 +63,8 @@ def kind_of(path: str, mounts: str) -> str | None:
         point = words[1].replace("\\040", " ")
         above = point in {"/", path} or path.startswith(point.rstrip("/") + "/")
         if above and len(point) >= best:
-            best, found = len(point), words[2]
-    return found
+            best, text = len(point), words[2]
+    return text
 
 
 def room(place: ScratchFolder, wanted: int, *, files: int = 1) -> int:

@@ -179,10 +179,10 @@ def drain(line: socket.socket, *, until: Deadline) -> int:
 
 def _exactly(line: socket.socket, count: int) -> bytes:
     """So many bytes, or an error where the other side ends before."""
-    found = b""
-    while len(found) < count:
-        more = line.recv(count - len(found))
+    data = b""
+    while len(data) < count:
+        more = line.recv(count - len(data))
         if not more:
             raise ConnectionResetError
-        found += more
-    return found
+        data += more
+    return data

@@ -52,11 +52,11 @@ class Heard(World):
 
     def raw(self, path: str, most: int = MIB) -> bytes | None:
         """The first bytes of a file, kept."""
-        found = World.raw(self, path, most)
+        data = World.raw(self, path, most)
         with self.kept.lock:
-            if found is not None and len(found) >= len(self.kept.files.get(path, b"")):
-                self.kept.files[path] = found
-        return found
+            if data is not None and len(data) >= len(self.kept.files.get(path, b"")):
+                self.kept.files[path] = data
+        return data
 
     def names(self, folder: str) -> tuple[str, ...]:
         """What lies in a folder, kept."""
@@ -76,10 +76,10 @@ class Heard(World):
 
     def run(self, *argv: str, patience_s: float = PATIENCE_S) -> Said | None:
         """What a command says, kept."""
-        found = World.run(self, *argv, patience_s=patience_s)
-        if found is not None:
-            self.kept.commands[argv] = found
-        return found
+        reply = World.run(self, *argv, patience_s=patience_s)
+        if reply is not None:
+            self.kept.commands[argv] = reply
+        return reply
 
 
 def overheard(world: World) -> Heard:
@@ -103,8 +103,8 @@ class Replay(World):
 
     def raw(self, path: str, most: int = MIB) -> bytes | None:
         """The first bytes of a file that was kept."""
-        found = self.kept.files.get(path)
-        return None if found is None else found[:most]
+        data = self.kept.files.get(path)
+        return None if data is None else data[:most]
 
     def names(self, folder: str) -> tuple[str, ...]:
         """What lay in the folder."""

@@ -22,59 +22,59 @@ class Marks:
     made: set[str] = field(default_factory=set)
     counts: Counter[str] = field(default_factory=Counter)  # kind -> distinct ones
 
-    def of(self, kind: str, told: str) -> str:
+    def of(self, kind: str, text: str) -> str:
         """The made-up name of a private one, in its shape: digits for digits, letters for letters."""
-        if told in self.made:
-            return told
-        if told not in self.given:
-            self.given[told] = _SHAPES[kind](self, told)
-            self.made.add(self.given[told])
+        if text in self.made:
+            return text
+        if text not in self.given:
+            self.given[text] = _SHAPES[kind](self, text)
+            self.made.add(self.given[text])
             self.counts[kind] += 1
-        return self.given[told]
+        return self.given[text]
 
-    def digest(self, told: str, cells: int) -> str:
+    def digest(self, text: str, cells: int) -> str:
         """So many hexadecimal digits."""
-        digits = hmac.new(self.key, told.lower().encode("utf-8", "replace"), hashlib.sha512).hexdigest()
+        digits = hmac.new(self.key, text.lower().encode("utf-8", "replace"), hashlib.sha512).hexdigest()
         return (digits * (cells // len(digits) + 1))[:cells]
 
 
-def _hexadecimal(marks: Marks, told: str) -> str:
+def _hexadecimal(marks: Marks, text: str) -> str:
     """Its hexadecimal digits anew; dashes and colons stay."""
-    fresh = iter(marks.digest(told, len(told)))
-    made = _HEX.sub(lambda _: next(fresh), told)
-    return made.upper() if told.isupper() else made
+    fresh = iter(marks.digest(text, len(text)))
+    made = _HEX.sub(lambda _: next(fresh), text)
+    return made.upper() if text.isupper() else made
 
 
-def _hardware(marks: Marks, told: str) -> str:
+def _hardware(marks: Marks, text: str) -> str:
     """An address that says of itself that it is made up (locally administered)."""
-    made = _hexadecimal(marks, told)
+    made = _hexadecimal(marks, text)
     return "02" + made[2:]
 
 
-def _network4(marks: Marks, told: str) -> str:
+def _network4(marks: Marks, text: str) -> str:
     """An address of the block that is kept for tests (RFC 2544)."""
-    high, low = bytes.fromhex(marks.digest(told, 4))
+    high, low = bytes.fromhex(marks.digest(text, 4))
     return f"198.18.{high}.{low}"
 
 
-def _network6(marks: Marks, told: str) -> str:
+def _network6(marks: Marks, text: str) -> str:
     """An address of the block that is kept for documents (RFC 3849)."""
-    digits = marks.digest(told, 8)
+    digits = marks.digest(text, 8)
     return f"2001:db8::{digits[:4]}:{digits[4:]}"
 
 
-def _serial(marks: Marks, told: str) -> str:
+def _serial(marks: Marks, text: str) -> str:
     """As long, digits for digits, letters for letters."""
-    fresh = marks.digest(told, len(told))
+    fresh = marks.digest(text, len(text))
     letters = "ABCDEFGHJKLMNPQR"
     return "".join(
         str(int(new, 16) % 10) if old.isdigit() else letters[int(new, 16)] if old.isalpha() else old
-        for old, new in zip(told, fresh, strict=True)
+        for old, new in zip(text, fresh, strict=True)
     )
 
 
 def _named(word: str) -> Callable[[Marks, str], str]:
-    return lambda marks, told: f"{word}-{marks.digest(told, 6)}"
+    return lambda marks, text: f"{word}-{marks.digest(text, 6)}"
 
 
 _SHAPES: dict[str, Callable[[Marks, str], str]] = {

@@ -37,22 +37,22 @@ def most_unpacked(packed: int) -> int:
 def unzipped(raw: bytes, *, name: str) -> tuple[bytes, bool]:
     """What a gzip holds, and whether it is whole; of one that is cut, or holds too much, up to there."""
     squeezed, most = zlib.decompressobj(wbits=31), most_unpacked(len(raw))
-    found = io.BytesIO()
+    bytes_io = io.BytesIO()
     for start in range(0, len(raw), _AT_ONCE):
         try:
-            found.write(squeezed.decompress(raw[start : start + _AT_ONCE], most + 1 - found.tell()))
+            bytes_io.write(squeezed.decompress(raw[start : start + _AT_ONCE], most + 1 - bytes_io.tell()))
         except zlib.error as error:
-            if not found.tell():
+            if not bytes_io.tell():
                 raise _broken(name, say("{why}", why=error)) from None
             break
-        if found.tell() > most:
-            found.truncate(most)
+        if bytes_io.tell() > most:
+            bytes_io.truncate(most)
             break
         if squeezed.eof:
-            return found.getvalue(), True
-    if not found.tell():
+            return bytes_io.getvalue(), True
+    if not bytes_io.tell():
         raise _broken(name, say("it ends too early"))
-    return found.getvalue(), False
+    return bytes_io.getvalue(), False
 
 
 def is_archive(raw: bytes) -> bool:
@@ -64,7 +64,7 @@ def is_archive(raw: bytes) -> bool:
 def open_bundle(raw: bytes, *, name: str) -> Machine:
     """The machine of the bundle: read again by today's readers, its gaps filled with what was seen there."""
     # the plain files of the archive by name; links, devices and all else are passed over
-    found: dict[str, bytes] = {}
+    fields: dict[str, bytes] = {}
     try:
         with tarfile.open(fileobj=io.BytesIO(raw), mode="r:") as tar:
             for place, member in enumerate(tar):
@@ -72,10 +72,10 @@ def open_bundle(raw: bytes, *, name: str) -> Machine:
                     raise _broken(name, say("it contains more than {limit} files", limit=MOST_MEMBERS))
                 file = tar.extractfile(member) if member.isreg() and not member.issparse() else None
                 if file is not None:
-                    found[member.name.removeprefix("./")] = file.read(MOST_BYTES)
+                    fields[member.name.removeprefix("./")] = file.read(MOST_BYTES)
     except (tarfile.TarError, OSError, EOFError, ValueError, OverflowError, RecursionError) as error:
         raise _broken(name, say("{why}", why=error)) from None
-    members = found
+    members = fields
     stored = possible(restored(Machine, _object(members, "machine.json", name=name), where=name))
     index = _object(members, "index.json", name=name)
     try:
@@ -111,12 +111,12 @@ def _kept(index: Mapping[str, Any], members: Mapping[str, bytes]) -> Recording:
         there={str(name): bool(there) for name, there in index.get("there", {}).items()},
         closed={str(name): bool(closed) for name, closed in index.get("closed", {}).items()},
         commands={
-            tuple(map(str, one["argv"])): Said(
-                code=int(one["code"]),
-                out=members.get(f"commands/{one['file']}", b"").decode("utf-8", "replace"),
-                err=str(one.get("err", "")),
+            tuple(map(str, item["argv"])): Said(
+                code=int(item["code"]),
+                out=members.get(f"commands/{item['file']}", b"").decode("utf-8", "replace"),
+                err=str(item.get("err", "")),
             )
-            for one in index.get("commands", [])[:_MOST_ASKED]
+            for item in index.get("commands", [])[:_MOST_ASKED]
         },
         env={str(name): str(value) for name, value in index.get("env", {}).items()},
     )

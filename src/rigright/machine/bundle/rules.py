@@ -79,14 +79,14 @@ class Rules:
     def _named(self, kind: str, names: Iterable[str], *, text: str) -> str:
         for name in names:
             if name in text:
-                found = re.compile(rf"(?<![A-Za-z0-9]){re.escape(name)}(?![A-Za-z0-9])")
-                text = found.sub(lambda match: self.marks.of(kind, match[0]), text)
+                pattern = re.compile(rf"(?<![A-Za-z0-9]){re.escape(name)}(?![A-Za-z0-9])")
+                text = pattern.sub(lambda match: self.marks.of(kind, match[0]), text)
         return text
 
 
-def private_names(told: Iterable[str | None]) -> tuple[str, ...]:
+def private_names(texts: Iterable[str | None]) -> tuple[str, ...]:
     """Names that can be looked for everywhere: long enough, and no ordinary word; longest first."""
-    kept = {name for name in told if name and len(name) >= _LEAST_NAME and name.lower() not in _ORDINARY}
+    kept = {name for name in texts if name and len(name) >= _LEAST_NAME and name.lower() not in _ORDINARY}
     return tuple(sorted(kept, key=lambda name: (-len(name), name)))
 
 
@@ -111,10 +111,10 @@ def _behind(pattern: re.Pattern[str], kind: str) -> Callable[[Marks, str], str]:
 
 
 def _secrets(marks: Marks, text: str) -> str:
-    found = _SECRET.subn(r"\1(kept out)", text)
-    logins = _LOGIN.subn(r"\1", found[0])
-    if found[1] + logins[1]:
-        marks.counts["secret"] += found[1] + logins[1]
+    pair = _SECRET.subn(r"\1(kept out)", text)
+    logins = _LOGIN.subn(r"\1", pair[0])
+    if pair[1] + logins[1]:
+        marks.counts["secret"] += pair[1] + logins[1]
     return logins[0]
 
 
@@ -133,28 +133,28 @@ def _homes(marks: Marks, text: str) -> str:
 def _parts(marks: Marks, rest: str) -> str:
     """A path below the homes: the user and what he called things renamed, what installers call them kept."""
     user, *parts = re.split(r"([/\\])", rest)
-    told = [user if user.startswith("user-") else marks.of("user", user)]
+    texts = [user if user.startswith("user-") else marks.of("user", user)]
     is_package = False
     for part in parts:
         is_package = is_package or bool(_PACKAGES.match(part))
         plain = is_package or part in {"", "/", "\\"} or _PLAIN_PART.match(part) or part.startswith("path-")
-        told.append(part if plain else marks.of("path", part))
-    return "".join(told)
+        texts.append(part if plain else marks.of("path", part))
+    return "".join(texts)
 
 
-def _is_nothing(told: str) -> bool:
+def _is_nothing(text: str) -> bool:
     """All zeros, or all ones: nobody's."""
-    return not set(told.lower()) - set("0:-f") or set(told.lower()) <= set("0:-")
+    return not set(text.lower()) - set("0:-f") or set(text.lower()) <= set("0:-")
 
 
 _RULES_BUT_IP4 = (
     _secrets,
     _homes,
-    _whole(_UUID, "uuid", spared=lambda told: told.lower() in _WELL_KNOWN or _is_nothing(told)),
+    _whole(_UUID, "uuid", spared=lambda text: text.lower() in _WELL_KNOWN or _is_nothing(text)),
     _behind(_SERIAL, "serial"),
     _whole(_PAIRS, "hardware address", spared=_is_nothing),
     _whole(_DASHED, "guid", spared=_is_nothing),
-    _whole(_IP6, "network address 6", spared=lambda told: told.startswith("2001:db8") or _is_nothing(told)),
+    _whole(_IP6, "network address 6", spared=lambda text: text.startswith("2001:db8") or _is_nothing(text)),
     _whole(_GUID4, "guid", spared=_is_nothing),
     _behind(_GUID, "guid"),
     _mounts,

@@ -22,15 +22,15 @@ _SERIAL_NUMBER, _SERIAL_AT, _SERIAL_END = 0x0003, 4, 12
 def hide_firmware(marks: Marks, raw: bytes) -> bytes:
     """The table with serials and tags of the same length, and another UUID; what no reader reads is blank."""
     table = bytearray(len(raw))
-    for one in structures(raw):
-        table[one.at : one.end] = raw[one.at : one.end]
-        for at in _STRINGS.get(one.kind, ()):
-            begin, end = one.span(at)
+    for structure in structures(raw):
+        table[structure.at : structure.end] = raw[structure.at : structure.end]
+        for at in _STRINGS.get(structure.kind, ()):
+            begin, end = structure.span(at)
             if begin < end:
                 made = marks.of("serial", raw[begin:end].decode("latin-1")).encode("latin-1", "replace")
                 table[begin:end] = made[: end - begin].ljust(end - begin)
-        if one.kind == 1 and len(one.body) >= _UUID_END:
-            begin, end = one.at + _UUID_AT, one.at + _UUID_END
+        if structure.kind == 1 and len(structure.body) >= _UUID_END:
+            begin, end = structure.at + _UUID_AT, structure.at + _UUID_END
             table[begin:end] = bytes.fromhex(marks.of("guid", raw[begin:end].hex()))
     return bytes(table)
 

@@ -99,9 +99,9 @@ def rules_of(machine: Machine, kept: Recording, *, marks: Marks) -> Rules:
         hosts=private_names([host, None if host is None else host.partition(".")[0]]),
         users=private_names(users),
         serials=private_names(
-            told
+            text
             for device in machine.devices
-            for told in (device.serial, None if "-" in (device.uuid or "-") else device.uuid)
+            for text in (device.serial, None if "-" in (device.uuid or "-") else device.uuid)
         ),
     )
 
@@ -110,8 +110,8 @@ def hidden(kept: Recording, rules: Rules) -> Recording:
     """All that was kept, with made-up names in the place of private ones; in paths too."""
 
     @cache
-    def path(told: str) -> str:
-        return rules.hide(told, has_versions=True)
+    def path(text: str) -> str:
+        return rules.hide(text, has_versions=True)
 
     return Recording(
         files={path(name): _file(name, raw, rules=rules) for name, raw in kept.files.items()},
@@ -120,7 +120,7 @@ def hidden(kept: Recording, rules: Rules) -> Recording:
         there={path(name): there for name, there in kept.there.items()},
         closed={path(name): closed for name, closed in kept.closed.items()},
         commands={
-            tuple(map(path, argv)): _said(argv, said, rules=rules) for argv, said in kept.commands.items()
+            tuple(map(path, argv)): _said(argv, reply, rules=rules) for argv, reply in kept.commands.items()
         },
         env={
             name: rules.hide(shown(name, value))
@@ -144,12 +144,12 @@ def _file(name: str, raw: bytes, *, rules: Rules) -> bytes:
     return rules.hide(text, has_versions=_is_versioned(name)).encode("utf-8", "surrogateescape")
 
 
-def _said(argv: tuple[str, ...], said: Said, *, rules: Rules) -> Said:
+def _said(argv: tuple[str, ...], reply: Said, *, rules: Rules) -> Said:
     versioned = _is_versioned(" ".join(argv))
     return Said(
-        code=said.code,
-        out=rules.hide(said.out, has_versions=versioned),
-        err=rules.hide(said.err, has_versions=versioned),
+        code=reply.code,
+        out=rules.hide(reply.out, has_versions=versioned),
+        err=rules.hide(reply.err, has_versions=versioned),
     )
 
 
@@ -162,26 +162,26 @@ def hidden_machine(machine: Machine, rules: Rules) -> Machine:
     return restored(Machine, _walked(plain(machine), rules, has_versions=False), where="machine")
 
 
-def _walked(told: Any, rules: Rules, *, has_versions: bool) -> Any:
-    if isinstance(told, str):
-        return rules.hide(told, has_versions=has_versions)
-    if isinstance(told, list):
-        return [_walked(one, rules, has_versions=has_versions) for one in told]
-    if isinstance(told, dict):
+def _walked(given: Any, rules: Rules, *, has_versions: bool) -> Any:
+    if isinstance(given, str):
+        return rules.hide(given, has_versions=has_versions)
+    if isinstance(given, list):
+        return [_walked(item, rules, has_versions=has_versions) for item in given]
+    if isinstance(given, dict):
         return {
             name: _hidden_field(name, value, rules=rules)
             if isinstance(value, str) and name in _PRIVATE_FIELDS
             else _walked(value, rules, has_versions=has_versions or name == "software")
-            for name, value in told.items()
+            for name, value in given.items()
         }
-    return told
+    return given
 
 
 _PRIVATE_FIELDS = {"serial": "serial", "host": "host", "user": "user"}
 
 
-def _hidden_field(name: str, told: str, *, rules: Rules) -> str:
-    return told if told == "root" else rules.marks.of(_PRIVATE_FIELDS[name], told)
+def _hidden_field(name: str, text: str, *, rules: Rules) -> str:
+    return text if text == "root" else rules.marks.of(_PRIVATE_FIELDS[name], text)
 
 
 def _write(file: Path, kept: Recording, *, head: dict[str, Any], machine: Machine) -> None:
@@ -193,8 +193,8 @@ def _write(file: Path, kept: Recording, *, head: dict[str, Any], machine: Machin
         "closed": kept.closed,
         "env": kept.env,
         "commands": [
-            {"argv": list(argv), "code": said.code, "err": said.err, "file": _numbered(place, argv)}
-            for place, (argv, said) in enumerate(kept.commands.items())
+            {"argv": list(argv), "code": reply.code, "err": reply.err, "file": _numbered(place, argv)}
+            for place, (argv, reply) in enumerate(kept.commands.items())
         ],
     }
     members = [
@@ -204,8 +204,8 @@ def _write(file: Path, kept: Recording, *, head: dict[str, Any], machine: Machin
     ]
     members += [(f"files{name}", raw) for name, raw in kept.files.items()]
     members += [
-        (f"commands/{_numbered(place, argv)}", said.out.encode("utf-8", "surrogateescape"))
-        for place, (argv, said) in enumerate(kept.commands.items())
+        (f"commands/{_numbered(place, argv)}", reply.out.encode("utf-8", "surrogateescape"))
+        for place, (argv, reply) in enumerate(kept.commands.items())
     ]
     # A tar without owners and times, squeezed
     plain_tar = io.BytesIO()

@@ -22,43 +22,47 @@ def document(text: str) -> dict[str, Json] | None:
     if start < 0 or not any(f'"{root}"' in text for root in _ROOTS):
         return None
     try:
-        found, _ = bounded_json_at(text, start)
+        value, _ = bounded_json_at(text, start)
     except ValueError:
         return None
     return (
-        found if isinstance(found, dict) and any(isinstance(found.get(one), dict) for one in _ROOTS) else None
+        value
+        if isinstance(value, dict) and any(isinstance(value.get(item), dict) for item in _ROOTS)
+        else None
     )
 
 
-def diagnosed(found: dict[str, Json]) -> tuple[Diagnosed, ...]:
+def diagnosed(fields: dict[str, Json]) -> tuple[Diagnosed, ...]:
     """Every test on every card."""
-    told = (one for test in _tests(_root(found)) for one in _results(test))
-    return tuple(one for one, _ in zip(told, range(MOST_TESTS), strict=False))
+    diagnosis = (result for test in _tests(_root(fields)) for result in _results(test))
+    return tuple(item for item, _ in zip(diagnosis, range(MOST_TESTS), strict=False))
 
 
-def driver(found: dict[str, Json]) -> str | None:
+def driver(fields: dict[str, Json]) -> str | None:
     """The driver that it saw."""
-    places = (found, _dict(found.get("metadata")), _root(found))
-    told = (place.get(name) for place in places for name in _DRIVER)
-    return next((one for one in told if isinstance(one, str)), None)
+    places = (fields, _dict(fields.get("metadata")), _root(fields))
+    values = (place.get(name) for place in places for name in _DRIVER)
+    return next((value for value in values if isinstance(value, str)), None)
 
 
-def device_ids(found: dict[str, Json]) -> dict[int, str]:
+def device_ids(fields: dict[str, Json]) -> dict[int, str]:
     """Card -> its device id on the bus, as four hex digits."""
     ids: dict[int, str] = {}
-    for group in _dicts(found.get("entity_groups")):
-        for one in _dicts(group.get("entities")) if group.get("entity_group") == "GPU" else ():
-            index, told = _index(one.get("entity_id")), one.get("device_id")
-            if index is not None and isinstance(told, str):
-                ids[index] = told.lower()
-    listed = _root(found).get("gpu_device_ids")
+    for group in _dicts(fields.get("entity_groups")):
+        for row in _dicts(group.get("entities")) if group.get("entity_group") == "GPU" else ():
+            index, value = _index(row.get("entity_id")), row.get("device_id")
+            if index is not None and isinstance(value, str):
+                ids[index] = value.lower()
+    listed = _root(fields).get("gpu_device_ids")
     if isinstance(listed, list):
-        ids |= {place: one.lower() for place, one in enumerate(listed[:_MOST_CARDS]) if isinstance(one, str)}
+        ids |= {
+            place: item.lower() for place, item in enumerate(listed[:_MOST_CARDS]) if isinstance(item, str)
+        }
     return ids
 
 
-def _root(found: dict[str, Json]) -> dict[str, Json]:
-    return next((_dict(found[name]) for name in _ROOTS if name in found), {})
+def _root(fields: dict[str, Json]) -> dict[str, Json]:
+    return next((_dict(fields[name]) for name in _ROOTS if name in fields), {})
 
 
 def _tests(root: dict[str, Json]) -> Iterator[dict[str, Json]]:
@@ -71,46 +75,50 @@ def _results(test: dict[str, Json]) -> Iterator[Diagnosed]:
     """What it says of each card; its summary where it names none."""
     name = plain(str(test.get("name", "?")))
     results = _dicts(test.get("results")) or _dicts([test.get("test_summary")])
-    for one in results:
-        for card in _cards(one):
-            yield _result(name, card, told=one)
+    for result in results:
+        for card in _cards(result):
+            yield _result(name, card, fields=result)
 
 
-def _result(name: str, card: int | None, *, told: dict[str, Json]) -> Diagnosed:
-    warnings = told.get("warnings")
+def _result(name: str, card: int | None, *, fields: dict[str, Json]) -> Diagnosed:
+    warnings = fields.get("warnings")
     parts = warnings if isinstance(warnings, list) else [] if warnings is None else [warnings]
     errors = _dicts(parts)
-    said = (one.get("warning") if isinstance(one, dict) else one for one in parts)
+    values = (part.get("warning") if isinstance(part, dict) else part for part in parts)
     return Diagnosed(
         test=name,
-        outcome=outcome_of(str(told.get("status", ""))),
+        outcome=outcome_of(str(fields.get("status", ""))),
         card=card,
-        says=tuple(plain(one) for one in said if isinstance(one, str)),
-        code=next((code for one in errors if (code := _index(one.get("error_id"))) is not None), None),
+        says=tuple(plain(value) for value in values if isinstance(value, str)),
+        code=next((code for error in errors if (code := _index(error.get("error_id"))) is not None), None),
         advice=next(
-            (_ADVICE[grave] for one in errors if (grave := one.get("error_severity")) in _ADVICE), None
+            (_ADVICE[grave] for error in errors if (grave := error.get("error_severity")) in _ADVICE), None
         )
-        if all(isinstance(one.get("error_severity"), int) for one in errors)
+        if all(isinstance(error.get("error_severity"), int) for error in errors)
         else None,
     )
 
 
-def _cards(told: dict[str, Json]) -> tuple[int | None, ...]:
-    if told.get("entity_group", "GPU") == "GPU" and _index(told.get("entity_id")) is not None:
-        return (_index(told["entity_id"]),)
-    listed = [_index(one) for one in str(told.get("gpu_ids", "")).split(",")[:_MOST_CARDS]]
-    return tuple(one for one in listed if one is not None) or (None,)
+def _cards(fields: dict[str, Json]) -> tuple[int | None, ...]:
+    if fields.get("entity_group", "GPU") == "GPU" and _index(fields.get("entity_id")) is not None:
+        return (_index(fields["entity_id"]),)
+    listed = [_index(text) for text in str(fields.get("gpu_ids", "")).split(",")[:_MOST_CARDS]]
+    return tuple(number for number in listed if number is not None) or (None,)
 
 
-def _index(told: Json) -> int | None:
-    if isinstance(told, str) and told.strip().isdecimal() and len(told) < 9:
-        told = int(told)
-    return told if isinstance(told, int) and not isinstance(told, bool) and 0 <= told < _MOST_NUMBER else None
+def _index(value: Json) -> int | None:
+    if isinstance(value, str) and value.strip().isdecimal() and len(value) < 9:
+        value = int(value)
+    return (
+        value
+        if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _MOST_NUMBER
+        else None
+    )
 
 
-def _dict(told: Json) -> dict[str, Json]:
-    return told if isinstance(told, dict) else {}
+def _dict(value: Json) -> dict[str, Json]:
+    return value if isinstance(value, dict) else {}
 
 
-def _dicts(told: Json) -> list[dict[str, Json]]:
-    return [one for one in told if isinstance(one, dict)] if isinstance(told, list) else []
+def _dicts(value: Json) -> list[dict[str, Json]]:
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []

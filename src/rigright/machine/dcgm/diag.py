@@ -21,15 +21,15 @@ def matches(text: str) -> bool:
 
 def read(text: str) -> Read:
     """Its tests, driver and cards."""
-    found = answers.document(text)
-    if found is not None:
-        return _read(answers.diagnosed(found), answers.driver(found), ids=answers.device_ids(found))
+    fields = answers.document(text)
+    if fields is not None:
+        return _read(answers.diagnosed(fields), answers.driver(fields), ids=answers.device_ids(fields))
     rows = table.read_table(text)
     return _read(rows.all(), table.driver(rows), ids=table.device_ids(rows))
 
 
-def _read(told: tuple[Diagnosed, ...], driver: str | None, *, ids: dict[int, str]) -> Read:
-    cards = sorted({*ids, *(one.card for one in told if one.card is not None)})
+def _read(diagnosis: tuple[Diagnosed, ...], driver: str | None, *, ids: dict[int, str]) -> Read:
+    cards = sorted({*ids, *(item.card for item in diagnosis if item.card is not None)})
     devices = tuple(
         Device(
             index=card,
@@ -38,5 +38,5 @@ def _read(told: tuple[Diagnosed, ...], driver: str | None, *, ids: dict[int, str
         )
         for card in cards
     )
-    software = replace(software_of(driver=driver), diagnosed=told)
+    software = replace(software_of(driver=driver), diagnosed=diagnosis)
     return Read(fields={"devices": devices, "software": software})

@@ -67,35 +67,37 @@ class DcgmTable:
             self.aside = True
 
     def _outcome(self, value: str) -> None:
-        if one := _ONE.match(value):
-            self.told.append(Diagnosed(test=self.name, outcome=outcome_of(one[2]), card=int(one[1])))
+        if match := _ONE.match(value):
+            self.told.append(Diagnosed(test=self.name, outcome=outcome_of(match[2]), card=int(match[1])))
             return
-        found = _OUTCOME.match(value)
-        cards = re.findall(r"\d{1,3}", (found and found[2]) or "")
+        result = _OUTCOME.match(value)
+        cards = re.findall(r"\d{1,3}", (result and result[2]) or "")
         for card in map(int, cards) if cards else (None,):
             self.told.append(
-                Diagnosed(test=self.name, outcome=outcome_of(found[1] if found else ""), card=card)
+                Diagnosed(test=self.name, outcome=outcome_of(result[1] if result else ""), card=card)
             )
 
     def all(self) -> tuple[Diagnosed, ...]:
         """Every test with its reasons; a word for all cards gives way to words for each."""
-        told = self.told[:MOST_TESTS]
+        diagnosis = self.told[:MOST_TESTS]
         for first, card, words in self.reasons:
-            said = plain(words)
-            named = _CARD.search(said)
+            text = plain(words)
+            named = _CARD.search(text)
             about = int(named[1]) if card is None and named else card
             place = self._place(first, about)
-            if place is not None and place < len(told):
-                one = told[place]
-                told[place] = replace(
-                    one, says=(*one.says, said), card=about if one.card is None else one.card
+            if place is not None and place < len(diagnosis):
+                item = diagnosis[place]
+                diagnosis[place] = replace(
+                    item, says=(*item.says, text), card=about if item.card is None else item.card
                 )
-        each = {one.test for one in told if one.card is not None}
-        bad = {one.test for one in told if one.card is not None and one.outcome in {"fail", "warn"}}
+        each = {entry.test for entry in diagnosis if entry.card is not None}
+        bad = {
+            entry.test for entry in diagnosis if entry.card is not None and entry.outcome in {"fail", "warn"}
+        }
         return tuple(
-            one
-            for one in told
-            if one.card is not None or one.test not in (each if one.outcome == "pass" else bad)
+            entry
+            for entry in diagnosis
+            if entry.card is not None or entry.test not in (each if entry.outcome == "pass" else bad)
         )
 
     def _place(self, first: int, card: int | None) -> int | None:
@@ -125,5 +127,5 @@ def driver(table: DcgmTable) -> str | None:
 
 def device_ids(table: DcgmTable) -> dict[int, str]:
     """Card -> its device id on the bus."""
-    listed = [one.strip().lower() for one in table.meta.get(_IDS, "").split(",")]
-    return dict(enumerate(one for one in listed if re.fullmatch(r"[0-9a-f]{4}", one)))
+    listed = [text.strip().lower() for text in table.meta.get(_IDS, "").split(",")]
+    return dict(enumerate(text for text in listed if re.fullmatch(r"[0-9a-f]{4}", text)))

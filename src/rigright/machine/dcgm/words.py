@@ -15,11 +15,11 @@ _OUTCOMES = {
 }
 
 
-def outcome_of(told: str) -> str:
+def outcome_of(text: str) -> str:
     """How a test ended; a word that nobody knows is no pass."""
-    return _OUTCOMES.get(" ".join(told.lower().split()), "not run")
+    return _OUTCOMES.get(" ".join(text.lower().split()), "not run")
 
 
-def plain(told: str) -> str:
+def plain(text: str) -> str:
     """A line of it, of bounded length, in one line."""
-    return " ".join("".join(sign if sign.isprintable() else " " for sign in told).split())[:_MOST_CHARS]
+    return " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())[:_MOST_CHARS]

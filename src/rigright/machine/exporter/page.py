@@ -50,9 +50,9 @@ class Pages:
             if metric.dcgm is not None:
                 # the reading as NVIDIA's exporter names it: its labels, its unit, no suffix on counters
                 devices = {
-                    _labels(one)
-                    for one in (self._tally.tick.devices if self._tally.tick else ())
-                    if one.card.startswith("gpu")
+                    _labels(tick)
+                    for tick in (self._tally.tick.devices if self._tally.tick else ())
+                    if tick.card.startswith("gpu")
                 }
                 factor = 1.0 if metric.dcgm_factor is None else metric.dcgm_factor
                 yield Family(
@@ -95,15 +95,17 @@ def _single(field: str, device: DeviceTick, *, tally: MetricsTally) -> float | N
     if field in _OF_FABRIC:
         fabric = device.fabric
         return None if fabric is None or fabric.health is None else float(_OF_FABRIC[field](fabric))
-    found = getattr(device, field)
-    if found is None and field == "energy_j":
+    value = getattr(device, field)
+    if value is None and field == "energy_j":
         return tally.sums.of_device.get((device.card, field))
-    return None if found is None else float(found)
+    return None if value is None else float(value)
 
 
 _OF_FABRIC: dict[str, Callable[[Fabric], bool]] = {  # where the driver tells of its health
-    "fabric_healthy": lambda one: one.health != "unhealthy",
-    "fabric_degraded": lambda one: one.health not in {"healthy", "unhealthy"} or one.bandwidth == "degraded",
+    "fabric_healthy": lambda fabric: fabric.health != "unhealthy",
+    "fabric_degraded": lambda fabric: (
+        fabric.health not in {"healthy", "unhealthy"} or fabric.bandwidth == "degraded"
+    ),
 }
 _ALWAYS: dict[str, Callable[[DeviceTick, MetricsTally], float]] = {  # told of a lost card too
     "up": lambda device, _tally: float(device.state == "ok"),
@@ -180,20 +182,20 @@ def _of_activity(metric: Metric, tally: MetricsTally) -> Samples:
     """What the parts of each card did, or of each MIG instance where the metric is about those."""
     of_instances = "gpu_instance" in metric.labels
     for device in tally.tick.devices if tally.tick is not None else ():
-        for one in (device.activity or ()) if device.state == "ok" else ():
-            value = getattr(one, metric.field)
-            if value is not None and of_instances == (one.gpu_instance is not None):
+        for activity in (device.activity or ()) if device.state == "ok" else ():
+            value = getattr(activity, metric.field)
+            if value is not None and of_instances == (activity.gpu_instance is not None):
                 labels = _labels(device)
-                yield (*labels[:2], str(one.gpu_instance)) if of_instances else labels, value
+                yield (*labels[:2], str(activity.gpu_instance)) if of_instances else labels, value
 
 
 def _of_mig(metric: Metric, tally: MetricsTally) -> Samples:
     for device in tally.tick.devices if tally.tick is not None else ():
-        for one in (device.slices or ()) if device.state == "ok" else ():
-            value = getattr(one, metric.field)
+        for item in (device.slices or ()) if device.state == "ok" else ():
+            value = getattr(item, metric.field)
             if value is not None:
-                compute = "" if one.compute_instance is None else str(one.compute_instance)
-                yield (*_labels(device)[:2], str(one.gpu_instance), compute, one.profile or ""), value
+                compute = "" if item.compute_instance is None else str(item.compute_instance)
+                yield (*_labels(device)[:2], str(item.gpu_instance), compute, item.profile or ""), value
 
 
 def _of_host(metric: Metric, tally: MetricsTally) -> Samples:
@@ -209,10 +211,10 @@ def _of_host(metric: Metric, tally: MetricsTally) -> Samples:
 
 def _of_programs(metric: Metric, tally: MetricsTally) -> Samples:
     devices = tally.tick.devices if tally.tick is not None else ()
-    for (place, owner), (held, count) in sorted(tally.programs.items()):
+    for (place, owner), (kept, count) in sorted(tally.programs.items()):
         if place < len(devices):
             index, uuid, _ = _labels(devices[place])
-            value = held if metric.field == "mem_bytes" else float(count)
+            value = kept if metric.field == "mem_bytes" else float(count)
             yield (index, uuid, owner.program, owner.user, owner.job), value
 
 
@@ -244,7 +246,7 @@ def _on_bus(tally: MetricsTally) -> int | None:
 
 _OWN: dict[str, Callable[[MetricsTally], float | None]] = {
     "seen": lambda tally: (
-        sum(one.state == "ok" for one in tally.tick.devices) if tally.tick is not None else 0
+        sum(tick.state == "ok" for tick in tally.tick.devices) if tally.tick is not None else 0
     ),
     "expected": lambda tally: max(tally.most_seen, _on_bus(tally) or 0, tally.settings.cards),
     "on_bus": _on_bus,

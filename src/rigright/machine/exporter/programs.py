@@ -44,16 +44,16 @@ class Owners:
 
     def shares(self, devices: Iterable[DeviceTick]) -> dict[tuple[int, Owner], tuple[float, int]]:
         """Place of a card and owner -> bytes held, and processes; the smallest together."""
-        found: dict[tuple[int, Owner], tuple[float, int]] = {}
+        fields: dict[tuple[int, Owner], tuple[float, int]] = {}
         known: dict[tuple[int, str | None], Owner] = {}
         for place, device in enumerate(devices):
             for program in device.programs or ():
                 key = (program.pid, program.name)
                 owner = known[key] = self._known.get(key) or self._owner(program)
-                held, count = found.get((place, owner), (0.0, 0))
-                found[place, owner] = held + (program.mem_bytes or 0.0), count + 1
+                value, count = fields.get((place, owner), (0.0, 0))
+                fields[place, owner] = value + (program.mem_bytes or 0.0), count + 1
         self._known = known
-        return _bounded(found)
+        return _bounded(fields)
 
     def _owner(self, program: Program) -> Owner:
         # A program without its folder and arguments
@@ -67,27 +67,27 @@ class Owners:
 
 def job_of(world: World, pid: int) -> str:
     """The job, pod, container or service that a process runs in; nothing where it runs in none."""
-    told = world.text(f"/proc/{pid}/cgroup") or ""
+    text = world.text(f"/proc/{pid}/cgroup") or ""
     for kind, pattern in _JOBS:
-        match = pattern.search(told)
+        match = pattern.search(text)
         if match and match[1] not in {"user.service", "init.service"}:
             return f"{kind}:{match[1].replace('_', '-') if kind == 'pod' else match[1]}"
     return ""
 
 
 def _bounded(
-    found: dict[tuple[int, Owner], tuple[float, int]],
+    fields: dict[tuple[int, Owner], tuple[float, int]],
 ) -> dict[tuple[int, Owner], tuple[float, int]]:
     """The owners that hold most, and all the others as one."""
     sizes: Counter[Owner] = Counter()
-    for (_, owner), (held, _count) in found.items():
-        sizes[owner] += held  # type: ignore[assignment]  # a counter counts bytes as well
+    for (_, owner), (value, _count) in fields.items():
+        sizes[owner] += value  # type: ignore[assignment]  # a counter counts bytes as well
     if len(sizes) <= MOST:
-        return found
+        return fields
     kept = {owner for owner, _ in sizes.most_common(MOST)}
-    told: dict[tuple[int, Owner], tuple[float, int]] = {}
-    for (place, owner), (held, count) in found.items():
+    given: dict[tuple[int, Owner], tuple[float, int]] = {}
+    for (place, owner), (value, count) in fields.items():
         key = place, owner if owner in kept else Owner(_OTHER)
-        before = told.get(key, (0.0, 0))
-        told[key] = before[0] + held, before[1] + count
-    return told
+        before = given.get(key, (0.0, 0))
+        given[key] = before[0] + value, before[1] + count
+    return given

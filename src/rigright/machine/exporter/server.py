@@ -113,8 +113,8 @@ class MetricsServer:
         self._callers = 0
         # A socket that listens, or why it cannot
         try:
-            found = socket.getaddrinfo(place.host, place.port, type=socket.SOCK_STREAM)
-            family, kind, protocol, _, address = found[0]
+            rows = socket.getaddrinfo(place.host, place.port, type=socket.SOCK_STREAM)
+            family, kind, protocol, _, address = rows[0]
             bound = socket.socket(family, kind, protocol)
         except OSError as error:
             raise _refused(place, error) from None
@@ -222,8 +222,8 @@ class MetricsServer:
 
     def _knows(self, request: _Request) -> bool:
         scheme, _, given = request.headers.get("authorization", "").partition(" ")
-        told = given.strip().encode("latin-1", "replace")
-        return scheme.lower() == "bearer" and hmac.compare_digest(told, str(self._token).encode())
+        data = given.strip().encode("latin-1", "replace")
+        return scheme.lower() == "bearer" and hmac.compare_digest(data, str(self._token).encode())
 
 
 def _refused(place: ListenAddress, error: OSError) -> MissingError:

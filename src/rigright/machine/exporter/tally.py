@@ -79,7 +79,9 @@ class MetricsTally:
         self._world = world
         self._owners = Owners(world)
         self._clock = clock
-        self._rates = tuple(one.field for one in metrics() if one.of == "host" and one.kind == "counter")
+        self._rates = tuple(
+            metric.field for metric in metrics() if metric.of == "host" and metric.kind == "counter"
+        )
 
     def add(self, tick: Tick, took_s: float = 0.0) -> None:
         """A moment, and how long reading it took."""
@@ -128,7 +130,11 @@ class MetricsTally:
                 if event.kind == "xid" and event.code is not None:
                     devices = self.tick.devices if self.tick is not None else ()
                     where = next(
-                        (one.card for one in devices if one.pci and pci_key(one.pci) == pci_key(event.pci)),
+                        (
+                            tick.card
+                            for tick in devices
+                            if tick.pci and pci_key(tick.pci) == pci_key(event.pci)
+                        ),
                         "",
                     )
                     self.sums.last_xid[where] = event.code

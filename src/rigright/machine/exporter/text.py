@@ -42,20 +42,20 @@ class Form:
         series = family.name, family.labels
         lines = [f"{_front(series, values)}{figure(value)}\n" for values, value in family.samples]
         if lines:
-            yield _head(family.name, family.kind, told=family.help, is_open=self.is_open)
+            yield _head(family.name, family.kind, given=family.help, is_open=self.is_open)
             yield from lines
 
 
 def chosen(accept: str) -> Form:
     """The form that a reader asks for first."""
-    for one in accept.split(","):
-        kind, *options = (part.strip() for part in one.split(";"))
+    for text in accept.split(","):
+        kind, *options = (part.strip() for part in text.split(";"))
         version = next((part.removeprefix("version=") for part in options if part.startswith("version=")), "")
         answered = _VERSIONS.get(kind, {}).get(version)
         if answered is not None:
             escapes = "; escaping=underscores" if version else ""
-            told = f"{kind}; version={answered}; charset=utf-8{escapes}"
-            return Form(is_open=kind == _OPEN, content_type=told)
+            given = f"{kind}; version={answered}; charset=utf-8{escapes}"
+            return Form(is_open=kind == _OPEN, content_type=given)
     return Form(is_open=False, content_type=f"{_CLASSIC}; version=0.0.4; charset=utf-8")
 
 
@@ -80,10 +80,10 @@ def _front(series: tuple[str, tuple[str, ...]], values: tuple[str, ...]) -> str:
 
 
 @lru_cache
-def _head(name: str, kind: str, *, told: str, is_open: bool) -> str:
+def _head(name: str, kind: str, *, given: str, is_open: bool) -> str:
     if is_open:
-        return f"# HELP {_bare(name)} {_escaped(told)}\n# TYPE {_bare(name)} {kind}\n"
-    text = told.replace("\\", r"\\").replace("\n", r"\n")
+        return f"# HELP {_bare(name)} {_escaped(given)}\n# TYPE {_bare(name)} {kind}\n"
+    text = given.replace("\\", r"\\").replace("\n", r"\n")
     return f"# HELP {name} {text}\n# TYPE {name} {'untyped' if kind == 'unknown' else kind}\n"
 
 

@@ -23,15 +23,15 @@ def gather(ask: dict[str, Any], world: World) -> dict[str, Any]:
     """Everything that is asked of this node, as plain data."""
     began = time.monotonic()
     machine = probe(world)
-    told: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "node": node_name(world),
         "nodes": world.env.get("SLURM_STEP_NODELIST") or world.env.get("SLURM_JOB_NODELIST"),
         "machine": plain(machine),
     }
     if ask["bench"] is not None:
-        told |= benched(ask["bench"], machine, world=world, meeting=ask["meeting"])
-    told["seconds"] = time.monotonic() - began
-    return told
+        fields |= benched(ask["bench"], machine, world=world, meeting=ask["meeting"])
+    fields["seconds"] = time.monotonic() - began
+    return fields
 
 
 def benched(
@@ -46,13 +46,13 @@ def benched(
     if meeting is not None:
         met = restored(Meeting, meeting, where="ask")
         wish = replace(wish, meeting=replace(met, me=met.me or node_name(world)))
-    found: dict[str, list[Any]] = {"results": [], "skipped": []}
+    fields: dict[str, list[Any]] = {"results": [], "skipped": []}
     with suppress(KeyboardInterrupt):
-        for one in measured(
+        for result in measured(
             pick(asked["parts"], wish), wish, machine=machine, env=world.env, progress=lambda *_: None
         ):
-            found["results" if isinstance(one, Result) else "skipped"].append(plain(one))
-    return found
+            fields["results" if isinstance(result, Result) else "skipped"].append(plain(result))
+    return fields
 
 
 def node_name(world: World) -> str:
@@ -65,11 +65,11 @@ def main() -> int:
     """Answer on standard output; what goes wrong is told in the same envelope."""
     world = here()
     try:
-        told = gather(json.loads(sys.argv[1]), world)
+        fields = gather(json.loads(sys.argv[1]), world)
     except Exception as error:  # noqa: BLE001 - whatever it is, whoever asked must hear of it
         why = error.sentence if isinstance(error, RigError) else f"{type(error).__name__}: {error}"
-        told = {"node": node_name(world), "problem": plain(say("cannot be read: {why}", why=why))}
-    sys.stdout.writelines(lines(told))
+        fields = {"node": node_name(world), "problem": plain(say("cannot be read: {why}", why=why))}
+    sys.stdout.writelines(lines(fields))
     return 0
 
 

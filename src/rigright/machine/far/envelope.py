@@ -25,9 +25,9 @@ MOST_DEPTH = 40
 _LINE = re.compile(rb"rigright-told ([0-9a-f]{16}) (\d{1,5}) (\d{1,5}) ([0-9a-f]{8}) ([A-Za-z0-9+/=]{1,700})")
 
 
-def lines(told: Any) -> Iterator[str]:
+def lines(value: Any) -> Iterator[str]:
     """The words of one node, one line after another."""
-    packed = zlib.compress(json.dumps(told, ensure_ascii=True, allow_nan=False).encode(), 9)
+    packed = zlib.compress(json.dumps(value, ensure_ascii=True, allow_nan=False).encode(), 9)
     text = base64.b64encode(packed).decode()
     speaker, check = secrets.token_hex(8), zlib.crc32(packed)
     pieces = [text[start : start + PIECE] for start in range(0, len(text), PIECE)]
@@ -51,20 +51,20 @@ class Ear:
 
     def hear(self, line: bytes) -> dict[str, Any] | None:
         """Take one line; a node's whole words once its last line came."""
-        found = _LINE.search(line)
-        if found is None:
+        match = _LINE.search(line)
+        if match is None:
             return None
-        name, number, count, check = found[1], int(found[2]), int(found[3]), int(found[4], 16)
+        name, number, count, check = match[1], int(match[2]), int(match[3]), int(match[4], 16)
         if name not in self._speakers and len(self._speakers) >= MOST_SPEAKERS:
             return None
         speaker = self._speakers.setdefault(name, _Speaker(count, check))
         if (count, check) != (speaker.count, speaker.check) or not number < count <= MOST_PIECES:
             return None
         fresh = number not in speaker.pieces
-        speaker.pieces[number] = found[5]
+        speaker.pieces[number] = match[5]
         if not fresh or len(speaker.pieces) < count:
             return None
-        text = b"".join(speaker.pieces[one] for one in range(count))
+        text = b"".join(speaker.pieces[item] for item in range(count))
         speaker.pieces = dict.fromkeys(range(count), b"")  # heard: later copies of its lines say nothing
         return _opened(text, check)
 
@@ -72,7 +72,7 @@ class Ear:
 def heard(text: bytes) -> list[dict[str, Any]]:
     """Everything that nodes told in a text, such as a log."""
     ear = Ear()
-    return [told for line in text.splitlines() if (told := ear.hear(line)) is not None]
+    return [fields for line in text.splitlines() if (fields := ear.hear(line)) is not None]
 
 
 def _opened(text: bytes, check: int) -> dict[str, Any] | None:
@@ -82,10 +82,10 @@ def _opened(text: bytes, check: int) -> dict[str, Any] | None:
             return None
         opener = zlib.decompressobj()
         raw = opener.decompress(packed, MOST_BYTES)
-        told = bounded_json(raw) if opener.eof else None
+        value = bounded_json(raw) if opener.eof else None
     except (ValueError, zlib.error):
         return None
-    return told if isinstance(told, dict) and _is_flat(told, MOST_DEPTH) else None
+    return value if isinstance(value, dict) and _is_flat(value, MOST_DEPTH) else None
 
 
 def _is_flat(thing: Any, depth: int) -> bool:
@@ -93,4 +93,4 @@ def _is_flat(thing: Any, depth: int) -> bool:
     if not isinstance(thing, dict | list):
         return True
     inside = thing.values() if isinstance(thing, dict) else thing
-    return depth > 0 and all(_is_flat(one, depth - 1) for one in inside)
+    return depth > 0 and all(_is_flat(value, depth - 1) for value in inside)

@@ -44,7 +44,7 @@ def run(folder: str, head: dict[str, Any]) -> int:
     paths = [folder, os.environ.get("PYTHONPATH", "")]
     settings = {
         **os.environ,
-        "PYTHONPATH": os.pathsep.join(one for one in paths if one),
+        "PYTHONPATH": os.pathsep.join(path for path in paths if path),
         "PYTHONSAFEPATH": "1",
         "PYTHONDONTWRITEBYTECODE": "1",
         "PYTHONIOENCODING": "utf-8",

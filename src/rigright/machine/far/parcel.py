@@ -87,13 +87,13 @@ def program(*, with_bench: bool = False) -> bytes:
 
 def _files(not_sent: tuple[str, ...]) -> Iterator[tuple[str, bytes]]:
     left_out = (*NOT_SENT, *not_sent)
-    found = {path for room in ROOMS for path in PACKAGE.glob(room)}
-    found = {path for path in found if not _begins(path.relative_to(PACKAGE), left_out)}
+    paths = {path for room in ROOMS for path in PACKAGE.glob(room)}
+    paths = {path for path in paths if not _begins(path.relative_to(PACKAGE), left_out)}
     # whether the code names this table
-    found |= {
+    paths |= {
         path for ending in _DATA for path in (PACKAGE / "data").glob(ending) if f'"{path.name}"' in _words()
     }
-    for path in sorted(found):
+    for path in sorted(paths):
         if path.is_file() and "__pycache__" not in path.parts:
             yield str(Path("rigright") / path.relative_to(PACKAGE)), path.read_bytes()
     spec = importlib.util.find_spec(READINGS)
@@ -108,8 +108,8 @@ def _begins(path: Path, names: tuple[str, ...]) -> bool:
 @cache
 def _words() -> str:
     """The code of whatever may be sent."""
-    found = {path for room in ROOMS for path in PACKAGE.glob(room) if path.suffix == ".py"}
-    sent = sorted(path for path in found if not _begins(path.relative_to(PACKAGE), NOT_SENT))
+    paths = {path for room in ROOMS for path in PACKAGE.glob(room) if path.suffix == ".py"}
+    sent = sorted(path for path in paths if not _begins(path.relative_to(PACKAGE), NOT_SENT))
     return "".join(path.read_text(encoding="utf-8") for path in sent)
 
 
@@ -118,7 +118,7 @@ def start_line(*, python: str | None = None, as_root: bool = False) -> str:
 
     It holds no word of the user's but the path of a Python, quoted; the rest travels on standard input.
     """
-    pythons = " ".join(shlex.quote(one) for one in ([python] if python else PYTHONS))
+    pythons = " ".join(shlex.quote(text) for text in ([python] if python else PYTHONS))
     root = AS_ROOT if as_root else ""
     script = (
         f'for p in {pythons}; do "$p" -c "{_NEW_ENOUGH}" 2>/dev/null && '

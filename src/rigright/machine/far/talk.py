@@ -35,7 +35,7 @@ class Talked:
 def talk(
     argv: Sequence[str],
     *,
-    said: bytes = b"",
+    data: bytes = b"",
     heard: Callable[[bytes], None],
     patience_s: float,
     stop: Event | None = None,
@@ -47,11 +47,11 @@ def talk(
         return Talked(ended="absent")
     complaints: deque[str] = deque(maxlen=MOST_COMPLAINTS)
     threads = {
-        process.stdin: Thread(target=_speak, args=(process.stdin, said), daemon=True),
+        process.stdin: Thread(target=_speak, args=(process.stdin, data), daemon=True),
         process.stdout: Thread(target=_listen, args=(process.stdout, heard), daemon=True),
         process.stderr: Thread(
             target=_listen,
-            args=(process.stderr, lambda one: complaints.append(one.decode("utf-8", "replace").strip())),
+            args=(process.stderr, lambda item: complaints.append(item.decode("utf-8", "replace").strip())),
             daemon=True,
         ),
     }
@@ -96,10 +96,10 @@ def _start(argv: Sequence[str], env: Mapping[str, str] | None) -> subprocess.Pop
         return None
 
 
-def _speak(stream: IO[bytes] | None, said: bytes) -> None:
+def _speak(stream: IO[bytes] | None, data: bytes) -> None:
     with suppress(OSError, ValueError):
         if stream is not None:
-            stream.write(said)
+            stream.write(data)
             stream.flush()
 
 

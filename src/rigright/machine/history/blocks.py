@@ -30,8 +30,8 @@ def packed(rows: Sequence[Row]) -> bytes:
         head, body = _packed_column([row.get(name) for row in rows])
         heads.append([name, *head])
         bodies.append(body)
-    told = json.dumps({"rows": len(rows), "columns": heads}, separators=(",", ":")).encode()
-    return zlib.compress(len(told).to_bytes(_HEAD, "little") + told + b"".join(bodies), 6)
+    data = json.dumps({"rows": len(rows), "columns": heads}, separators=(",", ":")).encode()
+    return zlib.compress(len(data).to_bytes(_HEAD, "little") + data + b"".join(bodies), 6)
 
 
 def unpacked(block: bytes) -> list[Row]:
@@ -55,11 +55,11 @@ def columns_of(block: bytes, wanted: Callable[[str], bool] | None = None) -> dic
 def _columns(block: bytes, wanted: Callable[[str], bool] | None) -> dict[str, Column]:
     raw = zlib.decompressobj().decompress(block, _MOST_BYTES)
     start = _HEAD + int.from_bytes(raw[:_HEAD], "little")
-    told = bounded_json(raw[_HEAD:start])
-    found = {}
-    for name, code, base, gaps, words in told["columns"]:
+    value = bounded_json(raw[_HEAD:start])
+    fields = {}
+    for name, code, base, gaps, words in value["columns"]:
         holes = sum(length for _, length in gaps)
-        count = max(told["rows"] - holes - 1, 0)
+        count = max(value["rows"] - holes - 1, 0)
         until = start + count * array(code).itemsize
         if wanted is None or wanted(name):
             if until > len(raw):
@@ -68,9 +68,9 @@ def _columns(block: bytes, wanted: Callable[[str], bool] | None) -> dict[str, Co
             column: list[Any] = [words[number] for number in numbers] if words is not None else list(numbers)
             for place, length in gaps:
                 column[place:place] = [None] * length
-            found[name] = column
+            fields[name] = column
         start = until
-    return found
+    return fields
 
 
 def _packed_column(values: Sequence[Any]) -> tuple[list[Any], bytes]:
@@ -88,20 +88,20 @@ def _packed_column(values: Sequence[Any]) -> tuple[list[Any], bytes]:
     if sys.byteorder == "big":
         body.byteswap()
     # where nothing stands: [place, length] of each stretch
-    found: list[list[int]] = []
+    numbers: list[list[int]] = []
     for place, value in enumerate(values):
         if value is not None:
             continue
-        if found and sum(found[-1]) == place:
-            found[-1][1] += 1
+        if numbers and sum(numbers[-1]) == place:
+            numbers[-1][1] += 1
         else:
-            found.append([place, 1])
-    return [code, there[0], found, words], body.tobytes()
+            numbers.append([place, 1])
+    return [code, there[0], numbers, words], body.tobytes()
 
 
 def _numbers(code: str, raw: bytes) -> array[int]:
-    found = array(code)
-    found.frombytes(raw)
+    result = array(code)
+    result.frombytes(raw)
     if sys.byteorder == "big":
-        found.byteswap()
-    return found
+        result.byteswap()
+    return result

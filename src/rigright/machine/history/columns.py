@@ -43,8 +43,8 @@ _DEVICE = re.compile(r"([a-z]+)(\d{1,4})\.([a-z_0-9]+)\Z")
 
 
 def _kinds(record: type) -> dict[str, str]:
-    kept = (one for one in fields(record) if one.name not in NOT_KEPT)
-    return {one.name: str(one.type).removesuffix(" | None") for one in kept}
+    kept = (field for field in fields(record) if field.name not in NOT_KEPT)
+    return {field.name: str(field.type).removesuffix(" | None") for field in kept}
 
 
 DEVICE_KINDS, HOST_KINDS = _kinds(DeviceTick), _kinds(HostTick)
@@ -120,8 +120,8 @@ def tick_of(row: Mapping[str, int | str], *, peaks: bool = False) -> Tick:
         if dot and not name.endswith(PEAK):
             shown = row.get(column + PEAK, kept) if peaks else kept
             parts.setdefault(front + dot, {})[name] = shown
-    found = [(_DEVICE.match(front + "x"), front) for front in parts if front != HOST]
-    places = sorted((match[1] != "gpu", match[1], int(match[2]), front) for match, front in found if match)
+    pairs = [(_DEVICE.match(front + "x"), front) for front in parts if front != HOST]
+    places = sorted((match[1] != "gpu", match[1], int(match[2]), front) for match, front in pairs if match)
     tick = Tick(
         at_s=si(int(row[AT]), MS),
         clock_s=si(int(row.get(CLOCK, 0)), MS),
@@ -155,20 +155,26 @@ def _plan(front: str) -> tuple[Callable[[Any], tuple[Any, ...]], tuple[Column, .
 
 def _taken(kept: Mapping[str, Any], kinds: Mapping[str, str]) -> dict[str, Any]:
     """Fields of a record from their kept form; what does not fit its kind is left out."""
-    found = {}
+    fields = {}
     for name, value in kept.items():
         kind = kinds.get(name)
         if kind is not None and isinstance(value, str) == (kind not in _NUMBERS):
-            found[name] = _TAKEN[kind](value, _STEP_OF[name])
-    return found
+            fields[name] = _TAKEN[kind](value, _STEP_OF[name])
+    return fields
 
 
 def _programs(programs: tuple[Program, ...]) -> str:
-    told = [
-        [one.pid, one.name, one.user, one.kind, None if one.mem_bytes is None else round(one.mem_bytes / MIB)]
-        for one in programs
+    texts = [
+        [
+            program.pid,
+            program.name,
+            program.user,
+            program.kind,
+            None if program.mem_bytes is None else round(program.mem_bytes / MIB),
+        ]
+        for program in programs
     ]
-    return json.dumps(json.dumps(told, separators=(",", ":")))
+    return json.dumps(json.dumps(texts, separators=(",", ":")))
 
 
 def _programs_of(text: str, _step: float) -> tuple[Program, ...]:

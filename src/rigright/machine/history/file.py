@@ -47,16 +47,16 @@ _SCHEMA = (  # each raises the version by one; never changed once released, only
 
 def default_path(env: Mapping[str, str] | None = None) -> Path:
     """Where the history of this machine lies; by its name, since several may share one home."""
-    found = os.environ if env is None else env
-    if found.get(HOME):
-        return Path(found[HOME]) / NAME
+    fields = os.environ if env is None else env
+    if fields.get(HOME):
+        return Path(fields[HOME]) / NAME
     variable, below = "XDG_STATE_HOME", ".local/state"
     if os.name == "nt":
         variable, below = "LOCALAPPDATA", "AppData/Local"
     elif platform.system() == "Darwin":
         variable, below = "", "Library/Application Support"
     try:
-        base = Path(found.get(variable) or Path.home() / below)
+        base = Path(fields.get(variable) or Path.home() / below)
     except RuntimeError:
         raise MissingError(
             say("no home folder; set {variable} to a folder for the history", variable=HOME)
@@ -133,7 +133,7 @@ def _raise_version(connection: sqlite3.Connection) -> None:
     """Bring the tables up to date, all or nothing; another process may be at it too."""
     with whole(connection):
         (version,) = connection.execute("PRAGMA user_version").fetchone()
-        for statement in (one for step in _SCHEMA[version:] for one in step.split(";")):
+        for statement in (text for step in _SCHEMA[version:] for text in step.split(";")):
             if statement.strip():
                 connection.execute(statement)
         connection.execute(f"PRAGMA application_id = {OURS}")

@@ -76,12 +76,12 @@ def tidy(connection: sqlite3.Connection, *, most_bytes: int = MOST_BYTES) -> Non
 def _pack(connection: sqlite3.Connection, grain: Grain) -> None:
     """Whole blocks of waiting rows; fewer go on waiting."""
     while True:
-        found = connection.execute(
+        values = connection.execute(
             "SELECT n, row FROM tick WHERE grain_s = ? ORDER BY n LIMIT ?", (grain.step_s, BLOCK_ROWS)
         ).fetchall()
-        if len(found) < BLOCK_ROWS:
+        if len(values) < BLOCK_ROWS:
             return
-        rows: list[Row] = [bounded_json(row) for _, row in found]
+        rows: list[Row] = [bounded_json(row) for _, row in values]
         times = [int(row[AT]) for row in rows]
         steps = (min(after - before, _LONGEST_STEP_MS) for before, after in pairwise(sorted(times)))
         span_ms = max(sum(steps), grain.step_s * len(rows) * round(1 / MS))
@@ -89,7 +89,7 @@ def _pack(connection: sqlite3.Connection, grain: Grain) -> None:
             "INSERT INTO block (grain_s, from_ms, until_ms, span_ms, rows, packed) VALUES (?, ?, ?, ?, ?, ?)",
             (grain.step_s, min(times), max(times), span_ms, len(rows), packed(rows)),
         )
-        connection.execute("DELETE FROM tick WHERE grain_s = ? AND n <= ?", (grain.step_s, found[-1][0]))
+        connection.execute("DELETE FROM tick WHERE grain_s = ? AND n <= ?", (grain.step_s, values[-1][0]))
 
 
 def _span_s(connection: sqlite3.Connection, grain: Grain) -> float:
@@ -102,11 +102,11 @@ def _span_s(connection: sqlite3.Connection, grain: Grain) -> float:
 
 def _drop_oldest(connection: sqlite3.Connection) -> None:
     """A tenth of the blocks that hold most, oldest first."""
-    found = connection.execute(
+    value = connection.execute(
         "SELECT grain_s, count(*) FROM block GROUP BY grain_s ORDER BY sum(length(packed)) DESC LIMIT 1"
     ).fetchone()
-    if found:
+    if value:
         connection.execute(
             "DELETE FROM block WHERE n IN (SELECT n FROM block WHERE grain_s = ? ORDER BY n LIMIT ?)",
-            (found[0], max(found[1] // 10, 1)),
+            (value[0], max(value[1] // 10, 1)),
         )

@@ -112,8 +112,11 @@ class History:
     def add_results(self, results: Iterable[Result], machine: Machine) -> None:
         """Keep what a benchmark measured."""
         key, now = machine_key(machine), time.time()
-        timed = [one if one.at_s is not None else replace(one, at_s=now) for one in results]
-        rows = [(one.at_s, key, one.part, one.what, one.on, json.dumps(plain(one))) for one in timed]
+        timed = [result if result.at_s is not None else replace(result, at_s=now) for result in results]
+        rows = [
+            (result.at_s, key, result.part, result.what, result.on, json.dumps(plain(result)))
+            for result in timed
+        ]
         with told(self.path), whole(self._open):
             self._open.executemany(
                 "INSERT INTO result (at_s, machine, part, what, place, told) VALUES (?, ?, ?, ?, ?, ?)", rows
@@ -122,7 +125,7 @@ class History:
 
     def add_events(self, events: Iterable[Event]) -> int:
         """Keep what happened, each once however often it is read; how many were new."""
-        rows = [(one.at_s or time.time(), _mark(one), json.dumps(plain(one))) for one in events]
+        rows = [(event.at_s or time.time(), _mark(event), json.dumps(plain(event))) for event in events]
         if not rows:
             return 0
         with told(self.path), whole(self._open):
@@ -177,8 +180,8 @@ class History:
                 places = self._open.execute(_BLOCKS, (grain.step_s, since, until)).fetchall()
                 waiting = self._open.execute(_WAITING, (grain.step_s, since, until)).fetchall()
                 for (n,) in places:
-                    found = self._open.execute("SELECT packed FROM block WHERE n = ?", (n,)).fetchone()
-                    columns = {} if found is None else columns_of(found[0], take)
+                    value = self._open.execute("SELECT packed FROM block WHERE n = ?", (n,)).fetchone()
+                    columns = {} if value is None else columns_of(value[0], take)
                     if AT in columns:  # else thinned meanwhile by another process
                         yield columns
                 for start in range(0, len(waiting), BLOCK_ROWS):
@@ -193,41 +196,41 @@ class History:
         """What was measured, in the order it was kept, for clocks jump; of one machine where it is named."""
         key = None if machine is None else machine_key(machine)
         with told(self.path):
-            found = self._open.execute(
+            values = self._open.execute(
                 "SELECT told FROM result WHERE at_s >= ? AND (? IS NULL OR machine = ?) ORDER BY n",
                 (since_s or 0.0, key, key),
             ).fetchall()
-        return tuple(self._restored(Result, one) for (one,) in found)
+        return tuple(self._restored(Result, value) for (value,) in values)
 
     def last_results(self, machine: Machine) -> tuple[Result, ...]:
         """The newest figure of each thing that was measured on this machine."""
-        newest = {(one.part, one.what, one.on): one for one in self.results(machine=machine)}
+        newest = {(result.part, result.what, result.on): result for result in self.results(machine=machine)}
         return tuple(newest.values())
 
     def machines(self, since_s: float | None = None, until_s: float | None = None) -> tuple[SeenMachine, ...]:
         """Machines as they were, oldest first."""
         with told(self.path):
-            found = self._open.execute(
+            values = self._open.execute(
                 "SELECT key, at_s, told FROM machine WHERE at_s >= ? AND at_s <= ? ORDER BY at_s, n",
                 (since_s or 0.0, _FOR_EVER if until_s is None else until_s),
             ).fetchall()
         return tuple(
-            SeenMachine(key=key, at_s=at_s, machine=possible(self._restored(Machine, _unzipped(one))))
-            for key, at_s, one in found
+            SeenMachine(key=key, at_s=at_s, machine=possible(self._restored(Machine, _unzipped(value))))
+            for key, at_s, value in values
         )
 
     def events(self, since_s: float | None = None, until_s: float | None = None) -> tuple[Event, ...]:
         """What happened, oldest first."""
         with told(self.path):
-            found = self._open.execute(
+            values = self._open.execute(
                 "SELECT told FROM event WHERE at_s >= ? AND at_s <= ? ORDER BY at_s, n",
                 (since_s or 0.0, _FOR_EVER if until_s is None else until_s),
             ).fetchall()
-        return tuple(self._restored(Event, one) for (one,) in found)
+        return tuple(self._restored(Event, value) for (value,) in values)
 
-    def _restored(self, kind: type[Any], one: str | bytes) -> Any:
+    def _restored(self, kind: type[Any], text: str | bytes) -> Any:
         try:
-            data = bounded_json(one)
+            data = bounded_json(text)
         except ValueError:
             raise damaged(self.path) from None
         return restored(kind, data, where=str(self.path))

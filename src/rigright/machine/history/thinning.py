@@ -33,7 +33,7 @@ def thinned(rows: Sequence[Row], step_s: float) -> list[Row]:
 
 def _one(rows: list[Row]) -> Row:
     weights = [int(row.get(TICKS, 1)) for row in rows]
-    found: Row = {AT: rows[0][AT], TICKS: sum(weights)}
+    fields: Row = {AT: rows[0][AT], TICKS: sum(weights)}
     for column in dict.fromkeys(name for row in rows for name in row):
         if column in {AT, TICKS} or column.endswith(PEAK):
             continue
@@ -41,7 +41,7 @@ def _one(rows: list[Row]) -> Row:
         name = column.rpartition(".")[2]
         numbers = [(value, weight) for value, weight in there if isinstance(value, int)]
         if not numbers:
-            found[column] = _word(name, [str(value) for value, _ in there])
+            fields[column] = _word(name, [str(value) for value, _ in there])
             continue
         # a mean of what goes up and down, the last of clocks, else the most or the least
         if name == CLOCK:
@@ -53,15 +53,15 @@ def _one(rows: list[Row]) -> Row:
         else:
             values = [value for value, _ in numbers]
             number = min(values) if name in _LEAST else max(values)
-        found[column] = number
+        fields[column] = number
         if name in _MEANS:
             peaks = (row.get(column + PEAK, row.get(column)) for row in rows)
-            found[column + PEAK] = max(peak for peak in peaks if isinstance(peak, int))
-    return found
+            fields[column + PEAK] = max(peak for peak in peaks if isinstance(peak, int))
+    return fields
 
 
 def _word(name: str, words: list[str]) -> str:
     """All reasons that held a card back; else the last word that is news, else the last."""
     if name == "slowed_by":
-        return ",".join(dict.fromkeys(one for word in words for one in word.split(",") if one))
+        return ",".join(dict.fromkeys(text for word in words for text in word.split(",") if text))
     return next((word for word in reversed(words) if word not in _QUIET), words[-1])

@@ -48,31 +48,31 @@ def read_hl_smi(text: str) -> Read:
         row = dict(zip(_CELLS, match.groups()[1:], strict=True))
         devices.setdefault(int(match[1]), _device(row, int(match[1])))
     below = text.partition(_PROCESSES)[2]
-    for index, pid, name, held in _PROCESS.findall(below)[: _MOST_DEVICES * 16]:
+    for index, pid, name, value in _PROCESS.findall(below)[: _MOST_DEVICES * 16]:
         device = devices.get(int(index))
         if device is not None:
-            program = Program(pid=int(pid), name=name, mem_bytes=float(held) * MIB)
+            program = Program(pid=int(pid), name=name, mem_bytes=float(value) * MIB)
             devices[int(index)] = replace(device, programs=(*(device.programs or ()), program))
-    found = tuple(devices[index] for index in sorted(devices)) or _of_query(text)
+    result = tuple(devices[index] for index in sorted(devices)) or _of_query(text)
     driver = _DRIVER.search(text)
-    return Read(fields=telling(devices=found, software=Software(driver=driver[1]) if driver else None))
+    return Read(fields=telling(devices=result, software=Software(driver=driver[1]) if driver else None))
 
 
 def _of_query(text: str) -> tuple[Device, ...]:
     """The CSV of `hl-smi -Q ... -f csv`, with its line of names."""
     lines = [line for line in text.splitlines() if "," in line][: _MOST_DEVICES + 1]
     heads = [re.sub(r" ?\[.*", "", head.strip()) for head in lines[0].split(",")] if lines else []
-    found: dict[object, Device] = {}  # asked in a loop, each card comes again and again
+    devices: dict[object, Device] = {}  # asked in a loop, each card comes again and again
     rows = [line for line in lines if line != lines[0]] if _HEADS.intersection(heads) else []
     for place, line in enumerate(rows):
         row = dict(zip(heads, (cell.strip() for cell in line.split(",")), strict=False))
         index: Any = read_value("count", row.get("index"))
-        mark = next((row[one] for one in ("uuid", "bus_id", "index") if one in row), place)
-        found.setdefault(mark, _device(row, place if index is None else index))
-    return tuple(found.values())
+        mark = next((row[item] for item in ("uuid", "bus_id", "index") if item in row), place)
+        devices.setdefault(mark, _device(row, place if index is None else index))
+    return tuple(devices.values())
 
 
 def _device(row: Mapping[str, str], index: int) -> Device:
     """A card of the words of a query."""
-    found = device_from(read_fields(TABLE, "hl_smi", values=row), vendor="intel", index=index)
-    return found if found.ecc is None else replace(found, ecc=replace(found.ecc, on=True))
+    device = device_from(read_fields(TABLE, "hl_smi", values=row), vendor="intel", index=index)
+    return device if device.ecc is None else replace(device, ecc=replace(device.ecc, on=True))

@@ -53,13 +53,13 @@ _HEADINGS = {
 
 def document_of(text: str) -> dict[str, Any]:
     """Its JSON; empty where it lists no device."""
-    found = json_object(text)
-    return found if listed(found) else {}
+    fields = json_object(text)
+    return fields if listed(fields) else {}
 
 
 def table_document(text: str) -> dict[str, Any]:
     """The devices it lists; empty where it is no such table."""
-    found: dict[int, dict[str, Any]] = {}
+    fields: dict[int, dict[str, Any]] = {}
     index: int | None = None
     for line in islice(text.splitlines(), _MOST_LINES):
         match = _ROW.match(line[:400])
@@ -67,70 +67,70 @@ def table_document(text: str) -> dict[str, Any]:
             continue
         index = int(match[1]) if match[1] else index
         name = _HEADINGS.get(match[2])
-        if index is None or name is None or (index not in found and len(found) >= _MOST_DEVICES):
+        if index is None or name is None or (index not in fields and len(fields) >= _MOST_DEVICES):
             continue
-        device = found.setdefault(index, {"device_id": index})
+        device = fields.setdefault(index, {"device_id": index})
         value = match[3].removesuffix(" MHz") if name.endswith("_mhz") else match[3]
         device.setdefault(name, value)
-    placed = [one for one in found.values() if "pci_bdf_address" in one]
+    placed = [row for row in fields.values() if "pci_bdf_address" in row]
     return {"device_list": placed} if placed else {}
 
 
 def listed(document: Any) -> list[Mapping[str, Any]]:
     """The devices of `xpu-smi discovery -j`, or the one of `discovery -d N -j`."""
-    found = document.get("device_list", [document]) if isinstance(document, dict) else None
-    if not isinstance(found, list):
+    value = document.get("device_list", [document]) if isinstance(document, dict) else None
+    if not isinstance(value, list):
         return []
-    return [one for one in found[:_MOST_DEVICES] if isinstance(one, dict) and "pci_bdf_address" in one]
+    return [item for item in value[:_MOST_DEVICES] if isinstance(item, dict) and "pci_bdf_address" in item]
 
 
 def read_list(*documents: Any, now: Mapping[int, Any] | None = None) -> Read:
     """Devices of any of these answers; `now`: the answer of `xpu-smi stats` of each."""
-    told: dict[int, dict[str, Any]] = {}
-    for place, one in enumerate(one for document in documents for one in listed(document)):
-        index = one.get("device_id", place)
-        told.setdefault(index if isinstance(index, int) else place, {}).update(one)
+    fields: dict[int, dict[str, Any]] = {}
+    for place, row in enumerate(item for document in documents for item in listed(document)):
+        index = row.get("device_id", place)
+        fields.setdefault(index if isinstance(index, int) else place, {}).update(row)
     devices = tuple(
-        _device(index, one, stats=_stats((now or {}).get(index))) for index, one in sorted(told.items())
+        _device(index, item, stats=_stats((now or {}).get(index))) for index, item in sorted(fields.items())
     )
-    versions = (_VERSION.match(str(one.get("driver_version", ""))) for one in told.values())
+    versions = (_VERSION.match(str(item.get("driver_version", ""))) for item in fields.values())
     driver = next((match[1] for match in versions if match), None)
     return Read(fields={"devices": devices, "software": Software(driver=driver)})
 
 
 def _stats(document: Any) -> dict[str, float]:
     """Figures by their name: "XPUM_STATS_POWER"; of the tiles together what is told of them alone."""
-    told = document if isinstance(document, dict) else {}
-    tiles = told.get("tile_level")
+    fields = document if isinstance(document, dict) else {}
+    tiles = fields.get("tile_level")
     of_tiles: dict[str, list[float]] = {}
     for tile in tiles[:_MOST_DEVICES] if isinstance(tiles, list) else ():
         for name, value in _figures(tile.get("data_list") if isinstance(tile, dict) else None):
             of_tiles.setdefault(name, []).append(value)
     joined = {name: _OF_TILES.get(name, max)(values) for name, values in of_tiles.items()}
-    return {**joined, **dict(_figures(told.get("device_level")))}
+    return {**joined, **dict(_figures(fields.get("device_level")))}
 
 
 def _figures(listed: Any) -> Iterator[tuple[str, float]]:
-    for one in listed if isinstance(listed, list) else ():
-        value = one.get("value") if isinstance(one, dict) else None
+    for item in listed if isinstance(listed, list) else ():
+        value = item.get("value") if isinstance(item, dict) else None
         if isinstance(value, int | float) and not isinstance(value, bool):
-            yield str(one.get("metrics_type")), float(value)
+            yield str(item.get("metrics_type")), float(value)
 
 
-def _device(index: int, told: Mapping[str, Any], *, stats: Mapping[str, float]) -> Device:
-    values = {name: str(value) for name, value in told.items() if isinstance(value, str | int | float)}
-    found = read_fields(TABLE, "xpu_smi", values=values)
-    found |= {
+def _device(index: int, fields: Mapping[str, Any], *, stats: Mapping[str, float]) -> Device:
+    values = {name: str(value) for name, value in fields.items() if isinstance(value, str | int | float)}
+    result = read_fields(TABLE, "xpu_smi", values=values)
+    result |= {
         field: stats[name] * times / per for name, (field, times, per) in _STATS.items() if name in stats
     }
-    total, free = found.get("mem_total_bytes") or None, found.get("mem_free_bytes")
+    total, free = result.get("mem_total_bytes") or None, result.get("mem_free_bytes")
     # mebibytes, of older versions bytes: no card holds as many mebibytes as one holds bytes
-    said = stats.get("XPUM_STATS_MEMORY_USED")
-    now = said if said is None or said >= MIB else said * MIB
-    found["mem_total_bytes"] = total
+    stated = stats.get("XPUM_STATS_MEMORY_USED")
+    now = stated if stated is None or stated >= MIB else stated * MIB
+    result["mem_total_bytes"] = total
     if total is not None:
-        found["mem_used_bytes"] = now if now is not None or free is None else total - free
-        found["mem_free_bytes"] = free if now is None else total - now
+        result["mem_used_bytes"] = now if now is not None or free is None else total - free
+        result["mem_free_bytes"] = free if now is None else total - now
     else:
-        found["mem_used_bytes"] = now
-    return device_from(found, vendor="intel", index=index)
+        result["mem_used_bytes"] = now
+    return device_from(result, vendor="intel", index=index)

@@ -28,45 +28,45 @@ _MOST_SECTIONS = 200
 Reader = Callable[[str], Read]
 
 
-def is_capture(told: str) -> bool:
+def is_capture(given: str) -> bool:
     """Whether some of it is nvidia-smi's."""
     return bool(
-        _COMMAND.search(told)
-        or _readers(sheets.headed(told))
-        or text.is_peers(told)
-        or complaints.is_complaint(told)
+        _COMMAND.search(given)
+        or _readers(sheets.headed(given))
+        or text.is_peers(given)
+        or complaints.is_complaint(given)
     )
 
 
-def read_capture(told: str) -> Read:
+def read_capture(given: str) -> Read:
     """The machine of one moment: the closest readings count, and of a command run twice the first."""
-    told = sheets.headed(told.replace("\xa0", " "))  # as web pages have it
+    given = sheets.headed(given.replace("\xa0", " "))  # as web pages have it
     known = [
-        (reader, section) for section in map(sheets.headed, sections(told)) for reader in _readers(section)
+        (reader, section) for section in map(sheets.headed, sections(given)) for reader in _readers(section)
     ]
-    if not known and not text.is_peers(told):
-        return complaints.read_complaint(told)
-    found = Read(fields=telling(paths=text.peers_of(told)))
-    for reader, section in sorted(known, key=lambda one: _RANKS[one[0]]):
-        found = laid(found, reader(section))
+    if not known and not text.is_peers(given):
+        return complaints.read_complaint(given)
+    read = Read(fields=telling(paths=text.peers_of(given)))
+    for reader, section in sorted(known, key=lambda pair: _RANKS[pair[0]]):
+        read = laid(read, reader(section))
     # with the cards that nvidia-smi names only to say that it cannot reach them
-    fields = dict(found.fields)
-    if _WINDOWS.search(told):
+    fields = dict(read.fields)
+    if _WINDOWS.search(given):
         fields["system"] = System(os_id="windows")
     devices: tuple[Device, ...] = fields.get("devices", ())
-    seen = {one.pci for one in devices}
-    first = max((one.index for one in devices), default=-1) + 1
-    gone = [one for one in complaints.lost(told, first=first) if one.pci not in seen]
-    return replace(found, fields={**fields, "devices": (*devices, *gone)})
+    seen = {device.pci for device in devices}
+    first = max((device.index for device in devices), default=-1) + 1
+    gone = [device for device in complaints.lost(given, first=first) if device.pci not in seen]
+    return replace(read, fields={**fields, "devices": (*devices, *gone)})
 
 
-def sections(told: str) -> list[str]:
+def sections(text: str) -> list[str]:
     """The text under each heading that names a command, and what stands before the first."""
-    plain = _RULE.sub("", told)
+    plain = _RULE.sub("", text)
     under = [part for _, part in blocks(plain, _COMMAND, most=_MOST_SECTIONS)]
     first = _COMMAND.search(plain)
     if first is None:
-        return [told]
+        return [text]
     before = plain[: first.start()]
     return [before, *under] if before.strip() else under
 
@@ -95,10 +95,10 @@ def _links(section: str) -> Read:
 _LINKS = re.compile(r"^[ \t]{0,40}Link \d{1,3}: |NVLink information|support N[vV][lL]ink", re.MULTILINE)
 _LIST = re.compile(r"^\s{0,40}GPU \d{1,3}: .{1,200}\(UUID: ", re.MULTILINE)
 _READERS: tuple[tuple[Callable[[str], object], Reader], ...] = (  # the closest reading first
-    (lambda told: xml.START in told, xml.read_xml),
-    (lambda told: log.MARK in told, log.read_log),
+    (lambda text: xml.START in text, xml.read_xml),
+    (lambda text: log.MARK in text, log.read_log),
     (sheets.is_sheet, sheets.read_sheet),
-    (lambda told: "CPU Affinity" in told or text.paths_of(told), _topo),
+    (lambda given: "CPU Affinity" in given or text.paths_of(given), _topo),
     (_LINKS.search, _links),
     (_LIST.search, lambda section: Read(fields={"devices": text.listed(section)})),
     (picture.is_picture, picture.read_picture),
@@ -109,47 +109,53 @@ _RANKS = {reader: rank for rank, (_, reader) in enumerate(_READERS)}
 
 def laid(first: Read, then: Read) -> Read:
     """Two readings of the same cards as one."""
-    one, other = first.fields, then.fields
-    both = {**other, **one}
+    row, other = first.fields, then.fields
+    both = {**other, **row}
     both["devices"] = tuple(
-        sorted(_joined(one.get("devices", ()), other.get("devices", ())), key=lambda device: device.index)
+        sorted(_joined(row.get("devices", ()), other.get("devices", ())), key=lambda device: device.index)
     )
-    if "paths" in one and "paths" in other:
-        both["paths"] = _ways(one["paths"], other["paths"])
-    if "software" in one and "software" in other:
-        both["software"] = filled(one["software"], other["software"])
+    if "paths" in row and "paths" in other:
+        both["paths"] = _ways(row["paths"], other["paths"])
+    if "software" in row and "software" in other:
+        both["software"] = filled(row["software"], other["software"])
     return Read(fields=both, unseen=(*first.unseen, *then.unseen))
 
 
 def _ways(first: tuple[Path, ...], then: tuple[Path, ...]) -> tuple[Path, ...]:
     """How pairs reach each other, of one matrix, and whether they may, of another."""
-    found = {(way.a, way.b): way for way in first}
+    paths = {(way.a, way.b): way for way in first}
     for way in then:
-        own = found.setdefault((way.a, way.b), way)
+        own = paths.setdefault((way.a, way.b), way)
         peer = way.peer if own.peer is None else own.peer
-        found[way.a, way.b] = replace(own, kind=own.kind or way.kind, peer=peer)
-    return tuple(found[pair] for pair in sorted(found))
+        paths[way.a, way.b] = replace(own, kind=own.kind or way.kind, peer=peer)
+    return tuple(paths[pair] for pair in sorted(paths))
 
 
 def _joined(first: tuple[Device, ...], then: tuple[Device, ...]) -> tuple[Device, ...]:
     """The same cards, with names of MIG instances and errors of links that only another reading has."""
     named = {device.index: device.slices for device in then if device.slices}
-    counted = {device.index: {one.index: one for one in device.links or ()} for device in then}
+    counted = {
+        device.index: {direct_link.index: direct_link for direct_link in device.links or ()}
+        for device in then
+    }
     return tuple(
         replace(
             device,
             slices=_slices(device.slices, named.get(device.index, ())),
             links=device.links
-            and tuple(filled(one, counted.get(device.index, {}).get(one.index, one)) for one in device.links),
+            and tuple(
+                filled(direct_link, counted.get(device.index, {}).get(direct_link.index, direct_link))
+                for direct_link in device.links
+            ),
         )
         for device in devices_filled(first, then)
     )
 
 
-def _slices(told: tuple[Slice, ...], named: tuple[Slice, ...]) -> tuple[Slice, ...]:
-    if len(told) != len(named):
-        return told
+def _slices(slices: tuple[Slice, ...], named: tuple[Slice, ...]) -> tuple[Slice, ...]:
+    if len(slices) != len(named):
+        return slices
     return tuple(
-        replace(one, profile=one.profile or name.profile, uuid=one.uuid or name.uuid)
-        for one, name in zip(told, named, strict=True)
+        replace(item, profile=item.profile or name.profile, uuid=item.uuid or name.uuid)
+        for item, name in zip(slices, named, strict=True)
     )

@@ -48,64 +48,64 @@ class CardText:
     programs: tuple[Program, ...] | None = None
 
 
-def device_of(told: CardText, index: int) -> Device:
+def device_of(card: CardText, index: int) -> Device:
     """The card as a record."""
-    found = read_fields(TABLE, told.form, values=told.values)
-    said = " ".join(told.values.values()).lower()
-    name = str(found.get("name", "")).lower()
+    fields = read_fields(TABLE, card.form, values=card.values)
+    text = " ".join(card.values.values()).lower()
+    name = str(fields.get("name", "")).lower()
     return device_from(
-        found,
+        fields,
         vendor="nvidia",
         index=index,
-        state="lost" if _LOST in said or _is_dead(told) else "ok",
+        state="lost" if _LOST in text or _is_dead(card) else "ok",
         unified_memory=True if any(word in name for word in _INTEGRATED) else None,
-        recovery=_recovery(found, needs_reset=_RESET in said),
-        slices=told.slices,
-        programs=told.programs,
+        recovery=_recovery(fields, needs_reset=_RESET in text),
+        slices=card.slices,
+        programs=card.programs,
     )
 
 
-def _is_dead(told: CardText) -> bool:
+def _is_dead(card: CardText) -> bool:
     """Whether even what every card tells comes back as an error."""
-    return all(told.values.get(word, "").lower() in _ERRORS for word in _VITAL[told.form])
+    return all(card.values.get(word, "").lower() in _ERRORS for word in _VITAL[card.form])
 
 
-def _recovery(found: Mapping[str, Any], *, needs_reset: bool) -> str | None:
+def _recovery(fields: Mapping[str, Any], *, needs_reset: bool) -> str | None:
     """What would bring it back: of new drivers a word, of older ones two flags."""
     if needs_reset:
         return "gpu reset"
-    if "recovery" in found:
-        return str(found["recovery"])
-    if found.get("reset.drain"):
+    if "recovery" in fields:
+        return str(fields["recovery"])
+    if fields.get("reset.drain"):
         return "drain and reset"
-    if found.get("reset.required"):
+    if fields.get("reset.required"):
         return "gpu reset"
-    return "none" if found.get("reset.required") is False else None
+    return "none" if fields.get("reset.required") is False else None
 
 
 def slices_of(listed: Iterable[Mapping[str, str]], form: Form) -> tuple[Slice, ...]:
     """The MIG instances of a card that say which they are."""
-    told = (part_of(read_fields(TABLE, form, values=values), "slice") for values in listed)
-    return tuple(Slice(**one) for one in told if "gpu_instance" in one)
+    rows = (part_of(read_fields(TABLE, form, values=values), "slice") for values in listed)
+    return tuple(Slice(**row) for row in rows if "gpu_instance" in row)
 
 
 def programs_of(listed: Iterable[Mapping[str, str]], form: Form) -> tuple[Program, ...]:
     """The processes that hold memory of a card."""
     pid, *words = _PROGRAM_WORDS[form]
-    told = (
-        program_of(one.get(pid), **{key: one.get(word) for key, word in zip(_KEYS, words, strict=True)})
-        for one in listed
+    programs = (
+        program_of(row.get(pid), **{key: row.get(word) for key, word in zip(_KEYS, words, strict=True)})
+        for row in listed
     )
-    return tuple(one for one in told if one is not None)
+    return tuple(program for program in programs if program is not None)
 
 
 def program_of(pid: str | None, *, name: str | None, kind: str | None, mem: str | None) -> Program | None:
     """A process that holds memory of a card; None where its number is not told."""
     number = read_value("count", pid)
-    held: Any = read_value("bytes", mem)
+    value: Any = read_value("bytes", mem)
     role = _KINDS.get((kind or "").lower(), "compute")
     return (
-        Program(pid=number, name=seen(name), kind=role, mem_bytes=held) if isinstance(number, int) else None
+        Program(pid=number, name=seen(name), kind=role, mem_bytes=value) if isinstance(number, int) else None
     )
 
 
@@ -114,6 +114,6 @@ def software_of(*, driver: str | None, cuda: str | None = None, pythons: tuple[P
     return Software(driver=_version(driver), driver_cuda=_version(cuda), pythons=pythons)
 
 
-def _version(told: str | None) -> str | None:
-    match = _VERSION.match(told or "")
+def _version(text: str | None) -> str | None:
+    match = _VERSION.match(text or "")
     return match.group() if match else None

@@ -41,16 +41,16 @@ def read_complaint(text: str) -> Read:
     if failed is None:
         shown = Unseen(what="devices", why=say("nvidia-smi lists only lost GPUs"), see="nvidia-smi")
         return Read(fields={"devices": gone}, unseen=(shown,))
-    said = failed.group(1).strip()
-    code = next((code for words, code in _MEANT if words in said.lower()), None)
-    told = say("{text}", text=said) if code is None else why(code)
-    unseen = Unseen(what="devices", why=told, see="nvidia-smi")
-    return Read(fields={"devices": gone, "software": Software(driver_error=str(told))}, unseen=(unseen,))
+    stated = failed.group(1).strip()
+    code = next((code for words, code in _MEANT if words in stated.lower()), None)
+    sentence = say("{text}", text=stated) if code is None else why(code)
+    unseen = Unseen(what="devices", why=sentence, see="nvidia-smi")
+    return Read(fields={"devices": gone, "software": Software(driver_error=str(sentence))}, unseen=(unseen,))
 
 
 def lost(text: str, *, first: int) -> tuple[Device, ...]:
     """The cards of "Unable to determine the device handle for GPU ...: Unknown Error"."""
-    found = {address(match.group(1)): match.group(2) for match in _GONE.finditer(text[:_MOST_CHARS])}
+    fields = {address(match.group(1)): match.group(2) for match in _GONE.finditer(text[:_MOST_CHARS])}
     return tuple(
         Device(
             index=first + place,
@@ -58,5 +58,5 @@ def lost(text: str, *, first: int) -> tuple[Device, ...]:
             state="denied" if "permission" in why_not.lower() else "lost",
             pci=where,
         )
-        for place, (where, why_not) in enumerate(found.items())
+        for place, (where, why_not) in enumerate(fields.items())
     )

@@ -43,8 +43,8 @@ def read_log(text: str) -> Read:
         indent = len(line) - len(line.lstrip())
         name, colon, value = line.strip().partition(" : ")
         name = name.strip().removesuffix(":").strip()
-        path = [(deep, one) for deep, one in path if deep < indent][:_MOST_DEPTH]
-        where = "/".join([*(one for _, one in path), name])
+        path = [(deep, item) for deep, item in path if deep < indent][:_MOST_DEPTH]
+        where = "/".join([*(item for _, item in path), name])
         path.append((indent, name))
         if colon and blocks:
             _put(blocks[-1], where, value=value.strip())

@@ -47,17 +47,19 @@ def read_monitor(text: str) -> Read:
     """What the newest row of each card tells, and the programs on it."""
     devices = (*_cards(text), *_of_gpustat(text), *_of_apps(text), *_cut(text))
     programs = dict(_programs(text))
-    known = {one.index for one in devices}
-    held = tuple(
-        Device(index=index, vendor="nvidia", programs=told)
-        for index, told in programs.items()
+    known = {device.index for device in devices}
+    kept = tuple(
+        Device(index=index, vendor="nvidia", programs=given)
+        for index, given in programs.items()
         if index not in known
     )
-    devices = tuple(replace(one, programs=programs.get(one.index, one.programs)) for one in devices)
-    versions = {name.lower(): told for name, told in _VERSION.findall(text) if _SMI_VERSION.search(text)}
+    devices = tuple(
+        replace(device, programs=programs.get(device.index, device.programs)) for device in devices
+    )
+    versions = {name.lower(): value for name, value in _VERSION.findall(text) if _SMI_VERSION.search(text)}
     driver = versions.get("kmd", versions.get("driver"))
     software = software_of(driver=driver, cuda=versions.get("cuda umd", versions.get("cuda")))
-    return Read(fields={"devices": (*devices, *held), "software": software})
+    return Read(fields={"devices": (*devices, *kept), "software": software})
 
 
 def _tables(text: str, wanted: Callable[[list[str]], bool]) -> Iterator[tuple[list[str], int, list[str]]]:
@@ -73,8 +75,10 @@ def _cards(text: str) -> tuple[Device, ...]:
     newest: dict[int, dict[str, str]] = {}
     for names, index, cells in _tables(text, lambda names: "pid" not in names):
         if len(cells) == len(names) and (index in newest or len(newest) < MOST_CARDS):
-            told = {_COLUMNS[name]: cell for name, cell in zip(names, cells, strict=True) if name in _COLUMNS}
-            newest[index] = {**newest.get(index, {}), **told}
+            fields = {
+                _COLUMNS[name]: cell for name, cell in zip(names, cells, strict=True) if name in _COLUMNS
+            }
+            newest[index] = {**newest.get(index, {}), **fields}
     return tuple(
         device_of(CardText(form="query", values=values), index) for index, values in sorted(newest.items())
     )
@@ -82,18 +86,18 @@ def _cards(text: str) -> tuple[Device, ...]:
 
 def _programs(text: str) -> dict[int, tuple[Program, ...]]:
     """The programs of each card, of `pmon`."""
-    found: dict[int, dict[int, Program]] = {}
+    programs: dict[int, dict[int, Program]] = {}
     for names, index, cells in _tables(text, lambda names: "pid" in names):
-        told = dict(zip(names, cells, strict=False))
-        one = program_of(told.get("pid"), name=cells[-1], kind=told.get("type"), mem=told.get("fb"))
-        mine = found.setdefault(index, {}) if len(found) < MOST_CARDS else {}
-        if one is not None and len(mine) < MOST_PROGRAMS:
-            mine[one.pid] = one
-    return {index: tuple(told.values()) for index, told in found.items()}
+        fields = dict(zip(names, cells, strict=False))
+        program = program_of(fields.get("pid"), name=cells[-1], kind=fields.get("type"), mem=fields.get("fb"))
+        mine = programs.setdefault(index, {}) if len(programs) < MOST_CARDS else {}
+        if program is not None and len(mine) < MOST_PROGRAMS:
+            mine[program.pid] = program
+    return {index: tuple(given.values()) for index, given in programs.items()}
 
 
 def _of_gpustat(text: str) -> tuple[Device, ...]:
-    found: dict[int, Device] = {}
+    devices: dict[int, Device] = {}
     for index, name, heat, busy, used, total in _GPUSTAT.findall(text)[:MOST_CARDS]:
         values = {
             "name": name,
@@ -102,8 +106,8 @@ def _of_gpustat(text: str) -> tuple[Device, ...]:
             "memory.used": f"{used} MiB",
             "memory.total": f"{total} MiB",
         }
-        found[int(index)] = device_of(CardText(form="query", values=values), int(index))
-    return tuple(found.values())
+        devices[int(index)] = device_of(CardText(form="query", values=values), int(index))
+    return tuple(devices.values())
 
 
 def _of_apps(text: str) -> tuple[Device, ...]:
@@ -112,26 +116,28 @@ def _of_apps(text: str) -> tuple[Device, ...]:
     if head is None:
         return ()
     names = [name.partition(" [")[0].strip() for name in head[0].split(",")]
-    found: dict[str, tuple[Program, ...]] = {}
+    result: dict[str, tuple[Program, ...]] = {}
     for line in text[head.end() :].strip().splitlines()[:MOST_PROGRAMS]:
-        told = dict(zip(names, map(str.strip, line.split(",")), strict=False))
-        mem = told.get("used_gpu_memory", told.get("used_memory"))
-        one = program_of(told.get("pid"), name=told.get("process_name", told.get("name")), kind="C", mem=mem)
-        uuid = told.get("gpu_uuid", "")
-        if one is not None and uuid.startswith("GPU-") and (uuid in found or len(found) < MOST_CARDS):
-            found[uuid] = (*found.get(uuid, ()), one)
+        fields = dict(zip(names, map(str.strip, line.split(",")), strict=False))
+        mem = fields.get("used_gpu_memory", fields.get("used_memory"))
+        program = program_of(
+            fields.get("pid"), name=fields.get("process_name", fields.get("name")), kind="C", mem=mem
+        )
+        uuid = fields.get("gpu_uuid", "")
+        if program is not None and uuid.startswith("GPU-") and (uuid in result or len(result) < MOST_CARDS):
+            result[uuid] = (*result.get(uuid, ()), program)
     return tuple(
         Device(index=place, vendor="nvidia", uuid=uuid, programs=programs)
-        for place, (uuid, programs) in enumerate(found.items())
+        for place, (uuid, programs) in enumerate(result.items())
     )
 
 
 def _cut(text: str) -> tuple[Device, ...]:
     """The parts of each card, of `mig -lgi`."""
-    found: dict[int, tuple[Slice, ...]] = {}
+    slices: dict[int, tuple[Slice, ...]] = {}
     for index, profile, instance in _INSTANCE.findall(text)[:MOST_CARDS] if _INSTANCES.search(text) else ():
         part = Slice(gpu_instance=int(instance), profile=profile)
-        found[int(index)] = (*found.get(int(index), ()), part)
+        slices[int(index)] = (*slices.get(int(index), ()), part)
     return tuple(
-        Device(index=index, vendor="nvidia", mig=True, slices=parts) for index, parts in found.items()
+        Device(index=index, vendor="nvidia", mig=True, slices=parts) for index, parts in slices.items()
     )

@@ -62,19 +62,19 @@ def read_picture(text: str) -> Read:
     if _NO_PROGRAMS in text or programs:
         silent = {int(match.group(1)) for line in lines if (match := _UNTOLD.match(line))}
         devices = tuple(
-            replace(one, programs=()) if one.programs is None and one.index not in silent else one
-            for one in devices
+            replace(device, programs=()) if device.programs is None and device.index not in silent else device
+            for device in devices
         )
     return Read(fields={"devices": devices, "software": software_of(driver=driver, cuda=cuda)})
 
 
 def _rows(lines: list[str]) -> list[_CardLines]:
     """Each card once, from its two lines, and from the third that tells of MIG."""
-    found: dict[int, _CardLines] = {}
+    card_lines: dict[int, _CardLines] = {}
     last: _CardLines | None = None
     for line, below in pairwise([*lines, ""]):
         name, use, mig = _NAME.match(line), _USE.match(below), _MIG.match(line)
-        if name and use and len(found) < _MOST_ROWS:
+        if name and use and len(card_lines) < _MOST_ROWS:
             # the two lines of a card under the words of a query
             mode, errors = name.group(3), name.group(6)
             last = _CardLines(
@@ -97,10 +97,10 @@ def _rows(lines: list[str]) -> list[_CardLines]:
                     "compute_mode": use.group(9),
                 },
             )
-            found.setdefault(last.index, last)
+            card_lines.setdefault(last.index, last)
         elif mig and last is not None:
             last.values.update(_mig(*mig.groups()))
-    return list(found.values())
+    return list(card_lines.values())
 
 
 def _mig(now: str, pending: str) -> dict[str, str]:
@@ -115,23 +115,23 @@ def _device(row: _CardLines, *, programs: tuple[Program, ...] | None, slices: tu
 
 def _programs(lines: list[str]) -> dict[int, tuple[Program, ...]]:
     """Who holds memory of each card."""
-    found: dict[int, tuple[Program, ...]] = {}
+    programs: dict[int, tuple[Program, ...]] = {}
     for match in [match for line in lines if (match := _PROGRAM.match(line))][:_MOST_PROGRAMS]:
         card, pid, kind, name, mem = match.groups()
         program = program_of(pid, name=name, kind=kind, mem=mem)
-        found[int(card)] = (*found.get(int(card), ()), *(() if program is None else (program,)))
-    return found
+        programs[int(card)] = (*programs.get(int(card), ()), *(() if program is None else (program,)))
+    return programs
 
 
 def _slices(lines: list[str]) -> dict[int, tuple[Slice, ...]]:
     """The MIG instances of each card."""
-    found: dict[int, tuple[Slice, ...]] = {}
+    slices: dict[int, tuple[Slice, ...]] = {}
     for match in [match for line in lines if (match := _SLICE.match(line))][:_MOST_ROWS]:
         card, instance, inner, used, total = match.groups()
-        told: Any = {
+        value: Any = {
             "compute_instance": read_value("count", inner),
             "mem_used_bytes": read_value("bytes", used),
             "mem_total_bytes": read_value("bytes", total),
         }
-        found[int(card)] = (*found.get(int(card), ()), Slice(gpu_instance=int(instance), **told))
-    return found
+        slices[int(card)] = (*slices.get(int(card), ()), Slice(gpu_instance=int(instance), **value))
+    return slices

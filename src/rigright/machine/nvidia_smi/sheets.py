@@ -58,22 +58,22 @@ def read_sheet(text: str) -> Read:
 
 def _first_lines(text: str, most: int) -> list[str]:
     """The first lines that say something; a flood is not cut into all of its lines for their sake."""
-    return [found[0] for found in islice(_LINE.finditer(text), most)]
+    return [match[0] for match in islice(_LINE.finditer(text), most)]
 
 
-def headed(told: str) -> str:
+def headed(text: str) -> str:
     """The text with the line of heads that `noheader` left out: of its command, else by its cells."""
-    told = _NO_HEADER.sub(lambda match: f"{match[0]}{match[1].replace(',', ', ')}\n", told)
-    lines = _first_lines(told, _MOST_ROWS)
+    text = _NO_HEADER.sub(lambda match: f"{match[0]}{match[1].replace(',', ', ')}\n", text)
+    lines = _first_lines(text, _MOST_ROWS)
     cells = [_cells(line) for line in lines]
     if (
         len({len(row) for row in cells}) != 1
         or not 3 <= len(cells[0]) <= _MOST_HEADS
         or not any(map(_CARD.match, cells[0]))
     ):
-        return told
+        return text
     if not all(any(map(_CARD.match, row)) for row in cells):
-        return told
+        return text
     heads: list[str] = []
     for place in range(len(cells[0])):
         column = [row[place] for row in cells]
@@ -108,5 +108,5 @@ def _cells(line: str) -> list[str]:
 
 
 def _index(row: dict[str, str], place: int) -> int:
-    told = read_value("count", row.get("index"))
-    return told if isinstance(told, int) else place
+    value = read_value("count", row.get("index"))
+    return value if isinstance(value, int) else place

@@ -52,19 +52,19 @@ def paths_of(topo: str) -> tuple[Path, ...]:
     """How each pair of cards reaches each other, of `nvidia-smi topo -m`."""
     names, rows = _matrix(topo)
     places = {name: int(name[3:]) for name in names if _PLACE.match(name)}
-    found = {}
+    fields = {}
     for row, cells in rows.items():
         for name, cell in zip(names, cells, strict=False):
             if row in places and name in places and places[row] < places[name] and _KIND.match(cell):
-                found[places[row], places[name]] = _OLD_KINDS.get(cell, cell)
-    return tuple(Path(a=a, b=b, kind=kind) for (a, b), kind in sorted(found.items()))
+                fields[places[row], places[name]] = _OLD_KINDS.get(cell, cell)
+    return tuple(Path(a=a, b=b, kind=kind) for (a, b), kind in sorted(fields.items()))
 
 
 def nics_of(topo: str) -> dict[int, tuple[tuple[str, str], ...]]:
     """The way from each card to each network card, of `nvidia-smi topo -m`."""
     names, rows = _matrix(topo)
     called = dict(_NIC.findall(topo))
-    found = {}
+    pairs = {}
     for row, cells in rows.items():
         ways = [
             (called.get(name, name), _OLD_KINDS.get(cell, cell))
@@ -72,18 +72,18 @@ def nics_of(topo: str) -> dict[int, tuple[tuple[str, str], ...]]:
             if not _PLACE.match(name) and _KIND.match(cell)
         ]
         if _PLACE.match(row) and ways:
-            found[int(row[3:])] = tuple(ways[:_MOST_NICS])
-    return found
+            pairs[int(row[3:])] = tuple(ways[:_MOST_NICS])
+    return pairs
 
 
-def peers_of(told: str) -> tuple[Path, ...]:
+def peers_of(text: str) -> tuple[Path, ...]:
     """Whether pairs may copy to each other, of every `nvidia-smi topo -p2p`.
 
     r and w ask for it, n, a, p for other things. Of a matrix without its command what is refused counts.
     """
-    parts = [(match[1], part) for match, part in blocks(told, _P2P, most=_MOST_LINKS)]
-    found: dict[tuple[int, int], bool] = {}
-    for what, part in parts or [("", told)]:
+    parts = [(match[1], part) for match, part in blocks(text, _P2P, most=_MOST_LINKS)]
+    fields: dict[tuple[int, int], bool] = {}
+    for what, part in parts or [("", text)]:
         names, rows = _matrix(part)
         places = {name: int(name[3:]) for name in names if _PLACE.match(name)}
         for row, cells in rows.items() if set(what) <= {"r", "w"} else ():
@@ -91,13 +91,13 @@ def peers_of(told: str) -> tuple[Path, ...]:
                 is_told = cell in _REFUSED or (what and cell in {"OK", "NS"})
                 if is_told and row in places and name in places and row != name:
                     pair = min(places[row], places[name]), max(places[row], places[name])
-                    found[pair] = found.get(pair, True) and cell == "OK"
-    return tuple(Path(a=a, b=b, kind="", peer=peer) for (a, b), peer in sorted(found.items()))
+                    fields[pair] = fields.get(pair, True) and cell == "OK"
+    return tuple(Path(a=a, b=b, kind="", peer=peer) for (a, b), peer in sorted(fields.items()))
 
 
-def is_peers(told: str) -> bool:
+def is_peers(text: str) -> bool:
     """Whether it holds a matrix of `topo -p2p`."""
-    return "Status Ok" in told or _P2P.search(told) is not None
+    return "Status Ok" in text or _P2P.search(text) is not None
 
 
 def numa_of(topo: str) -> dict[int, int]:
@@ -105,13 +105,13 @@ def numa_of(topo: str) -> dict[int, int]:
     names, rows = _matrix(topo)
     if "NUMA Affinity" not in topo:
         return {}
-    found = {}
+    fields = {}
     for row, cells in rows.items():
         domain = cells[len(names) + 1] if len(cells) > len(names) + 1 else ""
         nearest = re.match(r"\d{1,6}(?=[,-]|\Z)", domain)  # of a superchip its cards' own domains follow
         if _PLACE.match(row) and nearest:
-            found[int(row[3:])] = int(nearest.group())
-    return found
+            fields[int(row[3:])] = int(nearest.group())
+    return fields
 
 
 def _lines(text: str) -> list[str]:
@@ -126,8 +126,10 @@ def _matrix(topo: str) -> tuple[list[str], dict[str, list[str]]]:
         cells = line.split()
         if not names:
             # GPUs and network cards of the first line, which stand before "CPU Affinity"
-            told = line.partition("CPU Affinity")[0].split()
-            names = told if told and all(map(_PLACE.match, told[: 1 if "Affinity" in line else None])) else []
+            texts = line.partition("CPU Affinity")[0].split()
+            names = (
+                texts if texts and all(map(_PLACE.match, texts[: 1 if "Affinity" in line else None])) else []
+            )
         elif cells and cells[0] in names and len(rows) < MOST_DEVICES:
             rows[cells[0]] = cells[1:]
         elif rows:
@@ -137,7 +139,7 @@ def _matrix(topo: str) -> tuple[list[str], dict[str, list[str]]]:
 
 def links_of(status: str) -> dict[int, tuple[DirectLink, ...]]:
     """The NVLinks of each card of `nvidia-smi nvlink -s` and `-e`; none where the card has none."""
-    found: dict[int, tuple[DirectLink, ...]] = {}
+    direct_links: dict[int, tuple[DirectLink, ...]] = {}
     errors: dict[int, dict[int, dict[str, int]]] = {}  # card, link, kind
     card: int | None = None
     is_new = False
@@ -145,59 +147,64 @@ def links_of(status: str) -> dict[int, tuple[DirectLink, ...]]:
         head = _GPU.match(line.strip())
         if head:  # pasted twice, the first stands
             card = int(head.group(1))
-            is_new = card not in found
-        elif card is not None and max(len(found), len(errors)) < MOST_DEVICES:
+            is_new = card not in direct_links
+        elif card is not None and max(len(direct_links), len(errors)) < MOST_DEVICES:
             counted = _ERRORS.search(line)
             kind = _KINDS.get(counted[2].lower()) if counted else None
             if counted and kind and int(counted[1]) < _MOST_LINKS:
                 errors.setdefault(card, {}).setdefault(int(counted[1]), {}).setdefault(kind, int(counted[3]))
             elif is_new and not counted:
-                _told(found, card, line=line)
-    return {card: _with_errors(found.get(card), errors.get(card, {})) for card in found | errors}
+                _told(direct_links, card, line=line)
+    return {
+        card: _with_errors(direct_links.get(card), errors.get(card, {})) for card in direct_links | errors
+    }
 
 
 def _with_errors(
     links: tuple[DirectLink, ...] | None, errors: dict[int, dict[str, int]]
 ) -> tuple[DirectLink, ...]:
     """Links with what they counted; of those that only counters name nobody knows whether they are up."""
-    told = tuple(DirectLink(index=index) for index in errors) if links is None else links
-    return tuple(replace(one, errors=tuple(errors.get(one.index, {}).items())) for one in told)
+    direct_links = tuple(DirectLink(index=index) for index in errors) if links is None else links
+    return tuple(
+        replace(direct_link, errors=tuple(errors.get(direct_link.index, {}).items()))
+        for direct_link in direct_links
+    )
 
 
-def _told(found: dict[int, tuple[DirectLink, ...]], card: int, *, line: str) -> None:
+def _told(result: dict[int, tuple[DirectLink, ...]], card: int, *, line: str) -> None:
     """One line below the name of a card."""
     lower = line.lower()
     match = _LINK.search(line)
-    if match and len(found.get(card, ())) < _MOST_LINKS:
+    if match and len(result.get(card, ())) < _MOST_LINKS:
         rate = read_value("number", match.group(3))
         speed = rate * GIGA if isinstance(rate, float) else None
         link = DirectLink(index=int(match.group(1)), active=speed is not None, bytes_per_s=speed)
-        found[card] = (*found.get(card, ()), link)
+        result[card] = (*result.get(card, ()), link)
     elif _ALL_DOWN in lower:
-        found[card] = (DirectLink(index=0, active=False),)
+        result[card] = (DirectLink(index=0, active=False),)
     elif any(words in lower for words in _NONE):
-        found.setdefault(card, ())
+        result.setdefault(card, ())
 
 
 def listed(text: str) -> tuple[Device, ...]:
     """Cards and their MIG instances of `nvidia-smi -L`; an instance's number is unknown, its place stands."""
-    found: dict[tuple[str, ...], Device] = {}
+    devices: dict[tuple[str, ...], Device] = {}
     parts: dict[tuple[str, ...], dict[str, Slice]] = {}
     last: tuple[str, ...] | None = None
     for line in _lines(text):
         card, part = _GPU.match(line.strip()), _MIG.match(line.strip())
         if card:
             last = card.groups()  # a card said again is the same one
-            if last not in found and len(found) < MOST_DEVICES:
+            if last not in devices and len(devices) < MOST_DEVICES:
                 mark = read_value("mark", last[2])
-                found[last] = Device(
+                devices[last] = Device(
                     index=int(last[0]), vendor="nvidia", name=last[1], uuid=str(mark) if mark else None
                 )
-        elif part and last in found and len(parts.get(last, ())) < _MOST_SLICES:
+        elif part and last in devices and len(parts.get(last, ())) < _MOST_SLICES:
             profile, place, uuid = part.groups()
-            one = Slice(gpu_instance=int(place), profile=profile, uuid=uuid)
-            parts.setdefault(last, {}).setdefault(uuid, one)
+            item = Slice(gpu_instance=int(place), profile=profile, uuid=uuid)
+            parts.setdefault(last, {}).setdefault(uuid, item)
     return tuple(
         replace(card, mig=True, slices=tuple(parts[mark].values())) if mark in parts else card
-        for mark, card in found.items()
+        for mark, card in devices.items()
     )

@@ -63,9 +63,9 @@ class _Log:
             if value and len(path) == 1:
                 self.head[name] = value
             return
-        held = next((place for place, one in enumerate(path) if one in _LISTS), None)
-        if held is not None:
-            self.cards[-1].lists[path[held]][-1]["/".join(path[held + 1 :])] = value
+        number = next((place for place, text in enumerate(path) if text in _LISTS), None)
+        if number is not None:
+            self.cards[-1].lists[path[number]][-1]["/".join(path[number + 1 :])] = value
         elif (value or path == _PROCESSES) and "supported_clocks" not in path:
             self.cards[-1].values["/".join(path[1:])] = value
 
@@ -122,15 +122,15 @@ def _broken(why: object) -> DataError:
 
 def _device(card: _Card, index: int) -> Device:
     # who holds its memory; None where the list itself is missing, or could not be read
-    held = card.values.get("processes")
-    if held is None or (held and seen(held) is None):
+    text = card.values.get("processes")
+    if text is None or (text and seen(text) is None):
         programs: tuple[Program, ...] | None = None
     else:
         programs = programs_of(card.lists.get("process_info", ()), "xml")
-    told = CardText(
+    given = CardText(
         form="xml",
         values=card.values,
         slices=slices_of(card.lists.get("mig_device", ()), "xml"),
         programs=programs,
     )
-    return device_of(told, index)
+    return device_of(given, index)

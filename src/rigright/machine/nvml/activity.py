@@ -36,11 +36,11 @@ class ActivityReader:
             raise nvml.NVMLError(nvml.NVML_ERROR_NOT_SUPPORTED)
         if isinstance(known.get("slices"), list):
             self._instances[device] = {part["gi"] for part in known["slices"] if part["gi"] is not None}
-        there = {(device, None), *((device, one) for one in self._instances.get(device, ()))}
+        there = {(device, None), *((device, number) for number in self._instances.get(device, ()))}
         for gone in [key for key in self._samples if key[0] == device and key not in there]:
             nvml.nvmlGpmSampleFree(self._samples.pop(gone)[1])
-        told = ((key[1], self._since(key, handle)) for key in sorted(there, key=str))
-        return [[instance, *values] for instance, values in told if values is not None]
+        pairs = ((key[1], self._since(key, handle)) for key in sorted(there, key=str))
+        return [[instance, *values] for instance, values in pairs if values is not None]
 
     def _since(self, key: _Key, handle: Any) -> list[float | None] | None:
         """What was done since the sample before; None where there was none, or none can be taken."""
@@ -68,6 +68,6 @@ class ActivityReader:
         finally:
             nvml.nvmlGpmSampleFree(before)
         return [
-            one.value if one.nvmlReturn == 0 and isfinite(one.value) else None
-            for one in asked.metrics[: self._count]
+            metric.value if metric.nvmlReturn == 0 and isfinite(metric.value) else None
+            for metric in asked.metrics[: self._count]
         ]

@@ -66,7 +66,7 @@ class Asking:
         """Have a child whose library is open; else `trouble` says why there is none."""
         if self._process is not None:
             return True
-        self._stuck = [one for one in self._stuck if not one.ended()]
+        self._stuck = [process for process in self._stuck if not process.ended()]
         if len(self._stuck) >= MOST_STUCK:
             self.trouble = NvmlTrouble(code=HUNG)
             return False
@@ -84,13 +84,13 @@ class Asking:
         self._process = process
         process.say(plans())
         until_s = min(until_s, self._clock() + self.patience(START_S))
-        told = process.hear(until_s - self._clock())
-        while "at" in told:
-            told = process.hear(until_s - self._clock())
-        if "missing" in told or "failed" in told:
-            self._fail(NvmlTrouble(code=int(told.get("failed", 0)), missing="missing" in told))
+        fields = process.hear(until_s - self._clock())
+        while "at" in fields:
+            fields = process.hear(until_s - self._clock())
+        if "missing" in fields or "failed" in fields:
+            self._fail(NvmlTrouble(code=int(fields.get("failed", 0)), missing="missing" in fields))
             return
-        self.trouble, self.system = None, dict(told["system"])
+        self.trouble, self.system = None, dict(fields["system"])
 
     def _fail(self, trouble: NvmlTrouble) -> None:
         self.trouble = trouble
@@ -109,34 +109,34 @@ class Asking:
             return None
         try:
             process.say(request)
-            told = process.hear(patience_s)
+            fields = process.hear(patience_s)
         except (Hung, Gone):
             self.drop()
             return None
-        found = {int(device): dict(readings) for device, readings in told.get("all", ())}
-        return NvmlAnswer(found=found, done=frozenset(found), rest=told)
+        result = {int(device): dict(readings) for device, readings in fields.get("all", ())}
+        return NvmlAnswer(found=result, done=frozenset(result), rest=fields)
 
     def aloud(self, request: Mapping[str, Any], *, patience_s: float, until_s: float) -> NvmlAnswer:
         """Call by call, each with its own patience."""
         process, at = self._process, (SYSTEM, "start")
-        found: Found = {}
+        fields: Found = {}
         done: set[int] = set()
         if process is None:
-            return NvmlAnswer(found=found, culprit=at, code=DIED)
+            return NvmlAnswer(found=fields, culprit=at, code=DIED)
         try:
             process.say({**request, "aloud": True})
             while True:
                 most_s = max(patience_s, self.patience(HANDLE_S)) if at[1] == "handle" else patience_s
-                told = process.hear(min(most_s, until_s - self._clock()))
-                if "at" in told:
-                    at = (int(told["at"][0]), str(told["at"][1]))
-                elif "of" in told:
-                    device, reading = told["of"]
-                    found.setdefault(device, {})[reading] = told["is"]
+                given = process.hear(min(most_s, until_s - self._clock()))
+                if "at" in given:
+                    at = (int(given["at"][0]), str(given["at"][1]))
+                elif "of" in given:
+                    device, reading = given["of"]
+                    fields.setdefault(device, {})[reading] = given["is"]
                     done |= {device} if reading == "done" else set()
                 else:
-                    return NvmlAnswer(found=found, done=frozenset(done), rest=told)
+                    return NvmlAnswer(found=fields, done=frozenset(done), rest=given)
         except (Hung, Gone) as fault:
             self.drop()
             code = DIED if isinstance(fault, Gone) else SLOW if self._clock() >= until_s else HUNG
-            return NvmlAnswer(found=found, done=frozenset(done), culprit=at, code=code)
+            return NvmlAnswer(found=fields, done=frozenset(done), culprit=at, code=code)

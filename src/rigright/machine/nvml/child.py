@@ -52,10 +52,10 @@ class Child:
         self.plans["full"]["slices"] = self.plans["rare"]["slices"] = [self._slices]
 
     def _plan(self, rows: list[list[str]]) -> Plan:
-        found: Plan = {}
+        fields: Plan = {}
         for row in rows:
-            found.setdefault(row[0], []).append(reader_of(self.nvml, row))
-        return found
+            fields.setdefault(row[0], []).append(reader_of(self.nvml, row))
+        return fields
 
     def handle(self, device: int) -> Any:
         """The handle of a device."""
@@ -90,17 +90,17 @@ class Child:
             if aloud:
                 tell({"at": [device, reading]})
             try:
-                told = ways[0](handle, known)
+                value = ways[0](handle, known)
             except Exception as error:  # noqa: BLE001 - also a binding that is older or newer than we know
-                told = _otherwise(ways, handle, known=known, error=error)
-            known[reading] = told
+                value = _otherwise(ways, handle, known=known, error=error)
+            known[reading] = value
             if aloud:
-                tell({"of": [device, reading], "is": told})
-            if type(told) is dict:
-                if told["!"] in _NEVER and asked["do"] == "tick":
+                tell({"of": [device, reading], "is": value})
+            if type(value) is dict:
+                if value["!"] in _NEVER and asked["do"] == "tick":
                     self.never[device].add(reading)
-                if told["!"] == LOST or reading == "handle":
-                    known["handle"] = told
+                if value["!"] == LOST or reading == "handle":
+                    known["handle"] = value
                     return False
         return True
 
@@ -151,18 +151,18 @@ class Child:
 
     def flow(self, devices: list[int]) -> dict[int, list[Any]]:
         """PCIe traffic, which the driver measures for 20 ms each way: all at once, in threads."""
-        found: dict[int, list[Any]] = {device: [None, None] for device in devices}
+        fields: dict[int, list[Any]] = {device: [None, None] for device in devices}
 
         def ask(device: int, way: int) -> None:
-            found[device][way] = self._or_none("nvmlDeviceGetPcieThroughput", handles[device], 1 - way)
+            fields[device][way] = self._or_none("nvmlDeviceGetPcieThroughput", handles[device], 1 - way)
 
         handles = {device: self.handle(device) for device in devices}
-        threads = [Thread(target=ask, args=(device, way)) for device in found for way in (0, 1)]
+        threads = [Thread(target=ask, args=(device, way)) for device in fields for way in (0, 1)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
-        return found
+        return fields
 
     def listen(self, devices: list[int]) -> dict[int, int]:
         """The last XID of each device since we listen."""
@@ -175,12 +175,12 @@ class Child:
             self.xids[addresses.get(_address(event.device), SYSTEM)] = event.eventData
         return self.xids
 
-    def named(self, found: dict[int, dict[str, Any]]) -> list[list[Any]]:
+    def named(self, match: dict[int, dict[str, Any]]) -> list[list[Any]]:
         """The names of all programs that hold memory; each is asked for once while it is there."""
-        for device, readings in found.items():
-            lists = [told for reading, told in readings.items() if reading.startswith("programs.")]
+        for device, readings in match.items():
+            lists = [value for reading, value in readings.items() if reading.startswith("programs.")]
             if lists:
-                self.pids[device] = {one[0] for told in lists if isinstance(told, list) for one in told}
+                self.pids[device] = {item[0] for value in lists if isinstance(value, list) for item in value}
         pids = set().union(*self.pids.values())
         if pids != self.names.keys():
             self.names = {pid: name for pid, name in self.names.items() if pid in pids}
@@ -226,10 +226,10 @@ def tell(line: dict[str, Any]) -> None:
 def answer(child: Child, asked: dict[str, Any]) -> None:
     """One request: device after device, then what concerns all of them."""
     aloud = asked.get("aloud", False)
-    found = {device: child.read(device, asked=asked) for device in asked["devices"]}
+    fields = {device: child.read(device, asked=asked) for device in asked["devices"]}
     rest: dict[str, Any] = {}
     for name, ask in (
-        ("names", lambda: child.named(found)),
+        ("names", lambda: child.named(fields)),
         ("pids", lambda: names_of(child.nvml, asked["pids"])),
         ("paths", lambda: child.paths(asked["paths"])),
         ("flow", lambda: list(child.flow(asked["flow"]).items())),
@@ -243,7 +243,7 @@ def answer(child: Child, asked: dict[str, Any]) -> None:
             rest[name] = ask()
         except Exception:  # noqa: BLE001 - old drivers know nothing of it
             rest[name] = []
-    tell({"end": asked["do"], **rest, **({} if aloud else {"all": list(found.items())})})
+    tell({"end": asked["do"], **rest, **({} if aloud else {"all": list(fields.items())})})
 
 
 def open_library(nvml: Any) -> dict[str, Any]:
@@ -252,7 +252,7 @@ def open_library(nvml: Any) -> dict[str, Any]:
         nvml.nvmlInit()
     except nvml.NVMLError as error:
         return {"failed": error.value, "says": str(error)}
-    found: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     for name, call in (
         ("driver", "nvmlSystemGetDriverVersion"),
         ("cuda", "nvmlSystemGetCudaDriverVersion"),
@@ -261,11 +261,11 @@ def open_library(nvml: Any) -> dict[str, Any]:
         try:
             value = getattr(nvml, call)()
         except nvml.NVMLError as error:
-            found[name] = None
-            found["failed_count"] = error.value if name == "count" else found.get("failed_count")
+            fields[name] = None
+            fields["failed_count"] = error.value if name == "count" else fields.get("failed_count")
         else:
-            found[name] = value.decode("utf-8", "replace") if isinstance(value, bytes) else value
-    return {"system": found}
+            fields[name] = value.decode("utf-8", "replace") if isinstance(value, bytes) else value
+    return {"system": fields}
 
 
 def _lines(queue: SimpleQueue[bytes]) -> None:

@@ -58,7 +58,9 @@ def why(code: int) -> Sentence:
 
 def as_sentence(kept: str) -> Sentence | str:
     """What a record keeps as English text, as the sentence it was, so that any language can tell it."""
-    return next((one for one in (*_WHY.values(), HANGS, ENDED, NO_BINDING) if str(one) == kept), kept)
+    return next(
+        (sentence for sentence in (*_WHY.values(), HANGS, ENDED, NO_BINDING) if str(sentence) == kept), kept
+    )
 
 
 def word(words: tuple[str | None, ...] | Mapping[int, str], code: object) -> str | None:

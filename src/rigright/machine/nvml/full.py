@@ -26,7 +26,7 @@ def read_of(whole: NvmlReading, asking: Asking, *, owner: Owner) -> Read:
     """Everything of one full reading."""
     for device, ways in whole.together.get("flow") or ():
         whole.found.get(device, {})["flow"] = ways
-    raws = {index: Raw(told) for index, told in whole.found.items()}
+    raws = {index: Raw(fields) for index, fields in whole.found.items()}
     indexes = sorted({*raws, *whole.hung})
     devices = tuple(_device(index, raws.get(index), whole=whole, owner=owner) for index in indexes)
     trouble = None if asking.trouble is None else trouble_of(asking.trouble)

@@ -49,7 +49,7 @@ def reader_of(nvml: Any, row: Row) -> Reader:
     if function is None or None in constants or ("&" in given and shape is None):
         return _absent
     if call == ACTIVITY:
-        return ActivityReader(nvml, [one for one in constants if one is not None])
+        return ActivityReader(nvml, [constant for constant in constants if constant is not None])
     ask = function if shape is None else _filling(function, shape)
     take = _taker(takes)
 
@@ -94,31 +94,31 @@ def _times(each: str, known: dict[str, Any]) -> int:
     """How often: a number, or once for each link that the device has, to others or to the processor."""
     if each.isdecimal():
         return int(each)
-    told = known.get("links.state" if each == "links" else f"{each}.count")
-    if not isinstance(told, list) or None in told[:1]:
+    value = known.get("links.state" if each == "links" else f"{each}.count")
+    if not isinstance(value, list) or None in value[:1]:
         raise Failure(NOT_SUPPORTED)
-    return len(told) if each == "links" else min(told[0], _MOST_LINKS)
+    return len(value) if each == "links" else min(value[0], _MOST_LINKS)
 
 
 def _each(once: Callable[[int], Any], *, most: int, open_ended: bool) -> list[Any]:
     """The same of link or fan 0, 1, 2...; open-ended, it is done where the driver knows no such one."""
-    found: list[Any] = []
+    values: list[Any] = []
     for index in range(most):
         try:
-            found.append(once(index))
+            values.append(once(index))
         except Exception as error:
             if code_of(error) not in TRY_ANOTHER or (open_ended and index == 0):
                 raise
             if open_ended:
                 break
-            found.append(None)
-    return found
+            values.append(None)
+    return values
 
 
 def _numbers(nvml: Any, names: list[str], *, each: str) -> Reader:
     """Readings that the driver knows by number: all of them in one call."""
     numbers = [_constant(nvml, name) for name in names]
-    known_ones = [one for one in numbers if one is not None]
+    known_ones = [number for number in numbers if number is not None]
     pointer = getattr(nvml, "_nvmlGetFunctionPointer", None)
     if pointer is None or not known_ones:
         return _absent
@@ -126,16 +126,16 @@ def _numbers(nvml: Any, names: list[str], *, each: str) -> Reader:
         return _of_links(pointer, numbers, each=each)
     if each:
         return lambda handle, known: _Numbered(
-            [(one, link) for one in known_ones for link in range(_times(each, known))]
+            [(known_one, link) for known_one in known_ones for link in range(_times(each, known))]
         ).read(pointer(FIELDS), handle)
-    kept = _Numbered([(one, 0) for one in known_ones])
+    kept = _Numbered([(known_one, 0) for known_one in known_ones])
 
     def read(handle: Any, _known: dict[str, Any]) -> list[Any]:
-        found = kept.read(pointer(FIELDS), handle)
-        if len(found) == len(numbers):
-            return found
-        values = iter(found)
-        return [None if one is None else next(values) for one in numbers]
+        result = kept.read(pointer(FIELDS), handle)
+        if len(result) == len(numbers):
+            return result
+        values = iter(result)
+        return [None if number is None else next(values) for number in numbers]
 
     return read
 
@@ -145,12 +145,12 @@ def _of_links(pointer: Callable[[str], Any], numbers: Sequence[int | None], *, e
 
     def read(handle: Any, known: dict[str, Any]) -> list[list[Any]]:
         links = range(_times(each, known))
-        asked = [(one, link) for link in links for one in numbers if one is not None]
-        found = iter(_Numbered(asked).read(pointer(FIELDS), handle))
-        told = [[None if one is None else next(found) for one in numbers] for _ in links]
-        if not any(value is not None for values in told for value in values):
+        asked = [(number, link) for link in links for number in numbers if number is not None]
+        result = iter(_Numbered(asked).read(pointer(FIELDS), handle))
+        given = [[None if number is None else next(result) for number in numbers] for _ in links]
+        if not any(value is not None for values in given for value in values):
             raise Failure(NOT_SUPPORTED)
-        return told
+        return given
 
     return read
 
@@ -191,12 +191,12 @@ def _taker(takes: str) -> Callable[[Any], Any]:
 
     def take(answer: Any) -> Any:
         if isinstance(answer, list):
-            return [take(one) for one in answer]
+            return [take(value) for value in answer]
         try:
-            found = read(answer)
+            values = read(answer)
         except AttributeError:  # a binding without one of them
-            found = tuple(getattr(answer, name, None) for name in names)
-        return [_plain(one) for one in (found if len(names) > 1 else (found,))]
+            values = tuple(getattr(answer, name, None) for name in names)
+        return [_plain(value) for value in (values if len(names) > 1 else (values,))]
 
     return take
 
@@ -205,20 +205,20 @@ def _plain(value: Any) -> Any:
     if value is None or isinstance(value, int | str | float):
         return value
     if isinstance(value, list | tuple | ctypes.Array):
-        return [_plain(one) for one in value]
+        return [_plain(item) for item in value]
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else getattr(value, "value", None)
 
 
 def slices(nvml: Any, handle: Any) -> list[dict[str, Any]]:
     """The MIG instances of a device."""
-    found = []
+    rows = []
     for place in range(nvml.nvmlDeviceGetMaxMigDeviceCount(handle)):
         try:
             part = nvml.nvmlDeviceGetMigDeviceHandleByIndex(handle, place)
         except nvml.NVMLError:
             continue
-        found.append({name: _asked(nvml, part, name=name) for name in _OF_SLICE})
-    return found
+        rows.append({name: _asked(nvml, part, name=name) for name in _OF_SLICE})
+    return rows
 
 
 _OF_SLICE = {
@@ -241,10 +241,10 @@ def _asked(nvml: Any, part: Any, *, name: str) -> Any:
 
 def names_of(nvml: Any, pids: Iterable[int]) -> list[list[Any]]:
     """The names of programs, as far as the driver tells them."""
-    found: list[list[Any]] = []
+    values: list[list[Any]] = []
     for pid in pids:
         try:
-            found.append([pid, _plain(nvml.nvmlSystemGetProcessName(pid))])
+            values.append([pid, _plain(nvml.nvmlSystemGetProcessName(pid))])
         except nvml.NVMLError:
             continue
-    return found
+    return values

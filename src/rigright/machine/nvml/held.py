@@ -56,7 +56,9 @@ class Holds:
 
     def skip(self) -> list[tuple[int, str]]:
         """The calls to leave out."""
-        return [(device, one) for device, hold in self._holds.items() for one in sorted(hold.readings)]
+        return [
+            (device, reading) for device, hold in self._holds.items() for reading in sorted(hold.readings)
+        ]
 
     def n_hung(self) -> int:
         """How many hang."""

@@ -15,7 +15,7 @@ def link_ticks(raw: Raw) -> tuple[LinkTick, ...] | None:
     states = raw.value("links.state")
     if not isinstance(states, list):
         return None
-    found = []
+    result = []
     for index, state in enumerate(states):
         rx, tx = (floats(at_link(raw, reading, index=index)) for reading in ("links.rx_kib", "links.tx_kib"))
         counts = _counts(raw, index)
@@ -26,24 +26,24 @@ def link_ticks(raw: Raw) -> tuple[LinkTick, ...] | None:
             tx_bytes=counts.get("tx_bytes") if tx is None else tx * KIB,
             errors=errors_of(raw, index),
         )
-        found.append(tick)
-    return tuple(found)
+        result.append(tick)
+    return tuple(result)
 
 
 def at_link(raw: Raw, reading: str, *, index: int) -> object:
     """What a reading tells of one link."""
-    found = raw.items(reading)
-    value = found[index] if index < len(found) else None
+    values = raw.items(reading)
+    value = values[index] if index < len(values) else None
     return value[0] if isinstance(value, list) and value else value
 
 
 def errors_of(raw: Raw, index: int) -> tuple[tuple[str, int], ...]:
     """What one link counted, by kind: as far as Hopper each kind by a call of its own, then all by number."""
-    told = {name: at_link(raw, f"links.{name}", index=index) for name in _COUNTERS} | _counts(raw, index)
-    return tuple((name, count) for name, count in told.items() if name not in _BYTES and type(count) is int)
+    fields = {name: at_link(raw, f"links.{name}", index=index) for name in _COUNTERS} | _counts(raw, index)
+    return tuple((name, count) for name, count in fields.items() if name not in _BYTES and type(count) is int)
 
 
 def _counts(raw: Raw, index: int) -> dict[str, int]:
     """What a link of Blackwell counted: bytes each way, and errors by kind."""
-    found = raw.items("links.counts")
-    return dict(Raw({"links.counts": found[index]}).counts("links.counts")) if index < len(found) else {}
+    values = raw.items("links.counts")
+    return dict(Raw({"links.counts": values[index]}).counts("links.counts")) if index < len(values) else {}

@@ -68,21 +68,21 @@ def paths_of(devices: Sequence[Device], pairs: Iterable[Sequence[Any]]) -> tuple
     from rigright.machine.host import Path
 
     by_index = {device.index: device for device in devices}
-    found = []
+    paths = []
     for a, b, level, peer in pairs:
         joined = _links_between(by_index[a], by_index[b]) if a in by_index and b in by_index else 0
         kind = f"NV{joined}" if joined else codes.word(codes.LEVELS, level)
         if kind is not None:
-            found.append(Path(a=a, b=b, kind=kind, peer=None if peer is None else peer == 0))
-    return tuple(found)
+            paths.append(Path(a=a, b=b, kind=kind, peer=None if peer is None else peer == 0))
+    return tuple(paths)
 
 
-def _links_between(one: Device, other: Device) -> int:
+def _links_between(device: Device, other: Device) -> int:
     """Active links that join two devices: straight ones, or else the fewer of those into common switches."""
-    straight = sum(link.active is True and link.peer == other.pci for link in one.links or ())
+    straight = sum(link.active is True and link.peer == other.pci for link in device.links or ())
     if straight or other.pci is None:
         return straight
-    here, there = _into_switches(one), _into_switches(other)
+    here, there = _into_switches(device), _into_switches(other)
     return min(sum(here.values()), sum(there.values())) if here.keys() & there.keys() else 0
 
 

@@ -77,12 +77,12 @@ class Process:
         except Empty:
             raise Hung from None
         try:
-            told = json.loads(line)
+            value = json.loads(line)
         except ValueError:
             raise Gone from None
-        if not isinstance(told, dict):
+        if not isinstance(value, dict):
             raise Gone
-        return told
+        return value
 
     def ended(self) -> bool:
         """Whether the system has let it go."""

@@ -57,8 +57,8 @@ class Raw:
 
     def fields(self) -> dict[str, Any]:
         """Every field that is one reading by itself, where it was read."""
-        found = {reading: _KINDS[kind](self, reading) for reading, kind in kinds().items()}
-        return {field: value for field, value in found.items() if value is not None}
+        result = {reading: _KINDS[kind](self, reading) for reading, kind in kinds().items()}
+        return {field: value for field, value in result.items() if value is not None}
 
     def items(self, reading: str) -> list[Any]:
         """A list; empty where there is none."""
@@ -67,12 +67,12 @@ class Raw:
 
     def numbers(self, reading: str, count: int) -> tuple[int | None, ...]:
         """The first so many numbers of a list; None for each that is missing."""
-        found = [_whole(one) for one in self.items(reading)[:count]]
-        return (*found, *(None,) * (count - len(found)))
+        result = [_whole(value) for value in self.items(reading)[:count]]
+        return (*result, *(None,) * (count - len(result)))
 
     def flags(self, reading: str, count: int) -> tuple[bool | None, ...]:
         """The same as yes or no."""
-        return tuple(None if one is None else bool(one) for one in self.numbers(reading, count))
+        return tuple(None if number is None else bool(number) for number in self.numbers(reading, count))
 
     def named(self, reading: str, name: str) -> Any:
         """One of several values, by its name in the table."""
@@ -83,7 +83,7 @@ class Raw:
     def counts(self, reading: str) -> list[tuple[str, int]]:
         """Those of several named values that are numbers."""
         names = places_of().get(reading, {})
-        return [(name, one) for name in names if (one := self.number(reading, name)) is not None]
+        return [(name, number) for name in names if (number := self.number(reading, name)) is not None]
 
     def number(self, reading: str, name: str) -> int | None:
         """One of several values, a number."""
@@ -124,4 +124,4 @@ _GONE = {1, NOT_LOADED, LOST, UNKNOWN}
 
 def is_gone(raw: Raw) -> bool:
     """Whether the device cannot be reached: no handle, or nothing that matters is answered any more."""
-    return raw.failed("handle") is not None or all(raw.failed(one) in _GONE for one in _VITAL)
+    return raw.failed("handle") is not None or all(raw.failed(text) in _GONE for text in _VITAL)

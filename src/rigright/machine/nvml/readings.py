@@ -52,29 +52,35 @@ def readings() -> tuple[Reading, ...]:
 @cache
 def plans() -> Mapping[str, list[list[str]]]:
     """The rows of a full reading, of a tick, and of what a tick reads rarely or when memory was taken."""
-    return {name: [one.row for one in readings() if one.when in when] for name, when in _PLANS.items()}
+    return {
+        name: [reading.row for reading in readings() if reading.when in when] for name, when in _PLANS.items()
+    }
 
 
 @cache
 def rare() -> frozenset[str]:
     """The readings that a tick does not always bring."""
-    return frozenset({"slices", *(one.reading for one in readings() if one.when in {"rare", "moved"})})
+    return frozenset(
+        {"slices", *(reading.reading for reading in readings() if reading.when in {"rare", "moved"})}
+    )
 
 
 @cache
 def see_of() -> Mapping[str, str]:
     """Reading -> the command that shows it."""
-    return {one.reading: one.see for one in readings() if one.see}
+    return {reading.reading: reading.see for reading in readings() if reading.see}
 
 
 @cache
 def kinds() -> Mapping[str, str]:
     """Reading -> its kind, of those that are a field as they come."""
-    return {one.reading: one.kind for one in readings() if one.kind}
+    return {reading.reading: reading.kind for reading in readings() if reading.kind}
 
 
 @cache
 def places_of() -> Mapping[str, Mapping[str, int]]:
     """Reading -> the names of the values it brings, each with its place."""
     rows = reversed(readings())  # the first way has most
-    return {one.reading: {name: place for place, name in enumerate(one.takes.split())} for one in rows}
+    return {
+        reading.reading: {name: place for place, name in enumerate(reading.takes.split())} for reading in rows
+    }

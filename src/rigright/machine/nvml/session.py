@@ -103,7 +103,7 @@ class Session:
             return self._unread()
         for device in range(self._asking.system.get("count") or 0):
             self._keepers.setdefault(device, TickKeeper(device))
-        request = self._request([one for one in self._keepers if not self._held.whole(one)], now_s)
+        request = self._request([keeper for keeper in self._keepers if not self._held.whole(keeper)], now_s)
         is_old, self._fresh = self._fresh == self._asking.pid, self._asking.pid
         answer = self._asking.quietly(request, self._patience_s / 2) if is_old else None
         if answer is None:
@@ -125,7 +125,7 @@ class Session:
 
     def _all_lost(self, ticks: tuple[DeviceTick, ...], now_s: float) -> bool:
         """Where every device is lost the driver itself went: a new child looks for it, after a rest."""
-        if not ticks or any(one.state != "lost" for one in ticks):
+        if not ticks or any(tick.state != "lost" for tick in ticks):
             self._rest_s = _REST_S
             return False
         self._asking.drop(kindly=True)
@@ -138,7 +138,7 @@ class Session:
 
     def _request(self, devices: list[int], now_s: float) -> dict[str, Any]:
         """A tick's question."""
-        flow = [one for one in devices if self._keepers[one].counts_traffic is False]
+        flow = [device for device in devices if self._keepers[device].counts_traffic is False]
         return {
             "do": "tick",
             "devices": devices,
@@ -177,7 +177,9 @@ class Session:
         if not answer.done and self._held.n_hung() > 1:
             for device in self._keepers:
                 self._held.hang(device, HANDLE, now_s=now_s)
-        ticks = self._shape({one: answer.found[one] for one in answer.done}, answer.rest, now_s=now_s)
+        ticks = self._shape(
+            {number: answer.found[number] for number in answer.done}, answer.rest, now_s=now_s
+        )
         self._all_lost(ticks, now_s)
         return ticks
 
@@ -201,22 +203,22 @@ class Session:
             self._held.free(device)
 
     def _shape(
-        self, found: dict[int, Any], rest: Mapping[str, Any], *, now_s: float
+        self, fields: dict[int, Any], rest: Mapping[str, Any], *, now_s: float
     ) -> tuple[DeviceTick, ...]:
         names = {int(pid): str(name) for pid, name in rest.get("names") or ()}
         self._owners = {pid: who for pid, who in self._owners.items() if pid in names}
         for device, ways in rest.get("flow") or ():
-            found.get(int(device), {})["flow"] = ways
+            fields.get(int(device), {})["flow"] = ways
         for device, code in rest.get("xids") or ():
             if device in self._keepers:
                 self._keepers[device].last_xid = code
-        return tuple(self._one(one, found, names=names, now_s=now_s) for one in self._keepers)
+        return tuple(self._one(keeper, fields, names=names, now_s=now_s) for keeper in self._keepers)
 
-    def _one(self, device: int, found: dict[int, Any], *, names: dict[int, str], now_s: float) -> DeviceTick:
+    def _one(self, device: int, fields: dict[int, Any], *, names: dict[int, str], now_s: float) -> DeviceTick:
         keeper = self._keepers[device]
-        if device not in found:
+        if device not in fields:
             return keeper.absent(self._held.state(device) or "stale")
-        tick = keeper.tick(found[device], owner=self._owner, names=names)
+        tick = keeper.tick(fields[device], owner=self._owner, names=names)
         if tick.state == "lost":
             self._held.lose(device, now_s=now_s)
         return replace(tick, state="hung") if self._held.state(device) == "hung" else tick

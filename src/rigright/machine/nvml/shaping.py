@@ -167,8 +167,8 @@ def _power(raw: Raw) -> Fields:
     least, most = raw.numbers("power.limits_w", 2)
     energy = raw.whole("power.energy_j")
     energy = raw.number("numbers", "energy_mj") if energy is None else energy
-    found = {"limit_min_w": least, "limit_max_w": most, "energy_j": energy}
-    return {f"power.{name}": None if milli is None else milli / KILO for name, milli in found.items()}
+    fields = {"limit_min_w": least, "limit_max_w": most, "energy_j": energy}
+    return {f"power.{name}": None if milli is None else milli / KILO for name, milli in fields.items()}
 
 
 def _thermal(raw: Raw) -> Fields:
@@ -187,15 +187,15 @@ def _thermal(raw: Raw) -> Fields:
 
 def mem_c(raw: Raw) -> float | None:
     """The memory's own sensor; a card without one says zero."""
-    told = raw.number("numbers", "mem_c")
-    return float(told) if told else None
+    number = raw.number("numbers", "mem_c")
+    return float(number) if number else None
 
 
 def fans_of(raw: Raw) -> tuple[float, ...]:
     """Each fan's share of full speed."""
-    told = raw.value("thermal.fans")
-    speeds = told if isinstance(told, list) else [told]
-    return tuple(one / PERCENT for one in speeds if isinstance(one, int))
+    value = raw.value("thermal.fans")
+    speeds = value if isinstance(value, list) else [value]
+    return tuple(speed / PERCENT for speed in speeds if isinstance(speed, int))
 
 
 def recovery_of(raw: Raw) -> str | None:
@@ -207,17 +207,17 @@ def recovery_of(raw: Raw) -> str | None:
 
 def slices_of(raw: Raw) -> tuple[Slice, ...]:
     """Its MIG instances."""
-    told = (one for one in raw.items("slices") if isinstance(one, dict))
-    return tuple(_slice(one) for one in told if isinstance(one.get("gi"), int))
+    rows = (value for value in raw.items("slices") if isinstance(value, dict))
+    return tuple(_slice(row) for row in rows if isinstance(row.get("gi"), int))
 
 
-def _slice(told: dict[str, Any]) -> Slice:
-    total, used = Raw(told).numbers("mem", 2)
-    name = str(told.get("name") or "")
+def _slice(fields: dict[str, Any]) -> Slice:
+    total, used = Raw(fields).numbers("mem", 2)
+    name = str(fields.get("name") or "")
     return Slice(
-        gpu_instance=told["gi"],
-        compute_instance=told.get("ci"),
-        uuid=told.get("uuid"),
+        gpu_instance=fields["gi"],
+        compute_instance=fields.get("ci"),
+        uuid=fields.get("uuid"),
         profile=name.partition(" MIG ")[2] or None,
         mem_total_bytes=floats(total),
         mem_used_bytes=floats(used),
@@ -226,15 +226,15 @@ def _slice(told: dict[str, Any]) -> Slice:
 
 def programs_of(raw: Raw, *, owner: Owner, names: dict[int, str]) -> tuple[Program, ...] | None:
     """Who holds memory of it; one that also draws is told once. None where no list could be read."""
-    found: dict[int, Program] = {}
+    programs: dict[int, Program] = {}
     lists = [raw.value(f"programs.{kind}") for kind in ("compute", "mps", "graphics")]
-    if not any(isinstance(one, list) for one in lists):
+    if not any(isinstance(entry, list) for entry in lists):
         return None
-    for kind, told in zip(("compute", "compute", "graphics"), lists, strict=True):
-        for one in told if isinstance(told, list) else ():
-            pid, mem, part = Raw({"one": one}).numbers("one", 3)
+    for kind, value in zip(("compute", "compute", "graphics"), lists, strict=True):
+        for item in value if isinstance(value, list) else ():
+            pid, mem, part = Raw({"one": item}).numbers("one", 3)
             if pid is not None:
-                found[pid] = Program(
+                programs[pid] = Program(
                     pid=pid,
                     name=names.get(pid),
                     user=owner(pid),
@@ -242,4 +242,4 @@ def programs_of(raw: Raw, *, owner: Owner, names: dict[int, str]) -> tuple[Progr
                     mem_bytes=floats(mem),
                     gpu_instance=part,
                 )
-    return tuple(found[pid] for pid in sorted(found))
+    return tuple(programs[pid] for pid in sorted(programs))

@@ -47,14 +47,14 @@ class TickKeeper:
         who = {name: self._still[name] for name in ("uuid", "name", "pci") if name in self._still}
         return DeviceTick(index=self.index, vendor="nvidia", state=state, **who)
 
-    def tick(self, told: dict[str, Any], *, owner: Owner, names: dict[int, str]) -> DeviceTick:
+    def tick(self, fields: dict[str, Any], *, owner: Owner, names: dict[int, str]) -> DeviceTick:
         """The device now."""
-        raw = Raw(told)
+        raw = Raw(fields)
         if is_gone(raw):
             return self.absent("denied" if raw.failed("handle") == codes.NO_PERMISSION else "lost")
-        if names != self._names or not rare().isdisjoint(told):
+        if names != self._names or not rare().isdisjoint(fields):
             self._names = names
-            self._rare.update((reading, told[reading]) for reading in rare() & told.keys())
+            self._rare.update((reading, fields[reading]) for reading in rare() & fields.keys())
             self._still |= _still(Raw(self._rare), owner=owner, names=names)
         rx, tx = self._rates(raw)
         milli = raw.number("numbers", "energy_mj")
@@ -98,13 +98,13 @@ class TickKeeper:
 
 def _activity(raw: Raw) -> tuple[Activity, ...] | None:
     """What the parts of the device did; None where nobody asked, or the driver does not count it."""
-    told = raw.value("activity")
-    if not isinstance(told, list):
+    value = raw.value("activity")
+    if not isinstance(value, list):
         return None
-    found = []
-    for instance, *values in told:
+    activities = []
+    for instance, *values in value:
         sm, occupied, tensor, dram, rx, tx = map(floats, values)
-        found.append(
+        activities.append(
             Activity(
                 gpu_instance=instance,
                 sm_share=share(sm),
@@ -115,7 +115,7 @@ def _activity(raw: Raw) -> tuple[Activity, ...] | None:
                 nvlink_tx_bytes_per_s=None if tx is None else tx * MIB,
             )
         )
-    return tuple(found)
+    return tuple(activities)
 
 
 def _used(raw: Raw, programs: tuple[Program, ...] | None) -> tuple[Program, ...] | None:
@@ -131,13 +131,13 @@ def _used(raw: Raw, programs: tuple[Program, ...] | None) -> tuple[Program, ...]
             newest[pid] = at_us, share(sm), share(encoder)
     since_us = (time.time() - _RECENT_S) * MEGA
     rest = (0, 0.0, 0.0)
-    found = []
+    result = []
     for program in programs:
         at_us, sm_share, encoder_share = newest.get(program.pid, rest)
         if at_us < since_us:
             _, sm_share, encoder_share = rest
-        found.append(replace(program, sm_share=sm_share, encoder_share=encoder_share))
-    return tuple(found)
+        result.append(replace(program, sm_share=sm_share, encoder_share=encoder_share))
+    return tuple(result)
 
 
 def _still(raw: Raw, *, owner: Owner, names: dict[int, str]) -> dict[str, Any]:
@@ -145,7 +145,7 @@ def _still(raw: Raw, *, owner: Owner, names: dict[int, str]) -> dict[str, Any]:
     fans, links = fans_of(raw), raw.value("links.state")
     who = {"uuid": raw.text("uuid"), "name": raw.text("name"), "pci": pci_of(raw)}
     return {
-        **{field: told for field, told in who.items() if told is not None},
+        **{field: text for field, text in who.items() if text is not None},
         "power_limit_w": raw.milli("power.limit_w"),
         "fan_share": max(fans) if fans else None,
         "mem_hz": raw.scaled("clocks.mem_hz", MEGA),

@@ -52,7 +52,7 @@ def read_whole(
             device, reading = answer.culprit
             whole.hung.setdefault(device, {})[reading] = answer.code
             # whether a device that hung is worth another try
-            left = [one for one in left if one != device] + (
+            left = [number for number in left if number != device] + (
                 [device]
                 if len(whole.hung[device]) < _MOST_TIMES and "handle" not in whole.hung[device]
                 else []
@@ -84,8 +84,11 @@ def _read_together(whole: NvmlReading, asking: Asking, *, patience_s: float, unt
             return
 
 
-def _pids(found: Found) -> list[int]:
+def _pids(fields: Found) -> list[int]:
     lists = [
-        one for told in found.values() for reading, one in told.items() if reading.startswith("programs.")
+        value
+        for given in fields.values()
+        for reading, value in given.items()
+        if reading.startswith("programs.")
     ]
     return sorted({program[0] for programs in lists if isinstance(programs, list) for program in programs})

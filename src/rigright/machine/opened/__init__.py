@@ -127,10 +127,10 @@ def _stored(member: Member, *, name: str) -> Machine | None:
     """A machine that `probe --save` wrote."""
     if member.raw.lstrip()[:1] != b"{" or b'"schema"' not in member.raw:
         return None
-    found = _json(member.raw)
-    if not isinstance(found, dict) or "schema" not in found or not isinstance(found.get("devices"), list):
+    value = _json(member.raw)
+    if not isinstance(value, dict) or "schema" not in value or not isinstance(value.get("devices"), list):
         return None
-    return restored(Machine, {**found, "origin": name}, where=name)
+    return restored(Machine, {**value, "origin": name}, where=name)
 
 
 def _json(raw: bytes) -> Any:

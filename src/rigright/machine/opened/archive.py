@@ -70,9 +70,9 @@ def _opened(
         yield Member(name=name, raw=raw, is_archive=True)
         return
     del raw  # as much as all that was in it
-    for path, found, is_all in inside:
+    for path, data, is_all in inside:
         if depth < _MOST_NESTED:
-            yield from _opened(found, path, depth=depth + 1, budget=budget, is_whole=is_all)
+            yield from _opened(data, path, depth=depth + 1, budget=budget, is_whole=is_all)
 
 
 def _of_tar(raw: bytes, *, name: str, is_whole: bool) -> Iterator[tuple[str, bytes, bool]]:
@@ -84,8 +84,8 @@ def _of_tar(raw: bytes, *, name: str, is_whole: bool) -> Iterator[tuple[str, byt
                     raise DataError(say("{file} is too large to read", file=name))
                 if member.isreg() and not member.issparse():
                     begin = member.offset_data
-                    found = raw[begin : begin + min(member.size, MOST_OF_ONE)]
-                    yield member.name.removeprefix("./"), found, len(found) == member.size
+                    data = raw[begin : begin + min(member.size, MOST_OF_ONE)]
+                    yield member.name.removeprefix("./"), data, len(data) == member.size
     except (tarfile.TarError, OSError, EOFError, ValueError, OverflowError, RecursionError) as error:
         if is_whole:
             raise DataError(say("cannot read {file}: {why}", file=name, why=error)) from None
@@ -99,9 +99,9 @@ def _of_zip(raw: bytes, *, name: str) -> Iterator[tuple[str, bytes, bool]]:
                 if member.is_dir():
                     continue
                 with archive.open(member) as file:
-                    found = file.read(min(MOST_OF_ONE, left))
-                left -= len(found)
-                yield member.filename, found, len(found) == member.file_size
+                    data = file.read(min(MOST_OF_ONE, left))
+                left -= len(data)
+                yield member.filename, data, len(data) == member.file_size
     except (zipfile.BadZipFile, OSError, EOFError, ValueError, RuntimeError) as error:
         raise DataError(say("cannot read {file}: {why}", file=name, why=error)) from None
 
@@ -109,7 +109,7 @@ def _of_zip(raw: bytes, *, name: str) -> Iterator[tuple[str, bytes, bool]]:
 def of_folder(path: Path, *, without: frozenset[str] = frozenset()) -> list[Member]:
     """The plain files below a folder but for some in it, those of archives too; links are not followed."""
     budget = [MOST_BYTES * 2, MOST_MEMBERS]
-    found: list[Member] = []
+    members: list[Member] = []
     for above, folders, files in os.walk(path):
         folders[:] = sorted(name for name in folders if Path(above) != path or name not in without)
         for name in sorted(files):
@@ -123,9 +123,9 @@ def of_folder(path: Path, *, without: frozenset[str] = frozenset()) -> list[Memb
                 continue
             inside = str(file.relative_to(path))
             try:
-                found += _opened(raw, inside, depth=0, budget=budget)
+                members += _opened(raw, inside, depth=0, budget=budget)
             except DataError:
                 if budget[0] < 0 or budget[1] < 0:
-                    return found
-                found.append(Member(name=inside, raw=raw))
-    return found
+                    return members
+                members.append(Member(name=inside, raw=raw))
+    return members

@@ -41,15 +41,15 @@ def is_benchmark(text: str) -> bool:
 def read_benchmark(text: str) -> Read:
     """The cards of its first machine, as far as it names them."""
     text = json_table(text) or text
-    found: dict[int, Device] = {}
+    result: dict[int, Device] = {}
     for match in [*_RANK.finditer(text)][:_MOST_CARDS]:
-        found.setdefault(int(match[1]), Device(index=int(match[1]), vendor=_vendor(match[3]), name=match[3]))
+        result.setdefault(int(match[1]), Device(index=int(match[1]), vendor=_vendor(match[3]), name=match[3]))
     for match in [*_DEVICE.finditer(text)][:_MOST_CARDS]:
-        found.setdefault(int(match[1]), Device(index=int(match[1]), vendor=_vendor(match[2]), name=match[2]))
+        result.setdefault(int(match[1]), Device(index=int(match[1]), vendor=_vendor(match[2]), name=match[2]))
     for match in [*_NAMED.finditer(text)][:_MOST_CARDS]:
-        found.setdefault(int(match[1]), Device(index=int(match[1]), vendor=_vendor(match[2]), name=match[2]))
+        result.setdefault(int(match[1]), Device(index=int(match[1]), vendor=_vendor(match[2]), name=match[2]))
     driver = _DRIVER.search(text)
-    devices = tuple(found[index] for index in sorted(found))
+    devices = tuple(result[index] for index in sorted(result))
     return Read(fields=telling(devices=devices, software=software_of(driver=driver[1]) if driver else None))
 
 

@@ -27,41 +27,41 @@ _TORCH = ("pytorch version", "pytorch")
 
 def matches(text: str) -> bool:
     """Whether it names a PyTorch, and a driver or a platform, as collect_env does."""
-    said = _said(text)
-    told = _first(said, _DRIVER) is not None or {"python platform", "is cuda available"} <= said.keys()
-    return told and _first(said, _TORCH) is not None
+    fields = _said(text)
+    flag = _first(fields, _DRIVER) is not None or {"python platform", "is cuda available"} <= fields.keys()
+    return flag and _first(fields, _TORCH) is not None
 
 
 def read(text: str) -> Read:
     """Its cards, how they reach each other, driver, system and PyTorch."""
-    said = _said(text)
-    found: dict[int, Device] = {}
+    fields = _said(text)
+    devices: dict[int, Device] = {}
     for indexes, name in _CARD.findall(text[:_MOST_CHARS]):
         for index in map(int, indexes.split(",")[:_MOST_CARDS]):
-            if len(found) < _MOST_CARDS:
-                found.setdefault(index, _card(index, name))
-    alone = said.get("gpu models and configuration", "")  # of ROCm: the first card, without its number
-    if not found and _AMD.search(alone):
-        found[0] = _card(0, alone)
-    kernel = _KERNEL.search(said.get("python platform", ""))
+            if len(devices) < _MOST_CARDS:
+                devices.setdefault(index, _card(index, name))
+    alone = fields.get("gpu models and configuration", "")  # of ROCm: the first card, without its number
+    if not devices and _AMD.search(alone):
+        devices[0] = _card(0, alone)
+    kernel = _KERNEL.search(fields.get("python platform", ""))
     # the Python that ran it, with its PyTorch
-    torch = _first(said, _TORCH) or ""
+    torch = _first(fields, _TORCH) or ""
     version, _, build = torch.partition("+")
-    sees = 0 if said.get("is cuda available", said.get("cuda available")) == "False" else None
+    sees = 0 if fields.get("is cuda available", fields.get("cuda available")) == "False" else None
     framework = Framework(
         name="torch",
         version=version,
         build=build or None,
-        cuda=_first(said, ("cuda used to build pytorch",)),
+        cuda=_first(fields, ("cuda used to build pytorch",)),
         sees=sees,
     )
-    ran = (_first(said, ("python version", "python")) or "").split()
+    ran = (_first(fields, ("python version", "python")) or "").split()
     python = Python(path="python", version=ran[0] if ran else None, frameworks=(framework,))
-    name = said["os"].partition(" (")[0] if "os" in said else None
+    name = fields["os"].partition(" (")[0] if "os" in fields else None
     own = Read(
         fields={
-            "devices": tuple(found[index] for index in sorted(found)),
-            "software": software_of(driver=_first(said, _DRIVER), pythons=(python,)),
+            "devices": tuple(devices[index] for index in sorted(devices)),
+            "software": software_of(driver=_first(fields, _DRIVER), pythons=(python,)),
             "system": System(
                 os_id="windows" if name and "Windows" in name else None,
                 os_name=name,
@@ -74,23 +74,23 @@ def read(text: str) -> Read:
     return laid(read_capture(text), own) if is_capture(text) else own
 
 
-def _card(index: int, said: str) -> Device:
+def _card(index: int, fields: str) -> Device:
     """A card by its name; ROCm writes its instruction set behind it."""
-    name = said.partition(" (")[0].strip()
-    isa = _ISA.search(said)
-    vendor = "amd" if isa or _AMD.search(said) else "nvidia"
+    name = fields.partition(" (")[0].strip()
+    isa = _ISA.search(fields)
+    vendor = "amd" if isa or _AMD.search(fields) else "nvidia"
     return Device(index=index, vendor=vendor, name=name, isa=isa[1] if isa else None)
 
 
 def _said(text: str) -> dict[str, str]:
     """The first of each of its lines."""
-    found: dict[str, str] = {}
+    fields: dict[str, str] = {}
     for name, value in _SAID.findall(text[:_MOST_CHARS]):
-        found.setdefault(name.strip().lower(), value.strip())
-    return found
+        fields.setdefault(name.strip().lower(), value.strip())
+    return fields
 
 
-def _first(said: dict[str, str], names: tuple[str, ...]) -> str | None:
+def _first(fields: dict[str, str], names: tuple[str, ...]) -> str | None:
     """What is said under one of the names; None for "N/A" and "Could not collect"."""
-    told = next((said[name] for name in names if name in said), None)
-    return told if told and any(map(str.isdigit, told)) else None
+    text = next((fields[name] for name in names if name in fields), None)
+    return text if text and any(map(str.isdigit, text)) else None

@@ -43,8 +43,8 @@ class Collected(Replay):
         links, there = self.kept.links, self.kept.there
         above, name = posixpath.split(path)
         known = path in there or posixpath.join(_place(above, links), name) in links
-        found = _place(path, links)
-        return found if known or found in there else None
+        text = _place(path, links)
+        return text if known or text in there else None
 
     def run(self, *argv: str, patience_s: float = PATIENCE_S) -> Said | None:
         """What the command said."""
@@ -58,19 +58,19 @@ def is_collected(raw: bytes) -> bool:
 
 def read_collected(raw: bytes, *, name: str) -> Machine:
     """The machine, by the readers of live ones; what ends too early is read up to there."""
-    found = FIRST.search(raw[:LOOKED_BYTES])
-    if found is None:
+    match = FIRST.search(raw[:LOOKED_BYTES])
+    if match is None:
         raise DataError(say("{file} is not output of collect.sh", file=name))
-    mark = found[1].decode()
-    text = raw[found.end() :].decode("utf-8", "surrogateescape").replace("\r\n", "\n")
+    mark = match[1].decode()
+    text = raw[match.end() :].decode("utf-8", "surrogateescape").replace("\r\n", "\n")
     kept, ended = _kept(text, mark)
     machine = probe(Collected(kept=kept, env=kept.env), origin=name)
-    told = {kind: rest for kind, rest, _ in _parts(text, mark) if kind in {"now", "user"}}
+    fields = {kind: rest for kind, rest, _ in _parts(text, mark) if kind in {"now", "user"}}
     system = machine.system
-    if told.get("now", "").isdecimal() and len(told["now"]) < MOST_DIGITS:
-        system = replace(system, now_s=float(told["now"]))
-    if told.get("user", "").isdecimal():
-        system = replace(system, as_root=told["user"] == "0")
+    if fields.get("now", "").isdecimal() and len(fields["now"]) < MOST_DIGITS:
+        system = replace(system, now_s=float(fields["now"]))
+    if fields.get("user", "").isdecimal():
+        system = replace(system, as_root=fields["user"] == "0")
     return replace(machine, system=system, events=_dated(machine, system), cut=() if ended else (name,))
 
 
@@ -80,15 +80,15 @@ def _dated(machine: Machine, system: System) -> tuple[Event, ...] | None:
         return machine.events
     began_s = system.now_s - system.up_s
     return tuple(
-        replace(one, at_s=began_s + one.up_s) if one.at_s is None and one.up_s is not None else one
-        for one in machine.events
+        replace(event, at_s=began_s + event.up_s) if event.at_s is None and event.up_s is not None else event
+        for event in machine.events
     )
 
 
 def host_of(raw: bytes) -> str | None:
     """What the machine calls itself in such an answer."""
-    found = _HOST.search(raw[:LOOKED_BYTES])
-    return None if found is None else found[1].decode("utf-8", "replace")
+    match = _HOST.search(raw[:LOOKED_BYTES])
+    return None if match is None else match[1].decode("utf-8", "replace")
 
 
 def _parts(text: str, mark: str) -> Iterator[tuple[str, str, str]]:
@@ -104,13 +104,13 @@ def _kept(text: str, mark: str) -> tuple[Recording, bool]:
     """What the readers will be answered, and whether it came to its end."""
     kept = Recording()
     root, asked, ended = "", ("", ""), False
-    said: str | None = None  # by a command whose end is not told yet
+    stated: str | None = None  # by a command whose end is not told yet
     links: dict[str, str] = {}
     for kind, rest, body in _parts(text, mark):
         ended = kind == "end"
-        if said is not None and kind != "code":
+        if stated is not None and kind != "code":
             _endless(kept, asked[0])
-        said = body if kind == "command" else None
+        stated = body if kind == "command" else None
         if kind == "root":
             root = rest.rstrip("/")
         elif kind == "env":
@@ -129,7 +129,7 @@ def _kept(text: str, mark: str) -> tuple[Recording, bool]:
             kept.there.update(dict.fromkeys((_below(path, root) for path in _PLACED.findall(body)), True))
         else:
             _keep(kept, kind, rest=rest, body=body, root=root)
-    if said is not None and not said.strip():  # the last, and it said nothing
+    if stated is not None and not stated.strip():  # the last, and it said nothing
         _endless(kept, asked[0])
     _lay(kept, links)
     _stand_in(kept)
@@ -158,7 +158,7 @@ def _keep(kept: Recording, kind: str, *, rest: str, body: str, root: str) -> Non
         kept.files.update(_files(body, root))
     elif kind == "bytes":
         octets = _OCTETS.findall(body[:MOST_BYTES])
-        kept.files[_below(rest, root)] = bytes(int(one, 16) for one in octets)
+        kept.files[_below(rest, root)] = bytes(int(octet, 16) for octet in octets)
     elif kind == "there":
         kept.there[_below(rest, root)] = True
 
@@ -175,11 +175,11 @@ def _below(path: str, root: str) -> str:
 def _files(body: str, root: str) -> dict[str, bytes]:
     """Each file under its name."""
     pieces = _FILE.split(body, maxsplit=MOST_FILES)
-    found: dict[str, bytes] = {}
+    fields: dict[str, bytes] = {}
     for path, content in zip(pieces[1::2], pieces[2::2], strict=False):
-        found[_below(path, root)] = content.removesuffix("\n").encode("utf-8", "surrogateescape")
-    found.pop("/dev/null", None)  # asked last: a file that is asked alone would bear no name
-    return found
+        fields[_below(path, root)] = content.removesuffix("\n").encode("utf-8", "surrogateescape")
+    fields.pop("/dev/null", None)  # asked last: a file that is asked alone would bear no name
+    return fields
 
 
 def _place(path: str, links: Mapping[str, str | None]) -> str:

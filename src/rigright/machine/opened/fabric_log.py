@@ -24,13 +24,13 @@ def read_log(text: str) -> Read:
     """The manager's version, and each error of a switch as the kernel would have told it (SXid)."""
     version = _VERSION.search(text)
     events = []
-    for at, said in _LINE.findall(text):
-        match = _SXID.search(said)
+    for at, value in _LINE.findall(text):
+        match = _SXID.search(value)
         if match is not None:
             events.append(
                 Event(
                     kind="sxid",
-                    text=said.strip(),
+                    text=value.strip(),
                     at_s=_seconds(at),
                     pci=address(match[2]),
                     code=int(match[1]),

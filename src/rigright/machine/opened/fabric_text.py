@@ -84,21 +84,21 @@ def is_fabric(text: str) -> bool:
 
 def read_fabric(text: str) -> Read:
     """The ports of this machine, laid together from all that tells of them; and what mlxlink complains of."""
-    found: dict[str, Port] = {}
+    ports: dict[str, Port] = {}
     places: dict[tuple[str, str], str] = {}  # of a lid and a port, its name
     events: list[Event] = []
     for section in sections(text):
         for port, lid in _ports(section):
-            if len(found) < _MOST_PORTS:
-                found[port.name] = filled(found[port.name], port) if port.name in found else port
+            if len(ports) < _MOST_PORTS:
+                ports[port.name] = filled(ports[port.name], port) if port.name in ports else port
             if lid:
                 places[lid, port.name.rpartition("/")[2]] = port.name
         if _MLXLINK.search(section.text):
             events += _complaints(section)
     for section in sections(text):
         for port in _counted(section, places):
-            found[port.name] = filled(found[port.name], port) if port.name in found else port
-    return Read(fields={"ports": tuple(found.values()), **telling(events=tuple(events))})
+            ports[port.name] = filled(ports[port.name], port) if port.name in ports else port
+    return Read(fields={"ports": tuple(ports.values()), **telling(events=tuple(events))})
 
 
 def _ports(section: Section) -> Iterator[tuple[Port, str]]:
@@ -117,43 +117,43 @@ def _ports(section: Section) -> Iterator[tuple[Port, str]]:
         )
     yield from ((port, "") for port in _links(text))
     if _MLXLINK.search(text):
-        said = _said(text)
-        lanes = re.match(r"(\d{1,2})x", said.get("width", ""))
-        speed = said.get("speed", "").removeprefix("IB-")
-        told = re.match(r"(\d{1,4})G", speed)
+        fields = _said(text)
+        lanes = re.match(r"(\d{1,2})x", fields.get("width", ""))
+        speed = fields.get("speed", "").removeprefix("IB-")
+        match = re.match(r"(\d{1,4})G", speed)
         per_lane = _SPEEDS.get(speed, 0.0) * int(lanes[1]) if lanes else 0.0
-        rate = float(told[1]) if told else per_lane
+        rate = float(match[1]) if match else per_lane
         yield (
             Port(
                 name=_name(section, "mlxlink"),
-                kind="roce" if told else "infiniband",
-                state=_state(said.get("state", ""), said.get("physical state", "")),
+                kind="roce" if match else "infiniband",
+                state=_state(fields.get("state", ""), fields.get("physical state", "")),
                 bytes_per_s=rate * GIGA / _BITS if rate else None,
-                lanes=int(lanes[1]) if lanes and not told else None,
+                lanes=int(lanes[1]) if lanes and not match else None,
             ),
             "",
         )
 
 
-def _port(name: str, said: dict[str, str]) -> tuple[Port, str]:
+def _port(name: str, fields: dict[str, str]) -> tuple[Port, str]:
     """One port of ibstat, ibstatus or ibv_devinfo."""
-    rate = re.match(r"([\d.]{1,8})(?: Gb/sec \((\d{1,2})X)?", said.get("rate", ""))
-    width = re.match(r"(\d{1,2})X", said.get("active_width", ""))
-    part = said.get("vendor_part_id", "")
+    rate = re.match(r"([\d.]{1,8})(?: Gb/sec \((\d{1,2})X)?", fields.get("rate", ""))
+    width = re.match(r"(\d{1,2})X", fields.get("active_width", ""))
+    part = fields.get("vendor_part_id", "")
     lanes = (rate[2] if rate else None) or (width[1] if width else None)
     port = Port(
         name=name,
         kind=rdma_kind(
-            said.get("link layer") or said.get("link_layer") or "", node=said.get("transport", "")
+            fields.get("link layer") or fields.get("link_layer") or "", node=fields.get("transport", "")
         ),
-        model=said.get("ca type") or (f"MT{part}" if part.isdecimal() else None),
-        board=said.get("board_id"),
-        state=_state(said.get("state", ""), said.get("physical state") or said.get("phys state") or ""),
+        model=fields.get("ca type") or (f"MT{part}" if part.isdecimal() else None),
+        board=fields.get("board_id"),
+        state=_state(fields.get("state", ""), fields.get("physical state") or fields.get("phys state") or ""),
         bytes_per_s=float(rate[1]) * GIGA / _BITS if rate else None,
         lanes=int(lanes) if lanes else None,
-        firmware=said.get("firmware version") or said.get("fw_ver"),
+        firmware=fields.get("firmware version") or fields.get("fw_ver"),
     )
-    lid = said.get("base lid") or said.get("port_lid") or ""
+    lid = fields.get("base lid") or fields.get("port_lid") or ""
     return port, str(int(lid, 16)) if re.fullmatch(r"0x[0-9a-fA-F]{1,6}", lid) else lid
 
 
@@ -215,15 +215,15 @@ def _counted(section: Section, places: dict[tuple[str, str], str]) -> Iterator[P
         if counts:
             yield Port(name=name, kind="infiniband", counters=counts)
     if _MLXLINK.search(section.text):
-        said = _SAID.findall(section.text)
-        told = [(_WORDS[name], int(value)) for name, value in said if name in _WORDS and value.isdecimal()]
-        passed = next((value for name, value in said if name.startswith("Time Since Last Clear")), "")
+        values = _SAID.findall(section.text)
+        pairs = [(_WORDS[name], int(value)) for name, value in values if name in _WORDS and value.isdecimal()]
+        passed = next((value for name, value in values if name.startswith("Time Since Last Clear")), "")
         if re.fullmatch(r"\d{1,9}(?:\.\d{1,6})?", passed):
-            told.append(("counted_s", int(float(passed) * _A_MINUTE_S)))
-        if told:
-            speed = next((value for name, value in said if name == "Speed"), "IB-")
+            pairs.append(("counted_s", int(float(passed) * _A_MINUTE_S)))
+        if pairs:
+            speed = next((value for name, value in values if name == "Speed"), "IB-")
             kind = "infiniband" if speed.startswith("IB-") else "roce"
-            yield Port(name=_name(section, "mlxlink"), kind=kind, counters=tuple(told))
+            yield Port(name=_name(section, "mlxlink"), kind=kind, counters=tuple(pairs))
 
 
 def _complaints(section: Section) -> Iterator[Event]:

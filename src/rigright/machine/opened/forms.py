@@ -66,12 +66,16 @@ class PastedForm:
 
 def _marked(name: str, is_one: Callable[[str], object], *, read: Callable[[str], Read]) -> PastedForm:
     """Known by a mark in its text."""
-    return PastedForm(name=name, matches=lambda one: is_one(one.text), read=lambda one: read(one.text))
+    return PastedForm(
+        name=name, matches=lambda section: is_one(section.text), read=lambda section: read(section.text)
+    )
 
 
 def _parsed(name: str, parse: Callable[[str], _Parsed], *, read: Callable[[_Parsed], Read]) -> PastedForm:
     """Known by what a parser finds in it; nothing found is no such form."""
-    return PastedForm(name=name, matches=lambda one: parse(one.text), read=lambda one: read(parse(one.text)))
+    return PastedForm(
+        name=name, matches=lambda section: parse(section.text), read=lambda section: read(parse(section.text))
+    )
 
 
 def read_kernel_log(section: Section) -> Read:
@@ -80,8 +84,8 @@ def read_kernel_log(section: Section) -> Read:
     crashed = _PANIC.match(text.lstrip()) is not None  # kept by firmware over the start that came after
     if not _is_log(text):
         text = "\n".join(line for line in text.splitlines() if is_worth_a_look(line) and is_kernels(line))
-    found = events_of(parsed(text, wanted=is_worth_a_look))
-    events = tuple(replace(one, earlier=True) for one in found) if crashed else found
+    result = events_of(parsed(text, wanted=is_worth_a_look))
+    events = tuple(replace(event, earlier=True) for event in result) if crashed else result
     return Read(fields={"events": events})
 
 
@@ -111,18 +115,24 @@ def _holds_log(section: Section) -> bool:
 FORMS: tuple[PastedForm, ...] = (
     PastedForm(
         name="nvidia-smi",
-        matches=lambda one: capture.is_capture(one.whole if one.head[:10] == "nvidia-smi" else one.text),
-        read=lambda one: capture.read_capture(one.text),
+        matches=lambda section: capture.is_capture(
+            section.whole if section.head[:10] == "nvidia-smi" else section.text
+        ),
+        read=lambda section: capture.read_capture(section.text),
         together="nvidia-smi",
     ),
     _marked("PyTorch collect_env", collect_env.matches, read=collect_env.read),
     PastedForm(name="kernel log", matches=_holds_log, read=read_kernel_log),
     _marked("lspci", _LSPCI.search, read=lambda text: Read(fields={"pci": read_lspci(text)})),
-    _parsed("amd-smi", amd.smi_documents, read=lambda found: amd.read_answers(*found)),
+    _parsed("amd-smi", amd.smi_documents, read=lambda values: amd.read_answers(*values)),
     PastedForm(
         name="amd-smi",
-        matches=lambda one: amd.cards_of(amd_text.cards_in(one.text)) or tables.is_table(one.text),
-        read=lambda one: tables.laid_over(amd.read_answers(amd_text.cards_in(one.text)), one.text),
+        matches=lambda section: (
+            amd.cards_of(amd_text.cards_in(section.text)) or tables.is_table(section.text)
+        ),
+        read=lambda section: tables.laid_over(
+            amd.read_answers(amd_text.cards_in(section.text)), section.text
+        ),
         together="amd-smi",
     ),
     _parsed("rocm-smi", amd.rocm_document, read=amd.read_rocm),
@@ -137,21 +147,23 @@ FORMS: tuple[PastedForm, ...] = (
     _marked("lscpu", host_text.is_lscpu, read=host_text.read_lscpu),
     PastedForm(
         name="free",
-        matches=lambda one: host_text.FREE_HEAD.search(one.text),
-        read=lambda one: host_text.read_free(one.text, one.head),
+        matches=lambda section: host_text.FREE_HEAD.search(section.text),
+        read=lambda section: host_text.read_free(section.text, section.head),
     ),
     _marked("uname", host_text.UNAME.search, read=host_text.read_uname),
     PastedForm(
         name="df",
-        matches=lambda one: host_text.DF_HEAD.search(one.text) and "inode" not in one.text.lower(),
-        read=lambda one: host_text.read_df(one.text, one.head),
+        matches=lambda section: (
+            host_text.DF_HEAD.search(section.text) and "inode" not in section.text.lower()
+        ),
+        read=lambda section: host_text.read_df(section.text, section.head),
     ),
     _marked("hostnamectl", host_text.HOSTNAMECTL.search, read=host_text.read_hostnamectl),
     _marked("lsblk", host_text.is_lsblk, read=host_text.read_lsblk),
     PastedForm(
         name="smartctl",
-        matches=lambda one: host_text.is_smart(one.text),
-        read=lambda one: host_text.read_smart(one.text, one.head),
+        matches=lambda section: host_text.is_smart(section.text),
+        read=lambda section: host_text.read_smart(section.text, section.head),
     ),
     _parsed("xpu-smi", xpu_smi.document_of, read=xpu_smi.read_list),
     _parsed("xpu-smi", xpu_smi.table_document, read=xpu_smi.read_list),
@@ -176,7 +188,7 @@ _LOGS = frozenset({"kernel log", "messages"})
 
 def forms_of(section: Section) -> Iterator[PastedForm]:
     """Every form that a section holds some of."""
-    found = [form for form in FORMS if not form.rest and form.matches(section)]
-    rest = all(form.name in _LOGS for form in found)
-    yield from found
+    pasted_forms = [form for form in FORMS if not form.rest and form.matches(section)]
+    rest = all(form.name in _LOGS for form in pasted_forms)
+    yield from pasted_forms
     yield from (form for form in FORMS if form.rest and rest and form.matches(section))

@@ -49,22 +49,22 @@ def is_lscpu(text: str) -> bool:
 
 def read_lscpu(text: str) -> Read:
     """The processors, of its text or its JSON."""
-    said: dict[str, str] = {}
+    fields: dict[str, str] = {}
     if text.lstrip().startswith("{"):
         for name, value in _fields(json_object(text).get("lscpu"), 0):
-            said.setdefault(name.rstrip(":"), value)
+            fields.setdefault(name.rstrip(":"), value)
     else:
         for name, value in _SAID.findall(text):
-            said.setdefault(name.strip(), value.strip())
-    threads, sockets = whole(said.get("CPU(s)")), whole(said.get("Socket(s)"))
-    per_socket = whole(said.get("Core(s) per socket")) or whole(said.get("Core(s) per cluster"))
-    most = real(said.get("CPU max MHz"))
-    has = set(said.get("Flags", "").split())
-    nodes = ((_NUMA.match(name), value) for name, value in said.items())
+            fields.setdefault(name.strip(), value.strip())
+    threads, sockets = whole(fields.get("CPU(s)")), whole(fields.get("Socket(s)"))
+    per_socket = whole(fields.get("Core(s) per socket")) or whole(fields.get("Core(s) per cluster"))
+    most = real(fields.get("CPU max MHz"))
+    has = set(fields.get("Flags", "").split())
+    nodes = ((_NUMA.match(name), value) for name, value in fields.items())
     cpu = Cpu(
-        name=said.get("Model name") or said.get("Model"),
-        vendor=VENDORS.get(said.get("Vendor ID", ""), said.get("Vendor ID")),
-        arch=said.get("Architecture"),
+        name=fields.get("Model name") or fields.get("Model"),
+        vendor=VENDORS.get(fields.get("Vendor ID", ""), fields.get("Vendor ID")),
+        arch=fields.get("Architecture"),
         sockets=sockets,
         cores=sockets * per_socket if sockets and per_socket else None,
         threads=threads,
@@ -72,16 +72,16 @@ def read_lscpu(text: str) -> Read:
         flags=tuple(flag for flag in FLAGS if flag in has),
         nodes=tuple(NumaNode(index=int(match[1]), cpus=cpus) for match, cpus in nodes if match),
     )
-    maker = said.get("Hypervisor vendor", "").lower()
+    maker = fields.get("Hypervisor vendor", "").lower()
     virtual = {"vmware": "vmware", "microsoft": "hyperv", "xen": "xen"}.get(maker, maker) or None
     return Read(fields={"cpu": cpu, **telling(system=System(virtual=virtual) if virtual else None)})
 
 
 def _fields(listed: Any, depth: int) -> Iterator[tuple[str, str]]:
-    for one in listed[:MOST_ROWS] if isinstance(listed, list) and depth < 8 else ():
-        if isinstance(one, dict):
-            yield str(one.get("field", "")), str(one.get("data") or "")
-            yield from _fields(one.get("children"), depth + 1)
+    for value in listed[:MOST_ROWS] if isinstance(listed, list) and depth < 8 else ():
+        if isinstance(value, dict):
+            yield str(value.get("field", "")), str(value.get("data") or "")
+            yield from _fields(value.get("children"), depth + 1)
 
 
 def read_free(text: str, head: str) -> Read:
@@ -119,13 +119,13 @@ def read_uname(text: str) -> Read:
 def read_df(text: str, head: str) -> Read:
     """File systems with a disk or a server below them; numbers alone are KiB, or what was asked for."""
     unit = MIB if re.search(r"-\w*m\b", head) else KIB
-    found = []
+    mounts = []
     for match in [*_DF_ROW.finditer(text)][:MOST_ROWS]:
         size, free = (
-            float(told) * unit if told.isdecimal() else _size(told.removesuffix("i"))
-            for told in (match["size"], match["free"])
+            float(given) * unit if given.isdecimal() else _size(given.removesuffix("i"))
+            for given in (match["size"], match["free"])
         )
-        found.append(
+        mounts.append(
             Mount(
                 path=match["path"],
                 source=match["source"],
@@ -134,20 +134,20 @@ def read_df(text: str, head: str) -> Read:
                 free_bytes=free,
             )
         )
-    return Read(fields={"mounts": tuple(found)})
+    return Read(fields={"mounts": tuple(mounts)})
 
 
 def read_hostnamectl(text: str) -> Read:
     """Name, system, kernel and maker."""
-    said = {name.strip(): value.strip() for name, value in _SAID.findall(text)}
+    fields = {name.strip(): value.strip() for name, value in _SAID.findall(text)}
     system = System(
-        host=said.get("Static hostname"),
-        os_name=said.get("Operating System"),
-        kernel=said.get("Kernel", "").removeprefix("Linux ") or None,
-        arch={"x86-64": "x86_64", "arm64": "aarch64"}.get(said.get("Architecture", "")),
-        virtual=said.get("Virtualization"),
-        maker=said.get("Hardware Vendor"),
-        product=said.get("Hardware Model"),
+        host=fields.get("Static hostname"),
+        os_name=fields.get("Operating System"),
+        kernel=fields.get("Kernel", "").removeprefix("Linux ") or None,
+        arch={"x86-64": "x86_64", "arm64": "aarch64"}.get(fields.get("Architecture", "")),
+        virtual=fields.get("Virtualization"),
+        maker=fields.get("Hardware Vendor"),
+        product=fields.get("Hardware Model"),
     )
     return Read(fields={"system": system})
 
@@ -165,56 +165,56 @@ def read_lsblk(text: str) -> Read:
         listed = [{**row, "size": row["size"].replace(",", ".")} for row in rows]
     disks: list[Disk] = []
     mounts: list[Mount] = []
-    for one in listed[:MOST_ROWS]:
-        if isinstance(one, dict) and isinstance(name := one.get("name"), str):
+    for value in listed[:MOST_ROWS]:
+        if isinstance(value, dict) and isinstance(name := value.get("name"), str):
             bare = name.rpartition("/")[2]
-            if one.get("type", "disk") == "disk" and not bare.startswith(_PASSED_DISKS):
-                disks.append(_disk(bare, one))
-            mounts += _mounts(bare, one, depth=0)
+            if value.get("type", "disk") == "disk" and not bare.startswith(_PASSED_DISKS):
+                disks.append(_disk(bare, value))
+            mounts += _mounts(bare, value, depth=0)
     return Read(fields={"disks": tuple(disks), **telling(mounts=tuple(mounts))})
 
 
-def _disk(name: str, one: Mapping[str, Any]) -> Disk:
-    turns = one.get("rota")
-    if name.startswith("nvme") or one.get("tran") == "nvme":
+def _disk(name: str, row: Mapping[str, Any]) -> Disk:
+    turns = row.get("rota")
+    if name.startswith("nvme") or row.get("tran") == "nvme":
         kind: str | None = "nvme"
     elif name.startswith(_VIRTUAL_DISKS):
         kind = "virtual"
     else:
         kind = {True: "hdd", "1": "hdd", False: "ssd", "0": "ssd"}.get(turns) if turns is not None else None
-    model = one.get("model")
+    model = row.get("model")
     return Disk(
         name=name,
         kind=kind,
         model=model.strip() if isinstance(model, str) else None,
-        size_bytes=_size(one.get("size")),
+        size_bytes=_size(row.get("size")),
     )
 
 
-def _size(told: Any) -> float | None:
+def _size(value: Any) -> float | None:
     """Bytes, or a number with the first letter of a binary unit."""
-    if isinstance(told, int) and not isinstance(told, bool):
-        return float(told)
-    match = re.fullmatch(r"(\d{1,18}(?:\.\d{1,6})?)([KMGTP]?)", told) if isinstance(told, str) else None
+    if isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    match = re.fullmatch(r"(\d{1,18}(?:\.\d{1,6})?)([KMGTP]?)", value) if isinstance(value, str) else None
     if match is None:
         return None
     return parse_bytes(f"{match[1]}{match[2]}i") if match[2] else float(match[1])
 
 
-def _mounts(disk: str, one: Mapping[str, Any], *, depth: int) -> Iterator[Mount]:
+def _mounts(disk: str, row: Mapping[str, Any], *, depth: int) -> Iterator[Mount]:
     """What is mounted of a disk and of its parts."""
-    places = one.get("mountpoints", [one.get("mountpoint")])
+    places = row.get("mountpoints", [row.get("mountpoint")])
     for place in places if isinstance(places, list) else ():
-        if isinstance(place, str) and place.startswith("/") and isinstance(one.get("fstype"), str):
+        if isinstance(place, str) and place.startswith("/") and isinstance(row.get("fstype"), str):
             yield Mount(
                 path=place,
-                source=f"/dev/{one.get('name')}",
-                kind=one["fstype"],
+                source=f"/dev/{row.get('name')}",
+                kind=row["fstype"],
                 disk=disk,
-                size_bytes=_size(one.get("fssize")),
-                free_bytes=_size(one.get("fsavail")),
+                size_bytes=_size(row.get("fssize")),
+                free_bytes=_size(row.get("fsavail")),
             )
-    below = one.get("children")
+    below = row.get("children")
     for inner in below[:MOST_ROWS] if isinstance(below, list) and depth < 8 else ():
         if isinstance(inner, dict):
             yield from _mounts(disk, inner, depth=depth + 1)
@@ -242,9 +242,9 @@ def is_smart(text: str) -> bool:
 
 def read_smart(text: str, head: str) -> Read:
     """What one disk says of its health, of smartctl's text or JSON."""
-    told = json_object(text)
-    if not told:
-        found = {
+    fields = json_object(text)
+    if not fields:
+        result = {
             name: match[1].strip()
             for pattern, name in reversed(_SMART_LINES)
             if (match := re.search(rf"^{pattern}$", text, re.MULTILINE))
@@ -258,28 +258,28 @@ def read_smart(text: str, head: str) -> Read:
                 "media_errors",
                 "unsafe_shutdowns",
             )
-            if (value := found.get(name))
+            if (value := result.get(name))
         }
         rows = [{"id": int(row), "raw": {"value": int(raw)}} for row, raw in _SMART_ROW.findall(text)[:256]]
-        told = {
-            **({"model_name": found["model_name"]} if "model_name" in found else {}),
-            "smart_status": {"passed": found["passed"] in {"PASSED", "OK"}} if "passed" in found else {},
-            "temperature": {"current": int(found["temperature"])} if "temperature" in found else {},
+        fields = {
+            **({"model_name": result["model_name"]} if "model_name" in result else {}),
+            "smart_status": {"passed": result["passed"] in {"PASSED", "OK"}} if "passed" in result else {},
+            "temperature": {"current": int(result["temperature"])} if "temperature" in result else {},
             "nvme_smart_health_information_log": log,
             "ata_smart_attributes": {"table": rows},
         }
-    device = told.get("device")
+    device = fields.get("device")
     path = device.get("name") if isinstance(device, dict) else None
     words = [word for word in head.split() if word.startswith("/dev/")]
     name = str(path or (words[0] if words else "disk")).rpartition("/")[2]
     name = f"{name}n1" if re.fullmatch(r"nvme\d{1,3}", name) else name
-    model, size = told.get("model_name"), told.get("user_capacity")
+    model, size = fields.get("model_name"), fields.get("user_capacity")
     disk = Disk(
         name=name,
         kind="nvme" if name.startswith("nvme") else None,
         model=model if isinstance(model, str) else None,
         size_bytes=_size(size.get("bytes")) if isinstance(size, dict) else None,
-        **health_in(told),
+        **health_in(fields),
     )
     return Read(fields={"disks": (disk,)})
 
@@ -292,13 +292,13 @@ def is_dmidecode(text: str) -> bool:
 def read_dmidecode(text: str) -> Read:
     """Memory modules, slots, board and firmware."""
     modules, slots = read_modules(text), read_slots(text)
-    said = title_fields(text)
+    fields = title_fields(text)
     system = System(
-        maker=meant(said.get("System Information", {}).get("Manufacturer")),
-        product=meant(said.get("System Information", {}).get("Product Name")),
-        board=meant(said.get("Base Board Information", {}).get("Product Name")),
-        bios=meant(said.get("BIOS Information", {}).get("Version")),
-        bios_date=meant(said.get("BIOS Information", {}).get("Release Date")),
+        maker=meant(fields.get("System Information", {}).get("Manufacturer")),
+        product=meant(fields.get("System Information", {}).get("Product Name")),
+        board=meant(fields.get("Base Board Information", {}).get("Product Name")),
+        bios=meant(fields.get("BIOS Information", {}).get("Version")),
+        bios_date=meant(fields.get("BIOS Information", {}).get("Release Date")),
     )
     memory = Memory(modules=modules) if modules else None
     return Read(fields={"system": system, **telling(memory=memory, slots=slots)})

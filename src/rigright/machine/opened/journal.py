@@ -44,11 +44,11 @@ def _documents(text: str) -> Iterator[Mapping[str, Any]]:
         end = text.find("\n}" if is_pretty else "\n", start)
         at = end + 2 * is_pretty if end >= 0 else len(text)
         try:
-            found, _ = bounded_json_at(text[start:at], 0)
+            value, _ = bounded_json_at(text[start:at], 0)
         except ValueError:
             continue
-        if isinstance(found, dict):
-            yield found
+        if isinstance(value, dict):
+            yield value
 
 
 def _blocks(text: str, head: re.Pattern[str], *, field: re.Pattern[str]) -> Iterator[Mapping[str, Any]]:
@@ -68,13 +68,13 @@ def _blocks(text: str, head: re.Pattern[str], *, field: re.Pattern[str]) -> Iter
 
 def _line(entry: Mapping[str, Any]) -> str | None:
     """When, where, who, what."""
-    said = entry.get("MESSAGE")
-    if isinstance(said, list):  # bytes that are no UTF-8
-        said = bytes(one & 255 for one in said[:_MOST_CHARS] if isinstance(one, int)).decode(
+    value = entry.get("MESSAGE")
+    if isinstance(value, list):  # bytes that are no UTF-8
+        value = bytes(item & 255 for item in value[:_MOST_CHARS] if isinstance(item, int)).decode(
             "utf-8", "replace"
         )
     at = entry.get("_SOURCE_REALTIME_TIMESTAMP") or entry.get("__REALTIME_TIMESTAMP")
-    if not isinstance(said, str):
+    if not isinstance(value, str):
         return None
     host = str(entry.get("_HOSTNAME") or "host").split()[:1]
     who = str(entry.get("SYSLOG_IDENTIFIER") or entry.get("_COMM") or "program").split()[:1]
@@ -86,5 +86,5 @@ def _line(entry: Mapping[str, Any]) -> str | None:
         when = f"{int(at) / MEGA:.6f}"
     else:
         when = str(entry.get("at") or "0000000000.0")
-    first = " ".join(said[:_MOST_CHARS].split("\n"))
+    first = " ".join(value[:_MOST_CHARS].split("\n"))
     return f"{when} {(host or ['host'])[0]} {(who or ['program'])[0]}: {first}"

@@ -44,12 +44,12 @@ def read_lshw(text: str) -> Read:
     """All of it that concerns us."""
     nodes = _of_json(text) or list(_of_text(text))
     kinds = {
-        name: [one for one in nodes if _is(one, name)]
+        name: [node for node in nodes if _is(node, name)]
         for name in ("bank", "cpu", "display", "network", "nvme")
     }
-    top = next((one for one in nodes if one.get("class") == "system"), nodes[0] if nodes else {})
-    core = next((one for one in nodes if _is(one, "core")), {})
-    bios = next((one for one in nodes if _is(one, "firmware")), {})
+    top = next((node for node in nodes if node.get("class") == "system"), nodes[0] if nodes else {})
+    core = next((node for node in nodes if _is(node, "core")), {})
+    bios = next((node for node in nodes if _is(node, "firmware")), {})
     system = System(
         maker=meant(_word(top, "vendor")),
         product=meant(_word(top, "product")),
@@ -57,25 +57,26 @@ def read_lshw(text: str) -> Read:
         bios=meant(_word(bios, "version")),
         bios_date=meant(_word(bios, "date")),
     )
-    modules = tuple(_module(one) for one in kinds["bank"])
+    modules = tuple(_module(kind) for kind in kinds["bank"])
     total = next(
-        (_size(one) for one in nodes if _is(one, "memory") and "System" in _word(one, "description")), None
+        (_size(node) for node in nodes if _is(node, "memory") and "System" in _word(node, "description")),
+        None,
     )
     fields: dict[str, Any] = {"system": system}
     if modules or total:
         fields["memory"] = Memory(total_bytes=total, modules=modules or None)
-    cpus = [one for one in kinds["cpu"] if _word(one, "product")]
+    cpus = [kind for kind in kinds["cpu"] if _word(kind, "product")]
     if cpus:
         cores, threads = (
-            sum(whole(_config(one, name)) or 0 for one in cpus) for name in ("cores", "threads")
+            sum(whole(_config(row, name)) or 0 for row in cpus) for name in ("cores", "threads")
         )
         fields["cpu"] = Cpu(
             name=_word(cpus[0], "product"), sockets=len(cpus), cores=cores or None, threads=threads or None
         )
-    functions = [_function(one) for name in ("display", "network") for one in kinds[name]]
-    pci = {one.address: one for one in functions if one is not None}
-    disks = [_disk(one) for one in nodes if one.get("class") in {"disk", "storage"} or _is(one, "nvme")]
-    named = {one.name: one for one in disks if one is not None}
+    functions = [_function(kind) for name in ("display", "network") for kind in kinds[name]]
+    pci = {device.address: device for device in functions if device is not None}
+    disks = [_disk(node) for node in nodes if node.get("class") in {"disk", "storage"} or _is(node, "nvme")]
+    named = {disk.name: disk for disk in disks if disk is not None}
     return Read(fields={**fields, **telling(pci=tuple(pci.values()), disks=tuple(named.values()))})
 
 
@@ -89,25 +90,25 @@ def _word(node: Mapping[str, Any], name: str) -> str:
 
 
 def _config(node: Mapping[str, Any], name: str) -> str | None:
-    told = node.get("configuration")
-    if isinstance(told, dict):
-        return str(told.get(name, ""))
-    found = dict(pair.partition("=")[::2] for pair in str(told or "").split())
-    return found.get(name)
+    value = node.get("configuration")
+    if isinstance(value, dict):
+        return str(value.get(name, ""))
+    fields = dict(pair.partition("=")[::2] for pair in str(value or "").split())
+    return fields.get(name)
 
 
 def _size(node: Mapping[str, Any]) -> float | None:
-    told = node.get("size")
-    if isinstance(told, int) and not isinstance(told, bool):
-        return float(told)
-    match = re.fullmatch(r"(\d{1,9}(?:\.\d{1,3})?)([KMGT]iB)", told) if isinstance(told, str) else None
+    value = node.get("size")
+    if isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    match = re.fullmatch(r"(\d{1,9}(?:\.\d{1,3})?)([KMGT]iB)", value) if isinstance(value, str) else None
     return parse_bytes(f"{match[1]}{match[2]}") if match else None
 
 
 def _module(node: Mapping[str, Any]) -> MemoryModule:
-    said, slot = _word(node, "description"), _word(node, "slot")
-    kind, speed = _KIND.search(said), _SPEED.search(said)
-    size = None if "[empty]" in said else _size(node)
+    text, slot = _word(node, "description"), _word(node, "slot")
+    kind, speed = _KIND.search(text), _SPEED.search(text)
+    size = None if "[empty]" in text else _size(node)
     return MemoryModule(
         slot=slot,
         channel=channel_of(slot, None),
@@ -138,8 +139,8 @@ def _function(node: Mapping[str, Any]) -> PciDevice | None:
 
 
 def _disk(node: Mapping[str, Any]) -> Disk | None:
-    told = node.get("logical name") or node.get("logicalname")
-    name = str(told[0] if isinstance(told, list) and told else told or "").rpartition("/")[2]
+    value = node.get("logical name") or node.get("logicalname")
+    name = str(value[0] if isinstance(value, list) and value else value or "").rpartition("/")[2]
     if re.fullmatch(r"nvme\d{1,3}", name):
         name += "n1"
     if not re.fullmatch(r"nvme\d{1,3}n\d{1,3}|sd[a-z]{1,3}|vd[a-z]{1,3}", name):
@@ -153,20 +154,20 @@ def _of_json(text: str) -> list[dict[str, Any]]:
     if '"class"' not in text or text.lstrip()[:1] not in {"{", "["}:
         return []
     try:
-        told = bounded_json(text)
+        value = bounded_json(text)
     except ValueError:
         return []
-    found: list[dict[str, Any]] = []
-    left = [(one, 0) for one in (told if isinstance(told, list) else [told])[:_MOST_NODES]]
-    while left and len(found) < _MOST_NODES:
-        one, depth = left.pop(0)
-        if not isinstance(one, dict) or "id" not in one or "class" not in one:
+    rows: list[dict[str, Any]] = []
+    left = [(entry, 0) for entry in (value if isinstance(value, list) else [value])[:_MOST_NODES]]
+    while left and len(rows) < _MOST_NODES:
+        item, depth = left.pop(0)
+        if not isinstance(item, dict) or "id" not in item or "class" not in item:
             continue
-        found.append(one)
-        below = one.get("children")
+        rows.append(item)
+        below = item.get("children")
         if isinstance(below, list) and depth < _MOST_DEPTH:
             left += [(inner, depth + 1) for inner in below[:_MOST_NODES]]
-    return found
+    return rows
 
 
 def _of_text(text: str) -> Iterator[dict[str, Any]]:
@@ -177,6 +178,6 @@ def _of_text(text: str) -> Iterator[dict[str, Any]]:
         if head is not None:
             yield node
             node = {"id": head[2]}
-        elif said := _SAID.match(line):
-            node.setdefault(said[1], said[2].strip())
+        elif match := _SAID.match(line):
+            node.setdefault(match[1], match[2].strip())
     yield node

@@ -53,8 +53,8 @@ def holds_fields(section: Section) -> bool:
     """Whether a text that nothing else reads has a known field, or is what programs log."""
     if _TALKS.search(section.text[:20_000]):
         return True
-    found = chain(_found(section.text, possible(section.text, FIELD, TEXT)), _unknown(section.text))
-    return next(found, None) is not None
+    result = chain(_found(section.text, possible(section.text, FIELD, TEXT)), _unknown(section.text))
+    return next(result, None) is not None
 
 
 def read_fields(section: Section) -> Read:
@@ -62,8 +62,8 @@ def read_fields(section: Section) -> Read:
     return _events(chain(_found(section.text, possible(section.text, FIELD)), _unknown(section.text)))
 
 
-def _events(found: Iterator[Event]) -> Read:
-    return Read(fields={"events": tuple(dict.fromkeys(islice(found, MOST_EVENTS)))})
+def _events(events: Iterator[Event]) -> Read:
+    return Read(fields={"events": tuple(dict.fromkeys(islice(events, MOST_EVENTS)))})
 
 
 def _found(text: str, rows: tuple[MessagePattern, ...]) -> Iterator[Event]:
@@ -71,12 +71,12 @@ def _found(text: str, rows: tuple[MessagePattern, ...]) -> Iterator[Event]:
     if not rows:
         return
     for line in _lines(text):
-        found = fit(line, rows)
-        if found is not None and event_of(line) is None:  # what the kernel's log tells is told there
-            yield _event(found[1])
+        pair = fit(line, rows)
+        if pair is not None and event_of(line) is None:  # what the kernel's log tells is told there
+            yield _event(pair[1])
     if _DOCUMENT.match(text) and text.count("\n") > 1:
         whole = " ".join(text[:MOST_DOCUMENT].split())
-        for row in (one for one in rows if one.scope == FIELD):
+        for row in (message_pattern for message_pattern in rows if message_pattern.scope == FIELD):
             yield from (_event(match) for match in islice(row.pattern.finditer(whole), MOST_EVENTS))
 
 
@@ -86,12 +86,12 @@ def _lines(text: str) -> Iterator[str]:
 
 def _event(match: re.Match[str]) -> Event:
     """What was said, from where it fits on: the table finds it again by that."""
-    told = match.groupdict()
-    pid = told.get("pid")
+    fields = match.groupdict()
+    pid = fields.get("pid")
     return Event(
         kind=MESSAGE,
         text=match.string[match.start() : max(match.end(), match.start() + MOST_TEXT)].strip(),
-        pci=address(told.get("pci")),
+        pci=address(fields.get("pci")),
         pid=int(pid[:9]) if pid else None,
     )
 

@@ -56,22 +56,24 @@ def is_named(name: str) -> Callable[[str], object]:
 
 def is_environment(text: str) -> bool:
     """Whether it is what `env` prints: variables and nothing else, some that matter here."""
-    found = _VARIABLE.findall(text[:_MOST_CHARS])
+    values = _VARIABLE.findall(text[:_MOST_CHARS])
     lines = [line for line in text[:_MOST_CHARS].splitlines() if line.strip()]
     return (
-        len(found) >= _LEAST_VARIABLES
-        and 2 * len(found) > len(lines)
-        and any(matters(name) for name, _ in found)
+        len(values) >= _LEAST_VARIABLES
+        and 2 * len(values) > len(lines)
+        and any(matters(name) for name, _ in values)
     )
 
 
 def read_environment(text: str) -> Read:
     """Those that change what accelerators do; a secret is told as set."""
-    found = {
+    fields = {
         name: value.strip("\"'") for name, value in _VARIABLE.findall(text[:_MOST_CHARS]) if matters(name)
     }
     return Read(
-        fields=telling(environment=tuple((name, shown(name, value)) for name, value in sorted(found.items())))
+        fields=telling(
+            environment=tuple((name, shown(name, value)) for name, value in sorted(fields.items()))
+        )
     )
 
 

@@ -42,20 +42,20 @@ def machines_of(members: Iterable[Member]) -> tuple[str, ...]:
 
     A machine is called by its host, else by the folder its files lie in, else by the first file.
     """
-    told = [one for one in map(_traces, members) if one.hosts or one.cards][:_MOST_FILES]
-    found: list[list[_Traces]] = []
-    for traces in sorted(told, key=lambda one: not one.hosts):
-        own = [one for one in found if any(_same(traces, other) for other in one)]
-        own = own or [one for one in found if not any(_apart(traces, other) for other in one)]
+    given = [item for item in map(_traces, members) if item.hosts or item.cards][:_MOST_FILES]
+    result: list[list[_Traces]] = []
+    for traces in sorted(given, key=lambda item: not item.hosts):
+        own = [item for item in result if any(_same(traces, other) for other in item)]
+        own = own or [item for item in result if not any(_apart(traces, other) for other in item)]
         if own:
             own[0].append(traces)
         else:
-            found.append([traces])
-    if len(found) < 2:
+            result.append([traces])
+    if len(result) < 2:
         return ()
-    tops = [one[0].name.partition("/")[0] for one in found]
-    calls = tops if len(set(tops)) == len(tops) else [one[0].name for one in found]
-    return tuple(sorted(min(one[0].hosts, default=call) for one, call in zip(found, calls, strict=True)))
+    tops = [item[0].name.partition("/")[0] for item in result]
+    calls = tops if len(set(tops)) == len(tops) else [item[0].name for item in result]
+    return tuple(sorted(min(item[0].hosts, default=call) for item, call in zip(result, calls, strict=True)))
 
 
 def _same(a: _Traces, b: _Traces) -> bool:
@@ -90,12 +90,12 @@ def _traces(member: Member) -> _Traces:
             cards.setdefault(place.lower(), set()).update({match["uuid"]} - {_MASKED})
             place = None
     uuids = set().union(*cards.values())
-    attached = max((int(one[1]) for one in _ATTACHED.finditer(text)), default=None)
+    attached = max((int(item[1]) for item in _ATTACHED.finditer(text)), default=None)
     return _Traces(
         member.name,
-        {(one[1] or one[2]).partition(".")[0] for one in _HOST.finditer(text)} - _NOBODY,
+        {(item[1] or item[2]).partition(".")[0] for item in _HOST.finditer(text)} - _NOBODY,
         cards,
         uuids,
         attached is not None and len(uuids) >= attached > 0,
-        {one[1] for one in _DRIVER.finditer(text)},
+        {item[1] for item in _DRIVER.finditer(text)},
     )

@@ -87,12 +87,12 @@ class Pieces:
         """Whether anything in it could be read."""
         answer = answered(section) if section.text.strip() else None
         if answer is not None:
-            path, told = answer
+            path, text = answer
             if isinstance(path, str):
-                self.files.setdefault(path, told.encode("utf-8", "replace"))
+                self.files.setdefault(path, text.encode("utf-8", "replace"))
                 self.read_as.setdefault(path)
             else:
-                self.commands.setdefault(path, told)
+                self.commands.setdefault(path, text)
                 self.read_as.setdefault(path[0])
             return True
         printed = port_files(section.text)
@@ -100,19 +100,19 @@ class Pieces:
             self.files.update(printed)
             self.read_as.setdefault("ethtool")
             return True
-        found = list(forms_of(section))
-        for form in found:
+        pasted_forms = list(forms_of(section))
+        for form in pasted_forms:
             self.of_form.setdefault(FORMS.index(form), []).append(section)
             self.read_as.setdefault(form.name)
-        if not found and section.head and section.text.strip():
+        if not pasted_forms and section.head and section.text.strip():
             self.unread.setdefault(section.head)
-        return bool(found)
+        return bool(pasted_forms)
 
     def machine(self) -> Machine:
         """All of it as one machine."""
         reads = [*self.reads]
-        for place, found in sorted(self.of_form.items()):
-            reads += _read(FORMS[place], found)
+        for place, own in sorted(self.of_form.items()):
+            reads += _read(FORMS[place], own)
         tree = {**rooted(self.members), **self.files}
         if self.members:
             self.read_as.setdefault("/proc, /sys, /etc")
@@ -149,12 +149,12 @@ class Pieces:
         )
 
 
-def _read(form: PastedForm, found: list[Section]) -> list[Read]:
+def _read(form: PastedForm, sections: list[Section]) -> list[Read]:
     """All sections of a form, together or one by one."""
     if form.together is not None:
-        under = [replace(one, head=one.head or form.together) for one in found]
-        return [form.read(Section(head="", text="".join(one.whole for one in under)))]
-    return [form.read(one) for one in found]
+        under = [replace(section, head=section.head or form.together) for section in sections]
+        return [form.read(Section(head="", text="".join(section.whole for section in under)))]
+    return [form.read(section) for section in sections]
 
 
 def _laid(reads: list[Read]) -> list[Read]:
@@ -176,9 +176,9 @@ def _laid(reads: list[Read]) -> list[Read]:
     return [*rest, Read(fields=lists)]
 
 
-def _keyed(told: tuple[Any, ...], names: tuple[str, ...]) -> tuple[Any, ...]:
-    found: dict[tuple[object, ...], Any] = {}
-    for one in told:
-        key = tuple(getattr(one, name) for name in names)
-        found[key] = filled(found[key], one) if key in found else one
-    return tuple(found.values())
+def _keyed(values: tuple[Any, ...], names: tuple[str, ...]) -> tuple[Any, ...]:
+    fields: dict[tuple[object, ...], Any] = {}
+    for value in values:
+        key = tuple(getattr(value, name) for name in names)
+        fields[key] = filled(fields[key], value) if key in fields else value
+    return tuple(fields.values())

@@ -14,17 +14,17 @@ _MARK = re.compile(r"^Settings for (\S{1,40}):\s*$", re.MULTILINE)
 
 def port_files(text: str) -> dict[str, bytes]:
     """The files of /sys that it tells of; none where it is not ethtool's."""
-    found: dict[str, bytes] = {}
+    fields: dict[str, bytes] = {}
     for match, part in blocks(text, _MARK, most=_MOST_PORTS):
-        said = {name.strip().lower(): value for name, value in reversed(_LINE.findall(part))}
-        speed = re.match(r"(\d{1,7})Mb/s", said.get("speed", ""))
+        stated = {name.strip().lower(): value for name, value in reversed(_LINE.findall(part))}
+        speed = re.match(r"(\d{1,7})Mb/s", stated.get("speed", ""))
         files = {
             "type": "1",
             "device/uevent": "",
             "speed": speed[1] if speed else None,
-            "operstate": {"yes": "up", "no": "down"}.get(said.get("link detected", "").partition(" ")[0]),
+            "operstate": {"yes": "up", "no": "down"}.get(stated.get("link detected", "").partition(" ")[0]),
         }
         for name, value in files.items():
             if value is not None:
-                found.setdefault(f"{_NET}/{match[1]}/{name}", f"{value}\n".encode())
-    return found
+                fields.setdefault(f"{_NET}/{match[1]}/{name}", f"{value}\n".encode())
+    return fields

@@ -11,8 +11,8 @@ from rigright.base.units import MIB
 
 MOST_SECTIONS = 2000
 _PROGRAMS = "|".join(
-    re.escape(one)
-    for one in (
+    re.escape(item)
+    for item in (
         *("nvidia-smi", "nvidia-smi.exe", "dcgmi", "nvcc", "nv-fabricmanager", "nvidia-bug-report.sh"),
         *("amd-smi", "rocm-smi", "rocminfo", "xpu-smi", "tegrastats", "jetson_release", "system_profiler"),
         *(
@@ -92,24 +92,24 @@ class Section:
 
 def sections(text: str) -> list[Section]:
     """Every stretch that holds something, in order."""
-    found: list[Section] = []
+    result: list[Section] = []
     head, start = "", 0
     for match in _HEAD.finditer(text):
-        if len(found) >= MOST_SECTIONS:
+        if len(result) >= MOST_SECTIONS:
             break
-        _add(found, head, text=text[start : match.start()])
-        said = "" if match["fence"] else next(part for part in match.groups() if part)
-        head, start = named(said, prose=bool(match["reported"])), match.end()
-    _add(found, head, text=text[start:])
-    return found
+        _add(result, head, text=text[start : match.start()])
+        stated = "" if match["fence"] else next(part for part in match.groups() if part)
+        head, start = named(stated, prose=bool(match["reported"])), match.end()
+    _add(result, head, text=text[start:])
+    return result
 
 
-def named(said: str, *, prose: bool = False) -> str:
+def named(text: str, *, prose: bool = False) -> str:
     """A command by its bare name, without sudo, folder and rulers behind it; a file as it stands.
 
     Where prose may stand, what is neither names nothing.
     """
-    bare = _BEFORE.sub("", said.strip(), count=1).rstrip("-=#*+~: \t") if said else ""
+    bare = _BEFORE.sub("", text.strip(), count=1).rstrip("-=#*+~: \t") if text else ""
     program, space, rest = bare.partition(" ")
     if not _KNOWN.match(bare) and not bare.startswith("/") and prose:
         return ""
@@ -120,11 +120,11 @@ def named(said: str, *, prose: bool = False) -> str:
     return program.rpartition("/")[2] + space + rest
 
 
-def _add(found: list[Section], head: str, *, text: str) -> None:
+def _add(sections: list[Section], head: str, *, text: str) -> None:
     bare = re.sub(r"^\*\*\* ls: .*$", "", text, flags=re.MULTILINE) if "*** ls: " in text else text
     parts = [part for part in _around_documents(bare) if part.strip()]
     if parts or head:
-        found += [Section(head=head, text=part.strip("\n")) for part in parts or [""]]
+        sections += [Section(head=head, text=part.strip("\n")) for part in parts or [""]]
 
 
 def _around_documents(text: str) -> Iterator[str]:

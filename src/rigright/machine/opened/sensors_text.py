@@ -30,8 +30,8 @@ def is_sensors(text: str) -> bool:
 
 def read_text(text: str) -> Read:
     """Every sensor with a reading, of its text or its JSON."""
-    found = list(_of_json(text)) or list(_of_text(text))
-    return Read(fields=telling(sensors=tuple(found[:_MOST])))
+    sensors = list(_of_json(text)) or list(_of_text(text))
+    return Read(fields=telling(sensors=tuple(sensors[:_MOST])))
 
 
 def _of_text(text: str) -> Iterator[Sensor]:
@@ -56,32 +56,32 @@ def _of_text(text: str) -> Iterator[Sensor]:
 
 def _of_json(text: str) -> Iterator[Sensor]:
     try:
-        told = bounded_json(text) if text.lstrip().startswith("{") else None
+        value = bounded_json(text) if text.lstrip().startswith("{") else None
     except ValueError:
         return
-    for chip, features in list(told.items())[:_MOST] if isinstance(told, dict) else ():
+    for chip, features in list(value.items())[:_MOST] if isinstance(value, dict) else ():
         if not isinstance(features, dict) or "Adapter" not in features:
             continue
         for name, readings in list(features.items())[:_MOST]:
             if (
                 isinstance(readings, dict)
-                and (found := _feature(str(chip), str(name), readings=readings)) is not None
+                and (sensor := _feature(str(chip), str(name), readings=readings)) is not None
             ):
-                yield found
+                yield sensor
 
 
 def _feature(chip: str, name: str, *, readings: dict[str, Any]) -> Sensor | None:
-    kind, told = None, {}
+    kind, fields = None, {}
     for key, value in list(readings.items())[:_MOST]:
         match = _READING.fullmatch(str(key))
         number = real(str(value)) if match and isinstance(value, int | float) else None
         if match and number is not None:
             kind = _KINDS[match[1]]
-            told[match[2]] = number
-    value = told.get("input", told.get("average"))
+            fields[match[2]] = number
+    value = fields.get("input", fields.get("average"))
     if kind is None or value is None:
         return None
-    return _sensor(chip, name, kind=kind, value=value, limits=told, alarm=told.get("alarm", 0.0) > 0)
+    return _sensor(chip, name, kind=kind, value=value, limits=fields, alarm=fields.get("alarm", 0.0) > 0)
 
 
 def _sensor(

@@ -88,10 +88,10 @@ def _stamped(at: str, line: str) -> str:
 def _of_json(match: re.Match[str]) -> str:
     """One line of Docker's own log files."""
     try:
-        told = bounded_json(match[0])
+        value = bounded_json(match[0])
     except ValueError:
         return match[0]
-    line, at = told.get("log"), told.get("time")
+    line, at = value.get("log"), value.get("time")
     if not isinstance(line, str):
         return match[0]
     return _stamped(at, line.rstrip("\n")) if isinstance(at, str) else line.rstrip("\n")

@@ -84,15 +84,15 @@ def _loaded(text: str) -> str:
 
 def rooted(members: Mapping[str, bytes]) -> dict[str, bytes]:
     """The files of a machine among those of an archive, by their place below its root."""
-    found: dict[str, bytes] = {}
+    fields: dict[str, bytes] = {}
     tops = sorted({match["above"] for name in members if (match := _ROOTED.match(name))}, key=len)
     for name, raw in members.items():
         match = _ROOTED.match(name)
         if match and match["above"] == tops[0]:
-            found["/" + match["inside"]] = raw
+            fields["/" + match["inside"]] = raw
         elif match := _INFINIBAND.match(name):
-            found["/sys/class/infiniband/" + match["inside"]] = raw
-    return found
+            fields["/sys/class/infiniband/" + match["inside"]] = raw
+    return fields
 
 
 def read_tree(files: Mapping[str, bytes], commands: Mapping[tuple[str, ...], str]) -> Read:
@@ -114,9 +114,9 @@ def told_by(machine: Machine) -> Read:
     """A machine as what was read of it: fields that say something."""
     bare = Machine()
     return Read(fields={
-        one.name: value
-        for one in fields(Machine)
-        if one.name not in {"schema", "origin", "unseen"}
-        and (value := getattr(machine, one.name)) != getattr(bare, one.name)
+        field.name: value
+        for field in fields(Machine)
+        if field.name not in {"schema", "origin", "unseen"}
+        and (value := getattr(machine, field.name)) != getattr(bare, field.name)
         and value != ()
     })  # fmt: skip

@@ -19,26 +19,28 @@ SEE_SLOTS = "sudo dmidecode -t slot"
 
 def read(world: World) -> Read:
     """Functions that matter with the bridges above them, and the slots."""
-    found = functions(world)
-    if not found and not world.names(FOLDER):
+    devices = functions(world)
+    if not devices and not world.names(FOLDER):
         # what lspci says: of this machine or a recorded one, never of another root
         answer = said(world, *LSPCI)
-        found = read_lspci(answer.out) if answer is not None and answer.code == 0 else ()
+        devices = read_lspci(answer.out) if answer is not None and answer.code == 0 else ()
     slots = board_slots(world)
     return Read(
-        fields={"pci": found or (() if world.names(FOLDER) else None), "slots": slots},
+        fields={"pci": devices or (() if world.names(FOLDER) else None), "slots": slots},
         unseen=(
-            *_unseen_bus(world, found),
+            *_unseen_bus(world, devices),
             *(() if slots is not None else (Unseen(what="slots", why=why_no_table(world), see=SEE_SLOTS),)),
         ),
     )
 
 
-def _unseen_bus(world: World, found: tuple[PciDevice, ...]) -> tuple[Unseen, ...]:
-    if not found:
+def _unseen_bus(world: World, devices: tuple[PciDevice, ...]) -> tuple[Unseen, ...]:
+    if not devices:
         why = say("no PCI bus in /sys, and no output from lspci")
         return () if world.names(FOLDER) else (Unseen(what="pci", why=why, see="lspci -nn"),)
-    closed = [one for one in found if not is_bridge(one.pci_class) and _is_closed(world, one.address)]
+    closed = [
+        device for device in devices if not is_bridge(device.pci_class) and _is_closed(world, device.address)
+    ]
     if not closed:
         return ()
     why = say("only root can read the extended PCI configuration space")

@@ -36,21 +36,21 @@ def read(world: World) -> Read:
     bare = [_disk(world, name) for name in names]
     asked = [disk for disk in bare if disk.kind != "virtual"]
     healths = at_once(lambda disk: health_of(world, disk), asked, most=_ASKED_AT_ONCE)
-    told = dict(zip((disk.name for disk in asked), healths, strict=True))
-    disks = [replace(disk, **told.get(disk.name, {})) for disk in bare]
+    fields = dict(zip((disk.name for disk in asked), healths, strict=True))
+    disks = [replace(disk, **fields.get(disk.name, {})) for disk in bare]
     disks += [_array(world, name) for name in world.names(FOLDER) if re.fullmatch(r"md\d{1,3}", name)]
     mounts = mounts_of(world)
     if world.has(FOLDER):
         unseen_list: tuple[Unseen, ...] = ()
     else:
         unseen_list = (Unseen(what="disks", why=say("no disks in /sys"), see="lsblk"),)
-    unseen = [*_unseen_health(asked, told), *unseen_list, *mounts.unseen]
+    unseen = [*_unseen_health(asked, fields), *unseen_list, *mounts.unseen]
     listed = tuple(disks) if world.has(FOLDER) else None
     return Read(fields={"disks": listed, "mounts": mounts.found}, unseen=tuple(unseen))
 
 
-def _unseen_health(asked: list[Disk], told: dict[str, dict[str, Any]]) -> tuple[Unseen, ...]:
-    closed = [disk.name for disk in asked if not told.get(disk.name)]
+def _unseen_health(asked: list[Disk], fields: dict[str, dict[str, Any]]) -> tuple[Unseen, ...]:
+    closed = [disk.name for disk in asked if not fields.get(disk.name)]
     if not closed:
         return ()
     why = say("only root can read the health of {disks} (smartctl or nvme)", disks=", ".join(closed))

@@ -24,11 +24,11 @@ _SIZES = {"k": KIB, "m": MIB, "g": KIB * MIB}
 
 def read(world: World) -> Read:
     """Memory of /proc and /sys; of macOS and Windows as far as they tell."""
-    told = meminfo(world)
-    if "MemTotal" not in told:
+    fields = meminfo(world)
+    if "MemTotal" not in fields:
         # systems without /proc: macOS's own count, else what Python's psutil knows
-        said = world.run("sysctl", "-n", "hw.memsize")
-        size = whole(said.out) if said is not None and said.code == 0 else None
+        reply = world.run("sysctl", "-n", "hw.memsize")
+        size = whole(reply.out) if reply is not None and reply.code == 0 else None
         if size is not None:
             elsewhere: Memory = Memory(
                 total_bytes=float(size), available_bytes=_by_psutil(world).available_bytes
@@ -36,23 +36,23 @@ def read(world: World) -> Read:
         else:
             elsewhere = _by_psutil(world)
         return Read(fields={"memory": elsewhere})
-    total = told["MemTotal"]
+    total = fields["MemTotal"]
     modules = memory_modules(world) or _by_edac(world)
     corrected, uncorrected = _errors(world)
     # the container's limit, where it is below what the machine has
     limit = memory_limit_bytes(world)
-    if "SwapTotal" not in told or "SwapFree" not in told:
+    if "SwapTotal" not in fields or "SwapFree" not in fields:
         used_swap = None
     else:
-        used_swap = told["SwapTotal"] - told["SwapFree"]
+        used_swap = fields["SwapTotal"] - fields["SwapFree"]
     memory = Memory(
         total_bytes=total,
-        available_bytes=told.get("MemAvailable"),
+        available_bytes=fields.get("MemAvailable"),
         limit_bytes=limit if limit is not None and limit < total else None,
-        swap_total_bytes=told.get("SwapTotal"),
+        swap_total_bytes=fields.get("SwapTotal"),
         swap_used_bytes=used_swap,
-        huge_total=int(told["HugePages_Total"]) if "HugePages_Total" in told else None,
-        huge_bytes=told.get("Hugepagesize"),
+        huge_total=int(fields["HugePages_Total"]) if "HugePages_Total" in fields else None,
+        huge_bytes=fields.get("Hugepagesize"),
         transparent_huge=chosen(world.text("/sys/kernel/mm/transparent_hugepage/enabled", 256)),
         shm_bytes=_shared(world, total),
         locked_limit_bytes=dict(limits(world)).get("memlock"),
@@ -66,16 +66,16 @@ def read(world: World) -> Read:
 
 def _shared(world: World, total: float) -> float | None:
     """The size of shared memory; the kernel does not tell the size it gives unasked, half of memory."""
-    entry = next((one for one in reversed(entries(world)) if one.path == SHARED), None)
+    entry = next((item for item in reversed(entries(world)) if item.path == SHARED), None)
     if entry is None or entry.kind != "tmpfs":
         return None
-    told = next((one.removeprefix("size=") for one in entry.of_system if one.startswith("size=")), None)
-    if told is None:
+    text = next((item.removeprefix("size=") for item in entry.of_system if item.startswith("size=")), None)
+    if text is None:
         return total / 2
-    size = whole(told)
-    if told.endswith("%"):
+    size = whole(text)
+    if text.endswith("%"):
         return None if size is None else total * size / 100
-    return None if size is None else float(size * _SIZES.get(told[-1].lower(), 1))
+    return None if size is None else float(size * _SIZES.get(text[-1].lower(), 1))
 
 
 def _controllers(world: World) -> tuple[str, ...]:
@@ -86,14 +86,14 @@ def _errors(world: World) -> tuple[int | None, int | None]:
     """Corrected and uncorrected errors since boot, of all memory controllers."""
     corrected = [whole_of(world, f"{at}/ce_count") for at in _controllers(world)]
     uncorrected = [whole_of(world, f"{at}/ue_count") for at in _controllers(world)]
-    seen = ([one for one in counts if one is not None] for counts in (corrected, uncorrected))
+    seen = ([count for count in counts if count is not None] for counts in (corrected, uncorrected))
     first, second = (sum(counts) if counts else None for counts in seen)
     return first, second
 
 
 def _by_edac(world: World) -> tuple[MemoryModule, ...] | None:
     """Filled places as the error counters list them, which everyone may read: size and kind, no speed."""
-    found = []
+    modules = []
     for at in _controllers(world):
         for name in world.names(at):
             size = whole_of(world, f"{at}/{name}/size") if name.startswith("dimm") else None
@@ -101,13 +101,13 @@ def _by_edac(world: World) -> tuple[MemoryModule, ...] | None:
                 place = word_of(world, f"{at}/{name}/dimm_location") or name
                 kind = word_of(world, f"{at}/{name}/dimm_mem_type") or ""
                 channel = re.search(r"channel (\d{1,18})", place)
-                found.append(MemoryModule(
+                modules.append(MemoryModule(
                     slot=word_of(world, f"{at}/{name}/dimm_label") or f"{at.rpartition('/')[2]} {place}",
                     channel=f"{at.rpartition('/')[2]}/{channel.group(1)}" if channel else None,
                     size_bytes=float(size * MIB),
                     kind=kind.rpartition("-")[2] or None,
                 ))  # fmt: skip
-    return tuple(found) or None
+    return tuple(modules) or None
 
 
 def _by_psutil(world: World) -> Memory:

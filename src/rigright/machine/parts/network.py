@@ -74,13 +74,13 @@ def _port(world: World, name: str) -> Port:
         above = (world.link(f"{NET}/{name}/device") or "").lower()
         kind = "virtual" if any(word in above for word in _LENT) else "ethernet"
     # how often the link went away, and a bond's members with those that are up
-    found = []
+    pairs = []
     if (flaps := whole_of(world, f"{at}/carrier_down_count")) is not None:
-        found.append(("carrier_down", flaps))
+        pairs.append(("carrier_down", flaps))
     members = (world.text(f"{at}/bonding/slaves", 4096) or "").split()
     if members:
         up = sum(_state(world, f"{NET}/{member}") == "up" for member in members)
-        found += [("members", len(members)), ("members_up", up)]
+        pairs += [("members", len(members)), ("members_up", up)]
     return Port(
         name=name,
         kind=kind,
@@ -91,7 +91,7 @@ def _port(world: World, name: str) -> Port:
         pci=address_above(world.link(f"{at}/device")),
         mtu=positive_of(world, f"{at}/mtu"),
         numa_node=numa_of(world, f"{at}/device"),
-        counters=(*_counted(world, f"{at}/statistics", names=_COUNTERS), *tuple(found)),
+        counters=(*_counted(world, f"{at}/statistics", names=_COUNTERS), *tuple(pairs)),
     )
 
 
@@ -105,15 +105,17 @@ def _state(world: World, at: str) -> str | None:
 
 def _most(world: World, name: str) -> float | None:
     """The fastest of the modes a card supports, as ethtool lists them."""
-    said = world.run("ethtool", name, patience_s=1.0)
-    modes = re.search(r"Supported link modes:(.*?)(?:\n\t\S[^\n]*:|\Z)", said.out if said else "", re.DOTALL)
+    reply = world.run("ethtool", name, patience_s=1.0)
+    modes = re.search(
+        r"Supported link modes:(.*?)(?:\n\t\S[^\n]*:|\Z)", reply.out if reply else "", re.DOTALL
+    )
     speeds = [int(speed) for speed in re.findall(r"\b(\d{2,7})base", modes.group(1))] if modes else []
     return max(speeds) * MEGA / BITS if speeds else None
 
 
 def _counted(world: World, folder: str, *, names: tuple[str, ...]) -> tuple[tuple[str, int], ...]:
-    found = ((name, whole_of(world, f"{folder}/{name}")) for name in names)
-    return tuple((name, count) for name, count in found if count is not None)
+    pairs = ((name, whole_of(world, f"{folder}/{name}")) for name in names)
+    return tuple((name, count) for name, count in pairs if count is not None)
 
 
 def rdma_kind(layer: str, *, node: str = "") -> str:

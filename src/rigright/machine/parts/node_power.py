@@ -39,34 +39,36 @@ def node_power(world: World) -> NodePower | None:
 
 
 def _of_controller(world: World) -> NodePower | None:
-    if not any(world.has(one) for one in sensors.DOORS):
+    if not any(world.has(door) for door in sensors.DOORS):
         return None
-    said = world.run("ipmitool", "dcmi", "power", "reading", patience_s=PATIENCE_S)
-    told = _DCMI.search(said.out) if said is not None and said.code == 0 else None
-    return NodePower(watts=float(told[1]), source="dcmi") if told and 0 < float(told[1]) < MOST_W else None
+    reply = world.run("ipmitool", "dcmi", "power", "reading", patience_s=PATIENCE_S)
+    match = _DCMI.search(reply.out) if reply is not None and reply.code == 0 else None
+    return NodePower(watts=float(match[1]), source="dcmi") if match and 0 < float(match[1]) < MOST_W else None
 
 
-def of_sensors(found: Sequence[Sensor]) -> NodePower | None:
+def of_sensors(sensors: Sequence[Sensor]) -> NodePower | None:
     """The sensor of the whole node, else the supplies' inputs together."""
-    meters = [(is_whole, one.value or 0.0) for is_whole, one in meters_of(found)]
+    meters = [(is_whole, sensor.value or 0.0) for is_whole, sensor in meters_of(sensors)]
     whole = [watts for is_whole, watts in meters if is_whole]
     if whole:
         return NodePower(watts=max(whole), source="sensor")
     return NodePower(watts=sum(watts for _, watts in meters), source="supplies") if meters else None
 
 
-def meters_of(found: Sequence[Sensor]) -> Iterator[tuple[bool, Sensor]]:
+def meters_of(sensors: Sequence[Sensor]) -> Iterator[tuple[bool, Sensor]]:
     """Sensors of power: whether one is of the whole node, else of a supply."""
-    powers = {one.name: one for one in found if one.kind == "power" and 0 < (one.value or 0.0) < MOST_W}
-    for name, one in powers.items():
+    powers = {
+        item.name: item for item in sensors if item.kind == "power" and 0 < (item.value or 0.0) < MOST_W
+    }
+    for name, sensor in powers.items():
         is_whole = bool(_WHOLE.search(name))
         if is_whole or _SUPPLY.search(name):
-            yield is_whole, one
+            yield is_whole, sensor
 
 
 def beside_cards(power: NodePower, draws: Iterable[float | None]) -> Sentence:
     """What the node draws, and what its cards take of it."""
-    known = [one for one in draws if one is not None]
+    known = [draw for draw in draws if draw is not None]
     if not known:
         return say("node {power}", power=show_watts(power.watts))
     return say("node {power}, its GPUs {cards}", power=show_watts(power.watts), cards=show_watts(fsum(known)))

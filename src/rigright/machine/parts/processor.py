@@ -21,15 +21,15 @@ _MAC = ("sysctl", "-e", "hw", "machdep.cpu")
 
 def read(world: World) -> Read:
     """The processors of /proc and /sys; of macOS and Windows as far as they tell."""
-    told = read_cpuinfo(world)
-    if told.threads is None:
+    threads = read_cpuinfo(world)
+    if threads.threads is None:
         return _elsewhere(world)
     policies = [
         f"{FOLDER}/cpufreq/{name}" for name in world.names(f"{FOLDER}/cpufreq") if name[:6] == "policy"
     ]
     first = policies[0] if policies else ""
-    sockets, cores = _topology(world, told)
-    found = (word_of(world, f"{at}/scaling_governor") for at in policies[:_MOST])
+    sockets, cores = _topology(world, threads)
+    texts = (word_of(world, f"{at}/scaling_governor") for at in policies[:_MOST])
     # whether cores may run above their base clock; Intel's file says it the other way round
     off = whole_of(world, f"{FOLDER}/intel_pstate/no_turbo")
     on = whole_of(world, f"{FOLDER}/cpufreq/boost")
@@ -39,24 +39,24 @@ def read(world: World) -> Read:
     counts = [whole_of(world, f"{FOLDER}/{name}/thermal_throttle/{file}") for name in names for file in files]
     return Read(
         fields={"cpu": Cpu(
-            name=told.name,
-            vendor=told.vendor,
-            arch=told.arch,
+            name=threads.name,
+            vendor=threads.vendor,
+            arch=threads.arch,
             sockets=sockets,
             cores=cores,
-            threads=told.threads,
-            usable=_usable(world, told.threads),
+            threads=threads.threads,
+            usable=_usable(world, threads.threads),
             allowed=_allowed(world),
             max_hz=_clock(world, policies, name="cpuinfo_max_freq"),
-            now_hz=_clock(world, policies, name="scaling_cur_freq") or _mega(told.fastest_mhz),
-            governors=tuple(sorted({one for one in found if one is not None})),
+            now_hz=_clock(world, policies, name="scaling_cur_freq") or _mega(threads.fastest_mhz),
+            governors=tuple(sorted({text for text in texts if text is not None})),
             driver=word_of(world, f"{first}/scaling_driver") if first else None,
             preference=word_of(world, f"{first}/energy_performance_preference") if first else None,
             boost=off == 0 if off is not None else on == 1 if on is not None else None,
-            flags=told.flags,
+            flags=threads.flags,
             nodes=_nodes(world),
             throttled=max((count for count in counts if count is not None), default=None),
-            microcode=told.microcode,
+            microcode=threads.microcode,
         )},
         unseen=() if policies else (_no_clocks(),),
     )  # fmt: skip
@@ -67,10 +67,10 @@ def _no_clocks() -> Unseen:
     return Unseen(what="cpu.governors", why=why, see="cpupower frequency-info")
 
 
-def _topology(world: World, told: Threads) -> tuple[int | None, int | None]:
+def _topology(world: World, threads: Threads) -> tuple[int | None, int | None]:
     """Sockets and cores: of cpuinfo, else (Arm) of /sys."""
-    if told.sockets and told.cores:
-        return told.sockets, told.cores
+    if threads.sockets and threads.cores:
+        return threads.sockets, threads.cores
     places = [
         f"{FOLDER}/{name}/topology" for name in world.names(FOLDER)[:_MOST] if re.fullmatch(r"cpu\d+", name)
     ]
@@ -92,8 +92,8 @@ def _usable(world: World, threads: int) -> int:
 
 def _allowed(world: World) -> str | None:
     """The mask of threads this process may run on."""
-    told = world.text("/proc/self/status", 65_536) or ""
-    mask = re.search(r"^Cpus_allowed_list:\s*(\S+)", told, re.MULTILINE)
+    text = world.text("/proc/self/status", 65_536) or ""
+    mask = re.search(r"^Cpus_allowed_list:\s*(\S+)", text, re.MULTILINE)
     return mask.group(1) if mask else None
 
 
@@ -109,32 +109,32 @@ def _mega(clock: float | None) -> float | None:
 
 def _nodes(world: World) -> tuple[NumaNode, ...]:
     top = "/sys/devices/system/node"
-    found = []
+    numa_nodes = []
     for name in world.names(top):
         if match := re.fullmatch(r"node(\d{1,4})", name):
-            told = world.text(f"{top}/{name}/meminfo", 65_536) or ""
-            total = re.search(r"MemTotal:\s*(\d{1,18}) kB", told)
+            text = world.text(f"{top}/{name}/meminfo", 65_536) or ""
+            total = re.search(r"MemTotal:\s*(\d{1,18}) kB", text)
             cpus = word_of(world, f"{top}/{name}/cpulist") or ""
             size = float(int(total.group(1)) * KIB) if total else None
-            found.append(NumaNode(index=int(match.group(1)), cpus=cpus, mem_bytes=size))
-    return tuple(sorted(found, key=lambda node: node.index))
+            numa_nodes.append(NumaNode(index=int(match.group(1)), cpus=cpus, mem_bytes=size))
+    return tuple(sorted(numa_nodes, key=lambda node: node.index))
 
 
 def _elsewhere(world: World) -> Read:
     """Systems without /proc: macOS's own counts, else what Python's psutil knows."""
-    said = world.run(*_MAC)
-    lines = (line.partition(": ") for line in (said.out if said is not None else "").splitlines())
-    told = {name: value for name, _, value in lines}
-    if "hw.logicalcpu" in told:
+    reply = world.run(*_MAC)
+    lines = (line.partition(": ") for line in (reply.out if reply is not None else "").splitlines())
+    fields = {name: value for name, _, value in lines}
+    if "hw.logicalcpu" in fields:
         cpu = Cpu(
-            name=told.get("machdep.cpu.brand_string"),
-            vendor="apple" if "Apple" in told.get("machdep.cpu.brand_string", "") else "intel",
-            arch="arm64" if told.get("hw.optional.arm64") == "1" else "x86_64",
-            sockets=whole(told.get("hw.packages")),
-            cores=whole(told.get("hw.physicalcpu")),
-            threads=whole(told.get("hw.logicalcpu")),
-            usable=whole(told.get("hw.logicalcpu")),
-            max_hz=real(told.get("hw.cpufrequency_max")),
+            name=fields.get("machdep.cpu.brand_string"),
+            vendor="apple" if "Apple" in fields.get("machdep.cpu.brand_string", "") else "intel",
+            arch="arm64" if fields.get("hw.optional.arm64") == "1" else "x86_64",
+            sockets=whole(fields.get("hw.packages")),
+            cores=whole(fields.get("hw.physicalcpu")),
+            threads=whole(fields.get("hw.logicalcpu")),
+            usable=whole(fields.get("hw.logicalcpu")),
+            max_hz=real(fields.get("hw.cpufrequency_max")),
         )
         return Read(fields={"cpu": cpu})
     return Read(fields={"cpu": _by_psutil(world)}, unseen=(_no_clocks(),))

@@ -26,19 +26,19 @@ _INPUT = re.compile(r"((in|temp|fan|power|curr)\d{1,3})_(?:input|average)")
 
 def read(world: World) -> Read:
     """Every sensor that has a reading."""
-    found = [sensor for name in world.names(HWMON)[:_MOST] for sensor in _chip(world, f"{HWMON}/{name}")]
+    sensors = [sensor for name in world.names(HWMON)[:_MOST] for sensor in _chip(world, f"{HWMON}/{name}")]
     board, unseen = _board(world)
     seen = world.has(HWMON) or bool(board)
-    return Read(fields={"sensors": (*found, *board) if seen else None}, unseen=unseen)
+    return Read(fields={"sensors": (*sensors, *board) if seen else None}, unseen=unseen)
 
 
 def _chip(world: World, at: str) -> list[Sensor]:
     """The sensors of one chip of the kernel's."""
     chip = word_of(world, f"{at}/name") or at.rpartition("/")[2]
-    found: dict[str, Sensor] = {}
+    sensors: dict[str, Sensor] = {}
     for file in world.names(at):
         match = _INPUT.fullmatch(file)
-        if match and match.group(1) not in found:
+        if match and match.group(1) not in sensors:
             value = whole_of(world, f"{at}/{file}")
             if value is not None:
                 start = f"{at}/{match.group(1)}"
@@ -47,7 +47,7 @@ def _chip(world: World, at: str) -> list[Sensor]:
                 limits = {limit: whole_of(world, f"{start}_{limit}") for limit in ("min", "max", "crit")}
                 high = limits["max"] if limits["max"] and limits["max"] > 0 else limits["crit"]
                 alarm = whole_of(world, f"{start}_alarm")
-                found[match.group(1)] = Sensor(
+                sensors[match.group(1)] = Sensor(
                     name=f"{chip}/{word_of(world, f'{start}_label') or name}",
                     kind=kind,
                     value=value / scale,
@@ -56,7 +56,7 @@ def _chip(world: World, at: str) -> list[Sensor]:
                     status={0: "ok", 1: "alarm"}.get(alarm) if alarm is not None else None,
                     source="hwmon",
                 )
-    return list(found.values())
+    return list(sensors.values())
 
 
 def _board(world: World) -> tuple[tuple[Sensor, ...], tuple[Unseen, ...]]:
@@ -67,11 +67,11 @@ def _board(world: World) -> tuple[tuple[Sensor, ...], tuple[Unseen, ...]]:
     if door is not None and world.denied(door):
         why = say("only root can query the BMC")
         return (), (Unseen(what="sensors.ipmi", why=why, see=SEE_IPMI),)
-    said = world.run("ipmitool", "sensor", patience_s=PATIENCE_S)
-    found = read_sensors(said.out) if said is not None and said.code == 0 else ()
-    if not found and not world.is_live and (said := world.run("ipmitool", "sdr")) is not None:
-        found = read_sdr(said.out)
-    if found or door is None:
-        return found, ()
+    reply = world.run("ipmitool", "sensor", patience_s=PATIENCE_S)
+    sensors = read_sensors(reply.out) if reply is not None and reply.code == 0 else ()
+    if not sensors and not world.is_live and (reply := world.run("ipmitool", "sdr")) is not None:
+        sensors = read_sdr(reply.out)
+    if sensors or door is None:
+        return sensors, ()
     why = say("the BMC timed out, or ipmitool is not installed")
     return (), (Unseen(what="sensors.ipmi", why=why, see=SEE_IPMI),)

@@ -30,8 +30,8 @@ HIDDEN = "(set)"
 
 def read(world: World) -> Read:
     """Those that are set, sorted; a secret is told as set."""
-    found = tuple((name, shown(name, value)) for name, value in sorted(world.env.items()) if matters(name))
-    return Read(fields=telling(environment=found))
+    pairs = tuple((name, shown(name, value)) for name, value in sorted(world.env.items()) if matters(name))
+    return Read(fields=telling(environment=pairs))
 
 
 def matters(name: str) -> bool:

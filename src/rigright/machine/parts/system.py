@@ -22,7 +22,7 @@ def read(world: World) -> Read:
     """All of it but drivers and what stands on them."""
     inside = container(world)
     synced, off_s = clock(world)
-    found = services(world)
+    pairs = services(world)
     system = System(
         **release(world),
         virtual=virtual(world),
@@ -39,26 +39,26 @@ def read(world: World) -> Read:
         limits=limits(world),
         clock_synced=synced,
         clock_off_s=off_s,
-        services=found or (),
+        services=pairs or (),
         stuck=stuck(world),
         pressure=pressure(world),
     )
-    return Read(fields={"system": system}, unseen=tuple(_unseen(system, asked=found is not None)))
+    return Read(fields={"system": system}, unseen=tuple(_unseen(system, asked=pairs is not None)))
 
 
 def _unseen(system: System, *, asked: bool) -> list[Unseen]:
     """What would be known with more rights, or from outside of the container."""
-    found = []
+    gaps = []
     if not asked:
         why = say("no systemd here: services not readable")
-        found.append(Unseen(what="system.services", why=why, see="systemctl list-units"))
+        gaps.append(Unseen(what="system.services", why=why, see="systemctl list-units"))
     if system.secure_boot is None:
         why = say("EFI variables not readable here")
-        found.append(Unseen(what="system.secure_boot", why=why, see="mokutil --sb-state"))
+        gaps.append(Unseen(what="system.secure_boot", why=why, see="mokutil --sb-state"))
     if system.modules is None:
         why = say("kernel module list not readable here")
-        found.append(Unseen(what="system.modules", why=why, see="lsmod"))
+        gaps.append(Unseen(what="system.modules", why=why, see="lsmod"))
     if system.clock_synced is None:
         why = say("NTP state not readable")
-        found.append(Unseen(what="system.clock_synced", why=why, see="timedatectl"))
-    return found
+        gaps.append(Unseen(what="system.clock_synced", why=why, see="timedatectl"))
+    return gaps

@@ -31,10 +31,10 @@ def extended(raw: bytes) -> Extended | None:
     """What stands beyond the first 256 bytes; None where they were closed to us."""
     if len(raw) <= EXTENDED_AT + 4:
         return None
-    found = dict(capabilities(raw))
+    fields = dict(capabilities(raw))
     return Extended(
-        rebar_max_bytes=_rebar(raw, found[RESIZABLE]) if RESIZABLE in found else None,
-        acs=_redirects(raw, found[ACCESS_CONTROL]) if ACCESS_CONTROL in found else None,
+        rebar_max_bytes=_rebar(raw, fields[RESIZABLE]) if RESIZABLE in fields else None,
+        acs=_redirects(raw, fields[ACCESS_CONTROL]) if ACCESS_CONTROL in fields else None,
     )
 
 

@@ -37,12 +37,14 @@ def read_lspci(text: str) -> tuple[PciDevice, ...]:
     """The functions that matter and the bridges above them, by address."""
     blocks = [(_bare(head, lines), lines) for head, lines in _blocks(text)]
     bridges = {
-        (one.address.rpartition(":")[0].rpartition(":")[0], bus): one.address
-        for one, lines in blocks
-        if is_bridge(one.pci_class) and (bus := _below(lines)) is not None
+        (device.address.rpartition(":")[0].rpartition(":")[0], bus): device.address
+        for device, lines in blocks
+        if is_bridge(device.pci_class) and (bus := _below(lines)) is not None
     }
-    every = {one.address: replace(one, parents=_parents(one.address, bridges)) for one, _ in blocks}
-    kept = {address for address, one in every.items() if is_kept(one.pci_class, one.id[:4])}
+    every = {
+        device.address: replace(device, parents=_parents(device.address, bridges)) for device, _ in blocks
+    }
+    kept = {address for address, device in every.items() if is_kept(device.pci_class, device.id[:4])}
     kept |= {parent for address in kept for parent in every[address].parents}
     return tuple(every[address] for address in sorted(kept))
 
@@ -69,7 +71,7 @@ def _bare(head: re.Match[str], lines: tuple[str, ...]) -> PciDevice:
     gen_max, lanes_max = _link(lines, "LnkCap:")
     gen, lanes = _link(lines, "LnkSta:")
     control = _after(lines, "ACSCtl:")
-    match = next((found for line in lines if (found := re.match(r"Status: (D[0-3]\w*) ", line))), None)
+    match = next((result for line in lines if (result := re.match(r"Status: (D[0-3]\w*) ", line))), None)
     return PciDevice(
         address=address,
         id=_id(head["name"]),
@@ -142,9 +144,9 @@ def _below(lines: tuple[str, ...]) -> str | None:
 
 def _parents(address: str, bridges: Mapping[tuple[str, str], str]) -> tuple[str, ...]:
     """The bridges above it, from the root down; buses that lead to themselves end."""
-    found: list[str] = []
+    texts: list[str] = []
     domain, bus, _ = address.split(":")
-    while (above := bridges.get((domain, bus))) is not None and above not in found and above != address:
-        found.insert(0, above)
+    while (above := bridges.get((domain, bus))) is not None and above not in texts and above != address:
+        texts.insert(0, above)
         bus = above.split(":")[1]
-    return tuple(found)
+    return tuple(texts)

@@ -18,11 +18,11 @@ def slot_side(world: World, folder: str) -> str:
     root = upper.rpartition("/")[0]  # of a switch there is a port above it; a port of the board has none
     mine = world.text(f"{folder}/vendor")
     ports = (lower, upper)
-    if mine and world.has(f"{root}/vendor") and all(_is_port(world, one, vendor=mine) for one in ports):
+    if mine and world.has(f"{root}/vendor") and all(_is_port(world, port, vendor=mine) for port in ports):
         return upper
     return folder
 
 
 def _is_port(world: World, folder: str, *, vendor: str) -> bool:
-    told = world.text(f"{folder}/class") or ""
-    return told.startswith(_BRIDGE) and world.text(f"{folder}/vendor") == vendor
+    text = world.text(f"{folder}/class") or ""
+    return text.startswith(_BRIDGE) and world.text(f"{folder}/vendor") == vendor

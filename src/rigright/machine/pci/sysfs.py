@@ -43,8 +43,8 @@ def parents_of(world: World, address: str) -> tuple[str, ...]:
 
 def address_above(place: str | None) -> str | None:
     """The function a device hangs on, out of where the device lies."""
-    found = [part for part in (place or "").split("/") if ADDRESS.fullmatch(part)]
-    return found[-1] if found else None
+    texts = [part for part in (place or "").split("/") if ADDRESS.fullmatch(part)]
+    return texts[-1] if texts else None
 
 
 def numa_of(world: World, folder: str) -> int | None:
@@ -59,11 +59,11 @@ def _function(world: World, address: str, *, pci_class: str | None) -> PciDevice
     config = world.raw(f"{folder}/config", WHOLE) or b""
     more = extended(config) or Extended()
     # AER totals; a function without that capability has none
-    found = []
+    pairs = []
     for name, file, total in _ERRORS:
         match = re.search(rf"{total} (\d{{1,18}})", world.text(f"{folder}/{file}", 4096) or "")
-        found += [(name, int(match.group(1)))] if match else []
-    errors: tuple[tuple[str, int], ...] = tuple(found)
+        pairs += [(name, int(match.group(1)))] if match else []
+    errors: tuple[tuple[str, int], ...] = tuple(pairs)
     state = word_of(world, f"{folder}/power_state")
     if state not in {None, "unknown"}:
         power: str | None = state

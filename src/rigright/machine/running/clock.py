@@ -25,9 +25,9 @@ def clock(world: World) -> tuple[bool | None, float | None]:
         off, state = _CHRONY_OFF.search(chrony), _CHRONY_STATE.search(chrony)
         synced = None if state is None else "not synchronised" not in state[1].lower()
         return synced, None if off is None or not synced else float(off[1])
-    said = told(world, "timedatectl", "show", "-p", "NTPSynchronized", "--value")
-    if said in {"yes", "no"}:
-        return said == "yes", None
+    text = told(world, "timedatectl", "show", "-p", "NTPSynchronized", "--value")
+    if text in {"yes", "no"}:
+        return text == "yes", None
     return _of_kernel() if world.is_own and world.commands is None else (None, None)
 
 

@@ -22,7 +22,9 @@ _DAEMON = "/etc/docker/daemon.json"
 
 def containers(world: World, packages: tuple[Package, ...]) -> dict[str, Any]:
     """Fields of `Software` on containers."""
-    installed = {one.name: one.version for one in packages if one.state in {"installed", "held"}}
+    installed = {
+        package.name: package.version for package in packages if package.state in {"installed", "held"}
+    }
     version, runtimes, default = _docker(world)
     packed = next((installed[name] for name in _ENGINES if name in installed), None)
     # devices by their CDI names; None where no folder for them is there
@@ -30,8 +32,8 @@ def containers(world: World, packages: tuple[Package, ...]) -> dict[str, Any]:
     if not files and not any(world.has(folder) for folder in _CDI_FOLDERS):
         cdi = None
     else:
-        found = {name for file in files for name in _devices(world.text(file) or "")}
-        cdi = tuple(sorted(found))
+        texts = {name for file in files for name in _devices(world.text(file) or "")}
+        cdi = tuple(sorted(texts))
     return {
         "docker": version or packed,
         "docker_runtimes": runtimes,
@@ -43,9 +45,9 @@ def containers(world: World, packages: tuple[Package, ...]) -> dict[str, Any]:
 
 def _docker(world: World) -> tuple[str | None, tuple[str, ...] | None, str | None]:
     """Version, runtimes and the default one: as the daemon says, else as its file does."""
-    said = (told(world, "docker", "info", "--format", _FORMAT) or "").split("\t")
-    if len(said) == 3 and said[0]:
-        return said[0], tuple(sorted(json_object(said[1]))), said[2] or None
+    texts = (told(world, "docker", "info", "--format", _FORMAT) or "").split("\t")
+    if len(texts) == 3 and texts[0]:
+        return texts[0], tuple(sorted(json_object(texts[1]))), texts[2] or None
     text = world.text(_DAEMON)
     if text is None:
         return None, None, None

@@ -39,7 +39,7 @@ def drivers(world: World) -> dict[str, Any]:
     line = (loaded or "").partition("\n")[0]
     version = _MODULE.search(line)
     # versions of the driver's libraries, by the names of their files
-    found = {
+    texts = {
         match[1]
         for folder in LIBRARY_FOLDERS
         for name in world.names(folder)
@@ -55,13 +55,13 @@ def drivers(world: World) -> dict[str, Any]:
         closed_files = None
     # whether network cards may reach GPU memory: a module of NVIDIA's, or its forerunner
     modules = world.text("/proc/modules")
-    listed = {one.split()[0] for one in lines(modules or "")}
+    listed = {text.split()[0] for text in lines(modules or "")}
     peermem = None if modules is None else bool(listed & {"nvidia_peermem", "nv_peer_mem"})
     return {
         "kernel_driver": version[1] if version else world.text("/sys/module/nvidia/version"),
         "open_kernel": "Open Kernel Module" in line if line else None,
         "disk_driver": _on_disk(world),
-        "library_drivers": tuple(sorted(found)),
+        "library_drivers": tuple(sorted(texts)),
         "dkms": dkms(world),
         "device_files": (tuple(name for name in names if _DEVICE_FILE.fullmatch(name)) if names else None),
         "closed_files": closed_files,
@@ -82,16 +82,18 @@ def dkms(world: World) -> tuple[tuple[str, str], ...]:
     """("nvidia/550.54.15 6.8.0-40-generic", "installed"): from DKMS's own tree, else from what it says."""
     if world.names(_DKMS_TREE):
         return tuple(sorted(_from_tree(world).items()))
-    found = {}
+    fields = {}
     for line in lines(told(world, "dkms", "status")):
         match = _DKMS_LINE.fullmatch(line)
         if match and match["name"] in _DKMS_NAMES:
-            found[_named(match["name"], match["version"], kernel=match["kernel"])] = match["state"].split()[0]
-    return tuple(sorted(found.items()))
+            fields[_named(match["name"], match["version"], kernel=match["kernel"])] = match["state"].split()[
+                0
+            ]
+    return tuple(sorted(fields.items()))
 
 
 def _from_tree(world: World) -> dict[str, str]:
-    found: dict[str, str] = {}
+    fields: dict[str, str] = {}
     for name in _DKMS_NAMES:
         top = f"{_DKMS_TREE}/{name}"
         for version in world.names(top):
@@ -106,10 +108,10 @@ def _from_tree(world: World) -> dict[str, str]:
                     if any(f"/{version}/" in (world.link(f"{top}/{mark}") or "") for mark in marks)
                     else "built"
                 )
-                found[_named(name, version, kernel=kernel)] = state
+                fields[_named(name, version, kernel=kernel)] = state
             if not built:
-                found[_named(name, version, kernel=None)] = "added"
-    return found
+                fields[_named(name, version, kernel=None)] = "added"
+    return fields
 
 
 def _named(name: str, version: str, *, kernel: str | None) -> str:

@@ -26,7 +26,7 @@ def frameworks(
     world: World, folders: tuple[str, ...], *, packages: tuple[Package, ...]
 ) -> tuple[Framework, ...]:
     """Each framework once, as an import would find it."""
-    versions = {one.name: one.version for one in reversed(packages)}
+    versions = {package.name: package.version for package in reversed(packages)}
     torch = next(filter(None, (_torch(world, folder, versions=versions) for folder in folders)), None)
     others = [_other(name, versions) for name in _OTHERS if name in versions]
     return (*((torch,) if torch else ()), *others)
@@ -36,11 +36,11 @@ def _torch(world: World, folder: str, *, versions: dict[str, str | None]) -> Fra
     text = world.text(f"{folder}/torch/version.py")
     if text is None:
         return None
-    said = {match["name"]: _bare(match["value"]) for match in _TOLD.finditer(text)}
-    version = said.get("__version__") or versions.get("torch")
+    fields = {match["name"]: _bare(match["value"]) for match in _TOLD.finditer(text)}
+    version = fields.get("__version__") or versions.get("torch")
     if version is None:
         return None
-    build = _torch_build(version, cuda=said.get("cuda"), hip=said.get("hip"))
+    build = _torch_build(version, cuda=fields.get("cuda"), hip=fields.get("hip"))
     # the chips it has kernels for
     if build.startswith("rocm"):
         archs = rocm_archs_of(world, folder)
@@ -50,8 +50,8 @@ def _torch(world: World, folder: str, *, versions: dict[str, str | None]) -> Fra
         name="torch",
         version=version.partition("+")[0],
         build=build,
-        cuda=said.get("cuda"),
-        cudnn=next((found for name, found in versions.items() if _CUDNN.fullmatch(name)), None),
+        cuda=fields.get("cuda"),
+        cudnn=next((result for name, result in versions.items() if _CUDNN.fullmatch(name)), None),
         archs=archs,
     )
 
@@ -73,8 +73,8 @@ def _torch_build(version: str, *, cuda: str | None, hip: str | None) -> str:
 
 
 def _other(name: str, versions: dict[str, str | None]) -> Framework:
-    said = versions[name] or ""
-    version, _, build = said.partition("+")
+    text = versions[name] or ""
+    version, _, build = text.partition("+")
     return Framework(
         name=name,
         version=version or None,

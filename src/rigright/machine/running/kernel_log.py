@@ -98,10 +98,10 @@ def _behind_label(line: str) -> Line | None:
     match = _LABEL.match(line[:MOST_CHARS])
     if match is None or _BY_A_PROGRAM.search(match[1]):
         return None
-    at, told = _IN_LABEL.search(match[1]), match[2].rstrip("\"'`| ")
-    boot = _BOOT.match(told.removeprefix("kernel:").lstrip())
-    since_s, told = (float(boot[1]), boot[2]) if boot else (None, told.removeprefix("kernel:").lstrip())
-    return _iso(at[0]) if at else None, since_s, told
+    at, text = _IN_LABEL.search(match[1]), match[2].rstrip("\"'`| ")
+    boot = _BOOT.match(text.removeprefix("kernel:").lstrip())
+    since_s, text = (float(boot[1]), boot[2]) if boot else (None, text.removeprefix("kernel:").lstrip())
+    return _iso(at[0]) if at else None, since_s, text
 
 
 def kernel_log(world: World, wanted: Wanted | None = None) -> Iterator[Line] | None:
@@ -136,10 +136,10 @@ def parsed(
         if not line:
             yield None, None, ""
             continue
-        at_s, since_s, told = _stamped(_LEVEL.sub("", line, count=1), now_s)
+        at_s, since_s, given = _stamped(_LEVEL.sub("", line, count=1), now_s)
         if at_s is None and since_s is not None and booted_s is not None:
             at_s = booted_s + since_s
-        yield (at_s, since_s, told) if told else (None, None, "")
+        yield (at_s, since_s, given) if given else (None, None, "")
 
 
 def _messages(text: str, wanted: Wanted | None) -> Iterator[str]:
@@ -213,8 +213,8 @@ def _of_this_year(stamp: str, now_s: float | None) -> float | None:
     return None
 
 
-def _seconds(said: str | None) -> float | None:
-    return float(said) if said else None
+def _seconds(text: str | None) -> float | None:
+    return float(text) if text else None
 
 
 _FORMS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], float | None], Line]], ...] = (

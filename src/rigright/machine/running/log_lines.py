@@ -59,15 +59,15 @@ def event_of(line: str, scope: str = KERNEL) -> Event | None:
     for row in message_patterns(scope):
         match = row.pattern.search(line)
         if match is not None:
-            told = match.groupdict()
+            fields = match.groupdict()
             who = _WHO.search(line)
-            pid = told.get("pid") or (who["pid"] if who else None)
-            program = told.get("program") or (who["program"] if who else None)
-            code = told.get("code")
+            pid = fields.get("pid") or (who["pid"] if who else None)
+            program = fields.get("program") or (who["program"] if who else None)
+            code = fields.get("code")
             return Event(
                 kind=row.kind,
                 text=line.strip()[:MOST_CHARS],
-                pci=address(told.get("pci")),
+                pci=address(fields.get("pci")),
                 code=int(code[:9]) if code else None,
                 pid=int(pid[:9]) if pid else None,
                 program=None if program in {None, _UNKNOWN} else str(program).strip(),
@@ -80,18 +80,18 @@ def is_worth_a_look(line: str) -> bool:
     return any(map(line.__contains__, _WORTH_A_LOOK))
 
 
-def address(said: str | None) -> str | None:
+def address(text: str | None) -> str | None:
     """A PCI address as sysfs writes it: a domain of four digits at least, and a function."""
-    if said is None:
+    if text is None:
         return None
-    said = said.lower().replace("0x", "")
-    domain, _, rest = said.partition(":") if said.count(":") > 1 else ("0000", "", said)
+    text = text.lower().replace("0x", "")
+    domain, _, rest = text.partition(":") if text.count(":") > 1 else ("0000", "", text)
     return f"{domain.lstrip('0').rjust(4, '0')}:{rest}" + ("" if "." in rest else ".0")
 
 
 def events_of(lines: Iterable[Line]) -> tuple[Event, ...]:
     """The events of lines with their times, oldest first; the last of each kind."""
-    found: dict[str, deque[tuple[int, Line, Event]]] = {}
+    rows: dict[str, deque[tuple[int, Line, Event]]] = {}
     place = boots = 0  # events that stand before the last start of the machine
     for line in joined(lines):
         if not line[2]:
@@ -100,11 +100,11 @@ def events_of(lines: Iterable[Line]) -> tuple[Event, ...]:
             boots = place
         event = event_of(line[2]) or event_of(line[2], GOOD)
         if event is not None:
-            found.setdefault(event.kind, deque(maxlen=MOST_OF_A_KIND)).append((place, line, event))
+            rows.setdefault(event.kind, deque(maxlen=MOST_OF_A_KIND)).append((place, line, event))
             place += 1
-    if "link" not in found:  # links that come up matter where they went down
-        found.pop("link_up", None)
-    order = sorted((one for events in found.values() for one in events), key=itemgetter(0))
+    if "link" not in rows:  # links that come up matter where they went down
+        rows.pop("link_up", None)
+    order = sorted((row for events in rows.values() for row in events), key=itemgetter(0))
     return tuple(
         replace(event, at_s=at_s, up_s=up_s, earlier=(place < boots or is_of_earlier_boot(text)) or None)
         for place, (at_s, up_s, text), event in order

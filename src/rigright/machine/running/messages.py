@@ -87,6 +87,6 @@ def messages_in(text: str, *scopes: str) -> Iterator[tuple[MessagePattern, re.Ma
     """Each message that a short text repeats, line by line."""
     rows = possible(text, *scopes)
     for line in text.splitlines() if rows else ():
-        found = fit(line, rows)
-        if found is not None:
-            yield found
+        pair = fit(line, rows)
+        if pair is not None:
+            yield pair

@@ -55,25 +55,25 @@ def _module(world: World, fields: list[str]) -> Module:
 
 def blacklisted(world: World) -> tuple[str, ...]:
     """Modules that modprobe or the kernel's command line keep out."""
-    found = [
+    values = [
         next(filter(None, match.groups())) for line in _configured(world) if (match := _KEPT_OUT.match(line))
     ]
     for words in _AT_START.findall(world.text("/proc/cmdline") or ""):
-        found += words.split(",")
-    return tuple(sorted({name.replace("-", "_") for name in found if name}))
+        values += words.split(",")
+    return tuple(sorted({name.replace("-", "_") for name in values if name}))
 
 
 def module_options(world: World) -> tuple[tuple[str, str], ...]:
     """Options of the modules that matter: ("nvidia NVreg_EnableGpuFirmware", "0")."""
-    found: dict[str, str] = {}
+    fields: dict[str, str] = {}
     for line in _configured(world):
         match = _OPTIONS.match(line)
         if match is None or not _MATTER.fullmatch(match[1].replace("-", "_")):
             continue
         for word in match[2].split():
             option, _, value = word.partition("=")
-            found[f"{match[1]} {option}"] = value
-    return tuple(sorted(found.items()))
+            fields[f"{match[1]} {option}"] = value
+    return tuple(sorted(fields.items()))
 
 
 def _configured(world: World) -> Iterator[str]:

@@ -36,12 +36,12 @@ def packages(world: World) -> tuple[Package, ...]:
         state = state.rpartition(" ")[2]
         if state == "not-installed":
             continue
-        held = state == "installed" and wish == "hold"
+        flag = state == "installed" and wish == "hold"
         of_dpkg.append(
-            Package(name=name, version=_field(block, "Version") or None, state="held" if held else state)
+            Package(name=name, version=_field(block, "Version") or None, state="held" if flag else state)
         )
-    found = list(of_dpkg) or list(_of_pacman(world)) or list(_of_rpm(world))
-    return tuple(sorted(found, key=lambda one: (one.name, one.version or "")))
+    result = list(of_dpkg) or list(_of_pacman(world)) or list(_of_rpm(world))
+    return tuple(sorted(result, key=lambda package: (package.name, package.version or "")))
 
 
 def _field(block: str, name: str) -> str:

@@ -14,8 +14,8 @@ _NAMES = ("index-url", "extra-index-url", "find-links", "no-index")
 
 def index(world: World, python: str) -> str | None:
     """Every setting of pip on where to look, as its options are written; None where it has none."""
-    found = dict(_told(world, python))
-    return " ".join(f"--{name} {value}" for name, value in sorted(found.items())) or None
+    fields = dict(_told(world, python))
+    return " ".join(f"--{name} {value}" for name, value in sorted(fields.items())) or None
 
 
 def _told(world: World, python: str) -> Iterator[tuple[str, str]]:

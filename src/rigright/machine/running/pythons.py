@@ -40,11 +40,11 @@ class PythonFolders:
 
 def pythons(world: World) -> tuple[Python, ...]:
     """Each Python once: the one that is active first."""
-    found: dict[tuple[str, ...], Python] = {}
+    result: dict[tuple[str, ...], Python] = {}
     for place in _places(world):
-        if place.folders and place.folders not in found and len(found) < _MOST_ENVIRONMENTS:
-            found[place.folders] = _read(world, place)
-    return tuple(found.values())
+        if place.folders and place.folders not in result and len(result) < _MOST_ENVIRONMENTS:
+            result[place.folders] = _read(world, place)
+    return tuple(result.values())
 
 
 def _places(world: World) -> Iterator[PythonFolders]:
@@ -69,10 +69,10 @@ def _of_prefix(world: World, prefix: str, *, kind: str) -> Iterator[PythonFolder
     if not folders:
         return
     settings = world.text(f"{prefix}/pyvenv.cfg") or ""
-    said = dict(line.partition("=")[::2] for line in settings.splitlines())
-    told = {key.strip(): value.strip() for key, value in said.items()}
-    version = told.get("version") or told.get("version_info") or names[-1].removeprefix("python")
-    if told.get("include-system-site-packages") == "true":
+    fields = dict(line.partition("=")[::2] for line in settings.splitlines())
+    given = {key.strip(): value.strip() for key, value in fields.items()}
+    version = given.get("version") or given.get("version_info") or names[-1].removeprefix("python")
+    if given.get("include-system-site-packages") == "true":
         folders += _system_folders(world, names[-1])
     yield PythonFolders(path=f"{prefix}/bin/python", kind=kind, version=version, folders=tuple(folders))
 
@@ -116,7 +116,7 @@ def _read(world: World, place: PythonFolders) -> Python:
             if own.startswith(_PREFIXES):
                 packages_found.append(Package(name=own, version=match["version"].partition("-py3")[0]))
     packages = tuple(packages_found)
-    known = {one.name: one.version for one in reversed(packages)}
+    known = {package.name: package.version for package in reversed(packages)}
     return Python(
         path=place.path,
         version=place.version,

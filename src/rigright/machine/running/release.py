@@ -23,27 +23,27 @@ def release(world: World) -> dict[str, Any]:
     """Fields of `System` that name system, kernel and board."""
     text = next((text for file in RELEASE_FILES if (text := world.text(file)) is not None), "")
     pairs = (line.partition("=") for line in text.splitlines() if "=" in line)
-    found = {key.strip(): value.strip().strip("\"'") for key, _, value in pairs}
+    fields = {key.strip(): value.strip().strip("\"'") for key, _, value in pairs}
     kernel = world.text("/proc/sys/kernel/osrelease")
     # whether the system wants a reboot; None where it leaves no such mark
-    os_id = found.get("ID")
+    os_id = fields.get("ID")
     if any(world.has(mark) for mark in _REBOOT_MARKS):
         needs_reboot: bool | None = True
     else:
         looked = world.has("/run") or world.has("/var/run")
         needs_reboot = False if os_id in _MARKS_REBOOTS and looked else None
-    said = world.text("/proc/sys/kernel/arch") or told(world, "uname", "-m")
-    if said:
-        processor: str | None = said
+    stated = world.text("/proc/sys/kernel/arch") or told(world, "uname", "-m")
+    if stated:
+        processor: str | None = stated
     else:
         endings = ("x86_64", "aarch64", "ppc64le", "amd64", "arm64")
         ending = next((name for name in endings if kernel and kernel.endswith(name)), None)
         processor = {"amd64": "x86_64", "arm64": "aarch64"}.get(ending, ending) if ending else None
     return {
         "host": world.text("/proc/sys/kernel/hostname"),
-        "os_id": found.get("ID"),
-        "os_version": found.get("VERSION_ID"),
-        "os_name": found.get("PRETTY_NAME"),
+        "os_id": fields.get("ID"),
+        "os_version": fields.get("VERSION_ID"),
+        "os_name": fields.get("PRETTY_NAME"),
         "kernel": kernel,
         "kernels": kernels(world),
         "arch": processor,
@@ -86,14 +86,14 @@ def _board(world: World) -> dict[str, str | None]:
         "bios": "bios_version",
         "bios_date": "bios_date",
     }
-    found = {field: meant(world.text(f"{DMI}/{file}")) for field, file in files.items()}
-    if found["product"] is None:
+    fields = {field: meant(world.text(f"{DMI}/{file}")) for field, file in files.items()}
+    if fields["product"] is None:
         tree = world.text("/proc/device-tree/model")
-        found["product"] = meant(tree.rstrip("\0")) if tree else None
-    return found
+        fields["product"] = meant(tree.rstrip("\0")) if tree else None
+    return fields
 
 
 def meant(text: str | None) -> str | None:
     """A name somebody wrote; makers leave some as they found them."""
-    said = (text or "").strip()
-    return None if said.lower() in _FILLED_IN_NEVER else said
+    stated = (text or "").strip()
+    return None if stated.lower() in _FILLED_IN_NEVER else stated

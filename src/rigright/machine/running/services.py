@@ -35,10 +35,10 @@ def services(world: World) -> tuple[tuple[str, str], ...] | None:
     asked = said(world, "systemctl", "show", "-p", "Id", "-p", "LoadState", "-p", "ActiveState", *MATTER)
     if asked is None or asked.code != 0:
         return None
-    found = []
+    pairs = []
     for block in asked.out.strip().split("\n\n"):
         fields = dict(line.partition("=")[::2] for line in block.splitlines())
         name = fields.get("Id", "").removesuffix(".service")
         if name and fields.get("LoadState") not in {None, "not-found"}:
-            found.append((name, fields.get("ActiveState", "")))
-    return tuple(dict(found).items())
+            pairs.append((name, fields.get("ActiveState", "")))
+    return tuple(dict(pairs).items())

@@ -56,16 +56,16 @@ def settings(world: World) -> tuple[tuple[str, str], ...]:
 
 def limits(world: World) -> tuple[tuple[str, float], ...]:
     """Limits of the shell this runs in; inf is none."""
-    found = []
+    pairs = []
     for line in lines(world.text("/proc/self/limits")):
         for head, name in _LIMITS.items():
             if line.startswith(head):
                 soft = line[len(head) :].partition(" ")[2].split()[:1]
                 if soft == ["unlimited"]:
-                    found.append((name, math.inf))
+                    pairs.append((name, math.inf))
                 elif soft and re.fullmatch(r"[0-9]{1,20}", soft[0]):
-                    found.append((name, float(soft[0])))
-    return tuple(found)
+                    pairs.append((name, float(soft[0])))
+    return tuple(pairs)
 
 
 def stuck(world: World) -> tuple[str, ...]:
@@ -84,19 +84,19 @@ def _waiting(world: World) -> Iterator[tuple[int, str]]:
         if not name.isdecimal():
             continue
         stat = world.text(f"/proc/{name}/stat", most=512) or ""
-        said, _, rest = stat.rpartition(") ")
+        text, _, rest = stat.rpartition(") ")
         if not rest.startswith("D"):
             continue
-        program = said.partition("(")[2]
+        program = text.partition("(")[2]
         if world.raw(f"/proc/{name}/cmdline", most=1) or program.startswith(_OF_DRIVERS):
             yield int(name), program
 
 
 def pressure(world: World) -> tuple[tuple[str, float], ...]:
     """Share of the last ten seconds in which something waited: ("io", 0.12)."""
-    found = []
+    pairs = []
     for name in ("cpu", "io", "memory"):
         match = _SOME.search(world.text(f"/proc/pressure/{name}") or "")
         if match:
-            found.append((name, float(match[1]) / _SHARE))
-    return tuple(found)
+            pairs.append((name, float(match[1]) / _SHARE))
+    return tuple(pairs)

@@ -40,8 +40,8 @@ def toolkits(world: World) -> tuple[Toolkit, ...]:
 def _cuda_version(world: World, place: str) -> str | None:
     """The version a toolkit's folder bears."""
     try:
-        said = bounded_json(world.text(f"{place}/version.json") or "null")
-        version = said["cuda"]["version"]
+        value = bounded_json(world.text(f"{place}/version.json") or "null")
+        version = value["cuda"]["version"]
         return version if isinstance(version, str) and _NUMBERS.fullmatch(version) else None
     except (ValueError, KeyError, TypeError):
         pass
@@ -65,7 +65,9 @@ def _rocms(world: World) -> Iterator[Toolkit]:
 
 def nccl(world: World, packages: tuple[Package, ...]) -> str | None:
     """NCCL of the system, by its package or its file; a framework brings its own besides."""
-    packed = next((one.version for one in packages if one.name == "libnccl2" and one.version), None)
+    packed = next(
+        (package.version for package in packages if package.name == "libnccl2" and package.version), None
+    )
     if packed:
         return packed.partition("-")[0]
     names = (name for folder in LIBRARY_FOLDERS for name in world.names(folder) if "nccl" in name)
@@ -75,10 +77,12 @@ def nccl(world: World, packages: tuple[Package, ...]) -> str | None:
 def fabric_version(world: World, packages: tuple[Package, ...]) -> str | None:
     """The version of the switches' manager, by its package, else as it says itself."""
     installed = [
-        one for one in packages if one.state in {"installed", "held"} and one.name.startswith(_MANAGERS)
+        package
+        for package in packages
+        if package.state in {"installed", "held"} and package.name.startswith(_MANAGERS)
     ]
-    found = [match[0] for one in installed if (match := _NUMBERS.search(one.version or ""))]
-    if found:
-        return found[0]
+    texts = [match[0] for package in installed if (match := _NUMBERS.search(package.version or ""))]
+    if texts:
+        return texts[0]
     asked = _NUMBERS.search(told(world, "nv-fabricmanager", "--version") or "")
     return asked[0] if asked else None

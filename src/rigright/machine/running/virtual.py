@@ -80,8 +80,8 @@ def _named(world: World) -> str | None:
         return "podman"
     if world.has("/.dockerenv"):
         return "docker"
-    said = world.text("/run/systemd/container") or (world.env.get("container") if world.is_live else None)
-    if said:
-        return said if said in _KINDS else "other"
+    text = world.text("/run/systemd/container") or (world.env.get("container") if world.is_live else None)
+    if text:
+        return text if text in _KINDS else "other"
     groups = world.text("/proc/1/cgroup") or ""
     return next((kind for word, kind in _IN_CGROUP if word in groups), None)

@@ -49,8 +49,8 @@ class DriverReader:
                 return self._devices
             age_s = self._clock() - self._read_s
             return tuple(
-                replace(one, state="stale" if one.state == "ok" else one.state, age_s=age_s)
-                for one in self._devices
+                replace(tick, state="stale" if tick.state == "ok" else tick.state, age_s=age_s)
+                for tick in self._devices
             )
 
     def wake(self) -> None:
@@ -117,12 +117,12 @@ def nvml_session(world: World, *, activity: bool = False) -> DriverNeeds:
 
 def _remembered(before: tuple[DeviceTick, ...], now: tuple[DeviceTick, ...]) -> tuple[DeviceTick, ...]:
     """What was seen and is not any more is lost, not gone; a card without a name keeps the one it had."""
-    known = {one.index: one for one in before}
-    found = {one.index: _named(one, known.get(one.index)) for one in now}
-    for index, one in known.items():
-        if index not in found:
-            found[index] = DeviceTick(index=index, uuid=one.uuid, name=one.name, state="lost")
-    return tuple(found[index] for index in sorted(found))
+    known = {item.index: item for item in before}
+    ticks = {item.index: _named(item, known.get(item.index)) for item in now}
+    for index, tick in known.items():
+        if index not in ticks:
+            ticks[index] = DeviceTick(index=index, uuid=tick.uuid, name=tick.name, state="lost")
+    return tuple(ticks[index] for index in sorted(ticks))
 
 
 def _named(now: DeviceTick, before: DeviceTick | None) -> DeviceTick:

@@ -91,15 +91,15 @@ class DrmReader:
     def _sensor(self, sensors: str, *names: str) -> float | None:
         """The first of these that is there."""
         read = (self._number(f"{sensors}/{name}") for name in names)
-        return next((found for found in read if found is not None), None)
+        return next((value for value in read if value is not None), None)
 
     def _number(self, path: str) -> float | None:
-        told = (self._kept.text(path) or "").strip()
-        return float(told) if told.isdecimal() else None
+        text = (self._kept.text(path) or "").strip()
+        return float(text) if text.isdecimal() else None
 
 
 def _cards(world: World) -> list[_DrmCard]:
-    found: list[_DrmCard] = []
+    drm_cards: list[_DrmCard] = []
     lent = _lent(world)
     for name in world.names(_DRM):
         at = f"{_DRM}/{name}/device"
@@ -107,11 +107,11 @@ def _cards(world: World) -> list[_DrmCard]:
         if not name.startswith("card") or not name[4:].isdecimal() or vendor is None:
             continue
         folder = world.link(at) or at
-        sensors = next((f"{folder}/hwmon/{one}" for one in world.names(f"{folder}/hwmon")), None)
+        sensors = next((f"{folder}/hwmon/{text}" for text in world.names(f"{folder}/hwmon")), None)
         if vendor == "intel" and sensors is None:
             continue  # a processor's own graphics
-        index = sum(one.vendor == vendor for one in found)
-        found.append(
+        index = sum(drm_card.vendor == vendor for drm_card in drm_cards)
+        drm_cards.append(
             _DrmCard(
                 folder=folder,
                 sensors=sensors,
@@ -122,15 +122,15 @@ def _cards(world: World) -> list[_DrmCard]:
                 labels=_labels(world, sensors) if sensors else {},
             )
         )
-    return found
+    return drm_cards
 
 
 def _lent(world: World) -> frozenset[str]:
     """Addresses of graphics inside a processor to which the kernel lends more than the firmware set aside."""
 
     def size(pci: str, name: str) -> int:
-        told = world.text(f"/sys/bus/pci/devices/{pci}/mem_info_{name}_total") or ""
-        return int(told) if told.isdecimal() else 0
+        text = world.text(f"/sys/bus/pci/devices/{pci}/mem_info_{name}_total") or ""
+        return int(text) if text.isdecimal() else 0
 
     if not world.has(_COMPUTES):
         return frozenset()
@@ -141,12 +141,12 @@ def _lent(world: World) -> frozenset[str]:
 
 def _labels(world: World, sensors: str) -> dict[str, str]:
     """What each temperature is of: AMD says "edge", "junction", "mem"; Intel "pkg", "vram"."""
-    found = {}
+    fields = {}
     for name in world.names(sensors):
         if name.startswith("temp") and name.endswith("_label"):
-            told = (world.text(f"{sensors}/{name}") or "").strip().lower()
-            found[told] = name.removeprefix("temp").removesuffix("_label")
-    return found
+            text = (world.text(f"{sensors}/{name}") or "").strip().lower()
+            fields[text] = name.removeprefix("temp").removesuffix("_label")
+    return fields
 
 
 def _count_on_bus(world: World) -> int | None:

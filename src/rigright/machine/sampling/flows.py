@@ -65,13 +65,13 @@ class Flows:
         """Bytes so far, by field; and milliseconds at work, by disk."""
         read, written, busy_ms = self._disk_counts()
         received, sent = self._net_counts()
-        found = {
+        fields = {
             "disk_read_bytes_per_s": read,
             "disk_write_bytes_per_s": written,
             "net_rx_bytes_per_s": received,
             "net_tx_bytes_per_s": sent,
         }
-        return {name: value for name, value in found.items() if value is not None}, busy_ms
+        return {name: value for name, value in fields.items() if value is not None}, busy_ms
 
     def _disk_counts(self) -> tuple[int | None, int | None, dict[str, int]]:
         text = self._kept.text("/proc/diskstats")
@@ -112,8 +112,8 @@ class Flows:
         return name in self._cards if self._cards else name != "lo"
 
     def _words(self, path: str) -> int:
-        told = self._kept.text(path) or ""
-        return int(told) * _IB_WORD_BYTES if told.isdecimal() else 0
+        text = self._kept.text(path) or ""
+        return int(text) * _IB_WORD_BYTES if text.isdecimal() else 0
 
     def _rates(
         self, clock_s: float, totals: Mapping[str, int], *, busy_ms: Mapping[str, int]
@@ -122,13 +122,13 @@ class Flows:
         if before is None or clock_s <= before[0]:
             return {}
         passed_s = clock_s - before[0]
-        found = {
+        fields = {
             name: (value - before[1][name]) / passed_s
             for name, value in totals.items()
             if value >= before[1].get(name, value + 1)
         }
         busiest = max(_shares(busy_ms, before[2], passed_s=passed_s), default=None)
-        return found if busiest is None else found | {"disk_busy_share": busiest}
+        return fields if busiest is None else fields | {"disk_busy_share": busiest}
 
 
 def _shares(now: Mapping[str, int], before: Mapping[str, int], *, passed_s: float) -> Iterable[float]:

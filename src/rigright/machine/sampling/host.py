@@ -50,19 +50,19 @@ class HostReader:
         memory = self._kept.text("/proc/meminfo") or ""
         now = self._counts(clock_s, swaps=size_in(memory, "SwapTotal") != 0)
         before, self._before = self._before, now
-        found = {**_memory(memory), **self._flows.rates(clock_s)}
+        fields = {**_memory(memory), **self._flows.rates(clock_s)}
         if before is not None and now.at_s > before.at_s:
             passed_s = now.at_s - before.at_s
-            found |= _shares(before.cores, now.cores)
+            fields |= _shares(before.cores, now.cores)
             # the share of time in which some work waited for a thing
-            found |= {
+            fields |= {
                 name: min(max(now.stalled_us[name] - before.stalled_us[name], 0) / MEGA / passed_s, 1.0)
                 for name in now.stalled_us
                 if name in before.stalled_us
             }
             if before.swapped is not None and now.swapped is not None and now.swapped >= before.swapped:
-                found["swap_bytes_per_s"] = (now.swapped - before.swapped) * _PAGE_BYTES / passed_s
-        return HostTick(**found)
+                fields["swap_bytes_per_s"] = (now.swapped - before.swapped) * _PAGE_BYTES / passed_s
+        return HostTick(**fields)
 
     def close(self) -> None:
         """Let go of the kernel's files."""
@@ -76,16 +76,16 @@ class HostReader:
                 stalls[name] = int(match[1])
         # clock ticks of all cores ("cpu") and of each: all, idle, and waiting for a disk
         text = self._kept.text("/proc/stat") or ""
-        found = {}
+        fields = {}
         for line in text.split("\n"):
             if not line.startswith("cpu"):
                 break
             words = line.split(None, _REAL + 1)
             with suppress(ValueError, IndexError):
-                found[words[0]] = sum(map(int, words[1 : _REAL + 1])), int(words[_IDLE]), int(words[_WAIT])
+                fields[words[0]] = sum(map(int, words[1 : _REAL + 1])), int(words[_IDLE]), int(words[_WAIT])
         return _Counts(
             at_s=clock_s,
-            cores=found,
+            cores=fields,
             swapped=_swapped(self._kept.text("/proc/vmstat") or "") if swaps else 0,
             stalled_us=stalls,
         )
@@ -98,14 +98,14 @@ def _swapped(text: str) -> int | None:
 
 def _shares(before: Mapping[str, Core], now: Mapping[str, Core]) -> dict[str, float]:
     """How busy all cores and the busiest were; a core that came or went is left out."""
-    found = {}
+    fields = {}
     busy = {name: _busy(before[name], core) for name, core in now.items() if name in before}
     if (whole := busy.pop("cpu", None)) is not None:
-        found["cpu_share"], found["wait_share"] = whole
-    ones = [one[0] for one in busy.values() if one is not None]
+        fields["cpu_share"], fields["wait_share"] = whole
+    ones = [pair[0] for pair in busy.values() if pair is not None]
     if ones:
-        found["busiest_core_share"] = max(ones)
-    return found
+        fields["busiest_core_share"] = max(ones)
+    return fields
 
 
 def _busy(before: Core, now: Core) -> tuple[float, float] | None:
@@ -120,12 +120,12 @@ def _busy(before: Core, now: Core) -> tuple[float, float] | None:
 def _memory(text: str) -> dict[str, float]:
     total, free = size_in(text, "MemTotal"), size_in(text, "MemAvailable")
     swap, swap_free = size_in(text, "SwapTotal"), size_in(text, "SwapFree")
-    found = {} if total is None else {"mem_total_bytes": total}
+    fields = {} if total is None else {"mem_total_bytes": total}
     if total is not None and free is not None:
-        found["mem_used_bytes"] = max(total - free, 0.0)
+        fields["mem_used_bytes"] = max(total - free, 0.0)
     if swap is not None and swap_free is not None:
-        found["swap_used_bytes"] = max(swap - swap_free, 0.0)
-    return found
+        fields["swap_used_bytes"] = max(swap - swap_free, 0.0)
+    return fields
 
 
 def _foreign(flows: Flows, clock_s: float) -> HostTick:
@@ -136,11 +136,11 @@ def _foreign(flows: Flows, clock_s: float) -> HostTick:
         return HostTick()
     cores = psutil.cpu_percent(percpu=True)
     memory, swap = psutil.virtual_memory(), psutil.swap_memory()
-    found = HostTick(
+    tick = HostTick(
         cpu_share=sum(cores) / len(cores) / 100 if cores else None,
         busiest_core_share=max(cores) / 100 if cores else None,
         mem_total_bytes=float(memory.total),
         mem_used_bytes=float(memory.total - memory.available),
         swap_used_bytes=float(swap.used),
     )
-    return replace(found, **flows.foreign_rates(clock_s))
+    return replace(tick, **flows.foreign_rates(clock_s))

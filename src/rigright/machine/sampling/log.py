@@ -44,14 +44,14 @@ class LogReader:
         if self._file is None:
             return ()
         booted_s = self._wall() - self._clock()  # the log counts with the clock that never jumps
-        found = []
+        events = []
         for record in _records(self._file):
             match = _RECORD.match(record)
             event = event_of(match[2]) if match else None
             if match and event:
                 up_s = int(match[1]) / MEGA
-                found.append(replace(event, up_s=up_s, at_s=booted_s + up_s))
-        return tuple(found)
+                events.append(replace(event, up_s=up_s, at_s=booted_s + up_s))
+        return tuple(events)
 
     def close(self) -> None:
         """Let go of it."""

@@ -50,10 +50,12 @@ class PortReader:
             self._listed_s = clock_s
             self._ports = (*self._nets(), *self._rdma())[:_MOST]
         ways = {name: (row[0], row[8]) for name, row in table.items()}
-        counted = ((one.name, self._words(one.name)) for one in self._ports if "/" in one.name)
+        counted = (
+            (port_use.name, self._words(port_use.name)) for port_use in self._ports if "/" in port_use.name
+        )
         ways |= {name: words for name, words in counted if words is not None}
         before, self._before = self._before, (clock_s, ways)
-        return tuple(self._now(one, table, before=before, clock_s=clock_s) for one in self._ports)
+        return tuple(self._now(port_use, table, before=before, clock_s=clock_s) for port_use in self._ports)
 
     def close(self) -> None:
         """Let go of the kernel's files."""
@@ -76,8 +78,8 @@ class PortReader:
         if now is not None and then is not None and before is not None and clock_s > before[0]:
             spent_s = clock_s - before[0]
             # a counter that went back began anew
-            one, two = ((a - b) / spent_s if a >= b else None for a, b in zip(now, then, strict=True))
-            rates = one, two
+            value, two = ((a - b) / spent_s if a >= b else None for a, b in zip(now, then, strict=True))
+            rates = value, two
         return PortUse(
             name=port.name,
             kind=port.kind,
@@ -91,14 +93,14 @@ class PortReader:
 
     def _table(self) -> dict[str, list[int]]:
         """Rows of /proc/net/dev by name."""
-        found = {}
+        fields = {}
         for line in (self._kept.text("/proc/net/dev") or "").splitlines()[2:]:
             name, _, rest = line.partition(":")
             with suppress(ValueError):
                 row = [int(word) for word in rest.split()]
                 if len(row) >= 16:
-                    found[name.strip()] = row
-        return found
+                    fields[name.strip()] = row
+        return fields
 
     def _nets(self) -> Iterator[PortUse]:
         """Interfaces with hardware below them."""

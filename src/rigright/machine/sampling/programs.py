@@ -56,8 +56,8 @@ class ProgramReader:
             del self._known[pid]
         words = (self._kept.text("/proc/uptime") or "").split()
         up_s = float(words[0]) if words else None
-        found = ((pid, self._one(pid, clock_s, up_s=up_s)) for pid in wanted)
-        return {pid: use for pid, use in found if use is not None}
+        pairs = ((pid, self._one(pid, clock_s, up_s=up_s)) for pid in wanted)
+        return {pid: use for pid, use in pairs if use is not None}
 
     def close(self) -> None:
         """Let go of the kernel's files."""
@@ -78,8 +78,8 @@ class ProgramReader:
             if clock_s > before.at_s:
                 share = max(ticks - before.cpu_ticks, 0) / self._hertz / (clock_s - before.at_s)
         else:
-            told = self._world.text(f"/proc/{pid}/cmdline", _MOST_COMMAND) or ""
-            command = told.replace("\0", " ").strip() or None
+            text = self._world.text(f"/proc/{pid}/cmdline", _MOST_COMMAND) or ""
+            command = text.replace("\0", " ").strip() or None
         self._known[pid] = _Known(started, clock_s, ticks, command)
         return ProgramUse(
             cpu_share=share,
@@ -97,15 +97,15 @@ def _foreign(pids: Iterable[int]) -> dict[int, ProgramUse]:
         import psutil
     except ImportError:
         return {}
-    found = {}
+    program_uses = {}
     for pid in pids:
         try:
-            one = psutil.Process(pid)
-            found[pid] = ProgramUse(
-                mem_bytes=float(one.memory_info().rss),
-                run_s=max(time.time() - one.create_time(), 0.0),
-                command=" ".join(one.cmdline()) or None,
+            value = psutil.Process(pid)
+            program_uses[pid] = ProgramUse(
+                mem_bytes=float(value.memory_info().rss),
+                run_s=max(time.time() - value.create_time(), 0.0),
+                command=" ".join(value.cmdline()) or None,
             )
         except psutil.Error:
             continue
-    return found
+    return program_uses

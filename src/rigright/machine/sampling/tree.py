@@ -52,23 +52,23 @@ class TreeReader:
             except Exception:  # noqa: BLE001 - absent, or the process has ended
                 return TreeTick(n_processes=0)
             mem_bytes = 0.0
-            for one in members:
+            for member in members:
                 with suppress(psutil.Error):
-                    mem_bytes += one.memory_info().rss
+                    mem_bytes += member.memory_info().rss
             return TreeTick(n_processes=len(members), mem_bytes=mem_bytes)
-        found = {one.pid: one for one in self._members()}
-        self._known = {one.pid: one.started for one in found.values()}
-        ticks = sum(one.cpu_ticks for one in found.values())
+        processes = {process.pid: process for process in self._members()}
+        self._known = {process.pid: process.started for process in processes.values()}
+        ticks = sum(process.cpu_ticks for process in processes.values())
         before, self._before = self._before, (clock_s, ticks)
         share = None
         if before is not None and clock_s > before[0]:
             share = max(ticks - before[1], 0) / self._hertz / (clock_s - before[0])
-        read, written = self._bytes(found)
+        read, written = self._bytes(processes)
         return TreeTick(
-            n_processes=sum(one.is_alive for one in found.values()),
+            n_processes=sum(process.is_alive for process in processes.values()),
             cpu_share=share,
-            mem_bytes=self._memory(list(found.values()), clock_s),
-            gpu_mem_bytes=_of_devices(devices, set(found)),
+            mem_bytes=self._memory(list(processes.values()), clock_s),
+            gpu_mem_bytes=_of_devices(devices, set(processes)),
             read_bytes=read,
             write_bytes=written,
         )
@@ -90,8 +90,8 @@ class TreeReader:
                 waiting += [int(child) for child in children.split()]
 
     def _process(self, pid: int) -> _Process | None:
-        told = self._world.text(f"/proc/{pid}/stat")
-        words = (told or "").rpartition(")")[2].split()
+        text = self._world.text(f"/proc/{pid}/stat")
+        words = (text or "").rpartition(")")[2].split()
         try:
             return _Process(
                 pid=pid,
@@ -103,27 +103,27 @@ class TreeReader:
         except (ValueError, IndexError):
             return None
 
-    def _memory(self, found: list[_Process], clock_s: float) -> float | None:
+    def _memory(self, processes: list[_Process], clock_s: float) -> float | None:
         """Memory held; of several processes each shared page once, as often as that can be had cheaply."""
-        if len(found) < 2:
-            return found[0].mem_bytes if found else None
+        if len(processes) < 2:
+            return processes[0].mem_bytes if processes else None
         if self._shared is not None and clock_s < self._shared[1]:
             return self._shared[0]
         start = time.perf_counter()
-        total = sum(self._proportional(one) for one in found)
+        total = sum(self._proportional(process) for process in processes)
         self._shared = (total, clock_s + _PSS_REST * (time.perf_counter() - start))
         return total
 
     def _proportional(self, process: _Process) -> float:
-        told = self._world.text(f"/proc/{process.pid}/smaps_rollup") or ""
-        for line in told.splitlines():
+        text = self._world.text(f"/proc/{process.pid}/smaps_rollup") or ""
+        for line in text.splitlines():
             if line.startswith("Pss:"):
                 return float(line.split()[1]) * KIB
         return process.mem_bytes
 
-    def _bytes(self, found: Iterable[int]) -> tuple[float | None, float | None]:
+    def _bytes(self, match: Iterable[int]) -> tuple[float | None, float | None]:
         """Bytes read from and written to disks, of the living and the dead."""
-        now = {pid: io for pid in found if (io := self._io_of(pid)) is not None}
+        now = {pid: io for pid in match if (io := self._io_of(pid)) is not None}
         for pid, (read, written) in self._io.items():
             if pid not in now:
                 self._done = self._done[0] + read, self._done[1] + written
@@ -136,21 +136,21 @@ class TreeReader:
         )
 
     def _io_of(self, pid: int) -> tuple[float, float] | None:
-        told = dict(
+        fields = dict(
             line.split(": ", 1)
             for line in (self._world.text(f"/proc/{pid}/io") or "").splitlines()
             if ": " in line
         )
         try:
-            return float(told["read_bytes"]), float(told["write_bytes"])
+            return float(fields["read_bytes"]), float(fields["write_bytes"])
         except (KeyError, ValueError):
             return None
 
 
 def _of_devices(devices: Iterable[DeviceTick], pids: set[int]) -> tuple[tuple[int, float], ...]:
-    found: dict[int, float] = {}
+    fields: dict[int, float] = {}
     for device in devices:
         for program in device.programs or ():
             if program.pid in pids and program.mem_bytes is not None:
-                found[device.index] = found.get(device.index, 0.0) + program.mem_bytes
-    return tuple(sorted(found.items()))
+                fields[device.index] = fields.get(device.index, 0.0) + program.mem_bytes
+    return tuple(sorted(fields.items()))

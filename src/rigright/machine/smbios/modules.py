@@ -30,50 +30,54 @@ _CHANNELS = (
 def modules_of(table: bytes) -> tuple[MemoryModule, ...]:
     """Every module and empty place of the table."""
     every = tuple(structures(table))
-    corrects = [one.byte(6) in _CORRECTS for one in every if one.kind == ARRAY and one.byte(5) == 3]
+    corrects = [
+        structure.byte(6) in _CORRECTS
+        for structure in every
+        if structure.kind == ARRAY and structure.byte(5) == 3
+    ]
     return tuple(
-        _module(one, corrects=any(corrects) if corrects else None)
-        for one in every
-        if one.kind == MODULE and one.byte(0x12) not in _NO_SYSTEM_MEMORY
+        _module(structure, corrects=any(corrects) if corrects else None)
+        for structure in every
+        if structure.kind == MODULE and structure.byte(0x12) not in _NO_SYSTEM_MEMORY
     )
 
 
-def _module(one: Structure, *, corrects: bool | None) -> MemoryModule:
-    slot, bank = one.string(0x10) or "", one.string(0x11)
-    size = _size(one)
+def _module(structure: Structure, *, corrects: bool | None) -> MemoryModule:
+    slot, bank = structure.string(0x10) or "", structure.string(0x11)
+    size = _size(structure)
     if size is None:
         return MemoryModule(slot=slot, channel=channel_of(slot, bank))
-    total, data = one.word(0x08), one.word(0x0A)
+    total, data = structure.word(0x08), structure.word(0x0A)
     wide = None if total in {None, 0xFFFF} or data in {None, 0xFFFF} else int(total or 0) > int(data or 0)
     return MemoryModule(
         slot=slot,
         channel=channel_of(slot, bank),
         size_bytes=size,
-        kind=KINDS.get(one.byte(0x12) or 0),
-        rated_mt_s=_rate(one, 0x15, more_at=0x54),
-        set_mt_s=_rate(one, 0x20, more_at=0x58),
+        kind=KINDS.get(structure.byte(0x12) or 0),
+        rated_mt_s=_rate(structure, 0x15, more_at=0x54),
+        set_mt_s=_rate(structure, 0x20, more_at=0x58),
         ecc=wide if corrects is None or wide is None else wide and corrects,
-        maker=told(one.string(0x17)),
-        part=told(one.string(0x1A)),
+        maker=told(structure.string(0x17)),
+        part=told(structure.string(0x1A)),
     )
 
 
-def _size(one: Structure) -> float | None:
+def _size(structure: Structure) -> float | None:
     """Bytes of a module; None where the place is empty or of unknown size."""
-    size = one.word(0x0C)
+    size = structure.word(0x0C)
     if size in {None, 0, 0xFFFF}:
         return None
     if size == 0x7FFF:
-        more = one.double(0x1C)
+        more = structure.double(0x1C)
         return float((more & 0x7FFFFFFF) * MIB) if more else None
     return float((int(size or 0) & 0x7FFF) * (KIB if int(size or 0) & 0x8000 else MIB))
 
 
-def _rate(one: Structure, at: int, *, more_at: int) -> float | None:
+def _rate(structure: Structure, at: int, *, more_at: int) -> float | None:
     """Transfers a second, in millions, as modules are sold."""
-    rate = one.word(at)
+    rate = structure.word(at)
     if rate == 0xFFFF:
-        rate = one.double(more_at)
+        rate = structure.double(more_at)
     return float(rate) if rate else None
 
 

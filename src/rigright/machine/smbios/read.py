@@ -16,8 +16,8 @@ def memory_modules(world: World) -> tuple[MemoryModule, ...] | None:
     table = world.raw(TABLE, MOST_BYTES)
     if table:
         return modules.modules_of(table)
-    said = world.run("dmidecode", "-t", "memory") if not world.is_live else None
-    return text.read_modules(said.out) or None if said is not None and said.code == 0 else None
+    reply = world.run("dmidecode", "-t", "memory") if not world.is_live else None
+    return text.read_modules(reply.out) or None if reply is not None and reply.code == 0 else None
 
 
 def board_slots(world: World) -> tuple[Slot, ...] | None:
@@ -25,5 +25,5 @@ def board_slots(world: World) -> tuple[Slot, ...] | None:
     table = world.raw(TABLE, MOST_BYTES)
     if table:
         return slots.slots_of(table)
-    said = world.run("dmidecode", "-t", "slot") if not world.is_live else None
-    return text.read_slots(said.out) or None if said is not None and said.code == 0 else None
+    reply = world.run("dmidecode", "-t", "slot") if not world.is_live else None
+    return text.read_slots(reply.out) or None if reply is not None and reply.code == 0 else None

@@ -16,30 +16,34 @@ _USED = {3: False, 4: True}
 
 def slots_of(table: bytes) -> tuple[Slot, ...]:
     """Every slot of the table that takes a PCI Express card."""
-    return tuple(slot for one in structures(table) if one.kind == SLOT and (slot := _slot(one)) is not None)
+    return tuple(
+        slot
+        for structure in structures(table)
+        if structure.kind == SLOT and (slot := _slot(structure)) is not None
+    )
 
 
-def _slot(one: Structure) -> Slot | None:
-    code = one.byte(0x05) or 0
+def _slot(structure: Structure) -> Slot | None:
+    code = structure.byte(0x05) or 0
     gen, lanes = _kind(code)
-    lanes = lanes or _WIDTHS.get(one.byte(0x06) or 0)
+    lanes = lanes or _WIDTHS.get(structure.byte(0x06) or 0)
     if gen is None and code not in _M2:
         return None
     kind = _M2.get(code) or (f"x{lanes} PCI Express {gen}" if lanes else f"PCI Express {gen}")
     # the function in it, or the port above it; all ones are none
-    segment, bus, place = one.word(0x0D), one.byte(0x0F), one.byte(0x10)
+    segment, bus, place = structure.word(0x0D), structure.byte(0x0F), structure.byte(0x10)
     if segment in {None, 0xFFFF} or bus in {None, 0xFF} or place is None:
         address = None
     else:
         address = f"{segment:04x}:{bus:02x}:{place >> 3:02x}.{place & 7}"
     return Slot(
-        name=one.string(0x04) or "",
+        name=structure.string(0x04) or "",
         kind=kind,
         lanes=lanes,
         gen=gen,
-        in_use=_USED.get(one.byte(0x07) or 0),
+        in_use=_USED.get(structure.byte(0x07) or 0),
         address=address,
-        length=_LENGTHS.get(one.byte(0x08) or 0),
+        length=_LENGTHS.get(structure.byte(0x08) or 0),
     )
 
 

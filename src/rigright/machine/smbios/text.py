@@ -20,29 +20,29 @@ def read_modules(text: str) -> tuple[MemoryModule, ...]:
     """Memory modules and empty places."""
     blocks = tuple(_blocks(text))
     corrects = [
-        "ECC" in one.get("Error Correction Type", "") or one.get("Error Correction Type") == "CRC"
-        for title, one in blocks
-        if title == "Physical Memory Array" and one.get("Use", "System Memory") == "System Memory"
+        "ECC" in row.get("Error Correction Type", "") or row.get("Error Correction Type") == "CRC"
+        for title, row in blocks
+        if title == "Physical Memory Array" and row.get("Use", "System Memory") == "System Memory"
     ]
     return tuple(
-        _module(one, corrects=any(corrects) if corrects else None)
-        for title, one in blocks
-        if title == "Memory Device" and one.get("Type") not in _FOREIGN_KINDS
+        _module(row, corrects=any(corrects) if corrects else None)
+        for title, row in blocks
+        if title == "Memory Device" and row.get("Type") not in _FOREIGN_KINDS
     )
 
 
 def read_slots(text: str) -> tuple[Slot, ...]:
     """Slots that take a PCI Express card."""
-    blocks = (one for title, one in _blocks(text) if title == "System Slot Information")
-    return tuple(_slot(one) for one in blocks if re.search(r"PCI Express|M\.2", one.get("Type", "")))
+    blocks = (row for title, row in _blocks(text) if title == "System Slot Information")
+    return tuple(_slot(block) for block in blocks if re.search(r"PCI Express|M\.2", block.get("Type", "")))
 
 
 def title_fields(text: str) -> dict[str, Mapping[str, str]]:
     """The fields of the first structure of each title."""
-    found: dict[str, Mapping[str, str]] = {}
+    result: dict[str, Mapping[str, str]] = {}
     for title, fields in _blocks(text):
-        found.setdefault(title, fields)
-    return found
+        result.setdefault(title, fields)
+    return result
 
 
 def _blocks(text: str) -> Iterator[tuple[str, Mapping[str, str]]]:
@@ -63,41 +63,41 @@ def _blocks(text: str) -> Iterator[tuple[str, Mapping[str, str]]]:
         yield title, fields
 
 
-def _module(one: Mapping[str, str], *, corrects: bool | None) -> MemoryModule:
-    slot, bank = one.get("Locator", ""), told(one.get("Bank Locator"))
-    size = _SIZE.fullmatch(one.get("Size", ""))
+def _module(structure: Mapping[str, str], *, corrects: bool | None) -> MemoryModule:
+    slot, bank = structure.get("Locator", ""), told(structure.get("Bank Locator"))
+    size = _SIZE.fullmatch(structure.get("Size", ""))
     if size is None:
         return MemoryModule(slot=slot, channel=channel_of(slot, bank))
-    total, data = (real(one.get(name)) for name in ("Total Width", "Data Width"))
+    total, data = (real(structure.get(name)) for name in ("Total Width", "Data Width"))
     wide = None if total is None or data is None else total > data
-    set_to = one.get("Configured Memory Speed", one.get("Configured Clock Speed"))
+    set_to = structure.get("Configured Memory Speed", structure.get("Configured Clock Speed"))
     return MemoryModule(
         slot=slot,
         channel=channel_of(slot, bank),
         size_bytes=parse_bytes(f"{size.group(1)}{size.group(2)[0]}i"),
-        kind=told(one.get("Type")),
-        rated_mt_s=real(one.get("Speed")),
+        kind=told(structure.get("Type")),
+        rated_mt_s=real(structure.get("Speed")),
         set_mt_s=real(set_to),
         ecc=wide if corrects is None or wide is None else wide and corrects,
-        maker=told(one.get("Manufacturer")),
-        part=told(one.get("Part Number")),
+        maker=told(structure.get("Manufacturer")),
+        part=told(structure.get("Part Number")),
     )
 
 
-def _slot(one: Mapping[str, str]) -> Slot:
-    kind = one["Type"]
+def _slot(structure: Mapping[str, str]) -> Slot:
+    kind = structure["Type"]
     gen = re.search(r"PCI Express (\d)", kind)
     lanes = re.search(r"\bx(\d{1,2})\b", kind)
-    address = _ADDRESS.fullmatch(one.get("Bus Address", ""))
+    address = _ADDRESS.fullmatch(structure.get("Bus Address", ""))
     usage = {"In Use": True, "Available": False}
     return Slot(
-        name=told(one.get("Designation")) or "",
+        name=told(structure.get("Designation")) or "",
         kind=_short(kind, lanes=lanes and lanes.group(1), gen=gen and gen.group(1)),
         lanes=int(lanes.group(1)) if lanes else None,
         gen=int(gen.group(1)) if gen else (1 if "PCI Express" in kind else None),
-        in_use=usage.get(one.get("Current Usage", "")),
+        in_use=usage.get(structure.get("Current Usage", "")),
         address=address.group(0) if address and not address.group(0).startswith("0000:ff:1f.7") else None,
-        length={"Long": "long", "Short": "short"}.get(one.get("Length", "")),
+        length={"Long": "long", "Short": "short"}.get(structure.get("Length", "")),
     )
 
 

@@ -13,7 +13,7 @@ def blocks(
     text: str, head: re.Pattern[str], *, most: int = MOST_BLOCKS
 ) -> Iterator[tuple[re.Match[str], str]]:
     """Every block in order; of more than so many the last holds the rest."""
-    found = [*islice(head.finditer(text), most), None]
-    for one, after in pairwise(found):
-        if one is not None:
-            yield one, text[one.end() : after.start() if after is not None else len(text)]
+    matches = [*islice(head.finditer(text), most), None]
+    for match, after in pairwise(matches):
+        if match is not None:
+            yield match, text[match.end() : after.start() if after is not None else len(text)]

@@ -17,30 +17,30 @@ _PLAIN = (
 )
 
 
-def device_from(found: Mapping[str, Any], *, vendor: str, index: int, **more: Any) -> Device:
+def device_from(fields: Mapping[str, Any], *, vendor: str, index: int, **more: Any) -> Device:
     """The device; `more` are fields that no table tells."""
-    part = {name: part_of(found, name) for name in _INNER}
-    banks = tuple((name, found[f"banks.{name}"]) for name in _BANKS if f"banks.{name}" in found)
+    part = {name: part_of(fields, name) for name in _INNER}
+    banks = tuple((name, fields[f"banks.{name}"]) for name in _BANKS if f"banks.{name}" in fields)
     retired = {**part["retired"], **({"banks": banks} if banks else {})}
     # what slows it down; None where nothing of it was told
-    told = part_of(found, "slow")
+    given = part_of(fields, "slow")
     return Device(
         index=index,
         vendor=vendor,
-        **{name: found[name] for name in _PLAIN if name in found},
+        **{name: fields[name] for name in _PLAIN if name in fields},
         pcie=PcieLink(**part["pcie"]),
         clocks=Clocks(**part["clocks"]),
         power=Power(**part["power"]),
-        thermal=Thermal(**part["thermal"], fans=tuple(part_of(found, "fans").values())),
+        thermal=Thermal(**part["thermal"], fans=tuple(part_of(fields, "fans").values())),
         ecc=Ecc(**part["ecc"]) if part["ecc"].keys() - {"sram_over_threshold"} else None,
         retired=Retired(**retired) if retired else None,
         fabric=Fabric(**part["fabric"]) if part["fabric"] else None,
-        slowed_by=tuple(sorted(name for name, on in told.items() if on)) if told else None,
-        slowed_s=tuple(part_of(found, "slowed").items()) or None,
+        slowed_by=tuple(sorted(name for name, on in given.items() if on)) if given else None,
+        slowed_s=tuple(part_of(fields, "slowed").items()) or None,
         **more,
     )
 
 
-def part_of(found: Mapping[str, Any], name: str) -> dict[str, Any]:
+def part_of(fields: Mapping[str, Any], name: str) -> dict[str, Any]:
     """The fields of one inner record."""
-    return {key.partition(".")[2]: value for key, value in found.items() if key.startswith(f"{name}.")}
+    return {key.partition(".")[2]: value for key, value in fields.items() if key.startswith(f"{name}.")}

@@ -26,7 +26,7 @@ def _rows(table: str) -> tuple[_Row, ...]:
             row["field"],
             row["kind"],
             {
-                form: tuple(tuple(one.split("+")) for one in cell.split(";") if one)
+                form: tuple(tuple(text.split("+")) for text in cell.split(";") if text)
                 for form, cell in row.items()
                 if form not in {"field", "kind"}
             },
@@ -42,18 +42,18 @@ def words(table: str, form: str) -> frozenset[str]:
 
 def read_fields(table: str, form: str, *, values: Mapping[str, str]) -> dict[str, Any]:
     """Every field of the table that these values say something of."""
-    found = {}
+    fields = {}
     for row in _rows(table):
         value = _first(row, form, values=values)
         if value is not None:
-            found[row.name] = value
-    return found
+            fields[row.name] = value
+    return fields
 
 
 def _first(row: _Row, form: str, *, values: Mapping[str, str]) -> Any:
     for sums in row.words[form]:
-        told = [read_value(row.kind, values.get(word)) for word in sums]
-        known: list[Any] = [value for value in told if value is not None]
+        given = [read_value(row.kind, values.get(word)) for word in sums]
+        known: list[Any] = [value for value in given if value is not None]
         if known:
             return known[0] if len(sums) == 1 else sum(known)
     return None

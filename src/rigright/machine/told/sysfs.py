@@ -10,9 +10,9 @@ from rigright.machine.told.values import read_value
 from rigright.machine.world import World
 
 
-def scaled(told: str | None, scale: float) -> float | None:
+def scaled(text: str | None, scale: float) -> float | None:
     """A number of a file of the kernel."""
-    match = re.fullmatch(r"\s*(-?\d{1,18})\s*", told or "")
+    match = re.fullmatch(r"\s*(-?\d{1,18})\s*", text or "")
     return float(match.group(1)) * scale if match else None
 
 

@@ -52,15 +52,15 @@ def seen(text: str | None) -> str | None:
 
 def read_value(kind: str, text: str | None) -> object:
     """A value of one kind of `data/nvidia_smi.csv`; None where nothing, or nothing sensible, is said."""
-    told = seen(text)
-    return None if told is None else READERS[kind](told)
+    given = seen(text)
+    return None if given is None else READERS[kind](given)
 
 
 def scaled(scales: Mapping[str, float]) -> Callable[[str], float | None]:
     """A number with a unit of the table; an unknown unit is no reading."""
 
-    def read(told: str) -> float | None:
-        match = _NUMBER.match(told.strip("() "))
+    def read(text: str) -> float | None:
+        match = _NUMBER.match(text.strip("() "))
         factor = None if match is None else scales.get(match.group(2).lower())
         if match is None or factor is None:
             return None
@@ -70,80 +70,80 @@ def scaled(scales: Mapping[str, float]) -> Callable[[str], float | None]:
     return read
 
 
-def _count(told: str) -> int | None:
+def _count(text: str) -> int | None:
     """The whole number a value begins with: "16x", "192 bank(s)", "3"."""
-    match = re.match(r"\d{1,18}(?![.\d])", told)
+    match = re.match(r"\d{1,18}(?![.\d])", text)
     return int(match.group()) if match else None
 
 
-def _mark(told: str) -> str | None:
+def _mark(text: str) -> str | None:
     """A serial or UUID; one of zeros alone was never written, or was masked."""
-    return told if re.search(r"[1-9A-Fa-f]", told.removeprefix("GPU-")) else None
+    return text if re.search(r"[1-9A-Fa-f]", text.removeprefix("GPU-")) else None
 
 
-def address(told: str) -> str | None:
+def address(text: str) -> str | None:
     """A PCI address as the kernel writes it: "00000000:1E:00.0" -> "0000:1e:00.0"."""
-    match = _ADDRESS.match(told.lower())
+    match = _ADDRESS.match(text.lower())
     return None if match is None else "{}:{}:{}.{}".format(*match.groups())
 
 
-def _pci_id(told: str) -> str | None:
+def _pci_id(text: str) -> str | None:
     """Device and vendor in one number: "0x20B210DE" -> "10de:20b2"; zeros say nothing."""
-    digits = told.lower().removeprefix("0x")
+    digits = text.lower().removeprefix("0x")
     if not re.fullmatch(r"[0-9a-f]{8}", digits) or digits[:4] == "0000":
         return None
     return f"{digits[4:].zfill(4)}:{digits[:4]}"
 
 
-def _lanes(told: str) -> int | None:
+def _lanes(text: str) -> int | None:
     """The width beside a speed, or alone: "1 (16.0GT/s x16)", "x16", "16"."""
-    match = re.search(r"GT/s x(\d{1,2})", told) or re.fullmatch(r"x?(\d{1,2})", told)
+    match = re.search(r"GT/s x(\d{1,2})", text) or re.fullmatch(r"x?(\d{1,2})", text)
     return int(match.group(1)) if match else None
 
 
-def _amd_id(told: str) -> str | None:
+def _amd_id(text: str) -> str | None:
     """A device of AMD by its number alone: "0x738c" -> "1002:738c"."""
-    digits = told.lower().removeprefix("0x")
+    digits = text.lower().removeprefix("0x")
     return f"1002:{digits}" if re.fullmatch(r"[0-9a-f]{4}", digits) else None
 
 
-def _amd_isa(told: str) -> str | None:
+def _amd_isa(text: str) -> str | None:
     """An instruction set; rocm-smi 6.0 wrote the step of gfx90a in decimals: "gfx9010"."""
-    match = re.fullmatch(r"gfx90(1[0-5])", told.lower())
-    name = f"gfx90{int(match.group(1)):x}" if match else told.lower()
+    match = re.fullmatch(r"gfx90(1[0-5])", text.lower())
+    name = f"gfx90{int(match.group(1)):x}" if match else text.lower()
     return name if re.fullmatch(r"gfx[0-9a-f]{3,4}", name) else None
 
 
-def _intel_id(told: str) -> str | None:
+def _intel_id(text: str) -> str | None:
     """A device of Intel by its number alone: "0xbd5" -> "8086:0bd5"."""
-    digits = told.lower().removeprefix("0x").zfill(4)
+    digits = text.lower().removeprefix("0x").zfill(4)
     return f"8086:{digits}" if re.fullmatch(r"[0-9a-f]{4}", digits) else None
 
 
-def _intel_name(told: str) -> str | None:
+def _intel_name(text: str) -> str | None:
     """A name without marks of law; None for what Level Zero calls a card newer than itself."""
-    name = told.replace("(R)", "").replace("(TM)", "").strip()
+    name = text.replace("(R)", "").replace("(TM)", "").strip()
     if name.startswith("HL-"):
         return f"Gaudi {name}"
     return None if not name or re.fullmatch(r"Intel Graphics \[0x[0-9a-f]+\]", name) else name
 
 
-def _percent(told: str) -> float | None:
+def _percent(text: str) -> float | None:
     """A share that no counter takes beyond all."""
-    match = re.fullmatch(r"(\d{1,9}(?:\.\d{1,3})?) ?%?", told)
+    match = re.fullmatch(r"(\d{1,9}(?:\.\d{1,3})?) ?%?", text)
     return min(float(match[1]) / 100, 1.0) if match else None
 
 
-def _bracketed(told: str) -> str | None:
+def _bracketed(text: str) -> str | None:
     """The name that people know, where a code name stands before it: "Navi 22 [Radeon RX 6700]"."""
-    match = re.search(r"\[([^\]]+)\]\s*\Z", told)
-    name = match.group(1) if match else told
+    match = re.search(r"\[([^\]]+)\]\s*\Z", text)
+    name = match.group(1) if match else text
     return None if re.fullmatch(r"0x[0-9a-fA-F]+", name) else name
 
 
-def _version(told: str) -> str | None:
+def _version(text: str) -> str | None:
     """A driver's version; the kernel's own amdgpu has none, and tools put the kernel's name there."""
-    return told if re.fullmatch(r"\d{1,4}(?:\.\d{1,6}){1,3}", told) else None
+    return text if re.fullmatch(r"\d{1,4}(?:\.\d{1,6}){1,3}", text) else None
 
 
 READERS: dict[str, Callable[[str], object]] = {
@@ -158,7 +158,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "bracketed": _bracketed,
     "raw_bytes": scaled({**_SIZES, "": 1}),
     "mark": _mark,
-    "word": lambda told: told.lower(),
+    "word": lambda text: text.lower(),
     "version": _version,
     "bytes": scaled(_SIZES),
     "rate": scaled(_RATES),
@@ -170,10 +170,10 @@ READERS: dict[str, Callable[[str], object]] = {
     "count": _count,
     "sum": _count,
     "number": scaled({"": 1}),
-    "yes": lambda told: _YES.get(told.lower()),
+    "yes": lambda text: _YES.get(text.lower()),
     "address": address,
     "pci_id": _pci_id,
-    "pstate": lambda told: _count(told.upper().removeprefix("P")),
-    "recovery": lambda told: _RECOVERY.get(told.lower(), told.lower()),
-    "compute_mode": lambda told: _MODES.get(told.lower(), told.lower()),
+    "pstate": lambda text: _count(text.upper().removeprefix("P")),
+    "recovery": lambda text: _RECOVERY.get(text.lower(), text.lower()),
+    "compute_mode": lambda text: _MODES.get(text.lower(), text.lower()),
 }

@@ -31,20 +31,20 @@ def read(world: World) -> Read:
     seen = cards(world)
     if world.is_live and not seen and not world.has(KFD):
         return Read()
-    told = _told(world).fields
-    listed: tuple[Device, ...] = told.get("devices", ())
+    given = _told(world).fields
+    listed: tuple[Device, ...] = given.get("devices", ())
     # the tools first; of cards that are cut the kernel: the tools' totals differ by their version
-    if any(one.slices for one in seen):
+    if any(item.slices for item in seen):
         whole = devices_filled(seen, listed)
     else:
         whole = devices_filled(listed, seen) if listed else seen
     if not whole:
         return Read()
     devices = tuple(replace(device, index=place) for place, device in enumerate(whole))
-    joined = told.get("paths") or paths(world, devices, known=topology(world))
-    driver = world.text(_MODULE) or getattr(told.get("software"), "driver", None)
+    joined = given.get("paths") or paths(world, devices, known=topology(world))
+    driver = world.text(_MODULE) or getattr(given.get("software"), "driver", None)
     fields = {"devices": devices, "software": Software(driver=driver), **telling(paths=joined)}
-    told_enough = bool(listed) or all(one.unified_memory for one in devices)
+    told_enough = bool(listed) or all(item.unified_memory for item in devices)
     why = say("neither amd-smi nor rocm-smi found: names and limits of AMD GPUs may be missing")
     missing = () if told_enough else (Unseen(what="devices", why=why, see="amd-smi static"),)
     return Read(fields=fields, unseen=missing)
@@ -52,8 +52,8 @@ def read(world: World) -> Read:
 
 def _told(world: World) -> Read:
     """What the tools say; all that is asked of amd-smi at once, since each takes its time to start."""
-    said = at_once(lambda argv: world.run(*argv, patience_s=_PATIENCE_S), _ASKED)
-    answers = [document for one in said if one is not None for document in documents(one.out)]
+    replies = at_once(lambda argv: world.run(*argv, patience_s=_PATIENCE_S), _ASKED)
+    answers = [document for reply in replies if reply is not None for document in documents(reply.out)]
     if answers:
         return read_answers(*answers)
     asked = world.run(*_OLDER)

@@ -22,17 +22,17 @@ _PATIENCE_S = 6.0  # the profiler takes its time
 
 def read(world: World) -> Read:
     """The chip of this Mac."""
-    said = world.run(
+    reply = world.run(
         "system_profiler", "SPHardwareDataType", "SPDisplaysDataType", "-json", patience_s=_PATIENCE_S
     )
-    told = {} if said is None else parsed(said.out)
-    if not told:
+    fields = {} if reply is None else parsed(reply.out)
+    if not fields:
         return Read()
     pages = world.run("vm_stat")
     wired = world.run("sysctl", "-n", "iogpu.wired_limit_mb")
     limit = "" if wired is None else wired.out.strip()
     return read_profile(
-        told,
+        fields,
         free_bytes=None if pages is None else free_of(pages.out),
         wired_mib=int(limit) if limit.isdecimal() else None,
     )
@@ -45,10 +45,10 @@ def parsed(text: str) -> Mapping[str, Any]:
 
 
 def read_profile(
-    told: Mapping[str, Any], *, free_bytes: float | None = None, wired_mib: int | None = None
+    fields: Mapping[str, Any], *, free_bytes: float | None = None, wired_mib: int | None = None
 ) -> Read:
     """The machine; `wired_mib`: what the system lets the GPU hold, where somebody set it."""
-    hardware, display = _first(told, _HARDWARE), _first(told, _DISPLAYS)
+    hardware, display = _first(fields, _HARDWARE), _first(fields, _DISPLAYS)
     name = _text(hardware, "chip_type") or _text(display, "sppci_model")
     total = _size(_text(hardware, "physical_memory"))
     if name is None or not name.startswith("Apple"):
@@ -85,26 +85,26 @@ def free_of(vm_stat: str) -> float | None:
     return float(sum(int(counts.get(name, 0)) for name in _USABLE) * int(page.group(1)))
 
 
-def _first(told: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    listed = told.get(name)
+def _first(text: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    listed = text.get(name)
     return listed[0] if isinstance(listed, list) and listed and isinstance(listed[0], dict) else {}
 
 
-def _text(told: Mapping[str, Any], name: str) -> str | None:
-    value = told.get(name)
+def _text(fields: Mapping[str, Any], name: str) -> str | None:
+    value = fields.get(name)
     return value if isinstance(value, str) else None
 
 
-def _size(told: str | None) -> float | None:
+def _size(value: str | None) -> float | None:
     """Of "64 GB", which Apple means in binary."""
     try:
-        return None if told is None else parse_bytes(told.replace(" GB", "GiB").replace(" TB", "TiB"))
+        return None if value is None else parse_bytes(value.replace(" GB", "GiB").replace(" TB", "TiB"))
     except RigError:
         return None
 
 
-def _cpu(name: str, told: str | None) -> Cpu:
+def _cpu(name: str, text: str | None) -> Cpu:
     """Cores of "proc 12:8:4": all, fast, slow."""
-    match = re.search(r"(\d{1,4})", told or "")
+    match = re.search(r"(\d{1,4})", text or "")
     cores = int(match.group(1)) if match else None
     return Cpu(name=name, vendor="Apple", arch="arm64", sockets=1, cores=cores, threads=cores)

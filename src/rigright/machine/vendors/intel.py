@@ -29,37 +29,37 @@ def read(world: World) -> Read:
     seen = _cards(world)
     if world.is_live and not seen:
         return Read()
-    said = world.run("xpu-smi", "discovery", "-j")
-    first = {} if said is None else document_of(said.out)
+    reply = world.run("xpu-smi", "discovery", "-j")
+    first = {} if reply is None else document_of(reply.out)
     if not first:
         why = say("xpu-smi not found: names and memory of Intel GPUs are missing")
         missing = Unseen(what="devices", why=why, see="xpu-smi discovery")
         return Read(fields={"devices": seen}, unseen=(missing,)) if seen else Read()
     # the list, each device in full, and its figures
     more, now = [], {}
-    for place, one in enumerate(listed(first)):
-        index = one.get("device_id", place)
+    for place, row in enumerate(listed(first)):
+        index = row.get("device_id", place)
         full = world.run("xpu-smi", "discovery", "-d", str(index), "-j")
         stats = world.run("xpu-smi", "stats", "-d", str(index), "-j")
         more += [] if full is None else [document_of(full.out)]
         if stats is not None and isinstance(index, int):
             now[index] = json_object(stats.out)
-    told = read_list(first, *more, now=now).fields
-    return Read(fields={**told, "devices": devices_filled(told["devices"], seen)})
+    fields = read_list(first, *more, now=now).fields
+    return Read(fields={**fields, "devices": devices_filled(fields["devices"], seen)})
 
 
 def _cards(world: World) -> tuple[Device, ...]:
     """Those of the display system that stand on a bus of their own."""
-    found = []
+    devices = []
     for name in world.names(_DRM):
         folder = f"{_DRM}/{name}/device"
         if not _CARD.match(name) or world.text(f"{folder}/vendor") != _INTEL:
             continue
         place = (world.link(folder) or "").rpartition("/")[2]
         if not _IN_PROCESSOR.match(place):
-            found.append(_card(world, folder, place=place))
-    ordered = sorted(found, key=lambda one: one.pci or "")
-    return tuple(replace(one, index=index) for index, one in enumerate(ordered))
+            devices.append(_card(world, folder, place=place))
+    ordered = sorted(devices, key=lambda device: device.pci or "")
+    return tuple(replace(device, index=index) for index, device in enumerate(ordered))
 
 
 def _card(world: World, folder: str, *, place: str) -> Device:

@@ -22,21 +22,21 @@ _LIBRARY = "libnvidia-ml.so"
 
 def read(world: World) -> Read:
     """Every NVIDIA device, how they reach each other, and the driver."""
-    told = _live(world) if world.is_live else _recorded(world)
+    given = _live(world) if world.is_live else _recorded(world)
     # A device that shares the processor's memory has as much of it as the system has
-    read = with_board(world, told)
+    read = with_board(world, given)
     from rigright.machine.meminfo import meminfo
 
     devices: tuple[Device, ...] = read.fields.get("devices", ())
-    if not any(one.unified_memory and one.mem_total_bytes is None for one in devices):
+    if not any(device.unified_memory and device.mem_total_bytes is None for device in devices):
         return read
     memory = meminfo(world)
     total, free = memory.get("MemTotal"), memory.get("MemAvailable")
     shared = tuple(
-        replace(one, mem_total_bytes=total, mem_free_bytes=free)
-        if one.unified_memory and one.mem_total_bytes is None
-        else one
-        for one in devices
+        replace(device, mem_total_bytes=total, mem_free_bytes=free)
+        if device.unified_memory and device.mem_total_bytes is None
+        else device
+        for device in devices
     )
     return Read(fields={**read.fields, "devices": shared}, unseen=read.unseen)
 
@@ -45,15 +45,15 @@ def _live(world: World) -> Read:
     from rigright.machine.nvml.session import Session
 
     with Session(world.env) as session:
-        found = session.devices()
+        read = session.devices()
         error = session.error
         hangs = session.hangs
     if error is None or hangs:
-        return found
-    told = _recorded(world)
-    if told.fields.get("devices"):
-        return told
-    return found if _is_here(world) or world.run(_SMI, "-L") is not None else Read()
+        return read
+    given = _recorded(world)
+    if given.fields.get("devices"):
+        return given
+    return read if _is_here(world) or world.run(_SMI, "-L") is not None else Read()
 
 
 def _is_here(world: World) -> bool:
@@ -68,31 +68,35 @@ def _recorded(world: World) -> Read:
     from rigright.machine.nvidia_smi.complaints import is_complaint, read_complaint
     from rigright.machine.nvml.codes import HANGS
 
-    said = world.run(*SMI)
-    if said is not None and said.code in {ABSENT, PAST_TIME}:
-        return _unasked(world) if said.code == ABSENT else _silent(HANGS)
-    if said is None or not said.out.strip():
+    reply = world.run(*SMI)
+    if reply is not None and reply.code in {ABSENT, PAST_TIME}:
+        return _unasked(world) if reply.code == ABSENT else _silent(HANGS)
+    if reply is None or not reply.out.strip():
         return Read()
-    if is_complaint(said.out) and "<nvidia_smi_log" not in said.out:
-        return read_complaint(said.out)
+    if is_complaint(reply.out) and "<nvidia_smi_log" not in reply.out:
+        return read_complaint(reply.out)
     from rigright.machine.nvidia_smi.text import links_of, numa_of, paths_of
     from rigright.machine.nvidia_smi.xml import read_xml
 
     try:
-        read = read_xml(said.out)
+        read = read_xml(reply.out)
     except DataError as error:
-        first = said.out.strip().splitlines()[0][:200]
+        first = reply.out.strip().splitlines()[0][:200]
         software = Software(driver_error=first)
         unseen = Unseen(what="devices", why=error.sentence, see="nvidia-smi -q -x")
         return Read(fields={"software": software}, unseen=(unseen,))
     topo = _out(world, "topo", "-m")
     devices: tuple[Device, ...] = read.fields["devices"]
     links = links_of(_out(world, "nvlink", "-s"))
-    devices = tuple(replace(one, links=links[one.index]) if one.index in links else one for one in devices)
+    devices = tuple(
+        replace(device, links=links[device.index]) if device.index in links else device for device in devices
+    )
     numa = numa_of(topo)
     devices = tuple(
-        replace(one, numa_node=numa[one.index]) if one.numa_node is None and one.index in numa else one
-        for one in devices
+        replace(device, numa_node=numa[device.index])
+        if device.numa_node is None and device.index in numa
+        else device
+        for device in devices
     )
     paths = {"paths": paths_of(topo)} if topo.strip() else {}
     return Read(fields={**read.fields, "devices": devices, **paths}, unseen=read.unseen)
@@ -119,5 +123,5 @@ def _silent(why: Sentence) -> Read:
 
 
 def _out(world: World, *argv: str) -> str:
-    said = world.run(_SMI, *argv)
-    return "" if said is None or said.code not in {0, -1} else said.out
+    reply = world.run(_SMI, *argv)
+    return "" if reply is None or reply.code not in {0, -1} else reply.out

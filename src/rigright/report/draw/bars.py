@@ -118,19 +118,20 @@ def draw_lanes(
     lanes: Sequence[Lane], screen: Screen, *, most: int, least: int, edge: int = 0
 ) -> tuple[list[str], int]:
     """The lines, and how far pictures are indented; a picture takes `edge` cells more than its room."""
-    side = min(max((width(told(one.label, screen)) for one in lanes), default=0), screen.width // 4)
-    tail = max((width(told(one.shown, screen)) for one in lanes), default=0)
+    side = min(max((width(told(lane.label, screen)) for lane in lanes), default=0), screen.width // 4)
+    tail = max((width(told(lane.shown, screen)) for lane in lanes), default=0)
     room = min(screen.width - side - tail - 4 - edge, most)
     if room >= least:
         mark = "…" if screen.unicode else "~"
-        heads = (pad(cut(told(one.label, screen), side, mark=mark), side) for one in lanes)
+        heads = (pad(cut(told(lane.label, screen), side, mark=mark), side) for lane in lanes)
+        tails = (toned(told(lane.shown, screen), lane.tone, screen=screen) for lane in lanes)
         return [
-            f"{head}  {one.picture(room)}  {toned(told(one.shown, screen), one.tone, screen=screen)}".rstrip()
-            for head, one in zip(heads, lanes, strict=True)
+            f"{head}  {lane.picture(room)}  {tail}".rstrip()
+            for head, lane, tail in zip(heads, lanes, tails, strict=True)
         ], side + 2
     lines: list[str] = []
-    for one in lanes:
-        said = wrap(f"{told(one.label, screen)}: {told(one.shown, screen)}", screen.width)
-        lines += [toned(line, one.tone, screen=screen) for line in said]
-        lines += filter(None, [one.picture(screen.width - edge).rstrip()])
+    for lane in lanes:
+        texts = wrap(f"{told(lane.label, screen)}: {told(lane.shown, screen)}", screen.width)
+        lines += [toned(line, lane.tone, screen=screen) for line in texts]
+        lines += filter(None, [lane.picture(screen.width - edge).rstrip()])
     return lines, 0

@@ -36,8 +36,8 @@ def draw_plot(plot: Plot, screen: Screen) -> list[str]:
     return lines + _foot(plot, scales, sizes=(side, room), screen=screen) + _legend(plot, screen)
 
 
-def _cell(found: tuple[str, int] | None, screen: Screen) -> str:
-    return " " if found is None else dye(found[0], found[1], screen=screen)
+def _cell(pair: tuple[str, int] | None, screen: Screen) -> str:
+    return " " if pair is None else dye(pair[0], pair[1], screen=screen)
 
 
 def _letters(plot: Plot, scales: Scales, *, room: int) -> Cells:
@@ -68,11 +68,11 @@ def _dots(plot: Plot, scales: Scales, *, room: int, screen: Screen) -> Cells:
         # points close together along the stretches between places
         places = scales.places(curve.points)
         steps = 2 * wide
-        found = list(places[:1])
+        pairs = list(places[:1])
         for (x, y), (to_x, to_y) in pairwise(places):
             count = max(int(max(abs(to_x - x), abs(to_y - y)) * steps), 1)
-            found += [(x + (to_x - x) * n / count, y + (to_y - y) * n / count) for n in range(1, count + 1)]
-        for across, up in found:
+            pairs += [(x + (to_x - x) * n / count, y + (to_y - y) * n / count) for n in range(1, count + 1)]
+        for across, up in pairs:
             column, line = round(across * wide), round(up * high)
             where = column // _ACROSS, line // _UP
             patterns[where] = patterns.get(where, 0) | _BRAILLE[column % _ACROSS][line % _UP]

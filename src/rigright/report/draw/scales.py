@@ -62,7 +62,7 @@ def scales_of(plot: Plot) -> Scales | None:
         finite = [(x, y) for x, y in points if _is_drawn(x, y, linear=True)]
         if not finite:
             return None
-        right, top = (max(one[axis] for one in finite) or 1.0 for axis in (0, 1))
+        right, top = (max(pair[axis] for pair in finite) or 1.0 for axis in (0, 1))
         return Scales(left=0.0, right=right, bottom=0.0, top=top, linear=True)
     drawn = [(math.log10(x), math.log10(y)) for x, y in points if _is_drawn(x, y)]
     if not drawn:

@@ -18,8 +18,8 @@ _BLOCKS = (" ▁▂▃▄▅▆▇█", " .:-=+*%#")
 def draw_strips(strips: Strips, screen: Screen) -> list[str]:
     """A line for each strip, label before and figures behind; below each other on a narrow screen."""
     lanes = [
-        Lane(label=one.label, shown=one.shown, picture=partial(_picture, one, screen=screen))
-        for one in strips.strips
+        Lane(label=strip.label, shown=strip.shown, picture=partial(_picture, strip, screen=screen))
+        for strip in strips.strips
     ]
     lines, _ = draw_lanes(lanes, screen, most=_WIDEST, least=_SHORTEST)
     span = "" if strips.span is None or not lines else told(strips.span, screen)
@@ -55,7 +55,7 @@ def thinned(values: Sequence[float | None], room: int) -> tuple[float | None, ..
     edges = [place * count // room for place in range(room + 1)]
     stretches = (values[start:end] for start, end in pairwise(edges))
     return tuple(
-        max((one for one in stretch if one is not None and math.isfinite(one)), default=None)
+        max((value for value in stretch if value is not None and math.isfinite(value)), default=None)
         for stretch in stretches
     )
 

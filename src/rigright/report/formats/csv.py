@@ -16,7 +16,7 @@ from rigright.report.screen import Screen
 def render(page: Page, screen: Screen) -> str:
     """The table, its heads in the first line; the screen only tells the language."""
     tables = [part for part in page.parts if isinstance(part, Table)]
-    headed = (one for one in tables if any(column.head for column in one.columns))
+    headed = (item for item in tables if any(column.head for column in item.columns))
     table = next(headed, tables[0] if tables else None)
     if table is None:
         raise AskError(say("this answer has no table to print as CSV; use --json"))
@@ -33,6 +33,6 @@ def written(heads: Iterable[Shown], rows: Iterable[Iterable[Shown]], *, screen: 
     return out.getvalue()
 
 
-def _cell(said: Shown, screen: Screen) -> str:
-    text = clean(tell(said, screen.language))
+def _cell(sentence: Shown, screen: Screen) -> str:
+    text = clean(tell(sentence, screen.language))
     return safe_cell(text)

@@ -89,8 +89,8 @@ def _part(part: Part, screen: Screen) -> Iterator[str]:
         yield text
 
 
-def _told(said: Shown, screen: Screen) -> str:
-    return escape(clean(tell(said, screen.language)))
+def _told(stated: Shown, screen: Screen) -> str:
+    return escape(clean(tell(stated, screen.language)))
 
 
 def _line(line: Line, screen: Screen) -> str:
@@ -173,36 +173,37 @@ def _plot(plot: Plot, screen: Screen) -> str:
 
 
 def _grid(scales: Scales) -> list[str]:
-    found = []
+    texts = []
     for tick in scales.x_ticks:
         x = scales.across(tick) * _WIDE
-        found.append(f'<path class="grid" d="M{x:.1f} 0V{_HIGH:.0f}"/>')
-        found.append(f'<text x="{x:.1f}" y="{_HIGH + 16:.0f}" class="middle">{scales.shown(tick)}</text>')
+        texts.append(f'<path class="grid" d="M{x:.1f} 0V{_HIGH:.0f}"/>')
+        texts.append(f'<text x="{x:.1f}" y="{_HIGH + 16:.0f}" class="middle">{scales.shown(tick)}</text>')
     for tick in scales.y_ticks:
         y = (1 - scales.up(tick)) * _HIGH
-        found.append(f'<path class="grid" d="M0 {y:.1f}H{_WIDE:.0f}"/>')
-        found.append(f'<text x="-6" y="{y + 4:.1f}" class="end">{scales.shown(tick)}</text>')
-    return found
+        texts.append(f'<path class="grid" d="M0 {y:.1f}H{_WIDE:.0f}"/>')
+        texts.append(f'<text x="-6" y="{y + 4:.1f}" class="end">{scales.shown(tick)}</text>')
+    return texts
 
 
 def _drawn(plot: Plot, scales: Scales, *, screen: Screen) -> list[str]:
-    found = []
+    texts = []
     for order, curve in enumerate(plot.curves):
         places = scales.places(curve.points)
         path = " ".join(f"{x * _WIDE:.1f},{(1 - y) * _HIGH:.1f}" for x, y in places)
-        found.append(f'<polyline class="s{order % _PIECES}" points="{path}"/>')
+        texts.append(f'<polyline class="s{order % _PIECES}" points="{path}"/>')
     for spot in plot.spots:
         for x, y in scales.places(((spot.x, spot.y),)):
             left, top = x * _WIDE, (1 - y) * _HIGH
-            found.append(f'<circle class="f{spot.curve % _PIECES}" cx="{left:.1f}" cy="{top:.1f}" r="4"/>')
-            found.append(f'<text x="{left + 6:.1f}" y="{top - 5:.1f}">{_told(spot.letter, screen)}</text>')
-    return found
+            texts.append(f'<circle class="f{spot.curve % _PIECES}" cx="{left:.1f}" cy="{top:.1f}" r="4"/>')
+            texts.append(f'<text x="{left + 6:.1f}" y="{top - 5:.1f}">{_told(spot.letter, screen)}</text>')
+    return texts
 
 
 def _strips(strips: Strips, screen: Screen) -> str:
     rows = "".join(
-        f"<span>{_told(one.label, screen)}</span>{_over_time(one)}<span>{_told(one.shown, screen)}</span>\n"
-        for one in strips.strips
+        f"<span>{_told(strip.label, screen)}</span>{_over_time(strip)}"
+        f"<span>{_told(strip.shown, screen)}</span>\n"
+        for strip in strips.strips
     )
     span = "" if strips.span is None else f'<p class="dim">{_told(strips.span, screen)}</p>'
     return f'<div class="bars">\n{rows}</div>\n{span}'

@@ -34,20 +34,20 @@ def escape(text: str) -> str:
     return _SPECIAL.sub(r"\\\g<0>", clean(text))
 
 
-def _told(said: Shown, screen: Screen) -> str:
-    return escape(tell(said, screen.language))
+def _told(stated: Shown, screen: Screen) -> str:
+    return escape(tell(stated, screen.language))
 
 
-def _opened(said: Shown, screen: Screen) -> str:
+def _opened(sentence: Shown, screen: Screen) -> str:
     """A sentence that stands at the start of a block."""
-    return _OPENING.sub(r"\1\\\2", _told(said, screen))
+    return _OPENING.sub(r"\1\\\2", _told(sentence, screen))
 
 
 def _line(line: Line, screen: Screen) -> str:
-    said = _opened(line.said, screen)
-    if line.tone == "strong" and said:
-        return f"**{said}**"
-    return f"{escape(mark(line.tone, screen).strip())} {said}".strip()
+    text = _opened(line.said, screen)
+    if line.tone == "strong" and text:
+        return f"**{text}**"
+    return f"{escape(mark(line.tone, screen).strip())} {text}".strip()
 
 
 def _table(table: Table, screen: Screen) -> str:

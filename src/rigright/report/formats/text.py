@@ -50,14 +50,14 @@ def _points(points: Points, screen: Screen) -> list[str]:
     ]
 
 
-def _hung(mark: str, said: Shown, *, screen: Screen) -> list[str]:
+def _hung(mark: str, sentence: Shown, *, screen: Screen) -> list[str]:
     """A sentence behind a mark, its further lines hung under its first word."""
-    lines = _wrapped(said, screen, less=width(mark))
+    lines = _wrapped(sentence, screen, less=width(mark))
     return [mark + lines[0], *(" " * width(mark) + line for line in lines[1:])]
 
 
-def _wrapped(said: Shown, screen: Screen, *, less: int = 0) -> list[str]:
-    return wrap(told(said, screen), min(screen.width, _WIDEST_TEXT) - less)
+def _wrapped(sentence: Shown, screen: Screen, *, less: int = 0) -> list[str]:
+    return wrap(told(sentence, screen), min(screen.width, _WIDEST_TEXT) - less)
 
 
 def _plot(plot: Plot, screen: Screen) -> list[str]:

@@ -31,7 +31,7 @@ def draw_cards(recent: Recent, devices: tuple[DeviceTick, ...], *, screen: Scree
         return [line_of(say("no GPU listed by a driver"), screen, tone="dim")][:room]
     shown = devices
     if len(devices) + 1 > room:
-        shown = tuple(sorted(devices, key=lambda one: _state(one)[0] == ""))[: max(room - 2, 1)]
+        shown = tuple(sorted(devices, key=lambda tick: _state(tick)[0] == ""))[: max(room - 2, 1)]
     rows = [
         (*_figures(device), picture(recent.past(device.card), screen), _state(device)[0]) for device in shown
     ]

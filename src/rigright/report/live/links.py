@@ -35,8 +35,8 @@ def draw(recent: Recent, moment: MachineMoment, *, screen: Screen) -> list[str]:
     """The head and a line for each."""
     machine = None if moment.detail is None else moment.detail.machine
     probed = {
-        f"{'gpu' if one.vendor == 'nvidia' else one.vendor}{one.index}": one
-        for one in (() if machine is None else machine.devices)
+        f"{'gpu' if device.vendor == 'nvidia' else device.vendor}{device.index}": device
+        for device in (() if machine is None else machine.devices)
     }
     ports = () if moment.detail is None else moment.detail.ports
     return grid(_HEADS, rows(recent, moment.tick.devices, probed=probed, ports=ports), screen=screen)
@@ -52,8 +52,8 @@ def rows(
     """A row for each card with links and each port, those of single links after them, bad ones first."""
     cards: list[tuple[Words, ...]] = []
     single: list[tuple[bool, tuple[Words, ...]]] = []
-    for one in devices:
-        device, past = probed.get(one.card), recent.links.get(one.card)
+    for tick in devices:
+        device, past = probed.get(tick.card), recent.links.get(tick.card)
         # as they were probed last, for drivers that are not asked at every moment
         known = (device and device.links) or ()
         now = (
@@ -61,17 +61,17 @@ def rows(
             if past
             else [LinkTick(index=each.index, is_up=each.active, errors=each.errors) for each in known]
         )
-        if not now and one.links_active is None:
+        if not now and tick.links_active is None:
             continue
-        flows = [words.active(one, f"nvlink_{way}_per_s") or _flow(past, now, way=way) for way in _WAYS]
-        active = sum(bool(link.is_up) for link in now) if one.links_active is None else one.links_active
+        flows = [words.active(tick, f"nvlink_{way}_per_s") or _flow(past, now, way=way) for way in _WAYS]
+        active = sum(bool(link.is_up) for link in now) if tick.links_active is None else tick.links_active
         up = f"{active}/{len(now)}" if now else str(active)
-        fabric = _fabric(one.fabric or (device and device.fabric) or None)
-        cards.append((one.card, up, *map(words.flow, flows), fabric, *_errors(past, now)))
+        fabric = _fabric(tick.fabric or (device and device.fabric) or None)
+        cards.append((tick.card, up, *map(words.flow, flows), fabric, *_errors(past, now)))
         for link in now:
             state = words.NONE if link.is_up is None else say("up") if link.is_up else say("down")
             flows = [_flow(past, [link], way=way) for way in _WAYS]
-            row = (f"{one.card}:{link.index}", state, *map(words.flow, flows), "", *_errors(past, [link]))
+            row = (f"{tick.card}:{link.index}", state, *map(words.flow, flows), "", *_errors(past, [link]))
             single.append((link.is_up is not False and not _counted([link]).total(), row))
     return [*cards, *map(_port, ports), *(row for _, row in sorted(single, key=itemgetter(0)))]
 
@@ -103,25 +103,25 @@ def _errors(past: LinksPast | None, links: Iterable[LinkTick]) -> tuple[str, str
     counted = _counted(links)
     if not counted:
         return words.NONE, words.NONE
-    told = ", ".join(f"{name} {count:,}" for name, count in counted.items() if count)
+    text = ", ".join(f"{name} {count:,}" for name, count in counted.items() if count)
     if past is None:
-        return words.NONE, told or "0"
+        return words.NONE, text or "0"
     chosen = {link.index for link in links}
     first = _counted(link for link in past.first if link.index in chosen)
     new = sum(max(count - first[name], 0) for name, count in counted.items() if name in first)
-    return f"+{new:,}", told or "0"
+    return f"+{new:,}", text or "0"
 
 
 def _counted(links: Iterable[LinkTick]) -> Counter[str]:
-    found: Counter[str] = Counter()
+    fields: Counter[str] = Counter()
     for link in links:
         for name, count in link.errors:
-            found[name] += count
-    return found
+            fields[name] += count
+    return fields
 
 
 def _fabric(fabric: Fabric | None) -> Sentence | str:
     if fabric is None:
         return words.NONE
-    found = [one for one in (fabric.state, fabric.health, fabric.bandwidth) if one]
-    return with_commas(found) or words.NONE
+    texts = [text for text in (fabric.state, fabric.health, fabric.bandwidth) if text]
+    return with_commas(texts) or words.NONE

@@ -25,8 +25,8 @@ def readings(moment: MachineMoment, language: str) -> Iterator[str]:
                 words.clock(device.sm_hz),
                 *words.troubles(device),
             ]
-            held = words.held_back(device)
-            pieces += [held[0]] if held is not None else []
+            pair = words.held_back(device)
+            pieces += [pair[0]] if pair is not None else []
         else:
             pieces = [words.state(device)[0]]
         yield f"{at}  {device.card:<6} {'  '.join(_told(piece, language) for piece in pieces)}"
@@ -39,5 +39,5 @@ def news(moment: MachineMoment, language: str) -> Iterator[str]:
         yield f"{at}  {_told(say('event'), language):<6} {_told(words.event(event)[0], language)}"
 
 
-def _told(said: Sentence | str, language: str) -> str:
-    return clean(tell(said, language))
+def _told(stated: Sentence | str, language: str) -> str:
+    return clean(tell(stated, language))

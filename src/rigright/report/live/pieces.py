@@ -26,18 +26,18 @@ class GridColumn:
     least: int = 0  # cells, so that columns stay where they are while rows change
 
 
-def told(said: Words, screen: Screen) -> str:
+def told(sentence: Words, screen: Screen) -> str:
     """A sentence or foreign text as this screen can show it; each letter as wide as it is counted."""
-    text = clean(tell(said, screen.language))
+    text = clean(tell(sentence, screen.language))
     if screen.unicode or text.isascii():
         return text
     text = text.replace("°C", "C").replace("\N{HORIZONTAL ELLIPSIS}", "~")
     return text if screen.language == CHINESE else text.encode("ascii", "replace").decode()
 
 
-def line_of(said: Words, screen: Screen, *, tone: Tone = "plain") -> str:
+def line_of(sentence: Words, screen: Screen, *, tone: Tone = "plain") -> str:
     """A sentence on one line, cut to the screen."""
-    return toned(cut_to(told(said, screen), screen.width, screen=screen), tone, screen=screen)
+    return toned(cut_to(told(sentence, screen), screen.width, screen=screen), tone, screen=screen)
 
 
 def cut_to(text: str, cells: int, *, screen: Screen) -> str:
@@ -71,7 +71,7 @@ def grid(
     """The head, then a line for each row; columns that find no room are left out, the last is cut."""
     lines = [
         [told(column.head, screen) for column in columns],
-        *([told(one, screen) for one in row] for row in rows),
+        *([told(sentence, screen) for sentence in row] for row in rows),
     ]
     last = len(columns) - 1
     wide = [
@@ -83,15 +83,15 @@ def grid(
     while shown[1:] and sum(wide[place] + 2 for place in shown) + least > screen.width:
         shown.remove(max(shown, key=lambda place: columns[place].rank))
     used = sum(wide[place] + 2 for place in shown)
-    found = []
+    texts = []
     for line in lines:
         parts = [
             pad(cut_to(line[place], wide[place], screen=screen), wide[place], right=columns[place].right)
             for place in shown
         ]
         parts += [cut_to(line[last], screen.width - used, screen=screen)]
-        found.append(cut_to("  ".join(parts).rstrip(), screen.width, screen=screen))
+        texts.append(cut_to("  ".join(parts).rstrip(), screen.width, screen=screen))
     return [
         toned(line, "dim" if place == 0 else tones[place - 1] if tones else "plain", screen=screen)
-        for place, line in enumerate(found)
+        for place, line in enumerate(texts)
     ]

@@ -52,8 +52,8 @@ def rows(moment: MachineMoment, view: View) -> list[ProgramRow]:
         for program in device.programs or ():
             programs.setdefault(program.pid, []).append((device.card, program))
     uses: Mapping[int, ProgramUse] = {} if moment.detail is None else moment.detail.uses
-    found = [_row(pid, ones, use=uses.get(pid, ProgramUse())) for pid, ones in programs.items()]
-    wanted = [row for row in found if _wanted(row, view.words)]
+    program_rows = [_row(pid, ones, use=uses.get(pid, ProgramUse())) for pid, ones in programs.items()]
+    wanted = [row for row in program_rows if _wanted(row, view.words)]
     read = _KEYS[view.sort]
     known = [row for row in wanted if read(row) is not None]
     known.sort(key=lambda row: cast("Any", read(row)), reverse=(view.sort in RISING) == view.reverse)
@@ -62,8 +62,8 @@ def rows(moment: MachineMoment, view: View) -> list[ProgramRow]:
 
 def _row(pid: int, ones: list[tuple[str, Program]], *, use: ProgramUse) -> ProgramRow:
     first = ones[0][1]
-    sizes = [one.mem_bytes for _, one in ones if one.mem_bytes is not None]
-    shares = [one.sm_share for _, one in ones if one.sm_share is not None]
+    sizes = [item.mem_bytes for _, item in ones if item.mem_bytes is not None]
+    shares = [item.sm_share for _, item in ones if item.sm_share is not None]
     program, space, rest = (use.command or first.name or words.NONE).partition(" ")
     return ProgramRow(
         pid=pid,
@@ -93,7 +93,7 @@ def _wanted(row: ProgramRow, text: str) -> bool:
     return True
 
 
-def draw(found: Iterable[ProgramRow], *, screen: Screen) -> list[str]:
+def draw(program_rows: Iterable[ProgramRow], *, screen: Screen) -> list[str]:
     """The head and a line for each."""
     shown = [
         (
@@ -101,7 +101,7 @@ def draw(found: Iterable[ProgramRow], *, screen: Screen) -> list[str]:
             *(words.share(row.sm_share), words.share(row.use.cpu_share), _size(row.use.mem_bytes)),
             *(words.NONE if row.use.run_s is None else show_seconds(row.use.run_s), row.name),
         )
-        for row in found
+        for row in program_rows
     ]
     return grid(_COLUMNS, shown, screen=screen)
 
@@ -114,7 +114,7 @@ def cards_of(cards: Iterable[str]) -> str:
     """Cards in short: "gpu0-3", "gpu0,5"; in the order they stand."""
     split = [(kind := card.rstrip("0123456789"), int(card[len(kind) :] or 0)) for card in cards]
     parts, before = [], ""
-    for _, run in groupby(enumerate(split), key=lambda one: (one[1][0], one[1][1] - one[0])):
+    for _, run in groupby(enumerate(split), key=lambda pair: (pair[1][0], pair[1][1] - pair[0])):
         members = [card for _, card in run]
         (kind, low), (_, high) = members[0], members[-1]
         front = "" if kind == before else kind

@@ -65,7 +65,9 @@ class Recent:
         """The same as it was at a moment of the past; None where that is longer ago than is remembered."""
         if not self.moments or at_s < self.moments[0].tick.at_s:
             return None
-        return recent_of(one for one in self.moments if one.tick.at_s <= at_s)
+        return recent_of(
+            machine_moment for machine_moment in self.moments if machine_moment.tick.at_s <= at_s
+        )
 
     def _see_links(self, device: DeviceTick, clock_s: float) -> None:
         """Links are not read at every moment: only what was read anew is news."""
@@ -82,10 +84,10 @@ class Recent:
 
 def recent_of(moments: Iterable[MachineMoment]) -> Recent:
     """What is remembered of moments, one after another."""
-    found = Recent()
-    for one in moments:
-        found.add(one)
-    return found
+    recent = Recent()
+    for machine_moment in moments:
+        recent.add(machine_moment)
+    return recent
 
 
 def clock(at_s: float) -> str:

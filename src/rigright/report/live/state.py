@@ -117,11 +117,11 @@ HELP: tuple[tuple[str, Sentence], ...] = (
 
 def keys_of(text: str) -> list[str]:
     """What was pressed, of the letters that a terminal sent."""
-    found, at = [], 0
+    texts, at = [], 0
     while at < len(text):
-        name = next((one for one in _SEQUENCES if text.startswith(one, at)), None)
+        name = next((sequence for sequence in _SEQUENCES if text.startswith(sequence, at)), None)
         if name is not None:
-            found.append(_SEQUENCES[name])
+            texts.append(_SEQUENCES[name])
             at += len(name)
         elif text.startswith(("\x1b[", "\x1bO"), at):  # a sequence that we do not know
             at += 2
@@ -130,9 +130,9 @@ def keys_of(text: str) -> list[str]:
             at += 1
         else:
             letter = text[at]
-            found.append(_CONTROLS.get(letter, letter if letter >= " " else ""))
+            texts.append(_CONTROLS.get(letter, letter if letter >= " " else ""))
             at += 1
-    return [one for one in found if one]
+    return [item for item in texts if item]
 
 
 _SEQUENCES = {

@@ -27,17 +27,17 @@ def verdict(recent: Recent, moment: MachineMoment) -> tuple[Sentence, Tone]:
     if ill is not None:
         return ill
     causes = None if moment.detail is None else moment.detail.causes
-    found = next((one.finding for one in causes or () if one.finding.severity != "note"), None)
-    doctor = None if found is None else say("doctor: {finding}", finding=_told(found))
+    finding = next((cause.finding for cause in causes or () if cause.finding.severity != "note"), None)
+    doctor = None if finding is None else say("doctor: {finding}", finding=_told(finding))
     if not devices:
-        return doctor or say("no GPU listed by a driver"), _TONES[found.severity] if found else "dim"
+        return doctor or say("no GPU listed by a driver"), _TONES[finding.severity] if finding else "dim"
     count, loads = len(devices), _loads(devices)
-    if found is None and _sees(devices):
+    if finding is None and _sees(devices):
         return say("{count} GPUs fine: {loads}", count=count, loads=loads), "good"
     state = say("{count} GPUs: {loads}", count=count, loads=loads)
     unknown = None if _sees(devices) else say("slowdowns are not reported")
-    parts = (doctor, state) if found and found.severity == "fault" else (state, doctor or unknown)
-    return with_semicolons(parts) or state, _TONES[found.severity] if found else "plain"
+    parts = (doctor, state) if finding and finding.severity == "fault" else (state, doctor or unknown)
+    return with_semicolons(parts) or state, _TONES[finding.severity] if finding else "plain"
 
 
 def _told(finding: Finding) -> Sentence:
@@ -49,9 +49,9 @@ def _told(finding: Finding) -> Sentence:
 
 def _loads(devices: tuple[DeviceTick, ...]) -> Sentence | None:
     """How all cards are at work: busy, power, heat."""
-    busy = [one.busy_share for one in devices if one.busy_share is not None]
-    watts = [one.power_w for one in devices if one.power_w is not None]
-    heat = max((one.gpu_c for one in devices if one.gpu_c is not None), default=None)
+    busy = [tick.busy_share for tick in devices if tick.busy_share is not None]
+    watts = [tick.power_w for tick in devices if tick.power_w is not None]
+    heat = max((tick.gpu_c for tick in devices if tick.gpu_c is not None), default=None)
     share = words.share(sum(busy) / len(busy)) if busy else words.NONE
     hottest: Sentence | str | None = None if heat is None else words.celsius(heat)
     if heat is not None and len(devices) > 1:
@@ -95,4 +95,4 @@ def _sick(trouble: Sentence | str, devices: list[DeviceTick], *, recent: Recent)
 
 def _sees(devices: tuple[DeviceTick, ...]) -> bool:
     """Whether every card that answers says what slows it, so that nothing wrong means fine."""
-    return all(one.slowed_by is not None for one in devices if one.state == "ok")
+    return all(tick.slowed_by is not None for tick in devices if tick.state == "ok")

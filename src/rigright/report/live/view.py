@@ -63,25 +63,25 @@ def _frame(body: list[str], foot: str, *, height: int, now_s: float) -> Frame:
 
 def _answer(recent: Recent, view: View, *, moment: MachineMoment, screen: Screen) -> str:
     """The verdict, and at the right the time that it is of."""
-    said, tone = verdict(recent, moment)
+    sentence, tone = verdict(recent, moment)
     time = clock(moment.tick.at_s)
     when = told(time if view.at_s is None else say("history {time}", time=time), screen)
     room = screen.width - width(when) - 2
     if room < 1:
         return cut_to(when, screen.width, screen=screen)
-    text = pad(cut_to(mark(tone, screen) + told(said, screen), room, screen=screen), room)
+    text = pad(cut_to(mark(tone, screen) + told(sentence, screen), room, screen=screen), room)
     left = toned(text, "strong" if tone == "plain" else tone, screen=screen)
     return f"{left}  {toned(when, 'dim' if view.at_s is None else 'strong', screen=screen)}"
 
 
 def _host(moment: MachineMoment, screen: Screen) -> str:
     """Who and how the host is."""
-    kinds = Counter(words.name(one) for one in moment.tick.devices)
+    kinds = Counter(words.name(tick) for tick in moment.tick.devices)
     machine = None if moment.detail is None else moment.detail.machine
     driver = None if machine is None else machine.software.driver
     host: list[Words] = [*words.host(moment.tick.host)]
     if moment.power is not None:
-        host.insert(2, beside_cards(moment.power, (one.power_w for one in moment.tick.devices)))
+        host.insert(2, beside_cards(moment.power, (tick.power_w for tick in moment.tick.devices)))
     pieces: list[Words] = [cut_to(told(moment.host_name, screen), screen.width, screen=screen)]
     pieces += [f"{count}x {name}" for name, count in kinds.items() if name != words.NONE]
     pieces += [say("driver {version}", version=driver)] if driver else []
@@ -99,26 +99,26 @@ def _rows(recent: Recent, view: View, *, moment: MachineMoment, screen: Screen) 
         none = say("no process uses GPU memory")
         if view.words:
             none = say('no program matches "{words}"', words=view.words)
-        elif moment.tick.devices and all(one.programs is None for one in moment.tick.devices):
+        elif moment.tick.devices and all(tick.programs is None for tick in moment.tick.devices):
             none = say("the driver does not list programs")
     return lines if len(lines) > 1 else [*lines, line_of(none, screen, tone="dim")]
 
 
 def _events(recent: Recent, screen: Screen) -> list[str]:
     """The newest events, the last one at the bottom."""
-    said = [(at, *words.event(event)) for at, event in list(recent.events)[-_EVENTS:]]
-    return [line_of(f"{at}  {told(text, screen)}", screen, tone=tone) for at, text, tone in said]
+    rows = [(at, *words.event(event)) for at, event in list(recent.events)[-_EVENTS:]]
+    return [line_of(f"{at}  {told(text, screen)}", screen, tone=tone) for at, text, tone in rows]
 
 
 def _help(screen: Screen) -> list[str]:
     """Every key and what it does."""
     keys = max(width(key) for key, _ in HELP) + 2
-    found = []
-    for key, said in HELP:
-        first, *rest = wrap(told(said, screen), max(screen.width - keys, 8))
+    texts = []
+    for key, sentence in HELP:
+        first, *rest = wrap(told(sentence, screen), max(screen.width - keys, 8))
         lines = [pad(key, keys) + first, *(" " * keys + line for line in rest)]
-        found += [cut_to(line, screen.width, screen=screen) for line in lines]
-    return found
+        texts += [cut_to(line, screen.width, screen=screen) for line in lines]
+    return texts
 
 
 def _keys(view: View, screen: Screen, *, where: str = "") -> str:

@@ -40,9 +40,9 @@ def state(device: DeviceTick) -> tuple[Sentence | str, Tone]:
 
 def name(device: DeviceTick) -> str:
     """What the card is called, without its maker's name before it."""
-    told = device.name or NONE
-    maker, _, rest = told.partition(" ")
-    return rest if rest and maker.casefold() == (device.vendor or "nvidia") else told
+    text = device.name or NONE
+    maker, _, rest = text.partition(" ")
+    return rest if rest and maker.casefold() == (device.vendor or "nvidia") else text
 
 
 def share(value: float | None) -> str:
@@ -76,9 +76,9 @@ def clock(value: float | None) -> str:
 
 def active(device: DeviceTick, what: str) -> float | None:
     """A share of what the whole card's parts did; None where the driver does not count it."""
-    whole = next((one for one in device.activity or () if one.gpu_instance is None), None)
-    found: float | None = None if whole is None else getattr(whole, what)
-    return found
+    whole = next((activity for activity in device.activity or () if activity.gpu_instance is None), None)
+    value: float | None = None if whole is None else getattr(whole, what)
+    return value
 
 
 def flow(value: float | None) -> str:
@@ -88,11 +88,11 @@ def flow(value: float | None) -> str:
 
 def held_back(device: DeviceTick) -> tuple[Sentence, Tone] | None:
     """Why it is below its full clock, where that is told and is news."""
-    found = [_REASONS[one] for one in device.slowed_by or () if one in _REASONS]
-    if not found:
+    sentences = [_REASONS[text] for text in device.slowed_by or () if text in _REASONS]
+    if not sentences:
         return None
     tone: Tone = "bad" if GRAVE & set(device.slowed_by or ()) else "warn"
-    return say("throttled: {reasons}", reasons=with_commas(found) or ""), tone
+    return say("throttled: {reasons}", reasons=with_commas(sentences) or ""), tone
 
 
 def reason(word: str) -> Sentence | str:
@@ -102,43 +102,43 @@ def reason(word: str) -> Sentence | str:
 
 def troubles(device: DeviceTick) -> list[Sentence]:
     """What else is wrong with a card."""
-    found = []
+    sentences = []
     if device.ecc_uncorrected:
-        found.append(say("{count} uncorrectable memory errors", count=device.ecc_uncorrected))
+        sentences.append(say("{count} uncorrectable memory errors", count=device.ecc_uncorrected))
     if device.rows_failed:
-        found.append(say("row remapping failed"))
+        sentences.append(say("row remapping failed"))
     if device.rows_pending:
-        found.append(say("row remapping is pending: reset the GPU"))
+        sentences.append(say("row remapping is pending: reset the GPU"))
     if device.recovery not in {None, "none"}:
-        found.append(say("driver requests: {action}", action=device.recovery))
-    return found
+        sentences.append(say("driver requests: {action}", action=device.recovery))
+    return sentences
 
 
 def trouble(device: DeviceTick) -> tuple[Sentence | str, Tone] | None:
     """The worst that is wrong with a card, slowness apart; None where nothing is."""
     if device.state != "ok":
         return state(device)
-    return next(((one, "bad") for one in troubles(device)), None)
+    return next(((sentence, "bad") for sentence in troubles(device)), None)
 
 
 def hurt_by(device: DeviceTick) -> tuple[Sentence, Tone] | None:
     """What slows a card that should not be slow."""
-    found = [_REASONS[one] for one in device.slowed_by or () if one in HURTS]
+    sentences = [_REASONS[text] for text in device.slowed_by or () if text in HURTS]
     tone: Tone = "bad" if GRAVE & set(device.slowed_by or ()) else "warn"
-    return (with_commas(found) or say("{text}", text=""), tone) if found else None
+    return (with_commas(sentences) or say("{text}", text=""), tone) if sentences else None
 
 
-def event(one: Event) -> tuple[Sentence | str, Tone]:
+def event(item: Event) -> tuple[Sentence | str, Tone]:
     """An event in a line."""
-    if one.kind == "xid":
-        where = one.pci or NONE
-        return say("XID {code} on {where}: {text}", code=one.code, where=where, text=one.text), "bad"
-    return f"{one.kind}: {one.text}", "warn"
+    if item.kind == "xid":
+        where = item.pci or NONE
+        return say("XID {code} on {where}: {text}", code=item.code, where=where, text=item.text), "bad"
+    return f"{item.kind}: {item.text}", "warn"
 
 
 def host(tick: HostTick) -> list[Sentence]:
     """The host in short pieces, the most important first."""
-    found = [
+    sentences = [
         say("cpu {share}", share=share(tick.cpu_share)),
         say("memory {memory}", memory=memory(tick.mem_used_bytes, tick.mem_total_bytes)),
         say("busiest core {share}", share=share(tick.busiest_core_share)),
@@ -154,9 +154,9 @@ def host(tick: HostTick) -> list[Sentence]:
         ),
     ]
     if tick.wait_share and tick.wait_share >= 0.01:
-        found.append(say("I/O wait {share}", share=share(tick.wait_share)))
+        sentences.append(say("I/O wait {share}", share=share(tick.wait_share)))
     if tick.swap_used_bytes:
-        found.append(say("swap {size}", size=show_bytes(tick.swap_used_bytes)))
+        sentences.append(say("swap {size}", size=show_bytes(tick.swap_used_bytes)))
     if tick.mem_pressure and tick.mem_pressure >= 0.01:
-        found.append(say("memory pressure {share}", share=share(tick.mem_pressure)))
-    return found
+        sentences.append(say("memory pressure {share}", share=share(tick.mem_pressure)))
+    return sentences

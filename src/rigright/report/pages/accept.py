@@ -21,7 +21,7 @@ def page(result: Accepted, *, everything: bool = False) -> Page:
     most = None if everything else MOST_ROWS
     parts: list[Part] = [*_failing(result, most), *_open(result, most), *_between(result, most)]
     if result.everywhere:
-        items = tuple(_everywhere(one) for one in result.everywhere)
+        items = tuple(_everywhere(suspect) for suspect in result.everywhere)
         parts.append(
             Points(
                 items=items, title=say("most nodes miss this: not the fault of a single node"), tone="warn"
@@ -33,7 +33,7 @@ def page(result: Accepted, *, everything: bool = False) -> Page:
 
 
 def _answer(result: Accepted) -> Sentence:
-    failing, left, good = (result.named(one) for one in ("fail", "open", "pass"))
+    failing, left, good = (result.named(item) for item in ("fail", "open", "pass"))
     count = len(result.nodes)
     if result.broken_off:
         head = say("interrupted: {fail} of {count} nodes failed so far", fail=len(failing), count=count)
@@ -45,24 +45,24 @@ def _answer(result: Accepted) -> Sentence:
         head = say("0 of {count} nodes failed", count=count)
     else:
         return say("{good} of {count} nodes passed", good=count, count=count)
-    told = [head]
+    sentences = [head]
     if good and not result.broken_off:
-        told.append(say("{good} passed", good=len(good)))
+        sentences.append(say("{good} passed", good=len(good)))
     if left:
-        told.append(say("{count} not judged", count=len(left)))
-    return with_commas(told) or head
+        sentences.append(say("{count} not judged", count=len(left)))
+    return with_commas(sentences) or head
 
 
 def _names(nodes: tuple[NodeJudged, ...]) -> str:
-    text = folded(one.node for one in nodes)
+    text = folded(verdict.node for verdict in nodes)
     return text if len(text) <= MOST_NAMES else text[:MOST_NAMES].rpartition(",")[0] + ", ..."
 
 
 def _failing(result: Accepted, most: int | None) -> Iterator[Part]:
     rows: list[tuple[Shown, ...]] = [
-        (one.node if place == 0 else "", reason.says, reason.seen or "")
-        for one in result.named("fail")
-        for place, reason in enumerate(one.reasons)
+        (verdict.node if place == 0 else "", reason.says, reason.seen or "")
+        for verdict in result.named("fail")
+        for place, reason in enumerate(verdict.reasons)
     ]
     if rows:
         columns = (
@@ -76,49 +76,49 @@ def _failing(result: Accepted, most: int | None) -> Iterator[Part]:
 def _open(result: Accepted, most: int | None) -> Iterator[Part]:
     """Nodes that were not judged, those with the same reasons in one line."""
     groups: dict[str, list[NodeJudged]] = {}
-    for one in result.named("open"):
-        groups.setdefault(str(one.not_judged[0]), []).append(one)
+    for verdict in result.named("open"):
+        groups.setdefault(str(verdict.not_judged[0]), []).append(verdict)
     items: list[Shown] = []
     for nodes in groups.values():
         left, more = nodes[0].not_judged, len(nodes[0].not_judged) - 1
         why = left[0] if not more else say("{why} (and {more} more)", why=left[0], more=more)
-        items.append(say("{nodes}: {why}", nodes=folded(one.node for one in nodes), why=why))
+        items.append(say("{nodes}: {why}", nodes=folded(node.node for node in nodes), why=why))
     if items:
         yield Points(items=tuple(items[:most]), title=say("not judged"), tone="warn")
 
 
 def _between(result: Accepted, most: int | None) -> Iterator[Part]:
-    items = [_path(one) for one in result.between]
+    items = [_path(between) for between in result.between]
     if most is not None and len(items) > most:
         items = [*items[:most], say("and {count} more", count=len(items) - most)]
     if items:
         yield Points(items=tuple(items), title=say("slow together, although each node passes"), tone="warn")
 
 
-def _path(one: Between) -> Sentence:
-    reached = say("no result") if one.value is None else show_measured(one.value, "bytes_per_s")
-    full = show_measured(one.full, "bytes_per_s")
-    if len(one.nodes) == 2:
-        a, b = one.nodes
+def _path(between: Between) -> Sentence:
+    reached = say("no result") if between.value is None else show_measured(between.value, "bytes_per_s")
+    full = show_measured(between.full, "bytes_per_s")
+    if len(between.nodes) == 2:
+        a, b = between.nodes
         return say("{a} with {b}: {reached}; other pairs {full}", a=a, b=b, reached=reached, full=full)
-    place = (len(one.nodes) + 1) // 2
+    place = (len(between.nodes) + 1) // 2
     return say(
         "{nodes}: {reached}, pairs {full}; look between {first} and {second}",
-        nodes=folded(one.nodes),
+        nodes=folded(between.nodes),
         reached=reached,
         full=full,
-        first=folded(one.nodes[:place]),
-        second=folded(one.nodes[place:]),
+        first=folded(between.nodes[:place]),
+        second=folded(between.nodes[place:]),
     )
 
 
-def _everywhere(one: Suspect) -> Sentence:
+def _everywhere(suspect: Suspect) -> Sentence:
     return say(
         "{part}, {what}: about {value}, expected {full}",
-        part=one.result.part,
-        what=one.result.what,
-        value=show_measured(one.result.value, one.result.unit),
-        full=show_measured(one.full, one.result.unit),
+        part=suspect.result.part,
+        what=suspect.result.what,
+        value=show_measured(suspect.result.value, suspect.result.unit),
+        full=show_measured(suspect.full, suspect.result.unit),
     )
 
 
@@ -133,7 +133,7 @@ def _next(result: Accepted) -> Iterator[str]:
     """Take bad nodes out; go on, where something is open; what to hand over."""
     failing = result.named("fail")
     if failing and result.over == "Slurm":
-        names = shlex.quote(f"NodeName={folded(one.node for one in failing)}")
+        names = shlex.quote(f"NodeName={folded(verdict.node for verdict in failing)}")
         yield f"scontrol update {names} State=DRAIN Reason='rigright: failed acceptance'"
     elif failing:
         yield f"cat {shlex.quote(f'{result.folder}/{DRAIN}')}"
@@ -143,8 +143,8 @@ def _next(result: Accepted) -> Iterator[str]:
         yield result.asked
 
 
-def _cards(one: NodeJudged) -> Sentence | str:
-    return cards_of(None if one.told is None else one.told.machine)
+def _cards(verdict: NodeJudged) -> Sentence | str:
+    return cards_of(None if verdict.told is None else verdict.told.machine)
 
 
 plain = telling.Told(Accepted, telling.Told(NodeJudged, cards=_cards))

@@ -23,19 +23,19 @@ _FOUND: dict[str, Sentence] = {
 }
 
 
-def page(one: NodeJudged, result: Accepted) -> Page:
+def page(verdict: NodeJudged, result: Accepted) -> Page:
     """One node that failed."""
     reasons: list[tuple[Shown, ...]] = [
-        (reason.about or one.node, reason.says, reason.seen or "", _FOUND[reason.source])
-        for reason in one.reasons
+        (reason.about or verdict.node, reason.says, reason.seen or "", _FOUND[reason.source])
+        for reason in verdict.reasons
     ]
     heads = (say("where"), say("problem"), say("measured"), say("evidence"))
     parts: list[Part] = [_table(heads, reasons, title=say("why it failed"))]
     results: tuple[Result, ...] = ()
-    if one.told is not None:
-        bad = {reason.about for reason in one.reasons}
-        results = tuple(figure for figure in one.told.results if figure.on in bad)
-        parts += _what_it_is(one.told.machine)
+    if verdict.told is not None:
+        bad = {reason.about for reason in verdict.reasons}
+        results = tuple(figure for figure in verdict.told.results if figure.on in bad)
+        parts += _what_it_is(verdict.told.machine)
     if results:
         figures: list[tuple[Shown, ...]] = [
             (figure.on, f"{figure.part}: {figure.what}", show_measured(figure.value, figure.unit),
@@ -49,7 +49,7 @@ def page(one: NodeJudged, result: Accepted) -> Page:
     parts.append(Commands(items=commands, title=say("reproduce on that node")))
     title = say(
         "{node} failed its acceptance; {good} of {count} nodes passed",
-        node=one.node,
+        node=verdict.node,
         good=len(result.named("pass")),
         count=len(result.nodes),
     )

@@ -12,9 +12,9 @@ from rigright.base.words import say
 def page(listed: Mapping[str, Mapping[str, Any]]) -> Page:
     """Each tool with what it must and may be told."""
     rows = []
-    for name, one in listed.items():
-        more = sorted({*one["properties"]} - {*one["required"]})
-        rows.append((name, ", ".join(one["required"]) or "-", ", ".join(more)))
+    for name, row in listed.items():
+        more = sorted({*row["properties"]} - {*row["required"]})
+        rows.append((name, ", ".join(row["required"]) or "-", ", ".join(more)))
     columns = (
         Column(head=say("tool")),
         Column(head=say("needs")),

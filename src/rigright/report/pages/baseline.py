@@ -40,7 +40,8 @@ def page(machine: Machine, baseline: Baseline) -> Page:
                 title=say("benchmarks"),
                 columns=(Column(head=say("figure"), flexible=True), Column(head=say("at least"), right=True)),
                 rows=tuple(
-                    (f"{one.part}, {one.what}", show_measured(one.value, one.unit)) for one in baseline.bench
+                    (f"{figure.part}, {figure.what}", show_measured(figure.value, figure.unit))
+                    for figure in baseline.bench
                 ),
             )
         )
@@ -60,14 +61,18 @@ def page(machine: Machine, baseline: Baseline) -> Page:
 def check_page(result: Examined, baseline: Baseline) -> Page:
     """What differs, in one table; then the benchmarks; then what this node does not show."""
     rows = compared(result.case.machine, baseline)
-    odd = sorted((one for one in rows if one.differs), key=lambda one: RANKS.index(one.trait.weight))
-    blind = [one.trait.name for one in rows if one.here is None]
-    slow = [found for check, found in result.findings if check == "baseline_bench"]
+    odd = sorted(
+        (trait for trait in rows if trait.differs), key=lambda trait: RANKS.index(trait.trait.weight)
+    )
+    blind = [trait.trait.name for trait in rows if trait.here is None]
+    slow = [finding for check, finding in result.findings if check == "baseline_bench"]
     seen = len(rows) - len(blind)
     if odd:
-        said = say("{odd} of {seen} settings differ from {file}", odd=len(odd), seen=seen, file=baseline.file)
+        sentence = say(
+            "{odd} of {seen} settings differ from {file}", odd=len(odd), seen=seen, file=baseline.file
+        )
     else:
-        said = say("all {seen} settings match {file}", seen=seen, file=baseline.file)
+        sentence = say("all {seen} settings match {file}", seen=seen, file=baseline.file)
     tone: Tone = "bad" if result.exit_code == EXIT_FAULT else "warn" if odd or slow or not seen else "good"
     parts: list[Part] = [Line(said=machine_name(result.case.machine))]
     if odd:
@@ -75,24 +80,26 @@ def check_page(result: Examined, baseline: Baseline) -> Page:
         parts.append(
             Table(
                 columns=tuple(Column(head=head, flexible=head != heads[0]) for head in heads),
-                rows=tuple((one.trait.name, one.here or "", " / ".join(one.baseline)) for one in odd),
-                tones=tuple(_TONES[one.trait.weight] for one in odd),
+                rows=tuple((trait.trait.name, trait.here or "", " / ".join(trait.baseline)) for trait in odd),
+                tones=tuple(_TONES[trait.trait.weight] for trait in odd),
             )
         )
     if slow:
-        items = tuple(say("{title} ({value})", title=one.title, value=one.evidence[0].shows) for one in slow)
+        items = tuple(
+            say("{title} ({value})", title=finding.title, value=finding.evidence[0].shows) for finding in slow
+        )
         parts.append(Points(items=items, title=say("below the baseline"), tone="bad"))
     if blind:
         parts.append(Line(said=say("not readable here: {traits}", traits=with_commas(blind)), tone="dim"))
     unmeasured = result.count(NotSeen) - len(blind)
     if unmeasured:
-        told = say(
+        given = say(
             "{count} of {all} benchmarks not measured here: `rigright bench`",
             count=unmeasured,
             all=len(baseline.bench),
         )
-        parts.append(Line(said=told, tone="dim"))
-    return Page(title=said, parts=tuple(parts), tone=tone)
+        parts.append(Line(said=given, tone="dim"))
+    return Page(title=sentence, parts=tuple(parts), tone=tone)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,12 +122,12 @@ class HeldAgainst:
     @derived
     def differs(self) -> tuple[TraitHeld, ...]:
         """Traits that are not as they should be."""
-        return tuple(one for one in compared(self.result.case.machine, self.baseline) if one.differs)
+        return tuple(trait for trait in compared(self.result.case.machine, self.baseline) if trait.differs)
 
     @derived
     def below(self) -> tuple[Finding, ...]:
         """Benchmarks that do not reach it."""
-        return tuple(found for check, found in self.result.findings if check == "baseline_bench")
+        return tuple(finding for check, finding in self.result.findings if check == "baseline_bench")
 
 
 plain = telling.Told(Baseline)

@@ -35,7 +35,7 @@ def page(result: BenchRun, *, against: Examined | None = None) -> Page:
     parts += (
         [
             Points(
-                items=tuple(_slow(one) for one in result.slow_results),
+                items=tuple(_slow(figure) for figure in result.slow_results),
                 title=say("below expectation"),
                 tone="bad",
             )
@@ -44,10 +44,10 @@ def page(result: BenchRun, *, against: Examined | None = None) -> Page:
         else []
     )
     for name, title in result.titles:
-        figures = [one for one in result.results if one.result.part == name]
+        figures = [figure for figure in result.results if figure.result.part == name]
         if figures:
             # where nothing could be held against anything, the figures stand alone
-            judged = any(one.verdict != "unknown" for one in figures)
+            judged = any(figure.verdict != "unknown" for figure in figures)
             heads = (
                 Column(head=say("figure"), flexible=True),
                 Column(head=say("where"), flexible=True),
@@ -63,10 +63,10 @@ def page(result: BenchRun, *, against: Examined | None = None) -> Page:
                     title=title,
                     columns=heads + (more if judged else ()),
                     rows=tuple(
-                        _row(one) + ((_should(one), _bar(one), verdict(one)) if judged else ())
-                        for one in figures
+                        _row(figure) + ((_should(figure), _bar(figure), verdict(figure)) if judged else ())
+                        for figure in figures
                     ),
-                    tones=tuple(TONES[one.verdict] for one in figures),
+                    tones=tuple(TONES[figure.verdict] for figure in figures),
                 )
             )
             how = _how(figures)
@@ -88,51 +88,52 @@ def _against(examined: Examined) -> Points | Line:
         return Line(
             said=say("{count} results reach the baseline", count=fine), tone="good" if fine else "dim"
         )
-    items = tuple(say("{title} ({value})", title=one.title, value=one.evidence[0].shows) for one in below)
+    items = tuple(say("{title} ({value})", title=item.title, value=item.evidence[0].shows) for item in below)
     return Points(items=items, title=say("below the baseline"), tone="bad")
 
 
 def _verdict(result: BenchRun) -> Line:
-    judged = [one for one in result.results if one.verdict != "unknown"]
+    judged = [figure for figure in result.results if figure.verdict != "unknown"]
     if not result.results:
         return Line(said=say("nothing was measured"), tone="warn")
     rest = len(result.results) - len(judged)
     if not judged:
         return Line(said=say("{count} results, no reference values to compare with", count=rest))
     if result.wrong_results:
-        said = say("data corruption: {count} results with wrong values", count=len(result.wrong_results))
-        return Line(said=said, tone="bad")
+        sentence = say("data corruption: {count} results with wrong values", count=len(result.wrong_results))
+        return Line(said=sentence, tone="bad")
     if result.slow_results:
         worst = result.slow_results[0].result
-        said = say(
+        sentence = say(
             "{slow} of {judged} results below expectation, worst: {what} on {on}",
             slow=len(result.slow_results), judged=len(judged), what=f"{worst.part} {worst.what}", on=worst.on,
         )  # fmt: skip
-        return Line(said=said, tone="bad")
-    said = say("{judged} results as expected", judged=len(judged))
+        return Line(said=sentence, tone="bad")
+    sentence = say("{judged} results as expected", judged=len(judged))
     return Line(
-        said=say("{said}; {count} have no reference", said=said, count=rest) if rest else said, tone="good"
+        said=say("{said}; {count} have no reference", said=sentence, count=rest) if rest else sentence,
+        tone="good",
     )
 
 
-def _slow(one: BaselineFigure) -> Sentence:
+def _slow(figure: BaselineFigure) -> Sentence:
     """One figure that is less, by how much, against what, and what to check."""
-    result = one.result
+    result = figure.result
     values = {
         "what": f"{result.part} {result.what}",
         "on": result.on,
         "value": show_measured(result.value, result.unit),
-        "least": show_measured(one.least or 0.0, result.unit),
-        "basis": basis(one),
+        "least": show_measured(figure.least or 0.0, result.unit),
+        "basis": basis(figure),
     }
     if result.unit == "s":
         return say("{what} on {on}: {value}, at most {least} expected ({basis})", **values)
     return say("{what} on {on}: {value}, at least {least} expected ({basis})", **values)
 
 
-def basis(one: BaselineFigure) -> Sentence | str:
+def basis(figure: BaselineFigure) -> Sentence | str:
     """What kind of expectation it is."""
-    if one.basis is None:
+    if figure.basis is None:
         return ""
     return {
         "other cards": say("other GPUs of this machine"),
@@ -141,60 +142,60 @@ def basis(one: BaselineFigure) -> Sentence | str:
         "stated": say("a share of the rated peak"),
         "floor": say("typical for this type"),
         "planned": say("the plan, with its 80 % band"),
-    }[one.basis]
+    }[figure.basis]
 
 
-def _row(one: BaselineFigure) -> tuple[Shown, ...]:
-    result = one.result
+def _row(figure: BaselineFigure) -> tuple[Shown, ...]:
+    result = figure.result
     return (result.what, result.on, show_measured(result.value, result.unit))
 
 
 def _skipped(result: BenchRun) -> Iterator[Sentence]:
     """Each reason once, with the parts it holds for."""
     whys: dict[Sentence, dict[str, None]] = {}
-    for one in result.skipped:
-        whys.setdefault(one.why, {})[one.part] = None
+    for skipped in result.skipped:
+        whys.setdefault(skipped.why, {})[skipped.part] = None
     for why, names in whys.items():
         yield say("{part}: {why}", part=", ".join(names), why=why)
 
 
 def _how(figures: list[BaselineFigure]) -> Line | None:
     """The settings that all figures of a table share."""
-    first, *rest = [one.result.settings for one in figures]
+    first, *rest = [figure.result.settings for figure in figures]
     shared = [pair for pair in first if all(pair in other for other in rest)]
-    told = "; ".join(f"{name.replace('_', ' ')} {value}" for name, value in shared)
-    return Line(said=told, tone="dim") if told else None
+    text = "; ".join(f"{name.replace('_', ' ')} {value}" for name, value in shared)
+    return Line(said=text, tone="dim") if text else None
 
 
-def _should(one: BaselineFigure) -> str:
-    if one.least is None:
+def _should(figure: BaselineFigure) -> str:
+    if figure.least is None:
         return ""
-    return f"{'<=' if one.result.unit == 's' else '>='} {show_measured(one.least, one.result.unit)}"
+    return f"{'<=' if figure.result.unit == 's' else '>='} {show_measured(figure.least, figure.result.unit)}"
 
 
-def _bar(one: BaselineFigure) -> str:
+def _bar(figure: BaselineFigure) -> str:
     """How much of the full figure was reached."""
-    if one.share is None or one.basis == "floor":
+    if figure.share is None or figure.basis == "floor":
         return ""
-    cells = min(CELLS, round(one.share * CELLS))
-    return f"{'#' * cells}{'.' * (CELLS - cells)} {one.share:.0%}"
+    cells = min(CELLS, round(figure.share * CELLS))
+    return f"{'#' * cells}{'.' * (CELLS - cells)} {figure.share:.0%}"
 
 
-def verdict(one: BaselineFigure) -> Shown:
+def verdict(figure: BaselineFigure) -> Shown:
     """In two words."""
-    told: dict[str, Shown] = {
+    sentences: dict[str, Shown] = {
         "expected": say("as expected"),
         "behind": say("slightly slow"),
         "slow": say("slow"),
         "wrong": say("wrong values"),
         "unknown": "-",
     }
-    return told[one.verdict]
+    return sentences[figure.verdict]
 
 
 def _best(result: BenchRun) -> list[Part]:
     """The best settings of the DataLoader, ready to be copied."""
-    best = next((one.result for one in result.results if one.result.what == "best"), None)
+    best = next((figure.result for figure in result.results if figure.result.what == "best"), None)
     if best is None:
         return []
     words = ", ".join(
@@ -205,16 +206,23 @@ def _best(result: BenchRun) -> list[Part]:
 
 def _footnotes(result: BenchRun) -> Iterator[Sentence]:
     yield from dict.fromkeys(
-        say("{what} on {on}: {why}", what=f"{one.result.part} {one.result.what}", on=one.result.on, why=note)
-        for one in [one for one in result.results if one.notes][:MOST_NOTED]
-        for note in one.notes
+        say(
+            "{what} on {on}: {why}",
+            what=f"{figure.result.part} {figure.result.what}",
+            on=figure.result.on,
+            why=note,
+        )
+        for figure in [figure for figure in result.results if figure.notes][:MOST_NOTED]
+        for note in figure.notes
     )
     yield from result.notes
     # that repeats of one and the same thing lay far apart, of the worst
-    told = [one.result for one in result.results if one.result.repeats > 1 and one.result.low > 0]
-    far = [one for one in told if one.high > FAR_APART * one.low]
+    results = [
+        figure.result for figure in result.results if figure.result.repeats > 1 and figure.result.low > 0
+    ]
+    far = [item for item in results if item.high > FAR_APART * item.low]
     if far:
-        worst = max(far, key=lambda one: one.high / one.low)
+        worst = max(far, key=lambda item: item.high / item.low)
         yield say(
             "noisy results: {count}, worst: {what}, {low} to {high}; other programs may be "
             "running, or clocks changed. Medians are shown",
@@ -225,9 +233,9 @@ def _footnotes(result: BenchRun) -> Iterator[Sentence]:
         )
     # which figures stand on one measurement: of a part by its name, where all of its figures do
     names: list[str] = []
-    for part in dict.fromkeys(one.result.part for one in result.results):
-        mine = [one.result for one in result.results if one.result.part == part]
-        once = [one.what for one in mine if one.repeats == 1]
+    for part in dict.fromkeys(figure.result.part for figure in result.results):
+        mine = [figure.result for figure in result.results if figure.result.part == part]
+        once = [item.what for item in mine if item.repeats == 1]
         names += [part] if len(once) == len(mine) else [f"{part} {what}" for what in once]
     if names:
         yield say("measured once, variation unknown: {names}", names=", ".join(names))
@@ -247,7 +255,9 @@ def _footnotes(result: BenchRun) -> Iterator[Sentence]:
 
 def _next(result: BenchRun) -> Iterator[str]:
     worst = ("bench_wrong",) if result.wrong_results else ()
-    checks = list(dict.fromkeys((*worst, *(check for one in result.slow_results for check in one.checks))))
+    checks = list(
+        dict.fromkeys((*worst, *(check for figure in result.slow_results for check in figure.checks)))
+    )
     if checks:
         yield f"rigright doctor --only {','.join(checks[:6])}"
     if result.quick:
@@ -273,7 +283,7 @@ def plain_against(result: BenchRun, language: str, *, against: Examined | None) 
     """The same for scripts, held against a baseline."""
 
     def below(_: BenchRun) -> tuple[Finding, ...]:
-        return () if against is None else tuple(found for _, found in against.findings)
+        return () if against is None else tuple(finding for _, finding in against.findings)
 
     return telling.Told(BenchRun, below_baseline=below)(result, language)
 

@@ -105,17 +105,17 @@ def money_said(figures: Mapping[str, Estimate], supply: Supply, *, currency: str
         return say("your own")
     if supply.how == "buy":
         known = figures.get("usd")
-        told: Shown = "" if known is None else show_money(known.value, currency)
-        if told and supply.used:
-            told = say("{usd} with used cards", usd=told)
+        sentence: Shown = "" if known is None else show_money(known.value, currency)
+        if sentence and supply.used:
+            sentence = say("{usd} with used cards", usd=sentence)
     elif "days" in figures and "usd_total" in figures:
-        told = say("{usd} in total", usd=show_money(figures["usd_total"].value, currency))
+        sentence = say("{usd} in total", usd=show_money(figures["usd_total"].value, currency))
     else:
         known = figures.get("usd_per_h")
-        told = "" if known is None else say("{usd}/hour", usd=show_money(known.value, currency))
-    if not told:
+        sentence = "" if known is None else say("{usd}/hour", usd=show_money(known.value, currency))
+    if not sentence:
         return say("no price known")
-    return told if supply.as_of is None else say("{usd} ({date})", usd=told, date=supply.as_of[:7])
+    return sentence if supply.as_of is None else say("{usd} ({date})", usd=sentence, date=supply.as_of[:7])
 
 
 def idle_cards(supply: Supply | None, *, used: int) -> Iterator[Sentence]:
@@ -173,25 +173,27 @@ def unsure(
             yield say("{limit} in only {count} of 10 cases", limit=limits[name], count=int(10 * sure))
 
 
-def misses(machine: str, broken: Iterable[Rejection], *, held: Mapping[str, float]) -> Sentence:
+def misses(machine: str, broken: Iterable[Rejection], *, fields: Mapping[str, float]) -> Sentence:
     """The limits that a machine misses, and how many requests keep each."""
-    reasons = with_commas([with_share(one, held.get(one.limit)) for one in broken]) or ""
+    reasons = with_commas([with_share(rejection, fields.get(rejection.limit)) for rejection in broken]) or ""
     return say("{machine} misses the limit: {reasons}", machine=machine, reasons=reasons)
 
 
-def with_share(one: Rejection, share: float | None) -> Sentence:
+def with_share(rejection: Rejection, share: float | None) -> Sentence:
     """A broken limit, and how many requests keep it."""
     if share is None:
-        return one.reason
-    return say("{reason} (met by {share} of requests)", reason=one.reason, share=f"{share:.0%}")
+        return rejection.reason
+    return say("{reason} (met by {share} of requests)", reason=rejection.reason, share=f"{share:.0%}")
 
 
 def expected(rate: str, *, users: float, safe: Safe | None) -> Sentence:
     """Tokens a second of so many requests in flight, and of the load that is safe where it is smaller."""
-    told = {"rate": rate, "users": f"{users:,.0f}"}
+    fields = {"rate": rate, "users": f"{users:,.0f}"}
     if safe is None or safe.concurrency >= users:
-        return say("{rate} tok/s at concurrency {users}", **told)
-    return say("{rate} tok/s expected at concurrency {users} ({safe} is safe)", safe=safe_load(safe), **told)
+        return say("{rate} tok/s at concurrency {users}", **fields)
+    return say(
+        "{rate} tok/s expected at concurrency {users} ({safe} is safe)", safe=safe_load(safe), **fields
+    )
 
 
 def safe_load(safe: Safe) -> Sentence:
@@ -240,9 +242,9 @@ def note_lines(notes: Iterable[Shown], *, details: bool, decided: bool = False) 
             parts.append(dict(note.values)["parts"])  # type: ignore[arg-type]
         elif not (decided and isinstance(note, Sentence) and note.kind == DECIDES):
             others[note] = None
-    told = with_commas(dict.fromkeys(parts))
-    if told is not None:
-        yield Line(said=assuming(told), tone="dim")
+    sentence = with_commas(dict.fromkeys(parts))
+    if sentence is not None:
+        yield Line(said=assuming(sentence), tone="dim")
     shown = list(others) if details or len(others) <= MOST_NOTES else list(others)[: MOST_NOTES - 1]
     for note in shown:
         yield Line(said=note, tone="dim")
@@ -267,13 +269,17 @@ def overloaded(
 ) -> Sentence:
     """More requests arrive than are served: how many are, and how many such machines would do."""
     known = served is not None and math.isfinite(served) and 0 < served < rate
-    said = say("overloaded: {machine} cannot serve {rate} requests/s", machine=machine, rate=show_short(rate))
+    sentence = say(
+        "overloaded: {machine} cannot serve {rate} requests/s", machine=machine, rate=show_short(rate)
+    )
     if known and served is not None:
-        told = {"served": show_short(served), "rate": show_short(rate)}
-        said = say("overloaded: {machine} serves {served} of {rate} requests/s", machine=machine, **told)
+        fields = {"served": show_short(served), "rate": show_short(rate)}
+        sentence = say(
+            "overloaded: {machine} serves {served} of {rate} requests/s", machine=machine, **fields
+        )
         needed = needed or math.ceil(rate / served)
     if needed is None:
-        return said
+        return sentence
     if is_one:
-        return say("{said}; needs about {count} of these GPUs", said=said, count=needed)
-    return say("{said}; needs about {count} of these machines", said=said, count=needed)
+        return say("{said}; needs about {count} of these GPUs", said=sentence, count=needed)
+    return say("{said}; needs about {count} of these machines", said=sentence, count=needed)

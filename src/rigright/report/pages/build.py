@@ -40,21 +40,21 @@ def page(result: Assembled, *, why: bool = False, details: bool = False) -> Page
         parts += [Points(title=say("why not"), items=tuple(_refusals(result)), tone="bad")]
         return Page(title=verdict(result), tone="bad", parts=tuple(parts))
     made = result.proposed.variants
-    for one in made if details else (first,):
-        parts.append(order(one, result))
-    if len({one.items for one in made}) > 1:
+    for proposal in made if details else (first,):
+        parts.append(order(proposal, result))
+    if len({item.items for item in made}) > 1:
         parts.append(_variants(result))
     if first.doubts:
         parts.append(Points(title=say("to check"), items=tuple(map(ruling_line, first.doubts)), tone="warn"))
-    parts += [Line(said=said, tone="warn") for said in _warnings(result)]
-    parts += [Line(said=said, tone="dim") for said in (*_assumed(result), *result.notes)]
+    parts += [Line(said=sentence, tone="warn") for sentence in _warnings(result)]
+    parts += [Line(said=sentence, tone="dim") for sentence in (*_assumed(result), *result.notes)]
     if why:
         columns = (
             Column(head=say("part")),
             Column(head=say("rule")),
             Column(head=say("why not"), flexible=True),
         )
-        rows = tuple((one.part, one.rule, one.reason) for one in result.proposed.refusals)
+        rows = tuple((refusal.part, refusal.rule, refusal.reason) for refusal in result.proposed.refusals)
         parts.append(Table(title=say("not chosen"), columns=columns, rows=rows))
     if result.asked and not (why and details):
         more = f"{result.asked} --details --why"
@@ -72,35 +72,37 @@ def verdict(result: Assembled) -> Sentence:
             cards=result.cards,
             nearest=result.proposed.nearest or "",
         )
-    whole, around = (_money(one, result, count=first.machines) for one in (first.usd, first.around_usd))
+    whole, around = (
+        _money(estimate, result, count=first.machines) for estimate in (first.usd, first.around_usd)
+    )
     names = {"number": first.machines, "cards": _cards(first, result), "usd": whole, "around": around}
     single = first.machines == 1
     alone = not first.rig.cards or (first.rig.machine is not None and first.rig.machine.kind == "closed")
-    cards = [one for one in first.items if one.kind == "gpu"]
-    if all(one.owned for one in first.items):
-        said = say("{cards}: nothing to buy, the whole machine is your own", **names)
-    elif cards and all(one.owned for one in cards):
-        said = say("{cards}: {usd} for the rest of the machine, the cards are your own", **names)
+    cards = [item for item in first.items if item.kind == "gpu"]
+    if all(item.owned for item in first.items):
+        sentence = say("{cards}: nothing to buy, the whole machine is your own", **names)
+    elif cards and all(item.owned for item in cards):
+        sentence = say("{cards}: {usd} for the rest of the machine, the cards are your own", **names)
     elif not first.is_priced:
-        said = say("{cards}: {around} without parts of unknown price", **names)
+        sentence = say("{cards}: {around} without parts of unknown price", **names)
     elif alone:
-        said = say("{cards}: {usd}", **names) if single else say("{number}x {cards}: {usd}", **names)
+        sentence = say("{cards}: {usd}", **names) if single else say("{number}x {cards}: {usd}", **names)
     elif single:
-        said = say("{cards}: {usd} for the whole machine, {around} of it without the cards", **names)
+        sentence = say("{cards}: {usd} for the whole machine, {around} of it without the cards", **names)
     else:
-        said = say("{number} machines with {cards}: {usd}, {around} of it without the cards", **names)
+        sentence = say("{number} machines with {cards}: {usd}, {around} of it without the cards", **names)
     if result.over_budget:
         limit = show_money(result.wanted.budget_usd or 0.0, result.currency)
-        return say("{said}; over the budget of {limit}", said=said, limit=limit)
-    return said
+        return say("{said}; over the budget of {limit}", said=sentence, limit=limit)
+    return sentence
 
 
-def _cards(one: Proposal, result: Assembled) -> str:
-    machine = one.rig.machine
+def _cards(verdict: Proposal, result: Assembled) -> str:
+    machine = verdict.rig.machine
     if machine is not None and machine.kind == "closed":
         return machine.name
     if machine is not None and machine.kind == "modules":
-        return " + ".join(f"{cards.count}x {cards.chip.name}" for cards in one.rig.cards)
+        return " + ".join(f"{cards.count}x {cards.chip.name}" for cards in verdict.rig.cards)
     return result.cards
 
 
@@ -111,11 +113,11 @@ def _money(usd: Estimate, result: Assembled, *, count: int = 1) -> str:
 def _range(usd: Estimate | None, result: Assembled) -> Shown:
     if usd is None:
         return say("no price")
-    low, high = (show_money(one, result.currency) for one in (usd.low, usd.high))
+    low, high = (show_money(value, result.currency) for value in (usd.low, usd.high))
     return low if low == high else f"{low}-{high}"
 
 
-def order(one: Proposal, result: Assembled) -> Table:
+def order(proposal: Proposal, result: Assembled) -> Table:
     """What to order, with the range of its price."""
     rows = [
         (
@@ -127,24 +129,24 @@ def order(one: Proposal, result: Assembled) -> Table:
             if item.kind == "nic" and item.usd is None
             else _range(item.usd, result),
         )
-        for item in one.items
+        for item in proposal.items
     ]
-    rows.append((say("total"), "", _range(one.usd, result)))
+    rows.append((say("total"), "", _range(proposal.usd, result)))
     columns = (
         Column(head=say("part")),
         Column(head=say("parts list"), flexible=True),
         Column(head=result.currency, right=True),
     )
-    title = LABELS[one.label]
-    if one.machines > 1:
-        title = say("{variant}, each of {count} machines", variant=title, count=one.machines)
+    title = LABELS[proposal.label]
+    if proposal.machines > 1:
+        title = say("{variant}, each of {count} machines", variant=title, count=proposal.machines)
     return Table(title=title, columns=columns, rows=tuple(rows))
 
 
 def counted(item: Item) -> Shown:
     """A part and how many of it."""
-    found = item.name if item.count == 1 else say("{count}x {name}", count=item.count, name=item.name)
-    return say("{name}, used", name=found) if item.used else found
+    sentence = item.name if item.count == 1 else say("{count}x {name}", count=item.count, name=item.name)
+    return say("{name}, used", name=sentence) if item.used else sentence
 
 
 def _variants(result: Assembled) -> Table:
@@ -153,9 +155,9 @@ def _variants(result: Assembled) -> Table:
         Column(head=head, right=place > 1, flexible=place == 1) for place, head in enumerate(heads)
     )
     rows: list[tuple[Shown, ...]] = []
-    shown = {one.items: one for one in result.proposed.variants}  # alike ones once
-    for one in shown.values():
-        rig = one.rig
+    shown = {variant.items: variant for variant in result.proposed.variants}  # alike ones once
+    for proposal in shown.values():
+        rig = proposal.rig
         board = "" if rig.board is None else called(rig.board)
         name = (
             rig.machine.name
@@ -163,9 +165,15 @@ def _variants(result: Assembled) -> Table:
             else f"{board}, {rig.processor.name if rig.processor else ''}"
         )
         ram = sum(modules.total_bytes or 0.0 for modules in rig.modules)
-        watts = "" if one.wall_w is None else show_watts(one.wall_w)
+        watts = "" if proposal.wall_w is None else show_watts(proposal.wall_w)
         rows.append(
-            (LABELS[one.label], name, f"{to_gib(ram):.0f} GB" if ram else "", watts, _money(one.usd, result))
+            (
+                LABELS[proposal.label],
+                name,
+                f"{to_gib(ram):.0f} GB" if ram else "",
+                watts,
+                _money(proposal.usd, result),
+            )
         )
     return Table(columns=columns, rows=tuple(rows))
 
@@ -192,19 +200,21 @@ def _assumed(result: Assembled) -> Iterator[Sentence]:
     if first is None:
         return
     if first.wall_w is not None:
-        fits = next((one for one in _CIRCUITS if one[0] * one[1] * SAFE_SHARE >= first.wall_w), None)
+        fits = next(
+            (circuit for circuit in _CIRCUITS if circuit[0] * circuit[1] * SAFE_SHARE >= first.wall_w), None
+        )
         watts = show_watts(first.wall_w)
         if fits is None:
             yield say("draws up to {watts} at the wall: several circuits, or three phases", watts=watts)
         else:
-            volts, amps = (f"{one:.0f}" for one in fits)
-            said = say(
+            volts, amps = (f"{fit:.0f}" for fit in fits)
+            sentence = say(
                 "draws up to {watts} at the wall: {volts} V and {amps} A or more",
                 watts=watts,
                 volts=volts,
                 amps=amps,
             )
-            yield said
+            yield sentence
     if first.usd.as_of:
         yield say("oldest price: {date}; verify before buying", date=first.usd.as_of)
 
@@ -213,13 +223,13 @@ def sheet(result: Assembled) -> Page:
     """One row a line of an order; where there is none, a row a part that would not do."""
     heads: tuple[str, ...] = ("variant", "part", "count", "name", "usd_low", "usd", "usd_high", "as_of")
     rows: list[tuple[Shown, ...]] = []
-    for one in result.proposed.variants:
-        for item in one.items:
+    for proposal in result.proposed.variants:
+        for item in proposal.items:
             usd = ("", "", "", "") if item.usd is None else _cells(item.usd)
-            rows.append((one.label, item.kind, str(item.count), item.name, *usd))
+            rows.append((proposal.label, item.kind, str(item.count), item.name, *usd))
     if result.first is None:
         heads = ("part", "rule", "reason")
-        rows = [(one.part, one.rule, one.reason) for one in result.proposed.refusals]
+        rows = [(refusal.part, refusal.rule, refusal.reason) for refusal in result.proposed.refusals]
     columns = tuple(Column(head=head) for head in heads)
     return Page(title=verdict(result), parts=(Table(columns=columns, rows=tuple(rows)),))
 
@@ -229,9 +239,9 @@ def _cells(usd: Estimate) -> tuple[str, str, str, str]:
 
 
 def _refusals(result: Assembled) -> Iterator[Shown]:
-    by_rule = {one.rule: one for one in reversed(result.proposed.refusals)}
-    for one in by_rule.values():
-        yield say("{name}: {why}", name=one.part, why=one.reason)
+    by_rule = {item.rule: item for item in reversed(result.proposed.refusals)}
+    for refusal in by_rule.values():
+        yield say("{name}: {why}", name=refusal.part, why=refusal.reason)
     if len(result.wanted.cards) == 1:
         chip, count = result.wanted.cards[0]
         around = host_usd(
@@ -240,13 +250,13 @@ def _refusals(result: Assembled) -> Iterator[Shown]:
         yield say("plan and cost estimate the rest of such a machine at {usd}", usd=_range(around, result))
 
 
-def listed(one: Proposal) -> Iterator[str]:
+def listed(proposal: Proposal) -> Iterator[str]:
     """The machine as a list that `build --check` reads."""
     drives = dict.fromkeys(("system", "data", "scratch"), "ssd")
     same = {kind: kind for kind in ("gpu", "machine", "board", "cpu", "cooler", "ram", "psu", "case")}
     keys = {**same, **drives, "riser": "risers"}
-    limit = "" if one.limit_w is None else f" ({one.limit_w:.0f} W)"
-    for item in one.items:
+    limit = "" if proposal.limit_w is None else f" ({proposal.limit_w:.0f} W)"
+    for item in proposal.items:
         if item.kind in keys:
             count = "" if item.count == 1 or item.kind == "cooler" else f"{item.count}x "
             yield f"{keys[item.kind]}: {count}{item.name}{limit if item.kind == 'gpu' else ''}"
@@ -257,9 +267,9 @@ def _said(result: Assembled) -> Sentence | str:
     return verdict(result)
 
 
-def _list(one: Proposal) -> str:
+def _list(proposal: Proposal) -> str:
     """The machine as a list that `build --check` reads."""
-    return "\n".join(listed(one))
+    return "\n".join(listed(proposal))
 
 
 plain = telling.Told(Assembled, telling.Told(Proposal, list=_list), answer=_said)

@@ -21,11 +21,11 @@ def page(result: CheckedList, *, details: bool = False) -> Page:
     """The page for people."""
     parts: list[Part] = []
     for verdict, title in ((IMPOSSIBLE, say("impossible")), (DOUBT, say("to check"))):
-        found = [one for one in result.rules if one.verdict == verdict]
-        if found:
-            parts.append(Points(title=title, items=tuple(map(ruling_line, found)), tone=_TONES[verdict]))
+        rulings = [ruling for ruling in result.rules if ruling.verdict == verdict]
+        if rulings:
+            parts.append(Points(title=title, items=tuple(map(ruling_line, rulings)), tone=_TONES[verdict]))
     if details:
-        fine = [one.reason for one in result.rules if one.verdict == OK]
+        fine = [ruling.reason for ruling in result.rules if ruling.verdict == OK]
         if fine:
             parts.append(Points(title=say("ok"), items=tuple(fine), tone="good"))
     rows = tuple(read_rows(result.rig))
@@ -33,18 +33,18 @@ def page(result: CheckedList, *, details: bool = False) -> Page:
     parts.append(Table(columns=columns, rows=rows))
     absent = [NOUNS[kind] for kind in missing(result.rig)]
     if absent:
-        said = say("not listed, not checked: {parts}", parts=_listed(absent))
-        parts.append(Line(said=said, tone="dim"))
+        sentence = say("not listed, not checked: {parts}", parts=_listed(absent))
+        parts.append(Line(said=sentence, tone="dim"))
     tone = "plain" if absent and result.verdict == OK else _TONES[result.verdict]
     return Page(title=verdict_line(result), tone=tone, parts=tuple(parts))
 
 
 def verdict_line(result: CheckedList) -> Sentence:
     """The answer."""
-    wrong = [one for one in result.rules if one.verdict == IMPOSSIBLE]
+    wrong = [ruling for ruling in result.rules if ruling.verdict == IMPOSSIBLE]
     if wrong:
         return say("cannot be built: {why}", why=wrong[0].reason)
-    doubts = sum(one.verdict == DOUBT for one in result.rules)
+    doubts = sum(ruling.verdict == DOUBT for ruling in result.rules)
     if doubts == 1:
         return say("can be built; 1 thing to check")
     if doubts:
@@ -54,9 +54,9 @@ def verdict_line(result: CheckedList) -> Sentence:
     return say("can be built")
 
 
-def ruling_line(one: Ruling) -> Sentence:
+def ruling_line(ruling: Ruling) -> Sentence:
     """What is wrong, and what mends it."""
-    return one.reason if one.do is None else say("{wrong}; {do}", wrong=one.reason, do=one.do)
+    return ruling.reason if ruling.do is None else say("{wrong}; {do}", wrong=ruling.reason, do=ruling.do)
 
 
 def _listed(names: list[Sentence]) -> Sentence:
@@ -71,8 +71,8 @@ def missing(rig: Rig) -> list[str]:
     if rig.machine is not None:
         return []
     unread = {kind for kind, _ in rig.unknown}
-    found = (rig.processor, rig.board, rig.modules, rig.cards, rig.supplies, rig.case)
-    kinds = zip(("cpu", "board", "ram", "gpu", "psu", "case"), found, strict=True)
+    row = (rig.processor, rig.board, rig.modules, rig.cards, rig.supplies, rig.case)
+    kinds = zip(("cpu", "board", "ram", "gpu", "psu", "case"), row, strict=True)
     return [kind for kind, part in kinds if not part and kind not in unread]
 
 
@@ -129,8 +129,14 @@ def _base_rows(rig: Rig) -> Iterator[tuple[Shown, Shown]]:
 def sheet(result: CheckedList) -> Page:
     """One row a finding."""
     rows = tuple(
-        (one.verdict, one.rule, " ".join(one.parts), one.reason, "" if one.do is None else one.do)
-        for one in result.rules
+        (
+            ruling.verdict,
+            ruling.rule,
+            " ".join(ruling.parts),
+            ruling.reason,
+            "" if ruling.do is None else ruling.do,
+        )
+        for ruling in result.rules
     )
     columns = tuple(Column(head=head) for head in ("verdict", "rule", "parts", "reason", "do"))
     return Page(title=verdict_line(result), parts=(Table(columns=columns, rows=rows),))

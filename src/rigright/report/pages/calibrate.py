@@ -26,28 +26,28 @@ _ANCHORS = (
 def page(result: Anchored) -> Page:
     """What own runs shift."""
     title = say("{file}: {runs} of your own runs", file=result.file, runs=result.runs)
-    table = Table(columns=_ANCHORS, rows=tuple(_anchor(one) for one in result.anchors))
+    table = Table(columns=_ANCHORS, rows=tuple(_anchor(anchor_made) for anchor_made in result.anchors))
     saved = say("saved in {file}: now used by plan, explain and validate", file=result.saved)
     parts: list[Part] = [table, Line(said=saved, tone="good")]
     parts.append(Line(said=say("--anchors none ignores it; --anchors FILE uses another one"), tone="dim"))
     return Page(title=title, parts=(*parts, *_faults(result.faults)))
 
 
-def _anchor(one: AnchorMade) -> tuple[Shown, ...]:
+def _anchor(anchor: AnchorMade) -> tuple[Shown, ...]:
     return (
-        one.chip or "-", one.engine or "-", one.figure, str(one.runs),
-        f"{one.measured_ratio:.2f}x", f"{one.shift:.2f}x", f"{one.elsewhere:.2f}x",
-        f"{one.low_before:.2f}-{one.high_before:.2f}", f"{one.low:.2f}-{one.high:.2f}",
+        anchor.chip or "-", anchor.engine or "-", anchor.figure, str(anchor.runs),
+        f"{anchor.measured_ratio:.2f}x", f"{anchor.shift:.2f}x", f"{anchor.elsewhere:.2f}x",
+        f"{anchor.low_before:.2f}-{anchor.high_before:.2f}", f"{anchor.low:.2f}-{anchor.high:.2f}",
     )  # fmt: skip
 
 
 def _faults(faults: Iterable[Sentence]) -> list[Part]:
-    told = tuple(faults)
-    if not told:
+    sentences = tuple(faults)
+    if not sentences:
         return []
-    items: tuple[Shown, ...] = told[:MOST_FAULTS]
-    if len(told) > MOST_FAULTS:
-        items = (*items, say("and {count} more", count=len(told) - MOST_FAULTS))
+    items: tuple[Shown, ...] = sentences[:MOST_FAULTS]
+    if len(sentences) > MOST_FAULTS:
+        items = (*items, say("and {count} more", count=len(sentences) - MOST_FAULTS))
     return [Points(title=say("left out"), items=items, tone="warn")]
 
 

@@ -54,90 +54,101 @@ LEFT, RIGHT = 0.3, 3.0  # how far beyond its points a roof is drawn
 
 def page(result: Compared, *, why: bool = False, details: bool = False) -> Page:
     """The page for people; `why` shows what each stands under: its roof."""
-    answer, able = _verdict(result), [one.plan for one in result.contenders if one.plan is not None]
+    answer, able = (
+        _verdict(result),
+        [contender.plan for contender in result.contenders if contender.plan is not None],
+    )
     parts: list[Part] = []
     if details:
-        told = say("{model}: {work}", model=model_name(result.model), work=words.work(result.wish))
-        parts += [Line(said=told, tone="dim"), _table(result)]
+        sentence = say("{model}: {work}", model=model_name(result.model), work=words.work(result.wish))
+        parts += [Line(said=sentence, tone="dim"), _table(result)]
     elif able:
         parts.append(plans_table(able, wish=result.wish, compared=True))
-    if (why or details) and any(one.roof for one in result.contenders):
+    if (why or details) and any(contender.roof for contender in result.contenders):
         parts.append(_roofs(result))
-    parts += [Line(said=said, tone="bad") for said in _misses(result)]
+    parts += [Line(said=miss, tone="bad") for miss in _misses(result)]
     stale = sorted({str(plan.supply.as_of) for plan in able if plan.supply.stale})
     if stale:
-        said = say("prices as of {date}; verify before buying", date=", ".join(stale))
-        parts.append(Line(said=said, tone="warn"))
+        stated = say("prices as of {date}; verify before buying", date=", ".join(stale))
+        parts.append(Line(said=stated, tone="warn"))
     parts += note_lines(_notes(result), details=details)
     if result.asked:
         parts.append(Commands(items=tuple(_next(result, details=details)), title=say("next")))
     return Page(title=answer.said, tone=answer.tone, parts=tuple(parts))
 
 
-def _name(one: Contender) -> str:
-    return short(one.asked) if one.plan is None else named.machine(one.plan).removeprefix("1x ")
+def _name(contender: Contender) -> str:
+    return (
+        short(contender.asked)
+        if contender.plan is None
+        else named.machine(contender.plan).removeprefix("1x ")
+    )
 
 
 def _verdict(result: Compared) -> Line:
     """Who is how much faster, cheaper, or content with less power."""
-    if not any(one.plan for one in result.contenders):
+    if not any(contender.plan for contender in result.contenders):
         return Line(said=say("none of these can run {model}", model=model_name(result.model)), tone="bad")
-    told: dict[int, list[Sentence]] = {}
+    sentences: dict[int, list[Sentence]] = {}
     for place, quality in _better(result):
-        told.setdefault(place, []).append(quality)
-    paid = {one.plan.supply.how for one in result.contenders if one.plan}
-    even = len({one.plan.concurrency for one in result.contenders if one.plan}) == 1  # under the same load
+        sentences.setdefault(place, []).append(quality)
+    paid = {contender.plan.supply.how for contender in result.contenders if contender.plan}
+    even = (
+        len({contender.plan.concurrency for contender in result.contenders if contender.plan}) == 1
+    )  # under the same load
     for names, claim in CLAIMS:
         for name in names:
             known = {
-                place: one.figures[name]
-                for place, one in enumerate(result.contenders)
-                if name in one.figures and one.fits and _is_alike(one, name, paid=paid)
+                place: contender.figures[name]
+                for place, contender in enumerate(result.contenders)
+                if name in contender.figures and contender.fits and _is_alike(contender, name, paid=paid)
             }
             if len(known) < 2:
                 continue
             sign = 1 if name in LESS else -1
             best, *others = sorted(known, key=lambda place: known[place].value * sign)
-            low, high = sorted((known[best], known[others[0]]), key=lambda one: one.value)
+            low, high = sorted((known[best], known[others[0]]), key=lambda estimate: estimate.value)
             ratio = high.value / low.value
             if ratio >= APART and (low.value < high.low or low.high < high.value):
-                told.setdefault(best, []).append(
+                sentences.setdefault(best, []).append(
                     _claim(claim if name != RATE or even else "throughput", ratio)
                 )
             break
     for place, payback in _paid_off(result):
-        told.setdefault(place, []).append(payback)
-    said: Sentence = with_semicolons(
+        sentences.setdefault(place, []).append(payback)
+    sentence: Sentence = with_semicolons(
         say("{name}: {claims}", name=_name(result.contenders[place]), claims=with_commas(claims) or "")
-        for place, claims in told.items()
+        for place, claims in sentences.items()
     ) or say("no meaningful difference")
-    if told and len(result.contenders) > 2:
-        said = say("{verdict} (vs next best)", verdict=said)
-    return _doubted(said if told else None, result) or Line(said=said, tone="good")
+    if sentences and len(result.contenders) > 2:
+        sentence = say("{verdict} (vs next best)", verdict=sentence)
+    return _doubted(sentence if sentences else None, result) or Line(said=sentence, tone="good")
 
 
-def _doubted(said: Sentence | None, result: Compared) -> Line | None:
+def _doubted(sentence: Sentence | None, result: Compared) -> Line | None:
     """The answer with who misses a limit or may run out of memory; None where nobody does."""
-    missed = [_name(one) for one in result.contenders if not one.fits]
-    tight = [_name(one) for one in result.contenders if one.fits and _may_lack_memory(one)]
-    parts = [said] if said is not None else []
+    missed = [_name(contender) for contender in result.contenders if not contender.fits]
+    tight = [
+        _name(contender) for contender in result.contenders if contender.fits and _may_lack_memory(contender)
+    ]
+    parts = [sentence] if sentence is not None else []
     parts += [say("misses the limits: {names}", names=", ".join(missed))] if missed else []
     parts += [say("memory may not be enough: {names}", names=", ".join(tight))] if tight else []
     return Line(said=with_semicolons(parts) or "", tone="warn") if missed or tight else None
 
 
-def _may_lack_memory(one: Contender) -> bool:
+def _may_lack_memory(contender: Contender) -> bool:
     """Whether the peak of a training may pass what its card holds; an engine that serves keeps within."""
-    plan = one.plan
+    plan = contender.plan
     return plan is not None and plan.is_tight
 
 
 def _better(result: Compared) -> Iterator[tuple[int, Sentence]]:
     """Who runs weights of a better class than another does: the rest is then no like against like."""
     able = {
-        place: one.plan.work.weights
-        for place, one in enumerate(result.contenders)
-        if one.fits and one.plan is not None and isinstance(one.plan.work, Serving)
+        place: contender.plan.work.weights
+        for place, contender in enumerate(result.contenders)
+        if contender.fits and contender.plan is not None and isinstance(contender.plan.work, Serving)
     }
     classes = {place: quality_class(find_format(form).loss_rank) for place, form in able.items()}
     if len(set(classes.values())) < 2:
@@ -160,12 +171,12 @@ def _paid_off(result: Compared) -> Iterator[tuple[int, Sentence]]:
                          months=months_shown(paid.low))  # fmt: skip
 
 
-def _is_alike(one: Contender, name: str, *, paid: set[str]) -> bool:
+def _is_alike(contender: Contender, name: str, *, paid: set[str]) -> bool:
     """Prices to buy are held against prices to buy, rent against rent, and what follows from them so too."""
     how = {"usd": "buy", "usd_per_h": "rent"}.get(name)
     if name.startswith("usd_") and how is None:
         return len(paid) == 1
-    return one.plan is not None and how in {None, one.plan.supply.how}
+    return contender.plan is not None and how in {None, contender.plan.supply.how}
 
 
 def _claim(kind: str, ratio: float) -> Sentence:
@@ -189,17 +200,19 @@ def _claim(kind: str, ratio: float) -> Sentence:
 
 def _misses(result: Compared) -> Iterator[Sentence]:
     """What each breaks that breaks a limit."""
-    for one in result.contenders:
-        if not one.fits:
-            reasons: Shown = with_commas(broken.reason for broken in one.broken) or say("nothing fits")
-            yield say("{label}: {reason}", label=_name(one), reason=reasons)
+    for contender in result.contenders:
+        if not contender.fits:
+            reasons: Shown = with_commas(broken.reason for broken in contender.broken) or say("nothing fits")
+            yield say("{label}: {reason}", label=_name(contender), reason=reasons)
 
 
 def _table(result: Compared) -> Table:
     """Figures down, things across; the best of each row is marked."""
     things = result.contenders
-    served = any(one.speed for one in things)
-    learns = any(one.plan is not None and isinstance(one.plan.work, Training) for one in things)
+    served = any(contender.speed for contender in things)
+    learns = any(
+        contender.plan is not None and isinstance(contender.plan.work, Training) for contender in things
+    )
     rows: list[tuple[Shown, ...]] = [
         (say("source"), *_each(things, words.supply)),
         (say("layout"), *_each(things, words.workers)),
@@ -209,19 +222,27 @@ def _table(result: Compared) -> Table:
     rows += [] if learns else [(say("concurrency"), *_each(things, words.concurrency))]
     for name, head in HEADS.items():
         cells = tuple(
-            words.figure(name, one.figures.get(name), currency=result.wish.currency) for one in things
+            words.figure(name, contender.figures.get(name), currency=result.wish.currency)
+            for contender in things
         )
         best = result.best_places.get(name, ())
         marked = tuple(f"* {cell}" if place in best else cell for place, cell in enumerate(cells))
-        told = words.at_percentile(name, head, wish=result.wish)
-        rows += [(told, *marked)] if any(cells) else []
+        sentence = words.at_percentile(name, head, wish=result.wish)
+        rows += [(sentence, *marked)] if any(cells) else []
     waits = (say("decode limited by"), "token_pass"), (say("prefill limited by"), "prompt_pass")
     if served:
-        rows += [(head, *(_bound(one, which) for one in things)) for head, which in waits]
+        rows += [(head, *(_bound(contender, which) for contender in things)) for head, which in waits]
     rows.append((say("based on"), *_each(things, words.basis)))
-    if not all(one.fits for one in things):
-        rows.append((say("limits missed"), *(one.broken[0].reason if one.broken else "" for one in things)))
-    names = [one.asked if one.plan is None else named.machine(one.plan) for one in things]
+    if not all(contender.fits for contender in things):
+        rows.append(
+            (
+                say("limits missed"),
+                *(contender.broken[0].reason if contender.broken else "" for contender in things),
+            )
+        )
+    names = [
+        contender.asked if contender.plan is None else named.machine(contender.plan) for contender in things
+    ]
     rows.insert(0, (say("machine"), *names))
     heads = [Column(head=LETTERS[place], flexible=True) for place in range(len(things))]
     return Table(
@@ -229,24 +250,26 @@ def _table(result: Compared) -> Table:
     )
 
 
-def _each(things: tuple[Contender, ...], told: Any) -> Iterator[Shown]:
-    for one in things:
-        yield "" if one.plan is None else told(one.plan)
+def _each(things: tuple[Contender, ...], value: Any) -> Iterator[Shown]:
+    for contender in things:
+        yield "" if contender.plan is None else value(contender.plan)
 
 
-def _bound(one: Contender, which: str) -> Shown:
-    return "" if one.speed is None else TIME_NAMES[getattr(one.speed, which).bound]
+def _bound(contender: Contender, which: str) -> Shown:
+    return "" if contender.speed is None else TIME_NAMES[getattr(contender.speed, which).bound]
 
 
 def _roofs(result: Compared) -> Plot:
     """Each card's roof, with its next tokens as a small letter and its prompts as a digit."""
-    known = [(place, one, one.roof) for place, one in enumerate(result.contenders) if one.roof is not None]
+    known = [
+        (place, item, item.roof) for place, item in enumerate(result.contenders) if item.roof is not None
+    ]
     passes = [part.flops_per_byte for _, _, roof in known for part in (roof.token, roof.prompt)]
     left, right = min(passes) * LEFT, max(passes) * RIGHT
     curves, spots = [], []
-    for order, (place, one, roof) in enumerate(known):
+    for order, (place, contender, roof) in enumerate(known):
         letter = LETTERS[place]
-        chip = "" if one.plan is None else short(one.plan.chip.name)
+        chip = "" if contender.plan is None else short(contender.plan.chip.name)
         curves.append(
             Curve(letter=letter, name=_roof_name(chip, roof), points=_edge(roof, left, right=right))
         )
@@ -289,13 +312,13 @@ def _spot(letter: str, name: Sentence, *, part: RankPass, curve: int) -> Spot:
 
 def _notes(result: Compared) -> Iterator[Shown]:
     yield from result.notes
-    said: dict[Shown, list[str]] = {}
-    for one in result.contenders:
-        for note in () if one.plan is None else one.plan.notes:
+    fields: dict[Shown, list[str]] = {}
+    for contender in result.contenders:
+        for note in () if contender.plan is None else contender.plan.notes:
             if note.kind != OLD_PRICE:
-                said.setdefault(note, []).append(_name(one))
-    for told, names in said.items():
-        yield say("{label}: {reason}", label=", ".join(names), reason=told)
+                fields.setdefault(note, []).append(_name(contender))
+    for sentence, names in fields.items():
+        yield say("{label}: {reason}", label=", ".join(names), reason=sentence)
 
 
 def _next(result: Compared, *, details: bool) -> Iterator[str]:

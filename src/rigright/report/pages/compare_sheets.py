@@ -38,18 +38,18 @@ def _verdict(result: Sheets) -> Sentence:
     claims: dict[tuple[str, ...], list[Sentence]] = {}
     for lead in result.leads:
         claims.setdefault(lead.things, []).append(_claim(lead, result))
-    said = with_semicolons(
-        say("{name}: {claims}", name=", ".join(names), claims=with_commas(told) or "")
-        for names, told in claims.items()
+    sentence = with_semicolons(
+        say("{name}: {claims}", name=", ".join(names), claims=with_commas(sentences) or "")
+        for names, sentences in claims.items()
     )
-    if said is None:
+    if sentence is None:
         return say("no meaningful difference")
-    return say("{verdict} (vs next best)", verdict=said) if len(result.things) > 2 else said
+    return say("{verdict} (vs next best)", verdict=sentence) if len(result.things) > 2 else sentence
 
 
 def _claim(lead: Lead, result: Sheets) -> Sentence:
     times, less = show_short(lead.ratio).removesuffix(".0"), f"{(1 - 1 / lead.ratio) * 100:.0f}"
-    if lead.figure == "half_flops_per_s" and any(one.kind == CPU_KIND for one in result.things):
+    if lead.figure == "half_flops_per_s" and any(sheet.kind == CPU_KIND for sheet in result.things):
         return say("{times}x the matrix throughput", times=times)
     return {
         "mem_bytes": say("{times}x the memory", times=times),
@@ -64,36 +64,36 @@ def _table(result: Sheets) -> Table:
     """A fact a row; one that nobody of them has is left out."""
     every = [(head, *map(show, result.things)) for head, show in _rows(result)]
     rows = [row for row in every if any(cell != UNKNOWN for cell in row[1:])]
-    heads = [Column(head=one.name, right=True, flexible=True) for one in result.things]
+    heads = [Column(head=sheet.name, right=True, flexible=True) for sheet in result.things]
     return Table(columns=(Column(head=""), *heads), rows=tuple(rows))
 
 
 def _rows(result: Sheets) -> Iterator[tuple[Sentence, Callable[[Sheet], Shown]]]:
     """The facts in the order that buyers ask for them."""
-    yield say("memory GB"), lambda one: _number(one.mem_bytes, 1, to=to_gib)
-    yield say("memory type"), lambda one: one.mem_type
-    yield say("bandwidth GB/s"), lambda one: _number(one.mem_bytes_per_s, GIGA)
+    yield say("memory GB"), lambda sheet: _number(sheet.mem_bytes, 1, to=to_gib)
+    yield say("memory type"), lambda sheet: sheet.mem_type
+    yield say("bandwidth GB/s"), lambda sheet: _number(sheet.mem_bytes_per_s, GIGA)
     yield say("16-bit TFLOP/s, FP32 accumulate"), _half
-    yield say("FP8 TFLOP/s, FP32 accumulate"), lambda one: _number(one.fp8_flops_per_s, TERA)
-    yield say("FP4 TFLOP/s"), lambda one: _number(one.fp4_flops_per_s, TERA)
-    yield say("INT8 TOP/s"), lambda one: _number(one.int8_ops_per_s, TERA)
-    yield say("FP32 TFLOP/s"), lambda one: _number(one.fp32_flops_per_s, TERA)
-    yield say("cores"), lambda one: UNKNOWN if one.cores is None else f"{one.cores:,}"
-    yield say("power W"), lambda one: _number(one.power_w, 1)
+    yield say("FP8 TFLOP/s, FP32 accumulate"), lambda sheet: _number(sheet.fp8_flops_per_s, TERA)
+    yield say("FP4 TFLOP/s"), lambda sheet: _number(sheet.fp4_flops_per_s, TERA)
+    yield say("INT8 TOP/s"), lambda sheet: _number(sheet.int8_ops_per_s, TERA)
+    yield say("FP32 TFLOP/s"), lambda sheet: _number(sheet.fp32_flops_per_s, TERA)
+    yield say("cores"), lambda sheet: UNKNOWN if sheet.cores is None else f"{sheet.cores:,}"
+    yield say("power W"), lambda sheet: _number(sheet.power_w, 1)
     yield say("link, GB/s both ways"), _link
     yield say("PCIe"), _slot
     head = say("buy, {currency}", currency=symbol(result.currency))
-    yield head, lambda one: _price(one, result.currency)
-    yield say("launch"), lambda one: one.launch or UNKNOWN
-    mixed = len({one.kind for one in result.things}) > 1
-    yield say("made for"), lambda one: _use(one, mixed=mixed)
+    yield head, lambda sheet: _price(sheet, result.currency)
+    yield say("launch"), lambda sheet: sheet.launch or UNKNOWN
+    mixed = len({sheet.kind for sheet in result.things}) > 1
+    yield say("made for"), lambda sheet: _use(sheet, mixed=mixed)
 
 
-def _use(one: Sheet, *, mixed: bool) -> Shown:
+def _use(sheet: Sheet, *, mixed: bool) -> Shown:
     """What it is for; beside a processor a card is for what a processor is slow at."""
-    if mixed and one.kind != CPU_KIND:
+    if mixed and sheet.kind != CPU_KIND:
         return say("matrix work: training, inference")
-    return MADE_FOR.get(one.made_for, one.made_for)
+    return MADE_FOR.get(sheet.made_for, sheet.made_for)
 
 
 def _number(value: float | None, scale: float, *, to: Callable[[float], float] | None = None) -> str:
@@ -103,39 +103,43 @@ def _number(value: float | None, scale: float, *, to: Callable[[float], float] |
     return f"{shown:,.0f}" if shown >= 100 else f"{shown:,.3g}"
 
 
-def _half(one: Sheet) -> Shown:
+def _half(sheet: Sheet) -> Shown:
     """A processor multiplies 16-bit numbers in 32 bit."""
-    return UNKNOWN if one.kind == CPU_KIND else _number(one.half_flops_per_s, TERA)
+    return UNKNOWN if sheet.kind == CPU_KIND else _number(sheet.half_flops_per_s, TERA)
 
 
-def _link(one: Sheet) -> Shown:
-    if one.kind == CPU_KIND:
+def _link(sheet: Sheet) -> Shown:
+    if sheet.kind == CPU_KIND:
         return UNKNOWN
-    if one.link is None or one.link_bytes_per_s is None:
+    if sheet.link is None or sheet.link_bytes_per_s is None:
         return say("PCIe only")
-    return f"{one.link.partition('(')[0].strip()} {_number(one.link_bytes_per_s, GIGA)}"
+    return f"{sheet.link.partition('(')[0].strip()} {_number(sheet.link_bytes_per_s, GIGA)}"
 
 
-def _slot(one: Sheet) -> Shown:
-    if one.pcie_gen is None:
+def _slot(structure: Sheet) -> Shown:
+    if structure.pcie_gen is None:
         return UNKNOWN
-    return f"{one.pcie_gen}.0 x{one.pcie_lanes}" if one.kind != CPU_KIND else f"{one.pcie_gen}.0"
+    return (
+        f"{structure.pcie_gen}.0 x{structure.pcie_lanes}"
+        if structure.kind != CPU_KIND
+        else f"{structure.pcie_gen}.0"
+    )
 
 
-def _price(one: Sheet, currency: str) -> Shown:
-    if one.usd is None:
+def _price(sheet: Sheet, currency: str) -> Shown:
+    if sheet.usd is None:
         return say("no price known")
-    amount = show_money(one.usd.value, currency)
-    date = one.usd.as_of or ""
-    return say("{amount} used ({date})", amount=amount, date=date) if one.used else f"{amount} ({date})"
+    amount = show_money(sheet.usd.value, currency)
+    date = sheet.usd.as_of or ""
+    return say("{amount} used ({date})", amount=amount, date=date) if sheet.used else f"{amount} ({date})"
 
 
 def _notes(result: Sheets) -> Iterator[Shown]:
     yield from result.notes
     yield say("dense rates; prices of the cards alone, each with its date")
-    if len({one.used for one in result.things if one.usd is not None}) > 1:
+    if len({sheet.used for sheet in result.things if sheet.usd is not None}) > 1:
         yield say("used and new prices are not compared; add --used to price all used where known")
-    if any(one.kind == CPU_KIND for one in result.things):
+    if any(sheet.kind == CPU_KIND for sheet in result.things):
         yield say("processors: FP32 rate of the vector units at base clock; the most memory they take")
 
 

@@ -37,7 +37,7 @@ def page(result: Costed, *, why: bool = False, details: bool = False) -> Page:
     """The page for people."""
     answer = _kept(verdict(result), result)
     parts: list[Part] = [ways_table(result, banded=details), picture(result, details=details)]
-    parts += [Line(said=said, tone="dim") for said in sums(result)]
+    parts += [Line(said=sentence, tone="dim") for sentence in sums(result)]
     stale = sorted({str(way.as_of) for way in result.cost_ways if way.stale})
     if stale:
         parts.append(
@@ -74,19 +74,19 @@ def verdict(result: Costed) -> Line:
     if own is not None and own.kind == OWN and other is not None:
         spent: Shown = with_commas(_spent(way, result) for way in (own, other)) or ""
         share = f"{other.buy_is_cheaper or 0.0:.0%}"
-        said = say("{machine}: keeping it is cheaper over {years} in {share} of cases: {costs}",
+        sentence = say("{machine}: keeping it is cheaper over {years} in {share} of cases: {costs}",
                    machine=machine, years=years, share=share, costs=spent)  # fmt: skip
         sure = other.buy_is_cheaper is not None and not 1 - SURE < other.buy_is_cheaper < SURE
-        return Line(said=said, tone="good" if sure else "warn")
+        return Line(said=sentence, tone="good" if sure else "warn")
     if own is None or other is None or other.payback is None:
         way = own or min(result.cost_ways, key=lambda way: way.ledger.total.value)
         usd = _between(way.ledger.total, currency)
-        said = say("{machine}: {usd} over {years}, {way}", machine=machine, usd=usd, years=years,
+        sentence = say("{machine}: {usd} over {years}, {way}", machine=machine, usd=usd, years=years,
                    way=_alone(way, result))  # fmt: skip
-        return Line(said=said, tone="good")
+        return Line(said=sentence, tone="good")
     paid = other.payback
     costs = with_commas(_spent(way, result) for way in (own, other))
-    told: dict[str, Shown] = {
+    sentences: dict[str, Shown] = {
         "machine": machine,
         "years": years,
         "share": f"{paid.share:.0%}",
@@ -96,23 +96,28 @@ def verdict(result: Costed) -> Line:
     if not math.isfinite(paid.high):
         span = say("{months} months or more", months=months_shown(paid.low))
     if other.buy_is_cheaper is not None and other.buy_is_cheaper < LIKELY:
-        told["share"] = f"{1 - other.buy_is_cheaper:.0%}"
-        said = say("{machine}: do not buy for {years}, it costs more in {share} of cases: {costs}", **told)
-        return Line(said=said, tone="good" if other.buy_is_cheaper < 1 - SURE else "warn")
-    if paid.share < LIKELY or not math.isfinite(paid.months):
-        told["share"] = f"{other.buy_is_cheaper or 0.0:.0%}"
-        said = say(
-            "{machine}: buying is cheaper over {years} in {share} of cases, counting resale: {costs}", **told
+        sentences["share"] = f"{1 - other.buy_is_cheaper:.0%}"
+        sentence = say(
+            "{machine}: do not buy for {years}, it costs more in {share} of cases: {costs}", **sentences
         )
-        return Line(said=said, tone="warn")
+        return Line(said=sentence, tone="good" if other.buy_is_cheaper < 1 - SURE else "warn")
+    if paid.share < LIKELY or not math.isfinite(paid.months):
+        sentences["share"] = f"{other.buy_is_cheaper or 0.0:.0%}"
+        sentence = say(
+            "{machine}: buying is cheaper over {years} in {share} of cases, counting resale: {costs}",
+            **sentences,
+        )
+        return Line(said=sentence, tone="warn")
     if paid.share >= SURE:
-        said = say("{machine}: buying pays off after {span}; over {years}: {costs}", span=span, **told)
-        return Line(said=said, tone="good")
-    said = say(
+        sentence = say(
+            "{machine}: buying pays off after {span}; over {years}: {costs}", span=span, **sentences
+        )
+        return Line(said=sentence, tone="good")
+    sentence = say(
         "{machine}: buying pays off after {span}, within {years} in {share} of cases; {costs}",
-        span=span, **told,
+        span=span, **sentences,
     )  # fmt: skip
-    return Line(said=said, tone="warn")
+    return Line(said=sentence, tone="warn")
 
 
 def _alone(way: CostWay, result: Costed) -> Shown:
@@ -161,11 +166,11 @@ def _years(years: float) -> Sentence:
     return say("{years} years", years=f"{years:g}")
 
 
-def _between(found: Estimate, currency: str) -> str:
-    shown = show_money(found.value, currency)
-    if found.low == found.high:
+def _between(estimate: Estimate, currency: str) -> str:
+    shown = show_money(estimate.value, currency)
+    if estimate.low == estimate.high:
         return shown
-    return f"{shown} ({show_money(found.low, currency)}-{show_money(found.high, currency)})"
+    return f"{shown} ({show_money(estimate.low, currency)}-{show_money(estimate.high, currency)})"
 
 
 def ways_table(result: Costed, *, banded: bool) -> Table:
@@ -177,19 +182,19 @@ def ways_table(result: Costed, *, banded: bool) -> Table:
     chances = any(way.buy_is_cheaper is not None for way in result.cost_ways)
     is_there = result.way(OWN) is not None
 
-    def money(found: Estimate | None) -> str:
-        if found is None:
+    def money(estimate: Estimate | None) -> str:
+        if estimate is None:
             return ""
-        if banded and found.low != found.high:
-            ends = f"{amount(found.low, currency)}-{amount(found.high, currency)}"
-            return f"{amount(found.value, currency)} ({ends})"
-        return amount(found.value, currency)
+        if banded and estimate.low != estimate.high:
+            ends = f"{amount(estimate.low, currency)}-{amount(estimate.high, currency)}"
+            return f"{amount(estimate.value, currency)} ({ends})"
+        return amount(estimate.value, currency)
 
     def cells(way: CostWay) -> Iterator[Shown]:
         first = way.ledger.terms[0]
         yield name_of(way, result)
         yield money(first.upfront) if first.upfront.value else ""
-        yield amount(sum(one.value for one in first.monthly.values()), currency)
+        yield amount(sum(estimate.value for estimate in first.monthly.values()), currency)
         yield money(way.ledger.total)
         if tokens:
             yield money(result.usd_per_mtok(way))
@@ -252,17 +257,17 @@ def sums(result: Costed) -> Iterator[Sentence]:
     currency = result.wish.currency
     own = result.own
     if own is not None and own.kind == BUY and result.cards_usd is not None:
-        shares = {name: one for name, one in own.ledger.shares.items() if name != "machine"}
+        shares = {name: estimate for name, estimate in own.ledger.shares.items() if name != "machine"}
         around = result.host_usd.value if result.host_usd else 0.0
         cards, rest = (show_money(usd, currency) for usd in (result.cards_usd.value, around))
-        told = [say("cards {usd}", usd=cards), say("rest of the machine {usd}", usd=rest)]
+        sentences = [say("cards {usd}", usd=cards), say("rest of the machine {usd}", usd=rest)]
         if not around or not result.cards_usd.value:
-            told = [say("machine {usd}", usd=show_money(result.cards_usd.value + around, currency))]
-        told += [
-            say("{name} {usd}", name=PARTS[name], usd=show_money(one.value, currency))
-            for name, one in shares.items()
+            sentences = [say("machine {usd}", usd=show_money(result.cards_usd.value + around, currency))]
+        sentences += [
+            say("{name} {usd}", name=PARTS[name], usd=show_money(estimate.value, currency))
+            for name, estimate in shares.items()
         ]
-        yield say("bought: {parts}", parts=with_commas(told) or "")
+        yield say("bought: {parts}", parts=with_commas(sentences) or "")
     if own is not None and result.power_w.value:
         yield say(
             "power {watts} W, idle {idle} W: {kwh} kWh per month at {tariff}/kWh, PUE {pue}",
@@ -302,7 +307,7 @@ def assumed(result: Costed, *, flags: bool = True) -> Iterator[Sentence]:
         yield say("assumed: {things}", things=with_commas(guessed) or "")
     spend = result.spend
     spent = {"space": spend.space_usd, "upkeep": spend.upkeep, "people": spend.people_usd}
-    missing = [name for name, one in spent.items() if not one]
+    missing = [name for name, value in spent.items() if not value]
     left: list[Sentence] = [PARTS[name] for name in missing]
     if flags and missing:
         left = [say("{text}", text=" ".join(f"--{name}" for name in missing))]
@@ -319,10 +324,12 @@ def resale(result: Costed) -> Table:
     rows = tuple(
         (
             str(year),
-            amount(one.value, currency),
-            "" if one.low == one.high else f"{amount(one.low, currency)}-{amount(one.high, currency)}",
+            amount(estimate.value, currency),
+            ""
+            if estimate.low == estimate.high
+            else f"{amount(estimate.low, currency)}-{amount(estimate.high, currency)}",
         )
-        for year, one in enumerate(result.worth_usd)
+        for year, estimate in enumerate(result.worth_usd)
     )
     columns = tuple(Column(head=head, right=True) for head in heads)
     return Table(title=say("resale value today"), columns=columns, rows=rows)
@@ -338,13 +345,15 @@ def _formulas(result: Costed) -> Table:
     ]  # fmt: skip
     if own is not None:
         term = own.ledger.terms[0]
-        month = sum(one.value for one in term.monthly.values())
+        month = sum(estimate.value for estimate in term.monthly.values())
         ends = (term.upfront.value, month, own.ledger.resale.value)
         price, paid, left = (show_money(usd, currency) for usd in ends)
         rows.append((say("total"), say("up front + months x monthly costs - resale"),
                      f"{price} + {result.months:g} x {paid} - {left}"))  # fmt: skip
         if other is not None and other.payback is not None:
-            rent = show_money(sum(one.value for one in other.ledger.terms[0].monthly.values()), currency)
+            rent = show_money(
+                sum(estimate.value for estimate in other.ledger.terms[0].monthly.values()), currency
+            )
             rows.append((say("pays off"), say("up front / (monthly cost of alternative - own monthly cost)"),
                          f"{price} / ({rent} - {paid})"))  # fmt: skip
     columns = (Column(head=""), Column(head=say("formula"), flexible=True), Column(head=say("numbers")))
@@ -392,8 +401,8 @@ def _said(result: Costed) -> Sentence | str:
     return verdict(result).said
 
 
-def _name(told: ToldWay) -> Sentence:
-    return name_of(told.way, told.costed)
+def _name(told_way: ToldWay) -> Sentence:
+    return name_of(told_way.way, told_way.costed)
 
 
 plain = telling.Told(Costed, telling.Told(ToldWay, name=_name), verdict=_said)

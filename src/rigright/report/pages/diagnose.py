@@ -57,13 +57,13 @@ def _parts(result: BottleneckReport) -> Iterator[Part]:
             yield Line(said=bound(result), tone="dim")
     if diagnosis.bounds:
         yield from _over_time(result)
-    for one in diagnosis.bounds[:MOST_TOLD]:
-        yield _told(one, result.judgement.steps(one), once=result.is_snapshot)
+    for item in diagnosis.bounds[:MOST_TOLD]:
+        yield _told(item, result.judgement.steps(item), once=result.is_snapshot)
     if result.drifts:
         heads = (say("benchmark"), say("measured on"), say("vs first run"))
         rows = tuple(
-            (f"{one.latest.part} {one.latest.what}", one.latest.on, f"{one.ratio:.0%}")
-            for one in result.drifts
+            (f"{drift.latest.part} {drift.latest.what}", drift.latest.on, f"{drift.ratio:.0%}")
+            for drift in result.drifts
         )
         columns = (
             Column(head=heads[0], flexible=True),
@@ -89,13 +89,15 @@ def _over_time(result: BottleneckReport) -> Iterator[Part]:
         yield Line(said=result.source, tone="dim")
         return
     bounds = result.diagnosis.bounds
-    pieces = tuple(Piece(name=one.cause.title, size=one.share, shown=f"{one.share:.0%}") for one in bounds)
+    pieces = tuple(
+        Piece(name=bound.cause.title, size=bound.share, shown=f"{bound.share:.0%}") for bound in bounds
+    )
     yield Bars(bars=(Bar(label=say("time"), pieces=pieces, limit=1.0, shown="100%"),))
     strips: list[Strip] = []
     names = dict(result.names)
     for index in result.diagnosis.devices:
         values = tuple(
-            next((one.busy_share for one in tick.devices if one.index == index), None)
+            next((device.busy_share for device in tick.devices if device.index == index), None)
             for tick in result.ticks
         )
         strips.append(_strip(say("GPU {index} busy", index=index), values, what=names.get(index, "")))
@@ -103,7 +105,7 @@ def _over_time(result: BottleneckReport) -> Iterator[Part]:
     strips.append(_strip(say("busiest disk"), tuple(tick.host.disk_busy_share for tick in result.ticks)))
     yield Strips(strips=tuple(strips), span=result.source)
     if result.node_power is not None and result.ticks:
-        draws = (one.power_w for one in result.ticks[-1].devices)
+        draws = (device.power_w for device in result.ticks[-1].devices)
         yield Line(said=beside_cards(result.node_power, draws), tone="dim")
 
 

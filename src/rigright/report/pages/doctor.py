@@ -41,12 +41,16 @@ def page(result: Examined, *, everything: bool = False, why: bool = False) -> Pa
 
     What to act on first is told in full, other faults and warnings by what was seen and what mends them.
     """
-    found = groups(result)
+    finding_groups = groups(result)
     judgement = conclude(result)
     first = judgement.first
-    shown = [one for one in found if everything or one.first.severity != "note"]
+    shown = [
+        finding_group
+        for finding_group in finding_groups
+        if everything or finding_group.first.severity != "note"
+    ]
     if first is not None:
-        shown.sort(key=lambda one: not any(own is first.finding for own in one.findings))
+        shown.sort(key=lambda finding_group: not any(own is first.finding for own in finding_group.findings))
     answer = _answer(result, shown[0] if first is not None else None)
     parts: list[Part] = [Line(said=_counts(result), tone="dim"), *_causes(judgement)]
     for place, group in enumerate(shown):
@@ -55,7 +59,7 @@ def page(result: Examined, *, everything: bool = False, why: bool = False) -> Pa
             parts.append(Line(said=_headline(group), tone=tone, apart=True))
         in_full = everything or why or not place
         parts.append(_finding(group, by_root=result.case.machine.typed_by_root, why=why, in_full=in_full))
-    notes = tuple(_headline(group) for group in found if group.first.severity == "note")
+    notes = tuple(_headline(group) for group in finding_groups if group.first.severity == "note")
     partly = result.case.machine.is_capture and not everything
     beside = tuple(_not_there(result)) if partly else ()
     if notes and not everything:
@@ -67,7 +71,7 @@ def page(result: Examined, *, everything: bool = False, why: bool = False) -> Pa
             Table(
                 title=say("fine"),
                 columns=(Column(head=say("check")), Column(head=say("of")), Column(head="", flexible=True)),
-                rows=tuple((checked.check, one.about or "", one.says) for checked, one in fine(result)),
+                rows=tuple((checked.check, item.about or "", item.says) for checked, item in fine(result)),
             )
         )
     unseen = blind(result)
@@ -83,7 +87,7 @@ def _next(result: Examined, *, many: bool, everything: bool) -> Iterator[str]:
     """What to type next."""
     origin = result.case.machine.origin
     doctor = "rigright doctor" if origin == "live" else f"rigright doctor --from {shlex.quote(origin)}"
-    if any(step.command for _, one in result.findings for step in one.fix):
+    if any(step.command for _, finding in result.findings for step in finding.fix):
         yield f"{doctor} --fix-script fixes.sh"
     if many and not everything:
         yield f"{doctor} --all"
@@ -91,10 +95,10 @@ def _next(result: Examined, *, many: bool, everything: bool) -> Iterator[str]:
 
 def _causes(judgement: Judgement) -> Iterator[Line]:
     """What is no cause of its own."""
-    for one in judgement.bad:
-        if one.consequences:
-            names = ", ".join(dict.fromkeys(check for check, _ in one.consequences))
-            yield Line(said=say("{check} explains {others}", check=one.check, others=names), tone="dim")
+    for cause in judgement.bad:
+        if cause.consequences:
+            names = ", ".join(dict.fromkeys(check for check, _ in cause.consequences))
+            yield Line(said=say("{check} explains {others}", check=cause.check, others=names), tone="dim")
 
 
 def sheet(result: Examined) -> Page:
@@ -102,14 +106,14 @@ def sheet(result: Examined) -> Page:
     heads = (say("severity"), say("of"), say("finding"), say("seen"), say("fix"), say("check"))
     rows = tuple(
         (
-            _SEVERITIES[one.severity],
-            one.about or "",
-            one.title,
-            with_commas(item.shows for item in one.evidence[:MOST_EVIDENCE]) or "",
-            "; ".join(step.command for step in one.fix if step.command),
+            _SEVERITIES[finding.severity],
+            finding.about or "",
+            finding.title,
+            with_commas(item.shows for item in finding.evidence[:MOST_EVIDENCE]) or "",
+            "; ".join(step.command for step in finding.fix if step.command),
             check,
         )
-        for check, one in result.findings
+        for check, finding in result.findings
     )
     table = Table(columns=tuple(Column(head=head) for head in heads), rows=rows)
     return Page(title=machine_name(result.case.machine), parts=(table,))
@@ -122,21 +126,21 @@ def _answer(result: Examined, first: FindingGroup | None) -> Line:
         return Line(said=_headline(first), tone=_TONES[result.findings[0][1].severity])
     hidden = bus_cards(machine) if hides_cards(machine) else ""
     if hidden and machine.is_capture:
-        said = say(
+        sentence = say(
             "{cards} on the PCI bus; for their state, add {command}", cards=hidden, command=_more(machine)
         )
-        return Line(said=said)
+        return Line(said=sentence)
     if hidden:  # what was not looked at is no good news
-        said = say("{cards} on the PCI bus, but no driver lists them here", cards=hidden)
-        return Line(said=said, tone="warn")
+        sentence = say("{cards} on the PCI bus, but no driver lists them here", cards=hidden)
+        return Line(said=sentence, tone="warn")
     return _sound(result)
 
 
 def _sound(result: Examined) -> Line:
     """That nothing to act on was found, and in how much."""
     machine, passed = result.case.machine, result.count(Fine)
-    if (said := _of_text(result)) is not None:
-        return Line(said=said)
+    if (sentence := _of_text(result)) is not None:
+        return Line(said=sentence)
     if not (passed or result.findings):
         add = say("nothing here could be checked; add {command}", command=_more(machine))
         return Line(said=add if machine.is_capture else say("nothing here could be checked"))
@@ -167,7 +171,7 @@ def _more(machine: Machine) -> str:
 
 def _counts(result: Examined) -> Sentence:
     """The machine, how much was found of it, and how much was looked at."""
-    severities = Counter(one.severity for _, one in result.findings)
+    severities = Counter(finding.severity for _, finding in result.findings)
     counts = (
         (severities["fault"], say("{count} faults", count=severities["fault"])),
         (severities["warning"], say("{count} warnings", count=severities["warning"])),
@@ -175,9 +179,9 @@ def _counts(result: Examined) -> Sentence:
         (passed := result.count(Fine), say("{count} passed", count=passed)),
         (unseen := result.count(NotSeen), say("{count} not checked", count=unseen)),
     )
-    said = with_commas(one for count, one in counts if count) or say("nothing found")
+    sentence = with_commas(item for count, item in counts if count) or say("nothing found")
     name = machine_name(result.case.machine)
-    return say("{machine}; {said}", machine=name, said=said)
+    return say("{machine}; {said}", machine=name, said=sentence)
 
 
 def _finding(group: FindingGroup, *, by_root: bool, why: bool, in_full: bool) -> Table:
@@ -200,19 +204,21 @@ def _finding(group: FindingGroup, *, by_root: bool, why: bool, in_full: bool) ->
 
 def _manual(check: str) -> tuple[tuple[Shown, Shown], ...]:
     """What the check goes by: a paragraph of its manual a row."""
-    told = enumerate(manual_of(checks()[check]))
-    return tuple((say("manual") if not place else "", one) for place, one in told)
+    given = enumerate(manual_of(checks()[check]))
+    return tuple((say("manual") if not place else "", sentence) for place, sentence in given)
 
 
 def _seen(group: FindingGroup, *, by_root: bool, in_full: bool) -> Iterator[tuple[Shown, Shown]]:
     """Evidence, each command once."""
-    shown = list(dict.fromkeys((one.about, item) for one in group.findings for item in one.evidence))
+    shown = list(
+        dict.fromkeys((finding.about, item) for finding in group.findings for item in finding.evidence)
+    )
     commands: dict[str, None] = {}
     most = MOST_EVIDENCE if in_full else LEAST_EVIDENCE
     for place, (about, item) in enumerate(shown[:most]):
         many = len(group.findings) > 1 and about
-        told = say("{about}: {title}", about=about, title=item.shows) if many else item.shows
-        yield say("seen") if not place else "", told
+        sentence = say("{about}: {title}", about=about, title=item.shows) if many else item.shows
+        yield say("seen") if not place else "", sentence
         if item.command and in_full:
             commands[item.command] = None
     if len(shown) > most:
@@ -221,8 +227,8 @@ def _seen(group: FindingGroup, *, by_root: bool, in_full: bool) -> Iterator[tupl
 
 
 def _step(step: Step, *, place: int | None) -> Shown:
-    said: Shown = say("{says} (stops running jobs)", says=step.says) if step.disturbs else step.says
-    return said if place is None else say("{place}. {says}", place=place, says=said)
+    sentence: Shown = say("{says} (stops running jobs)", says=step.says) if step.disturbs else step.says
+    return sentence if place is None else say("{place}. {says}", place=place, says=sentence)
 
 
 def _headline(group: FindingGroup) -> Shown:
@@ -230,16 +236,16 @@ def _headline(group: FindingGroup) -> Shown:
     return say("{about}: {title}", about=group.about, title=title) if group.about else title
 
 
-def _unseen(found: tuple[Blind, ...], machine: Machine) -> Table:
+def _unseen(blinds: tuple[Blind, ...], machine: Machine) -> Table:
     """What could not be looked at, with what would show it."""
     rows: list[tuple[Shown, Shown]] = []
-    for one in found:
-        titles, see = with_commas(one.titles), one.see or ""
+    for gap in blinds:
+        titles, see = with_commas(gap.titles), gap.see or ""
         if of_host(see, machine):
-            rows.append(("-", say("{titles} ({why}); on the host:", titles=titles, why=one.why)))
+            rows.append(("-", say("{titles} ({why}); on the host:", titles=titles, why=gap.why)))
             rows.append(("", f"$ {see}"))
             continue
-        rows.append(("-", say("{titles} ({why})", titles=titles, why=one.why)))
+        rows.append(("-", say("{titles} ({why})", titles=titles, why=gap.why)))
         rows += [("", f"$ {typed(see, by_root=machine.typed_by_root)}")] if see else []
     dim: Tone = "dim"
     return Table(title=say("not observed"), columns=_BLANK, rows=tuple(rows), tones=(dim,) * len(rows))
@@ -248,14 +254,18 @@ def _unseen(found: tuple[Blind, ...], machine: Machine) -> Table:
 def _not_there(result: Examined) -> Iterator[Shown]:
     """What a capture does not hold, in a line or two: what was read, what would show the rest."""
     machine = result.case.machine
-    unseen = [one for checked in result.checks for one in checked.verdicts if isinstance(one, NotSeen)]
+    unseen = [
+        finding for checked in result.checks for finding in checked.verdicts if isinstance(finding, NotSeen)
+    ]
     yield from understood(machine)
-    missing = [one for one in unseen if not one.idle]
-    commands = Counter(one.see.partition(" |")[0] for one in missing if one.see)
+    missing = [not_seen for not_seen in unseen if not not_seen.idle]
+    commands = Counter(not_seen.see.partition(" |")[0] for not_seen in missing if not_seen.see)
     if missing:
         shown = ", ".join(f"`{command}`" for command, _ in commands.most_common(MOST_COMMANDS))
-        told = say("{count} checks", count=len(missing))
-        yield say("not in this file: {checks}, listed by --all; see {commands}", checks=told, commands=shown)
+        sentence = say("{count} checks", count=len(missing))
+        yield say(
+            "not in this file: {checks}, listed by --all; see {commands}", checks=sentence, commands=shown
+        )
     idle = len(unseen) - len(missing)
     if idle:
         yield say("idle when captured: clocks and links can only be judged under load")
@@ -278,8 +288,8 @@ def _group(checked: Checked) -> str:
     return group_of(checked.check)
 
 
-def _by_hand(found: CheckFinding) -> Sparse[Sentence | str]:
-    return checks()[found.check].manual
+def _by_hand(row: CheckFinding) -> Sparse[Sentence | str]:
+    return checks()[row.check].manual
 
 
 plain = telling.Told(

@@ -68,7 +68,7 @@ def _brief(result: Explained) -> Iterator[Part]:
         yield from ram_lines(result.ram)
     if not result.fits:
         if result.remedies:
-            yield _remedies(sorted(result.remedies, key=lambda one: not one.fits)[:MOST_REMEDIES])
+            yield _remedies(sorted(result.remedies, key=lambda remedy: not remedy.fits)[:MOST_REMEDIES])
         return
     money = tuple(_paid(result))
     if result.speed is not None:
@@ -159,14 +159,14 @@ def _verdict(result: Explained) -> Line:
     if speed is not None and speed.rate_per_s is not None and not math.isfinite(speed.ttft_s.value):
         return Line(said=_overloaded(result, speed, rate=speed.rate_per_s), tone="bad")
     if result.broken:
-        return Line(said=misses(short(result.machine), result.broken, held=result.held), tone="bad")
+        return Line(said=misses(short(result.machine), result.broken, fields=result.held), tone="bad")
     wish = result.wish
     doubts += unsure(result.certainty, safe=result.safe, limits=time_limits(wish))
     hurried = wish.ttft_s or wish.tpot_s or wish.tok_per_s
     if speed is not None and speed.audio_h_per_h is None and not hurried:
         pace = {"ttft_s": speed.ttft_s.value, "tpot_s": speed.tpot_s.value}
         strains += strained(wish.work, users=speed.concurrency, **pace)
-    said = say(
+    sentence = say(
         "{machine} runs {model} in {format}: {figures}",
         machine=short(result.machine),
         model=model_name(result.model),
@@ -174,7 +174,7 @@ def _verdict(result: Explained) -> Line:
         figures=with_commas([_figures(result, waits=bool(strains)), _money(result)]) or "",
     )
     doubts += strains
-    return Line(said=with_semicolons([said, *doubts]) or said, tone="warn" if doubts else "good")
+    return Line(said=with_semicolons([sentence, *doubts]) or sentence, tone="warn" if doubts else "good")
 
 
 def _money(result: Explained) -> Shown | None:
@@ -202,9 +202,9 @@ def _figures(result: Explained, *, waits: bool) -> Sentence | None:
         rate = show_short(
             speed.output_tok_per_s.value if speed.concurrency > 1 else speed.user_tok_per_s.value
         )
-        told = say("{rate} tok/s", rate=rate)
+        sentence = say("{rate} tok/s", rate=rate)
         if speed.concurrency > 1:
-            told = expected(rate, users=speed.concurrency, safe=result.safe)
+            sentence = expected(rate, users=speed.concurrency, safe=result.safe)
         ttft = (
             None
             if waits
@@ -219,7 +219,7 @@ def _figures(result: Explained, *, waits: bool) -> Sentence | None:
             and (limits.context_tok or math.inf) < NEAR * result.serving.context_tok
         ):
             cache = say("at most {tokens} context", tokens=show_tokens(limits.context_tok or 0))
-        return with_commas([told, ttft, cache])
+        return with_commas([sentence, ttft, cache])
     if result.samples is not None:
         from rigright.report.pages.samples import sample_rate
 
@@ -233,20 +233,26 @@ def _refusal(result: Explained, card: CardUse) -> Sentence:
     need = card.need_bytes
     able = need + card.spare_bytes  # what the engine may use
     have = card.free_bytes if need > card.free_bytes else able
-    told = {"need": show_bytes(need), "chip": short(card.name), "have": show_bytes(max(have, 0.0))}
-    said = say("does not fit: needs {need}, the {chip} has {have}", **told)
+    fields = {"need": show_bytes(need), "chip": short(card.name), "have": show_bytes(max(have, 0.0))}
+    sentence = say("does not fit: needs {need}, the {chip} has {have}", **fields)
     if need <= card.free_bytes:
-        said = say(
-            "does not fit: needs {need}, {engine} may use {have} of the {chip}", engine=result.engine, **told
+        sentence = say(
+            "does not fit: needs {need}, {engine} may use {have} of the {chip}",
+            engine=result.engine,
+            **fields,
         )
-    first = next((one for one in result.remedies if one.fits), None)
+    first = next((remedy for remedy in result.remedies if remedy.fits), None)
     if first is None:
-        return said
+        return sentence
     size = show_bytes(first.peak_bytes)
     if first.flag is None:
-        return say("{said}; use {change} ({size})", said=said, change=first.change, size=size)
+        return say("{said}; use {change} ({size})", said=sentence, change=first.change, size=size)
     return say(
-        "{said}; use {change} ({size}): {flag}", said=said, change=first.change, size=size, flag=first.flag
+        "{said}; use {change} ({size}): {flag}",
+        said=sentence,
+        change=first.change,
+        size=size,
+        flag=first.flag,
     )
 
 
@@ -380,15 +386,20 @@ def _remedies(remedies: Sequence[Remedy]) -> Table:
             Column(head=say("cost"), flexible=True),
         ),
         rows=tuple(
-            (one.change, _gib(one.saves_bytes), say("fits") if one.fits else say("too big"), one.price)
-            for one in remedies
+            (
+                remedy.change,
+                _gib(remedy.saves_bytes),
+                say("fits") if remedy.fits else say("too big"),
+                remedy.price,
+            )
+            for remedy in remedies
         ),
-        tones=tuple("good" if one.fits else "plain" for one in remedies),
+        tones=tuple("good" if remedy.fits else "plain" for remedy in remedies),
     )
 
 
 def _next(result: Explained, *, details: bool) -> Iterator[str]:
-    fitting = next((one for one in result.remedies if one.fits and one.flag), None)
+    fitting = next((remedy for remedy in result.remedies if remedy.fits and remedy.flag), None)
     if fitting is not None:
         yield again(result.asked, fitting.flag or "")
     yield f"{result.asked} --why" if details else f"{result.asked} --details"

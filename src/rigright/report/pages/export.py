@@ -25,11 +25,11 @@ def page(written: tuple[str, ...], files: Mapping[str, str]) -> Page:
 
 def held_page(rows: tuple[FlagHeld, ...]) -> Page:
     """What a server was given otherwise than planned."""
-    wrong = [one for one in rows if not one.kept]
+    wrong = [row for row in rows if not row.kept]
     if not wrong:
         return Page(title=say("✓ the server runs as planned"), parts=())
     heads = (say("flag"), say("planned"), say("on the server"), say("what it costs"))
-    cells = tuple((one.flag, one.planned or "-", one.running or "-", one.costs or "") for one in wrong)
+    cells = tuple((flag.flag, flag.planned or "-", flag.running or "-", flag.costs or "") for flag in wrong)
     title = say("✗ the server does not run as planned")
     return Page(title=title, parts=(Table(columns=tuple(Column(head=head) for head in heads), rows=cells),))
 
@@ -51,7 +51,7 @@ class HeldFlags:
     @derived
     def as_planned(self) -> bool:
         """Whether it was given all that was planned."""
-        return all(one.kept for one in self.flags)
+        return all(flag.kept for flag in self.flags)
 
 
 plain = telling.Told(Exported)

@@ -53,11 +53,11 @@ def _verdict(result: Fitted) -> Sentence:
     if not result.models:
         return say("nothing fits: {machine} has {free} free", machine=machine, free=free)
     first = result.models[0]
-    told = {"model": model_name(first.model), "format": short_format(first.weights_format)}
-    best = say("{model} in {format}", **told)
+    fields = {"model": model_name(first.model), "format": short_format(first.weights_format)}
+    best = say("{model} in {format}", **fields)
     rate = _rate(first)
     if rate is not None:
-        best = say("{model} in {format} at {rate} tok/s", rate=show_short(rate.value), **told)
+        best = say("{model} in {format} at {rate} tok/s", rate=show_short(rate.value), **fields)
     counts = {"found": result.found, "looked": result.looked_at}
     return say(
         "{machine} runs {found} of {looked} models; first: {best}", machine=machine, best=best, **counts
@@ -101,8 +101,8 @@ def _rate(row: Fitting) -> Estimate | None:
     return row.output_tok_per_s if _is_crowded(row) else row.user_tok_per_s
 
 
-def _value(found: Estimate | None) -> str:
-    return "" if found is None else show_short(found.value)
+def _value(estimate: Estimate | None) -> str:
+    return "" if estimate is None else show_short(estimate.value)
 
 
 def _note(row: Fitting) -> Shown:
@@ -180,8 +180,8 @@ def _next(result: Fitted) -> str:
         if flag in typed
         for word in (flag, typed[typed.index(flag) + 1])
     ]
-    told = ["--engine", row.engine, "--weights", short_format(row.weights_format)]
-    return shlex.join(["rigright", "explain", row.model, *kept, *told])
+    texts = ["--engine", row.engine, "--weights", short_format(row.weights_format)]
+    return shlex.join(["rigright", "explain", row.model, *kept, *texts])
 
 
 plain = telling.Told(Fitted)

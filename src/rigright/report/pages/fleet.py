@@ -65,13 +65,13 @@ def page(result: Fleet, *, everything: bool = False) -> Page:
     parts += [table for table in (*tables, _slow(result, most), _spread(result, most)) if table is not None]
     # parts that were left out, each with its reason and the nodes it holds for
     unmeasured: list[Part] = []
-    found: dict[tuple[str, str], tuple[Shown, list[str]]] = {}
+    fields: dict[tuple[str, str], tuple[Shown, list[str]]] = {}
     for node in result.nodes:
-        for one in node.skipped:
-            found.setdefault((one.part, str(one.why)), (one.why, []))[1].append(node.node)
+        for skipped in node.skipped:
+            fields.setdefault((skipped.part, str(skipped.why)), (skipped.why, []))[1].append(node.node)
     items = tuple(
         say("{part}: {why} ({nodes})", part=part, why=why, nodes=_names(nodes))
-        for (part, _), (why, nodes) in found.items()
+        for (part, _), (why, nodes) in fields.items()
     )
     if items:
         unmeasured.append(Points(items=items, title=say("not measured"), tone="dim"))
@@ -82,17 +82,17 @@ def page(result: Fleet, *, everything: bool = False) -> Page:
 
 
 def _verdict(result: Fleet) -> Line:
-    told = with_commas(counts(result, _names)) if result.what == "doctor" else _answered(result)
+    sentence = with_commas(counts(result, _names)) if result.what == "doctor" else _answered(result)
     tone = {0: "good", 10: "warn"}.get(result.exit_code, "bad")
     if result.what == "doctor" and tone != "bad":
-        told = say("no faults on {count} nodes: {told}", count=len(result.nodes), told=told or "")
+        sentence = say("no faults on {count} nodes: {told}", count=len(result.nodes), told=sentence or "")
     rest = [say("{traits} settings differ", traits=len(result.differs))] if result.differs else []
     if result.stragglers:
-        rest.append(say("{count} stragglers", count=len({one.node for one in result.stragglers})))
+        rest.append(say("{count} stragglers", count=len({straggler.node for straggler in result.stragglers})))
     if result.broken_off:
         rest.append(say("interrupted"))
-    said = with_commas([told, *rest])
-    return Line(said=said or "", tone=tone)  # type: ignore[arg-type]
+    stated = with_commas([sentence, *rest])
+    return Line(said=stated or "", tone=tone)  # type: ignore[arg-type]
 
 
 def _answered(result: Fleet) -> Sentence:
@@ -132,31 +132,31 @@ def _of_doctor(result: Fleet) -> bool:
 
 def _node_cells(row: Row, result: Fleet) -> tuple[Shown, ...]:
     more = len(row.findings) - 1
-    told: Shown = row.findings[0].title if row.findings else ""  # a trouble is told whole below
+    sentence: Shown = row.findings[0].title if row.findings else ""  # a trouble is told whole below
     if row.state == INCOMPLETE and row.lacks is not None:
-        told = row.lacks
+        sentence = row.lacks
     elif more > 0:
-        told = say("{told} (and {more} more)", told=told, more=more)
+        sentence = say("{told} (and {more} more)", told=sentence, more=more)
     state: Shown = _STATES[row.state] if result.what == "doctor" or row.state != WELL else say("answered")
     return (
         *(_names(row.nodes), str(len(row.nodes)), state, row.cards),
-        told if _of_doctor(result) else row.driver,
+        sentence if _of_doctor(result) else row.driver,
     )
 
 
 def _findings(result: Fleet, most: int | None) -> Table | None:
-    found = shared_findings(result)
-    if not found:
+    shareds = shared_findings(result)
+    if not shareds:
         return None
     rows: list[tuple[Shown, ...]] = [
         (
-            _STATES[one.finding.severity],
-            one.finding.title,
-            _names(one.nodes),
-            str(len(one.nodes)),
-            str(one.things),
+            _STATES[shared.finding.severity],
+            shared.finding.title,
+            _names(shared.nodes),
+            str(len(shared.nodes)),
+            str(shared.things),
         )
-        for one in found
+        for shared in shareds
     ]
     columns = (
         Column(head=say("severity")),
@@ -166,16 +166,16 @@ def _findings(result: Fleet, most: int | None) -> Table | None:
         Column(head=say("devices"), right=True),
     )
     table = Table(columns=columns, rows=_cut(rows, most), title=say("findings"))
-    return table if any(one.things != len(one.nodes) for one in found) else _without(table, 4)
+    return table if any(shared.things != len(shared.nodes) for shared in shareds) else _without(table, 4)
 
 
 def _odd(result: Fleet, most: int | None) -> Table | None:
     if not result.differs:
         return None
     rows: list[tuple[Shown, ...]] = [
-        (one.trait, _usual(one), value, _names(nodes))
-        for one in result.differs
-        for value, nodes in one.others
+        (differs.trait, _usual(differs), value, _names(nodes))
+        for differs in result.differs
+        for value, nodes in differs.others
     ]
     columns = (
         Column(head=say("setting")),
@@ -190,38 +190,38 @@ def _odd(result: Fleet, most: int | None) -> Table | None:
     )
 
 
-def _usual(one: Differs) -> Shown:
-    if one.usual is None:
+def _usual(differs: Differs) -> Shown:
+    if differs.usual is None:
         return say("no majority")
-    return say("{value} ({count} nodes)", value=one.usual, count=one.n_usual)
+    return say("{value} ({count} nodes)", value=differs.usual, count=differs.n_usual)
 
 
 def _slow(result: Fleet, most: int | None) -> Table | None:
     if not result.stragglers:
         return None
-    rows: list[tuple[Shown, ...]] = [_slow_cells(one) for one in result.stragglers]
+    rows: list[tuple[Shown, ...]] = [_slow_cells(straggler) for straggler in result.stragglers]
     heads = (say("node"), say("on"), say("measured"), say("value"), say("median"), say("below median"))
     columns = tuple(
         Column(head=head, right=place > 2, flexible=place == 2) for place, head in enumerate(heads)
     )
-    if any(one.why is not None for one in result.stragglers):
+    if any(straggler.why is not None for straggler in result.stragglers):
         columns += (Column(head=say("cause"), flexible=True),)
         rows = [
-            (*cells, "" if one.why is None else one.why.finding.title)
-            for cells, one in zip(rows, result.stragglers, strict=True)
+            (*cells, "" if straggler.why is None else straggler.why.finding.title)
+            for cells, straggler in zip(rows, result.stragglers, strict=True)
         ]
     return Table(columns=columns, rows=_cut(rows, most), title=say("stragglers"))
 
 
-def _slow_cells(one: Straggler) -> tuple[Shown, ...]:
-    spread = one.spread
+def _slow_cells(straggler: Straggler) -> tuple[Shown, ...]:
+    spread = straggler.spread
     return (
-        one.node,
-        one.on,
+        straggler.node,
+        straggler.on,
         f"{spread.part}: {spread.what}",
-        show_measured(one.value, spread.unit),
+        show_measured(straggler.value, spread.unit),
         show_measured(spread.median, spread.unit),
-        f"{one.behind_share:.0%}",
+        f"{straggler.behind_share:.0%}",
     )
 
 
@@ -230,13 +230,13 @@ def _spread(result: Fleet, most: int | None) -> Table | None:
         return None
     rows: list[tuple[Shown, ...]] = [
         (
-            f"{one.part}: {one.what}",
-            show_measured(one.low, one.unit),
-            show_measured(one.median, one.unit),
-            show_measured(one.high, one.unit),
-            str(one.n_nodes),
+            f"{node_spread.part}: {node_spread.what}",
+            show_measured(node_spread.low, node_spread.unit),
+            show_measured(node_spread.median, node_spread.unit),
+            show_measured(node_spread.high, node_spread.unit),
+            str(node_spread.n_nodes),
         )
-        for one in result.spreads
+        for node_spread in result.spreads
     ]
     heads = (say("measured"), say("lowest node"), say("median"), say("highest node"), say("nodes"))
     columns = tuple(
@@ -261,14 +261,14 @@ def _next(result: Fleet, *, everything: bool) -> Iterator[str]:
         yield f"rigright fleet doctor --from {shlex.quote(result.saved)}"
     if not everything and len(rows_of(result)) > MOST_ROWS:
         yield f"{result.asked} --all"
-    bad = max(result.told, key=lambda one: one.exit_code, default=None)
+    bad = max(result.told, key=lambda node: node.exit_code, default=None)
     if bad is not None and bad.exit_code and result.saved is not None:
         yield f"rigright doctor --from {shlex.quote(f'{result.saved}/{file_of(bad.node)}')}"
 
 
-def _state(one: NodeTold) -> str:
-    state = state_of(one)
-    return "answered" if state == WELL and one.examined is None else state
+def _state(node: NodeTold) -> str:
+    state = state_of(node)
+    return "answered" if state == WELL and node.examined is None else state
 
 
 plain = telling.Told(Fleet, telling.Told(NodeTold, state=_state), endless="inf")

@@ -12,7 +12,7 @@ from rigright.doctor.record import CheckFinding
 
 def page(node: str, examined: Examined, *, done: str, reason: str | None) -> Page:
     """The page for people and logs."""
-    findings = [one for _, one in examined.findings if one.severity != "note"]
+    findings = [finding for _, finding in examined.findings if finding.severity != "note"]
     tone: Tone = "bad" if examined.exit_code == EXIT_FAULT else "warn" if findings else "good"
     parts: list[Part] = []
     if done == "drained":
@@ -23,17 +23,19 @@ def page(node: str, examined: Examined, *, done: str, reason: str | None) -> Pag
         parts.append(
             Line(said=say("still schedulable; --drain would drain it: {reason}", reason=reason), tone=tone)
         )
-    told = tuple(
-        say("{about}: {title}", about=one.about, title=one.title) if one.about else one.title
-        for one in findings
+    sentences = tuple(
+        say("{about}: {title}", about=finding.about, title=finding.title) if finding.about else finding.title
+        for finding in findings
     )
-    if not told:
+    if not sentences:
         verdict = say("no faults or warnings")
     else:
         verdict = (
-            told[0] if len(told) == 1 else say("{told} (and {more} more)", told=told[0], more=len(told) - 1)
+            sentences[0]
+            if len(sentences) == 1
+            else say("{told} (and {more} more)", told=sentences[0], more=len(sentences) - 1)
         )
-        parts.append(Points(items=told, tone=tone))
+        parts.append(Points(items=sentences, tone=tone))
     return Page(title=say("{about}: {title}", about=node, title=verdict), tone=tone, parts=tuple(parts))
 
 

@@ -49,7 +49,7 @@ def sheet(past: Past) -> Page:
     """Rows for a spreadsheet: each moment of each card; else the page's own table."""
     if past.of != "ticks":
         return page(past)
-    names = [one.name for one in fields(DeviceTick) if one.name not in {"programs", "index", "vendor"}]
+    names = [field.name for field in fields(DeviceTick) if field.name not in {"programs", "index", "vendor"}]
     rows = tuple(
         (f"{tick.at_s:.3f}", device.card, *(_cell(getattr(device, name)) for name in names))
         for tick in past.moments
@@ -82,7 +82,7 @@ def _of_ticks(past: Past) -> tuple[list[Part], Shown]:
             )
         )
     ]
-    parts += [Line(said=said, tone="bad") for said in _absences(span)]
+    parts += [Line(said=sentence, tone="bad") for sentence in _absences(span)]
     parts.append(_pictures(span))
     if span.cards:
         heads = (
@@ -106,44 +106,47 @@ def _of_ticks(past: Past) -> tuple[list[Part], Shown]:
 
 def _absences(span: Span) -> list[Sentence]:
     return [
-        say("{card} did not respond for {time}", card=one.card, time=show_seconds(one.away_s))
-        for one in span.cards
-        if one.away_s >= _AWAY_S
+        say("{card} did not respond for {time}", card=card_span.card, time=show_seconds(card_span.away_s))
+        for card_span in span.cards
+        if card_span.away_s >= _AWAY_S
     ]
 
 
 def _pictures(span: Span) -> Strips:
     drawn = tuple(_PICTURES) if len(span.cards) <= _FEW else _OF_MANY
     strips = [
-        _strip(say("{card} {what}", card=card.card, what=_PICTURES[name][0]), one, name=name)
+        _strip(say("{card} {what}", card=card.card, what=_PICTURES[name][0]), figures, name=name)
         for name in drawn
         for card in span.cards
-        for one in card.figures
-        if one.column == f"{card.card}.{name}"
+        for figures in card.figures
+        if figures.column == f"{card.card}.{name}"
     ]
     strips += [
-        _strip(_PICTURES[name][0] if name != "mem_used_bytes" else say("system memory"), one, name=name)
-        for one in span.host
-        if (name := one.column.rpartition(".")[2]) in _PICTURES
+        _strip(_PICTURES[name][0] if name != "mem_used_bytes" else say("system memory"), figures, name=name)
+        for figures in span.host
+        if (name := figures.column.rpartition(".")[2]) in _PICTURES
     ]
     return Strips(strips=tuple(strips))
 
 
-def _strip(label: Sentence, one: Figures, *, name: str) -> Strip:
+def _strip(label: Sentence, figures: Figures, *, name: str) -> Strip:
     _, show, top = _PICTURES[name]
-    told = say(
-        "mean {mean}, p95 {p95}, max. {most}", mean=show(one.mean), p95=show(one.p95), most=show(one.most)
+    sentence = say(
+        "mean {mean}, p95 {p95}, max. {most}",
+        mean=show(figures.mean),
+        p95=show(figures.p95),
+        most=show(figures.most),
     )
-    return Strip(label=label, values=one.values, shown=told, high=top)
+    return Strip(label=label, values=figures.values, shown=sentence, high=top)
 
 
 def _row(card: CardSpan, span: Span) -> tuple[Shown, ...]:
-    found = {one.column.rpartition(".")[2]: one for one in card.figures}
+    figures = {figure.column.rpartition(".")[2]: figure for figure in card.figures}
 
     def told(name: str, which: str, *, show: Show) -> str:
-        return show(getattr(found[name], which)) if name in found else _NONE
+        return show(getattr(figures[name], which)) if name in figures else _NONE
 
-    held = [
+    sentences = [
         say("{reason} {share}", reason=words.reason(reason), share=words.share(slowed_s / span.seen_s))
         for reason, slowed_s in card.slowed_s
     ]
@@ -156,7 +159,7 @@ def _row(card: CardSpan, span: Span) -> tuple[Shown, ...]:
         told("mem_used_bytes", "most", show=show_bytes),
         told("gpu_c", "most", show=words.celsius),
         told("mem_c", "most", show=words.celsius),
-        with_commas(held) or "",
+        with_commas(sentences) or "",
     )
 
 
@@ -166,8 +169,14 @@ def _of_bench(past: Past) -> tuple[list[Part], Shown]:
         Column(head=head, right=place == 4, flexible=place == 2) for place, head in enumerate(heads)
     )
     rows = tuple(
-        (_date(one.at_s or 0.0), one.part, one.what, one.on, show_measured(one.value, one.unit))
-        for one in past.results
+        (
+            _date(result.at_s or 0.0),
+            result.part,
+            result.what,
+            result.on,
+            show_measured(result.value, result.unit),
+        )
+        for result in past.results
     )
     return ([Table(columns=columns, rows=rows)] if rows else []), say("recorded benchmarks")
 
@@ -175,7 +184,7 @@ def _of_bench(past: Past) -> tuple[list[Part], Shown]:
 def _of_machines(past: Past) -> tuple[list[Part], Shown]:
     heads = (say("when"), say("machine"), say("host"), say("cards"), say("driver"), say("kernel"))
     columns = tuple(Column(head=head, flexible=place == 3) for place, head in enumerate(heads))
-    rows = tuple(_machine(one) for one in past.machines)
+    rows = tuple(_machine(seen_machine) for seen_machine in past.machines)
     return ([Table(columns=columns, rows=rows)] if rows else []), say("machine records")
 
 
@@ -195,7 +204,7 @@ def _of_events(past: Past) -> tuple[list[Part], Shown]:
         *(Column(head=head) for head in (say("when"), say("kind"), say("device"))),
         Column(head=say("text"), flexible=True),
     )
-    rows = tuple((_date(one.at_s or 0.0), one.kind, one.pci or "", one.text) for one in past.events)
+    rows = tuple((_date(event.at_s or 0.0), event.kind, event.pci or "", event.text) for event in past.events)
     return ([Table(columns=columns, rows=rows)] if rows else []), say("from the kernel log")
 
 

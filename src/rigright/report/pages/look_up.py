@@ -31,26 +31,30 @@ def page(result: Listing) -> Page:
     return Page(title=title, parts=tuple(parts), tone="plain" if result.total else "warn")
 
 
-def findings_page(found: Findings) -> Page:
+def findings_page(findings: Findings) -> Page:
     """The one thing a word names in full, then the other kinds that speak of it."""
-    if found.hit is not None:
-        shown = page(found.hit)
-        others = {name: one.total for name, one in found.found.items() if one.kind is not found.hit.kind}
-        commands = tuple(f"rigright look-up {name} {_quoted(found.text)}" for name in others)
+    if findings.hit is not None:
+        shown = page(findings.hit)
+        others = {
+            name: listing.total
+            for name, listing in findings.found.items()
+            if listing.kind is not findings.hit.kind
+        }
+        commands = tuple(f"rigright look-up {name} {_quoted(findings.text)}" for name in others)
         counts = ", ".join(f"{name} {count}" for name, count in others.items())
         also = (Line(said=say("also in: {kinds}", kinds=counts), tone="dim"),) if others else ()
         return Page(title=shown.title, parts=(*shown.parts, *also, *_commands(commands)))
     parts = [
         part
-        for name, one in found.found.items()
-        for part in (replace(_table(one), title=_heading(name, one)),)
+        for name, listing in findings.found.items()
+        for part in (replace(_table(listing), title=_heading(name, listing)),)
     ]
     commands = tuple(
-        f"rigright look-up {name} {_quoted(found.text)}"
-        for name, one in found.found.items()
-        if one.total > len(one.records) or len(found.found) == 1
+        f"rigright look-up {name} {_quoted(findings.text)}"
+        for name, listing in findings.found.items()
+        if listing.total > len(listing.records) or len(findings.found) == 1
     )
-    title = say('"{text}" in all tables', text=found.text)
+    title = say('"{text}" in all tables', text=findings.text)
     return Page(title=title, parts=(*parts, *_commands(commands)))
 
 
@@ -58,24 +62,25 @@ def _commands(items: tuple[str, ...]) -> tuple[Part, ...]:
     return (Commands(items=items[:MOST_COMMANDS]),) if items else ()
 
 
-def _heading(name: Shown, one: Listing) -> Shown:
+def _heading(name: Shown, listing: Listing) -> Shown:
     """What is listed, and how many."""
-    if one.total > len(one.records):
-        return say("{kind}: {shown} of {total}", kind=name, shown=len(one.records), total=one.total)
-    return say("{kind}: {total}", kind=name, total=one.total)
+    if listing.total > len(listing.records):
+        return say("{kind}: {shown} of {total}", kind=name, shown=len(listing.records), total=listing.total)
+    return say("{kind}: {total}", kind=name, total=listing.total)
 
 
 def _quoted(text: str) -> str:
     return text if text.replace("-", "").replace(".", "").isalnum() else f'"{text}"'
 
 
-def findings_plain(found: Findings, language: str) -> dict[str, Any]:
+def findings_plain(findings: Findings, language: str) -> dict[str, Any]:
     """The same as data: the thing it names, and what speaks of it by kind."""
     return {
-        "text": found.text,
-        "hit": plain(found.hit, language)[0] if found.hit is not None else None,
+        "text": findings.text,
+        "hit": plain(findings.hit, language)[0] if findings.hit is not None else None,
         "found": {
-            name: {"total": one.total, "records": plain(one, language)} for name, one in found.found.items()
+            name: {"total": listing.total, "records": plain(listing, language)}
+            for name, listing in findings.found.items()
         },
     }
 
@@ -103,7 +108,7 @@ def _table(result: Listing) -> Table:
     """The fields that fit beside each other; a column that would stay empty is left out."""
     kind, records = result.kind, result.records
     columns, cells = [], []
-    for field in (*(one for one in kind.fields if one.listed), *result.also):
+    for field in (*(listing_field for listing_field in kind.fields if listing_field.listed), *result.also):
         shown = [_shown(field, record) for record in records]
         if any(cell not in {"", UNKNOWN} for cell in shown):
             right = field.right or any(is_number(field.read(record)) for record in records)
@@ -133,7 +138,7 @@ def _shown(field: ListingField, record: Any) -> Shown:
     if field.show is not None:
         return field.show(value)
     if isinstance(value, tuple):
-        return ", ".join(str(_cell(one, field.unit)) for one in value)
+        return ", ".join(str(_cell(item, field.unit)) for item in value)
     return _cell(value, field.unit)
 
 
@@ -160,5 +165,5 @@ def _sources(result: Listing) -> tuple[Part, ...]:
     source = result.kind.sources
     if not result.with_sources or source is None:
         return ()
-    found = dict.fromkeys(source(record) for record in result.records)
-    return (Points(title=say("Sources"), items=tuple(found), tone="dim"),)
+    fields = dict.fromkeys(source(record) for record in result.records)
+    return (Points(title=say("Sources"), items=tuple(fields), tone="dim"),)

@@ -28,7 +28,7 @@ def _parts(measured: Measured) -> Iterator[Part]:
     yield _verdict(measured)
     rows = tuple((label, shown) for label, shown in _figures(measured) if shown)
     yield Table(columns=(Column(head=""), Column(head="", flexible=True)), rows=rows)
-    moved = tuple(one for one in measured.courses if one.unit != "bytes_per_s" or one.peak)
+    moved = tuple(course for course in measured.courses if course.unit != "bytes_per_s" or course.peak)
     if moved:
         span = say("wall time: {time}", time=show_seconds(measured.lasted_s))
         yield Strips(strips=tuple(map(_strip, moved)), span=span)
@@ -46,7 +46,7 @@ def _parts(measured: Measured) -> Iterator[Part]:
         yield Points(title=say("throttled"), items=tuple(slowed), tone="warn")
     for note in measured.notes:
         yield Line(said=note, tone="dim")
-    if any(not held.inside for held in measured.held):
+    if any(not figure.inside for figure in measured.held):
         yield Commands(items=("rigright doctor", "rigright diagnose"), title=say("next"))
 
 
@@ -54,8 +54,12 @@ def sheet(measured: Measured) -> Page:
     """Each quantity over the time as a row, in SI units and bytes, for a spreadsheet."""
     heads = (say("quantity"), say("unit"), say("peak"), say("median"), say("mean"), say("before"))
     rows = tuple(
-        (one.name, one.unit, *(_number(value) for value in (one.peak, one.median, one.mean, one.before)))
-        for one in measured.courses
+        (
+            course.name,
+            course.unit,
+            *(_number(value) for value in (course.peak, course.median, course.mean, course.before)),
+        )
+        for course in measured.courses
     )
     return Page(title="", parts=(Table(columns=tuple(Column(head=head) for head in heads), rows=rows),))
 
@@ -67,12 +71,12 @@ def _number(value: float | None) -> str:
 def _verdict(measured: Measured) -> Line:
     time = show_seconds(measured.lasted_s)
     if measured.by_signal:
-        said = say("ended by {signal} after {time}", signal=measured.by_signal, time=time)
+        sentence = say("ended by {signal} after {time}", signal=measured.by_signal, time=time)
     elif measured.exit_code:
-        said = say("ended with exit code {code} after {time}", code=measured.exit_code, time=time)
+        sentence = say("ended with exit code {code} after {time}", code=measured.exit_code, time=time)
     else:
-        said = say("exit 0 after {time}", time=time)
-    return Line(said=said, tone="warn" if measured.exit_code else "good")
+        sentence = say("exit 0 after {time}", time=time)
+    return Line(said=sentence, tone="warn" if measured.exit_code else "good")
 
 
 def _figures(measured: Measured) -> Iterator[tuple[Shown, Shown]]:
@@ -128,26 +132,29 @@ def _amount(value: float, unit: str) -> str:
     return {"share": f"{value:.0%}", "c": f"{value:.0f} °C", "cores": f"{value:.1f}"}[unit]
 
 
-def _against(held: tuple[PlannedFigure, ...]) -> Table:
+def _against(figures: tuple[PlannedFigure, ...]) -> Table:
     columns = (
         Column(head=""),
         Column(head=say("planned"), right=True),
         Column(head=say("measured"), right=True),
         Column(head=say("verdict"), flexible=True),
     )
-    rows = tuple((one.label, _planned(one), _amount(one.measured, one.unit), _judged(one)) for one in held)
-    tones = tuple("good" if one.inside else "warn" for one in held)
+    rows = tuple(
+        (figure.label, _planned(figure), _amount(figure.measured, figure.unit), _judged(figure))
+        for figure in figures
+    )
+    tones = tuple("good" if figure.inside else "warn" for figure in figures)
     return Table(title=say("vs plan"), columns=columns, rows=rows, tones=tones)  # type: ignore[arg-type]
 
 
-def _planned(held: PlannedFigure) -> str:
-    value, low, high = (_amount(one, held.unit) for one in (held.planned, held.low, held.high))
+def _planned(figure: PlannedFigure) -> str:
+    value, low, high = (_amount(item, figure.unit) for item in (figure.planned, figure.low, figure.high))
     return f"{value} ({low}-{high})"
 
 
-def _judged(held: PlannedFigure) -> Sentence:
-    share = f"{held.ratio:.0%}"
-    if held.inside:
+def _judged(figure: PlannedFigure) -> Sentence:
+    share = f"{figure.ratio:.0%}"
+    if figure.inside:
         return say("as planned: {share} of the plan", share=share)
     return say("outside the plan's band: {share} of the plan", share=share)
 

@@ -57,10 +57,10 @@ def page(result: Planned, *, why: bool = False, details: bool = False) -> Page:
         parts.append(steps_table(result))
     parts += note_lines(_notes(result, details=details), details=details, decided=result.fits)
     if result.asked and (first or other):
-        found = [on_instead(result, other)] if other else []
-        found += next_commands(result, first) if first else []
-        changed = [on_step(result, one) for one in steps]
-        typed = [*found, *changed] if details else [*(changed or found)[:1], f"{result.asked} --details"]
+        texts = [on_instead(result, other)] if other else []
+        texts += next_commands(result, first) if first else []
+        changed = [on_step(result, addition) for addition in steps]
+        typed = [*texts, *changed] if details else [*(changed or texts)[:1], f"{result.asked} --details"]
         parts.append(Commands(items=tuple(typed), title=say("next")))
     return Page(title=answer.said, tone=answer.tone, parts=tuple(parts))
 
@@ -102,14 +102,14 @@ def _host(result: Planned, first: Plan) -> Iterator[Part]:
     host = first.supply.host_usd
     if host is not None and host.value:
         low, mid, high = (show_money(usd, result.wish.currency) for usd in (host.low, host.value, host.high))
-        told = {"usd": mid, "low": low, "high": high}
-        said = say("price includes {usd} ({low}-{high}) for the rest of the machine", **told)
+        fields = {"usd": mid, "low": low, "high": high}
+        sentence = say("price includes {usd} ({low}-{high}) for the rest of the machine", **fields)
         if is_cpu(first.chip.id):
-            said = say("price of the whole machine: {low}-{high}", low=low, high=high)
+            sentence = say("price of the whole machine: {low}-{high}", low=low, high=high)
         elif host.why != BILL:
             cards = f"{first.supply.n_chips or first.n_chips}x {short(first.chip.name)}"
-            said = say("{said}, estimated: no known machine holds {cards}", said=said, cards=cards)
-        yield Line(said=said, tone="dim")
+            sentence = say("{said}, estimated: no known machine holds {cards}", said=sentence, cards=cards)
+        yield Line(said=sentence, tone="dim")
 
 
 def steps_table(result: Planned) -> Table:
@@ -155,11 +155,13 @@ def verdict(result: Planned) -> Line:
     figures = with_commas(
         [words.speed(first), words.context(first, result.wish), words.money_of(first, result.wish)]
     )
-    told = {"machine": named.machine(first), "model": model_name(result.model), "figures": figures}
+    fields = {"machine": named.machine(first), "model": model_name(result.model), "figures": figures}
     if isinstance(first.work, Serving):
-        said = say("{machine} runs {model} in {format}: {figures}", format=words.formats(first), **told)
+        sentence = say("{machine} runs {model} in {format}: {figures}", format=words.formats(first), **fields)
     else:
-        said = say("{machine} trains {model} ({format}): {figures}", format=words.formats(first), **told)
+        sentence = say(
+            "{machine} trains {model} ({format}): {figures}", format=words.formats(first), **fields
+        )
     if words.transcribes(first):
         heard = say(
             "{machine} transcribes {speed} ({details})",
@@ -167,9 +169,9 @@ def verdict(result: Planned) -> Line:
             details=with_commas([model_name(result.model), words.formats(first), words.load(first)]) or "",
             machine=named.machine(first),
         )
-        said = with_commas([heard, words.money_of(first, result.wish)]) or heard
+        sentence = with_commas([heard, words.money_of(first, result.wish)]) or heard
     doubts = list(_doubts(result, first))
-    return Line(said=with_semicolons([said, *doubts]) or said, tone="warn" if doubts else "good")
+    return Line(said=with_semicolons([sentence, *doubts]) or sentence, tone="warn" if doubts else "good")
 
 
 def _doubts(result: Planned, first: Plan) -> Iterator[Shown]:
@@ -199,7 +201,7 @@ def _doubts(result: Planned, first: Plan) -> Iterator[Shown]:
 def _missed(result: Planned, first: Plan) -> Sentence:
     """What comes closest, and the limits it breaks."""
     broken, wish, machine = result.broken, result.wish, named.machine(first)
-    reached = {one.limit: one.nearest for one in broken}
+    reached = {rejection.limit: rejection.nearest for rejection in broken}
     endless = any(value is not None and not math.isfinite(value) for value in reached.values())
     rate = next((name for name in ("requests_per_s", *words.SAMPLES) if name in reached), None)
     if wish.rate_per_s is not None and (first.machines_needed or endless or rate is not None):
@@ -212,55 +214,64 @@ def _missed(result: Planned, first: Plan) -> Sentence:
             is_one=first.n_chips == 1,
         )
     if wish.on is None and wish.owned is None:
-        reasons = with_commas([with_share(one, first.held.get(one.limit)) for one in broken]) or ""
-        said = say(
+        reasons = (
+            with_commas([with_share(rejection, first.held.get(rejection.limit)) for rejection in broken])
+            or ""
+        )
+        sentence = say(
             "nothing meets every limit; closest is {machine}: {reasons}", machine=machine, reasons=reasons
         )
         cards, budget = first.supply.usd, wish.budget_usd
         around = first.supply.host_usd is not None and first.supply.host_usd.value > 0
         if cards is None or budget is None or cards.value > budget or not around or {*reached} != {"usd"}:
-            return said
+            return sentence
         # who has a computer with room for it needs no other
         usd = show_money(cards.value, wish.currency)
         alone = say("the card alone costs {usd}", usd=usd) if first.n_chips == 1 else say(
             "the cards alone cost {usd}", usd=usd
         )  # fmt: skip
-        return with_semicolons([said, alone]) or said
-    return misses(machine, broken, held=first.held)
+        return with_semicolons([sentence, alone]) or sentence
+    return misses(machine, broken, fields=first.held)
 
 
 def _refused(result: Planned) -> Sentence:
     """Nothing holds it: what lacks, and what would do."""
     broken = result.broken[:1]
-    said = say("no machine found for {model}", model=model_name(result.model))
+    sentence = say("no machine found for {model}", model=model_name(result.model))
     if broken and broken[0].limit == "memory":
-        said = say("does not fit: {label}: {reason}", label=short(broken[0].label), reason=broken[0].reason)
+        sentence = say(
+            "does not fit: {label}: {reason}", label=short(broken[0].label), reason=broken[0].reason
+        )
     elif broken:
-        said = say("{label}: {reason}", label=broken[0].label, reason=broken[0].reason)
+        sentence = say("{label}: {reason}", label=broken[0].label, reason=broken[0].reason)
     for step in _steps(result)[:1]:
-        told = {"change": step.label, "format": words.formats(step.plan), "figures": words.speed(step.plan)}
+        sentences = {
+            "change": step.label,
+            "format": words.formats(step.plan),
+            "figures": words.speed(step.plan),
+        }
         if verdict(step.planned).tone == "good":
-            return say("{said}; {change} is enough, in {format}: {figures}", said=said, **told)
-        return say("{said}; {change} would hold it, in {format}: {figures}", said=said, **told)
-    return _or_else(said, result)
+            return say("{said}; {change} is enough, in {format}: {figures}", said=sentence, **sentences)
+        return say("{said}; {change} would hold it, in {format}: {figures}", said=sentence, **sentences)
+    return _or_else(sentence, result)
 
 
-def _or_else(said: Sentence, result: Planned) -> Sentence:
+def _or_else(sentence: Sentence, result: Planned) -> Sentence:
     """The same, and what does where the machine that was named does not."""
     other = result.elsewhere
     if other is None:
-        return said
+        return sentence
     plan = other.plans[0]
     figures = with_commas([words.speed(plan), words.money_of(plan, result.wish)]) or ""
-    told = {"machine": named.machine(plan), "format": words.formats(plan), "figures": figures}
+    sentences = {"machine": named.machine(plan), "format": words.formats(plan), "figures": figures}
     if verdict(other).tone == "good":
-        return say("{said}; {machine} does, in {format}: {figures}", said=said, **told)
-    return say("{said}; {machine} would hold it, in {format}: {figures}", said=said, **told)
+        return say("{said}; {machine} does, in {format}: {figures}", said=sentence, **sentences)
+    return say("{said}; {machine} would hold it, in {format}: {figures}", said=sentence, **sentences)
 
 
 def _steps(result: Planned) -> list[Addition]:
     """What may be added or rented, the first what is answered with a tick."""
-    return sorted(result.steps, key=lambda one: verdict(one.planned).tone != "good")
+    return sorted(result.steps, key=lambda addition: verdict(addition.planned).tone != "good")
 
 
 def _notes(result: Planned, *, details: bool) -> Iterator[Shown]:
@@ -270,14 +281,18 @@ def _notes(result: Planned, *, details: bool) -> Iterator[Shown]:
     if lost:
         yield say("explain has no option for this choice of the plan: {names}", names=", ".join(lost))
     shown = result.shown if details else result.shown[:1]
-    told: dict[Shown, list[str]] = {}
+    fields: dict[Shown, list[str]] = {}
     for place, plan in enumerate(shown, 1):
         for note in plan.notes:
-            told.setdefault(note, []).append(str(place))
-    for said, places in told.items():
-        if not details and isinstance(said, Sentence) and said.kind in {OF_PRICE, OLD_PRICE}:
+            fields.setdefault(note, []).append(str(place))
+    for sentence, places in fields.items():
+        if not details and isinstance(sentence, Sentence) and sentence.kind in {OF_PRICE, OLD_PRICE}:
             continue
-        yield said if len(shown) == 1 else say("option {places}: {note}", places=", ".join(places), note=said)
+        yield (
+            sentence
+            if len(shown) == 1
+            else say("option {places}: {note}", places=", ".join(places), note=sentence)
+        )
     if details and result.looked_at:
         yield say("layouts compared: {layouts}, on {chips} GPU models", layouts=f"{result.looked_at:,}",
                   chips=result.found.chips)  # fmt: skip

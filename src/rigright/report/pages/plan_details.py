@@ -52,12 +52,14 @@ def detailed(result: Planned) -> Iterator[Part]:
     if first is not None:
         yield _bars(first)
         yield full_table(result)
-    found = result.found
-    if found.broken and first is not None:
-        broken = tuple(one.reason for one in found.broken)
+    answer = result.found
+    if answer.broken and first is not None:
+        broken = tuple(rejection.reason for rejection in answer.broken)
         yield Points(items=broken, title=say("limits missed"), tone="bad")
-    if found.rejections:
-        items = tuple(_rejected(one, result.wish.currency) for one in found.rejections[:MOST_WHYS])
+    if answer.rejections:
+        items = tuple(
+            _rejected(rejection, result.wish.currency) for rejection in answer.rejections[:MOST_WHYS]
+        )
         yield Points(items=items, title=say("why not cheaper"))
 
 
@@ -80,12 +82,12 @@ def _bars(plan: Plan) -> Bars:
 
 def _bar(plan: Plan, memory: ServingMemory, *, label: Shown | None = None) -> Bar:
     parts = words.memory_parts(memory)
-    held = sum(size for _, size in parts)
+    value = sum(size for _, size in parts)
     return Bar(
         label=short(plan.chip.name) if label is None else label,
         pieces=tuple(Piece(name=NAMES[part], size=size, shown=show_bytes(size)) for part, size in parts),
         limit=plan.room_bytes,
-        shown=f"{to_gib(held):.1f} / {to_gib(plan.room_bytes):.1f} GiB",
+        shown=f"{to_gib(value):.1f} / {to_gib(plan.room_bytes):.1f} GiB",
     )
 
 
@@ -132,9 +134,9 @@ def full_table(result: Planned) -> Table:
     )
 
 
-def _rejected(one: Rejection, currency: str) -> Sentence:
-    label = short(one.label)
-    if one.usd_per_h is None:
-        return say("{label}: {reason}", label=label, reason=one.reason)
-    usd = show_money(one.usd_per_h, currency)
-    return say("{label}, {usd}/hour: {reason}", label=label, usd=usd, reason=one.reason)
+def _rejected(rejection: Rejection, currency: str) -> Sentence:
+    label = short(rejection.label)
+    if rejection.usd_per_h is None:
+        return say("{label}: {reason}", label=label, reason=rejection.reason)
+    usd = show_money(rejection.usd_per_h, currency)
+    return say("{label}, {usd}/hour: {reason}", label=label, usd=usd, reason=rejection.reason)

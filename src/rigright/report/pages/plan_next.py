@@ -50,11 +50,11 @@ def next_commands(result: Planned, first: Plan) -> Iterator[str]:
 
 def on_instead(result: Planned, other: Planned) -> str:
     """The same question of a machine that does; the kind of work is said where another would be assumed."""
-    machine, said = other.wish.on or "", result.said
+    machine, wish = other.wish.on or "", result.said
     flags, work = f"--on {shlex.quote(machine)}", other.wish.work
-    if said.work == AUTO and work in spoken():
+    if wish.work == AUTO and work in spoken():
         chips = tuple(card.chip for card in find_node(machine).cards)
-        flags += "" if usual_work(said, home=is_home(chips)) == work else f" --mode {work}"
+        flags += "" if usual_work(wish, home=is_home(chips)) == work else f" --mode {work}"
     return again(result.asked, flags, without="--max-chips")
 
 
@@ -136,35 +136,35 @@ def explain_flags(
     """
     asked = wish or PlanWish(users=plan.concurrency)
     serves = isinstance(plan.work, Serving)
-    said = _served(plan, asked) if serves else _trained(plan, asked)
+    fields = _served(plan, asked) if serves else _trained(plan, asked)
     paid = verb == "explain" and any(getattr(asked, name) is not None for name in LIMITED)
     aim = None if asked.aim in FULL_LOAD else asked.aim
     fixed = (asked.users, asked.rate_per_s, aim, None if asked.on or not paid else paid)
-    is_open = verb == "explain" and all(one is None for one in fixed)
-    said |= {"users": None} if is_open and plan.concurrency is not None else {}
+    is_open = verb == "explain" and all(value is None for value in fixed)
+    fields |= {"users": None} if is_open and plan.concurrency is not None else {}
     length = "prompt_tok" if serves else "seq_tok"
-    said |= {length: None} if verb == "explain" and open_length else {}
+    fields |= {length: None} if verb == "explain" and open_length else {}
     whole = plan
     if machine is None and verb == "explain" and serves and " + " not in plan.supply.label:
         cards = _paid(plan)
         whole = replace(plan, n_chips=cards)
     if verb == "explain" and (cards or 0) > plan.n_chips:  # else those that idle would work as well
         alone = words.takes_samples(plan)
-        said |= {name: getattr(plan.layout, name) for name in (("dp",) if alone else ("tp", "pp", "dp"))}
+        fields |= {name: getattr(plan.layout, name) for name in (("dp",) if alone else ("tp", "pp", "dp"))}
     flag = "--own" if paid and plan.supply.how == "own" else "--on"
     money = _money(plan, asked) if paid else {}
     named_so = named.machine_flag(whole) if machine is None else machine
-    return [flag, named_so, *typed(verb, _whole(plan, said) | money, kinds=_kinds(plan))]
+    return [flag, named_so, *typed(verb, _whole(plan, fields) | money, kinds=_kinds(plan))]
 
 
 def _money(plan: Plan, wish: PlanWish) -> dict[str, Any]:
     """Limits of money and power, and what prices hang on; bought or rented as the plan is."""
     usual, how = PlanWish(), plan.supply.how
-    said = {name: getattr(wish, name) for name in (*LIMITED, *PRICES)}
-    said = {name: value for name, value in said.items() if value != getattr(usual, name)}
-    said |= {"budget_usd": wish.budget_said} if wish.budget_said else {}
-    said |= {"buy": how == "buy"} if how != "own" else {}
-    return {name: None if name in BESIDE.get(how, ()) else value for name, value in said.items()}
+    fields = {name: getattr(wish, name) for name in (*LIMITED, *PRICES)}
+    fields = {name: value for name, value in fields.items() if value != getattr(usual, name)}
+    fields |= {"budget_usd": wish.budget_said} if wish.budget_said else {}
+    fields |= {"buy": how == "buy"} if how != "own" else {}
+    return {name: None if name in BESIDE.get(how, ()) else value for name, value in fields.items()}
 
 
 def unsaid(plan: Plan, verb: str = "explain") -> tuple[str, ...]:
@@ -186,22 +186,22 @@ def _chosen(plan: Plan) -> Iterator[tuple[str, Any]]:
             yield field.name, None if usual else value
 
 
-def _whole(plan: Plan, said: dict[str, Any]) -> dict[str, Any]:
+def _whole(plan: Plan, fields: dict[str, Any]) -> dict[str, Any]:
     """What is said in its usual order, then every choice of the plan that is not among it."""
-    return said | {name: value for name, value in _chosen(plan) if name not in said}
+    return fields | {name: value for name, value in _chosen(plan) if name not in fields}
 
 
 def _served(plan: Plan, wish: PlanWish) -> dict[str, Any]:
     work, layout = cast("Serving", plan.work), plan.layout
     if words.takes_samples(plan):
         length = work.context_tok if "texts_per_s" in plan.figures else None
-        said = {
+        fields = {
             "weights": work.weights, "context_tok": length, "steps": wish.steps, "batch": int(work.batch),
             "compiled": work.compiled, "rate_per_s": _grown(wish.rate_per_s, wish), **_amount(wish),
             "latency_s": wish.latency_s,
         }  # fmt: skip
-        return said | dict.fromkeys(name for name, _ in _chosen(plan) if name not in said)
-    said = {
+        return fields | dict.fromkeys(name for name, _ in _chosen(plan) if name not in fields)
+    fields = {
         "engine": work.engine, "weights": work.weights.removeprefix("gguf:"), "kv": work.kv,
         "context_tok": work.context_tok, "prompt_tok": work.prompt_tok, "output_tok": wish.output_tok,
         "cached_share": wish.cached_share or None,
@@ -216,8 +216,8 @@ def _served(plan: Plan, wish: PlanWish) -> dict[str, Any]:
         "attention_dp": layout.attention_dp or None,
     }  # fmt: skip
     if plan.has_experts and layout.tp > 1:  # else these would be chosen anew
-        said |= {"ep": layout.ep, "attention_dp": layout.attention_dp}
-    return said | dict.fromkeys(LENGTHS if words.transcribes(plan) else ())
+        fields |= {"ep": layout.ep, "attention_dp": layout.attention_dp}
+    return fields | dict.fromkeys(LENGTHS if words.transcribes(plan) else ())
 
 
 def _cut(layout: Layout, name: str) -> int | None:
@@ -288,10 +288,10 @@ def _work_flags(result: Planned) -> list[str]:
     """What was asked of the plan, as `compare` is asked it."""
     wish, fixed = result.wish, LENGTHS if result.wish.work == "speech" else frozenset()
     usual = {"work": "serve"}
-    said = {
+    stated = {
         field.name: getattr(wish, field.name)
         for field in fields(wish)
         if field.name not in fixed and getattr(wish, field.name) not in {field.default, usual.get(field.name)}
     }
-    said |= {"train_tok": _amount(wish)["train_tok"]}
-    return typed("compare", said | ({"budget_usd": wish.budget_said} if wish.budget_said else {}))
+    stated |= {"train_tok": _amount(wish)["train_tok"]}
+    return typed("compare", stated | ({"budget_usd": wish.budget_said} if wish.budget_said else {}))

@@ -43,10 +43,10 @@ class Head:
 
     def cell(self, plan: Plan, currency: str) -> str:
         """One figure."""
-        found = words.estimate(plan, self.name)
-        if found is None or (self.how and plan.supply.how != self.how):
+        estimate = words.estimate(plan, self.name)
+        if estimate is None or (self.how and plan.supply.how != self.how):
             return ""
-        value = found.value * self.scale
+        value = estimate.value * self.scale
         return amount(value, currency) if self.is_money else show_short(value)
 
 
@@ -83,15 +83,15 @@ def plans_table(plans: Sequence[Plan], *, wish: PlanWish, compared: bool = False
     )
     columns: list[tuple[Column, list[Shown]]] = []
     for place, (column, read) in enumerate(texts):
-        told = [read(plan) for plan in plans]
-        columns += [(column, told)] if len(set(told)) > 1 or (compared and not place) else []
+        sentences = [read(plan) for plan in plans]
+        columns += [(column, sentences)] if len(set(sentences)) > 1 or (compared and not place) else []
     for head in heads(wish):
         if head.name in OF_TOKENS and any(words.transcribes(plan) for plan in plans):
             continue
         cells: list[Shown] = [head.cell(plan, wish.currency) for plan in plans]
-        said = not compared and head.name in SAID and len(set(cells)) == 1
+        flag = not compared and head.name in SAID and len(set(cells)) == 1
         power = compared or alone or wish.power_w is not None or wish.aim == "power"
-        if any(cells) and not said and (power or head.name != "power_w"):
+        if any(cells) and not flag and (power or head.name != "power_w"):
             columns.append((Column(head=head.head, right=True), cells))
         certain: list[Shown] = [words.certain(plan) for plan in plans] if head.name == "tpot_s" else []
         if len(set(certain)) > 1:
@@ -109,12 +109,12 @@ def plans_table(plans: Sequence[Plan], *, wish: PlanWish, compared: bool = False
 def money_rows(figures: Mapping[str, Estimate], *, wish: PlanWish) -> Iterator[tuple[Shown, ...]]:
     """Price and power with their bands, headed as the columns of a plan."""
     for head in heads(wish):
-        found = figures.get(head.name)
-        if found is None or not (head.is_money or head.name == "power_w"):
+        estimate = figures.get(head.name)
+        if estimate is None or not (head.is_money or head.name == "power_w"):
             continue
         cells = [
             amount(value * head.scale, wish.currency) if head.is_money else show_short(value * head.scale)
-            for value in (found.value, found.low, found.high)
+            for value in (estimate.value, estimate.low, estimate.high)
         ]
         yield (
             head.head if head.name != "usd_per_h" else say("{sign}/hour", sign=symbol(wish.currency)),

@@ -90,27 +90,29 @@ def workers(plan: Plan) -> Sentence | str:
     """How the work is cut, in workers of two sorts where it is: "prefill 2x tp2 + decode 1x tp4"."""
     if plan.prefill is None:
         return layout(plan.layout)
-    prefill, decode = (named.pool(one) for one in (plan.prefill, plan.layout))
+    prefill, decode = (named.pool(item) for item in (plan.prefill, plan.layout))
     return say("prefill {prefill} + decode {decode}", prefill=prefill, decode=decode)
 
 
-def layout(found: Layout) -> Sentence | str:
+def layout(result: Layout) -> Sentence | str:
     """How the work is cut: "tp 2, 4 replicas"."""
-    cuts = [f"{name} {getattr(found, name)}" for name in ("tp", "pp", "cp", "ep") if getattr(found, name) > 1]
-    cuts += ["attention dp"] if found.attention_dp else []
-    told = ", ".join(cuts)
-    if found.dp == 1:
-        return told or say("one GPU")
-    if not told:
-        return say("{count} replicas, one GPU each", count=found.dp)
-    return say("{cuts}; {count} replicas", cuts=told, count=found.dp)
+    cuts = [
+        f"{name} {getattr(result, name)}" for name in ("tp", "pp", "cp", "ep") if getattr(result, name) > 1
+    ]
+    cuts += ["attention dp"] if result.attention_dp else []
+    text = ", ".join(cuts)
+    if result.dp == 1:
+        return text or say("one GPU")
+    if not text:
+        return say("{count} replicas, one GPU each", count=result.dp)
+    return say("{cuts}; {count} replicas", cuts=text, count=result.dp)
 
 
 def formats(plan: Plan) -> Sentence | str:
     """What weights and caches are kept in; of a training, its method and how states are cut."""
     if not isinstance(plan.work, Serving):
-        told = [plan.work.method, "" if plan.work.sharding == "none" else plan.work.sharding]
-        return ", ".join(filter(None, told))
+        texts = [plan.work.method, "" if plan.work.sharding == "none" else plan.work.sharding]
+        return ", ".join(filter(None, texts))
     weights = plan.work.weights.removeprefix("gguf:")
     return weights if plan.work.kv == "16bit" else say("{weights}, {kv} KV", weights=weights, kv=plan.work.kv)
 
@@ -123,39 +125,41 @@ def step(work: Training) -> Sentence:
     return say("micro-batches {size}, recompute {recompute}", size=size, recompute=work.recompute)
 
 
-def _usd_between(found: Estimate, currency: str) -> str:
-    shown = show_money(found.value, currency)
+def _usd_between(estimate: Estimate, currency: str) -> str:
+    shown = show_money(estimate.value, currency)
     return (
         shown
-        if found.low == found.high
-        else (f"{shown} ({amount(found.low, currency)}-{amount(found.high, currency)})")
+        if estimate.low == estimate.high
+        else (f"{shown} ({amount(estimate.low, currency)}-{amount(estimate.high, currency)})")
     )
 
 
-def _of_thousand(found: Estimate) -> Estimate:
-    return replace(found, value=found.value * KILO, low=found.low * KILO, high=found.high * KILO)
+def _of_thousand(estimate: Estimate) -> Estimate:
+    return replace(estimate, value=estimate.value * KILO, low=estimate.low * KILO, high=estimate.high * KILO)
 
 
-def figure(name: str, found: Estimate | None, *, currency: str = "USD") -> str:
+def figure(name: str, estimate: Estimate | None, *, currency: str = "USD") -> str:
     """One figure with its band, as its kind is shown."""
-    if found is None:
+    if estimate is None:
         return ""
     if name in {"usd_per_image", "usd_per_text"}:
-        return _usd_between(_of_thousand(found), currency)
+        return _usd_between(_of_thousand(estimate), currency)
     if name.startswith("usd"):
-        return _usd_between(found, currency)
-    return _SHOWN.get(name, between)(found)
+        return _usd_between(estimate, currency)
+    return _SHOWN.get(name, between)(estimate)
 
 
-def _days(found: Estimate) -> str:
-    seconds = replace(found, value=found.value * DAY_S, low=found.low * DAY_S, high=found.high * DAY_S)
+def _days(estimate: Estimate) -> str:
+    seconds = replace(
+        estimate, value=estimate.value * DAY_S, low=estimate.low * DAY_S, high=estimate.high * DAY_S
+    )
     return time_between(seconds)
 
 
 _SHOWN: dict[str, Callable[[Estimate], str]] = {
     **dict.fromkeys(("ttft_s", "tpot_s", "latency_s"), time_between),
-    **dict.fromkeys(("headroom", "mfu"), lambda found: f"{found.value:.0%}"),
-    "power_w": lambda found: show_watts(found.value),
+    **dict.fromkeys(("headroom", "mfu"), lambda estimate: f"{estimate.value:.0%}"),
+    "power_w": lambda estimate: show_watts(estimate.value),
     "days": _days,
 }
 
@@ -172,28 +176,28 @@ def takes_samples(plan: Plan) -> bool:
 
 def estimate(plan: Plan, name: str) -> Estimate | None:
     """A figure as it is shown: of one user alone the speed that tokens come at, as benchmarks give it."""
-    found, pace = plan.figures.get(name), plan.figures.get("tpot_s")
+    result, pace = plan.figures.get(name), plan.figures.get("tpot_s")
     if name != "output_tok_per_s" or plan.concurrency != 1 or pace is None or transcribes(plan):
-        return found
+        return result
     return replace(pace, value=1 / pace.value, low=1 / pace.high, high=1 / pace.low)
 
 
 def speed(plan: Plan) -> Shown:
     """How fast, and how long all of it takes where that is known, in a verdict."""
     name = next((name for name in RATES if name in plan.figures), "")
-    found = estimate(plan, name)
-    if found is None:
+    result = estimate(plan, name)
+    if result is None:
         return ""
-    rate = show_short(found.value)
-    told: Shown = {
+    rate = show_short(result.value)
+    sentence: Shown = {
         "audio_h_per_h": say("{hours} hours of audio per hour", hours=rate),
         "images_per_s": images_rate(rate, compiled=plan.work.compiled),
         "texts_per_s": say("{rate} texts/s", rate=rate),
     }.get(name, say("{rate} tok/s", rate=rate))
     users, days = plan.concurrency, plan.figures.get("days")
     if name == "output_tok_per_s" and users is not None and users > 1:
-        told = expected(rate, users=users, safe=plan.safe)
-    return told if days is None else with_commas([done_in(days), told]) or ""
+        sentence = expected(rate, users=users, safe=plan.safe)
+    return sentence if days is None else with_commas([done_in(days), sentence]) or ""
 
 
 def safe(plan: Plan) -> Shown:
@@ -239,20 +243,20 @@ def at_percentile(name: str, head: Sentence, *, wish: PlanWish) -> Sentence:
 def known_by(plan: Plan) -> Shown:
     """What the speed is based on, with its band."""
     name = next((name for name in RATES if name in plan.figures), "")
-    found = estimate(plan, name)
-    if found is None or not basis(plan):
+    result = estimate(plan, name)
+    if result is None or not basis(plan):
         return ""
-    band = f"{show_short(found.low)}-{show_short(found.high)}"
+    band = f"{show_short(result.low)}-{show_short(result.high)}"
     return say("80 % band {band} {unit}, based on {basis}", band=band, unit=UNITS.get(name, ""),
                basis=basis(plan))  # fmt: skip
 
 
 def basis(plan: Plan) -> Shown:
     """What the speed is known from."""
-    found = next((plan.figures[name] for name in SPEEDS if name in plan.figures), None)
-    if found is not None and found.mark == "fitted" and (plan.host or plan.chip.vendor == CPU):
+    estimate = next((plan.figures[name] for name in SPEEDS if name in plan.figures), None)
+    if estimate is not None and estimate.mark == "fitted" and (plan.host or plan.chip.vendor == CPU):
         return say("benchmarks of CPUs in this class")
-    return "" if found is None else MARKS.get(found.mark, found.mark)
+    return "" if estimate is None else MARKS.get(estimate.mark, estimate.mark)
 
 
 def engine(plan: Plan) -> Sentence | str:
@@ -295,8 +299,8 @@ def work(wish: PlanWish) -> Shown:
         load = say("concurrency {users}", users=_plainly(wish.users))
     elif wish.rate_per_s is not None:
         load = say("{rate} requests/s", rate=_plainly(wish.rate_per_s))
-    told = [WORKS.get(wish.work, ""), *_learning(wish), lengths, load, *_many(wish), *limits(wish)]
-    return with_commas(told) or ""
+    sentences = [WORKS.get(wish.work, ""), *_learning(wish), lengths, load, *_many(wish), *limits(wish)]
+    return with_commas(sentences) or ""
 
 
 def _plainly(number: float) -> str:
@@ -340,7 +344,7 @@ def limits(wish: PlanWish) -> list[Sentence]:
     """What was asked for, limit by limit."""
     currency = wish.currency
     hour, million = wish.usd_per_h, wish.usd_per_mtok
-    told: tuple[tuple[Shown, str | None], ...] = (
+    pairs: tuple[tuple[Shown, str | None], ...] = (
         ("TTFT", None if wish.ttft_s is None else limit_time(wish.ttft_s)),
         ("TPOT", None if wish.tpot_s is None else limit_time(wish.tpot_s)),
         (say("batch time"), None if wish.latency_s is None else show_seconds(wish.latency_s)),
@@ -351,14 +355,14 @@ def limits(wish: PlanWish) -> list[Sentence]:
         ),
         (say("power"), None if wish.power_w is None else show_watts(wish.power_w)),
     )
-    found = [say("{name} <= {bound}", name=name, bound=bound) for name, bound in told if bound]
+    sentences = [say("{name} <= {bound}", name=name, bound=bound) for name, bound in pairs if bound]
     if wish.percentile is not None and (wish.ttft_s or wish.tpot_s):
-        found.append(say("for {share} of requests", share=f"{wish.percentile:.0%}"))
+        sentences.append(say("for {share} of requests", share=f"{wish.percentile:.0%}"))
     if wish.budget_usd is not None:
-        found.append(say("budget {usd}", usd=wish.budget_said or show_money(wish.budget_usd, currency)))
+        sentences.append(say("budget {usd}", usd=wish.budget_said or show_money(wish.budget_usd, currency)))
     if wish.tok_per_s is not None:
-        found.append(say("at least {rate} tok/s", rate=show_short(wish.tok_per_s)))
-    return found
+        sentences.append(say("at least {rate} tok/s", rate=show_short(wish.tok_per_s)))
+    return sentences
 
 
 def little_left(plan: Plan) -> Iterator[Sentence]:

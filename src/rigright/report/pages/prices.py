@@ -28,35 +28,37 @@ def page(result: PricesOfNames, *, why: bool = False) -> Page:
         return Page(title=say("prices of {names}", names=result.names), parts=(_parts_table(result),))
     if len(result.chips) != 1:
         return _many(result)
-    one = result.chips[0]
-    parts: list[Part] = [Line(said=one.why, tone="dim"), _known(one, result.currency, why=why)]
-    cheapest = {offer.provider: offer for offer in reversed(one.rents)}  # of each cloud
-    rents = sorted(cheapest.values(), key=one.rents.index)[:MOST_RENTS]
+    prices = result.chips[0]
+    parts: list[Part] = [Line(said=prices.why, tone="dim"), _known(prices, result.currency, why=why)]
+    cheapest = {offer.provider: offer for offer in reversed(prices.rents)}  # of each cloud
+    rents = sorted(cheapest.values(), key=prices.rents.index)[:MOST_RENTS]
     if rents:
-        told = with_commas(
+        sentence = with_commas(
             say("{cloud} {usd} ({date})", cloud=cloud_shown(offer.provider), date=offer.as_of or "?",
                 usd=show_money((offer.usd_per_h or 0.0) / offer.n_chips, result.currency))
             for offer in rents
         )  # fmt: skip
-        parts.append(Line(said=say("rent per card and hour: {offers}", offers=told)))
-    if one.stale:
+        parts.append(Line(said=say("rent per card and hour: {offers}", offers=sentence)))
+    if prices.stale:
         parts.append(Line(said=say("old price: verify before buying; its band is wider"), tone="warn"))
     parts.append(Commands(items=("rigright prices import FILE",), title=say("next")))
-    return Page(title=_taken(one, result.currency), tone="plain", parts=tuple(parts))
+    return Page(title=_taken(prices, result.currency), tone="plain", parts=tuple(parts))
 
 
-def _taken(one: ChipPrices, currency: str) -> Sentence:
-    name = short(one.name)
-    if one.usd is None:
+def _taken(prices: ChipPrices, currency: str) -> Sentence:
+    name = short(prices.name)
+    if prices.usd is None:
         return say("{name}: no price known", name=name)
-    band = f"{show_money(one.usd.low, currency)}-{show_money(one.usd.high, currency)}"
-    told = {"name": name, "usd": show_money(one.usd.value, currency), "band": band}
+    band = f"{show_money(prices.usd.low, currency)}-{show_money(prices.usd.high, currency)}"
+    fields = {"name": name, "usd": show_money(prices.usd.value, currency), "band": band}
     return (
-        say("{name}: {usd} used ({band})", **told) if one.used else say("{name}: {usd} new ({band})", **told)
+        say("{name}: {usd} used ({band})", **fields)
+        if prices.used
+        else say("{name}: {usd} new ({band})", **fields)
     )
 
 
-def _known(one: ChipPrices, currency: str, *, why: bool) -> Table:
+def _known(prices: ChipPrices, currency: str, *, why: bool) -> Table:
     sign = symbol(currency)
 
     def cell(row: Price, end: float | None) -> str:
@@ -64,11 +66,11 @@ def _known(one: ChipPrices, currency: str, *, why: bool) -> Table:
 
     rows = tuple(
         (
-            "*" if row in one.counted else "", KINDS.get(row.kind, say("unknown")), cell(row, row.low),
+            "*" if row in prices.counted else "", KINDS.get(row.kind, say("unknown")), cell(row, row.low),
             cell(row, row.typical), cell(row, row.high), row.currency, row.as_of,
             *((row.source,) if why else ()),
         )
-        for row in one.rows
+        for row in prices.rows
     )  # fmt: skip
     columns = (
         Column(head=""), Column(head=say("condition"), flexible=True),
@@ -82,9 +84,9 @@ def _known(one: ChipPrices, currency: str, *, why: bool) -> Table:
 
 def _many(result: PricesOfNames) -> Page:
     """One row a card, the newest price first."""
-    known = [one for one in result.chips if one.usd is not None]
-    ordered = sorted(known, key=lambda one: str(one.usd.as_of if one.usd else ""), reverse=True)
-    old = sum(one.stale for one in known)
+    known = [prices for prices in result.chips if prices.usd is not None]
+    ordered = sorted(known, key=lambda prices: str(prices.usd.as_of if prices.usd else ""), reverse=True)
+    old = sum(prices.stale for prices in known)
     parts: list[Part] = [_list(ordered[:MOST_ROWS], result.currency)]
     if len(ordered) > MOST_ROWS:
         parts.append(
@@ -99,17 +101,17 @@ def _many(result: PricesOfNames) -> Page:
     return Page(title=title, parts=tuple(parts))
 
 
-def _list(found: list[ChipPrices], currency: str) -> Table:
+def _list(prices: list[ChipPrices], currency: str) -> Table:
     sign = symbol(currency)
     rows: list[tuple[Shown, ...]] = []
     tones: list[Tone] = []
-    for one in found:
-        if one.usd is None:
+    for item in prices:
+        if item.usd is None:
             continue
-        ends = (one.usd.low, one.usd.value, one.usd.high)
-        state = say("used") if one.used else say("new")
-        rows.append((short(one.name), state, *(amount(end, currency) for end in ends), str(one.usd.as_of)))
-        tones.append("dim" if one.stale else "plain")
+        ends = (item.usd.low, item.usd.value, item.usd.high)
+        state = say("used") if item.used else say("new")
+        rows.append((short(item.name), state, *(amount(end, currency) for end in ends), str(item.usd.as_of)))
+        tones.append("dim" if item.stale else "plain")
     heads = (say("low {sign}", sign=sign), say("typical {sign}", sign=sign), say("high {sign}", sign=sign))
     columns = (
         Column(head=say("chip"), flexible=True), Column(head=say("condition")),
@@ -141,7 +143,7 @@ def sheet(result: PricesOfNames) -> Page:
         return Page(title="", parts=(_parts_table(result),))
     if len(result.chips) == 1:
         return Page(title="", parts=(_known(result.chips[0], result.currency, why=True),))
-    return Page(title="", parts=(_list([one for one in result.chips if one.usd], result.currency),))
+    return Page(title="", parts=(_list([prices for prices in result.chips if prices.usd], result.currency),))
 
 
 def judged(result: PriceList) -> Page:
@@ -178,8 +180,8 @@ def judged(result: PriceList) -> Page:
 
 
 def _flaw(flaw: Flaw) -> Shown:
-    told = say("line {line}: {said}", line=flaw.line, said=flaw.said) if flaw.line else flaw.said
-    return told if flaw.hint is None else say("{said} ({hint})", said=told, hint=flaw.hint)
+    sentence = say("line {line}: {said}", line=flaw.line, said=flaw.said) if flaw.line else flaw.said
+    return sentence if flaw.hint is None else say("{said} ({hint})", said=sentence, hint=flaw.hint)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

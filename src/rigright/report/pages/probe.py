@@ -54,8 +54,13 @@ def page(
                     Column(head=say("state"), flexible=True),
                 ),
                 rows=tuple(
-                    (str(device.index), *(() if alike else (_name(device),)), *_now(device, machine), said)
-                    for device, (said, _) in zip(machine.devices, states, strict=True)
+                    (
+                        str(device.index),
+                        *(() if alike else (_name(device),)),
+                        *_now(device, machine),
+                        sentence,
+                    )
+                    for device, (sentence, _) in zip(machine.devices, states, strict=True)
                 ),
                 tones=tuple(tone for _, tone in states),
             )
@@ -68,8 +73,8 @@ def page(
     if rows:
         parts.append(Table(columns=_PLAIN, rows=rows))
     parts += _unseen(machine, everything=everything)
-    if told := tuple(understood(machine)):
-        parts.append(Points(items=told))
+    if sentences := tuple(understood(machine)):
+        parts.append(Points(items=sentences))
     if saved is not None:
         parts.append(Line(said=say("saved to {file}", file=saved), tone="good"))
     if bundled is not None:
@@ -85,14 +90,14 @@ def _verdict(machine: Machine) -> Line:
     """What a program would find, in one line."""
     gone = [device for device in machine.devices if device.state != "ok"]
     if gone:
-        told = ", ".join(f"gpu {device.index}" for device in gone)
-        said = say(
+        text = ", ".join(f"gpu {device.index}" for device in gone)
+        sentence = say(
             "{count} of {all} GPUs do not respond: {which}",
             count=len(gone),
             all=len(machine.devices),
-            which=told,
+            which=text,
         )
-        return Line(said=said, tone="bad")
+        return Line(said=sentence, tone="bad")
     if not machine.devices:
         return _none(machine)
     sizes = [total_bytes(device, machine) for device in machine.devices]
@@ -110,11 +115,11 @@ def _verdict(machine: Machine) -> Line:
 
 def _none(machine: Machine) -> Line:
     """No driver shows a card: whether the bus holds some, whether anything was asked of drivers at all."""
-    held = bus_cards(machine)
-    if held and machine.system.kernel is not None:
-        return Line(said=say("no driver for GPUs on the bus: {cards}", cards=held), tone="warn")
-    if held:
-        return Line(said=say("on the bus: {cards}; driver not queried", cards=held))
+    text = bus_cards(machine)
+    if text and machine.system.kernel is not None:
+        return Line(said=say("no driver for GPUs on the bus: {cards}", cards=text), tone="warn")
+    if text:
+        return Line(said=say("on the bus: {cards}; driver not queried", cards=text))
     if machine.events is not None and machine.system.kernel is None:
         return Line(said=say("{count} faults in the kernel log", count=len(machine.events)))
     none = (
@@ -132,12 +137,12 @@ def _name(device: Device) -> str:
 def _now(device: Device, machine: Machine) -> tuple[str, ...]:
     """Memory, link, power, heat, work."""
     power = device.power
-    told = "" if power.draw_w is None else f"{power.draw_w:.0f}"
+    text = "" if power.draw_w is None else f"{power.draw_w:.0f}"
     return (
         _gib(free_bytes(device, machine)),
         _gib(total_bytes(device, machine)),
         _link(device),
-        told if power.limit_w is None else f"{told or '?'}/{power.limit_w:.0f}",
+        text if power.limit_w is None else f"{text or '?'}/{power.limit_w:.0f}",
         _whole(device.thermal.gpu_c),
         "" if device.busy_share is None else f"{device.busy_share:.0%}",
     )
@@ -168,18 +173,20 @@ def _rising(now: int | None, most: int | None) -> str:
 def _downshifted(machine: Machine) -> Iterator[Part]:
     """How to read a link that runs below what it can."""
     if any("/" in _link(device) for device in machine.devices):
-        said = say("PCIe: generation and lanes, current/max.; idle GPUs lower the generation, not the lanes")
-        yield Line(said=said, tone="dim")
+        sentence = say(
+            "PCIe: generation and lanes, current/max.; idle GPUs lower the generation, not the lanes"
+        )
+        yield Line(said=sentence, tone="dim")
 
 
 def _slices(machine: Machine) -> Iterator[Part]:
     """MIG instances, or the parts of AMD's cards: a line a card."""
     items = []
     for device in machine.devices:
-        kinds = Counter(one.profile or _gib(one.mem_total_bytes) + " GiB" for one in device.slices)
-        told = ", ".join(f"{count}x {kind}" for kind, count in kinds.items())
+        kinds = Counter(item.profile or _gib(item.mem_total_bytes) + " GiB" for item in device.slices)
+        text = ", ".join(f"{count}x {kind}" for kind, count in kinds.items())
         if kinds:
-            items.append(say("card {index}: {slices}", index=device.index, slices=told))
+            items.append(say("card {index}: {slices}", index=device.index, slices=text))
     if items:
         amd = all(device.vendor == "amd" for device in machine.devices if device.slices)
         title = say("GPU partitions") if amd else say("MIG instances")
@@ -200,14 +207,14 @@ def _meant(kind: str) -> Shown:
     """What the driver's short word for a way means."""
     if kind.startswith("NV") and kind[2:].isdecimal():
         return say("{kind} ({count} NVLinks)", kind=kind, count=kind[2:])
-    told = {
+    sentence = {
         "PIX": say("one PCIe switch"),
         "PXB": say("several PCIe switches"),
         "PHB": say("through the CPU"),
         "NODE": say("through the CPU, across PCIe roots"),
         "SYS": say("across CPU sockets"),
     }.get(kind)
-    return kind if told is None else say("{kind} ({what})", kind=kind, what=told)
+    return kind if sentence is None else say("{kind} ({what})", kind=kind, what=sentence)
 
 
 def _matrix(machine: Machine) -> Table:
@@ -229,10 +236,10 @@ def _cell(kinds: dict[tuple[int, int], Path], row: int, *, column: int) -> str:
 def _unseen(machine: Machine, *, everything: bool) -> Iterator[Part]:
     """What could not be read, and what would show it."""
     kinds: dict[tuple[Sentence, str | None], list[Unseen]] = {}
-    for one in machine.unseen:
-        kinds.setdefault((one.why, one.see), []).append(one)
+    for gap in machine.unseen:
+        kinds.setdefault((gap.why, gap.see), []).append(gap)
     items: list[Shown] = [
-        _blind(why, see, what=[one.what for one in same], machine=machine)
+        _blind(why, see, what=[item.what for item in same], machine=machine)
         for (why, see), same in kinds.items()
     ]
     most = len(items) if everything else MOST_UNSEEN
@@ -254,16 +261,16 @@ def _blind(why: Sentence, see: str | None, *, what: list[str], machine: Machine)
 
 def _bundled(bundled: Bundled) -> Iterator[Part]:
     """What was written, and what was kept out of it."""
-    said = say(
+    sentence = say(
         "{file}: {files} files and {commands} command outputs",
         files=bundled.files,
         commands=bundled.commands,
         file=bundled.file,
     )
-    yield Line(said=said, tone="good")
-    told = ", ".join(f"{kind} {count}" for kind, count in bundled.kept_out)
-    if told:
-        yield Line(said=say("pseudonymised consistently: {kinds}", kinds=told), tone="dim")
+    yield Line(said=sentence, tone="good")
+    text = ", ".join(f"{kind} {count}" for kind, count in bundled.kept_out)
+    if text:
+        yield Line(said=say("pseudonymised consistently: {kinds}", kinds=text), tone="dim")
     yield Line(said=say("review it before sharing: `tar -tzf {file}`", file=bundled.file), tone="dim")
 
 

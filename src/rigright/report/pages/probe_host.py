@@ -29,7 +29,7 @@ def host_rows(machine: Machine, *, everything: bool = False) -> Iterator[Row]:
     yield from _row(say("memory"), _memory(machine.memory))
     yield from _row("", _modules(machine.memory))
     yield from _row("", _swap(machine.memory))
-    yield from _rows(say("disks"), [_disk(one) for one in machine.disks or ()], most=most)
+    yield from _rows(say("disks"), [_disk(disk) for disk in machine.disks or ()], most=most)
     # ports one can plug a cable into, and those that are up
     yield from _rows(
         say("network"),
@@ -37,7 +37,7 @@ def host_rows(machine: Machine, *, everything: bool = False) -> Iterator[Row]:
         most=most,
     )
     yield from _row(say("board"), _words(machine.system.maker, machine.system.product, machine.system.board))
-    told: list[Shown | None] = [
+    sentences: list[Shown | None] = [
         machine.system.os_name,
         None if machine.system.kernel is None else say("kernel {version}", version=machine.system.kernel),
         machine.system.virtual if machine.system.virtual not in {None, "none", "unknown"} else None,
@@ -47,15 +47,16 @@ def host_rows(machine: Machine, *, everything: bool = False) -> Iterator[Row]:
         None if machine.system.up_s is None else say("up {time}", time=show_seconds(machine.system.up_s)),
         None if machine.system.as_root is not False else say("read without root"),
     ]
-    yield from _row(say("system"), with_commas(told))
+    yield from _row(say("system"), with_commas(sentences))
     power = machine.node_power or of_sensors(machine.sensors or ())
     if power is not None:
-        yield (say("power draw"), beside_cards(power, (one.power.draw_w for one in machine.devices)))
+        yield (say("power draw"), beside_cards(power, (device.power.draw_w for device in machine.devices)))
     yield from _row(say("driver"), _driver(machine.software))
     yield from _row(
         say("toolkits"),
         ", ".join(
-            f"{_CALLED.get(one.name, one.name)} {one.version or '?'}" for one in machine.software.toolkits
+            f"{_CALLED.get(toolkit.name, toolkit.name)} {toolkit.version or '?'}"
+            for toolkit in machine.software.toolkits
         ),
     )
     yield from _rows(say("frameworks"), _frameworks(machine.software), most=most)
@@ -69,16 +70,17 @@ def host_rows(machine: Machine, *, everything: bool = False) -> Iterator[Row]:
         )
 
 
-def _row(name: Shown, told: Shown | None) -> Iterator[Row]:
-    if told:
-        yield (name, told)
+def _row(name: Shown, text: Shown | None) -> Iterator[Row]:
+    if text:
+        yield (name, text)
 
 
-def _rows(name: Shown, told: list[Shown], *, most: int) -> Iterator[Row]:
+def _rows(name: Shown, sentences: list[Shown], *, most: int) -> Iterator[Row]:
     """Like ones counted, the rest a line each."""
-    kinds = Counter(told)
+    kinds = Counter(sentences)
     lines: list[Shown] = [
-        one if count == 1 else say("{count} x {what}", count=count, what=one) for one, count in kinds.items()
+        sentence if count == 1 else say("{count} x {what}", count=count, what=sentence)
+        for sentence, count in kinds.items()
     ]
     for place, line in enumerate(lines[:most]):
         yield ("" if place else name, line)
@@ -86,19 +88,19 @@ def _rows(name: Shown, told: list[Shown], *, most: int) -> Iterator[Row]:
         yield ("", say("and {count} more: --all", count=len(lines) - most))
 
 
-def _words(*told: str | None) -> str | None:
+def _words(*texts: str | None) -> str | None:
     """What is known, each said once."""
     kept: list[str] = []
-    for one in told:
-        if one and not any(one in other for other in kept):
-            kept.append(one)
+    for text in texts:
+        if text and not any(text in other for other in kept):
+            kept.append(text)
     return ", ".join(kept) or None
 
 
 def _cpu(cpu: Cpu) -> Shown | None:
     sockets = f"{cpu.sockets}x " if (cpu.sockets or 1) > 1 else ""
     name = cpu.name or cpu.arch
-    told: list[Shown | None] = [
+    sentences: list[Shown | None] = [
         f"{sockets}{name}" if name else None,
         None if cpu.cores is None else say("{count} cores", count=cpu.cores),
         None if cpu.threads is None else say("{count} threads", count=cpu.threads),
@@ -107,33 +109,35 @@ def _cpu(cpu: Cpu) -> Shown | None:
         else None,
         say("{count} memory domains", count=len(cpu.nodes)) if len(cpu.nodes) > 1 else None,
     ]
-    return with_commas(told)
+    return with_commas(sentences)
 
 
 def _memory(memory: Memory) -> Shown | None:
     if memory.total_bytes is None:
         return None
-    told: list[Shown | None] = [show_bytes(memory.total_bytes)]
+    sentences: list[Shown | None] = [show_bytes(memory.total_bytes)]
     if memory.available_bytes is not None:
-        told.append(say("{size} available", size=show_bytes(memory.available_bytes)))
+        sentences.append(say("{size} available", size=show_bytes(memory.available_bytes)))
     if memory.limit_bytes is not None and memory.limit_bytes < memory.total_bytes:
-        told.append(say("container limit {size}", size=show_bytes(memory.limit_bytes)))
-    return with_commas(told)
+        sentences.append(say("container limit {size}", size=show_bytes(memory.limit_bytes)))
+    return with_commas(sentences)
 
 
 def _modules(memory: Memory) -> Shown | None:
     """Modules, like ones counted, and the places that are left."""
-    held = [one for one in memory.modules or () if one.size_bytes]
-    if not held:
+    modules = [module for module in memory.modules or () if module.size_bytes]
+    if not modules:
         return None
-    kinds = Counter((one.size_bytes, one.kind, one.set_mt_s) for one in held)
-    told: list[Shown | None] = []
+    kinds = Counter((module.size_bytes, module.kind, module.set_mt_s) for module in modules)
+    sentences: list[Shown | None] = []
     for (size, kind, speed), count in kinds.items():
         name = f"{count} x {show_bytes(size or 0)} {kind or ''}".strip()
-        told.append(name if speed is None else say("{what} at {speed} MT/s", what=name, speed=f"{speed:.0f}"))
-    empty = len(memory.modules or ()) - len(held)
-    told.append(say("{count} slots empty", count=empty) if empty else None)
-    return with_commas(told)
+        sentences.append(
+            name if speed is None else say("{what} at {speed} MT/s", what=name, speed=f"{speed:.0f}")
+        )
+    empty = len(memory.modules or ()) - len(modules)
+    sentences.append(say("{count} slots empty", count=empty) if empty else None)
+    return with_commas(sentences)
 
 
 def _swap(memory: Memory) -> Shown | None:
@@ -168,7 +172,7 @@ def _named(names: list[str]) -> str:
 
 
 def _driver(software: Software) -> Shown | None:
-    told: list[Shown | None] = [
+    sentences: list[Shown | None] = [
         software.driver or software.kernel_driver,
         None
         if software.driver_cuda is None
@@ -177,26 +181,26 @@ def _driver(software: Software) -> Shown | None:
         None if software.nccl is None else f"NCCL {software.nccl}",
         None if software.fabric_manager is None else f"fabric manager {software.fabric_manager}",
     ]
-    return with_commas(told)
+    return with_commas(sentences)
 
 
 def _frameworks(software: Software) -> list[Shown]:
-    told: list[Shown] = []
+    sentences: list[Shown] = []
     for python in software.pythons:
-        names = ", ".join(f"{one.name} {one.version or '?'}" for one in python.frameworks)
+        names = ", ".join(f"{framework.name} {framework.version or '?'}" for framework in python.frameworks)
         if names:
-            told.append(say("Python {version}: {names}", version=python.version or "?", names=names))
-    return told
+            sentences.append(say("Python {version}: {names}", version=python.version or "?", names=names))
+    return sentences
 
 
 def _containers(software: Software) -> Shown | None:
-    told: list[Shown | None] = [
+    sentences: list[Shown | None] = [
         None if software.docker is None else f"Docker {software.docker}",
         None
         if software.container_toolkit is None
         else f"NVIDIA Container Toolkit {software.container_toolkit}",
     ]
-    return with_commas(told)
+    return with_commas(sentences)
 
 
 def _events(events: tuple[Event, ...]) -> str | None:
@@ -210,8 +214,8 @@ def _events(events: tuple[Event, ...]) -> str | None:
 
 
 def _kind(kind: str, count: int, *, codes: list[str]) -> str:
-    told = ", ".join(dict.fromkeys(codes))
-    return f"{count} {kind} ({told})" if told else f"{count} {kind}"
+    text = ", ".join(dict.fromkeys(codes))
+    return f"{count} {kind} ({text})" if text else f"{count} {kind}"
 
 
 def _sensor(machine: Machine, place: int) -> Shown:

@@ -30,8 +30,8 @@ def state_of(device: Device) -> tuple[Shown, Tone]:
         return say("throttled: {reasons}", reasons=with_commas(map(reason, slowed))), "warn"
     if device.mig or device.slices:
         count = len(device.slices)
-        said = say("MIG, {count} instances", count=count) if device.mig else None
-        return said or say("partitions: {count}", count=count), "plain"
+        sentence = say("MIG, {count} instances", count=count) if device.mig else None
+        return sentence or say("partitions: {count}", count=count), "plain"
     used = len(device.programs or ())
     if used:
         return say("{count} processes", count=used), "plain"

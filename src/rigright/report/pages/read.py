@@ -28,9 +28,9 @@ def page(result: ReadGuide, *, details: bool = False) -> Page:
     """The page for people."""
     parts: list[Part] = []
     for verdict in (WRONG, DATED, UNKNOWN, RIGHT):
-        found = [one for one in result.claims if one.verdict == verdict]
-        if found and (details or verdict != RIGHT):
-            parts += _group(found, verdict, most=len(found) if details else SHOWN.get(verdict, 0))
+        claims = [claim for claim in result.claims if claim.verdict == verdict]
+        if claims and (details or verdict != RIGHT):
+            parts += _group(claims, verdict, most=len(claims) if details else SHOWN.get(verdict, 0))
     parts += _errors(result.errors)
     parts += _unread(result, most=len(result.not_understood) if details else SHOWN_UNREAD)
     if result.cut:
@@ -57,59 +57,74 @@ def verdict_line(result: ReadGuide) -> Sentence:
         say("{count} not checked", count=result.unknown) if result.unknown else None,
     )
     claims = say("{count} claims", count=len(result.claims))
-    told = with_commas(counts)
-    said = claims if told is None else say("{claims}: {counts}", claims=claims, counts=told)
+    sentence = with_commas(counts)
+    stated = claims if sentence is None else say("{claims}: {counts}", claims=claims, counts=sentence)
     if result.errors:
-        said = say("{said}; {count} errors explained", said=said, count=len(result.errors))
+        stated = say("{said}; {count} errors explained", said=stated, count=len(result.errors))
     if result.not_understood:
-        said = say("{said}; {count} sentences not understood", said=said, count=len(result.not_understood))
-    return said
+        stated = say(
+            "{said}; {count} sentences not understood", said=stated, count=len(result.not_understood)
+        )
+    return stated
 
 
-def _group(found: Sequence[GuideClaim], verdict: Verdict, *, most: int) -> Iterator[Part]:
+def _group(claims: Sequence[GuideClaim], verdict: Verdict, *, most: int) -> Iterator[Part]:
     """Claims of one verdict with what is true, and the commands that show it."""
-    shown = found[:most]
+    shown = claims[:most]
     yield Points(title=WORDS[verdict], items=tuple(map(claim_line, shown)), tone=_TONES[verdict])
-    if len(found) > most:
-        yield Line(said=say("and {count} more", count=len(found) - most), tone="dim")
-    commands = dict.fromkeys(one.command for one in shown if one.command)
+    if len(claims) > most:
+        yield Line(said=say("and {count} more", count=len(claims) - most), tone="dim")
+    commands = dict.fromkeys(claim.command for claim in shown if claim.command)
     if commands:
         yield Commands(items=tuple(commands))
 
 
-def claim_line(one: GuideClaim) -> Sentence:
+def claim_line(claim: GuideClaim) -> Sentence:
     """Where it stands, what it says, what is true."""
-    said = say('line {line}: "{says}"', line=one.line, says=one.says)
-    if one.truth is None:
-        return said
-    about = (one.about or "").rpartition("/")[2]
-    if one.about is None or one.kind == "command":
-        return say("{said}: {truth}", said=said, truth=one.truth)
-    if about.casefold() in one.says.casefold():
-        return say("{said}: {about}: {truth}", said=said, about=one.title, truth=one.truth)
-    return say("{said}: {about}, {kind}: {truth}", said=said, about=about, kind=one.title, truth=one.truth)
+    sentence = say('line {line}: "{says}"', line=claim.line, says=claim.says)
+    if claim.truth is None:
+        return sentence
+    about = (claim.about or "").rpartition("/")[2]
+    if claim.about is None or claim.kind == "command":
+        return say("{said}: {truth}", said=sentence, truth=claim.truth)
+    if about.casefold() in claim.says.casefold():
+        return say("{said}: {about}: {truth}", said=sentence, about=claim.title, truth=claim.truth)
+    return say(
+        "{said}: {about}, {kind}: {truth}", said=sentence, about=about, kind=claim.title, truth=claim.truth
+    )
 
 
 def _errors(errors: Sequence[ExplainedError]) -> Iterator[Part]:
     if not errors:
         return
     items = tuple(
-        say('line {line}: "{says}": {means}', line=one.line, says=one.says, means=one.means)
-        if one.do is None
-        else say(
-            'line {line}: "{says}": {means}; {do}', line=one.line, says=one.says, means=one.means, do=one.do
+        say(
+            'line {line}: "{says}": {means}',
+            line=explained_error.line,
+            says=explained_error.says,
+            means=explained_error.means,
         )
-        for one in errors
+        if explained_error.do is None
+        else say(
+            'line {line}: "{says}": {means}; {do}',
+            line=explained_error.line,
+            says=explained_error.says,
+            means=explained_error.means,
+            do=explained_error.do,
+        )
+        for explained_error in errors
     )
     yield Points(title=say("errors"), items=items, tone="warn")
-    yield Commands(items=tuple(dict.fromkeys(one.command for one in errors)))
+    yield Commands(items=tuple(dict.fromkeys(explained_error.command for explained_error in errors)))
 
 
 def _unread(result: ReadGuide, *, most: int) -> Iterator[Part]:
     if not result.not_understood:
         return
     shown = result.not_understood[:most]
-    items = tuple(say('line {line}: "{says}"', line=one.line, says=one.text) for one in shown)
+    items = tuple(
+        say('line {line}: "{says}"', line=unread_line.line, says=unread_line.text) for unread_line in shown
+    )
     yield Points(title=say("not understood, and so not checked"), items=items, tone="dim")
     if len(result.not_understood) > most:
         yield Line(said=say("and {count} more", count=len(result.not_understood) - most), tone="dim")
@@ -119,11 +134,33 @@ def sheet(result: ReadGuide) -> Page:
     """One row a claim, then what was not understood."""
     heads = ("line", "verdict", "about", "kind", "says", "truth", "command")
     rows: list[tuple[Shown, ...]] = [
-        (str(one.line), one.verdict, one.about or "", one.kind, one.says, one.truth or "", one.command or "")
-        for one in result.claims
+        (
+            str(claim.line),
+            claim.verdict,
+            claim.about or "",
+            claim.kind,
+            claim.says,
+            claim.truth or "",
+            claim.command or "",
+        )
+        for claim in result.claims
     ]
-    rows += [(str(one.line), "error", "", "", one.says, one.means, one.command) for one in result.errors]
-    rows += [(str(one.line), "not understood", "", "", one.text, "", "") for one in result.not_understood]
+    rows += [
+        (
+            str(explained_error.line),
+            "error",
+            "",
+            "",
+            explained_error.says,
+            explained_error.means,
+            explained_error.command,
+        )
+        for explained_error in result.errors
+    ]
+    rows += [
+        (str(unread_line.line), "not understood", "", "", unread_line.text, "", "")
+        for unread_line in result.not_understood
+    ]
     columns = tuple(Column(head=head) for head in heads)
     return Page(title=verdict_line(result), parts=(Table(columns=columns, rows=tuple(rows)),))
 

@@ -60,12 +60,12 @@ def page(result: Decided) -> Page:
             rows=((LINE,) * len(SIGNED),) * 2,
         )
     ]
-    said = say(
+    sentence = say(
         "made by rigright on {date} from {file}; 4 of 5 cases fall inside an 80 % band",
         date=result.today,
         file=result.plan,
     )
-    parts.append(Line(said=said, tone="dim"))
+    parts.append(Line(said=sentence, tone="dim"))
     if made is not None:
         parts += [costing.sources(made), *([costing.resale(made)] if made.worth_usd else [])]
         parts.append(Points(title=say("assumed and not counted"), items=tuple(_taken(result))))
@@ -107,7 +107,7 @@ def _way(result: Decided) -> CostWay | None:
     if made is None:
         return None
     kinds = {"buy": {BUY}, "own": {OWN, BUY}}.get(result.first.how, RENTS)
-    return result.instead or next((one for one in made.cost_ways if one.kind in kinds), None)
+    return result.instead or next((cost_way for cost_way in made.cost_ways if cost_way.kind in kinds), None)
 
 
 def _order(result: Decided) -> Iterator[Part]:
@@ -161,48 +161,53 @@ def _tone(result: Decided) -> Any:
 def verdict(result: Decided) -> Sentence:
     """What to do, what it costs now and over the years."""
     first, currency, made = result.first, result.wish.currency, result.cost
-    told: dict[str, Shown] = {"machine": short(first.machine), "model": model_name(result.model)}
+    sentences: dict[str, Shown] = {"machine": short(first.machine), "model": model_name(result.model)}
     if not result.fits:
-        return say("Do not sign: nothing meets every limit; {machine} comes closest for {model}", **told)
+        return say("Do not sign: nothing meets every limit; {machine} comes closest for {model}", **sentences)
     way = _way(result)
     if made is not None and way is not None:
-        told["years"] = say("{count} years", count=f"{made.wish.years:g}")
-        told["total"] = show_money(way.ledger.total.value, currency)
-        told["way"] = costing.name_of(way, made)
+        sentences["years"] = say("{count} years", count=f"{made.wish.years:g}")
+        sentences["total"] = show_money(way.ledger.total.value, currency)
+        sentences["way"] = costing.name_of(way, made)
     price = first.figures.get("usd_per_h" if first.how == "rent" else "usd")
-    told["usd"] = show_money(price.value, currency) if price is not None else say("no price")
-    if "total" not in told:
-        told["total"], told["years"] = say("not known"), say("{count} years", count=f"{result.wish.years:g}")
+    sentences["usd"] = show_money(price.value, currency) if price is not None else say("no price")
+    if "total" not in sentences:
+        sentences["total"], sentences["years"] = (
+            say("not known"),
+            say("{count} years", count=f"{result.wish.years:g}"),
+        )
     if result.instead is not None:
-        return say("Do not buy {machine} for {model}: {way} is cheaper, {total} over {years}", **told)
+        return say("Do not buy {machine} for {model}: {way} is cheaper, {total} over {years}", **sentences)
     run = None if made is None or way is None else made.usd_per_run(way)
     if first.how == "rent" and run is not None:
-        told["run"] = show_money(run.value, currency)
-        return say("Rent {machine} for {model}: {usd}/hour, {run} for one run", **told)
+        sentences["run"] = show_money(run.value, currency)
+        return say("Rent {machine} for {model}: {usd}/hour, {run} for one run", **sentences)
     if first.how == "rent":
-        return say("Rent {machine} for {model}: {usd}/hour, {total} over {years}", **told)
+        return say("Rent {machine} for {model}: {usd}/hour, {total} over {years}", **sentences)
     if first.how == "own":
-        return say("Use {machine} for {model}: {total} over {years}", **told)
-    return say("Buy {machine} for {model}: {usd}; {total} over {years} with power and resale", **told)
+        return say("Use {machine} for {model}: {total} over {years}", **sentences)
+    return say("Buy {machine} for {model}: {usd}; {total} over {years} with power and resale", **sentences)
 
 
-def _rate(one: Candidate) -> tuple[Sentence, Estimate] | None:
-    return next(((unit, one.figures[name]) for name, unit in RATES.items() if name in one.figures), None)
+def _rate(structure: Candidate) -> tuple[Sentence, Estimate] | None:
+    return next(
+        ((unit, structure.figures[name]) for name, unit in RATES.items() if name in structure.figures), None
+    )
 
 
 def _speed(result: Decided) -> Shown:
     first, rate = result.first, _rate(result.first)
-    told = {"format": short_format(first.weights), "engine": first.engine}
+    fields = {"format": short_format(first.weights), "engine": first.engine}
     if rate is None:
-        return say("{format}, {engine}", **told)
-    unit, found = rate
+        return say("{format}, {engine}", **fields)
+    unit, estimate = rate
     return say(
         "{value} {unit} (80 % band {low}-{high}), {format}, {engine}",
-        value=show_short(found.value),
+        value=show_short(estimate.value),
         unit=unit,
-        low=show_short(found.low),
-        high=show_short(found.high),
-        **told,
+        low=show_short(estimate.low),
+        high=show_short(estimate.high),
+        **fields,
     )
 
 
@@ -235,15 +240,27 @@ def _options(result: Decided) -> Table:
         ("usd_per_h", say("rent, {sign}/hour", sign=sign), 1.0, True),
         ("power_w", say("W"), 1.0, False),
     )
-    shown = [head for head in heads if any(_cell(one, head, currency=currency) for one in result.options)]
+    shown = [
+        head for head in heads if any(_cell(option, head, currency=currency) for option in result.options)
+    ]
     rows: list[tuple[Shown, ...]] = []
-    for one in result.options:
-        rate = _rate(one)
-        name: Shown = say("{machine}, used", machine=short(one.machine)) if one.used else short(one.machine)
-        cells = [_cell(one, head, currency=currency) for head in shown]
+    for candidate in result.options:
+        rate = _rate(candidate)
+        name: Shown = (
+            say("{machine}, used", machine=short(candidate.machine))
+            if candidate.used
+            else short(candidate.machine)
+        )
+        cells = [_cell(candidate, head, currency=currency) for head in shown]
         speed = "" if rate is None else show_short(rate[1].value)
         rows.append(
-            (name, short_format(one.weights), speed, *cells, _known(one.reasons[0]) if one.reasons else "")
+            (
+                name,
+                short_format(candidate.weights),
+                speed,
+                *cells,
+                _known(candidate.reasons[0]) if candidate.reasons else "",
+            )
         )
     blank = ("",) * (2 + len(shown))
     rows += [(short(label), *blank, _known(reason)) for label, reason in result.rejected]
@@ -256,12 +273,12 @@ def _options(result: Decided) -> Table:
     return Table(title=say("options considered"), columns=columns, rows=tuple(rows), tones=tones)  # type: ignore[arg-type]
 
 
-def _cell(one: Candidate, head: tuple[str, Shown, float, bool], *, currency: str) -> str:
+def _cell(candidate: Candidate, head: tuple[str, Shown, float, bool], *, currency: str) -> str:
     name, _, scale, is_money = head
-    found = one.figures.get(name)
-    if found is None or {"usd": "buy", "usd_per_h": "rent"}.get(name, one.how) != one.how:
+    estimate = candidate.figures.get(name)
+    if estimate is None or {"usd": "buy", "usd_per_h": "rent"}.get(name, candidate.how) != candidate.how:
         return ""
-    return amount(found.value, currency) if is_money else show_short(found.value * scale)
+    return amount(estimate.value, currency) if is_money else show_short(estimate.value * scale)
 
 
 def _known(text: str) -> Shown:
@@ -278,26 +295,34 @@ def _reasons(result: Decided) -> Iterator[Shown]:
     """Why this one: what the plan says, and how the next two stand against it."""
     first = result.first
     yield from map(_known, first.reasons)
-    bought = [one for one in result.options if one.how == first.how and "usd" in one.figures]
-    least = min(bought, key=lambda one: one.figures["usd"].value, default=first)
+    bought = [
+        candidate for candidate in result.options if candidate.how == first.how and "usd" in candidate.figures
+    ]
+    least = min(bought, key=lambda candidate: candidate.figures["usd"].value, default=first)
     price = first.figures.get("usd")
     if result.fits and price is not None and least.figures["usd"].value < price.value:
-        said = say(
+        sentence = say(
             "less money up front: {machine} in {format}, {usd}",
             machine=short(least.machine),
             format=short_format(least.weights),
             usd=show_money(least.figures["usd"].value, result.wish.currency),
         )
-        whole = with_semicolons((said, *(say("{text}", text=_known(one)) for one in least.reasons[:1])))
-        yield whole or said
+        whole = with_semicolons(
+            (sentence, *(say("{text}", text=_known(reason)) for reason in least.reasons[:1]))
+        )
+        yield whole or sentence
     for other in result.options[1:3]:
-        told = [
+        sentences = [
             say("{times}x the {what}", times=show_short(its.value / mine.value), what=what)
             for what, mine, its in _pairs(first, other)
             if its.value > 0 and mine.value > 0 and abs(mine.value / its.value - 1) > ALIKE
         ]
-        if told:
-            joined = told[0] if len(told) == 1 else say("{first}, {second}", first=told[0], second=told[1])
+        if sentences:
+            joined = (
+                sentences[0]
+                if len(sentences) == 1
+                else say("{first}, {second}", first=sentences[0], second=sentences[1])
+            )
             yield say("the alternative {machine} in {format}: {told}", machine=short(other.machine),
                       format=short_format(other.weights), told=joined)  # fmt: skip
 
@@ -318,21 +343,21 @@ def _risks(result: Decided) -> Iterator[Shown]:
     if rate is not None and rate[1].low < rate[1].value:
         yield say("speed: in 1 case of 10 below {low} {unit}", low=show_short(rate[1].low), unit=rate[0])
     for name, bound in (("ttft_s", wish.ttft_s), ("tpot_s", wish.tpot_s)):
-        found = first.figures.get(name)
-        if found is None or bound is None or found.high <= bound:
+        estimate = first.figures.get(name)
+        if estimate is None or bound is None or estimate.high <= bound:
             continue
-        if found.value > bound:
+        if estimate.value > bound:
             yield say(
                 "{name}: {value}, over the limit of {limit}",
                 name=name[:4].upper(),
-                value=limit_time(found.value),
+                value=limit_time(estimate.value),
                 limit=limit_time(bound),
             )
         else:
             yield say(
                 "{name}: up to {high} in some cases, over the limit of {limit}",
                 name=name[:4].upper(),
-                high=limit_time(found.high),
+                high=limit_time(estimate.high),
                 limit=limit_time(bound),
             )
     made = result.cost
@@ -348,7 +373,7 @@ def _risks(result: Decided) -> Iterator[Shown]:
             yield from _cheaper(way, made, currency=currency)
     noted = (*first.notes, *result.notes)
     dates = {first.as_of} if first.stale else set()
-    dates |= set() if made is None else {str(one.as_of) for one in made.cost_ways if one.stale}
+    dates |= set() if made is None else {str(cost_way.as_of) for cost_way in made.cost_ways if cost_way.stale}
     dates = {date for date in dates if not any(date in note for note in noted)}
     if dates:
         yield say("prices as of {date}; verify before buying", date=", ".join(sorted(dates)))
@@ -361,16 +386,16 @@ def _risks(result: Decided) -> Iterator[Shown]:
 
 def _cheaper(way: CostWay, made: Costed, *, currency: str) -> Iterator[Sentence]:
     """Another rent of the same machine that costs clearly less."""
-    rents = [one for one in made.cost_ways if way.kind in RENTS and one.kind in RENTS]
-    least = min(rents, key=lambda one: one.ledger.total.value, default=way)
+    rents = [cost_way for cost_way in made.cost_ways if way.kind in RENTS and cost_way.kind in RENTS]
+    least = min(rents, key=lambda cost_way: cost_way.ledger.total.value, default=way)
     if least.ledger.total.value < (1 - APART) * way.ledger.total.value:
         usd = show_money(least.ledger.total.value, currency)
         yield say("{way} costs less: {usd} over the years", way=costing.name_of(least, made), usd=usd)
 
 
-def _once(said: Iterator[Shown]) -> Iterator[Shown]:
+def _once(sentences: Iterator[Shown]) -> Iterator[Shown]:
     """What several places say, once."""
-    yield from {str(one): one for one in said}.values()
+    yield from {str(sentence): sentence for sentence in sentences}.values()
 
 
 def _tests(result: Decided) -> Table:
@@ -390,10 +415,10 @@ def _tests(result: Decided) -> Table:
             )
         )
     for name, head, bound in (("ttft_s", "TTFT", wish.ttft_s), ("tpot_s", "TPOT", wish.tpot_s)):
-        found = first.figures.get(name)
-        if found is not None:
-            most = found.high if bound is None else bound
-            rows.append((head, f"<= {limit_time(most)}", limit_time(found.value)))
+        estimate = first.figures.get(name)
+        if estimate is not None:
+            most = estimate.high if bound is None else bound
+            rows.append((head, f"<= {limit_time(most)}", limit_time(estimate.value)))
     if first.rank_bytes is not None:
         size = first.rank_bytes
         most_bytes = size.high if first.room_bytes is None else min(size.high, first.room_bytes)
@@ -422,8 +447,8 @@ def _commands(result: Decided) -> Iterator[str]:
 
 def written(result: Decided, file: str) -> Page:
     """After it was written."""
-    said = say("written: {file}", file=file)
-    return Page(title=verdict(result), tone=_tone(result), parts=(Line(said=said),))
+    sentence = say("written: {file}", file=file)
+    return Page(title=verdict(result), tone=_tone(result), parts=(Line(said=sentence),))
 
 
 def document(result: Decided, screen: Screen) -> str:

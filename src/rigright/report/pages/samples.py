@@ -29,7 +29,8 @@ def samples_table(speed: SampleSpeed, *, more: tuple[tuple[Shown, ...], ...] = (
     if speed.compiled is not None and not speed.is_compiled:
         known.append((say("images/s with torch.compile"), speed.compiled))
     rows = tuple(
-        (name, show_short(one.value), f"{show_short(one.low)}-{show_short(one.high)}") for name, one in known
+        (name, show_short(estimate.value), f"{show_short(estimate.low)}-{show_short(estimate.high)}")
+        for name, estimate in known
     )
     return Table(
         columns=(
@@ -48,19 +49,19 @@ def samples_table(speed: SampleSpeed, *, more: tuple[tuple[Shown, ...], ...] = (
 
 def sample_lines(speed: SampleSpeed) -> Iterator[Sentence]:
     """Samples a second, what limits them, and what a compiler would change."""
-    told = {"rate": between(speed.rate), "each": speed.batch_per_card, "time": time_between(speed.batch_s)}
+    fields = {"rate": between(speed.rate), "each": speed.batch_per_card, "time": time_between(speed.batch_s)}
     if speed.length_tok is not None:
         yield say(
             "{rate} texts/s of {tok} tokens, batch size {each} per GPU; a batch takes {time}",
-            tok=speed.length_tok, **told,
+            tok=speed.length_tok, **fields,
         )  # fmt: skip
     elif speed.made:
         yield say(
             "{rate} images/s at {px} x {px}, {steps} steps, batch size {each} per GPU; a batch takes {time}",
-            px=speed.image_px, steps=speed.steps, **told,
+            px=speed.image_px, steps=speed.steps, **fields,
         )  # fmt: skip
     else:
-        yield say("{rate} images/s, batch size {each} per GPU; a batch takes {time}", **told)
+        yield say("{rate} images/s, batch size {each} per GPU; a batch takes {time}", **fields)
     if speed.compiled is not None and not speed.is_compiled:
         yield say("with torch.compile: {rate} images/s", rate=between(speed.compiled))
     if speed.beside_bytes:

@@ -50,7 +50,7 @@ def _machine(result: SetUp) -> Line:
 
 def _done(result: SetUp, already: Installed) -> Page:
     """Nothing is to be done."""
-    said = say(
+    sentence = say(
         "nothing to do: {name} {version} in {python} matches driver {driver} and these GPUs",
         name=already.name,
         version=f"{already.version} ({already.build})" if already.build else already.version,
@@ -67,7 +67,7 @@ def _done(result: SetUp, already: Installed) -> Page:
     if result.notes:
         parts.append(Points(items=result.notes, title=say("worth knowing")))
     parts.append(Commands(items=("rigright doctor", bench), title=say("next")))
-    return Page(title=said, tone="good", parts=tuple(parts))
+    return Page(title=sentence, tone="good", parts=tuple(parts))
 
 
 def _verdict(result: SetUp) -> Line:
@@ -75,17 +75,17 @@ def _verdict(result: SetUp) -> Line:
     if pick is None:
         return Line(said=next(iter(result.unknown), say("no known version fits")), tone="bad")
     if pick.no_kernels_for is not None:
-        names = {".".join(map(str, one)): name for one, name in result.system.capabilities}
-        said = say(
+        names = {".".join(map(str, pair)): name for pair, name in result.system.capabilities}
+        sentence = say(
             "{name} {version} is built for CUDA {cuda}, without kernels for {chip} (compute {capability})",
             name=pick.name, version=pick.version, cuda=pick.cuda, chip=names[pick.no_kernels_for],
             capability=pick.no_kernels_for,
         )  # fmt: skip
-        return Line(said=said, tone="warn")
-    said = say("{name} {version}: {rest}", name=pick.name, version=pick.version, rest=_rest(result, pick))
+        return Line(said=sentence, tone="warn")
+    sentence = say("{name} {version}: {rest}", name=pick.name, version=pick.version, rest=_rest(result, pick))
     if result.instead is None:
-        return Line(said=said, tone="good")
-    return Line(said=say("{why}; nearest is {set}", why=result.instead, set=said), tone="warn")
+        return Line(said=sentence, tone="good")
+    return Line(said=say("{why}; nearest is {set}", why=result.instead, set=sentence), tone="warn")
 
 
 def _rest(result: SetUp, pick: Pick) -> Sentence:
@@ -107,10 +107,10 @@ def _rest(result: SetUp, pick: Pick) -> Sentence:
 
 def _set(result: SetUp, pick: Pick) -> Table:
     """What goes together, one part a row."""
-    told: list[tuple[Shown, Shown]] = []
+    pairs: list[tuple[Shown, Shown]] = []
     if result.driver_branch is not None:
         kind = say("open") if result.open_kernel else say("proprietary")
-        told.append(
+        pairs.append(
             (
                 say("driver"),
                 say(
@@ -122,21 +122,21 @@ def _set(result: SetUp, pick: Pick) -> Table:
             )
         )
     if result.system.driver:
-        told.append((say("driver now"), result.system.driver))
+        pairs.append((say("driver now"), result.system.driver))
     if pick.cuda:
-        told.append((say("CUDA"), pick.cuda))
+        pairs.append((say("CUDA"), pick.cuda))
     if result.toolkit:
-        told.append((say("CUDA toolkit"), result.toolkit))
+        pairs.append((say("CUDA toolkit"), result.toolkit))
     if pick.torch:
-        told.append(("torch", f"{pick.torch} ({pick.build})"))
+        pairs.append(("torch", f"{pick.torch} ({pick.build})"))
     if pick.pythons and pick.pip:
-        told.append(
+        pairs.append(
             (say("Python"), say("{python}, of {span}", python=result.python or "3", span=pick.pythons))
         )
     if pick.image:
-        told.append((say("image"), pick.image))
+        pairs.append((say("image"), pick.image))
     if pick.source:
-        told.append(
+        pairs.append(
             (
                 say("source"),
                 say(
@@ -147,7 +147,7 @@ def _set(result: SetUp, pick: Pick) -> Table:
                 ),
             )
         )
-    return Table(columns=_BLANK, rows=tuple(told))
+    return Table(columns=_BLANK, rows=tuple(pairs))
 
 
 def _kept(result: SetUp, kept: Pick) -> Sentence:
@@ -164,14 +164,14 @@ def _kept(result: SetUp, kept: Pick) -> Sentence:
 def _step(number: int, step: SetupStep, *, by_root: bool) -> Iterator[Part]:
     yield Line(said=say("{number}. {title}: {why}", number=number, title=step.title, why=step.why))
     if step.commands:
-        commands = (typed(one, needs_root=step.as_root, by_root=by_root) for one in step.commands)
+        commands = (typed(command, needs_root=step.as_root, by_root=by_root) for command in step.commands)
         yield Commands(items=tuple(commands))
 
 
 def asked_line(words: list[tuple[str, str | None]]) -> str:
     """The question as it was typed, for the lines of what to type next."""
-    told = [f"{name} {shlex.quote(value)}" for name, value in words if value is not None]
-    return " ".join(["rigright setup", *told])
+    texts = [f"{name} {shlex.quote(value)}" for name, value in words if value is not None]
+    return " ".join(["rigright setup", *texts])
 
 
 plain = telling.Told(SetUp)

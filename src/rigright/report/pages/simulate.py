@@ -61,27 +61,27 @@ def _verdict(result: Simulated) -> Line:
     late = list(_late(result))
     if rate is not None and counted.backlog_share > BACKLOG and counted.requests_per_s < CARRIED * rate:
         served, is_one = counted.requests_per_s, result.machine.startswith("1x ")
-        said = overloaded(short(result.machine), served=served, rate=rate, needed=None, is_one=is_one)
-        return Line(said=with_semicolons([said, *late]) or said, tone="bad")
+        sentence = overloaded(short(result.machine), served=served, rate=rate, needed=None, is_one=is_one)
+        return Line(said=with_semicolons([sentence, *late]) or sentence, tone="bad")
     at = at_share(result.targets.percentile)
-    told = [
+    sentences = [
         say("TTFT{at} {time}", at=at, time=_time(counted.ttft_reached_s)),
         say("TPOT{at} {time}", at=at, time=_time(counted.tpot_reached_s)),
     ]
-    figures = with_commas([*told, _rate(result)]) or ""
+    figures = with_commas([*sentences, _rate(result)]) or ""
     refused, tone = counted.requests - counted.served, _tone(result)
     if late:
-        said = with_semicolons(late) or late[0]
+        sentence = with_semicolons(late) or late[0]
     elif _has_targets(result):
         share = f"{SHARES * counted.good_share:.3g}"
-        said = say("{figures}: {share} % of requests meet the targets", figures=figures, share=share)
+        sentence = say("{figures}: {share} % of requests meet the targets", figures=figures, share=share)
     else:
-        said = say("{machine} serves {model}: {figures}", machine=short(result.machine),
+        sentence = say("{machine} serves {model}: {figures}", machine=short(result.machine),
                    model=model_name(result.model), figures=figures)  # fmt: skip
     if refused:
         tone = "warn" if tone == "good" else tone
-        said = say("{said}; requests not served: {count}", said=said, count=f"{refused:,}")
-    return Line(said=said, tone=tone)
+        sentence = say("{said}; requests not served: {count}", said=sentence, count=f"{refused:,}")
+    return Line(said=sentence, tone=tone)
 
 
 def _tone(result: Simulated) -> Tone:
@@ -241,12 +241,12 @@ def _together(part: tuple[Moment, ...]) -> Moment:
     return Moment(start_s=part[0].start_s, end_s=part[-1].end_s, **means)
 
 
-def _against(result: Simulated, found: Against) -> Table:
+def _against(result: Simulated, against: Against) -> Table:
     rows = (
-        ("TTFT", result.tally.ttft_s.mean, found.ttft_s,
-         found.ttft_error, found.request_ttft_error),
-        ("TPOT", result.tally.tpot_s.mean, found.tpot_s,
-         found.tpot_error, found.request_tpot_error),
+        ("TTFT", result.tally.ttft_s.mean, against.ttft_s,
+         against.ttft_error, against.request_ttft_error),
+        ("TPOT", result.tally.tpot_s.mean, against.tpot_s,
+         against.tpot_error, against.request_tpot_error),
     )  # fmt: skip
     return Table(
         title=say("against what was measured"),

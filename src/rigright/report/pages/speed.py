@@ -23,17 +23,19 @@ HOSTED = {"memory": say("RAM bandwidth"), "links": say("PCIe")}
 FIGURES = ("ttft_s", "tpot_s", "user_tok_per_s", "output_tok_per_s", "prefill_tok_per_s")
 
 
-def between(found: Estimate) -> str:
+def between(estimate: Estimate) -> str:
     """A figure with its band: "41 (35-47)"."""
-    return f"{show_short(found.value)} ({show_short(found.low)}-{show_short(found.high)})"
+    return f"{show_short(estimate.value)} ({show_short(estimate.low)}-{show_short(estimate.high)})"
 
 
-def time_between(found: Estimate) -> str:
+def time_between(estimate: Estimate) -> str:
     """A time with its band, all in the unit of the figure: "22 ms (19-25)"."""
-    shown = show_seconds(found.value)
+    shown = show_seconds(estimate.value)
     number, _, unit = shown.partition(" ")
-    scale = found.value / float(number.replace(",", "")) if found.value > 0 else 1.0
-    return f"{shown} ({show_short(found.low / scale)}-{show_short(found.high / scale)})" if unit else shown
+    scale = estimate.value / float(number.replace(",", "")) if estimate.value > 0 else 1.0
+    return (
+        f"{shown} ({show_short(estimate.low / scale)}-{show_short(estimate.high / scale)})" if unit else shown
+    )
 
 
 def at_share(percentile: float | None) -> str:
@@ -63,9 +65,9 @@ def figures_table(speed: Speed, *, more: tuple[tuple[Shown, ...], ...] = ()) -> 
     )
 
 
-def _figure(name: Sentence, found: Estimate, *, scale: float = 1.0) -> tuple[Shown, ...]:
-    low, high = show_short(found.low * scale), show_short(found.high * scale)
-    return name, show_short(found.value * scale), f"{low}-{high}"
+def _figure(name: Sentence, estimate: Estimate, *, scale: float = 1.0) -> tuple[Shown, ...]:
+    low, high = show_short(estimate.low * scale), show_short(estimate.high * scale)
+    return name, show_short(estimate.value * scale), f"{low}-{high}"
 
 
 def limited_by(speed: Speed, *, hosted: bool = False) -> Line:

@@ -48,34 +48,37 @@ def page(result: Swept, *, why: bool = False, details: bool = False) -> Page:
 def _reasons(result: Swept, *, fits: str) -> Iterator[Sentence]:
     """Why questions have no plan, the commonest reason first, with the lines of the grid that ask them."""
     lines: dict[str, dict[int, None]] = {}
-    for question, one in zip(result.questions, result.cells, strict=True):
-        if one.why and one.cells.get("fits") == fits:
-            lines.setdefault(one.why, {})[question.line] = None
-    for why, found in sorted(lines.items(), key=lambda pair: -len(pair[1]))[:MOST_ROWS]:
-        told = ", ".join(str(line) for line in list(found)[:MOST_LINES])
-        more = ", ..." if len(found) > MOST_LINES else ""
-        yield say("line {lines}: {reason}", lines=told + more, reason=why)
+    for question, answered in zip(result.questions, result.cells, strict=True):
+        if answered.why and answered.cells.get("fits") == fits:
+            lines.setdefault(answered.why, {})[question.line] = None
+    for why, fields in sorted(lines.items(), key=lambda pair: -len(pair[1]))[:MOST_ROWS]:
+        text = ", ".join(str(line) for line in list(fields)[:MOST_LINES])
+        more = ", ..." if len(fields) > MOST_LINES else ""
+        yield say("line {lines}: {reason}", lines=text + more, reason=why)
 
 
 def _verdict(result: Swept) -> Line:
-    fits, questions = sum(one.cells.get("fits") == "yes" for one in result.cells), len(result.questions)
-    said = say(
+    fits, questions = (
+        sum(answered.cells.get("fits") == "yes" for answered in result.cells),
+        len(result.questions),
+    )
+    sentence = say(
         "{fits} of {questions} questions have a plan that meets every limit ({seconds} s, {kept} cached)",
         fits=f"{fits:,}",
         questions=f"{questions:,}",
         kept=f"{result.kept:,}",
         seconds=f"{result.seconds:.1f}",
     )
-    return Line(said=said, tone="good" if fits == questions else "warn" if fits else "bad")
+    return Line(said=sentence, tone="good" if fits == questions else "warn" if fits else "bad")
 
 
 def _table(result: Swept, most: int) -> Table:
     asked = [
         name
-        for name in dict.fromkeys(name for one in result.questions for name in one.words)
-        if len({one.words.get(name) for one in result.questions}) > 1 or name == "model"
+        for name in dict.fromkeys(name for question in result.questions for name in question.words)
+        if len({question.words.get(name) for question in result.questions}) > 1 or name == "model"
     ]
-    given = [one for one in SHOWN if any(one[0] in answer.cells for answer in result.cells)]
+    given = [row for row in SHOWN if any(row[0] in answer.cells for answer in result.cells)]
     pairs = list(zip(result.questions, result.cells, strict=True))[:most]
     return Table(
         columns=(
@@ -85,11 +88,11 @@ def _table(result: Swept, most: int) -> Table:
         ),
         rows=tuple(
             (
-                *(one.words.get(name, "") for name in asked),
+                *(question.words.get(name, "") for name in asked),
                 say("yes") if answer.cells.get("fits") == "yes" else say("no"),
                 *(_shown(answer.cells.get(name, ""), scale) for name, _, scale in given),
             )
-            for one, answer in pairs
+            for question, answer in pairs
         ),
     )
 

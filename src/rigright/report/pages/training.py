@@ -87,7 +87,7 @@ def _brief(result: Trained) -> Iterator[Part]:
     yield memory_bar(sizes, limit=worst.total_bytes, names=TRAINED)
     if not result.fits:
         if result.remedies:
-            yield _remedies(sorted(result.remedies, key=lambda one: not one.fits)[:MOST_REMEDIES])
+            yield _remedies(sorted(result.remedies, key=lambda remedy: not remedy.fits)[:MOST_REMEDIES])
         return
     rows: list[tuple[Shown, ...]] = []
     if result.time is not None:
@@ -133,16 +133,18 @@ def _verdict(result: Trained) -> Line:
     worst = result.worst
     size, total = show_bytes(result.peak_bytes), show_bytes(worst.total_bytes)
     if not result.fits:
-        said = say("does not fit: needs {need} on the fullest GPU, which has {have}", need=size, have=total)
-        helping = next((one for one in result.remedies if one.fits), None)
+        sentence = say(
+            "does not fit: needs {need} on the fullest GPU, which has {have}", need=size, have=total
+        )
+        helping = next((remedy for remedy in result.remedies if remedy.fits), None)
         if helping is not None:
             size = show_bytes(helping.peak_bytes)
-            said = say("{said}; use {change} ({size})", said=said, change=helping.change, size=size)
+            sentence = say("{said}; use {change} ({size})", said=sentence, change=helping.change, size=size)
             if helping.flag:
-                said = say("{said}: {flag}", said=said, flag=helping.flag)
-        return Line(said=said, tone="bad")
+                sentence = say("{said}: {flag}", said=sentence, flag=helping.flag)
+        return Line(said=sentence, tone="bad")
     if result.broken:
-        return Line(said=misses(short(result.machine), result.broken, held={}), tone="bad")
+        return Line(said=misses(short(result.machine), result.broken, fields={}), tone="bad")
     figures: list[Shown] = [say("peak {size} of {total}", size=size, total=total)]
     if result.time is not None:
         figures.insert(0, say("{rate} tok/s", rate=show_short(result.time.tok_per_s)))
@@ -153,11 +155,11 @@ def _verdict(result: Trained) -> Line:
     if result.supply is not None:
         known = result.figures if result.days is None else {**result.figures, "days": result.days}
         figures.append(money_said(known, result.supply, currency=result.wish.currency))
-    said = say("{machine} trains {model} ({format}): {figures}", machine=short(result.machine),
+    sentence = say("{machine} trains {model} ({format}): {figures}", machine=short(result.machine),
                model=model_name(result.model), format=result.training.method,
                figures=with_commas(figures) or "")  # fmt: skip
     doubts = [*_doubts(result)]
-    return Line(said=with_semicolons([said, *doubts]) or said, tone="warn" if doubts else "good")
+    return Line(said=with_semicolons([sentence, *doubts]) or sentence, tone="warn" if doubts else "good")
 
 
 def _doubts(result: Trained) -> Iterator[Sentence]:
@@ -255,15 +257,15 @@ def _remedies(remedies: Sequence[Remedy]) -> Table:
         ),
         rows=tuple(
             (
-                one.change,
-                f"{to_gib(one.saves_bytes):.2f}",
-                say("fits") if one.fits else say("too big"),
-                one.price,
+                remedy.change,
+                f"{to_gib(remedy.saves_bytes):.2f}",
+                say("fits") if remedy.fits else say("too big"),
+                remedy.price,
             )
-            for one in remedies
+            for remedy in remedies
         ),
         title=say("what to change"),
-        tones=tuple("good" if one.fits else "plain" for one in remedies),
+        tones=tuple("good" if remedy.fits else "plain" for remedy in remedies),
     )
 
 
@@ -276,13 +278,15 @@ def _reasons(result: Trained) -> Table:
             Column(head=say("numbers"), flexible=True),
             Column(head=say("source"), flexible=True),
         ),
-        rows=tuple((names[one.part], one.formula, one.numbers, one.source) for one in result.why),
+        rows=tuple(
+            (names[reason.part], reason.formula, reason.numbers, reason.source) for reason in result.why
+        ),
         title=say("why"),
     )
 
 
 def _next(result: Trained, *, details: bool) -> Iterator[str]:
-    helping = next((one for one in result.remedies if one.fits and one.flag), None)
+    helping = next((remedy for remedy in result.remedies if remedy.fits and remedy.flag), None)
     if helping is not None and helping.flag:
         yield again(result.asked, helping.flag)
     elif result.quicker is not None:

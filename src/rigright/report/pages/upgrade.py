@@ -31,7 +31,7 @@ def page(result: Upgraded) -> Page:
         bar = Bar(label=say("time"), pieces=pieces, limit=1.0, shown="100%")
         parts.append(Bars(title=say("2. bottleneck"), bars=(bar,)))
     named = None if result.lead is None else result.lead.finding.title
-    items = tuple(dict.fromkeys(one.finding.title for one in result.judgement.bad))
+    items = tuple(dict.fromkeys(cause.finding.title for cause in result.judgement.bad))
     items = tuple(title for title in items if title != named)
     if items:
         parts.append(Points(title=say("fix first: may cost nothing"), items=items, tone="warn"))
@@ -43,9 +43,9 @@ def page(result: Upgraded) -> Page:
             Column(head=say("per 1 %"), right=True),
             Column(head=say("power"), right=True),
         )
-        rows = tuple(_row(one) for one in result.changes)
+        rows = tuple(_row(worth) for worth in result.changes)
         tones: tuple[Tone, ...] = tuple(
-            "good" if one.gain_per_kusd is None else "plain" for one in result.changes
+            "good" if worth.gain_per_kusd is None else "plain" for worth in result.changes
         )
         fitting = tuple(_fitting(result))
         if fitting:
@@ -76,7 +76,7 @@ def _next(result: Upgraded) -> Iterator[str]:
         yield f"rigright doctor{_of_it(result)}"
     elif not result.baseline:
         yield "rigright bench --quick"
-    yield from dict.fromkeys(one.change.command for one in result.changes if one.change.command)
+    yield from dict.fromkeys(worth.change.command for worth in result.changes if worth.change.command)
 
 
 def _of_it(result: Upgraded) -> str:
@@ -94,8 +94,8 @@ def _by_cause(result: Upgraded) -> Table:
         Column(head=say("cost"), right=True),
     )
     rows = tuple(
-        (with_commas(titles) or "", one.change.title, f"{shown_gain(one.gain)}x", _cost(one.change.usd))
-        for titles, one in result.by_cause
+        (with_commas(titles) or "", worth.change.title, f"{shown_gain(worth.gain)}x", _cost(worth.change.usd))
+        for titles, worth in result.by_cause
     )
     return Table(title=say("bottleneck unknown: what would help in each case"), columns=columns, rows=rows)
 
@@ -110,17 +110,17 @@ def _verdict(result: Upgraded) -> Iterator[Line]:
     elif lead is None or result.changes:  # what is to be mended is no "nothing to change"
         yield _answer(result)
     if result.is_snapshot and result.changes:
-        said = say(
+        sentence = say(
             "based on one snapshot: before buying, watch a whole run with `rigright diagnose --for 10min`"
         )
-        yield Line(said=said, tone="warn")
+        yield Line(said=sentence, tone="warn")
     if result.cut:
         yield Line(said=partly(result.cut), tone="warn")
     if result.recorded_days_ago is not None and result.recorded_days_ago >= OLD_DAYS:
-        said = say(
+        sentence = say(
             "this capture is {days} days old: the machine may have changed", days=result.recorded_days_ago
         )
-        yield Line(said=said, tone="warn")
+        yield Line(said=sentence, tone="warn")
 
 
 def _answer(result: Upgraded) -> Line:
@@ -128,7 +128,7 @@ def _answer(result: Upgraded) -> Line:
         return Line(said=say("no known upgrade makes this workload faster"), tone="warn")
     first = result.changes[0].change
     usd = first.usd
-    told: dict[str, object] = {
+    fields: dict[str, object] = {
         "change": first.title,
         "gain": shown_gain(result.changes[0].gain),
         "cost": _cost(usd)
@@ -136,10 +136,10 @@ def _answer(result: Upgraded) -> Line:
         else say("{cost}, as of {date}", cost=_cost(usd), date=usd.as_of),
     }
     if result.lead is None:
-        said = say("do first: {change}: up to {gain}x faster, {cost}", **told)
+        sentence = say("do first: {change}: up to {gain}x faster, {cost}", **fields)
     else:
-        said = say("then: {change}: up to {gain}x faster, {cost}", **told)
-    return Line(said=said, tone="plain" if result.is_snapshot else "good")
+        sentence = say("then: {change}: up to {gain}x faster, {cost}", **fields)
+    return Line(said=sentence, tone="plain" if result.is_snapshot else "good")
 
 
 def _baseline(result: Upgraded) -> Sentence:
@@ -151,16 +151,16 @@ def _baseline(result: Upgraded) -> Sentence:
     return say("none yet: run `rigright bench --quick` before any change, so that you can measure its effect")
 
 
-def _row(one: Worth) -> tuple[Sentence | str, ...]:
-    change = one.change
+def _row(figure: Worth) -> tuple[Sentence | str, ...]:
+    change = figure.change
     watts = "" if change.more_w is None else f"{change.more_w:+.0f} W"
     # what each percent of the gain costs; no line is drawn beyond the gain itself
-    usd = one.change.usd
+    usd = figure.change.usd
     return (
         change.title,
-        f"{shown_gain(one.gain)}x",
+        f"{shown_gain(figure.gain)}x",
         _cost(change.usd),
-        "" if usd is None else f"${float(f'{usd.value / (100 * (one.gain - 1)):.2g}'):,g}",
+        "" if usd is None else f"${float(f'{usd.value / (100 * (figure.gain - 1)):.2g}'):,g}",
         watts,
     )
 
@@ -177,9 +177,9 @@ def _whole(usd: float) -> str:
 
 
 def _fitting(result: Upgraded) -> Iterator[Sentence]:
-    for one in result.changes:
-        for fit in one.change.fits:
-            yield say("{change}: {fit}: {state}", change=one.change.title, fit=fit.says, state=_state(fit))
+    for worth in result.changes:
+        for fit in worth.change.fits:
+            yield say("{change}: {fit}: {state}", change=worth.change.title, fit=fit.says, state=_state(fit))
 
 
 def _state(fit: Fit) -> Sentence:
@@ -189,7 +189,7 @@ def _state(fit: Fit) -> Sentence:
 
 
 def _costs(result: Upgraded) -> Iterator[Sentence]:
-    priced = next((one for one in result.changes if one.change.usd is not None), None)
+    priced = next((worth for worth in result.changes if worth.change.usd is not None), None)
     if priced is not None and priced.change.usd is not None:
         usd = priced.change.usd
         yield say("prices as of {date}; verify before buying", date=usd.as_of or "?")

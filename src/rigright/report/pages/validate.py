@@ -46,7 +46,12 @@ def page(result: Validation) -> Page:
     head = say("{file}: {rows} rows of {kind}", file=result.file, rows=len(result.rows), kind=result.kind)
     if not result.rows:
         return Page(title=head, parts=(Line(said=say("the table has a header but no rows"), tone="warn"),))
-    beside = [(row, one) for row in result.rows for one in row.predictions if one.error is not None]
+    beside = [
+        (row, prediction)
+        for row in result.rows
+        for prediction in row.predictions
+        if prediction.error is not None
+    ]
     is_few = 0 < len(beside) <= FEW
     answer = _beside_verdict(beside) if is_few else _verdict(result)
     parts: list[Part] = [Line(said=head, tone="dim")]
@@ -59,7 +64,7 @@ def page(result: Validation) -> Page:
         and not (is_few and len(table.rows) == len(beside))
     ]
     if is_few:
-        assumed = tuple(dict.fromkeys(part for _, one in beside for part in split(one.why)))
+        assumed = tuple(dict.fromkeys(part for _, prediction in beside for part in split(prediction.why)))
         if assumed:
             parts.append(Points(items=assumed[:MOST_REASONS], title=say("assumed")))
     reasons = tuple(_reasons(result))
@@ -74,30 +79,34 @@ def page(result: Validation) -> Page:
 
 def _beside_verdict(beside: Sequence[tuple[Judged, Prediction]]) -> Line:
     """Of few figures: how many their bands hold."""
-    inside, all_of = sum(bool(one.holds) for _, one in beside), len(beside)
-    said = say("{inside} of {all} measured values are within their 80 % band", inside=inside, all=all_of)
-    return Line(said=said, tone="good" if inside >= 0.8 * all_of else "warn")
+    inside, all_of = sum(bool(prediction.holds) for _, prediction in beside), len(beside)
+    sentence = say("{inside} of {all} measured values are within their 80 % band", inside=inside, all=all_of)
+    return Line(said=sentence, tone="good" if inside >= 0.8 * all_of else "warn")
 
 
 def _beside(beside: Sequence[tuple[Judged, Prediction]]) -> Table:
     """Few figures, each beside what was measured."""
     rows = tuple(
         (
-            f"{_what(one)}, {row.id}",
-            _short(one.measured),
-            _short(one.predicted),
-            f"{_short(one.low)}-{_short(one.high)}",
-            _percent(one.error, signed=True),
+            f"{_what(prediction)}, {row.id}",
+            _short(prediction.measured),
+            _short(prediction.predicted),
+            f"{_short(prediction.low)}-{_short(prediction.high)}",
+            _percent(prediction.error, signed=True),
         )
-        for row, one in beside
+        for row, prediction in beside
     )
-    tones = tuple("good" if one.holds else "warn" for _, one in beside)
+    tones = tuple("good" if prediction.holds else "warn" for _, prediction in beside)
     return Table(columns=_BESIDE, rows=rows, tones=tones)  # type: ignore[arg-type]
 
 
-def _what(one: Prediction | Score) -> str:
+def _what(prediction: Prediction | Score) -> str:
     """The figure, and what of it may be pooled."""
-    return one.metric if one.metric == one.group else f"{one.metric} ({one.group})"
+    return (
+        prediction.metric
+        if prediction.metric == prediction.group
+        else f"{prediction.metric} ({prediction.group})"
+    )
 
 
 def _short(value: float | None) -> str:
@@ -107,16 +116,16 @@ def _short(value: float | None) -> str:
 
 
 def _verdict(result: Validation) -> Line:
-    ones = [one for row in result.rows for one in row.predictions]
-    answered = sum(one.predicted is not None for one in ones)
-    measured = sum(one.error is not None for one in ones)
-    said = say(
+    ones = [prediction for row in result.rows for prediction in row.predictions]
+    answered = sum(prediction.predicted is not None for prediction in ones)
+    measured = sum(prediction.error is not None for prediction in ones)
+    sentence = say(
         "predicted {answered} of {all} values; {measured} compared with measurements",
         answered=answered,
         all=len(ones),
         measured=measured,
     )
-    return Line(said=said, tone="good" if measured else "plain" if answered else "warn")
+    return Line(said=sentence, tone="good" if measured else "plain" if answered else "warn")
 
 
 def _table(result: Validation, dimension: str) -> Table | None:
@@ -144,10 +153,10 @@ def _percent(share: float | None, *, signed: bool = False) -> str:
 
 def _reasons(result: Validation) -> Iterator[Sentence]:
     why: Counter[Sentence] = Counter(
-        one.why
+        prediction.why
         for row in result.rows
-        for one in row.predictions
-        if one.predicted is None and one.why is not None
+        for prediction in row.predictions
+        if prediction.predicted is None and prediction.why is not None
     )
     for reason, times in why.most_common(MOST_REASONS):
         yield say("{times} times: {reason}", times=times, reason=reason) if times > 1 else reason

@@ -21,9 +21,9 @@ def page(moment: MachineMoment | None) -> Page:
         rows: list[tuple[Shown, ...]] = []
         tones: list[Tone] = []
         for device in moment.tick.devices:
-            told, tone = words.state(device)
-            held = words.held_back(device)
-            wrong: list[Shown] = [*words.troubles(device), *([held[0]] if held else [])]
+            sentence, tone = words.state(device)
+            pair = words.held_back(device)
+            wrong: list[Shown] = [*words.troubles(device), *([pair[0]] if pair else [])]
             rows.append(
                 (
                     device.card,
@@ -33,7 +33,7 @@ def page(moment: MachineMoment | None) -> Page:
                     words.power(device.power_w, device.power_limit_w),
                     words.celsius(device.gpu_c),
                     words.clock(device.sm_hz),
-                    with_commas(wrong if wrong and tone == "good" else [told, *wrong]) or "",
+                    with_commas(wrong if wrong and tone == "good" else [sentence, *wrong]) or "",
                 )
             )
             tones.append("plain" if tone == "good" else tone)
@@ -51,7 +51,7 @@ def page(moment: MachineMoment | None) -> Page:
     else:
         parts.append(Line(said=say("no GPU listed by a driver"), tone="dim"))
     parts.append(Points(title=say("host"), items=tuple(words.host(tick.host))))
-    parts += [Line(said=told, tone=tone) for told, tone in map(words.event, moment.events)]
+    parts += [Line(said=given, tone=tone) for given, tone in map(words.event, moment.events)]
     parts += [Line(said=note, tone="warn") for note in moment.notes]
     return Page(
         title=say("{host} at {time}", host=moment.host_name, time=clock(tick.at_s)), parts=tuple(parts)

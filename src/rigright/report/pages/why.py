@@ -17,5 +17,8 @@ def reasons_table(reasons: Sequence[Reason], names: Mapping[str, Shown]) -> Tabl
             Column(head=head, flexible=True)
             for head in (say("part"), say("formula"), say("numbers"), say("source"))
         ),
-        rows=tuple((names.get(one.part, one.part), one.formula, one.numbers, one.source) for one in reasons),
+        rows=tuple(
+            (names.get(reason.part, reason.part), reason.formula, reason.numbers, reason.source)
+            for reason in reasons
+        ),
     )

@@ -43,18 +43,18 @@ class BenchRun:
     def exit_code(self) -> int:
         """As of the doctor: wrong values are a fault, a slow figure is a warning."""
         severities = {"wrong": "fault", "slow": "warning"}
-        return exit_of(severities.get(one.verdict, "note") for one in self.results)
+        return exit_of(severities.get(figure.verdict, "note") for figure in self.results)
 
     @property
     def slow_results(self) -> tuple[BaselineFigure, ...]:
         """What is less than it should be, the worst first."""
-        found = [one for one in self.results if one.verdict in {"slow", "behind"}]
-        return tuple(sorted(found, key=lambda one: (one.verdict != "slow", one.share or 0.0)))
+        figures = [figure for figure in self.results if figure.verdict in {"slow", "behind"}]
+        return tuple(sorted(figures, key=lambda figure: (figure.verdict != "slow", figure.share or 0.0)))
 
     @property
     def wrong_results(self) -> tuple[BaselineFigure, ...]:
         """What gave wrong values."""
-        return tuple(one for one in self.results if one.verdict == "wrong")
+        return tuple(figure for figure in self.results if figure.verdict == "wrong")
 
 
 class BenchPart(NamedTuple):

@@ -43,15 +43,15 @@ class BenchFile:
 
 def save_results(made: BenchRun, file: str) -> None:
     """Write the figures and the machine they are of."""
-    told = {
+    fields = {
         "rigright_bench": SCHEMA,
         "quick": made.quick,
         "seconds": made.seconds,
         "machine": plain(made.machine),
-        "results": [plain(one.result) for one in made.results],
-        "skipped": [plain(one) for one in made.skipped],
+        "results": [plain(figure.result) for figure in made.results],
+        "skipped": [plain(skipped) for skipped in made.skipped],
     }
-    save_text(file, json.dumps(told, ensure_ascii=False, indent=1) + "\n")
+    save_text(file, json.dumps(fields, ensure_ascii=False, indent=1) + "\n")
 
 
 def read_results(file: str) -> BenchFile:
@@ -63,12 +63,12 @@ def read_results(file: str) -> BenchFile:
         data = None
     if isinstance(data, dict) and "rigright_bench" in data:
         lists = {name: data.get(name) for name in ("results", "skipped")}
-        if not all(isinstance(one, list) and len(one) <= MOST_RESULTS for one in lists.values()):
+        if not all(isinstance(value, list) and len(value) <= MOST_RESULTS for value in lists.values()):
             raise DataError(say("{file} is not output of `bench --save`", file=file))
         seconds = data.get("seconds")
         return BenchFile(
-            results=tuple(restored(Result, one, where=file) for one in lists["results"] or ()),
-            skipped=tuple(restored(Skipped, one, where=file) for one in lists["skipped"] or ()),
+            results=tuple(restored(Result, value, where=file) for value in lists["results"] or ()),
+            skipped=tuple(restored(Skipped, value, where=file) for value in lists["skipped"] or ()),
             machine=possible(restored(Machine, data.get("machine"), where=file)),
             quick=data.get("quick") is True,
             seconds=float(seconds) if isinstance(seconds, int | float) and abs(seconds) < _MOST_S else 0.0,
@@ -83,18 +83,18 @@ def read_results(file: str) -> BenchFile:
 
 def _logged(text: str, file: str) -> tuple[Result, ...]:
     """Logs of any of the programs, as the part that runs it would tell."""
-    found: list[Result] = []
+    results: list[Result] = []
     why: DataError | None = None
     for part, read in _READERS:
         try:
-            found += [replace(one, part=one.part or part) for one in read(text, Path(file).stem)]
+            results += [replace(result, part=result.part or part) for result in read(text, Path(file).stem)]
         except DataError as error:
             why = error if part == "nccl_tests" and "wires" in str(error) else why
-    if not found and why is not None:
+    if not results and why is not None:
         raise why
-    if len(found) > MOST_RESULTS:
+    if len(results) > MOST_RESULTS:
         raise DataError(say("{file} has more than {most} rows", file=file, most=f"{MOST_RESULTS:,}"))
-    if not found:
+    if not results:
         raise DataError(
             say(
                 "cannot read {file} as a benchmark: expected `bench --save` output, or a log of "
@@ -103,7 +103,7 @@ def _logged(text: str, file: str) -> tuple[Result, ...]:
             ),
             hint=_hint(text, file),
         )
-    return tuple(found)
+    return tuple(results)
 
 
 def _hint(text: str, file: str) -> Sentence | None:

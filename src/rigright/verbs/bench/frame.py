@@ -86,8 +86,9 @@ def bench(
 
     with Stop() as stop:
         try:
-            for found in measured(names, wish, machine=machine, env=os.environ, progress=step, began_s=began):
-                (results if isinstance(found, Result) else skipped).append(found)  # type: ignore[arg-type]
+            done = measured(names, wish, machine=machine, env=os.environ, progress=step, began_s=began)
+            for result in done:
+                (results if isinstance(result, Result) else skipped).append(result)  # type: ignore[arg-type]
             stop.waits = True
         except KeyboardInterrupt:
             stop.waits = stopped = True
@@ -99,7 +100,7 @@ def bench(
             stopped = False
         made = BenchRun(
             machine=machine,
-            results=tuple(by_plan(one, planned) for one in held_all(results, case_of(machine))),
+            results=tuple(by_plan(figure, planned) for figure in held_all(results, case_of(machine))),
             skipped=tuple(skipped),
             titles=tuple((name, titles[name]) for name in names),
             quick=wish.quick,
@@ -121,41 +122,43 @@ def _load_of(planned: PlannedRun, wish: BenchWish) -> SentLoad:
     return planned.load
 
 
-def by_plan(one: BaselineFigure, planned: PlannedRun | None) -> BaselineFigure:
+def by_plan(item: BaselineFigure, planned: PlannedRun | None) -> BaselineFigure:
     """A figure of the endpoint against the plan's: slow where it lies beyond the slow end of the band."""
-    if planned is None or one.result.part != "endpoint":
-        return one
-    figure = planned.figure(PLANNED.get(one.result.what.partition(",")[0], ""))
+    if planned is None or item.result.part != "endpoint":
+        return item
+    figure = planned.figure(PLANNED.get(item.result.what.partition(",")[0], ""))
     if figure is None:
-        return one
+        return item
     value, low, high = figure
-    is_time = one.result.unit == "s"
+    is_time = item.result.unit == "s"
     least = high if is_time else low
-    is_slow = one.result.value > least if is_time else one.result.value < least
+    is_slow = item.result.value > least if is_time else item.result.value < least
     return replace(
-        one,
+        item,
         verdict="slow" if is_slow else "expected",
         basis="planned",
         full=value,
         least=least,
-        share=value / one.result.value if is_time else one.result.value / value,
+        share=value / item.result.value if is_time else item.result.value / value,
     )
 
 
 def bench_from(file: str) -> BenchRun:
     """Figures of a file: what `--save` wrote, or a log of another program of it."""
-    told = read_results(file)
-    machine = told.machine if told.machine is not None else probe(here())
-    names = tuple(dict.fromkeys(one.part for one in told.results))
+    bench_file = read_results(file)
+    machine = bench_file.machine if bench_file.machine is not None else probe(here())
+    names = tuple(dict.fromkeys(result.part for result in bench_file.results))
     titles = known() | burn_logs.TITLES | copy_logs.TITLES
     return BenchRun(
         machine=machine,
-        results=held_all(told.results, case_of(machine)),
-        skipped=told.skipped,
+        results=held_all(bench_file.results, case_of(machine)),
+        skipped=bench_file.skipped,
         titles=tuple((name, titles.get(name) or say("{text}", text=name)) for name in names),
-        quick=told.quick,
-        seconds=told.seconds,
-        notes=() if told.machine else (say("compared with this machine: the file does not say which one"),),
+        quick=bench_file.quick,
+        seconds=bench_file.seconds,
+        notes=()
+        if bench_file.machine
+        else (say("compared with this machine: the file does not say which one"),),
     )
 
 
@@ -168,7 +171,7 @@ def against(made: BenchRun, expected: Baseline | None) -> Examined | None:
     """The figures held against what nodes of this type reach."""
     if expected is None:
         return None
-    results = tuple(one.result for one in made.results)
+    results = tuple(figure.result for figure in made.results)
     return examine(case_of(made.machine, results=results, baseline=expected), ("baseline_bench",))
 
 
@@ -178,13 +181,13 @@ def parts() -> PartList:
     return PartList(titles=tuple(titles.items()), groups=tuple(GROUPS[group_of(name)] for name in titles))
 
 
-def listen(address: str, told: Callable[[str], None]) -> None:
+def listen(address: str, given: Callable[[str], None]) -> None:
     """Answer other rigrights' `bench network --peer` until the process is stopped."""
     from rigright.machine.bench import wire
 
     host, port = wire.address_of(address)
     with wire.listener(host, port) as waiting:
-        told(f"{host}:{waiting.getsockname()[1]}")
+        given(f"{host}:{waiting.getsockname()[1]}")
         for thread in wire.attended(waiting):
             while thread.is_alive():
                 thread.join(0.5)

@@ -54,13 +54,13 @@ def write_rows(
         ("serving.csv", SERVED, served(results, machine, planned=planned)),
     )
     for name, columns, rows in kinds:
-        found = list(rows)
-        if not found:
+        result = list(rows)
+        if not result:
             continue
         out = io.StringIO(newline="")
         table = csv.DictWriter(out, columns, lineterminator="\n")
         table.writeheader()
-        table.writerows(found)
+        table.writerows(result)
         path = folder / name
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -73,26 +73,30 @@ def write_rows(
 
 def images(results: Sequence[Result], machine: Machine) -> Iterator[Row]:
     """Training steps of ResNet-50 on one card."""
-    for one in results:
-        settings = dict(one.settings)
-        if one.part != "train_step" or one.unit != "items_per_s" or not one.what.startswith("resnet50"):
+    for result in results:
+        settings = dict(result.settings)
+        if (
+            result.part != "train_step"
+            or result.unit != "items_per_s"
+            or not result.what.startswith("resnet50")
+        ):
             continue
-        if "recompute" in one.what or not one.on.startswith("gpu "):
+        if "recompute" in result.what or not result.on.startswith("gpu "):
             continue
         yield {
-            "id": f"{_day(one)} {one.what}",
+            "id": f"{_day(result)} {result.what}",
             "source": "rigright bench",
             "model": "resnet50",
-            "gpu": _chip(one, machine),
+            "gpu": _chip(result, machine),
             "n_gpus": "1",
             "mode": "train",
             "img_size": settings.get("image", ""),
             "batch_size": settings.get("batch", ""),
             "precision": settings.get("precision", ""),
             "layout": settings.get("layout", ""),
-            "compile": "torch.compile" if one.what.endswith("compile") else "eager",
+            "compile": "torch.compile" if result.what.endswith("compile") else "eager",
             "framework": f"pytorch {settings.get('torch', '')}".strip(),
-            "samples_per_s": f"{one.value:.6g}",
+            "samples_per_s": f"{result.value:.6g}",
         }
 
 
@@ -100,47 +104,47 @@ def served(
     results: Sequence[Result], machine: Machine, *, planned: PlannedRun | None = None
 ) -> Iterator[Row]:
     """Each figure of each load of a language model behind an address; a plan says what serves it."""
-    said = {}
+    fields = {}
     if planned is not None:
         from rigright.verbs.runs.setup import (
             planned_setup,
         )  # the planner's arrays, for those with a plan only
 
-        said = planned_setup(planned).cells("inference")
+        fields = planned_setup(planned).cells("inference")
     note = "the cards are those of the machine that asked; mend them if the server stands elsewhere"
-    for one in results:
-        settings = dict(one.settings)
-        metric = METRICS.get(one.what.partition(",")[0])
-        if one.part != "endpoint" or metric is None:
+    for result in results:
+        settings = dict(result.settings)
+        metric = METRICS.get(result.what.partition(",")[0])
+        if result.part != "endpoint" or metric is None:
             continue
         cards, version = len(machine.devices), settings.get("engine_version")
         yield {
-            "id": f"{_day(one)} {one.what}",
+            "id": f"{_day(result)} {result.what}",
             "source": "rigright bench",
-            "measured": _day(one),
+            "measured": _day(result),
             "engine": settings.get("engine", ""),
             "model": settings.get("model", ""),
-            "chip": _chip(one, machine),
+            "chip": _chip(result, machine),
             "n_chips": str(cards) if cards else "",
             "mode": "serve",
             "load": settings.get("load", ""),
             "prompt_tok": settings.get("prompt_tok", ""),
             "output_tok": settings.get("output_tok", ""),
             "metric": metric,
-            "value": f"{one.value * (KILO if metric.endswith('_ms') else 1):.6g}",
-            "note": "" if said else note,
-            **{name: said[name] for name in SERVED if said.get(name)},
+            "value": f"{result.value * (KILO if metric.endswith('_ms') else 1):.6g}",
+            "note": "" if fields else note,
+            **{name: fields[name] for name in SERVED if fields.get(name)},
             **({"engine_version": version} if version else {}),
         }
 
 
-def _day(one: Result) -> str:
-    return dt.datetime.fromtimestamp(one.at_s or 0, dt.UTC).date().isoformat()
+def _day(result: Result) -> str:
+    return dt.datetime.fromtimestamp(result.at_s or 0, dt.UTC).date().isoformat()
 
 
-def _chip(one: Result, machine: Machine) -> str:
+def _chip(result: Result, machine: Machine) -> str:
     """The id of the card, or its name where we do not know it."""
-    number = one.on.removeprefix("gpu ")
+    number = result.on.removeprefix("gpu ")
     devices = [device for device in machine.devices if not number.isdecimal() or device.index == int(number)]
     chip = chip_of(devices[0]) if devices else None
-    return chip.id if chip is not None else one.chip or ""
+    return chip.id if chip is not None else result.chip or ""

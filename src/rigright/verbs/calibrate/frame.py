@@ -64,20 +64,22 @@ def calibrate(
     """Hold own runs against predictions, and save how far each place moves figures."""
     with store.use(store.NONE):
         read = validate(asked, setup=setup, progress=progress)
-    found: dict[Place, CaseRuns] = {}
+    case_runs: dict[Place, CaseRuns] = {}
     faults: list[Sentence] = []
     for row in read.rows:
         faults += row.faults
-        for one in row.predictions:
-            faults += _collect(row, one, found=found)
-    found = {
-        place: runs for place, runs in found.items() if any(_believed(logs) for logs in runs.cases.values())
+        for prediction in row.predictions:
+            faults += _collect(row, prediction, case_runs=case_runs)
+    case_runs = {
+        place: runs
+        for place, runs in case_runs.items()
+        if any(_believed(logs) for logs in runs.cases.values())
     }
-    if not found:
+    if not case_runs:
         raise DataError(_nothing(read, faults[0] if faults else None))
     made: list[AnchorMade] = []
     anchors: list[Anchor] = []
-    for place, runs in sorted(found.items()):
+    for place, runs in sorted(case_runs.items()):
         shown, kept = _made(place, runs)
         made.append(shown)
         anchors += kept
@@ -85,7 +87,7 @@ def calibrate(
     save(path, anchors)
     return Anchored(
         file=read.file,
-        runs=sum(one.runs for one in made),
+        runs=sum(anchor_made.runs for anchor_made in made),
         anchors=tuple(made),
         saved=str(path),
         faults=tuple(faults),
@@ -95,23 +97,30 @@ def calibrate(
 def save(path: Path, made: Sequence[Anchor]) -> None:
     """Write the anchors beside those of other chips, engines and figures that stand there."""
     old = toml_anchors(path) if path.is_file() else []
-    replaced = {_place(one) for one in made}
-    kept = [one for one in old if _place(one) not in replaced]
+    replaced = {_place(anchor) for anchor in made}
+    kept = [anchor for anchor in old if _place(anchor) not in replaced]
     path.parent.mkdir(parents=True, exist_ok=True)
     rows = sorted(
         [*kept, *made],
-        key=lambda one: (*_place(one), one.model, one.weights, one.chips, one.load, one.prompt_tok),
+        key=lambda anchor: (
+            *_place(anchor),
+            anchor.model,
+            anchor.weights,
+            anchor.chips,
+            anchor.load,
+            anchor.prompt_tok,
+        ),
     )
     plain = Anchor(subject="", chip="", engine="", figure="", shift=1.0, narrow=1.0, runs=0)
-    said = [
+    stated = [
         {
             name: value
-            for name, value in asdict(one).items()
+            for name, value in asdict(anchor).items()
             if name in _ALWAYS or value != getattr(plain, name)
         }
-        for one in rows
+        for anchor in rows
     ]
-    toml.write(path, "\n".join([HEAD, *("\n[[anchor]]\n" + toml.terms(one) for one in said)]))
+    toml.write(path, "\n".join([HEAD, *("\n[[anchor]]\n" + toml.terms(row) for row in stated)]))
 
 
 def toml_anchors(path: Path) -> list[Anchor]:
@@ -120,40 +129,42 @@ def toml_anchors(path: Path) -> list[Anchor]:
         return list(store.anchors())
 
 
-def _collect(row: Judged, one: Prediction, *, found: dict[Place, CaseRuns]) -> list[Sentence]:
+def _collect(row: Judged, prediction: Prediction, *, case_runs: dict[Place, CaseRuns]) -> list[Sentence]:
     """Put a run's ratio where it belongs; what is odd is told."""
-    if one.measured is None or (one.predicted and one.basis is None):
+    if prediction.measured is None or (prediction.predicted and prediction.basis is None):
         return []
-    if not one.predicted or one.basis is None:
-        return [] if one.why is None else [say("row {id}: {why}", id=row.id, why=one.why)]
-    if one.basis.stand_in:
-        return [say("row {id}: {why}; ignored", id=row.id, why=one.why or "")]
-    basis = one.basis
+    if not prediction.predicted or prediction.basis is None:
+        return [] if prediction.why is None else [say("row {id}: {why}", id=row.id, why=prediction.why)]
+    if prediction.basis.stand_in:
+        return [say("row {id}: {why}; ignored", id=row.id, why=prediction.why or "")]
+    basis = prediction.basis
     place = (basis.subject, basis.chip, basis.engine, basis.figure)
-    runs = found.setdefault(place, CaseRuns())
+    runs = case_runs.setdefault(place, CaseRuns())
     logs = runs.cases.setdefault((basis.model, basis.case), [])
-    log = _log(one, one.measured)
+    log = _log(prediction, prediction.measured)
     if basis.of and any(abs(log - known) < SAME_START for known in logs):
         return []  # a log tells the same in GiB, blocks and tokens
     logs.append(log)
-    if one.low is not None and one.high is not None:
-        runs.spreads.append(abs(_log(one, one.high) - _log(one, one.low)) / 2 / TAIL)
+    if prediction.low is not None and prediction.high is not None:
+        runs.spreads.append(
+            abs(_log(prediction, prediction.high) - _log(prediction, prediction.low)) / 2 / TAIL
+        )
     if abs(log) > WILD:
         return [say("row {id}: {times}x the prediction; ignored", id=row.id, times=f"{math.exp(log):.2g}")]
     return []
 
 
-def _log(one: Prediction, value: float) -> float:
+def _log(prediction: Prediction, value: float) -> float:
     """How far a value is from what was predicted: as its logarithm, or that of a part it is told by."""
-    of = one.basis.of if one.basis is not None else 0.0
-    predicted = one.predicted or 1.0
+    of = prediction.basis.of if prediction.basis is not None else 0.0
+    predicted = prediction.predicted or 1.0
     ratio = 1 + (value - predicted) / of if of else value / predicted
     log = math.log(max(ratio, LEAST_RATIO))
-    return -log if one.basis is not None and one.basis.inverse else log
+    return -log if prediction.basis is not None and prediction.basis.inverse else log
 
 
 def _believed(logs: Sequence[float]) -> tuple[float, ...]:
-    return tuple(one for one in logs if abs(one) <= WILD)
+    return tuple(log for log in logs if abs(log) <= WILD)
 
 
 def _band(place: Place, runs: CaseRuns) -> tuple[float, float, float]:
@@ -173,10 +184,10 @@ def _band(place: Place, runs: CaseRuns) -> tuple[float, float, float]:
     return low, high, shared_part(figure, known=known)
 
 
-def _made(place: Place, told: CaseRuns) -> tuple[AnchorMade, list[Anchor]]:
+def _made(place: Place, case_runs: CaseRuns) -> tuple[AnchorMade, list[Anchor]]:
     subject, chip, engine, figure = place
-    cases = told.cases
-    low, high, shared = _band(place, told)
+    cases = case_runs.cases
+    low, high, shared = _band(place, case_runs)
     spread = (math.log(high) - math.log(low)) / 2 / TAIL
     cells = [
         Cell(model=model, case=case, logs=_believed(logs), seen=tuple(logs))
@@ -184,7 +195,7 @@ def _made(place: Place, told: CaseRuns) -> tuple[AnchorMade, list[Anchor]]:
         if _believed(logs)
     ]
     wild = [key for key, logs in cases.items() if not _believed(logs)]  # they stay where they were predicted
-    found = beliefs(cells, spread=spread, shared=shared)
+    result = beliefs(cells, spread=spread, shared=shared)
     runs = sum(len(cell.logs) for cell in cells)
     today = dt.datetime.now(tz=dt.UTC).date().isoformat()
 
@@ -195,17 +206,17 @@ def _made(place: Place, told: CaseRuns) -> tuple[AnchorMade, list[Anchor]]:
             shift=shift, narrow=narrow, runs=count, as_of=today, **where,
         )  # fmt: skip
 
-    counts = Counter(one for cell in cells for one in [(cell.model, cell.case.weights)] * len(cell.logs))
+    counts = Counter(pair for cell in cells for pair in [(cell.model, cell.case.weights)] * len(cell.logs))
     kept = [
-        anchor(found.any_model, runs),
+        anchor(result.any_model, runs),
         *(
             anchor(belief, counts[model, weights], model=model, weights=weights)
-            for (model, weights), belief in found.models.items()
+            for (model, weights), belief in result.models.items()
             if model
         ),
         *(
             anchor(belief, len(cell.logs), model=cell.model, **asdict(cell.case))
-            for cell, belief in zip(cells, found.cases, strict=True)
+            for cell, belief in zip(cells, result.cases, strict=True)
             if cell.model and cell.case.load
         ),
         *(
@@ -215,18 +226,18 @@ def _made(place: Place, told: CaseRuns) -> tuple[AnchorMade, list[Anchor]]:
         ),
     ]
     measured = [ratio for cell in cells for ratio in cell.logs]
-    here = float(np.median([math.log(belief.shift) for belief in found.cases]))
-    narrow = float(np.median([belief.narrow for belief in found.cases]))
+    here = float(np.median([math.log(belief.shift) for belief in result.cases]))
+    narrow = float(np.median([belief.narrow for belief in result.cases]))
     return AnchorMade(
         subject=subject, chip=chip, engine=engine, figure=figure, runs=runs,
         measured_ratio=math.exp(float(np.median(measured))), shift=math.exp(here),
-        elsewhere=found.any_model.shift, narrow=narrow,
+        elsewhere=result.any_model.shift, narrow=narrow,
         low_before=low, high_before=high, low=low**narrow, high=high**narrow,
     ), kept  # fmt: skip
 
 
-def _place(one: Anchor) -> Place:
-    return one.subject, one.chip, one.engine, one.figure
+def _place(anchor: Anchor) -> Place:
+    return anchor.subject, anchor.chip, anchor.engine, anchor.figure
 
 
 def _nothing(read: Validation, first: Sentence | None) -> Sentence:

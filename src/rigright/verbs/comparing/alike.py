@@ -47,11 +47,11 @@ def plans_of(arch: Arch, thing: Thing) -> Found:
     """Its plans, on as few cards as will do where only their name was said."""
     wish = thing.wish
     *few, last = thing.counts
-    found = next((one for most in few if (one := _sold(arch, thing, most=most)) and one.plans), None)
-    found = found or _at_most(arch, thing, most=last)
-    plan = found.plans[0] if found.plans else None
+    answer = next((item for most in few if (item := _sold(arch, thing, most=most)) and item.plans), None)
+    answer = answer or _at_most(arch, thing, most=last)
+    plan = answer.plans[0] if answer.plans else None
     if plan is None or wish.aim != "cost" or {"usd", "usd_per_mtok"} & set(plan.figures):
-        return found
+        return answer
     # without a price nothing is the cheapest: the fastest of as many cards
     return find(arch, replace(wish, aim="speed", most_chips=plan.n_chips), market=thing.market, alone=True)
 
@@ -71,31 +71,31 @@ def _at_most(arch: Arch, thing: Thing, *, most: int | None) -> Found:
 
 def alike(arch: Arch, things: Sequence[Thing]) -> Alike:
     """Each thing at its best, then all of them the same way, as far as all can."""
-    found, notes = tuple(plans_of(arch, thing) for thing in things), list[Sentence]()
-    here, first = tuple(things), found
-    here, found, said = _paid_alike(arch, here, found=found)
-    here = tuple(_counted(thing, one) for thing, one in zip(here, found, strict=True))
-    notes += said
+    answers, notes = tuple(plans_of(arch, thing) for thing in things), list[Sentence]()
+    here, first = tuple(things), answers
+    here, answers, sentences = _paid_alike(arch, here, answers=answers)
+    here = tuple(_counted(thing, answer) for thing, answer in zip(here, answers, strict=True))
+    notes += sentences
     for setting in SETTINGS:
-        here, found, said = _set_alike(arch, here, found=found, setting=setting)
-        notes += said
-    own = [note for one in found for note in one.notes if note.kind != ASSUMED]
-    return Alike(here, found, tuple(dict.fromkeys((*notes, *_assumed(first, found), *own))))
+        here, answers, sentences = _set_alike(arch, here, answers=answers, setting=setting)
+        notes += sentences
+    own = [note for answer in answers for note in answer.notes if note.kind != ASSUMED]
+    return Alike(here, answers, tuple(dict.fromkeys((*notes, *_assumed(first, answers), *own))))
 
 
 def _assumed(first: Sequence[Found], now: Sequence[Found]) -> Iterator[Sentence]:
     """What was assumed before it was fixed for all: of one whose own choice became that of all."""
-    lengths = {_served("context_tok")(one.plans[0]) for one in now if one.plans}
-    like = [one for one in first if one.plans and _served("context_tok")(one.plans[0]) in lengths]
-    for one in (like or list(first))[:1]:
-        yield from (note for note in one.notes if note.kind == ASSUMED)
+    lengths = {_served("context_tok")(item.plans[0]) for item in now if item.plans}
+    like = [item for item in first if item.plans and _served("context_tok")(item.plans[0]) in lengths]
+    for answer in (like or list(first))[:1]:
+        yield from (note for note in answer.notes if note.kind == ASSUMED)
 
 
-def _counted(thing: Thing, found: Found) -> Thing:
+def _counted(thing: Thing, moments: Found) -> Thing:
     """The thing with as many cards as do the work well: no setting makes them more."""
-    if thing.counts == (None,) or not found.plans or not _is_usual(found.plans[0]):
+    if thing.counts == (None,) or not moments.plans or not _is_usual(moments.plans[0]):
         return thing
-    return replace(thing, counts=(found.plans[0].n_chips,))
+    return replace(thing, counts=(moments.plans[0].n_chips,))
 
 
 def _is_usual(plan: Plan) -> bool:
@@ -104,25 +104,25 @@ def _is_usual(plan: Plan) -> bool:
 
 
 def _paid_alike(
-    arch: Arch, things: tuple[Thing, ...], *, found: tuple[Found, ...]
+    arch: Arch, things: tuple[Thing, ...], *, answers: tuple[Found, ...]
 ) -> tuple[tuple[Thing, ...], tuple[Found, ...], list[Sentence]]:
     """All bought, or all rented, where nobody said which.
 
     Bought where no card would stand idle, unless only rented ones are as many for all.
     """
-    hows = {one.plans[0].supply.how for one in found if one.plans}
+    hows = {answer.plans[0].supply.how for answer in answers if answer.plans}
     if len(hows) < 2 or any(thing.wish.buy is not None or thing.wish.clouds for thing in things):
-        return things, found, []
+        return things, answers, []
     ways = dict[bool, tuple[Found, ...]]()
     for buy in (True, False):
-        pairs = zip(things, found, strict=True)
-        tried = tuple(_with(arch, thing, fixed={"buy": buy}, had=one) for thing, one in pairs)
-        if all(one.plans and _is_priced(one.plans[0], buy=buy) for one in tried):
+        pairs = zip(things, answers, strict=True)
+        tried = tuple(_with(arch, thing, fixed={"buy": buy}, had=answer) for thing, answer in pairs)
+        if all(answer.plans and _is_priced(answer.plans[0], buy=buy) for answer in tried):
             ways[buy] = tried
     if ways:
-        buy = min(ways, key=lambda way: len({one.plans[0].n_chips for one in ways[way]}))
-        return tuple(replace(one, wish=replace(one.wish, buy=buy)) for one in things), ways[buy], []
-    return things, found, [say("some are bought and some rented: no way to pay is known for all")]
+        buy = min(ways, key=lambda way: len({answer.plans[0].n_chips for answer in ways[way]}))
+        return tuple(replace(item, wish=replace(item.wish, buy=buy)) for item in things), ways[buy], []
+    return things, answers, [say("some are bought and some rented: no way to pay is known for all")]
 
 
 def _is_priced(plan: Plan, *, buy: bool) -> bool:
@@ -136,31 +136,31 @@ def _is_priced(plan: Plan, *, buy: bool) -> bool:
 
 
 def _set_alike(
-    arch: Arch, things: tuple[Thing, ...], *, found: tuple[Found, ...], setting: Setting
+    arch: Arch, things: tuple[Thing, ...], *, answers: tuple[Found, ...], setting: Setting
 ) -> tuple[tuple[Thing, ...], tuple[Found, ...], list[Sentence]]:
     """One setting the same for all that can have it; the others keep their own, with a word on it."""
-    able = [place for place, one in enumerate(found) if one.plans]
-    own = {place: setting.of(found[place].plans[0]) for place in able}
+    able = [place for place, answer in enumerate(answers) if answer.plans]
+    own = {place: setting.of(answers[place].plans[0]) for place in able}
     chosen = {value for value in own.values() if value is not None}
     if len(able) < 2 or not chosen or not all(setting.open(things[place].wish) for place in able):
-        return things, found, []
+        return things, answers, []
     usual = [value for value in chosen if setting.usual(value)] or list(chosen)
     tries = []
-    for value in (*sorted(usual, key=setting.order), *(one for one in setting.more if one not in chosen)):
+    for value in (*sorted(usual, key=setting.order), *(item for item in setting.more if item not in chosen)):
         asked = setting.asked(value)
         tried = tuple(
-            one if own.get(place) == value else _with(arch, things[place], fixed=asked, had=one)
-            for place, one in enumerate(found)
+            answer if own.get(place) == value else _with(arch, things[place], fixed=asked, had=answer)
+            for place, answer in enumerate(answers)
         )
         tries.append((sum(setting.of(tried[place].plans[0]) == value for place in able), tried, value))
         if tries[-1][0] == len(able):
             break
-    count, now, value = max(tries, key=lambda one: one[0])
+    count, now, value = max(tries, key=lambda row: row[0])
     if count < 2:
-        values = ", ".join(f"{_name(found[place])} {setting.shown(own[place])}" for place in able)
+        values = ", ".join(f"{_name(answers[place])} {setting.shown(own[place])}" for place in able)
         return (
             things,
-            found,
+            answers,
             [say("no {setting} that all run: {values}", setting=setting.name, values=values)],
         )
     fixed = tuple(
@@ -169,7 +169,7 @@ def _set_alike(
         else thing
         for place, thing in enumerate(things)
     )
-    return fixed, now, list(_said(found, now, able=able, setting=setting, value=value))
+    return fixed, now, list(_said(answers, now, able=able, setting=setting, value=value))
 
 
 def _with(arch: Arch, thing: Thing, *, fixed: dict[str, Any], had: Found) -> Found:
@@ -177,16 +177,16 @@ def _with(arch: Arch, thing: Thing, *, fixed: dict[str, Any], had: Found) -> Fou
     if not had.plans:
         return had
     try:
-        found = plans_of(arch, replace(thing, wish=replace(thing.wish, **fixed)))
+        answer = plans_of(arch, replace(thing, wish=replace(thing.wish, **fixed)))
     except AskError:  # it is not sold or run so
         return had
-    return found if found.plans and _as_good(found, had) else had
+    return answer if answer.plans and _as_good(answer, had) else had
 
 
-def _as_good(found: Found, had: Found) -> bool:
+def _as_good(answer: Found, had: Found) -> bool:
     """Whether a service still starts and writes as fast as people want, where it did before."""
     usual = None if had.wish is None else works().get(had.wish.work)
-    new, old = found.plans[0].figures, had.plans[0].figures
+    new, old = answer.plans[0].figures, had.plans[0].figures
     limits = {"ttft_s": None if usual is None else usual.ttft_s, "tpot_s": 1 / USUAL_TOK_PER_S}
     return all(
         bound is None or name not in new or new[name].value <= max(bound, old[name].value)
@@ -210,8 +210,8 @@ def _said(
         yield say("{value} for all; {name} would also run {own}", value=shown, name=", ".join(names), own=own)
 
 
-def _name(found: Found) -> str:
-    plan = found.plans[0]
+def _name(whole: Found) -> str:
+    plan = whole.plans[0]
     name = short(plan.chip.name)
     return name if plan.n_chips == 1 else f"{plan.n_chips}x {name}"
 

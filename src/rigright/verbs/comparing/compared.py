@@ -72,19 +72,19 @@ class Contender:
         """Everything that is compared."""
         if self.plan is None:
             return {}
-        found = dict(self.plan.figures)
-        if "days" not in found:
-            found.pop("usd_total", None)  # the work has no end, and so no whole cost
-        rate = found.get("output_tok_per_s", found.get("train_tok_per_s"))
-        power = found.get("power_w")
+        estimates = dict(self.plan.figures)
+        if "days" not in estimates:
+            estimates.pop("usd_total", None)  # the work has no end, and so no whole cost
+        rate = estimates.get("output_tok_per_s", estimates.get("train_tok_per_s"))
+        power = estimates.get("power_w")
         if rate is not None and power is not None and power.value > 0:
-            found["tok_per_joule"] = Estimate(
+            estimates["tok_per_joule"] = Estimate(
                 value=rate.value / power.value,
                 low=rate.low / power.high,
                 high=rate.high / power.low,
                 mark=rate.mark,
             )
-        return found
+        return estimates
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,18 +107,20 @@ class Compared:
     @derived
     def wins(self) -> dict[str, tuple[str, ...]]:
         """For each figure, those that are best at it."""
-        asked = [one.asked for one in self.contenders]
+        asked = [contender.asked for contender in self.contenders]
         return {name: tuple(asked[place] for place in places) for name, places in self.best_places.items()}
 
 
 def winners(contenders: tuple[Contender, ...]) -> dict[str, tuple[int, ...]]:
     """For each figure that tells contenders apart, who is best at it; equals share."""
-    found = {}
+    numbers = {}
     for name in (*LESS, *MORE):
         known = {
-            place: one.figures[name].value for place, one in enumerate(contenders) if name in one.figures
+            place: contender.figures[name].value
+            for place, contender in enumerate(contenders)
+            if name in contender.figures
         }
         if len(set(known.values())) > 1:
             best = min(known.values()) if name in LESS else max(known.values())
-            found[name] = tuple(place for place, value in known.items() if value == best)
-    return found
+            numbers[name] = tuple(place for place, value in known.items() if value == best)
+    return numbers

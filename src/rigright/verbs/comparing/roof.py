@@ -22,8 +22,8 @@ def roof_of(arch: Arch, plan: Plan, *, speed: Speed) -> Roof:
     seqs = speed.running / layout.dp / layout.pp
     context = speed.prompt_tok + speed.output_tok / 2
     ranks = layout.tp * layout.pp
-    held = max(plan.work.context_tok, 1) if isinstance(plan.work, Serving) else 1
-    caches = float(memory.cache_bytes + memory.states_bytes) / layout.pp * min(context / held, 1.0)
+    value = max(plan.work.context_tok, 1) if isinstance(plan.work, Serving) else 1
+    caches = float(memory.cache_bytes + memory.states_bytes) / layout.pp * min(context / value, 1.0)
     read = float(memory.weights_bytes) * _touched(arch, seqs) + caches
     return Roof(
         peak_flops_per_s=stated_flops_per_s(plan.chip, weights),

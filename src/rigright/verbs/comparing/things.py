@@ -70,7 +70,7 @@ def _read(asked: str, *, wish: PlanWish, market: Market) -> Thing:
     if _is_provider(asked.strip()):
         rented = replace(wish, clouds=(asked.strip(),), buy=False, aim=wish.aim or "cost")
         return Thing(asked=asked, wish=rented, market=market)
-    offered = [one for one in offers() if one.instance.casefold() == asked.strip().casefold()]
+    offered = [offer for offer in offers() if offer.instance.casefold() == asked.strip().casefold()]
     if offered and not _is_chip(asked):
         return _rented(asked, offered, wish=wish, market=market)
     looked = looked_at(asked)
@@ -118,20 +118,20 @@ def _chips_of(node: Node) -> tuple[Chip, ...]:
 
 
 def _instance(asked: str, provider: str, *, instance: str, wish: PlanWish, market: Market) -> Thing:
-    there = [one for one in offers() if one.provider in providers_of(provider)]
-    found = [one for one in there if one.instance.casefold() == instance.casefold()]
-    if not found:
-        known = sorted({one.instance for one in there}, key=lambda name: (name[:2] != instance[:2], name))
+    there = [offer for offer in offers() if offer.provider in providers_of(provider)]
+    result = [offer for offer in there if offer.instance.casefold() == instance.casefold()]
+    if not result:
+        known = sorted({offer.instance for offer in there}, key=lambda name: (name[:2] != instance[:2], name))
         raise AskError(
             say('unknown instance "{instance}" of {provider}; it has {known} ...',
                 provider=provider, instance=instance, known=", ".join(known[:LISTED]))
         )  # fmt: skip
-    return _rented(asked, found, wish=wish, market=market)
+    return _rented(asked, result, wish=wish, market=market)
 
 
-def _rented(asked: str, found: list[Offer], *, wish: PlanWish, market: Market) -> Thing:
+def _rented(asked: str, offers: list[Offer], *, wish: PlanWish, market: Market) -> Thing:
     """One instance: its cards, at its own price."""
-    offer = found[0]
+    offer = offers[0]
     if offer.chip is None or offer.n_chips < 1:
         raise AskError(
             say("{instance} has {chip}: an unknown GPU or a GPU slice",
@@ -139,9 +139,9 @@ def _rented(asked: str, found: list[Offer], *, wish: PlanWish, market: Market) -
         )  # fmt: skip
     # the same with dollars, where the cloud bills in another currency
     chip = offer.chip
-    sold = [one for one in market.offers.get(chip, ()) if one.provider == offer.provider]
-    found = [one for one in sold if one.instance == offer.instance] or found
-    offer = found[0]
+    sold = [item for item in market.offers.get(chip, ()) if item.provider == offer.provider]
+    offers = [item for item in sold if item.instance == offer.instance] or offers
+    offer = offers[0]
     rented = replace(wish, on=f"{offer.n_chips:g}x {chip}", clouds=(offer.provider,), buy=False)
     priced = offer.spot_usd_per_h if wish.spot else offer.usd_per_h
     if priced is None:
@@ -152,5 +152,5 @@ def _rented(asked: str, found: list[Offer], *, wish: PlanWish, market: Market) -
             notes=(say("no price known for {instance}", instance=offer.instance),),
             chips=(by_id()[chip],),
         )
-    sold_so = replace(market, offers={chip: tuple(found)})
+    sold_so = replace(market, offers={chip: tuple(offers)})
     return Thing(asked=asked, wish=rented, market=sold_so, chips=(by_id()[chip],))

@@ -27,14 +27,14 @@ def wanted_of(plan: str) -> Wanted:
         # the best plan of an answer of `plan --json`, or one plan of it on its own
         data = _json(path)
         plans = data.get("plans") if isinstance(data, dict) else None
-        one = plans[0] if isinstance(plans, list) and plans else data
-        if not isinstance(one, dict) or not isinstance(one.get("chip"), str):
+        value = plans[0] if isinstance(plans, list) and plans else data
+        if not isinstance(value, dict) or not isinstance(value.get("chip"), str):
             raise _no_plan(plan)
-        work = one["work"] if isinstance(one.get("work"), dict) else {}
-        layout = one["layout"] if isinstance(one.get("layout"), dict) else {}
-        n_chips, n_nodes = _count(one.get("n_chips"), plan), _count(one.get("n_nodes", 1), plan)
+        work = value["work"] if isinstance(value.get("work"), dict) else {}
+        layout = value["layout"] if isinstance(value.get("layout"), dict) else {}
+        n_chips, n_nodes = _count(value.get("n_chips"), plan), _count(value.get("n_nodes", 1), plan)
         return Wanted(
-            chips=_chips(one, max(1, n_chips // n_nodes), file=plan),
+            chips=_chips(value, max(1, n_chips // n_nodes), file=plan),
             engine=_word(work.get("engine")),
             engine_version=_word(work.get("engine_version")),
             weights=_word(work.get("weights")),
@@ -46,12 +46,12 @@ def wanted_of(plan: str) -> Wanted:
     return Wanted(chips=tuple(card.chip.id for card in find_node(plan).cards))
 
 
-def _chips(one: dict[str, Any], count: int, *, file: str) -> tuple[str, ...]:
+def _chips(row: dict[str, Any], count: int, *, file: str) -> tuple[str, ...]:
     """Those of a node; none where a processor does all the work."""
-    if one["chip"] in by_id():
-        return (one["chip"],) * count
+    if row["chip"] in by_id():
+        return (row["chip"],) * count
     try:
-        node = find_node(str(one.get("machine")))
+        node = find_node(str(row.get("machine")))
     except AskError:
         raise _no_plan(file) from None
     return () if node.has_no_cards else tuple(card.chip.id for card in node.cards)

@@ -31,7 +31,7 @@ OLD = say("no Python 3.10 or newer there, cannot measure; see --python")
 
 def is_without_python(words: Iterable[bytes]) -> bool:
     """Whether a node said that it has no Python for us."""
-    return any(one.startswith(NO_PYTHON.encode()) for one in words)
+    return any(word.startswith(NO_PYTHON.encode()) for word in words)
 
 
 def collector() -> bytes:
@@ -78,7 +78,7 @@ def by_one_srun(
 
     where = ("--nodes", str(len(nodes)), "--nodelist", ",".join(nodes))
     line = (*argv, *where, "sh", "-c", f"{start_shell(as_root=as_root)} | {PACKED}")
-    talk(line, said=collector(), heard=heard, patience_s=patience(SHELL_S + START_S), stop=stop)
+    talk(line, data=collector(), heard=heard, patience_s=patience(SHELL_S + START_S), stop=stop)
     for ear in ears.values():
         raw = ear.unpacked()
         yield came_of(host_of(raw) or "?", raw, ask=ask, otherwise=why)
@@ -93,5 +93,5 @@ def came_of(node: str, raw: bytes, *, ask: RemoteRequest, otherwise: Sentence) -
     except RigError as error:
         return Came(node=node, trouble=error.sentence)
     parts = () if ask.bench is None else ask.bench.parts or ("bench",)
-    told: dict[str, Any] = {"node": node, "machine": plain(machine), "results": []}
-    return Came(node=node, told=told | {"skipped": [plain(Skipped(part=part, why=OLD)) for part in parts]})
+    fields: dict[str, Any] = {"node": node, "machine": plain(machine), "results": []}
+    return Came(node=node, told=fields | {"skipped": [plain(Skipped(part=part, why=OLD)) for part in parts]})

@@ -82,7 +82,7 @@ def gathered(tasks: Sequence[tuple[Errand, NodeTask]], *, at_once: int) -> Itera
 
     def work(errand: Errand, task: NodeTask) -> None:
         try:
-            task(emit=lambda came: queue.put((errand, came)), stop=stop)
+            task(emit=lambda outcome: queue.put((errand, outcome)), stop=stop)
         finally:
             queue.put(None)
 
@@ -92,13 +92,13 @@ def gathered(tasks: Sequence[tuple[Errand, NodeTask]], *, at_once: int) -> Itera
         left = len(tasks)
         while left:
             try:
-                one = queue.get(timeout=TURN_S)
+                pair = queue.get(timeout=TURN_S)
             except Empty:
                 continue
-            if one is None:
+            if pair is None:
                 left -= 1
             else:
-                yield one
+                yield pair
         for each in done:
             each.result()  # raises what the task raised
     finally:
@@ -116,9 +116,9 @@ class Hearing:
 
     def hear(self, line: bytes) -> None:
         """One line more, with the label that srun puts before it or without."""
-        told = self._ear.hear(line)
-        word = said_by_landing(line) if told is None else None
-        if told is not None:
-            self._take(told)
+        fields = self._ear.hear(line)
+        word = said_by_landing(line) if fields is None else None
+        if fields is not None:
+            self._take(fields)
         elif word is not None:
             self.words.append(word)

@@ -75,11 +75,11 @@ def files(
 def _manifest(image: str, nodes: int | None) -> str:
     if nodes is not None and not 1 <= nodes <= MOST_NODES:
         raise AskError(say("use 1 to {most} nodes, got {count}", most=MOST_NODES, count=nodes))
-    said = parcel(RemoteRequest(patience_s=PATIENCE_S), lifeline=False)
+    data = parcel(RemoteRequest(patience_s=PATIENCE_S), lifeline=False)
     asked = f"{start_line()} < /parcel/parcel"
     return _filled(
         "probe.yaml",
-        parcel=base64.b64encode(said).decode(),
+        parcel=base64.b64encode(data).decode(),
         api="apps/v1" if nodes is None else "batch/v1",
         kind="DaemonSet" if nodes is None else "Job",
         spec=_DAEMON if nodes is None else Template(_JOB).substitute(nodes=nodes),

@@ -82,21 +82,21 @@ def fleet(what: What, *, wish: FleetWish, progress: Progress | None = None) -> F
     nodes: dict[str, NodeTold] = {}
     broken_off = False
     try:
-        for came in _asked(what, wish):
-            nodes[came.node] = read(came)
-            if wish.save is not None and came.told is not None and nodes[came.node].trouble is None:
-                _save(Path(wish.save), came)
+        for outcome in _asked(what, wish):
+            nodes[outcome.node] = read(outcome)
+            if wish.save is not None and outcome.told is not None and nodes[outcome.node].trouble is None:
+                _save(Path(wish.save), outcome)
             if progress is not None:
-                waiting = sum(one.is_waited_for for one in nodes.values())
-                silent = sum(one.trouble is not None for one in nodes.values())
+                waiting = sum(node.is_waited_for for node in nodes.values())
+                silent = sum(node.trouble is not None for node in nodes.values())
                 progress(len(nodes) - waiting - silent, silent, len(nodes))
     except KeyboardInterrupt:
-        if all(one.is_waited_for for one in nodes.values()):
+        if all(node.is_waited_for for node in nodes.values()):
             raise
         broken_off = True
     nodes = {
-        name: one if not one.is_waited_for else NodeTold(node=one.node, trouble=BROKEN_OFF)
-        for name, one in nodes.items()
+        name: node if not node.is_waited_for else NodeTold(node=node.node, trouble=BROKEN_OFF)
+        for name, node in nodes.items()
     }
     result = _together(what, nodes)
     seconds = time.monotonic() - began
@@ -115,8 +115,8 @@ def _asked(what: What, wish: FleetWish) -> Iterator[Came]:
     bench = (wish.bench or bench_of()) if what == "bench" else None
     patience_s = wish.patience_s or (PATIENCE_S + (0.0 if bench is None else _bench_s(bench)))
     way = way_of(wish, RemoteRequest(patience_s=patience_s, bench=bench))
-    found: Iterator[Came] = shelf.take(RUNNERS, wish.over, bears="run")(way)
-    return found
+    outcomes: Iterator[Came] = shelf.take(RUNNERS, wish.over, bears="run")(way)
+    return outcomes
 
 
 def way_of(wish: FleetWish, ask: RemoteRequest) -> Remote:
@@ -148,34 +148,34 @@ def _bench_s(bench: Bench) -> float:
 
 
 def _node(
-    came: Came, *, what: What, only: tuple[str, ...], wanted: Wanted | None, baseline: Baseline | None
+    outcome: Came, *, what: What, only: tuple[str, ...], wanted: Wanted | None, baseline: Baseline | None
 ) -> NodeTold:
     """One node's words as records, examined as far as it was asked."""
-    found = node_told(came)
-    if found.machine is None or what == "probe":
-        return found
+    node = node_told(outcome)
+    if node.machine is None or what == "probe":
+        return node
     about = only if what == "doctor" else HELD
-    case = case_of(found.machine, results=found.results, wanted=wanted, baseline=baseline)
-    return replace(found, examined=examine(case, about))
+    case = case_of(node.machine, results=node.results, wanted=wanted, baseline=baseline)
+    return replace(node, examined=examine(case, about))
 
 
-def node_told(came: Came) -> NodeTold:
+def node_told(outcome: Came) -> NodeTold:
     """One node's words as records; what cannot be read is told of that node alone."""
-    told = came.told
-    if told is None:  # with no trouble either it is only expected
-        return NodeTold(node=came.node, trouble=came.trouble)
+    fields = outcome.told
+    if fields is None:  # with no trouble either it is only expected
+        return NodeTold(node=outcome.node, trouble=outcome.trouble)
     try:
-        if "problem" in told:
-            told_of = {"what": "node", "why": told["problem"]}
-            return NodeTold(node=came.node, trouble=restored(Unseen, told_of, where=came.node).why)
-        machine = possible(restored(Machine, told.get("machine"), where=came.node))
-        results = _listed(Result, told, where=came.node)
-        skipped = _listed(Skipped, told, where=came.node)
+        if "problem" in fields:
+            told_of = {"what": "node", "why": fields["problem"]}
+            return NodeTold(node=outcome.node, trouble=restored(Unseen, told_of, where=outcome.node).why)
+        machine = possible(restored(Machine, fields.get("machine"), where=outcome.node))
+        results = _listed(Result, fields, where=outcome.node)
+        skipped = _listed(Skipped, fields, where=outcome.node)
     except DataError as error:
-        return NodeTold(node=came.node, trouble=error.whole)
-    seconds = told.get("seconds")
+        return NodeTold(node=outcome.node, trouble=error.whole)
+    seconds = fields.get("seconds")
     return NodeTold(
-        node=came.node,
+        node=outcome.node,
         machine=machine,
         results=results,
         skipped=skipped,
@@ -183,21 +183,21 @@ def node_told(came: Came) -> NodeTold:
     )
 
 
-def _listed(kind: type[R], told: dict[str, Any], *, where: str) -> tuple[R, ...]:
+def _listed(kind: type[R], fields: dict[str, Any], *, where: str) -> tuple[R, ...]:
     """What was measured there, or was not."""
-    listed = told.get("results" if kind is Result else "skipped")
+    listed = fields.get("results" if kind is Result else "skipped")
     if not isinstance(listed, list) or len(listed) > MOST_FIGURES:
         return ()
-    return tuple(restored(kind, one, where=where) for one in listed)
+    return tuple(restored(kind, value, where=where) for value in listed)
 
 
 def _together(what: What, nodes: dict[str, NodeTold]) -> dict[str, Any]:
     """What follows from all nodes: the odd ones out and the slow ones."""
-    machines = {node: one.machine for node, one in nodes.items() if one.machine is not None}
+    machines = {node: item.machine for node, item in nodes.items() if item.machine is not None}
     kind = kinds(machines)
     spreads, slow = spread_of(nodes.values(), kind)
-    whys = {name: _why(nodes[name]) for name in {one.node for one in slow}}
-    stragglers = tuple(replace(one, why=whys[one.node]) for one in slow)
+    whys = {name: _why(nodes[name]) for name in {straggler.node for straggler in slow}}
+    stragglers = tuple(replace(straggler, why=whys[straggler.node]) for straggler in slow)
     return {
         "what": what,
         "nodes": tuple(nodes.values()),
@@ -212,14 +212,16 @@ def _why(node: NodeTold) -> JudgedCause | None:
     if node.machine is None:
         return None
     bad = conclude(examine(case_of(node.machine))).bad
-    return next((one for one in bad if one.row.holds), next((one for one in bad if one.row.binds), None))
+    return next(
+        (cause for cause in bad if cause.row.holds), next((cause for cause in bad if cause.row.binds), None)
+    )
 
 
-def _save(folder: Path, came: Came) -> None:
+def _save(folder: Path, outcome: Came) -> None:
     """A node's words as `probe --from` reads them too; a full disk loses the copy, not the answer."""
-    told = dict(came.told or {})
-    file = folder / file_of(came.node)
+    fields = dict(outcome.told or {})
+    file = folder / file_of(outcome.node)
     with suppress(OSError):
         part = file.with_name(f".{file.stem}.part")
-        part.write_text(json.dumps({**told, **told.pop("machine")}), encoding="utf-8")
+        part.write_text(json.dumps({**fields, **fields.pop("machine")}), encoding="utf-8")
         part.replace(file)

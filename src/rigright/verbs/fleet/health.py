@@ -69,17 +69,19 @@ def health(*, only: tuple[str, ...] = (), drain: bool = False, node: str | None 
 def sure_faults(examined: Examined) -> tuple[Finding, ...]:
     """What takes a node out of work: faults that are sure, and follow from no other; causes first."""
     return tuple(
-        one.finding
-        for one in conclude(examined).causes
-        if one.finding.severity == "fault" and one.finding.confidence == "sure"
+        cause.finding
+        for cause in conclude(examined).causes
+        if cause.finding.severity == "fault" and cause.finding.confidence == "sure"
     )
 
 
 def reason_of(faults: tuple[Finding, ...]) -> str:
     """The reason as `sinfo -R` shows it: one line of plain letters."""
-    told = dict.fromkeys(f"{one.about}: {one.title}" if one.about else str(one.title) for one in faults)
-    shown = list(told)[:MOST_FAULTS]
-    more = f" (and {len(told) - len(shown)} more)" if len(told) > len(shown) else ""
+    fields = dict.fromkeys(
+        f"{finding.about}: {finding.title}" if finding.about else str(finding.title) for finding in faults
+    )
+    shown = list(fields)[:MOST_FAULTS]
+    more = f" (and {len(fields) - len(shown)} more)" if len(fields) > len(shown) else ""
     text = _UNFIT.sub(" ", f"rigright: {'; '.join(shown)}")
     return text[: MOST_REASON - len(more)] + more
 
@@ -91,15 +93,15 @@ def _drained(node: str, reason: str, *, world: World) -> Literal["drained", "dra
         raise MissingError(say("scontrol not found: {node} was not drained", node=node))
     lines: list[bytes] = []
     asked = talk((scontrol, "show", "node", node), heard=lines.append, patience_s=patience(PATIENCE_S))
-    found = _STATE.search(b"".join(lines).decode("utf-8", "replace"))
-    if asked.ended != "done" or asked.code or found is None:
+    match = _STATE.search(b"".join(lines).decode("utf-8", "replace"))
+    if asked.ended != "done" or asked.code or match is None:
         raise _refused(node, asked)
-    if "DRAIN" in found[1].upper():
+    if "DRAIN" in match[1].upper():
         return "drained before"
     line = (scontrol, "update", f"NodeName={node}", "State=DRAIN", f"Reason={reason}")
-    told = talk(line, heard=lines.append, patience_s=patience(PATIENCE_S))
-    if told.ended != "done" or told.code:
-        raise _refused(node, told)
+    talked = talk(line, heard=lines.append, patience_s=patience(PATIENCE_S))
+    if talked.ended != "done" or talked.code:
+        raise _refused(node, talked)
     return "drained"
 
 

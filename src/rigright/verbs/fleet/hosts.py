@@ -39,19 +39,21 @@ def hosts_of(words: str) -> tuple[str, ...]:
 
 def read_hosts(path: Path) -> tuple[str, ...]:
     """Names in a file, one or several a line; what follows a space, such as slots=8, is left out."""
-    found: dict[str, None] = {}
+    fields: dict[str, None] = {}
     for number, line in enumerate(read_bounded(path, MOST_BYTES).decode("utf-8", "replace").splitlines(), 1):
         words = line.partition("#")[0].split()
         if words:
-            found |= dict.fromkeys(expand(words[0], where=say("{file}, line {line}", file=path, line=number)))
-    if not found:
+            fields |= dict.fromkeys(
+                expand(words[0], where=say("{file}, line {line}", file=path, line=number))
+            )
+    if not fields:
         raise DataError(say("{file} contains no hosts; write one per line", file=path))
-    return tuple(found)
+    return tuple(fields)
 
 
 def expand(words: str, *, where: Sentence | str = "") -> tuple[str, ...]:
     """Every name of a list with ranges, in its order, each once."""
-    found: dict[str, None] = {}
+    fields: dict[str, None] = {}
     # cut at commas that stand in no brackets
     parts, depth, start = [], 0, 0
     for place, letter in enumerate(words):
@@ -69,12 +71,12 @@ def expand(words: str, *, where: Sentence | str = "") -> tuple[str, ...]:
         for count, name in enumerate(_expanded(word, words, where=where), 1):
             if not _NAME.fullmatch(name):
                 raise _wrong(name, where=where)
-            found[name] = None
-            if len(found) > MOST_NODES or count > MOST_NODES:
+            fields[name] = None
+            if len(fields) > MOST_NODES or count > MOST_NODES:
                 raise AskError(
                     say("{words} expands to more than {most} hosts", words=words[:60], most=MOST_NODES)
                 )
-    return tuple(found)
+    return tuple(fields)
 
 
 def listed(text: object) -> set[str]:
@@ -87,23 +89,23 @@ def listed(text: object) -> set[str]:
 
 def _expanded(word: str, words: str, *, where: Sentence | str) -> Iterator[str]:
     """One word with its first range written out, and the rest in turn."""
-    found = _OPEN.match(word)
-    if found is None:
+    match = _OPEN.match(word)
+    if match is None:
         yield word
         return
-    rest = word[found.end() :]
+    rest = word[match.end() :]
     tails = list(islice(_expanded(rest, words, where=where), MOST_NODES + 1)) if rest else [""]
-    for number in _numbers(found[2], words, where=where):
+    for number in _numbers(match[2], words, where=where):
         for tail in tails:
-            yield f"{found[1]}{number}{tail}"
+            yield f"{match[1]}{number}{tail}"
 
 
 def _numbers(inside: str, words: str, *, where: Sentence | str) -> Iterator[str]:
     for part in inside.split(","):
-        found = _RANGE.fullmatch(part.strip())
-        if found is None:
+        match = _RANGE.fullmatch(part.strip())
+        if match is None:
             raise _wrong(words, where=where)
-        first, last = found[1], found[2] or found[1]
+        first, last = match[1], match[2] or match[1]
         if not int(first) <= int(last) < int(first) + MOST_NODES:
             raise _wrong(words, where=where)
         for number in range(int(first), int(last) + 1):
@@ -126,16 +128,16 @@ def folded(names: Iterable[str]) -> str:
     """Many names in few words: node[01-03,07],gpu9."""
     groups: dict[tuple[str, int], list[str]] = {}
     for name in sorted(set(names), key=by_number):
-        found = _TAIL.fullmatch(name)
-        key, number = ((found[1], len(found[2])), found[2]) if found else ((name, 0), "")
+        match = _TAIL.fullmatch(name)
+        key, number = ((match[1], len(match[2])), match[2]) if match else ((name, 0), "")
         groups.setdefault(key, []).append(number)
     return ",".join(_fold(start, numbers) for (start, _), numbers in groups.items())
 
 
 def by_number(name: str) -> tuple[str, int, str]:
     """The order in which people count nodes: n2 before n10."""
-    found = _TAIL.fullmatch(name)
-    return (found[1], int(found[2]), name) if found else (name, -1, name)
+    match = _TAIL.fullmatch(name)
+    return (match[1], int(match[2]), name) if match else (name, -1, name)
 
 
 def _fold(start: str, numbers: list[str]) -> str:

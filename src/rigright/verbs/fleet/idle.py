@@ -24,17 +24,17 @@ def states() -> dict[str, str]:
     if talked.ended != "done" or talked.code:
         why = LATE if talked.ended == "late" else meant(talked.complaints) or BROKEN_OFF
         raise MissingError(say("sinfo failed: {why}", why=why))
-    found: dict[str, str] = {}
+    fields: dict[str, str] = {}
     for line in lines:
         name, _, state = line.decode("utf-8", "replace").strip().partition(" ")
         word = (
             None if state.endswith("*") else _STATE.match(state.strip().lower())
         )  # "idle*" does not respond
         if name:
-            found.setdefault(name, word[0] if word else "not responding")
-    if IDLE not in found.values():
-        shown = ", ".join(sorted(set(found.values()))) or "?"
+            fields.setdefault(name, word[0] if word else "not responding")
+    if IDLE not in fields.values():
+        shown = ", ".join(sorted(set(fields.values()))) or "?"
         raise MissingError(
             say("no idle Slurm nodes (states: {states}); choose nodes with srun options", states=shown)
         )
-    return found
+    return fields

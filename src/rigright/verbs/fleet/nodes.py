@@ -122,18 +122,18 @@ class Fleet:
     @property
     def silent(self) -> tuple[NodeTold, ...]:
         """Nodes of which nothing came."""
-        return tuple(one for one in self.nodes if one.trouble is not None)
+        return tuple(node for node in self.nodes if node.trouble is not None)
 
     @property
     def told(self) -> tuple[NodeTold, ...]:
         """Nodes that answered."""
-        return tuple(one for one in self.nodes if one.trouble is None)
+        return tuple(node for node in self.nodes if node.trouble is None)
 
     @derived
     def exit_code(self) -> int:
         """By the worst node; a straggler is a warning, and so are odd ones out."""
         if self.broken_off:
             return EXIT_INTERRUPT
-        worst = max((one.exit_code for one in self.nodes), default=0)
+        worst = max((node.exit_code for node in self.nodes), default=0)
         odd = self.stragglers or (self.what == "probe" and self.differs)
         return max(worst, EXIT_WARNING if odd else 0)

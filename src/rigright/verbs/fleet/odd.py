@@ -15,12 +15,12 @@ BARE = ""
 
 def kinds(machines: Mapping[str, Machine]) -> dict[str, str]:
     """Node -> its kind: the names of its cards. Few nodes without cards are held against the largest kind."""
-    found = {node: kind_of(machine) for node, machine in machines.items()}
-    bare = [node for node, kind in found.items() if kind == BARE]
-    counts = Counter(kind for kind in found.values() if kind != BARE)
-    if counts and len(bare) <= max(1, FEW_SHARE * len(found)):
-        found |= dict.fromkeys(bare, counts.most_common(1)[0][0])
-    return found
+    fields = {node: kind_of(machine) for node, machine in machines.items()}
+    bare = [node for node, kind in fields.items() if kind == BARE]
+    counts = Counter(kind for kind in fields.values() if kind != BARE)
+    if counts and len(bare) <= max(1, FEW_SHARE * len(fields)):
+        fields |= dict.fromkeys(bare, counts.most_common(1)[0][0])
+    return fields
 
 
 def kind_of(machine: Machine) -> str:
@@ -36,21 +36,21 @@ def differences(machines: Mapping[str, Machine]) -> tuple[Differs, ...]:
     for node in machines:
         groups.setdefault(kind[node], []).append(node)
     return tuple(
-        found
+        differs
         for name, nodes in sorted(groups.items(), key=lambda pair: -len(pair[1]))
-        for found in _of_kind(name, {node: machines[node] for node in nodes})
+        for differs in _of_kind(name, {node: machines[node] for node in nodes})
     )
 
 
 def _of_kind(kind: str, machines: Mapping[str, Machine]) -> Iterator[Differs]:
     for trait in TRAITS:
         # value -> the nodes that have it; what a node does not show says nothing of it
-        found: dict[str, list[str]] = {}
+        fields: dict[str, list[str]] = {}
         for node, machine in machines.items():
             value = trait.read(machine)
             if value is not None:
-                found.setdefault(value, []).append(node)
-        values = found
+                fields.setdefault(value, []).append(node)
+        values = fields
         if len(values) > 1:
             # the usual value, where more than half have it, and the others from the rarest on
             ranked: Sequence[tuple[str, list[str]]] = sorted(

@@ -34,7 +34,7 @@ def spread_of(
     stragglers: list[Straggler] = []
     for (name, figure), results in figures.items():
         if len(results) > 1:
-            values = [one.value for one in results.values()]
+            values = [item.value for item in results.values()]
             part, what, unit = figure
             spread = NodeSpread(
                 part=part,
@@ -48,19 +48,19 @@ def spread_of(
             )
             spreads.append(spread)
             stragglers += _behind(spread, results)
-    stragglers.sort(key=lambda one: -one.behind_share)
+    stragglers.sort(key=lambda straggler: -straggler.behind_share)
     return tuple(spreads), tuple(stragglers)
 
 
 def _worst(results: Iterable[Result]) -> dict[Figure, Result]:
     """For each figure the slowest card, link or disk of a node."""
-    found: dict[Figure, Result] = {}
-    for one in results:
-        figure = (one.part, one.what, one.unit)
-        known = found.get(figure)
-        if known is None or _lag(one.value, known.value, unit=one.unit) > 0:
-            found[figure] = one
-    return found
+    result: dict[Figure, Result] = {}
+    for item in results:
+        figure = (item.part, item.what, item.unit)
+        known = result.get(figure)
+        if known is None or _lag(item.value, known.value, unit=item.unit) > 0:
+            result[figure] = item
+    return result
 
 
 def _lag(value: float, middle: float, *, unit: str) -> float:
@@ -71,12 +71,14 @@ def _lag(value: float, middle: float, *, unit: str) -> float:
 
 
 def _behind(spread: NodeSpread, results: Mapping[str, Result]) -> Iterator[Straggler]:
-    distances = [abs(one.value - spread.median) for one in results.values()]
+    distances = [abs(item.value - spread.median) for item in results.values()]
     usual = median(distances)
-    for node, one in results.items():
-        share = _lag(one.value, spread.median, unit=spread.unit)
+    for node, result in results.items():
+        share = _lag(result.value, spread.median, unit=spread.unit)
         by_chance = (
-            len(results) >= ENOUGH and usual and NORMAL * abs(one.value - spread.median) / usual <= ROBUST_Z
+            len(results) >= ENOUGH
+            and usual
+            and NORMAL * abs(result.value - spread.median) / usual <= ROBUST_Z
         )
         if share > BEHIND_SHARE and not by_chance:
-            yield Straggler(node=node, on=one.on, spread=spread, value=one.value, behind_share=share)
+            yield Straggler(node=node, on=result.on, spread=spread, value=result.value, behind_share=share)

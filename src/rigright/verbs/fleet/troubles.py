@@ -73,9 +73,9 @@ def meant(complaints: Iterable[str]) -> Sentence | None:
     lines = [line for line in complaints if line]
     for line in lines:
         low = line.lower()
-        found = next((meaning for part, meaning in _MEANINGS if part in low), None)
-        if found is not None:
-            return found
+        sentence = next((meaning for part, meaning in _MEANINGS if part in low), None)
+        if sentence is not None:
+            return sentence
     grave = [line for line in lines if any(word in line.lower() for word in _GRAVE)]
     last = next(reversed(grave or lines), None)
     return say("{text}", text=last[:MOST_SHOWN]) if last else None

@@ -37,12 +37,12 @@ class Series:
         low, high = min(self.at_s, default=0.0), max(self.at_s, default=0.0)
         count = min(BINS, len(self.at_s))
         per_s = count / max(high - low, 1e-9)
-        found, start = [], 0
+        pairs, start = [], 0
         for place, rows in groupby(min(int((at - low) * per_s), count - 1) for at in self.at_s):
             stop = start + sum(1 for _ in rows)
-            found.append((place, slice(start, stop)))
+            pairs.append((place, slice(start, stop)))
             start = stop
-        object.__setattr__(self, "bins", found)
+        object.__setattr__(self, "bins", pairs)
 
     @property
     def seen_s(self) -> float:
@@ -52,7 +52,7 @@ class Series:
 
 def series(stretches: Iterable[Columns]) -> Series:
     """Stretches one after another, in the order of their time."""
-    parts = sorted(stretches, key=lambda one: float(one[AT][0] or 0))
+    parts = sorted(stretches, key=lambda row: float(row[AT][0] or 0))
     times = [[float(at or 0) for at in part[AT]] for part in parts]
     columns = {name: _joined(name, parts) for name in dict.fromkeys(name for part in parts for name in part)}
     worded = {name for name, column in columns.items() if str in set(map(type, column))}
@@ -64,7 +64,9 @@ def series(stretches: Iterable[Columns]) -> Series:
             for name, column in columns.items()
             if name not in worded and name != AT
         },
-        words={name: [one if isinstance(one, str) else None for one in columns[name]] for name in worded},
+        words={
+            name: [value if isinstance(value, str) else None for value in columns[name]] for name in worded
+        },
     )
 
 
@@ -84,20 +86,20 @@ def _stands(at_s: Sequence[float]) -> list[float]:
     return [*(step if 0 < step <= most else usual for step in steps), usual]
 
 
-def figures(found: Series, column: str) -> Figures | None:
+def figures(series: Series, column: str) -> Figures | None:
     """Mean, percentile, extremes and picture of one column; None where nothing was read."""
-    values = found.numbers.get(column, ())
+    values = series.numbers.get(column, ())
     # how long each value stood; kept values have steps, so that these are few
     times: dict[float, float] = defaultdict(float)
-    for value, stood_s in zip(values, found.stands_s, strict=False):
+    for value, stood_s in zip(values, series.stands_s, strict=False):
         if value is not None:
             times[value] += stood_s
     if not times:
         return None
-    peaks = [one for one in found.numbers.get(column + PEAK, ()) if one is not None]
+    peaks = [item for item in series.numbers.get(column + PEAK, ()) if item is not None]
     # means of equal stretches of the whole time; None where nobody looked
     seen: dict[int, list[float]] = {}
-    for place, rows in found.bins:  # a clock that was set comes to one of them twice
+    for place, rows in series.bins:  # a clock that was set comes to one of them twice
         seen.setdefault(place, []).extend(value for value in values[rows] if value is not None)
     means = (seen.get(place) for place in range(max(seen) + 1))
     return Figures(
@@ -107,7 +109,7 @@ def figures(found: Series, column: str) -> Figures | None:
         most=max(*times, *peaks) if peaks else max(times),
         least=min(times),
         last=next(value for value in reversed(values) if value is not None),
-        values=tuple(sum(one) / len(one) if one else None for one in means),
+        values=tuple(sum(mean) / len(mean) if mean else None for mean in means),
     )
 
 
@@ -121,13 +123,13 @@ def _p95(times: Mapping[float, float]) -> float:
     return value
 
 
-def energy_j(found: Series, card: str) -> float | None:
+def energy_j(series: Series, card: str) -> float | None:
     """What a card drew: by its own counter, or its power over the time."""
-    counter = [one for one in found.numbers.get(f"{card}.energy_j", ()) if one is not None]
+    counter = [value for value in series.numbers.get(f"{card}.energy_j", ()) if value is not None]
     if len(counter) > 1:  # one that began anew loses one step
         return sum(max(after - before, 0.0) for before, after in pairwise(counter))
-    power = found.numbers.get(f"{card}.power_w", ())
+    power = series.numbers.get(f"{card}.power_w", ())
     drawn = [
-        watts * stood_s for watts, stood_s in zip(power, found.stands_s, strict=False) if watts is not None
+        watts * stood_s for watts, stood_s in zip(power, series.stands_s, strict=False) if watts is not None
     ]
     return sum(drawn) if drawn else None

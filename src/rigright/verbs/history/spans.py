@@ -25,17 +25,17 @@ def span_of(history: History, since_s: float | None, *, until_s: float | None) -
     stretches = history.columns(
         since_s, until_s, wanted=lambda name: name.rpartition(".")[2].removesuffix(">") in _WANTED
     )
-    found = series(stretches)
-    names = {*found.numbers, *found.words}
+    result = series(stretches)
+    names = {*result.numbers, *result.words}
     cards = sorted({name.partition(".")[0] for name in names} - {"host"}, key=_order)
     return Span(
         path=str(Path(history.path)),
-        since_s=min(found.at_s, default=since_s),
-        until_s=max(found.at_s, default=until_s),
-        n_moments=len(found.at_s),
-        seen_s=found.seen_s,
-        cards=tuple(_card(found, card) for card in cards),
-        host=_figures(found, "host", names=OF_HOST),
+        since_s=min(result.at_s, default=since_s),
+        until_s=max(result.at_s, default=until_s),
+        n_moments=len(result.at_s),
+        seen_s=result.seen_s,
+        cards=tuple(_card(result, card) for card in cards),
+        host=_figures(result, "host", names=OF_HOST),
     )
 
 
@@ -44,33 +44,33 @@ def _order(card: str) -> tuple[str, int]:
     return kind, int(card[len(kind) :] or 0)
 
 
-def _card(found: Series, card: str) -> CardSpan:
-    states = found.words.get(f"{card}.state", ())
+def _card(series: Series, card: str) -> CardSpan:
+    states = series.words.get(f"{card}.state", ())
     ok = [state == "ok" for state in states]
-    told = [state is not None for state in states]
-    here_s, told_s = (sum(compress(found.stands_s, which)) for which in (ok, told))
+    flags = [state is not None for state in states]
+    here_s, told_s = (sum(compress(series.stands_s, which)) for which in (ok, flags))
     # how long each reason held a card back; of thinned rows at most so long
     sums: dict[str, float] = defaultdict(float)
-    for words, stands_s in zip(found.words.get(f"{card}.slowed_by", ()), found.stands_s, strict=False):
+    for words, stands_s in zip(series.words.get(f"{card}.slowed_by", ()), series.stands_s, strict=False):
         for reason in (words or "").split(","):
             if reason and reason not in _QUIET:
                 sums[reason] += stands_s
     return CardSpan(
         card=card,
-        name=_last(found, f"{card}.name"),
-        uuid=_last(found, f"{card}.uuid"),
-        figures=_figures(found, card, names=OF_CARD),
-        energy_j=energy_j(found, card),
+        name=_last(series, f"{card}.name"),
+        uuid=_last(series, f"{card}.uuid"),
+        figures=_figures(series, card, names=OF_CARD),
+        energy_j=energy_j(series, card),
         seen_s=here_s,
         away_s=told_s - here_s,
-        slowed_s=tuple(sorted(sums.items(), key=lambda one: -one[1])),
+        slowed_s=tuple(sorted(sums.items(), key=lambda pair: -pair[1])),
     )
 
 
-def _figures(found: Series, front: str, *, names: tuple[str, ...]) -> tuple[Figures, ...]:
-    told = (figures(found, f"{front}.{name}") for name in names)
-    return tuple(one for one in told if one is not None)
+def _figures(series: Series, front: str, *, names: tuple[str, ...]) -> tuple[Figures, ...]:
+    given = (figures(series, f"{front}.{name}") for name in names)
+    return tuple(item for item in given if item is not None)
 
 
-def _last(found: Series, column: str) -> str | None:
-    return next((word for word in reversed(found.words.get(column, ())) if word), None)
+def _last(series: Series, column: str) -> str | None:
+    return next((word for word in reversed(series.words.get(column, ())) if word), None)

@@ -40,20 +40,20 @@ class Condition:
 
     def holds(self, record: object) -> bool:
         """Whether a record meets it."""
-        found = self.field.read(record)
-        if isinstance(found, list | tuple):
-            return (all if self.sign == "!=" else any)(map(self._meets, found))
-        return found is not None and self._meets(found)
+        value = self.field.read(record)
+        if isinstance(value, list | tuple):
+            return (all if self.sign == "!=" else any)(map(self._meets, value))
+        return value is not None and self._meets(value)
 
-    def _meets(self, found: object) -> bool:
+    def _meets(self, value: object) -> bool:
         """Whether one value does."""
         if self.sign == "~":
-            return self.text.casefold() in _as_text(found)
-        if not isinstance(found, int | float) or isinstance(self.value, str):
-            told = _as_text(found)
-            exact = told[: len(self.text)] if _DATE.fullmatch(self.text) and _DATE.match(told) else told
+            return self.text.casefold() in _as_text(value)
+        if not isinstance(value, int | float) or isinstance(self.value, str):
+            text = _as_text(value)
+            exact = text[: len(self.text)] if _DATE.fullmatch(self.text) and _DATE.match(text) else text
             return _TESTS[self.sign](_in_order(exact), _in_order(self.text.casefold()))
-        return _TESTS[self.sign](found, self.value)
+        return _TESTS[self.sign](value, self.value)
 
 
 def read_condition(text: str, fields: tuple[ListingField, ...]) -> Condition:
@@ -70,17 +70,18 @@ def read_condition(text: str, fields: tuple[ListingField, ...]) -> Condition:
 
 def never_met(condition: Condition, records: Iterable[object]) -> Sentence | None:
     """What a field says instead, where it never says the word that was asked for."""
-    found = [one for one in map(condition.field.read, records) if one is not None]
+    values = [value for value in map(condition.field.read, records) if value is not None]
     if (
         condition.sign not in {"=", "=="}
-        or not found
-        or not all(isinstance(one, str | bool) for one in found)
+        or not values
+        or not all(isinstance(value, str | bool) for value in values)
     ):
         return None
-    words = sorted(set(map(str, found)))
+    words = sorted(set(map(str, values)))
     small = {word.casefold(): word for word in words}
     near = [
-        small[one] for one in difflib.get_close_matches(condition.text.casefold(), small, n=3, cutoff=0.5)
+        small[get_close_match]
+        for get_close_match in difflib.get_close_matches(condition.text.casefold(), small, n=3, cutoff=0.5)
     ]
     return say(
         'no record has {field} "{value}"; known: {values}',

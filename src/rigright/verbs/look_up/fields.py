@@ -69,7 +69,7 @@ UNITS = {  # how a key ends -> how people read and write it
 
 
 def field(
-    told: str,
+    text: str,
     head: Sentence,
     *names: str,
     law: Callable[[Any], Any] | None = None,
@@ -78,11 +78,11 @@ def field(
     **place: bool,
 ) -> ListingField:
     """A column of what a record tells; `names` are shorter ones for --where and --sort."""
-    name, _, way = told.partition("=")
+    name, _, way = text.partition("=")
     key = name.rstrip("?")
-    usual = next((one for end, one in UNITS.items() if key.endswith(end)), PLAIN)
+    usual = next((row for end, row in UNITS.items() if key.endswith(end)), PLAIN)
     return ListingField(
-        told=told if law is None else f"{told}!",
+        told=text if law is None else f"{text}!",
         head=head,
         names=names,
         read=_known(law or attrgetter(way or key)),
@@ -97,8 +97,8 @@ def _known(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """What is empty is not known."""
 
     def known(record: object) -> Any:
-        found = read(record)
-        return None if found in ((), {}) else found
+        value = read(record)
+        return None if value in ((), {}) else value
 
     return known
 

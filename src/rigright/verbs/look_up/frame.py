@@ -67,29 +67,31 @@ def find_kind(name: str) -> ListingKind:
         say(
             'unknown kind "{name}"; known: {kinds}',
             name=name,
-            kinds=", ".join([*near, *(one for one in known if one not in near)]),
+            kinds=", ".join([*near, *(text for text in known if text not in near)]),
         )
     )
 
 
 def _why_none(conditions: list[Condition], known: tuple[Any, ...]) -> tuple[Sentence, ...]:
     """Which conditions no record meets, and what there is instead."""
-    unmet = [one for one in conditions if not any(one.holds(record) for record in known)]
-    return tuple(told for told in (never_met(one, known) for one in unmet) if told is not None)
+    unmet = [condition for condition in conditions if not any(condition.holds(record) for record in known)]
+    return tuple(
+        sentence for sentence in (never_met(condition, known) for condition in unmet) if sentence is not None
+    )
 
 
 def _found(kind: ListingKind, asked: LookUpQuery) -> tuple[Any, ...]:
     """What the kind's own reader of names finds; else every record in whose texts the words stand."""
     refused: AskError | None = None
     try:
-        found = kind.find(asked)
+        values = kind.find(asked)
     except AskError as error:
-        found, refused = (), error
-    if not found and asked.words and kind.searched:
-        found = speaking_of(kind, asked)
-    if not found and refused is not None:
+        values, refused = (), error
+    if not values and asked.words and kind.searched:
+        values = speaking_of(kind, asked)
+    if not values and refused is not None:
         raise refused
-    return found
+    return values
 
 
 def look_up(

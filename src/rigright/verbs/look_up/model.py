@@ -50,13 +50,13 @@ def card(opened: Opened, asked: str) -> ModelCard:
     if longest is not None and longest not in usual:
         usual.append(longest)
     # parameters by what they are: attn, ffn, expert, embed
-    found: Counter[str] = Counter()
+    fields: Counter[str] = Counter()
     for weight, times in count.weights(arch.towers):
-        found[part(weight)] += count.elems(weight) * weight.copies * times
+        fields[part(weight)] += count.elems(weight) * weight.copies * times
     return replace(
         short_card(arch, asked),
         towers=tuple(map(_tower, arch.towers)) or None,
-        params_by_part=dict(found.most_common()) or None,
+        params_by_part=dict(fields.most_common()) or None,
         kv_bytes_at=dict(zip(usual, map(round, sequence_bytes(arch, np.array(usual))), strict=True))
         if lanes(arch) and usual
         else None,
@@ -111,10 +111,10 @@ def sequence_bytes(arch: Arch, context_tok: Any) -> Any:
     layout, cross = Layout(), cross_tok(arch)
     total = np.zeros_like(np.asarray(context_tok, dtype=float))
     for mixer, times in lanes(arch).items():
-        held = entries(mixer, context_tok, extra_tok=0, cross=cross) * entry_bytes(
+        value = entries(mixer, context_tok, extra_tok=0, cross=cross) * entry_bytes(
             mixer, layout, element_bytes=ELEM_BYTES
         )
-        total = total + (held + state_bytes(mixer, layout)) * times
+        total = total + (value + state_bytes(mixer, layout)) * times
     return total
 
 

@@ -154,7 +154,7 @@ def _files(files: Files | None) -> Part | None:
 def _held(files: Files) -> tuple[Sentence, ...]:
     types = ", ".join(
         f"{dtype} {show_bytes(size)}"
-        for dtype, size in sorted(files.bytes_by_dtype.items(), key=lambda held: -held[1])
+        for dtype, size in sorted(files.bytes_by_dtype.items(), key=lambda pair: -pair[1])
     )
     size = files.tensors_bytes if files.size_bytes is None else files.size_bytes
     return (

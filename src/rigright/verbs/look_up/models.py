@@ -20,7 +20,7 @@ def list_models(asked: LookUpQuery) -> tuple[ModelCard, ...]:
 def _named(text: str) -> tuple[str, ...]:
     """Names that hold every word; the finder's own answer, or its complaint, where there are none."""
     words = text.lower().split()
-    found = [name for name in zoo.every_name() if all(word in name.lower() for word in words)]
+    texts = [name for name in zoo.every_name() if all(word in name.lower() for word in words)]
     spelt = spell(text).words
-    found += [name for name in zoo.every_name() if name not in found and spelt and spelt <= spell(name).words]
-    return tuple(found) or (find(text).name,)
+    texts += [name for name in zoo.every_name() if name not in texts and spelt and spelt <= spell(name).words]
+    return tuple(texts) or (find(text).name,)

@@ -28,19 +28,19 @@ def search(text: str, *, today: date | None = None) -> Findings:
         raise AskError(say("query too long: {count} characters; use a name or a few words", count=len(text)))
     today = today or clock.today()
     hit = next(_hits(text, today), None)
-    found = {
+    listings = {
         name: listing
         for name in kind_names()
         if name not in _APART and (listing := _speaking(name, text, today=today)) is not None
     }
-    if hit is None and not found:
+    if hit is None and not listings:
         near = ", ".join(_near(text, today))
         lists = say("`{see}` lists all", see="rigright look-up")
         raise AskError(
             say('nothing found for "{text}"', text=text[:80]),
             hint=say("did you mean {near}?", near=near) if near else lists,
         )
-    return Findings(text=text, hit=hit, found=found)
+    return Findings(text=text, hit=hit, found=listings)
 
 
 def _near(text: str, today: date) -> list[str]:
@@ -77,7 +77,8 @@ def _named(kind: ListingKind, text: str, *, today: date) -> Any:
     wanted = text.strip().casefold()
     keys = [field for field in kind.fields if field.key in {"id", "name", "label"}]
     return next(
-        (one for one in records if any(str(field.read(one)).casefold() == wanted for field in keys)), None
+        (record for record in records if any(str(field.read(record)).casefold() == wanted for field in keys)),
+        None,
     )
 
 

@@ -25,9 +25,9 @@ def matching(
     """The records in whose text every word stands; no such record is an error that suggests the nearest."""
     records = tuple(records)
     wanted = " ".join(words).casefold().split()
-    found = tuple(record for record in records if all(word in text_of(record).casefold() for word in wanted))
-    if found or not wanted:
-        return found
+    result = tuple(record for record in records if all(word in text_of(record).casefold() for word in wanted))
+    if result or not wanted:
+        return result
     known = sorted({piece for record in records for piece in text_of(record).casefold().split()})
     lost = next((word for word in wanted if not any(word in piece for piece in known)), " ".join(wanted))
     near = difflib.get_close_matches(lost[:60], known, n=4, cutoff=0.6)
@@ -40,22 +40,22 @@ def matching(
 def with_words(records: Iterable[Record], text: str, *, texts: Callable[[Record], str]) -> tuple[Record, ...]:
     """The records in whose text each word begins a word, its numbers whole: "a3" is in no "a30"."""
     words = [re.compile(rf"(?<![^\W_]){re.escape(word)}(?!(?<=\d)\d)") for word in text.casefold().split()]
-    return tuple(one for one in records if all(word.search(texts(one).casefold()) for word in words))
+    return tuple(record for record in records if all(word.search(texts(record).casefold()) for word in words))
 
 
 def saying(
     kind: ListingKind, records: tuple[Any, ...], *, words: tuple[str, ...]
 ) -> tuple[ListingField, ...]:
     """The unlisted columns in which every record says a word that was asked, and no listed one does."""
-    found = []
+    listing_fields = []
     for word in " ".join(words).casefold().split():
-        said = [
+        fields = [
             field for field in kind.fields
-            if field.key not in _ASIDE and all(word in tell_all(field.read(one)) for one in records)
+            if field.key not in _ASIDE and all(word in tell_all(field.read(record)) for record in records)
         ]  # fmt: skip
-        if said and not any(field.listed for field in said):
-            found.append(said[0])
-    return tuple(dict.fromkeys(found))
+        if fields and not any(field.listed for field in fields):
+            listing_fields.append(fields[0])
+    return tuple(dict.fromkeys(listing_fields))
 
 
 def tell_all(value: Any) -> str:
@@ -69,7 +69,7 @@ def speaking_of(kind: ListingKind, asked: LookUpQuery) -> tuple[Any, ...]:
     """The records of a kind in whose texts, in either language, every word stands."""
     words = " ".join(asked.words).casefold().split()
     every = kind.find(LookUpQuery(today=asked.today))
-    return tuple(one for one in every if all(word in _texts(kind, one) for word in words))
+    return tuple(value for value in every if all(word in _texts(kind, value) for word in words))
 
 
 def _texts(kind: ListingKind, record: object) -> str:

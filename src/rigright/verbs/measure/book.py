@@ -68,20 +68,22 @@ class TickLog:
 
     def _joules(self, device: DeviceTick, passed_s: float) -> float:
         """Energy since the tick before: the card's counter, else its power over that time."""
-        last = next((one for one in self._last.devices if one.index == device.index), None)
+        last = next((tick for tick in self._last.devices if tick.index == device.index), None)
         if last is not None and device.energy_j is not None and last.energy_j is not None:
             return max(0.0, device.energy_j - last.energy_j)
         return (device.power_w or 0.0) * passed_s
 
     def used(self) -> tuple[int, ...]:
         """Devices the command used: its programs were there, or memory or work grew with it."""
-        return tuple(sorted({*self._own, *(one for one in self._indexes() if self._woke(one))}))
+        return tuple(sorted({*self._own, *(index for index in self._indexes() if self._woke(index))}))
 
     def _woke(self, index: int) -> bool:
         busy = self._of(index, "busy")
         started_busy = None
         if self.before.clock_s - self._began_s < _TRUSTED_S:
-            started_busy = next((one.busy_share for one in self.before.devices if one.index == index), None)
+            started_busy = next(
+                (tick.busy_share for tick in self.before.devices if tick.index == index), None
+            )
         works = busy is not None and busy.count > 0 and busy.mean - (started_busy or 0.0) > LEAST_BUSY
         return works or self.added_bytes(index) >= LEAST_ADDED_BYTES
 
@@ -90,17 +92,17 @@ class TickLog:
         if self._own.get(index):
             return self._own[index]
         memory = self._of(index, "memory")
-        before = next((one.mem_used_bytes for one in self.before.devices if one.index == index), None)
+        before = next((tick.mem_used_bytes for tick in self.before.devices if tick.index == index), None)
         if memory is None or not memory.count or before is None:
             return 0.0
         return max(0.0, memory.peak - before)
 
     def _of(self, index: int, name: str) -> MeasuredSeries | None:
-        found = self._followed.get(f"gpu {index} {name}")
-        return None if found is None else found[1]
+        pair = self._followed.get(f"gpu {index} {name}")
+        return None if pair is None else pair[1]
 
     def _indexes(self) -> tuple[int, ...]:
-        return tuple(sorted({one.index for one in (*self.before.devices, *self._last.devices)}))
+        return tuple(sorted({tick.index for tick in (*self.before.devices, *self._last.devices)}))
 
     def joules(self, indexes: Iterable[int]) -> tuple[tuple[int, float], ...]:
         """What each card drew in all; one that tells no power is left out."""

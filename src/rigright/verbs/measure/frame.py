@@ -54,7 +54,7 @@ def measure(
             ended = _followed(process, book, ticks=ticks, every_s=every_s, since_s=began_s)
     finally:
         ticks.close()
-    told = replace(
+    given = replace(
         _told(book, ended, command=command, every_s=every_s),
         at_s=at_s,
         # how long after the start the cards were first seen; None where there are none
@@ -63,10 +63,10 @@ def measure(
         tokens=tokens,
     )
     notes: list[Sentence] = []
-    if book.before.devices and not told.chips:
+    if book.before.devices and not given.chips:
         notes.append(say("the command did not use a GPU"))
-    late_s = told.first_look_s or 0.0
-    if late_s > LATE_S and told.chips:
+    late_s = given.first_look_s or 0.0
+    if late_s > LATE_S and given.chips:
         notes.append(
             say(
                 "GPUs were first seen {time} after the start: earlier energy, and memory without a "
@@ -74,11 +74,11 @@ def measure(
                 time=show_seconds(late_s),
             )
         )
-    elif any((one.busy_share or 0.0) > 0.1 for one in book.before.devices):
+    elif any((tick.busy_share or 0.0) > 0.1 for tick in book.before.devices):
         notes.append(say("a GPU was busy before the command started: results include that load"))
-    if told.lasted_s < 10 * told.every_s:
+    if given.lasted_s < 10 * given.every_s:
         notes.append(say("short run with few samples; use a shorter --every"))
-    measured = replace(told, notes=tuple(notes))
+    measured = replace(given, notes=tuple(notes))
     measured = measured if planned is None else _held(measured, planned)
     return measured if save_as is None else _kept(measured, save_as, planned=planned)
 

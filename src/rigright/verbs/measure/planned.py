@@ -29,7 +29,7 @@ def hold(measured: Measured, planned: PlannedRun) -> tuple[PlannedFigure, ...]:
                 measured=peak,
             )
         )
-    speed = next((found for found in map(planned.figure, _SPEEDS) if found is not None), None)
+    speed = next((row for row in map(planned.figure, _SPEEDS) if row is not None), None)
     if speed is not None and measured.tokens:
         each.append(
             PlannedFigure(
@@ -48,7 +48,7 @@ def hold(measured: Measured, planned: PlannedRun) -> tuple[PlannedFigure, ...]:
 
 def unheld(measured: Measured, planned: PlannedRun) -> Iterator[Sentence]:
     """Why power is not held against a plan that has it."""
-    if planned.figure("power_w") is None or any(one.name == "power" for one in measured.held):
+    if planned.figure("power_w") is None or any(figure.name == "power" for figure in measured.held):
         return
     if not measured.chips:
         return

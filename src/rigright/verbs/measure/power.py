@@ -18,32 +18,32 @@ METER = 0.05  # of a reading: as near as NVIDIA's manual says its meters are
 
 def held_power(measured: Measured, *, chip: object, work: object) -> Iterator[PlannedFigure]:
     """What a card drew while it worked, and at most; nothing where other cards were used than planned."""
-    found = by_id().get(chip) if isinstance(chip, str) else None
+    result = by_id().get(chip) if isinstance(chip, str) else None
     phase = PHASES.get(work) if isinstance(work, str) else None
-    if found is None or found.tdp_w is None or phase is None or not measured.working_w:
+    if result is None or result.tdp_w is None or phase is None or not measured.working_w:
         return
-    if not all(_is(name, found) for name in measured.chips):
+    if not all(_is(name, result) for name in measured.chips):
         return
-    drawn = draw_w(power_terms((found,)), busy_in(phase))
+    drawn = draw_w(power_terms((result,)), busy_in(phase))
     yield _held(drawn, sum(watts for _, watts in measured.working_w) / len(measured.working_w))
     # the most that any card drew at one moment
-    peaks = (one.peak for one in measured.courses if one.unit == "w")
+    peaks = (course.peak for course in measured.courses if course.unit == "w")
     peak = max(peaks, default=None)
     if peak is not None:
         yield PlannedFigure(
             name="peak power",
             label=say("peak power per GPU vs rating"),
             unit="w",
-            planned=found.tdp_w,
+            planned=result.tdp_w,
             low=float(drawn.low[0]),
-            high=found.tdp_w * (1 + METER),
+            high=result.tdp_w * (1 + METER),
             measured=peak,
         )
 
 
 def why_no_power(measured: Measured) -> Sentence:
     """What was missing for it."""
-    if any(one.unit == "w" for one in measured.courses) and not measured.working_w:
+    if any(course.unit == "w" for course in measured.courses) and not measured.working_w:
         return say("power not compared with the plan: no GPU was busy long enough")
     if not measured.working_w:
         return say("power not compared with the plan: not reported by the driver")
@@ -65,6 +65,6 @@ def _held(drawn: Draw, watts: float) -> PlannedFigure:
 def _is(name: str, chip: Chip) -> bool:
     """Whether a driver's name may mean this chip."""
     try:
-        return any(one.id == chip.id for one in find_chips(name))
+        return any(find_chip.id == chip.id for find_chip in find_chips(name))
     except RigError:
         return False

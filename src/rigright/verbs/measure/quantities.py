@@ -27,7 +27,7 @@ class _Of:
     field: str
 
     def __call__(self, tick: Tick) -> float | None:
-        device = next((one for one in tick.devices if one.index == self.index), None)
+        device = next((item for item in tick.devices if item.index == self.index), None)
         return None if device is None else getattr(device, self.field)
 
 

@@ -41,14 +41,14 @@ def with_runs(measured: Measured, files: Sequence[str], *, plan: str, save_as: s
     users = number(planned.wish.get("users"))
     loads = {load for run in runs if (load := number(run.cells.get("load")))}
     if users and any(not users / _APART <= load <= users * _APART for load in loads):
-        told = ", ".join(f"{load:g}" for load in sorted(loads))
+        text = ", ".join(f"{load:g}" for load in sorted(loads))
         notes.append(
-            say("measured at concurrency {loads}; the plan assumes {users}", loads=told, users=f"{users:g}")
+            say("measured at concurrency {loads}; the plan assumes {users}", loads=text, users=f"{users:g}")
         )
-    held = [one for run in runs for one in _held(run, planned)]
-    if not held:
+    figures = [figure for run in runs for figure in _held(run, planned)]
+    if not figures:
         notes.append(say("the file has no metric from the plan"))
-    whole = replace(measured, held=(*measured.held, *held), notes=(*measured.notes, *notes))
+    whole = replace(measured, held=(*measured.held, *figures), notes=(*measured.notes, *notes))
     if save_as is not None and Path(save_as).suffix.lower() != ".csv":
         save(whole, save_as, planned=planned)
     return whole
@@ -56,10 +56,10 @@ def with_runs(measured: Measured, files: Sequence[str], *, plan: str, save_as: s
 
 def _runs(files: Sequence[str], planned: PlannedRun) -> Iterator[Run]:
     setup = planned_setup(planned)
-    for found in gather(files):
-        if found.output is None:
-            raise AskError(say("{file} is not the output of a known benchmark", file=found.name))
-        for run in found.output.rows(found.document, setup):
+    for file in gather(files):
+        if file.output is None:
+            raise AskError(say("{file} is not the output of a known benchmark", file=file.name))
+        for run in file.output.rows(file.document, setup):
             yield Run(kind=run.kind, cells=completed(run.kind, run.cells, setup=setup))
 
 
@@ -69,12 +69,12 @@ def _held(run: Run, planned: PlannedRun) -> Iterator[PlannedFigure]:
             continue
         name, label, unit, times = FIGURES[column]
         value = number(run.cells.get("value") if column == run.cells.get("metric") else run.cells.get(column))
-        told = planned.figure(name)
-        if value is None or told is None:
+        row = planned.figure(name)
+        if value is None or row is None:
             continue
         cards = count_of(planned.plan.get("n_chips")) if column == "tok_per_s_per_chip" else 1
-        low, high = sorted(told[1:])
+        low, high = sorted(row[1:])
         yield PlannedFigure(
-            name=name, label=label, unit=unit, planned=told[0], low=low, high=high,
+            name=name, label=label, unit=unit, planned=row[0], low=low, high=high,
             measured=value * cards / times,
         )  # fmt: skip

@@ -78,14 +78,14 @@ def run_row(measured: Measured, planned: PlannedRun) -> dict[str, str]:
 def _settings(measured: Measured, planned: PlannedRun) -> str:
     """How it was run, in the words that readers of memory tables know."""
     work, layout = planned.work, planned.layout
-    told = [
+    texts = [
         measured.chips[0].removeprefix("NVIDIA ") if measured.chips else None,
         f"engine {work['engine']}" if work.get("engine") else None,
         f"TP={layout.get('tp') or 1}, PP={layout.get('pp') or 1}",
         "device memory",
         f"util {work['utilisation']}" if work.get("utilisation") else None,
     ]
-    return "; ".join(one for one in told if one)
+    return "; ".join(text for text in texts if text)
 
 
 def _named(measured: Measured, planned: PlannedRun, *, settings: str = "") -> dict[str, str]:
@@ -94,7 +94,7 @@ def _named(measured: Measured, planned: PlannedRun, *, settings: str = "") -> di
         "source": "measured here",
         "model": planned.model,
         "arch": planned.model,
-        "note": "; ".join(one for one in (settings, shlex.join(measured.command)) if one),
+        "note": "; ".join(text for text in (settings, shlex.join(measured.command)) if text),
     }
 
 

@@ -41,13 +41,13 @@ class MeasuredSeries:
     @property
     def median(self) -> float:
         """Of the bins' means: of all samples while there are few."""
-        means = sorted(one[0] for one in self._all() if one is not None)
+        means = sorted(pair[0] for pair in self._all() if pair is not None)
         return (means[len(means) // 2] + means[(len(means) - 1) // 2]) / 2
 
     @property
     def highest(self) -> tuple[float | None, ...]:
         """The highest value of each bin, in order of time."""
-        return tuple(None if one is None else one[1] for one in self._all())
+        return tuple(None if pair is None else pair[1] for pair in self._all())
 
     def _all(self) -> list[tuple[float, float] | None]:
         seen = [value for value in self._open if value is not None]

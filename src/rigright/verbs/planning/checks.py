@@ -214,7 +214,7 @@ def _names(wish: PlanWish) -> Iterator[AskError]:
     rented = sorted({offer.provider for offer in offers()} | own_clouds())
     for kind, asked, there in (("vendor", wish.vendors, known), ("cloud", wish.clouds, rented)):
         for name in asked:
-            is_there = name.casefold() in {one.casefold() for one in there}
+            is_there = name.casefold() in {text.casefold() for text in there}
             if not is_there and not (kind == "cloud" and providers_of(name)):
                 yield no_prices(name) or unknown(say("{text}", text=kind), name, known=there)
     yield from _unrented(wish)
@@ -224,8 +224,8 @@ def _unrented(wish: PlanWish) -> Iterator[AskError]:
     """A machine that was named with clouds none of which rents such cards."""
     if wish.on is None or not wish.clouds or is_place(wish.on):
         return
-    asked = {one.casefold() for name in wish.clouds for one in (name, *providers_of(name))}
-    if asked & {one.casefold() for one in own_clouds()}:
+    asked = {text.casefold() for name in wish.clouds for text in (name, *providers_of(name))}
+    if asked & {own_cloud.casefold() for own_cloud in own_clouds()}:
         return  # at prices of the user's own
     there = {card.chip.id for card in find_node(wish.on).cards}
     rented = {offer.chip for offer in offers() if offer.provider.casefold() in asked}

@@ -136,7 +136,11 @@ def row_of(plan: Plan) -> dict[str, str]:
         "concurrency": "" if plan.concurrency is None else f"{plan.concurrency:g}",
         "bound": plan.bound,
     }
-    for name, one in plan.figures.items():
-        row |= {name: f"{one.value:.6g}", f"{name}_low": f"{one.low:.6g}", f"{name}_high": f"{one.high:.6g}"}
+    for name, estimate in plan.figures.items():
+        row |= {
+            name: f"{estimate.value:.6g}",
+            f"{name}_low": f"{estimate.low:.6g}",
+            f"{name}_high": f"{estimate.high:.6g}",
+        }
     row |= {"price_as_of": plan.supply.as_of or "", "price_stale": "yes" if plan.supply.stale else "no"}
     return {name: str(value) for name, value in row.items()}

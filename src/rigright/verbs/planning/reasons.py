@@ -76,17 +76,17 @@ def _samples(arch: Arch, plan: Plan) -> Iterator[Row]:
     """Where the speed on whole images or texts comes from."""
     chip = plan.chip
     name = next(iter(SAMPLES & plan.figures.keys()))
-    found, unit = plan.figures[name], name.replace("_per_s", "/s")
+    estimate, unit = plan.figures[name], name.replace("_per_s", "/s")
     subject = STREAMS if name == "texts_per_s" else IMAGES
     engine, kind = (ENGINE, arch.task) if subject == STREAMS else ("", arch_kind(arch).kin)
     known = known_of_one(subject, chip, what=Ran(engine=engine, kind=kind))
     yield (
         unit,
         say("operations per sample / achieved rate for this type of network, + fixed cost per batch"),
-        f"{found.value / plan.n_chips:,.4g} x {plan.n_chips}",
+        f"{estimate.value / plan.n_chips:,.4g} x {plan.n_chips}",
         f"{chip.sources} ({chip.as_of}); data/corrections/{subject}.toml",
     )
-    edges = f"{unit} x{found.low / found.value:.2f}-{found.high / found.value:.2f}"
+    edges = f"{unit} x{estimate.low / estimate.value:.2f}-{estimate.high / estimate.value:.2f}"
     yield "80 %", what_was_seen(chip, known), edges, f"data/corrections/bands_{subject}.toml"
 
 

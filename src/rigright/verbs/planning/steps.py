@@ -36,22 +36,31 @@ def steps(planned: Planned, *, arch: Arch, market: Market, ask: Ask) -> tuple[Ad
 
     All are asked for the same work, so they can be held against each other. `ask` answers a question.
     """
-    said, wish = planned.said, planned.wish
-    named = said.on if said.on is not None else said.owned
+    stated, wish = planned.said, planned.wish
+    named = stated.on if stated.on is not None else stated.owned
     node = market.there if market.there is not None else None if named is None else find_node(named)
     first = planned.first
     if node is None or node.n_nodes > 1 or (first is not None and not _slow(first)):
         return ()
     asks = partial(_asked, planned, ask=ask)
-    told: list[Addition] = []
+    additions: list[Addition] = []
     if wish.buy is not False and not wish.clouds:
-        told += _memory(arch, wish, node=node, market=market, ask=asks)
-        told += _cards(node=node, market=market, ask=asks)
+        additions += _memory(arch, wish, node=node, market=market, ask=asks)
+        additions += _cards(node=node, market=market, ask=asks)
     if wish.buy is not True:
-        told += _rented(arch, wish, market=market, ask=asks)
+        additions += _rented(arch, wish, market=market, ask=asks)
     least = 0.0 if first is None else _rate(first) * FASTER
-    worth = [step for step in told if _rate(step.plan) >= least and _carries(step.plan)]
-    return tuple(sorted(worth, key=lambda one: (one.is_slow, one.usd is None, one.usd and one.usd.value)))
+    worth = [step for step in additions if _rate(step.plan) >= least and _carries(step.plan)]
+    return tuple(
+        sorted(
+            worth,
+            key=lambda addition: (
+                addition.is_slow,
+                addition.usd is None,
+                addition.usd and addition.usd.value,
+            ),
+        )
+    )
 
 
 def instead_of(planned: Planned, *, ask: Ask) -> Planned | None:
@@ -62,15 +71,15 @@ def instead_of(planned: Planned, *, ask: Ask) -> Planned | None:
 
 def _asked(planned: Planned, *, on: str, ask: Ask, buy: bool | None = None) -> Planned | None:
     """The same question of another machine, with the same kind of work; None where nothing fits."""
-    said, wish = planned.said, planned.wish
-    freed = replace(said, on=on, owned=None, chips=(), vendors=(), most_chips=None, most_plans=1)
+    stated, wish = planned.said, planned.wish
+    freed = replace(stated, on=on, owned=None, chips=(), vendors=(), most_chips=None, most_plans=1)
     if buy is not None:
         freed = replace(freed, buy=buy, used=False)
     try:
-        found = ask(replace(freed, work=wish.work if wish.work in spoken() else said.work))
+        plan = ask(replace(freed, work=wish.work if wish.work in spoken() else stated.work))
     except RigError:
         return None
-    return found if found.found.plans else None
+    return plan if plan.found.plans else None
 
 
 def _slow(plan: Plan) -> bool:
@@ -91,7 +100,7 @@ def _memory(arch: Arch, wish: PlanWish, *, node: Node, market: Market, ask: AskO
     if node.has_no_cards or node.cards[0].chip.unified_memory:
         return
     site = Site(chips=tuple(dict.fromkeys(card.chip for card in node.cards)), cards=node.n_cards, mixed=True)
-    way = next((one for one in ways_on(arch, wish, site=site) if can_offload(one.engine)), None)
+    way = next((item for item in ways_on(arch, wish, site=site) if can_offload(item.engine)), None)
     if way is None:
         return
     there = 0.0 if node.host is None else node.host.ram_bytes
@@ -124,7 +133,7 @@ def _cards(*, node: Node, market: Market, ask: AskOn) -> Iterator[Addition]:
     if node.is_mixed or chip.unified_memory or node.has_no_cards:
         return
     desk = chip.segment != "datacenter"
-    for count in (one for one in (DESK if desk else SERVER) if one > node.n_cards):
+    for count in (number for number in (DESK if desk else SERVER) if number > node.n_cards):
         around = "" if node.host is None else f" + {node.host.said}"
         on = f"{count}x {chip.name}{around}"
         planned = ask(on=on)
@@ -132,8 +141,8 @@ def _cards(*, node: Node, market: Market, ask: AskOn) -> Iterator[Addition]:
         if planned is None or plan is None or _slow(plan) or plan.host is not None or plan.n_chips < count:
             continue
         more = count - node.n_cards
-        one = None if price is None else priced(price, market.today)
-        usd = None if one is None else _times(one, more)
+        estimate = None if price is None else priced(price, market.today)
+        usd = None if estimate is None else _times(estimate, more)
         label = say("{count} more {chip}", count=more, chip=chip.name)
         yield Addition(kind="cards", label=label, on=on, planned=planned, usd=usd)
         return
@@ -143,10 +152,10 @@ def _rented(arch: Arch, wish: PlanWish, *, market: Market, ask: AskOn) -> Iterat
     """The cheapest machine that somebody rents out."""
     anywhere = replace(wish, on=None, owned=None, buy=False)
     try:
-        found = find(arch, anywhere, market=replace(market, there=None), alone=True)
+        answer = find(arch, anywhere, market=replace(market, there=None), alone=True)
     except RigError:
         return
-    for plan in found.plans[:1]:
+    for plan in answer.plans[:1]:
         on = machine_flag(plan)
         planned = ask(on=on, buy=False)
         supply = plan.supply if planned is None else planned.plans[0].supply
@@ -155,5 +164,7 @@ def _rented(arch: Arch, wish: PlanWish, *, market: Market, ask: AskOn) -> Iterat
             yield Addition(kind="rent", label=label, on=on, planned=planned, usd_per_h=supply.usd_per_h)
 
 
-def _times(one: Estimate, count: int) -> Estimate:
-    return replace(one, value=one.value * count, low=one.low * count, high=one.high * count)
+def _times(estimate: Estimate, count: int) -> Estimate:
+    return replace(
+        estimate, value=estimate.value * count, low=estimate.low * count, high=estimate.high * count
+    )

@@ -24,15 +24,17 @@ Known = Sequence[tuple[object, float]]  # records that a name may mean, and what
 
 def figures(passage: Passage) -> Iterator[GuideClaim]:
     """Every figure of a passage that some kind of claim takes, judged."""
-    for one in figured(passage):
-        if one.kind.id != NEED:
-            found = judged(one, passage)
-            yield claim_of(passage, one.quantity.start, subject=one.subject, kind=one.kind.id, found=found)
+    for figure in figured(passage):
+        if figure.kind.id != NEED:
+            verdict = judged(figure, passage)
+            yield claim_of(
+                passage, figure.quantity.start, subject=figure.subject, kind=figure.kind.id, verdict=verdict
+            )
 
 
-def judged(one: Figured, passage: Passage) -> ClaimVerdict:
+def judged(figure: Figured, passage: Passage) -> ClaimVerdict:
     """A figure against what is known."""
-    quantity, kind, subject = one.quantity, one.kind, one.subject
+    quantity, kind, subject = figure.quantity, figure.kind, figure.subject
     known = [(record, value) for record in subject.records for value in kind.values(record)]
     if not known:
         lacking = lacks(subject, kind)
@@ -42,52 +44,52 @@ def judged(one: Figured, passage: Passage) -> ClaimVerdict:
     right = [
         pair
         for pair in known
-        if any(kind.holds(quantity, value) for value in as_said(one, pair[1], context=context))
+        if any(kind.holds(quantity, value) for value in as_said(figure, pair[1], context=context))
     ]
     denied = _NOT.search(passage.text[max(0, quantity.start - 12) : quantity.start]) is not None
     shown = right if right and len(right) < len(known) else known
     return ClaimVerdict(
         verdict=RIGHT if bool(right) != denied else WRONG,
-        truth=truth_of(one, shown, context=context),
+        truth=truth_of(figure, shown, context=context),
         source=subject.source,
     )
 
 
 def lacks(subject: ClaimSubject, kind: ClaimKind) -> Sentence | None:
     """Why there is no such figure: the card has no such thing; None where it is merely not known."""
-    one = subject.records[0]
-    if not isinstance(one, Chip):
+    value = subject.records[0]
+    if not isinstance(value, Chip):
         return None
     if kind.id == "link bandwidth" and all(getattr(each, "link", None) is None for each in subject.records):
-        return say("{name} has no link between cards", name=one.name)
-    if kind.id in _NATIVE and one.confidence == "high":
-        return say("{name} does not compute in {kind}", name=one.name, kind=kind.id.upper())
+        return say("{name} has no link between cards", name=value.name)
+    if kind.id in _NATIVE and value.confidence == "high":
+        return say("{name} does not compute in {kind}", name=value.name, kind=kind.id.upper())
     return None
 
 
-def as_said(one: Figured, value: float, *, context: str) -> Iterator[float]:
+def as_said(figure: Figured, value: float, *, context: str) -> Iterator[float]:
     """What a text may rightly say of a value: one card's or that of all, with sparsity where it says so."""
-    count, adds = one.subject.count, one.kind.adds
+    count, adds = figure.subject.count, figure.kind.adds
     alone = count == 1 or not adds or any(word in context for word in _EACH)
     if alone or not any(word in context for word in _TOTAL):
         yield value
     if not alone:
         yield value * count
-    said = any(word in context for word in _SPARSE)
-    if may_be_sparse(one) and (said or count == 1) and not any(word in context for word in _DENSE):
+    flag = any(word in context for word in _SPARSE)
+    if may_be_sparse(figure) and (flag or count == 1) and not any(word in context for word in _DENSE):
         yield value * 2
 
 
-def may_be_sparse(one: Figured) -> bool:
+def may_be_sparse(figure: Figured) -> bool:
     """Whether makers tell twice the figure for matrices of which half is left out."""
-    chip = one.subject.records[0]
-    rate = one.quantity.unit == "flops_per_s" and one.kind.id not in {"fp32", "fp64"}
+    chip = figure.subject.records[0]
+    rate = figure.quantity.unit == "flops_per_s" and figure.kind.id not in {"fp32", "fp64"}
     return rate and isinstance(chip, Chip) and chip.sparsity
 
 
-def truth_of(one: Figured, shown: Known, *, context: str) -> Sentence | str:
+def truth_of(item: Figured, shown: Known, *, context: str) -> Sentence | str:
     """The right figures: one, or one a model of the name."""
-    kind, by_value = one.kind, dict[str, list[str]]()
+    kind, by_value = item.kind, dict[str, list[str]]()
     for record, value in shown:
         name = str(getattr(record, "name", getattr(record, "instance", "")))
         if not (kind.first_answers and any(name in names for names in by_value.values())):
@@ -95,18 +97,18 @@ def truth_of(one: Figured, shown: Known, *, context: str) -> Sentence | str:
     several = len(by_value) > 1 or len({name for names in by_value.values() for name in names}) > 1
     parts = [f"{value} ({names[0]})" if several else value for value, names in by_value.items()]
     figure: Sentence | str = ", ".join(parts[:4])
-    if one.subject.count > 1 and kind.adds:
-        each, all_of = shown[0][1], shown[0][1] * one.subject.count
+    if item.subject.count > 1 and kind.adds:
+        each, all_of = shown[0][1], shown[0][1] * item.subject.count
         figure = say("{one} each, {all} together", one=kind.shown(each), all=kind.shown(all_of))
-    half = one.quantity.mid / 2
-    sparse = may_be_sparse(one) and any(abs(half - value) <= kind.tolerance * value for _, value in shown)
+    half = item.quantity.mid / 2
+    sparse = may_be_sparse(item) and any(abs(half - value) <= kind.tolerance * value for _, value in shown)
     if sparse and not any(word in context for word in _SPARSE):
         return say("{dense} dense; the figure is with 2:4 sparsity", dense=figure)
     return figure
 
 
 def claim_of(
-    passage: Passage, start: int, *, subject: ClaimSubject | None, kind: str, found: ClaimVerdict
+    passage: Passage, start: int, *, subject: ClaimSubject | None, kind: str, verdict: ClaimVerdict
 ) -> GuideClaim:
     """A claim of a passage."""
     return GuideClaim(
@@ -114,17 +116,17 @@ def claim_of(
         says=passage.around(start),
         about=None if subject is None else subject.shown,
         kind=kind,
-        verdict=found.verdict,
-        truth=found.truth,
-        command=found.command or (None if subject is None else subject.command),
-        source=found.source,
+        verdict=verdict.verdict,
+        truth=verdict.truth,
+        command=verdict.command or (None if subject is None else subject.command),
+        source=verdict.source,
     )
 
 
 def without_twins(claims: Sequence[GuideClaim]) -> tuple[GuideClaim, ...]:
     """Claims that say the same of the same thing once, where they stand first."""
-    found: dict[tuple[object, ...], GuideClaim] = {}
-    for one in claims:
-        said = one.says if one.about is None else ""
-        found.setdefault((one.about, one.kind, one.verdict, str(one.truth), said), one)
-    return tuple(found.values())
+    result: dict[tuple[object, ...], GuideClaim] = {}
+    for claim in claims:
+        text = claim.says if claim.about is None else ""
+        result.setdefault((claim.about, claim.kind, claim.verdict, str(claim.truth), text), claim)
+    return tuple(result.values())

@@ -72,21 +72,21 @@ _END = pattern(r"\s(?:&&|\|\||;|\||#|>)\s?|#")
 def commands_in(passage: Passage) -> Iterator[GuideClaim]:
     """Every command of a passage, judged where something is known of it."""
     readers = (packages, versions, engine_flags, queries, drivers, cuda_drivers, variables)
-    found = [claim for reader in readers for claim in list(reader(passage))[:MOST_COMMANDS]]
-    yield from found or known_commands(passage)
+    claims = [claim for reader in readers for claim in list(reader(passage))[:MOST_COMMANDS]]
+    yield from claims or known_commands(passage)
 
 
-def told(passage: Passage, at: int, *, about: str | None, found: ClaimVerdict) -> GuideClaim:
+def told(passage: Passage, at: int, *, about: str | None, under_load: ClaimVerdict) -> GuideClaim:
     """A claim of a command."""
     return GuideClaim(
         line=passage.line,
         says=passage.around(at),
         about=about,
         kind="command",
-        verdict=found.verdict,
-        truth=found.truth,
-        command=found.command or "rigright setup",
-        source=found.source,
+        verdict=under_load.verdict,
+        truth=under_load.truth,
+        command=under_load.command or "rigright setup",
+        source=under_load.source,
     )
 
 
@@ -98,7 +98,7 @@ def packages(passage: Passage) -> Iterator[GuideClaim]:
         rest = rest[: stop.start()] if stop else rest
         index = _INDEX.search(rest)
         if index is not None:
-            yield told(passage, pip.start(), about=index[1], found=wheels(index[1]))
+            yield told(passage, pip.start(), about=index[1], under_load=wheels(index[1]))
         skip = False
         for word in rest.replace('"', " ").replace("'", " ").split()[:MOST_WORDS]:
             if skip or word.startswith("-"):
@@ -106,7 +106,7 @@ def packages(passage: Passage) -> Iterator[GuideClaim]:
                 continue
             if "/" in word or not _PACKAGE.fullmatch(word):
                 break
-            yield told(passage, pip.start(), about=word, found=package(word))
+            yield told(passage, pip.start(), about=word, under_load=package(word))
 
 
 def wheels(name: str) -> ClaimVerdict:
@@ -114,7 +114,7 @@ def wheels(name: str) -> ClaimVerdict:
     known = torch_indexes()
     if name in known:
         return ClaimVerdict(verdict=RIGHT, truth=say("the index {name} exists", name=name))
-    kin = ", ".join([one for one in known if one[:2] == name[:2]][:5])
+    kin = ", ".join([text for text in known if text[:2] == name[:2]][:5])
     return ClaimVerdict(
         verdict=WRONG, truth=say("there is no index {name}; there are {known}", name=name, known=kin)
     )
@@ -139,7 +139,9 @@ def package(word: str) -> ClaimVerdict:
 def newest_of(name: str) -> str | None:
     """The newest version of a package that the tables know."""
     known = {"torch": torch_builds()[0].torch, "tensorflow": tensorflow_releases()[0].tensorflow}
-    return known.get(name) or next((one.version for one in engine_needs() if one.name == name), None)
+    return known.get(name) or next(
+        (engine_need.version for engine_need in engine_needs() if engine_need.name == name), None
+    )
 
 
 def versioned(name: str, version: str | None) -> ClaimVerdict:
@@ -154,11 +156,11 @@ def versioned(name: str, version: str | None) -> ClaimVerdict:
 
 def versions(passage: Passage) -> Iterator[GuideClaim]:
     """Versions that a text shows as installed."""
-    for found in list(_VERSION.finditer(passage.text))[:MOST_COMMANDS]:
-        name = {"pytorch": "torch"}.get(found[1].casefold(), found[1].casefold())
+    for match in list(_VERSION.finditer(passage.text))[:MOST_COMMANDS]:
+        name = {"pytorch": "torch"}.get(match[1].casefold(), match[1].casefold())
         if newest_of(name) is not None:
-            about = f"{name} {found[2]}"
-            yield told(passage, found.start(), about=about, found=versioned(name, found[2]))
+            about = f"{name} {match[2]}"
+            yield told(passage, match.start(), about=about, under_load=versioned(name, match[2]))
 
 
 def engine_flags(passage: Passage) -> Iterator[GuideClaim]:
@@ -173,12 +175,12 @@ def engine_flags(passage: Passage) -> Iterator[GuideClaim]:
         wrong = list(strange_flags(typed, program=program))
         command = f"rigright export {program} MODEL"
         for truth in wrong:
-            found = ClaimVerdict(verdict=WRONG, truth=truth, command=command)
-            yield told(passage, at, about=launcher.label, found=found)
+            verdict = ClaimVerdict(verdict=WRONG, truth=truth, command=command)
+            yield told(passage, at, about=launcher.label, under_load=verdict)
         if typed and not wrong:
             truth = say("{program} {version} knows these flags", **name)
-            found = ClaimVerdict(verdict=RIGHT, truth=truth, command=command)
-            yield told(passage, at, about=launcher.label, found=found)
+            verdict = ClaimVerdict(verdict=RIGHT, truth=truth, command=command)
+            yield told(passage, at, about=launcher.label, under_load=verdict)
 
 
 def strange_flags(typed: Iterable[re.Match[str]], *, program: str) -> Iterator[Sentence]:
@@ -205,23 +207,23 @@ def queries(passage: Passage) -> Iterator[GuideClaim]:
         truth = say("not checked: {names}", names=", ".join(strange[:6]))
         if not strange:
             truth = say("nvidia-smi knows these fields")
-        found = ClaimVerdict(verdict=UNKNOWN if strange else RIGHT, truth=truth, command="rigright probe")
-        yield told(passage, query.start(), about=None, found=found)
+        verdict = ClaimVerdict(verdict=UNKNOWN if strange else RIGHT, truth=truth, command="rigright probe")
+        yield told(passage, query.start(), about=None, under_load=verdict)
 
 
 def drivers(passage: Passage) -> Iterator[GuideClaim]:
     """Branches of NVIDIA's driver."""
-    for found in [] if _CUDA.search(passage.text) else list(_DRIVER.finditer(passage.text))[:MOST_COMMANDS]:
-        number = next(group for group in found.groups() if group)
+    for match in [] if _CUDA.search(passage.text) else list(_DRIVER.finditer(passage.text))[:MOST_COMMANDS]:
+        number = next(group for group in match.groups() if group)
         branch = branch_of(number)
         if branch is None:
             continue
-        newest = max(name for name, one in branches().items() if not one.ended)
+        newest = max(name for name, item in branches().items() if not item.ended)
         truth = say("branch {branch} is supported", branch=number)
         if branch.ended:
             truth = say("{branch} gets no more fixes; {newest} is supported", branch=number, newest=newest)
         verdict = ClaimVerdict(verdict=DATED if branch.ended else RIGHT, truth=truth, source=branch.source)
-        yield told(passage, found.start(), about=f"driver {number}", found=verdict)
+        yield told(passage, match.start(), about=f"driver {number}", under_load=verdict)
 
 
 def cuda_drivers(passage: Passage) -> Iterator[GuideClaim]:
@@ -229,50 +231,59 @@ def cuda_drivers(passage: Passage) -> Iterator[GuideClaim]:
     cuda = _CUDA.search(passage.text)
     if cuda is None or not re.search(r"driver|驱动", passage.plain) or not _NEEDS.search(passage.text):
         return
-    said = _DRIVER_VERSION.search(passage.text, cuda.end()) or _DRIVER_VERSION.search(
+    match = _DRIVER_VERSION.search(passage.text, cuda.end()) or _DRIVER_VERSION.search(
         passage.text[: cuda.start()]
     )
-    if said is None or int(said[1]) < OLDEST_DRIVER:
+    if match is None or int(match[1]) < OLDEST_DRIVER:
         return
     try:
         least, wanted = least_driver(cuda[1]), version_of(cuda[1])
     except RigError:
         return
-    own = next((one.driver_linux for one in reversed(cuda_releases()) if one.version == wanted), least)
+    own = next(
+        (
+            cuda_release.driver_linux
+            for cuda_release in reversed(cuda_releases())
+            if cuda_release.version == wanted
+        ),
+        least,
+    )
     truth = say(
         "CUDA {cuda} came with driver {own} and runs from {driver}",
         cuda=cuda[1],
         own=written(own),
         driver=written(least),
     )
-    verdict = RIGHT if int(said[1]) in {least[0], own[0]} else WRONG
-    found = ClaimVerdict(verdict=verdict, truth=truth)
-    yield told(passage, cuda.start(), about=f"CUDA {cuda[1]}", found=found)
+    verdict = RIGHT if int(match[1]) in {least[0], own[0]} else WRONG
+    result = ClaimVerdict(verdict=verdict, truth=truth)
+    yield told(passage, cuda.start(), about=f"CUDA {cuda[1]}", under_load=result)
 
 
 def variables(passage: Passage) -> Iterator[GuideClaim]:
     """Variables that slow programs down."""
-    known = {(one.name, one.value): one for one in slowing_variables()}
-    for found in _ASSIGNED.finditer(passage.text):
-        slow = known.get((found[1], found[2]))
+    known = {
+        (slow_variable.name, slow_variable.value): slow_variable for slow_variable in slowing_variables()
+    }
+    for match in _ASSIGNED.finditer(passage.text):
+        slow = known.get((match[1], match[2]))
         if slow is not None:
             truth = say("slows the program: {why}", why=slow.why)
             verdict = ClaimVerdict(verdict=UNKNOWN, truth=truth, command="rigright doctor")
-            yield told(passage, found.start(), about=found[1], found=verdict)
+            yield told(passage, match.start(), about=match[1], under_load=verdict)
 
 
 def known_commands(passage: Passage) -> Iterator[GuideClaim]:
     """A command of which nothing is to judge: it is said that it was not run."""
     for word, instead in rows("claim_commands.csv", "starts", "instead"):
-        found = re.search(rf"(?<![\w./-]){re.escape(word)}(?![\w.-])", passage.text)
-        if found is None:
+        match = re.search(rf"(?<![\w./-]){re.escape(word)}(?![\w.-])", passage.text)
+        if match is None:
             continue
-        rest = passage.text[found.end() : found.end() + 40]
+        rest = passage.text[match.end() : match.end() + 40]
         worded = passage.is_code or re.search(r"[-./|=]|\d", rest) is not None
         bare = len(passage.text) - len(word) <= 24 and passage.text.isascii()
-        if (worded or bare) and (word not in _PLAIN_WORDS or found.start() < 4):
+        if (worded or bare) and (word not in _PLAIN_WORDS or match.start() < 4):
             verdict = ClaimVerdict(
                 verdict=UNKNOWN, truth=say("not run; this shows the same"), command=instead
             )
-            yield told(passage, found.start(), about=word, found=verdict)
+            yield told(passage, match.start(), about=word, under_load=verdict)
             return

@@ -69,29 +69,33 @@ def read_text(raw: bytes | str, *, name: str = "text", list_file: str = STDIN) -
         claims += judged
     left = MOST_CONFIGURATIONS
     for passage in passages(lines):
-        found = [claim for reader in READERS for claim in reader(passage)]
-        for subject, said in machines(passage):
+        readers = [claim for reader in READERS for claim in reader(passage)]
+        for subject, machine in machines(passage):
             left -= 1
             if left < 0:
                 truth = say("not checked: more than {count} configurations", count=MOST_CONFIGURATIONS)
-                verdict = ClaimVerdict(verdict=UNKNOWN, truth=truth, command=said.command)
-                found.append(claim_of(passage, 0, subject=subject, kind="configuration", found=verdict))
+                verdict = ClaimVerdict(verdict=UNKNOWN, truth=truth, command=machine.command)
+                readers.append(claim_of(passage, 0, subject=subject, kind="configuration", verdict=verdict))
             else:
-                found += configured(passage, subject, said=said)
-        told = list(errors_in(passage))
-        claims += found
-        errors += told
+                readers += configured(passage, subject, machine=machine)
+        explained_errors = list(errors_in(passage))
+        claims += readers
+        errors += explained_errors
         says = sum(sign.isalnum() for sign in passage.text) > 1
-        if says and not found and not told and passage.line not in listed:
+        if says and not readers and not explained_errors and passage.line not in listed:
             unread.append(UnreadLine(line=passage.line, text=passage.around(0)))
-    taken = {one.line for one in claims}
+    taken = {item.line for item in claims}
     return ReadGuide(
         name=name,
         lines=len(lines),
-        claims=tuple(sorted(without_twins(claims), key=lambda one: one.line)),
+        claims=tuple(sorted(without_twins(claims), key=lambda item: item.line)),
         errors=tuple(dict.fromkeys(errors)),
         not_understood=tuple(
-            dict.fromkeys(one for one in unread if " | " not in one.text or one.line not in taken)
+            dict.fromkeys(
+                unread_line
+                for unread_line in unread
+                if " | " not in unread_line.text or unread_line.line not in taken
+            )
         ),
         cut=cut,
     )
@@ -123,17 +127,19 @@ def parts_lists(lines: Sequence[str], *, command: str) -> Iterator[tuple[set[int
             rules = check_text("\n".join(lines[start:end])).rules
         except RigError as error:
             rules = ()
-            found = [ClaimVerdict(verdict=UNKNOWN, truth=error.sentence, command=command)]
+            verdicts = [ClaimVerdict(verdict=UNKNOWN, truth=error.sentence, command=command)]
         else:
-            found = [
+            verdicts = [
                 ClaimVerdict(
-                    verdict=_RULED.get(one.verdict, RIGHT),
-                    truth=one.reason if one.do is None else say("{wrong}; {do}", wrong=one.reason, do=one.do),
+                    verdict=_RULED.get(ruling.verdict, RIGHT),
+                    truth=ruling.reason
+                    if ruling.do is None
+                    else say("{wrong}; {do}", wrong=ruling.reason, do=ruling.do),
                     command=command,
                 )
-                for one in rules
+                for ruling in rules
             ]
         yield (
             set(range(start + 1, end + 1)),
-            [claim_of(passage, 0, subject=None, kind="parts", found=one) for one in found],
+            [claim_of(passage, 0, subject=None, kind="parts", verdict=verdict) for verdict in verdicts],
         )

@@ -115,4 +115,4 @@ def kinds() -> tuple[ClaimKind, ...]:
 
 def kind_named(name: str, of: str) -> ClaimKind:
     """The row of a quantity of a kind of subject."""
-    return next(one for one in kinds() if one.id == name and one.of == of)
+    return next(kind for kind in kinds() if kind.id == name and kind.of == of)

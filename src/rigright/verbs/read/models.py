@@ -106,13 +106,13 @@ def arch_of(subject: ClaimSubject) -> Arch | None:
 def format_said(text: str, at: int | None = None) -> str | None:
     """The format of weights that a text names; of several the last one before a place, else the first."""
     plain = text.casefold()
-    found = sorted(
-        (one.start(), -len(one[0]), one[0], name or "")
+    rows = sorted(
+        (match.start(), -len(match[0]), match[0], name or "")
         for shape, name in _FORMATS
-        for one in re.finditer(rf"(?<![a-z0-9])(?:{shape})", plain)
+        for match in re.finditer(rf"(?<![a-z0-9])(?:{shape})", plain)
     )
-    before = [one for one in found if at is not None and one[0] < at]
-    for _, _, word, name in (*reversed(before), *found):
+    before = [row for row in rows if at is not None and row[0] < at]
+    for _, _, word, name in (*reversed(before), *rows):
         try:
             return name or find_format(word).id
         except RigError:
@@ -127,12 +127,12 @@ def label(weights: str) -> str:
 
 def needs(passage: Passage) -> Iterator[GuideClaim]:
     """What a passage says models take of memory."""
-    named = any(one.kind == MODEL for one in (*passage.subjects, *passage.above))
-    sizes = named and any(one.unit == "bytes" for one in passage.figures)
-    for one in figured(passage) if sizes else ():
-        found = need(one.quantity, one.subject, passage=passage) if one.kind.id == NEED else None
-        if found is not None:
-            yield claim_of(passage, one.quantity.start, subject=one.subject, kind=NEED, found=found)
+    named = any(subject.kind == MODEL for subject in (*passage.subjects, *passage.above))
+    sizes = named and any(quantity.unit == "bytes" for quantity in passage.figures)
+    for figure in figured(passage) if sizes else ():
+        verdict = need(figure.quantity, figure.subject, passage=passage) if figure.kind.id == NEED else None
+        if verdict is not None:
+            yield claim_of(passage, figure.quantity.start, subject=figure.subject, kind=NEED, verdict=verdict)
 
 
 def need(quantity: SaidQuantity, subject: ClaimSubject, *, passage: Passage) -> ClaimVerdict | None:
@@ -141,15 +141,15 @@ def need(quantity: SaidQuantity, subject: ClaimSubject, *, passage: Passage) -> 
     if arch is None:
         return None
     start = max(0, quantity.start - NEAR_FORMAT)
-    said = passage.text[start : quantity.end + 30]
-    method = method_of(f"{passage.topic} {said}")
-    enough = _ENOUGH.search(said) is not None
+    text = passage.text[start : quantity.end + 30]
+    method = method_of(f"{passage.topic} {text}")
+    enough = _ENOUGH.search(text) is not None
     if method is not None:
         return training_need(quantity, arch, method=method, enough=enough)
     size = re.fullmatch(r"(\d{1,4}(?:\.\d{1,2})?)\s?[bB]", subject.text.strip())
     nominal = 1.0 if size is None else float(size[1]) * GIGA / params(arch)  # it is named by its size alone
     weights = (
-        format_said(said, quantity.start - start) or format_said(passage.topic) or format_said(passage.whole)
+        format_said(text, quantity.start - start) or format_said(passage.topic) or format_said(passage.whole)
     )
     command = f"rigright look-up model {arch.name.partition('#')[0]}"
     if weights is not None:
@@ -190,7 +190,7 @@ def sized(quantity: SaidQuantity, size: float) -> Verdict:
     most = size * (PLENTY if quantity.bound == LEAST else BESIDE_WEIGHTS)
     if quantity.bound == MOST and quantity.low == quantity.high:
         most = float("inf")
-    fine = any(quantity.low * one <= most and quantity.high * one >= low for one, low in reads)
+    fine = any(quantity.low * value <= most and quantity.high * value >= low for value, low in reads)
     return RIGHT if fine else WRONG
 
 
@@ -219,8 +219,12 @@ def method_of(text: str) -> str | None:
 
 def machines(passage: Passage) -> Iterator[tuple[ClaimSubject, SaidMachine]]:
     """Models with the machine that a passage names for each, and whether it says that this works."""
-    models = [one for one in (*passage.subjects, *passage.above) if one.kind == MODEL]
-    cards = [one for one in passage.subjects if one.kind == CHIP and isinstance(one.records[0], Chip)]
+    models = [subject for subject in (*passage.subjects, *passage.above) if subject.kind == MODEL]
+    cards = [
+        subject
+        for subject in passage.subjects
+        if subject.kind == CHIP and isinstance(subject.records[0], Chip)
+    ]
     if not models or not cards or passage.is_code:
         return
     if models[0].start >= 0 and _RUNS.search(passage.text) is None:
@@ -228,12 +232,12 @@ def machines(passage: Passage) -> Iterator[tuple[ClaimSubject, SaidMachine]]:
     text = f"{passage.topic} {passage.whole if models[0].start < 0 else passage.text}"
     context = _CONTEXT.search(text)
     mixed = "+" in passage.text[cards[0].end : cards[-1].start]
-    for group in [cards] if mixed else [[one] for one in cards[:MOST_CARDS]]:
+    for group in [cards] if mixed else [[subject] for subject in cards[:MOST_CARDS]]:
         yield (
             models[0],
             SaidMachine(
                 model=models[0].name.partition("#")[0],
-                machine=" + ".join(f"{one.count}x {one.name}" for one in group),
+                machine=" + ".join(f"{subject.count}x {subject.name}" for subject in group),
                 works=_CANNOT.search(passage.text) is None,
                 weights=format_said(text),
                 context_tok=None if context is None else int(context[1] or context[2]) * KIB,
@@ -242,85 +246,91 @@ def machines(passage: Passage) -> Iterator[tuple[ClaimSubject, SaidMachine]]:
         )
 
 
-def configured(passage: Passage, subject: ClaimSubject, *, said: SaidMachine) -> Iterator[GuideClaim]:
+def configured(passage: Passage, subject: ClaimSubject, *, machine: SaidMachine) -> Iterator[GuideClaim]:
     """A model on a machine: whether it fits, and the speed that the text gives it."""
-    found = trains(said) if said.method else serves(said)
+    verdict = trains(machine) if machine.method else serves(machine)
     at = max(subject.start, 0)
-    yield claim_of(passage, at, subject=subject, kind="configuration", found=found)
-    rate = next((one for one in passage.figures if one.unit == "tok_per_s"), None)
-    known = None if rate is None or said.method else speed_on(said)
+    yield claim_of(passage, at, subject=subject, kind="configuration", verdict=verdict)
+    rate = next((quantity for quantity in passage.figures if quantity.unit == "tok_per_s"), None)
+    known = None if rate is None or machine.method else speed_on(machine)
     if rate is not None and known is not None:
         value, low, high = known
         fine = rate.low <= high * NEAR_SPEED and rate.high >= low / NEAR_SPEED
         band = {"value": show_short(value), "low": show_short(low), "high": show_short(high)}
         truth = say("{value} tok/s predicted ({low}-{high})", **band)
-        speed = ClaimVerdict(verdict=RIGHT if fine else WRONG, truth=truth, command=said.command)
-        yield claim_of(passage, rate.start, subject=subject, kind="speed", found=speed)
+        speed = ClaimVerdict(verdict=RIGHT if fine else WRONG, truth=truth, command=machine.command)
+        yield claim_of(passage, rate.start, subject=subject, kind="speed", verdict=speed)
 
 
 @lru_cache(256)
-def speed_on(said: SaidMachine) -> tuple[float, float, float] | None:
+def speed_on(machine: SaidMachine) -> tuple[float, float, float] | None:
     """Tokens a second of one user: value, low, high; None where nothing is generated or it does not fit."""
     from rigright.verbs.explain import explain
 
     try:
-        found = explain(said.model, said.machine, wish=ServingWish(weights=said.weights, users=1))
+        answer = explain(machine.model, machine.machine, wish=ServingWish(weights=machine.weights, users=1))
     except RigError:
         return None
-    if found.speed is None or not found.fits:
+    if answer.speed is None or not answer.fits:
         return None
-    rate = found.speed.user_tok_per_s
+    rate = answer.speed.user_tok_per_s
     return rate.value, rate.low, rate.high
 
 
 @lru_cache(256)
-def serves(said: SaidMachine) -> ClaimVerdict:
+def serves(machine: SaidMachine) -> ClaimVerdict:
     """Whether a model fits a machine; in two bits, which nobody asked for, it does not."""
     from rigright.verbs.explain import explain
 
     try:
-        found = explain(
-            said.model, said.machine, wish=ServingWish(weights=said.weights, context_tok=said.context_tok)
+        answer = explain(
+            machine.model,
+            machine.machine,
+            wish=ServingWish(weights=machine.weights, context_tok=machine.context_tok),
         )
     except RigError as error:
-        return ClaimVerdict(verdict=UNKNOWN, truth=error.sentence, command=said.command)
-    card = found.fullest
+        return ClaimVerdict(verdict=UNKNOWN, truth=error.sentence, command=machine.command)
+    card = answer.fullest
     shown = {
-        "format": label(found.weights),
+        "format": label(answer.weights),
         "have": gib(card.total_bytes),
         "need": gib(card.need_bytes),
     }
-    tiny = said.weights is None and found.weights.startswith(TINY)
-    if not found.fits:
+    tiny = machine.weights is None and answer.weights.startswith(TINY)
+    if not answer.fits:
         truth = say("does not fit in {format}: {need} a card of {have}", **shown)
     elif tiny:
         truth = say("fits only in {format}", format=shown["format"])
-    elif found.speed is None:
+    elif answer.speed is None:
         truth = say("fits in {format}: {need} of {have} a card", **shown)
     else:
-        many = found.speed.concurrency > 1
-        rate = found.speed.output_tok_per_s if many else found.speed.user_tok_per_s
+        many = answer.speed.concurrency > 1
+        rate = answer.speed.output_tok_per_s if many else answer.speed.user_tok_per_s
         truth = say("fits in {format}, {rate} tok/s", format=shown["format"], rate=show_short(rate.value))
-    fits = found.fits and not tiny
-    return ClaimVerdict(verdict=RIGHT if fits == said.works else WRONG, truth=truth, command=said.command)
+    fits = answer.fits and not tiny
+    return ClaimVerdict(
+        verdict=RIGHT if fits == machine.works else WRONG, truth=truth, command=machine.command
+    )
 
 
 @lru_cache(128)
-def trains(said: SaidMachine) -> ClaimVerdict:
+def trains(machine: SaidMachine) -> ClaimVerdict:
     """Whether a model can be trained on a machine."""
     from rigright.verbs.explain_training import explain_training
 
     try:
-        found = explain_training(said.model, said.machine, wish=TrainingWish(method=said.method))
+        trained = explain_training(machine.model, machine.machine, wish=TrainingWish(method=machine.method))
     except RigError as error:
-        return ClaimVerdict(verdict=UNKNOWN, truth=error.sentence, command=said.command)
-    worst = max(found.ranks, key=lambda one: one.least_bytes - one.total_bytes)
+        return ClaimVerdict(verdict=UNKNOWN, truth=error.sentence, command=machine.command)
+    worst = max(trained.ranks, key=lambda rank_use: rank_use.least_bytes - rank_use.total_bytes)
     fits = worst.least_bytes <= worst.total_bytes
-    shown = {"need": gib(worst.least_bytes), "have": gib(worst.total_bytes), "method": said.method}
+    shown = {"need": gib(worst.least_bytes), "have": gib(worst.total_bytes), "method": machine.method}
     truth = say("training ({method}) does not fit: {need} a card of {have}", **shown)
     if fits:
         truth = say("training ({method}) fits: {need} of {have} a card", **shown)
-    return ClaimVerdict(verdict=RIGHT if fits == said.works else WRONG, truth=truth, command=said.command)
+    return ClaimVerdict(
+        verdict=RIGHT if fits == machine.works else WRONG, truth=truth, command=machine.command
+    )
 
 
 def gib(size: float) -> str:

@@ -68,15 +68,17 @@ class Passage:
     @cached_property
     def besides(self) -> str:
         """Its words besides the names in it."""
-        ends = [0, *(one.end for one in self.subjects)]
-        starts = [*(one.start for one in self.subjects), len(self.plain)]
+        ends = [0, *(subject.end for subject in self.subjects)]
+        starts = [*(subject.start for subject in self.subjects), len(self.plain)]
         return " ".join(self.plain[end:start] for end, start in zip(ends, starts, strict=True))
 
     @cached_property
     def figures(self) -> tuple[SaidQuantity, ...]:
         """Those of them that are no part of a name."""
         named = self.subjects
-        return tuple(q for q in self.quantities if not any(one.start <= q.start < one.end for one in named))
+        return tuple(
+            q for q in self.quantities if not any(subject.start <= q.start < subject.end for subject in named)
+        )
 
     def around(self, start: int) -> str:
         """The passage, or so much of it around a place as an answer quotes."""
@@ -149,9 +151,9 @@ def _above(line: str, text: str, *, above: tuple[ClaimSubject, ...]) -> tuple[Cl
     if len(text) > MOST_HEADING or re.match(r"[^:]{1,16}:\s*\S", text):
         return above if len(text) > MOST_HEADING else ()
     named = subjects(text)
-    bare = sum(one.end - one.start for one in named)
+    bare = sum(subject.end - subject.start for subject in named)
     if named and len(text) - bare <= 14 and not quantities_outside(text, named):
-        return tuple(_elsewhere(one) for one in named)
+        return tuple(_elsewhere(subject) for subject in named)
     heading = line.lstrip().startswith("#") or re.match(
         r"\s*(?:\d{1,2}(?:\.\d{1,2}){1,2}|[一二三四五六七八九十]+、)\s?", line
     )
@@ -161,15 +163,16 @@ def _above(line: str, text: str, *, above: tuple[ClaimSubject, ...]) -> tuple[Cl
 def quantities_outside(text: str, named: Sequence[ClaimSubject]) -> bool:
     """Whether a text has figures besides its names."""
     return any(
-        one.unit not in {"count", "none"} and not any(name.start <= one.start < name.end for name in named)
-        for one in quantities(text)
+        quantity.unit not in {"count", "none"}
+        and not any(name.start <= quantity.start < name.end for name in named)
+        for quantity in quantities(text)
     )
 
 
-def _elsewhere(one: ClaimSubject) -> ClaimSubject:
+def _elsewhere(subject: ClaimSubject) -> ClaimSubject:
     from rigright.base.record import replace
 
-    return replace(one, start=-1, end=-1)
+    return replace(subject, start=-1, end=-1)
 
 
 def sentences(text: str) -> Iterator[str]:

@@ -78,21 +78,21 @@ def prices_in(passage: Passage) -> Iterator[GuideClaim]:
         if owner is None:
             continue
         try:
-            low, high = (from_currency(one, quantity.currency) for one in (quantity.low, quantity.high))
+            low, high = (from_currency(value, quantity.currency) for value in (quantity.low, quantity.high))
         except RigError:
             continue
-        said = SaidPrice(quantity=quantity, owner=owner, low=low, high=high, context=context)
-        found = affordable(said) if budget else rented(said) if quantity.per_hour else bought(said)
-        if found is not None:
+        price = SaidPrice(quantity=quantity, owner=owner, low=low, high=high, context=context)
+        verdict = affordable(price) if budget else rented(price) if quantity.per_hour else bought(price)
+        if verdict is not None:
             kind = "budget" if budget else "price"
-            yield claim_of(passage, quantity.start, subject=owner, kind=kind, found=found)
+            yield claim_of(passage, quantity.start, subject=owner, kind=kind, verdict=verdict)
 
 
 def owner_of(passage: Passage, quantity: SaidQuantity) -> ClaimSubject | None:
     """What a price is asked for: the thing before it, else the first of the sentence, else the one above."""
-    inside = [one for one in passage.subjects if one.kind in {CHIP, CPU, OFFER}]
-    before = [one for one in inside if one.end <= quantity.start]
-    above = [one for one in passage.above if one.kind in {CHIP, CPU, OFFER}]
+    inside = [subject for subject in passage.subjects if subject.kind in {CHIP, CPU, OFFER}]
+    before = [subject for subject in inside if subject.end <= quantity.start]
+    above = [subject for subject in passage.above if subject.kind in {CHIP, CPU, OFFER}]
     return next(iter(before[-1:] or inside or above), None)
 
 
@@ -108,26 +108,26 @@ class CardPrice:
 
 def todays(owner: ClaimSubject) -> list[CardPrice]:
     """The newest price of each card that a name may mean."""
-    found = []
+    card_prices = []
     for chip in owner.records:
         rows = newest_prices(chip) if isinstance(chip, Chip) else ()
         for row in rows[:1]:
             typical = from_currency(row.typical, row.currency)
-            low, high = (from_currency(one or row.typical, row.currency) for one in (row.low, row.high))
-            found.append(CardPrice(typical=typical, low=low, high=high, as_of=row.as_of))
-    return found
+            low, high = (from_currency(value or row.typical, row.currency) for value in (row.low, row.high))
+            card_prices.append(CardPrice(typical=typical, low=low, high=high, as_of=row.as_of))
+    return card_prices
 
 
-def affordable(said: SaidPrice) -> ClaimVerdict | None:
+def affordable(stated: SaidPrice) -> ClaimVerdict | None:
     """Whether so much money buys what is recommended for it."""
-    known = todays(said.owner)
-    if not known or said.quantity.bound == LEAST:
+    known = todays(stated.owner)
+    if not known or stated.quantity.bound == LEAST:
         return None
-    cheapest = min(known, key=lambda one: one.typical)
-    price = cheapest.typical * said.owner.count
-    truth = say("{price} for the card ({month})", price=said.shown(price), month=cheapest.as_of)
+    cheapest = min(known, key=lambda card_price: card_price.typical)
+    price = cheapest.typical * stated.owner.count
+    truth = say("{price} for the card ({month})", price=stated.shown(price), month=cheapest.as_of)
     return ClaimVerdict(
-        verdict=RIGHT if price <= said.high else DATED, truth=truth, command=shows(said.owner)
+        verdict=RIGHT if price <= stated.high else DATED, truth=truth, command=shows(stated.owner)
     )
 
 
@@ -136,71 +136,75 @@ def shows(owner: ClaimSubject) -> str | None:
     return f'rigright prices show "{owner.name.removeprefix("GeForce ")}"' if owner.kind == CHIP else None
 
 
-def bought(said: SaidPrice) -> ClaimVerdict | None:
+def bought(price: SaidPrice) -> ClaimVerdict | None:
     """A card or a processor that is bought."""
-    if said.owner.kind == CPU:
-        return processor(said)
-    if said.owner.kind != CHIP:
+    if price.owner.kind == CPU:
+        return processor(price)
+    if price.owner.kind != CHIP:
         return None
-    cards = [one for one in said.owner.records if isinstance(one, Chip)]
-    asked = [one for chip in cards for one in prices() if one.chip == chip.id]
-    launch = [from_currency(one.typical, one.currency) for one in asked if one.kind == "launch"]
+    cards = [record for record in price.owner.records if isinstance(record, Chip)]
+    asked = [item for chip in cards for item in prices() if item.chip == chip.id]
+    launch = [from_currency(item.typical, item.currency) for item in asked if item.kind == "launch"]
     launch = launch or [chip.msrp_usd for chip in cards if chip.msrp_usd]
-    today = todays(said.owner)
-    first = say("launched at {price}", price=said.shown(launch[0])) if launch else None
+    today = todays(price.owner)
+    first = say("launched at {price}", price=price.shown(launch[0])) if launch else None
     now = (
-        say("{price} ({month})", price=said.shown(today[0].typical), month=today[0].as_of) if today else None
+        say("{price} ({month})", price=price.shown(today[0].typical), month=today[0].as_of) if today else None
     )
     truth = say("{launch}; today {now}", launch=first, now=now) if first and now else first or now
     if truth is None:
-        return ClaimVerdict(verdict=UNKNOWN, truth=say("no price known"), command=shows(said.owner))
-    at_launch = any(said.covers(one, one, close=LAUNCH_CLOSE) for one in launch)
-    ever = [*(from_currency(one.typical, one.currency) for one in asked), *launch]
-    if launch and any(word in said.context for word in _LAUNCH):
+        return ClaimVerdict(verdict=UNKNOWN, truth=say("no price known"), command=shows(price.owner))
+    at_launch = any(price.covers(value, value, close=LAUNCH_CLOSE) for value in launch)
+    ever = [*(from_currency(item.typical, item.currency) for item in asked), *launch]
+    if launch and any(word in price.context for word in _LAUNCH):
         verdict = RIGHT if at_launch else WRONG
-    elif any(said.covers(one.low, one.high, close=CLOSE) for one in today):
+    elif any(price.covers(card_price.low, card_price.high, close=CLOSE) for card_price in today):
         verdict = RIGHT
     elif not today and not at_launch:
         verdict, truth = UNKNOWN, say("{launch}; no price of today known", launch=truth)
     else:
-        verdict = DATED if at_launch or said.was_once(min(ever), max(ever)) else WRONG
-    return ClaimVerdict(verdict=verdict, truth=truth, command=shows(said.owner))
+        verdict = DATED if at_launch or price.was_once(min(ever), max(ever)) else WRONG
+    return ClaimVerdict(verdict=verdict, truth=truth, command=shows(price.owner))
 
 
-def processor(said: SaidPrice) -> ClaimVerdict:
+def processor(price: SaidPrice) -> ClaimVerdict:
     """A processor: its list price, and what shops ask."""
-    cpu = said.owner.records[0]
+    cpu = price.owner.records[0]
     listed = cpu.list_price_usd if isinstance(cpu, CpuModel) else None
     street = cpu.street_price_usd if isinstance(cpu, CpuModel) else None
-    known = [one for one in (street, listed) if one]
+    known = [value for value in (street, listed) if value]
     if not known or not isinstance(cpu, CpuModel):
         return ClaimVerdict(verdict=UNKNOWN, truth=say("no price known"))
     shown: list[Sentence] = []
     if listed:
-        shown.append(say("list price {price}", price=said.shown(listed)))
+        shown.append(say("list price {price}", price=price.shown(listed)))
     if street:
-        shown.append(say("{price} ({month})", price=said.shown(street), month=cpu.street_as_of))
+        shown.append(say("{price} ({month})", price=price.shown(street), month=cpu.street_as_of))
     truth = shown[0] if len(shown) == 1 else say("{launch}; today {now}", launch=shown[0], now=shown[1])
-    if any(said.covers(one, one, close=CLOSE) for one in known):
+    if any(price.covers(value, value, close=CLOSE) for value in known):
         return ClaimVerdict(verdict=RIGHT, truth=truth)
-    used = said.low <= max(known) * ONCE  # a used one costs less
+    used = price.low <= max(known) * ONCE  # a used one costs less
     return ClaimVerdict(verdict=DATED if used else WRONG, truth=truth)
 
 
-def rented(said: SaidPrice) -> ClaimVerdict:
+def rented(price: SaidPrice) -> ClaimVerdict:
     """An hour of a machine, or of a card of one."""
-    one = said.owner.records[0]
-    if isinstance(one, Offer):
-        known = [(offer.usd_per_h, offer) for offer in offers() if offer.instance == one.instance]
+    value = price.owner.records[0]
+    if isinstance(value, Offer):
+        known = [(offer.usd_per_h, offer) for offer in offers() if offer.instance == value.instance]
     else:
-        ids = {getattr(record, "id", "") for record in said.owner.records}
+        ids = {getattr(record, "id", "") for record in price.owner.records}
         known = [(offer.usd_per_chip_h, offer) for offer in offers() if offer.chip in ids]
     rates = sorted((rate, offer.as_of or "") for rate, offer in known if rate)
     if not rates:
         return ClaimVerdict(verdict=UNKNOWN, truth=say("no price known"))
     low, high, month = rates[0][0], rates[-1][0], rates[0][1]
-    truth = say("{low} to {high} an hour ({month})", low=said.shown(low), high=said.shown(high), month=month)
-    if said.shown(low) == said.shown(high):
-        truth = say("{price} an hour ({month})", price=said.shown(low), month=month)
-    close = said.covers(low, high, close=RENT_CLOSE)
-    return ClaimVerdict(verdict=RIGHT if close else DATED if said.was_once(low, high) else WRONG, truth=truth)
+    truth = say(
+        "{low} to {high} an hour ({month})", low=price.shown(low), high=price.shown(high), month=month
+    )
+    if price.shown(low) == price.shown(high):
+        truth = say("{price} an hour ({month})", price=price.shown(low), month=month)
+    close = price.covers(low, high, close=RENT_CLOSE)
+    return ClaimVerdict(
+        verdict=RIGHT if close else DATED if price.was_once(low, high) else WRONG, truth=truth
+    )

@@ -103,10 +103,10 @@ class SaidQuantity:
 @cache
 def _units() -> tuple[tuple[str, str, float], ...]:
     """A unit as it is written -> what it measures and how much of it, the longest first."""
-    found = [
+    result = [
         (word, of, float(size)) for word, of, size in rows("claim_units.csv", "word", "measures", "size")
     ]
-    return tuple(sorted(found, key=lambda row: -len(row[0])))
+    return tuple(sorted(result, key=lambda row: -len(row[0])))
 
 
 @cache
@@ -123,18 +123,18 @@ def _sizes() -> dict[str, tuple[str, float]]:
 
 def quantities(text: str) -> tuple[SaidQuantity, ...]:
     """Every quantity of a text in its order; years, versions and list numbers are left out."""
-    found: list[SaidQuantity] = []
+    result: list[SaidQuantity] = []
     place = 0
-    while len(found) < MOST_QUANTITIES:
-        one = _ONE.search(text, place)
-        if one is None:
+    while len(result) < MOST_QUANTITIES:
+        match = _ONE.search(text, place)
+        if match is None:
             break
-        spread = _RANGE.match(text, one.start())
+        spread = _RANGE.match(text, match.start())
         read = _ranged(text, spread) if spread is not None else None
-        read = read or _single(text, one)
-        found += [read]
-        place = max(read.end, one.end())
-    return tuple(found)
+        read = read or _single(text, match)
+        result += [read]
+        place = max(read.end, match.end())
+    return tuple(result)
 
 
 def _value(text: str) -> float:
@@ -144,7 +144,7 @@ def _value(text: str) -> float:
 
 def _scaled(text: str, end: int) -> tuple[float, int]:
     """The scale of a number that stands behind it: 万, 亿, k; and where it ends."""
-    for word, size in sorted(_BIG.items(), key=lambda one: -len(one[0])):
+    for word, size in sorted(_BIG.items(), key=lambda pair: -len(pair[0])):
         after = text[end + len(word) : end + len(word) + 1]
         if text.startswith(word, end) and not (word in "kK" and (after.isalnum() and after.isascii())):
             return size, end + len(word)
@@ -161,9 +161,9 @@ def _measured(text: str, end: int) -> tuple[str, float, int, str]:
     return of, size, unit.end(), written
 
 
-def _single(text: str, one: re.Match[str]) -> SaidQuantity:
-    scale, end = _scaled(text, one.end())
-    return _made(text, one.start(), low=_value(one[1]) * scale, high=_value(one[1]) * scale, end=end)
+def _single(text: str, match: re.Match[str]) -> SaidQuantity:
+    scale, end = _scaled(text, match.end())
+    return _made(text, match.start(), low=_value(match[1]) * scale, high=_value(match[1]) * scale, end=end)
 
 
 def _ranged(text: str, spread: re.Match[str]) -> SaidQuantity | None:
@@ -214,10 +214,10 @@ def _made(text: str, start: int, *, low: float, high: float, end: int) -> SaidQu
 
 def _bound(before: str, behind: str) -> str:
     """How a figure is meant, by the words around it."""
-    said = before.casefold()
+    text = before.casefold()
     for bound, words in _WORDS.items():
         if any(
-            said.rstrip(" $¥€").endswith(word.strip()) or f"{word.strip()} " in said[-len(word) - 4 :]
+            text.rstrip(" $¥€").endswith(word.strip()) or f"{word.strip()} " in text[-len(word) - 4 :]
             for word in words
         ):
             return bound
@@ -230,8 +230,8 @@ def _bound(before: str, behind: str) -> str:
 
 def unit_in(head: str) -> str:
     """The unit that a head of a column names: behind a bracket, a slash or a comma, or as its last word."""
-    for found in _HEAD_UNIT.finditer(head):
-        written = found[1].strip()
+    for match in _HEAD_UNIT.finditer(head):
+        written = match[1].strip()
         unit = _unit().fullmatch(written)
         if unit is not None and len(written) > 0:
             return written

@@ -20,24 +20,24 @@ _COMMON = frozenset({"VRAM", "cores"})  # words that stand beside other quantiti
 def ratios(passage: Passage) -> Iterator[GuideClaim]:
     """Every factor of a passage that stands between two things of a kind."""
     for quantity in passage.quantities:
-        counts = any(0 <= one.start - quantity.end <= 2 for one in passage.subjects)
+        counts = any(0 <= subject.start - quantity.end <= 2 for subject in passage.subjects)
         pair = (
             compared(passage, quantity)
             if quantity.unit == "times" and quantity.mid > 0 and not counts
             else None
         )
         if pair is not None:
-            found = factor(passage, quantity, pair=pair)
-            yield claim_of(passage, quantity.start, subject=pair[0], kind="ratio", found=found)
+            verdict = factor(passage, quantity, pair=pair)
+            yield claim_of(passage, quantity.start, subject=pair[0], kind="ratio", verdict=verdict)
 
 
 def compared(passage: Passage, quantity: SaidQuantity) -> tuple[ClaimSubject, ClaimSubject] | None:
     """The two things that a factor compares: the nearest to it, in their order."""
     for kind in (CHIP, LINK):
-        known = [one for one in passage.subjects if one.kind == kind]
-        if len({one.records[0] for one in known}) > 1:
-            near = sorted(known, key=lambda one: abs(one.start - quantity.start))[:2]
-            first, second = sorted(near, key=lambda one: one.start)
+        known = [subject for subject in passage.subjects if subject.kind == kind]
+        if len({subject.records[0] for subject in known}) > 1:
+            near = sorted(known, key=lambda subject: abs(subject.start - quantity.start))[:2]
+            first, second = sorted(near, key=lambda subject: subject.start)
             return first, second
     return None
 
@@ -47,11 +47,13 @@ def compared_by(passage: Passage, kind: str) -> ClaimKind | None:
     if kind == LINK:
         return kind_named("bandwidth", LINK)
     named = [
-        one
-        for one in kinds()
-        if one.of == kind and one.fields and any(word.removeprefix("~") in passage.plain for word in one.said)
+        item
+        for item in kinds()
+        if item.of == kind
+        and item.fields
+        and any(word.removeprefix("~") in passage.plain for word in item.said)
     ]
-    return next((one for one in named if one.id not in _COMMON), next(iter(named), None))
+    return next((item for item in named if item.id not in _COMMON), next(iter(named), None))
 
 
 def factor(
@@ -65,22 +67,22 @@ def factor(
         return ClaimVerdict(
             verdict=UNKNOWN, truth=say("not checked: how fast depends on the work"), command=command
         )
-    found = [
-        (one / other, one, other)
-        for one in amounts(passage, first, kind=kind)
+    rows = [
+        (amount / other, amount, other)
+        for amount in amounts(passage, first, kind=kind)
         for other in amounts(passage, second, kind=kind)
         if other
     ]
-    if not found:
+    if not rows:
         none = say("no table here has the {kind} of {name}", kind=kind.title, name=first.name)
         return ClaimVerdict(verdict=UNKNOWN, truth=none)
     off = quantity.mid * (ROUGHLY if quantity.bound == ABOUT else OFF)
-    holds = any(abs(way - quantity.mid) <= off for ratio, _, _ in found for way in (ratio, 1 / ratio))
-    ratio, one, other = found[0]
+    holds = any(abs(way - quantity.mid) <= off for ratio, _, _ in rows for way in (ratio, 1 / ratio))
+    ratio, value, other = rows[0]
     truth = say(
         "{ratio} times: {one} ({first}), {other} ({second})",
         ratio=f"{max(ratio, 1 / ratio):.2g}",
-        one=kind.shown(one),
+        one=kind.shown(value),
         other=kind.shown(other),
         first=first.shown,
         second=second.shown,
@@ -95,6 +97,6 @@ def amounts(passage: Passage, subject: ClaimSubject, *, kind: ClaimKind) -> list
             dict.fromkeys(value for record in subject.records for value in kind.values(record) if value)
         )
     both = [value for record in subject.records if (value := getattr(record, "both_ways_bytes_per_s", None))]
-    near = (one.mid for one in passage.figures if 0 <= one.start - subject.end <= NEAR_LINK)
-    said = [one for one in near if any(abs(one - value) <= kind.tolerance * value for value in both)]
-    return said or both
+    near = (quantity.mid for quantity in passage.figures if 0 <= quantity.start - subject.end <= NEAR_LINK)
+    values = [item for item in near if any(abs(item - value) <= kind.tolerance * value for value in both)]
+    return values or both

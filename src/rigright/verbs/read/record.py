@@ -54,7 +54,7 @@ class GuideClaim:
     @property
     def title(self) -> Sentence | str:
         """Its kind in words."""
-        row = next((one.title for one in kinds() if one.id == self.kind), None)
+        row = next((kind.title for kind in kinds() if kind.id == self.kind), None)
         return KINDS.get(self.kind) or row or self.kind
 
 
@@ -90,7 +90,7 @@ class ReadGuide:
 
     def count(self, verdict: str) -> int:
         """Claims of one verdict."""
-        return sum(one.verdict == verdict for one in self.claims)
+        return sum(claim.verdict == verdict for claim in self.claims)
 
     @derived
     def right(self) -> int:

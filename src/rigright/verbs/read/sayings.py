@@ -50,9 +50,9 @@ def stands(word: str, plain: str) -> bool:
 
 def errors_in(passage: Passage) -> Iterator[ExplainedError]:
     """Messages of errors that a passage repeats."""
-    told = next(messages_in(passage.text[:MOST_CHARS], TEXT, FIELD), None)
-    if told is not None:
-        row, match = told
+    pair = next(messages_in(passage.text[:MOST_CHARS], TEXT, FIELD), None)
+    if pair is not None:
+        row, match = pair
         finding = advise(row.finding, values_of(match))
         step = finding.fix[0]
         yield ExplainedError(
@@ -62,10 +62,10 @@ def errors_in(passage: Passage) -> Iterator[ExplainedError]:
             do=step.says,
             command=step.command or "rigright doctor",
         )
-    for found in _XID.finditer(passage.text):
-        xid = xids().get(int(found[1]))
-        means: Sentence = say("XID {code} is not listed", code=found[1]) if xid is None else xid.meaning
+    for result in _XID.finditer(passage.text):
+        xid = xids().get(int(result[1]))
+        means: Sentence = say("XID {code} is not listed", code=result[1]) if xid is None else xid.meaning
         yield ExplainedError(
-            line=passage.line, says=passage.around(found.start()), means=means, do=None,
-            command=f"rigright look-up xids {found[1]}",
+            line=passage.line, says=passage.around(result.start()), means=means, do=None,
+            command=f"rigright look-up xids {result[1]}",
         )  # fmt: skip

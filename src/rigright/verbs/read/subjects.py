@@ -113,45 +113,45 @@ class ClaimSubject:
     @property
     def source(self) -> str | None:
         """Where the facts of the usual one are from."""
-        found = getattr(self.records[0], "sources", None) or getattr(self.records[0], "source", None)
-        return str(found) if found else None
+        value = getattr(self.records[0], "sources", None) or getattr(self.records[0], "source", None)
+        return str(value) if value else None
 
     @property
     def command(self) -> str:
         """What shows what is known of it."""
         if self.kind == CHIP and len(self.records) > 1:
             return f'rigright look-up chips "{self.shown}"'
-        one = self.records[0]
-        fields = {name: getattr(one, name, "") for name in ("id", "name", "instance", "look_up")}
+        value = self.records[0]
+        fields = {name: getattr(value, name, "") for name in ("id", "name", "instance", "look_up")}
         return _LOOKS[self.kind].format_map(fields)
 
 
 def subjects(text: str) -> tuple[ClaimSubject, ...]:
     """Everything named in a text, in its order."""
-    found = [_of(one) for one in mentions(text)]
-    named_links = sorted(_links(text), key=lambda one: one.start - one.end)
-    for one in (*named_links, *_models(text)):
-        if not any(other.start < one.end and one.start < other.end for other in found):
-            found.append(one)
-    return tuple(sorted(found, key=lambda one: one.start))
+    result = [_of(mention) for mention in mentions(text)]
+    named_links = sorted(_links(text), key=lambda item: item.start - item.end)
+    for subject in (*named_links, *_models(text)):
+        if not any(other.start < subject.end and subject.start < other.end for other in result):
+            result.append(subject)
+    return tuple(sorted(result, key=lambda item: item.start))
 
 
-def _of(one: Mention) -> ClaimSubject:
+def _of(mention: Mention) -> ClaimSubject:
     kind, records = (
-        (CHIP, tuple[object, ...](one.chips))
-        if one.chips
-        else (CPU, (one.cpu,))
-        if one.cpu is not None
-        else (OFFER, (one.offer,))
+        (CHIP, tuple[object, ...](mention.chips))
+        if mention.chips
+        else (CPU, (mention.cpu,))
+        if mention.cpu is not None
+        else (OFFER, (mention.offer,))
     )
     return ClaimSubject(
         kind=kind,
-        start=one.start,
-        end=one.end,
-        text=one.text,
+        start=mention.start,
+        end=mention.end,
+        text=mention.text,
         records=records,
-        count=one.count,
-        sized=one.sized,
+        count=mention.count,
+        sized=mention.sized,
     )
 
 
@@ -162,18 +162,20 @@ def _links(text: str) -> Iterator[ClaimSubject]:
     yield from _named_links(text, plain)
     at = plain.find(_ANY_NVLINK)
     if at >= 0:  # some generation of it
-        found = tuple[object, ...](one for one in links() if one.id.startswith(_ANY_NVLINK))
+        values = tuple[object, ...](
+            data_link for data_link in links() if data_link.id.startswith(_ANY_NVLINK)
+        )
         yield ClaimSubject(
-            kind=LINK, start=at, end=at + len(_ANY_NVLINK), text=text[at : at + 6], records=found
+            kind=LINK, start=at, end=at + len(_ANY_NVLINK), text=text[at : at + 6], records=values
         )
 
 
 @cache
 def _generations() -> dict[str, tuple[Chip, ...]]:
-    found: dict[str, list[Chip]] = {}
+    result: dict[str, list[Chip]] = {}
     for chip in chips():
-        found.setdefault(chip.architecture.partition(" (")[0].casefold(), []).append(chip)
-    return {name: tuple(rows) for name, rows in found.items()}
+        result.setdefault(chip.architecture.partition(" (")[0].casefold(), []).append(chip)
+    return {name: tuple(rows) for name, rows in result.items()}
 
 
 def generation(cell: str) -> tuple[ClaimSubject, ...]:
@@ -198,7 +200,7 @@ def _named_links(text: str, plain: str) -> Iterator[ClaimSubject]:
 def _families() -> frozenset[str]:
     """Words that names of models begin with."""
     names = (re.match(r"[a-z]+", own_part(name).lower()) for name in zoo.every_name())
-    return frozenset(one[0] for one in names if one is not None) - frozenset(_AMBIGUOUS)
+    return frozenset(match[0] for match in names if match is not None) - frozenset(_AMBIGUOUS)
 
 
 @cache
@@ -209,7 +211,7 @@ def _foreign() -> dict[str, str]:
 
 def _models(text: str) -> Iterator[ClaimSubject]:
     words = list(_WORD.finditer(text))
-    taken = found = 0
+    taken = number = 0
     for place, word in enumerate(words):
         begins = re.match(r"[a-z]+", word[0].casefold())
         if word.start() < taken or begins is None:
@@ -217,10 +219,10 @@ def _models(text: str) -> Iterator[ClaimSubject]:
         diffusion = begins[0] in {"stable", "sd"} and "iffusion" in text[word.end() : word.end() + 12]
         if begins[0] not in _families() and not diffusion:
             continue
-        one = _model_at(text, words[place : place + _MODEL_WORDS])
-        if one is not None and found < MOST_MODELS:
-            taken, found = one.end, found + 1
-            yield one
+        subject = _model_at(text, words[place : place + _MODEL_WORDS])
+        if subject is not None and number < MOST_MODELS:
+            taken, number = subject.end, number + 1
+            yield subject
     for name in _foreign():
         at = text.find(name)
         behind = re.match(r"[A-Za-z0-9.\- ]{0,24}", text[at + len(name) :]) if at >= 0 else None
@@ -228,7 +230,7 @@ def _models(text: str) -> Iterator[ClaimSubject]:
         if card is not None and behind is not None:
             end = at + len(name) + len(behind[0].rstrip())
             yield ClaimSubject(kind=MODEL, start=at, end=end, text=text[at:end], records=(card,))
-    if not found and _BESIDE_SIZE.search(text):
+    if not number and _BESIDE_SIZE.search(text):
         yield from _sized(text)
 
 
@@ -248,13 +250,15 @@ def _model_at(text: str, words: list[re.Match[str]]) -> ClaimSubject | None:
     while end < len(words) and _GAP.fullmatch(text[words[end - 1].end() : words[end].start()]):
         end += 1
     for last in range(end, 0, -1):
-        said = text[words[0].start() : words[last - 1].end()].rstrip(".")
-        if last < end and words[last][0][0].isdigit() and not any(map(str.isdigit, said)):
+        stated = text[words[0].start() : words[last - 1].end()].rstrip(".")
+        if last < end and words[last][0][0].isdigit() and not any(map(str.isdigit, stated)):
             return None  # of a version that nobody here knows
-        card = _opened(said)
+        card = _opened(stated)
         if card is not None:
             start = words[0].start()
-            return ClaimSubject(kind=MODEL, start=start, end=start + len(said), text=said, records=(card,))
+            return ClaimSubject(
+                kind=MODEL, start=start, end=start + len(stated), text=stated, records=(card,)
+            )
     return None
 
 

@@ -44,7 +44,9 @@ def figured(passage: Passage) -> Iterator[Figured]:
     """Every figure of a passage that some kind of claim takes."""
     each = _respectively(passage)
     for quantity in passage.quantities:
-        holder = next((one for one in passage.subjects if one.start <= quantity.start < one.end), None)
+        holder = next(
+            (entry for entry in passage.subjects if entry.start <= quantity.start < entry.end), None
+        )
         if holder is not None:
             if holder.kind == CHIP and quantity.unit == "bytes":
                 yield Figured(quantity=quantity, subject=holder, kind=kind_named("VRAM", CHIP))
@@ -52,16 +54,16 @@ def figured(passage: Passage) -> Iterator[Figured]:
         if quantity.unit == "w" and _BOX.search(passage.besides):
             continue  # of a whole machine, which no card's figure is
         near = [each[quantity]] if quantity in each else list(nearest(passage, quantity))
-        worded = ((one, worded_kind(passage, quantity, subject=one)) for one in near)
-        plain = ((one, plain_kind(quantity, one)) for one in near)
+        worded = ((entry, worded_kind(passage, quantity, subject=entry)) for entry in near)
+        plain = ((entry, plain_kind(quantity, entry)) for entry in near)
         subject, kind = next(
-            ((one, kind) for one, kind in (*worded, *plain) if kind is not None), (None, None)
+            ((entry, kind) for entry, kind in (*worded, *plain) if kind is not None), (None, None)
         )
         if subject is None or kind is None:
             continue
         subject = of_form(subject, passage.text[max(subject.end, 0) : quantity.start])
-        for one in (subject,) if quantity in each else together(passage, subject):
-            yield Figured(quantity=quantity, subject=one, kind=kind)
+        for item in (subject,) if quantity in each else together(passage, subject):
+            yield Figured(quantity=quantity, subject=item, kind=kind)
 
 
 def _respectively(passage: Passage) -> dict[SaidQuantity, ClaimSubject]:
@@ -74,9 +76,9 @@ def _respectively(passage: Passage) -> dict[SaidQuantity, ClaimSubject]:
 
 def nearest(passage: Passage, quantity: SaidQuantity) -> Iterator[ClaimSubject]:
     """Subjects that a figure may be of, the likeliest first."""
-    inside = [one for one in passage.subjects if not (passage.is_code and one.kind == MODEL)]
-    before = [one for one in reversed(inside) if one.end <= quantity.start]
-    behind = [one for one in inside if one.start >= quantity.end]
+    inside = [subject for subject in passage.subjects if not (passage.is_code and subject.kind == MODEL)]
+    before = [subject for subject in reversed(inside) if subject.end <= quantity.start]
+    behind = [subject for subject in inside if subject.start >= quantity.end]
     if behind:  # right before a name, and apart from the one before it: "..., a 24 GB RTX 4090"
         apart = not before or _ENDS.search(passage.text[before[0].end : quantity.start]) is not None
         if apart and _RIGHT_BEFORE.fullmatch(passage.text[quantity.end : behind[0].start]):
@@ -88,10 +90,10 @@ def together(passage: Passage, subject: ClaimSubject) -> Iterator[ClaimSubject]:
     """It, and those of its kind that are named with it: "A100/H100"."""
     yield subject
     if subject.start < 0:
-        yield from (one for one in passage.above if one is not subject and one.kind == subject.kind)
+        yield from (item for item in passage.above if item is not subject and item.kind == subject.kind)
         return
-    known = [one for one in passage.subjects if one.kind == subject.kind]
-    place = next((place for place, one in enumerate(known) if one.start == subject.start), 0)
+    known = [item for item in passage.subjects if item.kind == subject.kind]
+    place = next((place for place, item in enumerate(known) if item.start == subject.start), 0)
     while place > 0 and _TOGETHER.fullmatch(passage.text[known[place - 1].end : known[place].start]):
         place -= 1
         if not known[place].sized:
@@ -100,13 +102,15 @@ def together(passage: Passage, subject: ClaimSubject) -> Iterator[ClaimSubject]:
 
 def of_form(subject: ClaimSubject, between: str) -> ClaimSubject:
     """The same in another form that is named before the figure: "H100 PCIe ..., the SXM version 700 W"."""
-    told = _FORM.findall(between) if subject.kind == CHIP and subject.start >= 0 else []
-    if not told:
+    values = _FORM.findall(between) if subject.kind == CHIP and subject.start >= 0 else []
+    if not values:
         return subject
     bare = re.sub(r"\b(?:sxm\d?|pcie|nvl)\b", "", subject.text, flags=re.IGNORECASE).strip()
     try:
         return replace(
-            subject, records=tuple[object, ...](chips_meant(f"{bare} {told[-1]}")), text=f"{bare} {told[-1]}"
+            subject,
+            records=tuple[object, ...](chips_meant(f"{bare} {values[-1]}")),
+            text=f"{bare} {values[-1]}",
         )
     except RigError:
         return subject
@@ -114,23 +118,23 @@ def of_form(subject: ClaimSubject, between: str) -> ClaimSubject:
 
 def worded_kind(passage: Passage, quantity: SaidQuantity, *, subject: ClaimSubject) -> ClaimKind | None:
     """The quantity that a figure is: the one whose word stands nearest among those of its unit."""
-    found: tuple[float, ClaimKind] | None = None
+    pair: tuple[float, ClaimKind] | None = None
     for kind in kinds():
         if kind.of != subject.kind or not kind.takes(quantity):
             continue
         far = min((distance(passage, quantity, word=word) for word in kind.said), default=NEVER)
         most = NUMBERED if quantity.unit in BARE else FAR if kind.needs_word else NEVER - 1
-        if far <= most and (found is None or far < found[0]):
-            found = far, kind
-    return None if found is None else found[1]
+        if far <= most and (pair is None or far < pair[0]):
+            pair = far, kind
+    return None if pair is None else pair[1]
 
 
 def plain_kind(quantity: SaidQuantity, subject: ClaimSubject) -> ClaimKind | None:
     """What the unit alone tells."""
     if quantity.unit in BARE:
         return None
-    fitting = (one for one in kinds() if one.of == subject.kind and one.takes(quantity))
-    return next((one for one in fitting if not one.needs_word), None)
+    fitting = (kind for kind in kinds() if kind.of == subject.kind and kind.takes(quantity))
+    return next((kind for kind in fitting if not kind.needs_word), None)
 
 
 def distance(passage: Passage, quantity: SaidQuantity, *, word: str) -> float:
@@ -139,15 +143,15 @@ def distance(passage: Passage, quantity: SaidQuantity, *, word: str) -> float:
     loosely = 0.0 if bare == word else LOOSELY
     if bare in quantity.text.casefold():
         return loosely
-    found = [NUMBERED - 2.0 if bare in passage.topic else NEVER]
+    values = [NUMBERED - 2.0 if bare in passage.topic else NEVER]
     for start in places(passage.plain, bare):
         is_before = start + len(bare) <= quantity.start
         low, high = (start + len(bare), quantity.start) if is_before else (quantity.end, start)
         between = passage.text[low:high]
         weight = 1.0 if is_before else 1.01 if len(between) > 2 else 0.5
-        others = sum(low <= one.start < high for one in passage.figures)
-        found.append(len(between) * weight + CLAUSE * _breaks(between) + ANOTHER * others)
-    return loosely + min(found)
+        others = sum(low <= figure.start < high for figure in passage.figures)
+        values.append(len(between) * weight + CLAUSE * _breaks(between) + ANOTHER * others)
+    return loosely + min(values)
 
 
 def _breaks(between: str) -> int:
@@ -173,6 +177,6 @@ def places(plain: str, word: str) -> Iterator[int]:
         start = plain.find(word, start + 1)
 
 
-def last_before(found: Sequence[ClaimSubject], at: int) -> ClaimSubject | None:
+def last_before(subjects: Sequence[ClaimSubject], at: int) -> ClaimSubject | None:
     """The last of some that ends before a place."""
-    return next((one for one in reversed(found) if one.end <= at), None)
+    return next((subject for subject in reversed(subjects) if subject.end <= at), None)

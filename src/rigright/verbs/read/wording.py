@@ -74,12 +74,12 @@ def wordings(passage: Passage) -> Iterator[GuideClaim]:
 
 
 def checked(
-    passage: Passage, at: int, *, subject: ClaimSubject, kind: str, found: tuple[bool, Sentence | str]
+    passage: Passage, at: int, *, subject: ClaimSubject, kind: str, pair: tuple[bool, Sentence | str]
 ) -> GuideClaim:
     """A claim that holds or does not, with what is true."""
-    holds, truth = found
+    holds, truth = pair
     verdict = ClaimVerdict(verdict=RIGHT if holds else WRONG, truth=truth, source=subject.source)
-    return claim_of(passage, at, subject=subject, kind=kind, found=verdict)
+    return claim_of(passage, at, subject=subject, kind=kind, verdict=verdict)
 
 
 def traits(passage: Passage, trait: CardTrait) -> Iterator[GuideClaim]:
@@ -87,76 +87,76 @@ def traits(passage: Passage, trait: CardTrait) -> Iterator[GuideClaim]:
     at = next((at for word in trait.words if (at := passage.plain.find(word)) >= 0), None)
     if at is None and not any(word in passage.topic for word in trait.words):
         return
-    said = polarity(passage, at)
-    for one in () if said is None else cards(passage, at):
-        known = {trait.has(chip) for chip in one.records if isinstance(chip, Chip)}
+    flag = polarity(passage, at)
+    for subject in () if flag is None else cards(passage, at):
+        known = {trait.has(chip) for chip in subject.records if isinstance(chip, Chip)}
         if known:
-            found = (said in known, trait_shown(trait, one, known=known))
-            yield checked(passage, at or 0, subject=one, kind=trait.id, found=found)
+            pair = (flag in known, trait_shown(trait, subject, known=known))
+            yield checked(passage, at or 0, subject=subject, kind=trait.id, pair=pair)
 
 
-def trait_shown(trait: CardTrait, one: ClaimSubject, *, known: set[bool]) -> Sentence | str:
+def trait_shown(trait: CardTrait, subject: ClaimSubject, *, known: set[bool]) -> Sentence | str:
     """Whether a card has something, and of links which."""
-    chip = one.records[0]
+    chip = subject.records[0]
     if trait.id == "NVLink" and isinstance(chip, Chip) and chip.link is not None:
         return chip.link
     if len(known) > 1:
         return say("some models of it have {trait}, others not", trait=trait.id)
     if known == {True}:
-        return say("{name} has {trait}", name=one.name, trait=trait.id)
-    return say("{name} has no {trait}", name=one.name, trait=trait.id)
+        return say("{name} has {trait}", name=subject.name, trait=trait.id)
+    return say("{name} has no {trait}", name=subject.name, trait=trait.id)
 
 
 def polarity(passage: Passage, at: int | None) -> bool | None:
     """Whether a passage says that something is there; None where it only names it."""
     start, end = 0, len(passage.plain)
     if at is not None:
-        breaks = [one.start() for one in _CLAUSE.finditer(passage.plain)]
-        start = max((one for one in breaks if one < at), default=0)
-        end = min((one for one in breaks if one > at), default=end)
+        breaks = [match.start() for match in _CLAUSE.finditer(passage.plain)]
+        start = max((number for number in breaks if number < at), default=0)
+        end = min((number for number in breaks if number > at), default=end)
     clause = passage.plain[start:end]
     if _NO.search(clause):
         return False
     if at is None:
         return True if _YES.search(clause) or clause.strip() in _BARE_YES else None
-    near = [one for one in _YES.finditer(passage.plain) if start - _LISTED <= one.start() < end]
-    return True if any(abs(one.start() - at) <= _NEAR for one in near) else None
+    near = [match for match in _YES.finditer(passage.plain) if start - _LISTED <= match.start() < end]
+    return True if any(abs(match.start() - at) <= _NEAR for match in near) else None
 
 
 def cards(passage: Passage, at: int | None) -> list[ClaimSubject]:
     """The cards that a word in a place is said of: those before it, else the one behind, else those above."""
-    inside = [one for one in passage.subjects if one.kind == CHIP]
-    above = [one for one in passage.above if one.kind == CHIP]
+    inside = [item for item in passage.subjects if item.kind == CHIP]
+    above = [item for item in passage.above if item.kind == CHIP]
     if at is None:
         return inside or above
-    before = [one for one in inside if one.end <= at and at - one.end <= _NEAR + 20]
+    before = [item for item in inside if item.end <= at and at - item.end <= _NEAR + 20]
     if not before:
-        return [one for one in inside if 0 <= one.start - at <= _NEAR][:1] or above
+        return [item for item in inside if 0 <= item.start - at <= _NEAR][:1] or above
     group = before[-1:]
-    for one in reversed(before[:-1]):
-        if not _AND.fullmatch(passage.text[one.end : group[-1].start]):
+    for subject in reversed(before[:-1]):
+        if not _AND.fullmatch(passage.text[subject.end : group[-1].start]):
             break
-        group.append(one)
+        group.append(subject)
     return group
 
 
 def memory_types(passage: Passage) -> Iterator[GuideClaim]:
     """GDDR6X, HBM3: what kind of memory a card or a processor has."""
-    for found in _MEMORY.finditer(passage.text):
-        word = found[0].upper().replace("HBM3E", "HBM3e").replace("HBM2E", "HBM2e")
+    for match in _MEMORY.finditer(passage.text):
+        word = match[0].upper().replace("HBM3E", "HBM3e").replace("HBM2E", "HBM2e")
         kind = CPU if word.startswith("DDR") else CHIP
-        inside = [one for one in passage.subjects if one.kind == kind]
-        before = [one for one in inside if one.end <= found.start()]
-        near = [one for one in inside if one.start - found.start() <= _NEAR]
-        above = [one for one in passage.above if one.kind == kind]
-        for one in before[-1:] or near[:1] or above[:1]:
-            known = {str(getattr(record, "mem_type", "") or "") for record in one.records} - {""}
+        inside = [item for item in passage.subjects if item.kind == kind]
+        before = [item for item in inside if item.end <= match.start()]
+        near = [item for item in inside if item.start - match.start() <= _NEAR]
+        above = [item for item in passage.above if item.kind == kind]
+        for subject in before[-1:] or near[:1] or above[:1]:
+            known = {str(getattr(record, "mem_type", "") or "") for record in subject.records} - {""}
             holds = any(
                 word in re.split(r"[ /-]", has) or (word == "HBM" and has.startswith(word)) for has in known
             )
             if known:
                 shown = (holds, ", ".join(sorted(known)))
-                yield checked(passage, found.start(), subject=one, kind="memory type", found=shown)
+                yield checked(passage, match.start(), subject=subject, kind="memory type", pair=shown)
 
 
 @cache
@@ -170,31 +170,33 @@ def architecture_words() -> dict[str, str]:
 def architectures(passage: Passage) -> Iterator[GuideClaim]:
     """Ampere, Hopper: which architecture a card is of."""
     for word, begins in architecture_words().items():
-        for found in re.finditer(rf"(?<![a-z0-9]){re.escape(word)}(?![a-z0-9.])", passage.plain):
-            if any(one.start <= found.start() < one.end for one in passage.subjects):
+        for match in re.finditer(rf"(?<![a-z0-9]){re.escape(word)}(?![a-z0-9.])", passage.plain):
+            if any(item.start <= match.start() < item.end for item in passage.subjects):
                 continue
-            said = said_of(passage, found.start(), end=found.end())
-            known = [] if said is None else [one for one in said.records if isinstance(one, Chip)]
-            if said is not None and known:
+            subject = said_of(passage, match.start(), end=match.end())
+            known = (
+                [] if subject is None else [record for record in subject.records if isinstance(record, Chip)]
+            )
+            if subject is not None and known:
                 names = sorted({chip.architecture for chip in known})
                 shown = (any(name.startswith(begins) for name in names), ", ".join(names))
-                yield checked(passage, found.start(), subject=said, kind="architecture", found=shown)
+                yield checked(passage, match.start(), subject=subject, kind="architecture", pair=shown)
 
 
 def said_of(passage: Passage, start: int, *, end: int) -> ClaimSubject | None:
     """The card an architecture is said of: the nearest in its clause, or the one above that it is told of."""
-    named = [one for one in passage.subjects if one.kind == CHIP]
+    named = [subject for subject in passage.subjects if subject.kind == CHIP]
     near = [
-        (one.start - end if one.start >= end else start - one.end, place)
-        for place, one in enumerate(named)
-        if not _CLAUSE.search(passage.plain[min(one.end, end) : max(one.start, start)])
+        (subject.start - end if subject.start >= end else start - subject.end, place)
+        for place, subject in enumerate(named)
+        if not _CLAUSE.search(passage.plain[min(subject.end, end) : max(subject.start, start)])
     ]
     close = [pair for pair in near if 0 <= pair[0] <= _NEAR / 2]
     if close:
         return named[min(close)[1]]
     if not any(word in f"{passage.topic} {passage.plain}" for word in ("架构", "architecture")):
         return None
-    above = [one for one in passage.above if one.kind == CHIP]
+    above = [subject for subject in passage.above if subject.kind == CHIP]
     return named[0] if len(named) == 1 else None if named else next(iter(above), None)
 
 
@@ -202,32 +204,32 @@ def widths(passage: Passage) -> Iterator[GuideClaim]:
     """How many slots a card takes, in words."""
     for slots, words in _WIDE.items():
         at = next((at for word in words if (at := passage.plain.find(word)) >= 0), None)
-        for one in [] if at is None else cards(passage, at)[:1] or cards(passage, None)[:1]:
-            known = sorted({chip.slots for chip in one.records if isinstance(chip, Chip) and chip.slots})
+        for subject in [] if at is None else cards(passage, at)[:1] or cards(passage, None)[:1]:
+            known = sorted({chip.slots for chip in subject.records if isinstance(chip, Chip) and chip.slots})
             if known:
                 truth = say("{slots} slots", slots=", ".join(f"{wide:g}" for wide in known))
                 shown = (any(abs(wide - slots) < 0.5 for wide in known), truth)
-                yield checked(passage, at or 0, subject=one, kind="slots", found=shown)
+                yield checked(passage, at or 0, subject=subject, kind="slots", pair=shown)
 
 
 def made_no_more(passage: Passage) -> Iterator[GuideClaim]:
     """Cards that a text calls discontinued."""
-    for one in passage.subjects if any(word in passage.plain for word in _MADE_NO_MORE) else ():
-        chip = one.records[0]
+    for subject in passage.subjects if any(word in passage.plain for word in _MADE_NO_MORE) else ():
+        chip = subject.records[0]
         if isinstance(chip, Chip):
             ended = chip.ended is not None
             truth = say("made until {month}", month=chip.ended) if ended else say("in production")
-            yield checked(passage, one.start, subject=one, kind="production", found=(ended, truth))
+            yield checked(passage, subject.start, subject=subject, kind="production", pair=(ended, truth))
 
 
 def rented(passage: Passage) -> Iterator[GuideClaim]:
     """Which cards a rented machine has, and how many."""
-    machines = [one for one in passage.subjects if one.kind == OFFER]
-    named = [one for one in passage.subjects if one.kind == CHIP]
+    machines = [item for item in passage.subjects if item.kind == OFFER]
+    named = [item for item in passage.subjects if item.kind == CHIP]
     offer = machines[0].records[0] if len(machines) == 1 and named else None
     if isinstance(offer, Offer) and offer.chip is not None:
-        one = named[0]
-        has = any(isinstance(chip, Chip) and chip.id == offer.chip for chip in one.records)
-        holds = has and one.count in {1, int(offer.n_chips)}
+        subject = named[0]
+        has = any(isinstance(chip, Chip) and chip.id == offer.chip for chip in subject.records)
+        holds = has and subject.count in {1, int(offer.n_chips)}
         truth = f"{offer.n_chips:g}x {by_id()[offer.chip].name}"
-        yield checked(passage, one.start, subject=machines[0], kind="GPUs", found=(holds, truth))
+        yield checked(passage, subject.start, subject=machines[0], kind="GPUs", pair=(holds, truth))

@@ -42,10 +42,10 @@ def figure(most: float) -> CellReader:
 
 def ranks(cell: str) -> float:
     """How many ranks; 0 or a word that denies them: one; a word that it is so: endless, all there are."""
-    said = cell.strip().lower()
-    if said in NO:
+    text = cell.strip().lower()
+    if text in NO:
         return 1
-    return math.inf if said in YES and said != "1" else count(MOST_RANKS)(cell)
+    return math.inf if text in YES and text != "1" else count(MOST_RANKS)(cell)
 
 
 def side(cell: str) -> int:
@@ -89,9 +89,9 @@ READERS: Mapping[str, CellReader] = {
 
 def _rows(table: str) -> list[Row]:
     names = ("column", "reader", "tables", "option")
-    told = read_rows(DATA / "run_columns.csv", dict.fromkeys(names, text))
+    rows = read_rows(DATA / "run_columns.csv", dict.fromkeys(names, text))
     own = {table, SAME.get(table, table)}
-    return [row for row in told if own & {*row["tables"].split()}]
+    return [row for row in rows if own & {*row["tables"].split()}]
 
 
 @cache

@@ -76,17 +76,17 @@ def _objects(name: str, text: str) -> Iterator[Mapping[str, Any]]:
         for number, line in enumerate(text.splitlines(), 1):
             if not line.strip():
                 continue
-            found = _loads(line)
-            if not isinstance(found, dict):
+            value = _loads(line)
+            if not isinstance(value, dict):
                 raise DataError(
                     say("{file}, line {line}: not valid JSON", file=name, line=number),
                     hint=say("was the run interrupted? delete that line"),
                 ) from None
-            yield found
+            yield value
         return
-    for one in whole if isinstance(whole, list) else [whole]:
-        if isinstance(one, dict):
-            yield one
+    for item in whole if isinstance(whole, list) else [whole]:
+        if isinstance(item, dict):
+            yield item
 
 
 def _loads(line: str) -> Any:
@@ -96,57 +96,57 @@ def _loads(line: str) -> Any:
         return None
 
 
-def number(found: object) -> float | None:
+def number(value: object) -> float | None:
     """A figure above zero, also from text such as "1,234.5"; None for anything else."""
-    if isinstance(found, str):
+    if isinstance(value, str):
         try:
-            found = float(found.replace(",", "").strip())
+            value = float(value.replace(",", "").strip())
         except ValueError:
             return None
-    if isinstance(found, bool) or not isinstance(found, int | float) or not 0 < found < _MOST:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < _MOST:
         return None
-    return float(found)
+    return float(value)
 
 
-def word(found: object) -> str:
+def word(value: object) -> str:
     """A short text; "" for anything else."""
-    return found.strip()[:300] if isinstance(found, str) else ""
+    return value.strip()[:300] if isinstance(value, str) else ""
 
 
-def inside(found: object, path: str) -> Any:
+def inside(value: object, path: str) -> Any:
     """What stands at "a.b.c" of nested objects; None where nothing does."""
     for key in path.split("."):
-        found = found.get(key) if isinstance(found, Mapping) else None
-    return found
+        value = value.get(key) if isinstance(value, Mapping) else None
+    return value
 
 
-def anywhere(found: object, key: str, *, depth: int = _MOST_DEPTH) -> Iterator[Any]:
+def anywhere(value: object, key: str, *, depth: int = _MOST_DEPTH) -> Iterator[Any]:
     """All that stands under a key, however deep."""
     if depth <= 0:
         return
-    if isinstance(found, Mapping):
-        if key in found:
-            yield found[key]
-        for one in found.values():
-            yield from anywhere(one, key, depth=depth - 1)
-    elif isinstance(found, list):
-        for one in found[:1000]:
-            yield from anywhere(one, key, depth=depth - 1)
+    if isinstance(value, Mapping):
+        if key in value:
+            yield value[key]
+        for item in value.values():
+            yield from anywhere(item, key, depth=depth - 1)
+    elif isinstance(value, list):
+        for item in value[:1000]:
+            yield from anywhere(item, key, depth=depth - 1)
 
 
 def cells(values: Mapping[str, object]) -> dict[str, str]:
     """Values as cells of a table; None and not finite ones are left out."""
-    found: dict[str, str] = {}
+    fields: dict[str, str] = {}
     for column, value in values.items():
         if value is None or value == "" or (isinstance(value, float) and not math.isfinite(value)):
             continue
-        found[column] = f"{value:.10g}" if isinstance(value, float) else str(value)
-    return found
+        fields[column] = f"{value:.10g}" if isinstance(value, float) else str(value)
+    return fields
 
 
-def model_named(told: object) -> str:
+def model_named(value: object) -> str:
     """A model as programs name it, a path or a hub id, as something that can be found here."""
-    text = word(told).replace("\\\\", "/").replace("\\", "/").rstrip("/")
+    text = word(value).replace("\\\\", "/").replace("\\", "/").rstrip("/")
     try:
         here = Path(text).is_dir() or Path(text).is_file()
     except OSError:  # too long for a file's name
@@ -164,6 +164,6 @@ def share(total: float | None, count: float | None) -> float | None:
     return total / count if total and count else None
 
 
-def first(found: Iterable[Any]) -> Any:
+def first(values: Iterable[Any]) -> Any:
     """The first of them that says something."""
-    return next((one for one in found if one not in (None, "")), None)
+    return next((value for value in values if value not in (None, "")), None)

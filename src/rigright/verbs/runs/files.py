@@ -36,7 +36,7 @@ class Text:
     @property
     def lines(self) -> Iterator[str]:
         """Its lines with their ends, one by one: a list of them would take many times the file."""
-        return (found[0] for found in _LINE.finditer(self.text))
+        return (match[0] for match in _LINE.finditer(self.text))
 
 
 def read_text(asked: str) -> Text:
@@ -74,24 +74,29 @@ class RecognisedFile:
 
 def gather(asked: Sequence[str]) -> Iterator[RecognisedFile]:
     """Every file that was named; of a folder those that a reader knows."""
-    for one in asked:
-        if one != STDIO and one.strip() and Path(one).is_dir():
-            yield from _folder(Path(one))
+    for text in asked:
+        if text != STDIO and text.strip() and Path(text).is_dir():
+            yield from _folder(Path(text))
         else:
-            yield _found(one)
+            yield _found(text)
 
 
 @cache
 def outputs() -> tuple[OutputFormat, ...]:
     """Every reader: those of the table, and of programs that are unlike all others."""
     every: list[OutputFormat] = [*described(), *shelf.load(FOLDER, "OUTPUT").values()]
-    programs = [one for one in every if not one.by_hand]
+    programs = [output_format for output_format in every if not output_format.by_hand]
 
-    def unclaimed(claims: Callable[[Document], bool], found: Document) -> bool:
-        return not any(one.claims(found) for one in programs) and claims(found)
+    def unclaimed(claims: Callable[[Document], bool], document: Document) -> bool:
+        return not any(output_format.claims(document) for output_format in programs) and claims(document)
 
-    every = [replace(one, claims=partial(unclaimed, one.claims)) if one.by_hand else one for one in every]
-    return tuple(sorted(every, key=lambda one: one.name))
+    every = [
+        replace(output_format, claims=partial(unclaimed, output_format.claims))
+        if output_format.by_hand
+        else output_format
+        for output_format in every
+    ]
+    return tuple(sorted(every, key=lambda output_format: output_format.name))
 
 
 def _found(asked: str) -> RecognisedFile:
@@ -99,7 +104,9 @@ def _found(asked: str) -> RecognisedFile:
     folder = None if asked == STDIO else Path(asked).absolute().parent
     read = document(table.name, table.text, folder=folder)
     return RecognisedFile(
-        table=table, document=read, output=next((one for one in outputs() if one.claims(read)), None)
+        table=table,
+        document=read,
+        output=next((output_format for output_format in outputs() if output_format.claims(read)), None),
     )
 
 
@@ -108,13 +115,13 @@ def _folder(folder: Path) -> Iterator[RecognisedFile]:
     taken: set[tuple[str, str, str]] = set()
     for path in _paths(folder):
         try:
-            found = _found(str(path))
+            file = _found(str(path))
         except RigError:
             continue
-        place = (str(path.parent), path.stem, found.output.name if found.output else "")
-        if found.output is not None and place not in taken:
+        place = (str(path.parent), path.stem, file.output.name if file.output else "")
+        if file.output is not None and place not in taken:
             taken.add(place)
-            yield found
+            yield file
     if not taken:
         raise MissingError(
             say("no runs in folder {folder}", folder=folder),
@@ -138,4 +145,4 @@ def _paths(folder: Path) -> list[Path]:
 
 def known() -> str:
     """The programs whose output is read."""
-    return ", ".join(one.name for one in outputs() if not one.by_hand)
+    return ", ".join(output_format.name for output_format in outputs() if not output_format.by_hand)

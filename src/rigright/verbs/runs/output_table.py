@@ -46,39 +46,39 @@ Spec = Mapping[str, Any]
 @cache
 def described() -> tuple[OutputFormat, ...]:
     """Every program of the table."""
-    table, found = read_toml(DATA / "outputs.toml"), list[OutputFormat]()
+    table, output_formats = read_toml(DATA / "outputs.toml"), list[OutputFormat]()
     for name in dict.fromkeys(row["name"] for row in table["json"]):
         specs = tuple(row for row in table["json"] if row["name"] == name)
-        found.append(
+        output_formats.append(
             OutputFormat(name=name, claims=partial(_has_runs, specs), rows=partial(_json_rows, specs=specs))
         )
     for row in table["log"]:
-        found.append(
+        output_formats.append(
             OutputFormat(name=row["name"], claims=partial(_is_log, row), rows=partial(_log_rows, spec=row))
         )
-    return tuple(found)
+    return tuple(output_formats)
 
 
-def _has_runs(specs: Sequence[Spec], found: Document) -> bool:
-    return any(_runs(found, specs))
+def _has_runs(specs: Sequence[Spec], document: Document) -> bool:
+    return any(_runs(document, specs))
 
 
-def _runs(found: Document, specs: Sequence[Spec]) -> Iterator[tuple[Mapping[str, Any], Spec]]:
+def _runs(document: Document, specs: Sequence[Spec]) -> Iterator[tuple[Mapping[str, Any], Spec]]:
     """The runs of a file, each with the block that describes it."""
     heads = tuple(head for spec in specs for head in spec.get("csv", ()))
-    wholes = found.objects
-    if not wholes and heads and found.text[:2000].lstrip("\ufeff").lower().startswith(heads):
-        wholes = (_csv_means(found.text),)
+    wholes = document.objects
+    if not wholes and heads and document.text[:2000].lstrip("\ufeff").lower().startswith(heads):
+        wholes = (_csv_means(document.text),)
     for whole in wholes:
         for spec in specs:
             listed = whole.get(spec["each"]) if "each" in spec else [whole]
-            for one in listed if isinstance(listed, list) else ():
-                if isinstance(one, Mapping) and all(_stands(one, key) for key in spec["claims"]):
-                    yield {**one, FILE: whole}, spec
+            for value in listed if isinstance(listed, list) else ():
+                if isinstance(value, Mapping) and all(_stands(value, key) for key in spec["claims"]):
+                    yield {**value, FILE: whole}, spec
 
 
-def _stands(one: Mapping[str, Any], key: str) -> bool:
-    return key in one or inside(one, key) is not None
+def _stands(row: Mapping[str, Any], key: str) -> bool:
+    return key in row or inside(row, key) is not None
 
 
 def _csv_means(text: str) -> dict[str, Any]:
@@ -95,38 +95,40 @@ def _csv_means(text: str) -> dict[str, Any]:
     return read
 
 
-def _json_rows(found: Document, setup: RunSetup, *, specs: Sequence[Spec]) -> Iterator[Run]:
+def _json_rows(document: Document, setup: RunSetup, *, specs: Sequence[Spec]) -> Iterator[Run]:
     """A row for each figure of each run."""
-    for one, spec in _runs(found, specs):
-        told: dict[str, object] = {"mode": "serve"}
+    for row, spec in _runs(document, specs):
+        fields: dict[str, object] = {"mode": "serve"}
         for column, where in spec["cells"].items():
-            told[column] = (
-                _text(one, where, column=column) if column in TEXTS else _number(one, where, setup=setup)
+            fields[column] = (
+                _text(row, where, column=column) if column in TEXTS else _number(row, where, setup=setup)
             )
-        figures = {metric: _number(one, where) for metric, where in spec["figures"].items()}
-        told["arch"] = model_named(told.get("model"))
-        both = _number(one, spec.get("both_tok", ()))
+        figures = {metric: _number(row, where) for metric, where in spec["figures"].items()}
+        fields["arch"] = model_named(fields.get("model"))
+        both = _number(row, spec.get("both_tok", ()))
         if both:
             prompt, output = setup.number("prompt"), setup.number("output")
             output = output or (both - prompt if prompt else None)
-            told["output_tok"] = output
-            told["prompt_tok"] = both - output if output and output < both else None
+            fields["output_tok"] = output
+            fields["prompt_tok"] = both - output if output and output < both else None
         if "load" in spec:
-            told["load"] = _load(one, spec["load"], file=found, output_tok=told.get("output_tok"), of=figures)
+            fields["load"] = _load(
+                row, spec["load"], file=document, output_tok=fields.get("output_tok"), of=figures
+            )
         for metric, value in figures.items():
             if value is not None:
-                yield Run(kind="inference", cells=cells({**told, "metric": metric, "value": value}))
+                yield Run(kind="inference", cells=cells({**fields, "metric": metric, "value": value}))
 
 
 def _load(
-    one: Mapping[str, Any], where: Spec, *, file: Document, output_tok: Any, of: Mapping[str, float | None]
+    row: Mapping[str, Any], where: Spec, *, file: Document, output_tok: Any, of: Mapping[str, float | None]
 ) -> float | None:
     """Requests in flight: as told, as many as were let in, as a name says, or by Little's law."""
-    told, rate, seen, per_s, limit, completed = (
-        _number(one, where.get(name, ())) for name in ("told", "rate", "seen", "per_s", "limit", "completed")
+    value, rate, seen, per_s, limit, completed = (
+        _number(row, where.get(name, ())) for name in ("told", "rate", "seen", "per_s", "limit", "completed")
     )
-    if told:
-        return told
+    if value:
+        return value
     ttft_ms, tpot_ms, whole_ms = of.get("ttft_ms"), of.get("tpot_ms"), of.get("latency_ms")
     if ttft_ms and tpot_ms and output_tok:
         whole_ms = ttft_ms + tpot_ms * max(output_tok - 1, 0)
@@ -140,32 +142,34 @@ def _load(
     return min(filter(None, (limit, completed)), default=None) or named or flying
 
 
-def _number(one: object, where: Any, *, setup: RunSetup | None = None) -> float | None:
+def _number(item: object, where: Any, *, setup: RunSetup | None = None) -> float | None:
     """The first figure above zero of where a cell may stand."""
     for place in [where] if isinstance(where, str) else where:
         if place.startswith("--"):
             value = None if setup is None else setup.number(place[2:])
         elif " / " in place:
             above, below = place.split(" / ")
-            value = share(_number(one, above), _number(one, below))
+            value = share(_number(item, above), _number(item, below))
         elif " * " in place:
             plain, times = place.split(" * ")
-            value = _number(one, plain)
+            value = _number(item, plain)
             value = None if value is None else value * float(times)
         elif place.startswith("count "):
-            value = number(len(list(_places(one, place[6:]))))
+            value = number(len(list(_places(item, place[6:]))))
         else:
-            values = [value for found in _places(one, place.removeprefix("last ")) if (value := _mean(found))]
+            values = [
+                value for result in _places(item, place.removeprefix("last ")) if (value := _mean(result))
+            ]
             value = (values[-1] if place.startswith("last ") else values[0]) if values else None
         if value is not None:
             return value
     return None
 
 
-def _text(one: object, where: Any, *, column: str) -> str:
+def _text(value: object, where: Any, *, column: str) -> str:
     """The first words of where a cell may stand."""
     for place in [where] if isinstance(where, str) else where:
-        words = [_named(found) for found in _places(one, place.removeprefix("alike "))]
+        words = [_named(result) for result in _places(value, place.removeprefix("alike "))]
         if place.startswith("alike ") and len(set(words)) != 1:
             continue
         text = next(filter(None, words), "")
@@ -182,34 +186,34 @@ def _text(one: object, where: Any, *, column: str) -> str:
     return ""
 
 
-def _places(one: object, place: str) -> Iterator[Any]:
+def _places(item: object, place: str) -> Iterator[Any]:
     """All that stands at "a.b", or anywhere below a as "a**b"."""
     if place.startswith("="):
         yield place[1:]
     elif "**" in place:
         above, _, key = place.partition("**")
         if above:
-            yield from anywhere(inside(one, above), key)
-        elif isinstance(one, Mapping):
-            yield from anywhere({name: value for name, value in one.items() if name not in HEAVY}, key)
+            yield from anywhere(inside(item, above), key)
+        elif isinstance(item, Mapping):
+            yield from anywhere({name: value for name, value in item.items() if name not in HEAVY}, key)
     else:
-        yield inside(one, place)
+        yield inside(item, place)
 
 
-def _mean(found: object) -> float | None:
+def _mean(anchors: object) -> float | None:
     """A figure, or the mean of several, in ms where it bears a unit of time."""
-    if not isinstance(found, Mapping):
-        return number(found)
-    value = first(number(inside(found, where)) for where in _MEANS)
-    return None if value is None else value * _UNITS.get(word(found.get("unit")).lower(), 1.0)
+    if not isinstance(anchors, Mapping):
+        return number(anchors)
+    value = first(number(inside(anchors, where)) for where in _MEANS)
+    return None if value is None else value * _UNITS.get(word(anchors.get("unit")).lower(), 1.0)
 
 
-def _named(found: object) -> str:
+def _named(match: object) -> str:
     """A name, where programs write several, or a record of it."""
-    one = found[0] if isinstance(found, list) and found else found
-    items = inside(one, "items")
-    one = items[0] if isinstance(items, list) and items else one
-    return word(inside(one, "name") or one)
+    item = match[0] if isinstance(match, list) and match else match
+    items = inside(item, "items")
+    item = items[0] if isinstance(items, list) and items else item
+    return word(inside(item, "name") or item)
 
 
 def _format(text: str) -> str:
@@ -217,40 +221,40 @@ def _format(text: str) -> str:
     return str(read_toml(DATA / "outputs.toml")["formats"].get(text, ""))
 
 
-def _is_log(spec: Spec, found: Document) -> bool:
-    return any(all(_pattern(one).search(found.text) for one in every) for every in spec["claims"])
+def _is_log(spec: Spec, document: Document) -> bool:
+    return any(all(_pattern(value).search(document.text) for value in every) for every in spec["claims"])
 
 
-def _log_rows(found: Document, setup: RunSetup, *, spec: Spec) -> Iterator[Run]:
+def _log_rows(document: Document, setup: RunSetup, *, spec: Spec) -> Iterator[Run]:
     """Each figure of the last start in a log; of a training, all in one row."""
     del setup
-    text = found.text[max(found.text.rfind(spec["start"]), 0) :] if "start" in spec else found.text
-    told: dict[str, object] = {column: _said(text, where) for column, where in spec["cells"].items()}
+    text = document.text[max(document.text.rfind(spec["start"]), 0) :] if "start" in spec else document.text
+    fields: dict[str, object] = {column: _said(text, where) for column, where in spec["cells"].items()}
     figures: dict[str, float] = {}
     for figure in spec["figures"]:
         value = _logged(text, figure["patterns"], pick=_PICKS[figure["pick"]])
         if value and figure["what"] not in figures:
             figures[figure["what"]] = value * figure.get("times", 1)
     if spec["kind"] == "training":
-        yield Run(kind="training", cells=cells({**told, **figures}))
+        yield Run(kind="training", cells=cells({**fields, **figures}))
         return
-    method, dtype = str(told["quantization"]), str(told["dtype"])
-    told |= {
-        "arch": model_named(told["model"]),
+    method, dtype = str(fields["quantization"]), str(fields["dtype"])
+    fields |= {
+        "arch": model_named(fields["model"]),
         "format": _format(dtype if method in {"", "None"} else method),
-        "context": told["max_model_len"],
+        "context": fields["max_model_len"],
     }
     for what, value in figures.items():
-        yield Run(kind=spec["kind"], cells=cells({**told, "what": what, "value_gib": value}))
+        yield Run(kind=spec["kind"], cells=cells({**fields, "what": what, "value_gib": value}))
 
 
 def _logged(text: str, patterns: Sequence[str], *, pick: Callable[[list[float]], float]) -> float | None:
     """A figure as the first way of saying it that occurs has it; one that is said in parts is their sum."""
     for pattern in patterns:
-        found = (
-            sum(number(part) or 0.0 for part in one.groups()) for one in _pattern(pattern).finditer(text)
+        result = (
+            sum(number(part) or 0.0 for part in match.groups()) for match in _pattern(pattern).finditer(text)
         )
-        values = [value for one in found if (value := number(one))]
+        values = [value for item in result if (value := number(item))]
         if values:
             return pick(values)
     return None
@@ -261,9 +265,9 @@ def _said(text: str, where: Any) -> str:
     for pattern in [where] if isinstance(where, str) else where:
         if pattern.startswith("="):
             return str(pattern[1:])
-        found = _pattern(pattern).search(text)
-        if found is not None:
-            return next(filter(None, found.groups()), "")
+        match = _pattern(pattern).search(text)
+        if match is not None:
+            return next(filter(None, match.groups()), "")
     return ""
 
 

@@ -38,8 +38,8 @@ class PlannedRun:
 
     def figure(self, name: str) -> tuple[float, float, float] | None:
         """Value, low and high of a figure."""
-        found = _mapping(self.plan.get(name)) or _mapping(_mapping(self.plan.get("figures")).get(name))
-        value, low, high = (_number(found.get(key)) for key in ("value", "low", "high"))
+        fields = _mapping(self.plan.get(name)) or _mapping(_mapping(self.plan.get("figures")).get(name))
+        value, low, high = (_number(fields.get(key)) for key in ("value", "low", "high"))
         return None if not value or low is None or high is None else (value, low, high)
 
     @property
@@ -95,13 +95,13 @@ class PlannedRun:
         return filled, float(low), float(high)
 
 
-def estimate_in(found: object) -> Estimate | None:
+def estimate_in(result: object) -> Estimate | None:
     """A figure of a file with its band; None where it is none."""
-    told = _mapping(found)
-    value, low, high = (_number(told.get(name)) for name in ("value", "low", "high"))
+    fields = _mapping(result)
+    value, low, high = (_number(fields.get(name)) for name in ("value", "low", "high"))
     if value is None or low is None or high is None or not 0 <= low <= value <= high:
         return None
-    mark, as_of = told.get("mark"), told.get("as_of")
+    mark, as_of = fields.get("mark"), fields.get("as_of")
     return Estimate(
         value=value, low=low, high=high, mark=mark if isinstance(mark, str) else "",
         as_of=as_of if isinstance(as_of, str) else None,
@@ -120,9 +120,9 @@ def planned_usd(plan: Mapping[str, Any], asked: Mapping[str, Any], *, wish: Plan
     return estimate_in(supply.get("usd"))
 
 
-def count_of(found: object) -> int:
+def count_of(value: object) -> int:
     """A count of something there is at least one of."""
-    return max(1, int(_number(found) or 1))
+    return max(1, int(_number(value) or 1))
 
 
 def _unused(part: object) -> float:
@@ -130,16 +130,16 @@ def _unused(part: object) -> float:
     return max(0.0, _number(_mapping(part).get("unused")) or 0.0)
 
 
-def _number(found: object) -> float | None:
+def _number(value: object) -> float | None:
     """A number that means something; what a file holds instead is not observed."""
-    if isinstance(found, bool) or not isinstance(found, int | float) or not abs(found) < _MOST:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < _MOST:
         return None
-    return float(found)
+    return float(value)
 
 
-def _mapping(found: object) -> Mapping[str, Any]:
+def _mapping(value: object) -> Mapping[str, Any]:
     """A part of a file that may hold anything."""
-    return found if isinstance(found, Mapping) else {}
+    return value if isinstance(value, Mapping) else {}
 
 
 def read_plan(file: str) -> PlannedRun:

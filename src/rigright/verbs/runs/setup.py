@@ -27,28 +27,28 @@ class RunSetup:
 
     def cells(self, kind: str) -> dict[str, str]:
         """Cells of a table."""
-        found: dict[str, str] = {}
+        fields: dict[str, str] = {}
         for option, column in options_of(kind).items():
             value = self.values.get(option)
             if value is not None:
-                found[column] = "true" if option == "no-graphs" else _text(value)  # eager, then
+                fields[column] = "true" if option == "no-graphs" else _text(value)  # eager, then
         if self.values.get("on"):
             node = find_node(str(self.values["on"]))
             if node.has_no_cards and node.host is not None and kind == "inference":
-                found |= _host_cells(node.host)
+                fields |= _host_cells(node.host)
             else:
-                found["chip"] = node.cards[0].chip.id
-                found["n_chips"] = str(node.n_cards)
+                fields["chip"] = node.cards[0].chip.id
+                fields["n_chips"] = str(node.n_cards)
             if kind == "training":
-                found["nodes"] = str(node.n_nodes)
+                fields["nodes"] = str(node.n_nodes)
         if self.values.get("engine") and kind != "training":
             engine = find_engine(_text(self.values["engine"]))
-            found["engine"], found["engine_version"] = engine.id, engine.version
+            fields["engine"], fields["engine_version"] = engine.id, engine.version
         if self.values.get("rank") and kind == "training":
-            found["flags"] = f"lora_r={_text(self.values['rank'])}"
+            fields["flags"] = f"lora_r={_text(self.values['rank'])}"
         if self.values.get("batch") and kind == "inference":
-            found["mode"] = "batch"
-        return found
+            fields["mode"] = "batch"
+        return fields
 
     def number(self, option: str) -> float | None:
         """A number that was said."""
@@ -63,9 +63,9 @@ class RunSetup:
 NOTHING_SAID = RunSetup()
 
 
-def completed(kind: str, told: Mapping[str, str], *, setup: RunSetup) -> dict[str, str]:
+def completed(kind: str, fields: Mapping[str, str], *, setup: RunSetup) -> dict[str, str]:
     """A run's cells with what was said of it; weights that nobody named are those the model's files hold."""
-    cells = {**told, **setup.cells(kind)}
+    cells = {**fields, **setup.cells(kind)}
     column = {"inference": "weights", "memory": "format"}.get(kind)
     if column is None or cells.get(column) or not cells.get("arch") or cells.get("engine") == "llama.cpp":
         return cells
@@ -82,7 +82,7 @@ def completed(kind: str, told: Mapping[str, str], *, setup: RunSetup) -> dict[st
 def planned_setup(planned: PlannedRun) -> RunSetup:
     """What a plan says was to be run."""
     work, layout = planned.work, planned.layout
-    told: dict[str, object] = {
+    fields: dict[str, object] = {
         "model": planned.model,
         "on": planned.machine,
         "engine": work.get("engine"),
@@ -95,7 +95,7 @@ def planned_setup(planned: PlannedRun) -> RunSetup:
         **{name: layout.get(name) for name in ("tp", "pp", "dp", "ep", "cp")},
         "attention-dp": layout.get("attention_dp"),
     }
-    return RunSetup(values={name: value for name, value in told.items() if value not in (None, "")})
+    return RunSetup(values={name: value for name, value in fields.items() if value not in (None, "")})
 
 
 def _host_cells(host: Host) -> dict[str, str]:
@@ -117,8 +117,8 @@ def _text(value: object) -> str:
     return f"{value:.10g}" if isinstance(value, float) else str(value)
 
 
-def setup_of(verb: str, said: Mapping[str, str]) -> RunSetup:
+def setup_of(verb: str, fields: Mapping[str, str]) -> RunSetup:
     """What options say; a plan says the rest."""
-    values = values_of(verb, said)
+    values = values_of(verb, fields)
     planned = planned_setup(read_plan(str(values["plan"]))) if "plan" in values else NOTHING_SAID
     return RunSetup(values={**planned.values, **values})

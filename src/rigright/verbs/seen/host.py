@@ -23,10 +23,10 @@ def host_of(machine: Machine) -> Host | None:
     sockets = cpu.sockets or 1
     if cpu.cores:
         socket = replace(socket, cores=max(cpu.cores // sockets, 1))
-    filled = [one for one in memory.modules or () if one.size_bytes]
-    speeds = [one.set_mt_s or one.rated_mt_s for one in filled]
-    kinds = {one.kind for one in filled if one.kind}
-    places = {one.channel or one.slot for one in filled}
+    filled = [module for module in memory.modules or () if module.size_bytes]
+    speeds = [module.set_mt_s or module.rated_mt_s for module in filled]
+    kinds = {module.kind for module in filled if module.kind}
+    places = {module.channel or module.slot for module in filled}
     known = bool(filled) and all(speeds)
     return Host(
         cpu=socket,

@@ -33,16 +33,16 @@ def node_of(machine: Machine, *, alone: bool = False) -> Node:
     if not machine.devices and machine.origin != "live":
         # cards of a file that tells of the bus alone: known by their numbers, idle as far as one can tell
         listed = {number: chip for chip in chips() for number in chip.pci_ids}
-        held = [one for one in machine.pci or () if one.id in listed]
+        devices = [item for item in machine.pci or () if item.id in listed]
         on_bus = tuple(
             Device(
                 index=place,
-                vendor=listed[one.id].vendor.lower(),
-                name=one.name,
-                pci=one.address,
-                pci_id=one.id,
+                vendor=listed[item.id].vendor.lower(),
+                name=item.name,
+                pci=item.address,
+                pci_id=item.id,
             )
-            for place, one in enumerate(held)
+            for place, item in enumerate(devices)
         )
         machine = replace(machine, devices=on_bus)
     if not machine.devices:
@@ -73,13 +73,13 @@ def _cards(device: Device, chip: Chip, *, machine: Machine) -> Iterator[Card]:
         yield _instance(device.slices[0], chip, parts=len(device.slices))
         return
     if device.slices:
-        yield _instance(max(device.slices, key=lambda one: one.mem_total_bytes or 0.0), chip)
+        yield _instance(max(device.slices, key=lambda entry: entry.mem_total_bytes or 0.0), chip)
         return
     if device.mig:
         return
-    one = _sized(device_of(chip), total_bytes(device, machine))
-    total = device.mem_total_bytes or one.mem_usable_bytes
-    yield Card(chip=one, index=device.index, total_bytes=total, free_bytes=free_bytes(device, machine))
+    item = _sized(device_of(chip), total_bytes(device, machine))
+    total = device.mem_total_bytes or item.mem_usable_bytes
+    yield Card(chip=item, index=device.index, total_bytes=total, free_bytes=free_bytes(device, machine))
 
 
 def _sized(chip: Chip, total: float | None) -> Chip:
@@ -97,8 +97,8 @@ def _instance(part: Slice, chip: Chip, *, parts: int = _CUT) -> Card:
     """
     total = part.mem_total_bytes or chip.mem_usable_bytes / parts
     mem_share = total / chip.mem_usable_bytes
-    told = (part.profile or "").partition("g.")[0]
-    share = int(told) / _CUT if told.isdecimal() and 0 < int(told) <= _CUT else mem_share
+    text = (part.profile or "").partition("g.")[0]
+    share = int(text) / _CUT if text.isdecimal() and 0 < int(text) <= _CUT else mem_share
     peaks = {
         name: value * share
         for name in Chip.__slots__
@@ -125,13 +125,13 @@ def _as_programs_count(seen: list[Device]) -> list[Device]:
     """Each part of AMD's cards that are cut as a device, as HIP counts them, with that part first."""
     if not any(device.slices for device in seen if device.vendor == "amd"):
         return seen
-    found: list[Device] = []
+    devices: list[Device] = []
     for device in seen:
         parts = _shared_out(device) if device.vendor == "amd" else ()
-        found += [
+        devices += [
             replace(device, slices=(*parts[place:], *parts[:place])) for place in range(len(parts))
         ] or [device]
-    return [replace(device, index=place) for place, device in enumerate(found)]
+    return [replace(device, index=place) for place, device in enumerate(devices)]
 
 
 def _shared_out(device: Device) -> tuple[Slice, ...]:
@@ -150,12 +150,12 @@ def _shared_out(device: Device) -> tuple[Slice, ...]:
 
 def _visible(seen: list[Device], machine: Machine) -> tuple[list[Device], tuple[Sentence, ...]]:
     """Those that the environment shows to programs."""
-    told = next(((name, value) for name, value in machine.environment if name in _VISIBLE), None)
-    if told is None:
+    pair = next(((name, value) for name, value in machine.environment if name in _VISIBLE), None)
+    if pair is None:
         return seen, ()
-    name, value = told
-    wanted = [one.strip() for one in value.split(",")]
-    shown = [device for one in wanted for device in seen if _is(device, one)]
+    name, value = pair
+    wanted = [text.strip() for text in value.split(",")]
+    shown = [device for text in wanted for device in seen if _is(device, text)]
     if not shown or len(shown) == len(seen):
         return seen, ()
     note = say(
@@ -164,11 +164,11 @@ def _visible(seen: list[Device], machine: Machine) -> tuple[list[Device], tuple[
     return shown, (note,)
 
 
-def _is(device: Device, told: str) -> bool:
+def _is(device: Device, text: str) -> bool:
     """Whether one entry of such a list means the device: its number, or the beginning of its UUID."""
-    if told.isdecimal():
-        return device.index == int(told)
-    return len(told) > len("GPU-") and (device.uuid or "").startswith(told)
+    if text.isdecimal():
+        return device.index == int(text)
+    return len(text) > len("GPU-") and (device.uuid or "").startswith(text)
 
 
 def _told(cards: list[Card]) -> Iterator[Sentence]:

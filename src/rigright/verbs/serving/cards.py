@@ -20,20 +20,20 @@ from rigright.verbs.serving.explained import UNUSED, CardUse, RamUse, ServingRea
 
 def card_uses(case: Case) -> tuple[CardUse, ...]:
     """Every card in use, stage by stage."""
-    return tuple(_use(case, card, found=found, bound=bound) for card, found, bound in by_card(case))
+    return tuple(_use(case, card, memory=memory, bound=bound) for card, memory, bound in by_card(case))
 
 
-def _use(case: Case, card: Card, *, found: ServingMemory, bound: Bound | None) -> CardUse:
+def _use(case: Case, card: Card, *, memory: ServingMemory, bound: Bound | None) -> CardUse:
     device = device_of(card, case.engine)
-    sizes = {part: float(getattr(found, f"{part}_bytes")) for part in PARTS}
+    sizes = {part: float(getattr(memory, f"{part}_bytes")) for part in PARTS}
     pooled = case.engine.pool == "share"
-    used = max(float(found.device_bytes), float(found.need_bytes))  # what does not fit is more than a share
+    used = max(float(memory.device_bytes), float(memory.need_bytes))  # what does not fit is more than a share
     wider = widened(away(case.engine, card.chip.id))
-    parts = Parts(counted=used) if pooled else parts_of(found)
+    parts = Parts(counted=used) if pooled else parts_of(memory)
     low, high = map(float, band("preallocated" if pooled else "device", used, parts=parts, wider=wider))
     high = min(high, float(device.total_bytes)) if pooled and used <= device.total_bytes else high
-    pool = float(found.pool_bytes)
-    least, most = map(float, pool_band(found, wider=wider))
+    pool = float(memory.pool_bytes)
+    least, most = map(float, pool_band(memory, wider=wider))
     return CardUse(
         index=card.index,
         chip=card.chip.id,
@@ -48,7 +48,7 @@ def _use(case: Case, card: Card, *, found: ServingMemory, bound: Bound | None) -
         used_high_bytes=high,
         total_bytes=float(device.total_bytes),
         free_bytes=float(device.free_bytes),
-        spare_bytes=float(found.spare_bytes),
+        spare_bytes=float(memory.spare_bytes),
     )
 
 

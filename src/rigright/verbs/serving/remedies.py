@@ -45,12 +45,12 @@ def remedies(case: Case) -> tuple[Remedy, ...]:
         saving += _together(case, before)
     tried = (*saving, *_to_the_host(case), *more)
     enough = [remedy for remedy in tried if remedy.fits]
-    return (*enough, *sorted((one for one in tried if not one.fits), key=lambda one: -one.saves_bytes))
+    return (*enough, *sorted((item for item in tried if not item.fits), key=lambda item: -item.saves_bytes))
 
 
 def _weighed(case: Case, change: Change, *, before: float) -> Remedy:
-    values, said, price = change
-    return _remedy(case.over(**values), said, price=price, before=before, asks=_asks(values))
+    values, sentence, price = change
+    return _remedy(case.over(**values), sentence, price=price, before=before, asks=_asks(values))
 
 
 def _remedy(
@@ -79,16 +79,16 @@ def _flag(asks: Mapping[str, Any]) -> str:
 def as_asked(remedies: Sequence[Remedy], ask: Callable[..., Case | None]) -> Iterator[Remedy]:
     """The same, of which the first that is typed next does what its command answers."""
     sure = False
-    for one in remedies:
-        if sure or one.flag is None or not one.fits:
-            yield one
+    for remedy in remedies:
+        if sure or remedy.flag is None or not remedy.fits:
+            yield remedy
             continue
-        after = ask(changes=one.asks)
+        after = ask(changes=remedy.asks)
         if after is not None:
             memory = worst(after)
             sure = float(memory.spare_bytes) >= 0
             peak = float(memory.need_bytes + memory.slack_bytes)
-        yield replace(one, peak_bytes=peak) if sure else replace(one, fits=False)
+        yield replace(remedy, peak_bytes=peak) if sure else replace(remedy, fits=False)
 
 
 def _smaller_weights(case: Case) -> Iterator[Change]:
@@ -121,30 +121,30 @@ def _smaller_ask(case: Case) -> Iterator[Change]:
     if case.serving.batch > 1:
         fewer = max(largest_batch(case), 1)
         if fewer < case.serving.batch:
-            said = say("concurrency {batch}", batch=f"{fewer:,}")
-            yield {"batch": fewer}, said, say("further requests queue")
+            sentence = say("concurrency {batch}", batch=f"{fewer:,}")
+            yield {"batch": fewer}, sentence, say("further requests queue")
     if generates(case.arch):
         shorter = largest_context(case) or case.serving.context_tok // 2
         if 0 < shorter < case.serving.context_tok:
-            said = say("context of {context} tokens", context=f"{shorter:,}")
-            yield {"context_tok": shorter}, said, say("longer requests are rejected")
+            sentence = say("context of {context} tokens", context=f"{shorter:,}")
+            yield {"context_tok": shorter}, sentence, say("longer requests are rejected")
 
 
 def _leaner_engine(case: Case) -> Iterator[Change]:
     settings = case.settings
     if case.engine.max_seqs is not None and case.engine.logit_rows == "seqs":
         fewer = max(LEAST_SEQS, int(case.serving.batch))
-        said = say("at most {seqs} sequences", seqs=fewer)
-        yield {"max_seqs": fewer}, said, say("further requests queue")
+        sentence = say("at most {seqs} sequences", seqs=fewer)
+        yield {"max_seqs": fewer}, sentence, say("further requests queue")
     if case.engine.budget_tok is not None and float(settings.budget_tok) > LEAST_BUDGET_TOK:
-        said = say("{budget} tokens per step", budget=f"{LEAST_BUDGET_TOK:,}")
-        yield {"budget_tok": LEAST_BUDGET_TOK}, said, say("slower prefill")
+        sentence = say("{budget} tokens per step", budget=f"{LEAST_BUDGET_TOK:,}")
+        yield {"budget_tok": LEAST_BUDGET_TOK}, sentence, say("slower prefill")
     if float(settings.graph_sizes) > 0:
         yield {"graphs": False}, say("no CUDA graphs"), say("slower decode, mostly at small batches")
     if case.engine.pool == "share" and settings.share is not None and float(settings.share) < MOST_SHARE:
         price = say("no other program can use the GPU; peaks may run out of memory")
-        said = say("{share} of GPU memory for the engine", share=f"{MOST_SHARE:.0%}")
-        yield {"utilisation": MOST_SHARE}, said, price
+        sentence = say("{share} of GPU memory for the engine", share=f"{MOST_SHARE:.0%}")
+        yield {"utilisation": MOST_SHARE}, sentence, price
 
 
 def _more_cards(case: Case, before: float) -> Iterator[Remedy]:
@@ -153,9 +153,9 @@ def _more_cards(case: Case, before: float) -> Iterator[Remedy]:
     layout = replace(case.layout, pp=case.layout.pp * 2)
     if layout.pp > len(case.arch.trunk.layers):
         return
-    said = say("{cards} GPUs instead", cards=len(grown))
+    sentence = say("{cards} GPUs instead", cards=len(grown))
     after = replace(case, cards=grown, layout=layout)
-    yield _remedy(after, said, price=say("cost of the GPUs"), before=before)
+    yield _remedy(after, sentence, price=say("cost of the GPUs"), before=before)
 
 
 def _to_the_host(case: Case) -> Iterator[Remedy]:
@@ -184,14 +184,14 @@ def _to_the_host(case: Case) -> Iterator[Remedy]:
         machine = f"{Node(cards=case.cards).shown} + {f'{size}gb' if known is None else host.said}"
         more = case.serving.offload is not None and host is known
         split = {"gpu_layers": gpu_layers(case.arch, offload), "cpu_moe": cpu_moe(case.arch, offload)}
-        found = _remedy(
+        remedy = _remedy(
             changed,
             say("more of it in RAM") if more else say("{size} GB of RAM", size=size),
             price=say("{rate} tok/s: {parts}", rate=rate, parts=parts),
             before=float(worst(case).spare_bytes),
             asks=split if more else {"on": machine},
         )
-        yield replace(found, fits=True)
+        yield replace(remedy, fits=True)
         return
 
 
@@ -203,7 +203,7 @@ def _together(case: Case, before: float) -> Iterator[Remedy]:
         for change in list(step(case))[-1:]
     ]
     values = {name: value for change in chosen for name, value in change[0].items()}
-    said = say("all together: {changes}", changes=with_commas(change[1] for change in chosen))
-    found = _weighed(case, (values, said, say("all costs above")), before=before)
-    if len(chosen) > 1 and found.saves_bytes > 0:
-        yield found
+    sentence = say("all together: {changes}", changes=with_commas(change[1] for change in chosen))
+    remedy = _weighed(case, (values, sentence, say("all costs above")), before=before)
+    if len(chosen) > 1 and remedy.saves_bytes > 0:
+        yield remedy

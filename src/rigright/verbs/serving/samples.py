@@ -55,14 +55,16 @@ def sample_speed(case: Case) -> SampleSpeed | None:
 
 def _speed(case: Case, network: Network, *, run: ImageRun, each: int) -> Estimate | None:
     """What all cards come to, unlike ones too; None where a chip's rate is not stated."""
-    told = []
+    estimates = []
     for card in case.cards:
         rate = each / _one(_time(case, network, chip=card.chip, run=run, each=each).total_s)
-        told.append(network_speed(network, card.chip, value=rate, engine=case.engine.id))
-    value, low, high = (sum(getattr(one, name) for one in told) for name in ("value", "low", "high"))
+        estimates.append(network_speed(network, card.chip, value=rate, engine=case.engine.id))
+    value, low, high = (
+        sum(getattr(estimate, name) for estimate in estimates) for name in ("value", "low", "high")
+    )
     if not np.isfinite(value):
         return None
-    least = max(told, key=lambda one: one.high / one.low)
+    least = max(estimates, key=lambda estimate: estimate.high / estimate.low)
     return Estimate(value=value, low=low, high=high, mark=least.mark)
 
 

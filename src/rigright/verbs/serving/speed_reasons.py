@@ -21,7 +21,7 @@ BANDED = {"TTFT": "ttft_s", "TPOT": "tpot_s", "tok/s": "output_tok_per_s"}
 Row = tuple[str, Sentence, Sentence | str, str]  # part, formula, numbers, source
 
 
-def speed_rows(case: Case, found: Speed) -> Iterator[Row]:
+def speed_rows(case: Case, speed: Speed) -> Iterator[Row]:
     """What each card reaches, what each figure is made of, and how wide its band is."""
     chip = case.cards[0].chip
     subject = subject_of(case.engine, chip)
@@ -56,26 +56,26 @@ def speed_rows(case: Case, found: Speed) -> Iterator[Row]:
         ),
         say(
             "{parts} with {running} sequences; interleaved prefills {others}",
-            parts=_parts(found.token_pass),
-            running=show_short(found.running),
-            others=show_seconds(max(round(found.tpot_s.value - found.token_pass.total_s, DIGITS), 0.0)),
+            parts=_parts(speed.token_pass),
+            running=show_short(speed.running),
+            others=show_seconds(max(round(speed.tpot_s.value - speed.token_pass.total_s, DIGITS), 0.0)),
         ),
         fitted,
     )
-    yield "TTFT", say("prefill passes + queueing"), _parts(found.prompt_pass), fitted
+    yield "TTFT", say("prefill passes + queueing"), _parts(speed.prompt_pass), fitted
     yield (
         "tok/s",
         say("running sequences / time in system x output tokens"),
         say("{running} sequences of {output} tokens",
-            running=show_short(found.running), output=f"{found.output_tok:,.0f}"),
+            running=show_short(speed.running), output=f"{speed.output_tok:,.0f}"),
         fitted,
     )  # fmt: skip
     yield from _bands(case)
 
 
 def _parts(parts: TimeParts) -> str:
-    told = [f"{part} {show_seconds(parts.of(part))}" for part in TIME_PARTS if parts.of(part) > 0]
-    return " + ".join(told)
+    texts = [f"{part} {show_seconds(parts.of(part))}" for part in TIME_PARTS if parts.of(part) > 0]
+    return " + ".join(texts)
 
 
 def _beside(case: Case) -> Host | None:
@@ -91,11 +91,11 @@ def _bands(case: Case) -> Iterator[Row]:
     subject = subject_of(engine, chip)
     known = least_known(subject, arch=arch, engine=engine, chips=(chip,))
     edges = tell(dict.fromkeys(BANDED.values(), 1.0), arch=arch, engine=engine, chips=(chip,), host=host)
-    told = [f"{name} x{edges[one].low:.2f}-{edges[one].high:.2f}" for name, one in BANDED.items()]
+    texts = [f"{name} x{edges[text].low:.2f}-{edges[text].high:.2f}" for name, text in BANDED.items()]
     yield (
         "80 %",
         what_was_seen(chip, known),
-        ", ".join(told),
+        ", ".join(texts),
         f"data/corrections/bands_{subject}.toml",
     )
 
@@ -114,8 +114,8 @@ def what_was_seen(chip: Chip, known: Known) -> Sentence:
         return say("wider: few benchmarks of this engine, none on this GPU")
     if level == CHIP:
         return say("measured / predicted on held-out benchmarks of this GPU")
-    told = {
+    sentences = {
         CLASS: say("wider: benchmarks of its class {kind}, none of this GPU", kind=chip.kind.id),
         KIN: say("wider: benchmarks of related GPUs, none of this GPU or its class"),
     }
-    return told.get(level, say("widest: no benchmark of this GPU or its class"))
+    return sentences.get(level, say("widest: no benchmark of this GPU or its class"))

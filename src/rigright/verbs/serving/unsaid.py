@@ -24,18 +24,18 @@ def deciding(case: Case, *, unsaid: tuple[str, ...], traffic: Traffic | None = N
     if load.rate_per_s is not None:  # what comes in at a rate goes out at it
         return
 
-    def rate(told: object) -> float:
-        asked = replace(load, **dict(told))  # type: ignore[call-overload]
+    def rate(value: object) -> float:
+        asked = replace(load, **dict(value))  # type: ignore[call-overload]
         if asked.prompt_tok + asked.output_tok > most:
             return float("nan")
         return float(speed(case, traffic=asked).output_tok_per_s.value)
 
     open_ones = [prior for name, prior in priors("serving").items() if name in unsaid]
-    found = integrated(rate, open_ones).decides
-    if found is not None and found.most >= WORTH * found.least:
+    decides = integrated(rate, open_ones).decides
+    if decides is not None and decides.most >= WORTH * decides.least:
         yield say(
             "depends on {option}: {least} to {most} tok/s",
-            option=found.prior.option, least=show_short(found.least), most=show_short(found.most),
+            option=decides.prior.option, least=show_short(decides.least), most=show_short(decides.most),
         )  # fmt: skip
 
 

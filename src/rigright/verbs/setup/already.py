@@ -18,9 +18,9 @@ def installed(machine: Machine, name: str, *, version: str | None) -> Installed 
     # each Python that has it, in the version that was asked for
     there_found: list[Installed] = []
     for python in machine.software.pythons:
-        found, build = _version_in(python, name)
-        if found is not None and (version is None or f"{found}.".startswith(f"{version}.")):
-            there_found.append(Installed(name=name, version=found, build=build, python=python.path))
+        text, build = _version_in(python, name)
+        if text is not None and (version is None or f"{text}.".startswith(f"{version}.")):
+            there_found.append(Installed(name=name, version=text, build=build, python=python.path))
     there = list(there_found)
     if not there or (_builds(name) and not machine.software.toolkits):
         return None
@@ -29,7 +29,7 @@ def installed(machine: Machine, name: str, *, version: str | None) -> Installed 
     ]
     pythons = [python.path for python in machine.software.pythons]
     return next(
-        (one for one in there if not any(_concerns(one, each, pythons=pythons) for each in findings)), None
+        (item for item in there if not any(_concerns(item, each, pythons=pythons) for each in findings)), None
     )
 
 
@@ -37,7 +37,7 @@ def _version_in(python: Python, name: str) -> tuple[str | None, str | None]:
     for framework in python.frameworks:
         if framework.name == name and framework.problem is None:
             return framework.version, framework.build
-    packed = (one.version for one in python.packages or () if one.name == name)
+    packed = (package.version for package in python.packages or () if package.name == name)
     return next(packed, None), None
 
 
@@ -46,7 +46,7 @@ def _builds(name: str) -> bool:
     return any(row.toolkit for row in engine_needs() if row.name == name)
 
 
-def _concerns(one: Installed, finding: Finding, *, pythons: list[str]) -> bool:
+def _concerns(installed: Installed, finding: Finding, *, pythons: list[str]) -> bool:
     """Whether a finding is of the whole machine or of this very Python."""
     about = set((finding.about or "").split(", "))
-    return one.python in about or about.isdisjoint(pythons)
+    return installed.python in about or about.isdisjoint(pythons)

@@ -50,21 +50,24 @@ _LIKED_PYTHON = (3, 12)
 
 def known_names() -> tuple[str, ...]:
     """All that can be set up."""
-    needs, installs = (one.name for one in engine_needs()), (one.name for one in engine_installs())
+    needs, installs = (
+        (engine_need.name for engine_need in engine_needs()),
+        (engine_install.name for engine_install in engine_installs()),
+    )
     return tuple(dict.fromkeys((TORCH, TENSORFLOW, *needs, *installs)))
 
 
 def bare_name(asked: str) -> str:
     """The name in a question such as "torch 2.9" or "vllm==0.19.1"."""
     word = asked.strip().lower()
-    told = _VERSION.search(word)
-    return (word[: told.start()] if told else word).strip()
+    match = _VERSION.search(word)
+    return (word[: match.start()] if match else word).strip()
 
 
 def asked_version(asked: str | None) -> str | None:
     """The version in such a question."""
-    found = _VERSION.search(asked or "")
-    return found[1] if found else None
+    match = _VERSION.search(asked or "")
+    return match[1] if match else None
 
 
 def is_of(release: str, version: str) -> bool:
@@ -72,16 +75,16 @@ def is_of(release: str, version: str) -> bool:
     return f"{release}.".startswith(f"{version}.") or f"{version}.".startswith(f"{release}.")
 
 
-def of_version(found: Sequence[Pick], version: str) -> list[Pick]:
+def of_version(picks: Sequence[Pick], version: str) -> list[Pick]:
     """The sets of this version."""
-    return [one for one in found if is_of(one.version, version)]
+    return [pick for pick in picks if is_of(pick.version, version)]
 
 
-def nearest(found: Sequence[Pick], version: str) -> list[Pick]:
+def nearest(picks: Sequence[Pick], version: str) -> list[Pick]:
     """Where there is none: the first release after it and those beside it, else the newest."""
-    later = [one for one in found if _order(one.version) > _order(version)]
-    first = min(later, key=lambda one: _order(one.version), default=next(iter(found), None))
-    return [] if first is None else [one for one in found if one.version == first.version]
+    later = [pick for pick in picks if _order(pick.version) > _order(version)]
+    first = min(later, key=lambda pick: _order(pick.version), default=next(iter(picks), None))
+    return [] if first is None else [pick for pick in picks if pick.version == first.version]
 
 
 def _order(version: str) -> tuple[int, ...]:
@@ -91,12 +94,12 @@ def _order(version: str) -> tuple[int, ...]:
 def is_known(name: str, version: str) -> bool:
     """Whether the tables hold such a version, whatever it runs on."""
     if name == TORCH:
-        releases = [one.torch for one in torch_builds()]
+        releases = [torch_build.torch for torch_build in torch_builds()]
     elif name == TENSORFLOW:
-        releases = [one.tensorflow for one in tensorflow_releases()]
+        releases = [tensor_flow.tensorflow for tensor_flow in tensorflow_releases()]
     else:
-        releases = [one.version for one in engine_needs() if one.name == name]
-    return any(is_of(one, version) for one in releases)
+        releases = [engine_need.version for engine_need in engine_needs() if engine_need.name == name]
+    return any(is_of(release, version) for release in releases)
 
 
 def find_name(asked: str) -> str:
@@ -120,15 +123,15 @@ def find_name(asked: str) -> str:
 def picks(name: str, chips: tuple[Capability, ...], *, driver: str | None = None) -> Iterator[Pick]:
     """Sets with kernels for all chips, that the driver runs where one is given; newest first."""
     if name == TORCH:
-        found: Iterator[Pick] = (_of_build(build) for build in builds(chips))
+        result: Iterator[Pick] = (_of_build(build) for build in builds(chips))
     elif name == TENSORFLOW:
-        found = (
+        result = (
             _of_tensorflow(row) for row in tensorflow_releases() if all(row.cc_min <= chip for chip in chips)
         )
     else:
         rows = (row for row in engine_needs() if row.name == name and all(map(row.runs_on, chips)))
-        found = (pick for row in rows for pick in _of_row(row, chips))
-    for pick in found:
+        result = (pick for row in rows for pick in _of_row(row, chips))
+    for pick in result:
         if driver is None or pick.cuda is None or runs_cuda(driver, version_of(pick.cuda)):
             # with the least driver that its CUDA and the chips ask for
             asked = [driver_for(version_of(pick.cuda))] if pick.cuda else []
@@ -145,16 +148,16 @@ def _floor(pick: Pick) -> Version | None:
     """The least glibc that its wheels, and torch's, install on."""
     if not pick.pip:
         return None
-    told = [glibc_floor(pick.name, pick.version), glibc_floor(TORCH, pick.torch) if pick.torch else None]
-    return max((one for one in told if one is not None), default=None)
+    numbers = [glibc_floor(pick.name, pick.version), glibc_floor(TORCH, pick.torch) if pick.torch else None]
+    return max((item for item in numbers if item is not None), default=None)
 
 
 def _lacking(pick: Pick, chips: tuple[Capability, ...]) -> str | None:
     """The capability that its CUDA is too old to build kernels for, where no list of kernels is known."""
     if pick.torch is not None or pick.cuda is None:
         return None
-    known = [one for one in cuda_releases() if one.version == version_of(pick.cuda)]
-    old = [chip for chip in chips if known and not any(one.runs_on(chip) for one in known)]
+    known = [cuda for cuda in cuda_releases() if cuda.version == version_of(pick.cuda)]
+    old = [chip for chip in chips if known and not any(cuda.runs_on(chip) for cuda in known)]
     return written(max(old)) if old else None
 
 
@@ -195,9 +198,9 @@ def _of_row(row: EngineNeeds, chips: tuple[Capability, ...]) -> Iterator[Pick]:
     torch = _torch_of(row, chips)
     if row.torch is not None and torch is None:
         return
-    said = tuple((row.pip or "").split())
-    pip = said if row.pins or torch is None or not said else (f"torch=={torch.torch}.*", *said)
-    from_index = torch is not None and any(one.startswith("torch==") for one in pip)
+    texts = tuple((row.pip or "").split())
+    pip = texts if row.pins or torch is None or not texts else (f"torch=={torch.torch}.*", *texts)
+    from_index = torch is not None and any(text.startswith("torch==") for text in pip)
     index = torch_indexes().get(torch.build) if torch and from_index else None
     own = written(row.cuda_min) if row.cuda_min else None
     yield Pick(
@@ -227,7 +230,9 @@ def _torch_of(row: EngineNeeds, chips: tuple[Capability, ...]) -> TorchBuild | N
         return None
     if not row.pins:
         most = _newest_cuda(chips) if row.toolkit else None
-        return next((one for one in builds(chips) if most is None or one.cuda <= most), None)
+        return next(
+            (torch_build for torch_build in builds(chips) if most is None or torch_build.cuda <= most), None
+        )
     fit = [build for build in torch_builds() if build.torch == row.torch and all(map(build.runs_on, chips))]
     return next((build for build in fit if build.build == row.build), None)
 
@@ -244,16 +249,16 @@ def toolkit_for(branch: int | None, chips: tuple[Capability, ...], *, cuda: str 
         return cuda
     most = greatest_cuda(f"{branch}.999") if branch is not None else None
     fit = [
-        one
-        for one in cuda_releases()
-        if all(map(one.runs_on, chips)) and (most is None or one.version <= most)
+        cuda_release
+        for cuda_release in cuda_releases()
+        if all(map(cuda_release.runs_on, chips)) and (most is None or cuda_release.version <= most)
     ]
     return written(fit[0].version) if fit else None
 
 
-def python_for(told: str | None, *, system: str | None) -> str | None:
+def python_for(text: str | None, *, system: str | None) -> str | None:
     """The Python to use: the system's own where it fits, else a middle one of the range."""
-    span = pythons_of(told)
+    span = pythons_of(text)
     if span is None:
         return system
     if system is not None and span[0] <= version_of(system)[:2] <= span[1]:

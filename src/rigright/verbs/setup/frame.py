@@ -78,14 +78,14 @@ def setup(wish: SetupWish | None = None) -> SetUp:
         return without_nvidia(target, name, ways=ways_of(target))
     chips = tuple(capability for capability, _ in target.capabilities)
     _refuse_mixed(target)
-    found = list(picks(name, chips))
+    results = list(picks(name, chips))
     version = asked_version(asked)
-    wanted = found if version is None else of_version(found, version)
+    wanted = results if version is None else of_version(results, version)
     instead = None if version is None or wanted else _instead(target, name, version=version)
-    wanted = wanted or nearest(found, version or "")
+    wanted = wanted or nearest(results, version or "")
     release = release_of(target.os_id, target.os_version)
-    pick = next((one for one in wanted if installs_on(one, release)), None)
-    pick = pick or next((one for one in found if installs_on(one, release)), None)
+    pick = next((item for item in wanted if installs_on(item, release)), None)
+    pick = pick or next((item for item in results if installs_on(item, release)), None)
     too_old = tuple(glibc_notes(wanted, pick, release=release))
     if pick is None and wanted and wanted[0].image is not None:  # an image brings a C library of its own
         pick = replace(wanted[0], pip=())
@@ -134,8 +134,8 @@ def _asked(wish: SetupWish) -> str | None:
     """The engine or framework as it was asked for; a plan's comes with its version."""
     if wish.framework is not None or wish.wanted is None or not _is_plan(wish.wanted):
         return wish.framework or wish.wanted
-    found = wanted_of(wish.wanted)
-    return " ".join(one for one in (found.engine, found.engine_version) if one) or None
+    wanted = wanted_of(wish.wanted)
+    return " ".join(text for text in (wanted.engine, wanted.engine_version) if text) or None
 
 
 def _instead(target: Target, name: str, *, version: str) -> Sentence:

@@ -20,11 +20,11 @@ NEWEST = "latest"
 
 def on_jetson(target: Target) -> SetUp:
     """NVIDIA's own system for its modules: driver, CUDA and wheels come together."""
-    told = say(
+    sentence = say(
         "software for {machine} comes with NVIDIA JetPack; its versions are unknown",
         machine=target.shown,
     )
-    return SetUp(system=target, pick=None, unknown=(told,))
+    return SetUp(system=target, pick=None, unknown=(sentence,))
 
 
 def without_nvidia(target: Target, name: str, *, ways: tuple[DriverPackages, ...]) -> SetUp:
@@ -37,15 +37,17 @@ def without_nvidia(target: Target, name: str, *, ways: tuple[DriverPackages, ...
         return ready
     made = ", ".join(target.vendors)
     if target.os_id == WINDOWS:
-        told = say("requirements of {name} on {vendor} GPUs on Windows are unknown", name=name, vendor=made)
-        return SetUp(system=target, pick=None, unknown=(told,))
+        sentence = say(
+            "requirements of {name} on {vendor} GPUs on Windows are unknown", name=name, vendor=made
+        )
+        return SetUp(system=target, pick=None, unknown=(sentence,))
     image = _image(target, name)
     pick = _other_torch(target.vendors[0])
     if name != TORCH:
         pick = image if image is not None else _with(pick, name)
     if pick is None:
-        told = say("requirements of {name} on {vendor} GPUs are unknown", name=name, vendor=made)
-        return SetUp(system=target, pick=None, unknown=(told, *_instead(target)))
+        sentence = say("requirements of {name} on {vendor} GPUs are unknown", name=name, vendor=made)
+        return SetUp(system=target, pick=None, unknown=(sentence, *_instead(target)))
     python = python_for(pick.pythons, system=None)
     manager = ways[0].manager if ways else None
     system = ways[0].python_of(target.os_version or "") if ways else None
@@ -75,9 +77,11 @@ def by_itself(target: Target, name: str) -> SetUp | None:
     system = MACOS if target.vendors == ("apple",) else system
     row = next(
         (
-            one
-            for one in engine_installs()
-            if one.name == name and system in one.systems and {*target.vendors} <= {*one.vendors}
+            engine_install
+            for engine_install in engine_installs()
+            if engine_install.name == name
+            and system in engine_install.systems
+            and {*target.vendors} <= {*engine_install.vendors}
         ),
         None,
     )
@@ -109,7 +113,7 @@ def _image(target: Target, name: str) -> Pick | None:
 
 def _with(torch: Pick | None, name: str) -> Pick | None:
     """A library that takes any torch, beside the torch of these cards."""
-    row = next((one for one in engine_needs() if one.name == name), None)
+    row = next((engine_need for engine_need in engine_needs() if engine_need.name == name), None)
     if (
         torch is None
         or row is None
@@ -125,7 +129,11 @@ def _with(torch: Pick | None, name: str) -> Pick | None:
 def _instead(target: Target) -> Iterator[Sentence]:
     """What is known to run on such cards."""
     names = {name for name in (TORCH, *programs()) if name == TORCH or _image(target, name) is not None}
-    names |= {one.name for one in engine_installs() if {*target.vendors} <= {*one.vendors}}
+    names |= {
+        engine_install.name
+        for engine_install in engine_installs()
+        if {*target.vendors} <= {*engine_install.vendors}
+    }
     yield say("known on these GPUs: {names}", names=", ".join(sorted(names)))
 
 
@@ -189,7 +197,12 @@ def _other_torch(vendor: str) -> Pick | None:
             confidence="med",
         )
     index = next(
-        (one for one in torch_indexes().values() if one.kind == kind and one.confidence != "low"), None
+        (
+            torch_index
+            for torch_index in torch_indexes().values()
+            if torch_index.kind == kind and torch_index.confidence != "low"
+        ),
+        None,
     )
     if index is None:
         return None
@@ -201,7 +214,10 @@ def _other_torch(vendor: str) -> Pick | None:
         torch=release,
         build=index.name,
         index=index.url,
-        pythons=next((one.python for one in builds(()) if one.torch == release), builds(())[0].python),
+        pythons=next(
+            (torch_build.python for torch_build in builds(()) if torch_build.torch == release),
+            builds(())[0].python,
+        ),
         pip=(wanted, "torchvision"),
         source=index.source,
         as_of=index.as_of,

@@ -182,7 +182,9 @@ def repository(target: Target, way: DriverPackages) -> SetupStep:
 
 def toolkit_way(ways: tuple[DriverPackages, ...], version: str) -> DriverPackages | None:
     """The repository that holds a CUDA toolkit, where one does."""
-    return next((one for one in ways if one.toolkit_package(version)), None)
+    return next(
+        (driver_packages for driver_packages in ways if driver_packages.toolkit_package(version)), None
+    )
 
 
 def toolkit_steps(
@@ -267,8 +269,8 @@ def _interpreter(manager: str | None, python: str | None) -> tuple[str | None, s
 
 def in_two(pick: Pick) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """What pip installs: torch and its own, which have an index, and the rest."""
-    torch = tuple(one for one in pick.pip if one.startswith("torch"))
-    return torch, tuple(one for one in pick.pip if one not in torch)
+    torch = tuple(text for text in pick.pip if text.startswith("torch"))
+    return torch, tuple(text for text in pick.pip if text not in torch)
 
 
 def torch_line(pick: Pick, torch: tuple[str, ...], *, pip: str) -> tuple[str, ...]:
@@ -357,8 +359,8 @@ def verify_steps(pick: Pick | None, vendors: tuple[str, ...]) -> Iterator[SetupS
         doctor = f"VIRTUAL_ENV={place} {doctor}"  # it looks into the environment that is active
         if pick.torch or pick.name == "torch":
             bench += f" --python {place}/bin/python"
-            told = _APPLE if "apple" in vendors else _INTEL if vendors == ("intel",) else _TOLD
-            commands.append(f'{place}/bin/python -c "import torch; print({told})"')
+            text = _APPLE if "apple" in vendors else _INTEL if vendors == ("intel",) else _TOLD
+            commands.append(f'{place}/bin/python -c "import torch; print({text})"')
         elif pick.name in _SEES:
             commands.append(f'{place}/bin/python -c "{_SEES[pick.name]}"')
     yield SetupStep(

@@ -55,12 +55,12 @@ def look(on: str | None, from_file: str | None) -> Machine | None:
 
 def target_of(on: str | None, machine: Machine | None, *, os_asked: str | None) -> Target:
     """What is known of the machine; an asked system goes before the one that was read."""
-    found = _named(on or "") if machine is None else _seen(machine)
+    target = _named(on or "") if machine is None else _seen(machine)
     if os_asked is None:
-        return found
+        return target
     os_id, version = _system(os_asked)
     virtual = "wsl2" if os_id == WSL else None
-    return replace(found, os_id=os_id, os_version=version, os_name=os_asked, virtual=virtual)
+    return replace(target, os_id=os_id, os_version=version, os_name=os_asked, virtual=virtual)
 
 
 def _named(on: str) -> Target:
@@ -86,11 +86,11 @@ def _is_embedded(chips: Iterable[Chip]) -> bool:
 
 
 def _of_chips(chips: list[Chip]) -> tuple[tuple[tuple[int, int], str], ...]:
-    found: dict[tuple[int, int], str] = {}
+    fields: dict[tuple[int, int], str] = {}
     for chip in chips:
         if chip.compute_capability is not None:
-            found.setdefault(chip.compute_capability, chip.name)
-    return tuple(sorted(found.items()))
+            fields.setdefault(chip.compute_capability, chip.name)
+    return tuple(sorted(fields.items()))
 
 
 def _has_switches(chip: Chip, count: int) -> bool:
@@ -113,8 +113,8 @@ def _seen(machine: Machine) -> Target:
     bus = [] if machine.devices else _on_bus(machine)  # without a driver nothing else shows them
     chips = bus or [chip for chip in case.chips if chip is not None]
     vendors = {chip.vendor.lower() for chip in bus} or {device.vendor for device in machine.devices}
-    told = [chip.name if chip else device.name for device, chip in case.pairs]
-    names = [name for name in told if name]  # a card that is lost has none
+    texts = [chip.name if chip else device.name for device, chip in case.pairs]
+    names = [name for name in texts if name]  # a card that is lost has none
     kinds = {name: names.count(name) for name in names}
     return Target(
         shown=", ".join(f"{count}x {name}" for name, count in list(kinds.items())[:MOST_KINDS])
@@ -144,7 +144,7 @@ def _seen(machine: Machine) -> Target:
 def _on_bus(machine: Machine) -> list[Chip]:
     """What the bus shows, by its numbers; chips that share one are of one kind for drivers."""
     known = {number: chip for chip in reversed(tuple(every_chip())) for number in chip.pci_ids}
-    return [known[one.id] for one in machine.pci or () if one.id in known]
+    return [known[device.id] for device in machine.pci or () if device.id in known]
 
 
 def _system(asked: str) -> tuple[str, str | None]:
@@ -152,7 +152,7 @@ def _system(asked: str) -> tuple[str, str | None]:
     match = _OS.match(asked)
     name = " ".join(match[1].lower().replace("-", " ").split()) if match else ""
     os_id = _IDS.get(name, name.replace(" ", "-"))
-    known = sorted({one for row in driver_packages() for one in row.os} | {WINDOWS, MACOS})
+    known = sorted({text for row in driver_packages() for text in row.os} | {WINDOWS, MACOS})
     if match is None or os_id not in known:
         raise AskError(say('unknown system "{asked}"; known: {known}', asked=asked, known=", ".join(known)))
     return os_id, OF_WSL if os_id == WSL else match[2]

@@ -149,10 +149,10 @@ def unknown_of(
     if target.os_id is None:
         yield say('operating system unknown: pass for example --os "ubuntu 24.04" to get the driver packages')
     elif not ways and target.virtual not in IN_WINDOWS:
-        told = target.os_name or target.os_id
+        text = target.os_name or target.os_id
         yield say(
             "driver packages for {system} ({arch}) are unknown",
-            system=told,
+            system=text,
             arch=target.arch or "x86_64",
         )
     if target.arch in ARM:

@@ -24,11 +24,11 @@ def on_windows(target: Target, name: str, *, pick: Pick | None) -> SetUp:
     if ready is not None:
         return ready
     if not has_packages(name):
-        told = say("{name} has no packages for Windows itself: use WSL2, --os wsl", name=name)
-        return SetUp(system=target, pick=None, unknown=(told,))
+        sentence = say("{name} has no packages for Windows itself: use WSL2, --os wsl", name=name)
+        return SetUp(system=target, pick=None, unknown=(sentence,))
     if pick is None:
-        told = say("no known version of {name} runs on {chips}", name=name, chips=target.shown)
-        return SetUp(system=target, pick=None, unknown=(told,))
+        sentence = say("no known version of {name} runs on {chips}", name=name, chips=target.shown)
+        return SetUp(system=target, pick=None, unknown=(sentence,))
     python = python_for(pick.pythons, system=None) or "3"
     place = _PLACE.format(name=pick.name)
     pip = f"& {place}\\Scripts\\python.exe -m pip install"
@@ -69,9 +69,9 @@ def on_windows(target: Target, name: str, *, pick: Pick | None) -> SetUp:
 
 def _verify(pick: Pick) -> SetupStep:
     python = f"{_PLACE.format(name=pick.name)}\\Scripts\\python.exe"
-    told = "import torch; print(torch.__version__, torch.cuda.is_available(), torch.cuda.get_arch_list())"
+    text = "import torch; print(torch.__version__, torch.cuda.is_available(), torch.cuda.get_arch_list())"
     return SetupStep(
         title=say("verify"),
         why=say("doctor checks the installation against the same tables"),
-        commands=("nvidia-smi", f'& {python} -c "{told}"', "rigright doctor"),
+        commands=("nvidia-smi", f'& {python} -c "{text}"', "rigright doctor"),
     )

@@ -62,20 +62,20 @@ def simulate(
     trace = _trace(load)
     requests = _made(load, place.case) if trace is None else trace.load
     fleet, played = play_case(place.case, requests, wish=load)
-    told = Targets(ttft_s=load.ttft_s, tpot_s=load.tpot_s, percentile=load.percentile)
-    counted = tally(requests, played, targets=told)
-    found = replace(
+    targets = Targets(ttft_s=load.ttft_s, tpot_s=load.tpot_s, percentile=load.percentile)
+    counted = tally(requests, played, targets=targets)
+    simulated = replace(
         _simulated(place, fleet, load=load, counted=counted, requests=requests),
-        targets=told,
+        targets=targets,
         certainty=_certainty(place.case, counted, load=load),
     )
     if trace is not None:
-        found = replace(
-            found, against=_against(trace, moments_of(played)), notes=(*found.notes, *trace.notes)
+        simulated = replace(
+            simulated, against=_against(trace, moments_of(played)), notes=(*simulated.notes, *trace.notes)
         )
     if out is not None:
         write_requests(out, trace=trace, moments=moments_of(played))
-    return replace(found, wrote=out, asked=asked)
+    return replace(simulated, wrote=out, asked=asked)
 
 
 def _place(model: str | None, on: str | None, *, wish: ServingWish, load: PlayWish) -> _Server:
@@ -206,39 +206,39 @@ def _certainty(case: Case, counted: Tally, *, load: PlayWish) -> dict[str, float
 def _told(load: PlayWish, requests: Load) -> Sentence:
     if load.trace is not None:
         return say("{count} requests from the trace", count=f"{requests.count:,}")
-    told = {
+    fields = {
         "count": f"{requests.count:,}",
         "prompt": f"{load.prompt_tok:,}",
         "output": f"{load.output_tok:,}",
     }
     if load.is_loop:
         return say("{count} requests, concurrency {users}, {prompt} prompt + {output} output tokens",
-                   users=load.concurrency, **told)  # fmt: skip
+                   users=load.concurrency, **fields)  # fmt: skip
     return say("{count} requests, {rate}/s ({kind}), {prompt} prompt + {output} output tokens",
-               rate=f"{load.rate_per_s:g}", kind=load.process, **told)  # fmt: skip
+               rate=f"{load.rate_per_s:g}", kind=load.process, **fields)  # fmt: skip
 
 
 def binds(counted: Tally, fleet: ReplicaFleet, *, closed: bool = True) -> tuple[Sentence, ...]:
     """What holds the load back, or that nothing does: what arrives at a rate and hardly waits is not held."""
-    found = []
+    sentences = []
     seats = fleet.shop.max_seqs * fleet.replicas
     waited = counted.queue_s.p90 > CROWDED * max(counted.ttft_s.p90, 1e-9)
     if counted.preempted:
-        found.append(say("KV cache runs out: {count} preemptions",
+        sentences.append(say("KV cache runs out: {count} preemptions",
                          count=f"{counted.preempted:,}"))  # fmt: skip
     elif waited and counted.cache_most > FULL:
-        found.append(say("KV cache full: requests queue"))
+        sentences.append(say("KV cache full: requests queue"))
     if waited and max((moment.running for moment in counted.timeline), default=0.0) > FULL * seats:
-        found.append(say("all {slots} slots taken: requests queue", slots=f"{seats:,}"))
-    if waited and not found:
-        found.append(say("prefill is the bottleneck: prompts arrive faster than they are processed"))
+        sentences.append(say("all {slots} slots taken: requests queue", slots=f"{seats:,}"))
+    if waited and not sentences:
+        sentences.append(say("prefill is the bottleneck: prompts arrive faster than they are processed"))
     if counted.refused:
-        found.append(say("{count} requests refused: too long for the KV cache or the model",
+        sentences.append(say("{count} requests refused: too long for the KV cache or the model",
                          count=f"{counted.refused:,}"))  # fmt: skip
-    if not found:
+    if not sentences:
         is_full = closed and counted.busy_share >= SATURATED
-        found.append(say("GPU saturated") if is_full else say("no bottleneck"))
-    return tuple(found)
+        sentences.append(say("GPU saturated") if is_full else say("no bottleneck"))
+    return tuple(sentences)
 
 
 def _against(trace: Trace, moments: Moments) -> Against | None:

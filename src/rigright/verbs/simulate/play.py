@@ -30,8 +30,8 @@ def play_case(case: Case, load: Load, *, wish: PlayWish) -> tuple[ReplicaFleet, 
 
 def life_s(case: Case, traffic: Traffic) -> float:
     """How long a request lives once it is let in, as far as its tokens go."""
-    told = speed(case, traffic=traffic)
-    return float(told.tpot_s.value * traffic.output_tok)
+    given = speed(case, traffic=traffic)
+    return float(given.tpot_s.value * traffic.output_tok)
 
 
 def play(

@@ -43,8 +43,8 @@ class SimulationSetup:
 def read_setup(asked: str) -> SimulationSetup:
     """Read a setup; a field that is wrong is named."""
     name = Path(asked).name
-    told = _object(asked, name)
-    fields: dict[str, Any] = {field: _field(told, field, name=name) for field in _READERS}
+    given = _object(asked, name)
+    fields: dict[str, Any] = {field: _field(given, field, name=name) for field in _READERS}
     for field in NEEDED:
         if fields[field] is None:
             raise DataError(say("{file} has no {field}", file=name, field=field))
@@ -64,23 +64,23 @@ def read_setup(asked: str) -> SimulationSetup:
             **counts,
         ),
         max_context_tok=fields["max_model_len"],
-        notes=_unread(told),
+        notes=_unread(given),
     )
 
 
 def _object(asked: str, name: str) -> dict[str, Any]:
     content = read_bounded(asked, MOST_BYTES)
     try:
-        told = bounded_json(content.decode("utf-8-sig"), unknown="NaN")
+        value = bounded_json(content.decode("utf-8-sig"), unknown="NaN")
     except ValueError:
         raise DataError(say("{file} is not JSON", file=name)) from None
-    if not isinstance(told, dict):
+    if not isinstance(value, dict):
         raise DataError(say("{file} is not a JSON object with fields such as chip and arch", file=name))
-    return told
+    return value
 
 
-def _field(told: dict[str, Any], field: str, *, name: str) -> Any:
-    value = told.get(field)
+def _field(fields: dict[str, Any], field: str, *, name: str) -> Any:
+    value = fields.get(field)
     if value is None:
         return None
     try:
@@ -125,9 +125,9 @@ _READERS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-def _unread(told: dict[str, Any]) -> tuple[Sentence, ...]:
+def _unread(fields: dict[str, Any]) -> tuple[Sentence, ...]:
     """Fields that change nothing here."""
-    unknown = sorted(str(field)[:MOST_CHARS] for field in told if field not in _READERS)
+    unknown = sorted(str(field)[:MOST_CHARS] for field in fields if field not in _READERS)
     if not unknown:
         return ()
     return (say("setup fields ignored: {fields}", fields=", ".join(unknown[:10])),)

@@ -38,7 +38,7 @@ def policy_of(engine: Engine, asked: str | None) -> str:
     names = shelf.names(POLICIES)
     name = asked.strip().lower().replace("-", "_")
     if name not in names:
-        raise unknown(say("policy"), asked, known=(one.replace("_", "-") for one in names))
+        raise unknown(say("policy"), asked, known=(text.replace("_", "-") for text in names))
     return name
 
 

@@ -34,13 +34,13 @@ def answer(question: SweepQuestion) -> Answered:
     try:
         requests, seed = _requests(words)
         model, wish = words.pop(MODEL, ""), replace(wish_of(words), most_plans=1)
-        found = plans(model, wish=wish, beside=tuple(filter(None, map(_users_of, question.beside))))
-        cells = {"fits": "yes" if found.fits else "no"}
-        why = "" if found.fits else "; ".join(tell(one.reason, ENGLISH) for one in found.broken)
-        if found.first is not None:
-            cells |= row_of(found.first)
+        plan = plans(model, wish=wish, beside=tuple(filter(None, map(_users_of, question.beside))))
+        cells = {"fits": "yes" if plan.fits else "no"}
+        why = "" if plan.fits else "; ".join(tell(rejection.reason, ENGLISH) for rejection in plan.broken)
+        if plan.first is not None:
+            cells |= row_of(plan.first)
             if requests:
-                cells |= _played(found, found.first, requests=requests, seed=seed)
+                cells |= _played(plan, plan.first, requests=requests, seed=seed)
     except RigError as error:
         why = tell(error.whole, ENGLISH)
     return Answered(index=question.index, cells=cells, why=why)
@@ -57,14 +57,14 @@ def _requests(words: dict[str, str]) -> tuple[int, int]:
     return requests, parse_count(seed) if seed else 0
 
 
-def _played(found: Planned, plan: Plan, *, requests: int, seed: int) -> dict[str, str]:
+def _played(result: Planned, plan: Plan, *, requests: int, seed: int) -> dict[str, str]:
     """Percentiles and goodput of the plan under its own load, one random arrival after another."""
-    wish, work = found.wish, plan.work
+    wish, work = result.wish, plan.work
     if plan.prefill is not None or not isinstance(work, Serving) or wish.output_tok is None:
         raise AskError(
             say("plans with separate prefill and decode workers cannot be simulated request by request")
         )
-    arch = open_model(found.model_asked)
+    arch = open_model(result.model_asked)
     tally = play(
         arch,
         plan,

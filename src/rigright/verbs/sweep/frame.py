@@ -41,18 +41,18 @@ def sweep(
     done = {} if path is None else journal.kept(path, mark=mark)
     kept, places = len(done), Counter[str]()
     with nullcontext() if path is None else journal.writing(path, mark=mark, fresh=not done) as file:
-        left = [one for one in questions if one.index not in done]
-        for place, one in _asked(left, workers=workers or os.cpu_count() or 1, on_ray=on_ray):
-            done[one.index] = replace(one, cells=Cells(one.cells))
+        left = [question for question in questions if question.index not in done]
+        for place, answered in _asked(left, workers=workers or os.cpu_count() or 1, on_ray=on_ray):
+            done[answered.index] = replace(answered, cells=Cells(answered.cells))
             places[place] += 1
             if file is not None:
-                journal.write(file, one)
+                journal.write(file, answered)
             if progress is not None:
                 progress(len(done), len(questions))
     result = Swept(
         file=Path(grid).name,
         questions=questions,
-        cells=tuple(done[one.index] for one in questions),
+        cells=tuple(done[question.index] for question in questions),
         kept=kept,
         places=places,
         out=out,

@@ -62,14 +62,14 @@ def _beside(asked: Sequence[Mapping[str, str]]) -> list[tuple[str, ...]]:
     for index, words in enumerate(asked):
         key = tuple(item for item in words.items() if item[0] not in USERS)
         alike.setdefault(key, []).append(index)
-    found: list[tuple[str, ...]] = [()] * len(asked)
+    texts: list[tuple[str, ...]] = [()] * len(asked)
     for places in alike.values():
         for start in range(0, len(places), BESIDE):
             near = places[start : start + BESIDE]
             users = {words[name]: None for words in map(asked.__getitem__, near) for name in USERS & {*words}}
             for index in near:
-                found[index] = tuple(users)
-    return found
+                texts[index] = tuple(users)
+    return texts
 
 
 def _products(raw: Mapping[str, str]) -> Iterator[dict[str, str]]:

@@ -24,7 +24,7 @@ def journal_of(out: str) -> Path | None:
 
 def stamp(questions: Sequence[SweepQuestion]) -> str:
     """What tells that a journal belongs to these questions and this program."""
-    asked = json.dumps([__version__, [dict(one.words) for one in questions]], sort_keys=True)
+    asked = json.dumps([__version__, [dict(question.words) for question in questions]], sort_keys=True)
     return hashlib.sha256(asked.encode()).hexdigest()
 
 
@@ -34,7 +34,7 @@ def kept(path: Path, *, mark: str) -> dict[int, Answered]:
         with path.open(encoding="utf-8") as file:
             if file.readline().rstrip("\n") != mark:
                 return {}
-            return {one.index: one for one in map(_read, file) if one is not None}
+            return {answered.index: answered for answered in map(_read, file) if answered is not None}
     except (OSError, UnicodeDecodeError):
         return {}
 
@@ -47,9 +47,9 @@ def writing(path: Path, *, mark: str, fresh: bool) -> Iterator[IO[str]]:
         yield file
 
 
-def write(file: IO[str], one: Answered) -> None:
+def write(file: IO[str], answered: Answered) -> None:
     """One answer, at once on disk."""
-    file.write(json.dumps([one.index, dict(one.cells), one.why]) + "\n")
+    file.write(json.dumps([answered.index, dict(answered.cells), answered.why]) + "\n")
     file.flush()
 
 

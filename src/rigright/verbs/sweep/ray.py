@@ -30,11 +30,11 @@ def run(
         task = ray.remote(num_cpus=1, max_retries=3)(_named(work))
         most = max(int(ray.cluster_resources().get("CPU", 1)), 1) * WAITING_A_CORE
         waiting: list[Any] = []
-        for one in asked:
+        for item in asked:
             if len(waiting) >= most:
                 done, waiting = ray.wait(waiting)
                 yield from ray.get(done)
-            waiting.append(task.remote(one))
+            waiting.append(task.remote(item))
         while waiting:
             done, waiting = ray.wait(waiting)
             yield from ray.get(done)
@@ -43,9 +43,9 @@ def run(
 
 
 def _named(work: Callable[[Asked], Given]) -> Callable[[Asked], tuple[str, Given]]:
-    def ask(one: Asked) -> tuple[str, Given]:
+    def ask(asked: Asked) -> tuple[str, Given]:
         ray = import_module("ray")
-        return f"node {ray.get_runtime_context().get_node_id()[:8]}", work(one)
+        return f"node {ray.get_runtime_context().get_node_id()[:8]}", work(asked)
 
     return ask
 

@@ -85,19 +85,19 @@ class Swept:
     def answers(self) -> tuple[AskedAnswer, ...]:
         """Each question with its answer."""
         pairs = zip(self.questions, self.cells, strict=True)
-        return tuple(AskedAnswer(one.words, answer) for one, answer in pairs)
+        return tuple(AskedAnswer(question.words, answer) for question, answer in pairs)
 
     @property
     def table(self) -> tuple[tuple[str, ...], Iterator[tuple[str, ...]]]:
         """Heads of everything that was asked and answered, and its rows one by one."""
-        asked = tuple(dict.fromkeys(name for one in self.questions for name in one.words))
-        given = tuple(dict.fromkeys(name for one in self.cells for name in one.cells))
+        asked = tuple(dict.fromkeys(name for question in self.questions for name in question.words))
+        given = tuple(dict.fromkeys(name for answered in self.cells for name in answered.cells))
 
         def rows() -> Iterator[tuple[str, ...]]:
-            for one, answer in zip(self.questions, self.cells, strict=True):
+            for question, answer in zip(self.questions, self.cells, strict=True):
                 cells = dict(answer.cells.items())
                 yield (
-                    *(one.words.get(name, "") for name in asked),
+                    *(question.words.get(name, "") for name in asked),
                     *(cells.get(name, "") for name in given),
                     answer.why,
                 )

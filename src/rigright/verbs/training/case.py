@@ -72,7 +72,7 @@ class TrainingOnCards:
         """The same asked with a change; None where it cannot be."""
         wish = replace(self.wish, **changes)
         try:
-            settled = settle(self.arch, self.node, said=wish)
+            settled = settle(self.arch, self.node, stated=wish)
         except AskError:
             return None
         return replace(self, training=settled.training, layout=settled.layout, wish=wish)
@@ -95,14 +95,16 @@ def build_case(arch: Arch, node: Node, *, wish: TrainingWish) -> TrainingOnCards
                 say("{name} cannot be {value}; use a whole number above zero", name=name, value=value)
             )
         if value is not None and value > MOST:
-            told = {"name": name, "value": f"{value:,}", "most": f"{MOST:,}"}
-            raise AskError(say("{name} cannot be {value}; at most {most}", **told))
+            fields = {"name": name, "value": f"{value:,}", "most": f"{MOST:,}"}
+            raise AskError(say("{name} cannot be {value}; at most {most}", **fields))
     _check_layout(arch, wish, cards=node.n_cards)
-    settled = settle(arch, node, said=wish)
+    settled = settle(arch, node, stated=wish)
     training, layout = settled.training, settled.layout
     _check_idle(wish, layout=layout)
     smallest = min(node.cards, key=lambda card: card.room_bytes)
-    said = training_notes(arch, training, layout=layout, chip=smallest.chip, room_bytes=smallest.room_bytes)
+    sentences = training_notes(
+        arch, training, layout=layout, chip=smallest.chip, room_bytes=smallest.room_bytes
+    )
     batch = batch_notes(training, layout=layout, batch=settled.batch, cards=node.n_cards)
     lengths = _length_notes(arch, wish, training=training, layout=layout, room_bytes=smallest.room_bytes)
     return TrainingOnCards(
@@ -113,7 +115,7 @@ def build_case(arch: Arch, node: Node, *, wish: TrainingWish) -> TrainingOnCards
         card_bytes=smallest.room_bytes,
         node=node,
         wish=wish,
-        notes=(*node.notes, *lengths, *batch, *said),
+        notes=(*node.notes, *lengths, *batch, *sentences),
     )
 
 

@@ -26,9 +26,9 @@ def remedies(case: TrainingOnCards) -> tuple[Remedy, ...]:
     """Changes that save memory on the worst rank: each alone, and as few gentle ones together as do."""
     saving: list[Weighed] = []
     for change in _changes(case):
-        values, said, price = change
+        values, sentence, price = change
         after = case.asked(**values)
-        remedy = None if after is None else _remedy(case, after, change=said, price=price, values=values)
+        remedy = None if after is None else _remedy(case, after, change=sentence, price=price, values=values)
         if remedy is not None and remedy.saves_bytes > LEAST_SHARE * case.card_bytes:
             saving.append((remedy, change))
     alone = [remedy for remedy, _ in saving]
@@ -63,7 +63,7 @@ def quicker(case: TrainingOnCards, *, most: int) -> int | None:
     now = int(case.training.micro_batch)
     own = _rate(case)
     best = None
-    for size in sorted({most, *(one for one in MICRO_BATCHES if one < most)}):
+    for size in sorted({most, *(micro_batch for micro_batch in MICRO_BATCHES if micro_batch < most)}):
         larger = case.asked(micro_batch=size) if size > now else None
         if larger is None or _doubtful(larger):
             continue
@@ -102,8 +102,11 @@ def _changes(case: TrainingOnCards) -> Iterator[Change]:
         yield {"micro_batch": 1}, say("one sequence at a time"), price
     if training.seq_tok >= 1024 and case.arch.vocab:
         half = training.seq_tok // 2
-        said, price = say("sequences of {tokens} tokens", tokens=half), say("longer samples are truncated")
-        yield {"seq_tok": half}, said, price
+        sentence, price = (
+            say("sequences of {tokens} tokens", tokens=half),
+            say("longer samples are truncated"),
+        )
+        yield {"seq_tok": half}, sentence, price
     if training.method == "full":
         price = say("trains adapters only: enough for most fine-tuning, not for new knowledge")
         yield {"method": "lora"}, say("LoRA instead of full training"), price
@@ -140,15 +143,15 @@ def _smaller_states(case: TrainingOnCards) -> Iterator[Change]:
         yield {"offload": "optimizer-cpu"}, say("optimizer states in host memory"), price
     if not training.offload.startswith("all"):
         price = say("every layer's weights cross PCIe three times a step: several times slower")
-        said = say("weights and optimizer states in host memory")
-        yield {"sharding": "fsdp", "offload": "all-cpu"}, said, price
+        sentence = say("weights and optimizer states in host memory")
+        yield {"sharding": "fsdp", "offload": "all-cpu"}, sentence, price
 
 
 def _divided(case: TrainingOnCards) -> Iterator[Change]:
     if case.layout.dp * case.layout.cp == 1:
         return
     now = case.training.sharding
-    told = (
+    row = (
         (say("shards optimizer states across replicas"), say("none: the same traffic")),
         (
             say("shards optimizer states and gradients across replicas"),
@@ -159,23 +162,23 @@ def _divided(case: TrainingOnCards) -> Iterator[Change]:
             say("1.5x the traffic: weights are gathered twice per step"),
         ),
     )
-    for level, (said, price) in enumerate(told, 1):
+    for level, (sentence, price) in enumerate(row, 1):
         if now in SHARDED and level > SHARDED.index(now):
-            yield {"sharding": SHARDED[level]}, said, price
+            yield {"sharding": SHARDED[level]}, sentence, price
 
 
 def _together(case: TrainingOnCards, gentle: list[Weighed]) -> list[Remedy]:
     """Gentle changes one upon the other, until they are enough; of those that set the same, the best."""
     chosen: list[Weighed] = []
-    for one in gentle:
-        rivals = [other for other in chosen if set(other[1][0]) & set(one[1][0])]
-        if any(rival[0].saves_bytes >= one[0].saves_bytes for rival in rivals):
+    for pair in gentle:
+        rivals = [other for other in chosen if set(other[1][0]) & set(pair[1][0])]
+        if any(rival[0].saves_bytes >= pair[0].saves_bytes for rival in rivals):
             continue
-        chosen = [*(other for other in chosen if other not in rivals), one]
+        chosen = [*(other for other in chosen if other not in rivals), pair]
         changes = [change for _, change in chosen]
         values = {name: value for change in changes for name, value in change[0].items()}
         after = case.asked(**values)
         if after is not None and after.least_bytes() <= case.card_bytes:
-            said = say("{text}", text=with_semicolons(change[1] for change in changes))
-            return [_remedy(case, after, change=said, price=say("all costs above"), values=values)]
+            sentence = say("{text}", text=with_semicolons(change[1] for change in changes))
+            return [_remedy(case, after, change=sentence, price=say("all costs above"), values=values)]
     return []

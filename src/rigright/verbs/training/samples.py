@@ -53,5 +53,5 @@ def learning_speed(case: TrainingOnCards, node: Node) -> SampleSpeed | None:
 
 
 def _at(values: object, place: int) -> float:
-    found = np.atleast_1d(np.asarray(values, dtype=float))
-    return float(found[min(place, len(found) - 1)])
+    result = np.atleast_1d(np.asarray(values, dtype=float))
+    return float(result[min(place, len(result) - 1)])

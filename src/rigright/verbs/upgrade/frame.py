@@ -59,7 +59,7 @@ def upgrade(
     else:
         diagnosed = diagnose(progress=progress) if source is None else in_file(case)
     at_s = None if source is None else machine.system.now_s
-    found = upgraded(
+    result = upgraded(
         case,
         diagnosed=diagnosed,
         shares=None if bound is None else read_shares(bound),
@@ -67,7 +67,7 @@ def upgrade(
         budget_usd=budget_usd,
     )
     age = None if at_s is None else (today() - datetime.fromtimestamp(at_s, UTC).date()).days
-    return replace(found, recorded_days_ago=age)
+    return replace(result, recorded_days_ago=age)
 
 
 def upgraded(
@@ -88,9 +88,9 @@ def upgraded(
     full = frozenset(name for name, share in shares.items() if share >= FULL)
     every = ranked(changes, shares, full=full if diagnosed is None else diagnosed.diagnosis.full)
     cheap = tuple(
-        one
-        for one in every
-        if budget_usd is None or one.change.usd is None or one.change.usd.value * machines <= budget_usd
+        item
+        for item in every
+        if budget_usd is None or item.change.usd is None or item.change.usd.value * machines <= budget_usd
     )
     titles = {cause.name: cause.title for cause in causes()}
     # where nothing ran: the first change for each thing that accelerators work on, should that one bind
@@ -101,10 +101,10 @@ def upgraded(
     # the best of each kind before the rest: ten cards alike help nobody to choose
     kept: list[Worth] = []
     counts: dict[str, int] = {}
-    for one in cheap:
-        counts[one.change.kind] = counts.get(one.change.kind, 0) + 1
-        if counts[one.change.kind] <= MOST_OF_A_KIND and len(kept) < MOST_SHOWN:
-            kept.append(one)
+    for worth in cheap:
+        counts[worth.change.kind] = counts.get(worth.change.kind, 0) + 1
+        if counts[worth.change.kind] <= MOST_OF_A_KIND and len(kept) < MOST_SHOWN:
+            kept.append(worth)
     return Upgraded(
         machines=machines,
         baseline=len(case.results),
@@ -113,9 +113,9 @@ def upgraded(
         judgement=judgement,
         changes=tuple(kept),
         by_cause=tuple(CauseHelp(tuple(binding), best) for best, binding in each.values()),
-        refused=tuple(one for one in changes if not one.possible and gain(shares, one.helps) >= LEAST_GAIN)[
-            :MOST_OF_A_KIND
-        ],
+        refused=tuple(
+            value for value in changes if not value.possible and gain(shares, value.helps) >= LEAST_GAIN
+        )[:MOST_OF_A_KIND],
         over_budget=len(every) - len(cheap),
         waves=waves(machines),
         cut=case.machine.cut,
@@ -125,10 +125,10 @@ def upgraded(
 def read_shares(text: str) -> dict[str, float]:
     """Read "disk=60%,compute=40%"; a cause alone is all of the time."""
     known = {cause.name: cause.title for cause in causes()}
-    found: dict[str, float] = {}
+    fields: dict[str, float] = {}
     for piece in text.split(","):
-        said = piece.strip().lower() if "=" in piece else f"{piece.strip().lower()}=100"
-        match = _SHARE.fullmatch(said)
+        stated = piece.strip().lower() if "=" in piece else f"{piece.strip().lower()}=100"
+        match = _SHARE.fullmatch(stated)
         name = everyday.named("bound", match.group(1).strip()).replace(" ", "_") if match else ""
         if match is None or name not in known:
             raise AskError(
@@ -138,7 +138,7 @@ def read_shares(text: str) -> dict[str, float]:
                     known=", ".join(known),
                 )
             )
-        found[name] = float(match.group(2)) / 100
-    if sum(found.values()) > 1.0 + 1e-9:
+        fields[name] = float(match.group(2)) / 100
+    if sum(fields.values()) > 1.0 + 1e-9:
         raise AskError(say('the shares in "{text}" add up to more than 100 %', text=text))
-    return found
+    return fields

@@ -11,9 +11,9 @@ _SHARES = (0.05, 0.25, 1.0)  # of the machines that have the change after each w
 
 def waves(n_machines: int) -> tuple[Wave, ...]:
     """The canary, then waves that grow."""
-    done, found = 0, []
+    done, result = 0, []
     for total in (1, *(math.ceil(share * n_machines) for share in _SHARES)):
         if total > done:
-            found.append(Wave(first=done + 1, last=total))
+            result.append(Wave(first=done + 1, last=total))
             done = total
-    return tuple(found)
+    return tuple(result)

@@ -22,32 +22,32 @@ def standing_of(case: CheckInput, today: date) -> Standing:
     empty = [module for module in modules or () if not module.size_bytes]
     kinds = {module.kind for module in filled if module.kind}
     shares = [
-        one.power.limit_w / one.power.limit_default_w
-        for one in machine.devices
-        if one.power.limit_w and one.power.limit_default_w
+        item.power.limit_w / item.power.limit_default_w
+        for item in machine.devices
+        if item.power.limit_w and item.power.limit_default_w
     ]
     # the row of the table whose name stands in what the kernel calls it; the longest where several do
-    said = _plain(machine.cpu.name or "")
-    found = [cpu for cpu in cpus() if _plain(cpu.name) in said]
+    text = _plain(machine.cpu.name or "")
+    cpu_models = [cpu for cpu in cpus() if _plain(cpu.name) in text]
     rates = [
-        one.value
-        for one in case.results
-        if one.part == "disk"
-        and one.unit == "bytes_per_s"
-        and "read" in one.what
-        and "sequential" in one.what
+        result.value
+        for result in case.results
+        if result.part == "disk"
+        and result.unit == "bytes_per_s"
+        and "read" in result.what
+        and "sequential" in result.what
     ]
     return Standing(
         today=today,
         chips=tuple(chip for chip in case.chips if chip is not None),
         used_bytes=max((device.mem_used_bytes or 0.0 for device in machine.devices), default=None),
         slot_gen=min(
-            (one.pcie.gen_max for one in machine.devices if one.pcie.gen_max is not None), default=None
+            (item.pcie.gen_max for item in machine.devices if item.pcie.gen_max is not None), default=None
         ),
         free_slots=None if machine.slots is None else tuple(_free(machine.slots)),
         supply_w=None,
         limit_share=min(shares, default=None),
-        cpu=max(found, key=lambda cpu: len(cpu.name), default=None),
+        cpu=max(cpu_models, key=lambda cpu: len(cpu.name), default=None),
         sockets=machine.cpu.sockets,
         mem_bytes=machine.memory.total_bytes,
         mem_kind=next(iter(kinds)) if len(kinds) == 1 else None,

@@ -55,7 +55,7 @@ class Upgraded:
     @derived
     def findings(self) -> tuple[CheckFinding, ...]:
         """What to mend before anything is bought."""
-        return tuple(CheckFinding(one.check, one.finding) for one in self.judgement.bad)
+        return tuple(CheckFinding(cause.check, cause.finding) for cause in self.judgement.bad)
 
     @property
     def is_snapshot(self) -> bool:

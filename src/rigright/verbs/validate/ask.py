@@ -63,10 +63,12 @@ class RunAsk:
     @property
     def cases(self) -> tuple[Case, ...]:
         """What ran, or may have: one for each layout where nobody tells it."""
-        case, told = self.case, self.is_laid_out
-        if told and self.is_cut:
+        case, flag = self.case, self.is_laid_out
+        if flag and self.is_cut:
             return (case,)
-        cuts = open_layouts(case.arch, case.engine, cards=len(case.cards), told=case.layout if told else None)
+        cuts = open_layouts(
+            case.arch, case.engine, cards=len(case.cards), layout=case.layout if flag else None
+        )
         return tuple(replace(case, layout=cut) for cut in cuts)
 
 
@@ -88,16 +90,16 @@ class RunSet:
 
     def figures(self, tables: Mapping[str, Any] | None = None) -> np.ndarray:
         """What each row measures, in its unit: of the layout that is told, or of that which serves most."""
-        found, best = figures(self.groups, tables=tables), np.arange(len(self.owner))
+        values, best = figures(self.groups, tables=tables), np.arange(len(self.owner))
         if len(best) > len(set(self.owner.tolist())):
-            most = serves_most(found, self.cases)
+            most = serves_most(values, self.cases)
             order = np.lexsort((-best, most, self.owner))
             best = order[np.flatnonzero(np.diff(self.owner[order], append=-1))]
         at = best[self.run_of]
-        told = {name: figure_in(found, name) for name in {ask.figure for ask in self.asks}}
-        columns = [told[ask.figure] for ask in self.asks]
+        given = {name: figure_in(values, name) for name in {ask.figure for ask in self.asks}}
+        columns = [given[ask.figure] for ask in self.asks]
         return np.array(
-            [np.nan if one is None else one[place] for one, place in zip(columns, at, strict=True)]
+            [np.nan if item is None else item[place] for item, place in zip(columns, at, strict=True)]
         )
 
 

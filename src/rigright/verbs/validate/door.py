@@ -36,14 +36,16 @@ class Entered:
     notes: tuple[Sentence, ...] = ()
     wider: float = 1.0
 
-    def told(self, one: Prediction) -> Prediction:
+    def told(self, prediction: Prediction) -> Prediction:
         """A prediction that says what was read otherwise, its band as much wider."""
         if not self.notes:
-            return one
-        basis = one.basis
+            return prediction
+        basis = prediction.basis
         if basis is not None and self.wider > SURE:
             basis = replace(basis, stand_in=True)
-        return replace(one.widened(self.wider), why=with_semicolons([*self.notes, one.why]), basis=basis)
+        return replace(
+            prediction.widened(self.wider), why=with_semicolons([*self.notes, prediction.why]), basis=basis
+        )
 
 
 def enter(kind: str, row: Row, *, raw: Mapping[str, str], faults: Sequence[Sentence] = ()) -> Entered:

@@ -82,12 +82,14 @@ def predict_encoder(row: Row) -> Prediction:
     ask = read_encoder(row)
     texts = float(ask.samples) * ask.cards * KILO
     rate = texts / float(encoder_figures([ask])[0])
-    found = texts_told(rate, arch=ask.arch, engine=ask.engine, chip=ask.chip, source=row.get("source") or "")
+    estimate = texts_told(
+        rate, arch=ask.arch, engine=ask.engine, chip=ask.chip, source=row.get("source") or ""
+    )
     return Prediction(
         metric="latency_ms",
         group="latency_ms",
-        predicted=texts / found.value,
-        low=texts / found.high,
-        high=texts / found.low,
+        predicted=texts / estimate.value,
+        low=texts / estimate.high,
+        high=texts / estimate.low,
         why=with_semicolons(ask.assumed),
     )

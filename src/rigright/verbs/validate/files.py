@@ -14,29 +14,31 @@ from rigright.verbs.validate.validation import Prediction, Validation
 HEADER = ("id", "metric", "predicted", "low", "high", "answered", "why")
 
 
-def predictions_csv(found: Validation, language: str = ENGLISH) -> str:
+def predictions_csv(validation: Validation, language: str = ENGLISH) -> str:
     """One line a row and metric."""
     out = io.StringIO()
     table = csv.writer(out, lineterminator="\n")
     table.writerow(HEADER)
-    for row in found.rows:
-        for one in row.predictions:
-            why = tell(one.why, language) if one.why is not None else ""
-            answered = "no" if one.predicted is None else "yes"
-            table.writerow((safe_cell(row.id), one.metric, *_figures(one), answered, safe_cell(why)))
+    for row in validation.rows:
+        for prediction in row.predictions:
+            why = tell(prediction.why, language) if prediction.why is not None else ""
+            answered = "no" if prediction.predicted is None else "yes"
+            table.writerow(
+                (safe_cell(row.id), prediction.metric, *_figures(prediction), answered, safe_cell(why))
+            )
     return out.getvalue()
 
 
-def _figures(one: Prediction) -> tuple[str, str, str]:
-    figures = (one.predicted, one.low, one.high)
+def _figures(prediction: Prediction) -> tuple[str, str, str]:
+    figures = (prediction.predicted, prediction.low, prediction.high)
     predicted, low, high = ("" if figure is None else f"{figure:.6g}" for figure in figures)
     return predicted, low, high
 
 
-def write_predictions(found: Validation, asked: str, *, language: str = ENGLISH) -> None:
+def write_predictions(validation: Validation, asked: str, *, language: str = ENGLISH) -> None:
     """Write the table of predictions; an error names the file."""
     try:
-        write_whole(Path(asked), predictions_csv(found, language))
+        write_whole(Path(asked), predictions_csv(validation, language))
     except OSError as error:
         error.filename = asked
         raise

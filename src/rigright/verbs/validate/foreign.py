@@ -91,7 +91,7 @@ def _loose_weights(asked: str, *, model: str, row: dict[str, Any] | None, vendor
     parts = [part for part in re.split(r"[/+]| and ", plain) if part.strip()]
     if len(parts) > 1:  # "BF16/F8_E4M3": the narrow one is of the matrices
         read = [weights_of(part, vendor=vendor) for part in parts]
-        narrow = min(read, key=lambda one: (one.wider > 1.2, _narrowness(one.cell)))
+        narrow = min(read, key=lambda read_as: (read_as.wider > 1.2, _narrowness(read_as.cell)))
         return _read("weights", asked, row={"is": narrow.cell, "wider": 1.1})
     if row is not None:
         return _read("weights", asked, row=row)
@@ -118,9 +118,9 @@ def kv_of(asked: str) -> ReadAs:
 @cache
 def chip_of(asked: str, note: str, *, host: bool) -> ReadAs | None:
     """A chip by its cell, else by what the note names; with `host` maybe a processor; None: unsaid."""
-    found = _chip(asked)
-    if found is not None:
-        return found
+    read_as = _chip(asked)
+    if read_as is not None:
+        return read_as
     bare = _NO_CARD.search(note[:MOST_CHARS])
     if bare is not None and not asked:
         name = _MARKS.sub("", bare[1]).strip(" )")
@@ -129,7 +129,7 @@ def chip_of(asked: str, note: str, *, host: bool) -> ReadAs | None:
     noted = _ACCELERATOR.findall(note[:MOST_CHARS])
     for named in noted:
         parts = [part for part in re.split(r" and |[/+]", named) if part.strip()]
-        read = [one for part in parts if (one := _chip(part)) is not None]
+        read = [item for part in parts if (item := _chip(part)) is not None]
         if read:
             middle = read[len(read) // 2]
             wider = 1.15 if len(read) > 1 else middle.wider
@@ -170,11 +170,15 @@ def _chip(asked: str) -> ReadAs | None:
 def _gguf(asked: str, model: str) -> ReadAs:
     """A GGUF file: its type as the cell says, or the model's name, or the bits; else the usual one."""
     for text in (asked, model):
-        named = spell(_MAKERS_FORM.sub(lambda found: f"_{found[1][0]}", text)).stored
+        named = spell(_MAKERS_FORM.sub(lambda match: f"_{match[1][0]}", text)).stored
         if named is not None and named.startswith(GGUF):
             return _read("weights", asked, row={"is": named, "wider": 1.0})
         plain = next(
-            (one for one in ("BF16", "F16", "F32", "MXFP4") if re.search(rf"\b{one}\b", text, re.IGNORECASE)),
+            (
+                item
+                for item in ("BF16", "F16", "F32", "MXFP4")
+                if re.search(rf"\b{item}\b", text, re.IGNORECASE)
+            ),
             None,
         )
         if plain is not None:
@@ -199,7 +203,7 @@ def _is_format(asked: str, engine: str = "") -> bool:
     plain = asked.strip().lower()
     called = corrections("speed_streams")["callings"].get(engine.strip().lower(), {}).get("like", engine)
     speakers = [find_engine(called)] if _finds(find_engine, called) else list(engines().values())
-    says = any(plain in one.says for one in speakers)
+    says = any(plain in speaker.says for speaker in speakers)
     return says or plain in corrections("speed_streams")["spoken"] or _finds(find_format, asked)
 
 

@@ -42,30 +42,30 @@ def validate(
     rows = _Rows()
     read: list[str] = []
     names = [asked] if isinstance(asked, str) else list(asked)
-    for found in gather(names):
+    for file in gather(names):
         # a table that bears all marks of a kind is ours, whatever its notes quote
-        written = None if found.output is None or _bears_all(found.table) else found.output
+        written = None if file.output is None or _bears_all(file.table) else file.output
         if written is None:
-            kind = recognise(found.table)
+            kind = recognise(file.table)
             read.append(kind.name)
             own = setup.cells(kind.name)
-            for line, raw in open_rows(found.table.lines, found.name, required=kind.marks):
+            for line, raw in open_rows(file.table.lines, file.name, required=kind.marks):
                 rows.add(_ask(kind, _filled(raw, own), line=line))
                 progress(rows.count)
             continue
         before = rows.count
-        for number, run in enumerate(written.rows(found.document, setup), 1):
+        for number, run in enumerate(written.rows(file.document, setup), 1):
             kind = by_name[run.kind]
             line = run.line or number
-            source = "" if written.by_hand else f"{written.name}:{found.name}"
-            named = {"id": f"{found.name}:{line}", "source": source}
+            source = "" if written.by_hand else f"{written.name}:{file.name}"
+            named = {"id": f"{file.name}:{line}", "source": source}
             raw = {**named, **completed(run.kind, run.cells, setup=setup)}
             rows.add(_ask(kind, raw, line=line, notes=run.notes))
             read.append(run.kind)
             progress(rows.count)
         if rows.count == before:
             raise DataError(
-                say("{file}: no metrics in this output of {program}", file=found.name, program=written.name),
+                say("{file}: no metrics in this output of {program}", file=file.name, program=written.name),
                 hint=say("was the run interrupted? run it again"),
             )
     shown = names[0] if len(names) == 1 else ", ".join(names[:MOST_NAMES])
@@ -176,10 +176,10 @@ class _Rows:
         return tuple(self._judged)
 
     def _answer(self) -> None:
-        asks = [one.asks for one in self._read]
+        asks = [row.asks for row in self._read]
         self._answers |= _answers(self._read, asks, known=self._answers)
         self._judged += [
-            _judge(one, asks=some, answers=self._answers) for one, some in zip(self._read, asks, strict=True)
+            _judge(row, asks=some, answers=self._answers) for row, some in zip(self._read, asks, strict=True)
         ]
         self._read.clear()
 
@@ -191,15 +191,15 @@ def _answers(
     known: Mapping[tuple[object, ...], Answer],
 ) -> dict[tuple[object, ...], Answer]:
     """What each new question comes to; rows that ask the same are predicted once, rows of a kind together."""
-    found: dict[tuple[object, ...], Answer] = {}
-    for kind in {one.kind.name: one.kind for one in asked}.values():
+    error: dict[tuple[object, ...], Answer] = {}
+    for kind in {row.kind.name: row.kind for row in asked}.values():
         unlike = {
-            some: one.row
-            for one, some in zip(asked, asks, strict=True)
-            if one.kind.name == kind.name and isinstance(one.entry, Entered) and some not in known
+            some: row.row
+            for row, some in zip(asked, asks, strict=True)
+            if row.kind.name == kind.name and isinstance(row.entry, Entered) and some not in known
         }
-        found |= dict(zip(unlike, kind.answers(list(unlike.values())), strict=True))
-    return found
+        error |= dict(zip(unlike, kind.answers(list(unlike.values())), strict=True))
+    return error
 
 
 def _judge(
@@ -211,8 +211,8 @@ def _judge(
         predictions = _unanswered(kind, raw, why=asked.entry)
     else:
         answer = answers[asks]
-        told = _unanswered(kind, raw, why=answer.whole) if isinstance(answer, RigError) else answer
-        predictions = tuple(map(asked.entry.told, told))
+        given = _unanswered(kind, raw, why=answer.whole) if isinstance(answer, RigError) else answer
+        predictions = tuple(map(asked.entry.told, given))
     wrong = {column: _fault(raw, column, line=line) for column in asked.faults if column in kind.measured}
     return Judged(
         line=line,
@@ -220,18 +220,22 @@ def _judge(
         source=(raw.get("source") or "").strip(),
         chip=(raw.get("chip") or raw.get("gpu") or "").strip(),
         model=(raw.get("arch") or raw.get("model") or raw.get("shape") or "").strip(),
-        predictions=tuple(_held(kind, one, row=asked.row, wrong=wrong) for one in predictions),
+        predictions=tuple(_held(kind, prediction, row=asked.row, wrong=wrong) for prediction in predictions),
         faults=tuple(wrong.values()),
     )
 
 
-def _held(kind: TableKind, one: Prediction, *, row: Row, wrong: Mapping[str, Sentence]) -> Prediction:
+def _held(kind: TableKind, prediction: Prediction, *, row: Row, wrong: Mapping[str, Sentence]) -> Prediction:
     """A prediction beside its own row's measured figure, or beside the reason why that is none."""
-    column = one.metric if one.metric in kind.measured else next(iter(kind.measured), one.metric)
+    column = (
+        prediction.metric
+        if prediction.metric in kind.measured
+        else next(iter(kind.measured), prediction.metric)
+    )
     if column not in wrong:
-        return replace(one, measured=row.get(column))
+        return replace(prediction, measured=row.get(column))
     fault = say("{fault}; treated as not measured", fault=wrong[column])
-    return replace(one, measured=None, why=with_semicolons([one.why, fault]))
+    return replace(prediction, measured=None, why=with_semicolons([prediction.why, fault]))
 
 
 def _unanswered(kind: TableKind, raw: Mapping[str, str], *, why: Sentence) -> tuple[Prediction, ...]:

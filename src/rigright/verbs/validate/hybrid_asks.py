@@ -106,19 +106,19 @@ def _tok(row: Row, column: str) -> float:
 
 def weights_said(row: Row) -> str:
     """The format as the row writes it, without remarks."""
-    said = row.get("weights") or ""
-    found = _FORMAT.search(said)
-    return found[1] if found else said
+    value = row.get("weights") or ""
+    match = _FORMAT.search(value)
+    return match[1] if match else value
 
 
 def _weights(row: Row, arch: Arch) -> str:
     """The format nearest to what is told."""
-    said = weights_said(row)
+    text = weights_said(row)
     try:
-        return find_format(f"gguf:{_REPACKED.sub('', said)}").id
+        return find_format(f"gguf:{_REPACKED.sub('', text)}").id
     except RigError:
         plain = {"bf16": "bf16", "int4": "int4", "int8": "gguf:Q8_0"}
-        form = next((own for word, own in plain.items() if said.lower().startswith(word)), "")
+        form = next((own for word, own in plain.items() if text.lower().startswith(word)), "")
         return form or _held(row, arch)
 
 
@@ -131,15 +131,15 @@ def _held(row: Row, arch: Arch) -> str:
 
 
 def _chips(row: Row) -> tuple[Chip, ...]:
-    told = row.get("gpu") or ""
-    if not told:
+    value = row.get("gpu") or ""
+    if not value:
         return () if not (row.get("n_gpus") or 0) else (find_chip("rtx 3090"),)
-    found: list[Chip] = []
-    for part in told.split("+"):
+    chips: list[Chip] = []
+    for part in value.split("+"):
         many = re.fullmatch(r"\s*(?:(\d{1,18})x )?(.+)", part)
-        found += [find_chip(many[2])] * int(many[1] or 1) if many else []
-    cards = int(row.get("n_gpus") or len(found))
-    return tuple(found * (cards // len(found)) or found) if len(set(found)) == 1 else tuple(found)
+        chips += [find_chip(many[2])] * int(many[1] or 1) if many else []
+    cards = int(row.get("n_gpus") or len(chips))
+    return tuple(chips * (cards // len(chips)) or chips) if len(set(chips)) == 1 else tuple(chips)
 
 
 def _in_slots(chips: tuple[Chip, ...], host: Host) -> tuple[Chip, ...]:
@@ -171,15 +171,15 @@ def _filled(row: Row, case: Case) -> InRam:
     context = int(float(row.get("context_depth") or 0) + _tok(row, "prompt_tok") + _tok(row, "output_tok"))
     weights = case.serving.weights
     serving = Serving(engine=case.engine.id, weights=weights, context_tok=max(context, USUAL_CONTEXT))
-    found = least_offload(arch, serving, cards=case.cards, host=roomy)
-    return InRam() if found is None else shares_of(arch, found)
+    offload = least_offload(arch, serving, cards=case.cards, host=roomy)
+    return InRam() if offload is None else shares_of(arch, offload)
 
 
 def _beyond(row: Row, work: PassWork, *, ram: InRam) -> float:
     """The share of weights in main memory that it has no room for, where the row tells its size."""
-    held = sum(float(gemm.size_bytes) * float(ram.of(gemm)) for gemm in work.gemms)
-    room = from_gib(row["ram_gb"]) * RAM_SHARE if row.get("ram_gb") else held
-    return max(1 - room / held, 0.0) if held else 0.0
+    value = sum(float(gemm.size_bytes) * float(ram.of(gemm)) for gemm in work.gemms)
+    room = from_gib(row["ram_gb"]) * RAM_SHARE if row.get("ram_gb") else value
+    return max(1 - room / value, 0.0) if value else 0.0
 
 
 def in_ram(row: Row, work: PassWork, *, arch: Arch) -> InRam:
@@ -190,19 +190,19 @@ def in_ram(row: Row, work: PassWork, *, arch: Arch) -> InRam:
     offload, on_gpu = row.get("offload") or "", str(row.get("layers_on_gpu") or "")
     if not (row.get("gpu") or "") and not (row.get("n_gpus") or 0):
         return InRam(experts=1.0, ffn=1.0, attn=1.0, head=1.0, kv=1.0)
-    said = f"{row.get('experts_on_cpu') or ''} {on_gpu if 'FFN' in on_gpu else ''}".strip()
+    text = f"{row.get('experts_on_cpu') or ''} {on_gpu if 'FFN' in on_gpu else ''}".strip()
     layers, moe = float(work.layers), float(work.moe_layers)
     left = _whole_layers(offload, on_gpu, layers=layers) / layers
-    dense_too = "FFN" in said or said.startswith("last")
-    count = _layers_said(offload, said, layers=layers if dense_too or not moe else moe)
+    dense_too = "FFN" in text or text.startswith("last")
+    count = _layers_said(offload, text, layers=layers if dense_too or not moe else moe)
     experts = min(count / moe, 1.0) if moe else 0.0
     ffn = 0.0
     if dense_too:
         ffn = max(count - (layers - moe), 0.0) / moe if moe else count / layers
-    told = row.get("cpu_weights_mib")
+    value = row.get("cpu_weights_mib")
     size = sum(gemm.size_bytes for gemm in work.gemms if gemm.kind == "expert")
-    if told is not None and size and not dense_too and not left:
-        experts = min(told * MIB / size, 1.0)
+    if value is not None and size and not dense_too and not left:
+        experts = min(value * MIB / size, 1.0)
     return InRam(
         experts=max(experts, left),
         ffn=max(min(ffn, 1.0), left),
@@ -223,32 +223,32 @@ def _flagged(row: Row, arch: Arch) -> InRam | None:
     routed = any(layer.ffn is not None and layer.ffn.experts for layer in every)
     moe = int(experts[1]) if experts is not None else len(every) if "--cpu-moe" in offload else None
     wish = ServingWish(gpu_layers=None if layers is None else int(layers[1]), cpu_moe=moe if routed else None)
-    found = asked_offload(arch, wish)
-    return None if found is None else shares_of(arch, found)
+    result = asked_offload(arch, wish)
+    return None if result is None else shares_of(arch, result)
 
 
 def _whole_layers(offload: str, on_gpu: str, *, layers: float) -> float:
     """Layers of which nothing lies on a card."""
     if "-ngl 0" in offload or on_gpu.startswith("0"):
         return layers
-    split, told = _CPU_PART.search(offload), _NGL.search(offload)
+    split, match = _CPU_PART.search(offload), _NGL.search(offload)
     if split is not None:
         return float(split[1]) / 100 * layers
-    return 0.0 if told is None else max(layers - float(told[1]), 0.0)
+    return 0.0 if match is None else max(layers - float(match[1]), 0.0)
 
 
-def _layers_said(offload: str, said: str, *, layers: float) -> float:
+def _layers_said(offload: str, text: str, *, layers: float) -> float:
     """Layers whose experts, or whole feed-forward parts, lie in main memory."""
-    if found := _MOE.search(offload):
-        return float(found[1])
-    if "those named" in said:
+    if match := _MOE.search(offload):
+        return float(match[1])
+    if "those named" in text:
         return layers - len(_named(offload, int(layers)))
-    plain = said.partition("(")[0]
+    plain = text.partition("(")[0]
     for pattern, law in _LAYER_WORDS:
-        if found := pattern.search(plain):
-            counted = law(found, layers)
-            return float(layers - counted if "but" in said and pattern is _LAYERS else counted)
-    every = "--cpu-moe" in offload or "all" in said.split() or "experts on CPU" in offload
+        if match := pattern.search(plain):
+            counted = law(match, layers)
+            return float(layers - counted if "but" in text and pattern is _LAYERS else counted)
+    every = "--cpu-moe" in offload or "all" in text.split() or "experts on CPU" in offload
     return layers if every else 0.0
 
 
@@ -267,17 +267,17 @@ _LAYER_WORDS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], float], floa
 @cache
 def _named(offload: str, layers: int) -> frozenset[int]:
     """Layers whose experts a flag keeps on a card: -ot "blk.(3|4).ffn_.*=CUDA0"."""
-    found: set[int] = set()
+    numbers: set[int] = set()
     for pattern, place in _OVERRIDE.findall(_RANGE.sub(_listed, offload)):
         if place.startswith("CUDA") and len(pattern) < 200:
             try:
                 rule = re.compile(pattern)
             except re.error:
                 continue
-            found |= {at for at in range(layers) if rule.search(f"blk.{at}.ffn_up_exps.weight")}
-    return frozenset(found)
+            numbers |= {at for at in range(layers) if rule.search(f"blk.{at}.ffn_up_exps.weight")}
+    return frozenset(numbers)
 
 
-def _listed(found: re.Match[str]) -> str:
+def _listed(match: re.Match[str]) -> str:
     """A range as people write it, as the regex they meant."""
-    return "(" + "|".join(str(at) for at in range(int(found[1]), int(found[2]) + 1)) + ")"
+    return "(" + "|".join(str(at) for at in range(int(match[1]), int(match[2]) + 1)) + ")"

@@ -21,8 +21,8 @@ def model_of(row: Row) -> tuple[Arch, tuple[Sentence, ...]]:
         shape, notes = _plausible(row["shape"])
         return _open(shape), notes
     if row.get("model"):
-        found = _open(row["model"])
-        return found, found.warnings  # which model a short name was taken for
+        arch = _open(row["model"])
+        return arch, arch.warnings  # which model a short name was taken for
     raise AskError(say("the row has no model: arch, shape and model are empty"))
 
 

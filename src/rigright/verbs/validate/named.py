@@ -26,8 +26,8 @@ def named(row: Row, raw: Mapping[str, str]) -> Row:
     if inside:
         out["format"] = inside["format"].strip()
     if not row.get("engine"):
-        found, versioned = _engine(inside["engine"] if inside else None, note, source=source)
-        out |= {"engine": found.id, "engine_version": found.version if versioned else None}
+        engine, versioned = _engine(inside["engine"] if inside else None, note, source=source)
+        out |= {"engine": engine.id, "engine_version": engine.version if versioned else None}
     if not row.get("chip"):
         parts = (*re.split(r"[;,:]", note), *re.split(r"[/:@]", source.replace("-", " ")))
         out["chip"] = next((chip for part in parts if (chip := _card(part))), None)
@@ -36,20 +36,20 @@ def named(row: Row, raw: Mapping[str, str]) -> Row:
 
 def _engine(inside: str | None, note: str, *, source: str) -> tuple[Engine, bool]:
     """The engine named in the format, in the note, or by the source; at its version, or at its date."""
-    told = _ENGINE.search(note)
-    for name in (inside, told[1] if told else None, *_engines_in(note), *_engines_in(source)):
-        found = _known(name.strip()) if name else None
-        if found is not None:
+    match = _ENGINE.search(note)
+    for name in (inside, match[1] if match else None, *_engines_in(note), *_engines_in(source)):
+        engine = _known(name.strip()) if name else None
+        if engine is not None:
             break
     else:
-        found = find_engine("llama.cpp" if "gguf" in source.lower() else "transformers")
+        engine = find_engine("llama.cpp" if "gguf" in source.lower() else "transformers")
     for text in (note, source):
-        place = text.lower().find(found.id)
-        version = _VERSION.match(text, place + len(found.id)) if place >= 0 else None
+        place = text.lower().find(engine.id)
+        version = _VERSION.match(text, place + len(engine.id)) if place >= 0 else None
         if version:
-            return find_engine(f"{found.id} {version[1] or version[2]}"), True
+            return find_engine(f"{engine.id} {version[1] or version[2]}"), True
     date = _DATE.search(source)
-    return (at_date(found, date[1]), True) if date else (found, False)
+    return (at_date(engine, date[1]), True) if date else (engine, False)
 
 
 def _known(name: str) -> Engine | None:

@@ -30,14 +30,14 @@ class Noted:
 
 def filled(kind: str, row: Row, *, raw: Mapping[str, str], readers: Mapping[str, CellReader]) -> Row:
     """A row whose empty cells hold what its note says of them."""
-    found: Row = {}
+    fields: Row = {}
     for words, cell in _words_in(kind, raw):
-        if row.get(words.column) is None and words.column not in found and _holds(words, row):
+        if row.get(words.column) is None and words.column not in fields and _holds(words, row):
             try:
-                found[words.column] = readers[words.column](cell)
+                fields[words.column] = readers[words.column](cell)
             except ValueError:  # a number no run can have
                 continue
-    row = {**row, **found}
+    row = {**row, **fields}
     return named(row, raw) if kind == "memory" else row
 
 
@@ -51,11 +51,11 @@ def noted_cells(
 
 def _words_in(kind: str, raw: Mapping[str, str]) -> list[tuple[Noted, str]]:
     """The words that the texts of a row say, and what each stands for, in their order."""
-    said: list[tuple[int, Noted, str]] = []
+    rows: list[tuple[int, Noted, str]] = []
     for sources in _sources(kind):
         text = "; ".join(filter(None, map(raw.get, sources)))
-        said += _said(kind, sources, text=text[:MOST_CHARS]) if text else ()
-    return [(words, cell) for _, words, cell in sorted(said, key=itemgetter(0))]
+        rows += _said(kind, sources, text=text[:MOST_CHARS]) if text else ()
+    return [(words, cell) for _, words, cell in sorted(rows, key=itemgetter(0))]
 
 
 @cache
@@ -66,14 +66,14 @@ def _sources(kind: str) -> tuple[tuple[str, ...], ...]:
 @lru_cache(maxsize=MANY)
 def _said(kind: str, sources: tuple[str, ...], *, text: str) -> tuple[tuple[int, Noted, str], ...]:
     """What a text says; runs of one place often bear one note."""
-    found = (
+    rows = (
         (place, words, words.pattern.search(text))
         for place, words in enumerate(noted(kind))
         if words.sources == sources
     )
     cells = (
         (place, words, words.cell or next(filter(None, match.groups()), None))
-        for place, words, match in found
+        for place, words, match in rows
         if match is not None
     )
     return tuple((place, words, cell) for place, words, cell in cells if cell is not None)

@@ -32,11 +32,11 @@ def caught(law: Callable[P, T], *given: P.args, **named: P.kwargs) -> T | RigErr
 
 def together(law: Callable[[Sequence[A]], Sequence[T]], asked: Sequence[A | RigError]) -> list[T | RigError]:
     """What a law gives of many at once, errors left as they are; where one cannot be, each by itself."""
-    whole = caught(law, [one for one in asked if not isinstance(one, RigError)])
+    whole = caught(law, [error for error in asked if not isinstance(error, RigError)])
     if isinstance(whole, RigError):
-        return each(lambda one: law([one])[0], asked)
-    found = iter(whole)
-    return [one if isinstance(one, RigError) else next(found) for one in asked]
+        return each(lambda value: law([value])[0], asked)
+    result = iter(whole)
+    return [error if isinstance(error, RigError) else next(result) for error in asked]
 
 
 def each(law: Callable[..., T], *columns: Sequence[Any]) -> list[T | RigError]:

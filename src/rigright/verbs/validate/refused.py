@@ -15,9 +15,9 @@ MODES = ("serve", "batch", "single", "max")
 
 def refuse(row: Row) -> None:
     """Raise for the first thing of a row that cannot be beside another."""
-    told = row.get("mode")
-    if told and told not in MODES:
-        raise unknown(say("{text}", text="mode"), told, known=MODES)
+    value = row.get("mode")
+    if value and value not in MODES:
+        raise unknown(say("{text}", text="mode"), value, known=MODES)
     _refuse_chips(row)
     tp, pp, chips = row.get("tp") or 1, row.get("pp") or 1, row.get("n_chips")
     if chips is not None and tp * pp > chips and not row.get("disagg"):
@@ -46,10 +46,10 @@ def _refuse_chips(row: Row) -> None:
         return
     if node.is_mixed:
         raise AskError(say('"{text}" names several GPUs: a row has one kind', text=name))
-    count, said = node.n_cards // devices_of(node.cards[0].chip), row.get("n_chips") or 1
-    if count not in {1, said}:
+    count, value = node.n_cards // devices_of(node.cards[0].chip), row.get("n_chips") or 1
+    if count not in {1, value}:
         raise AskError(
-            say('"{text}" is {count} GPUs; n_chips says {said}', text=name, count=count, said=said)
+            say('"{text}" is {count} GPUs; n_chips says {said}', text=name, count=count, said=value)
         )
 
 

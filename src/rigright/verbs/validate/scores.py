@@ -32,34 +32,36 @@ DIMENSIONS: dict[str, Callable[[Judged], str]] = {
 
 def scores(rows: Iterable[Judged]) -> tuple[Score, ...]:
     """Every score of a file; rows without a measured figure do not count."""
-    pairs = [(row, one) for row in rows for one in row.predictions if one.measured is not None]
-    found = [
+    pairs = [
+        (row, prediction) for row in rows for prediction in row.predictions if prediction.measured is not None
+    ]
+    result = [
         _score(dimension, name, members=members)
         for dimension, key in DIMENSIONS.items()
         for name, members in _grouped(pairs, key).items()
     ]
     # the mean over sources of each figure, for what may be pooled
-    by_source = [score for score in found if score.of == "source"]
+    by_source = [score for score in result if score.of == "source"]
     groups: dict[tuple[str, str], list[Score]] = {}
     for score in by_source:
         groups.setdefault((score.metric, score.group), []).append(score)
     return (
         *tuple(_mean(metric, group, members=members) for (metric, group), members in sorted(groups.items())),
-        *found,
+        *result,
     )
 
 
 def _grouped(pairs: list[Pair], key: Callable[[Judged], str]) -> dict[tuple[str, str, str], list[Pair]]:
     groups: dict[tuple[str, str, str], list[Pair]] = {}
-    for row, one in pairs:
-        groups.setdefault((one.metric, one.group, key(row)), []).append((row, one))
+    for row, prediction in pairs:
+        groups.setdefault((prediction.metric, prediction.group, key(row)), []).append((row, prediction))
     return dict(sorted(groups.items()))
 
 
 def _score(dimension: str, name: tuple[str, str, str], *, members: list[Pair]) -> Score:
-    errors = np.array([one.error for _, one in members if one.error is not None])
-    inside = [one.holds for _, one in members if one.holds is not None]
-    widths = [one.width for _, one in members if one.width is not None]
+    errors = np.array([prediction.error for _, prediction in members if prediction.error is not None])
+    inside = [prediction.holds for _, prediction in members if prediction.holds is not None]
+    widths = [prediction.width for _, prediction in members if prediction.width is not None]
     metric, group, shown = name
     return Score(
         of=dimension,

@@ -39,15 +39,15 @@ def read_served(row: Row) -> RunAsk:
         raise AskError(say("the row has no chip"))
     card = first_card(row["chip"])
     # the format told; else as published, or what the chip multiplies fastest
-    told = row.get("weights")
-    if told == "fp32" and load_of(row, arch).manner:  # of tuned runs a slip: nobody serves so many bytes
-        told = "mxfp4" if card.chip.vendor == "AMD" else "nvfp4"
-        told = told if card.chip.fp4_flops_per_s else "fp8"
-        assumed.append(say("weights not stated: assuming {weights}", weights=told))
-    if told is None:
-        told = arch.stored or ("fp8" if card.chip.fp8_flops_per_s else arch.dtype)
-        assumed.append(say("weights not stated: assuming {weights}", weights=told))
-    weights = as_published(arch, find_format(engine.says.get(told.lower(), told)).id)
+    value = row.get("weights")
+    if value == "fp32" and load_of(row, arch).manner:  # of tuned runs a slip: nobody serves so many bytes
+        value = "mxfp4" if card.chip.vendor == "AMD" else "nvfp4"
+        value = value if card.chip.fp4_flops_per_s else "fp8"
+        assumed.append(say("weights not stated: assuming {weights}", weights=value))
+    if value is None:
+        value = arch.stored or ("fp8" if card.chip.fp8_flops_per_s else arch.dtype)
+        assumed.append(say("weights not stated: assuming {weights}", weights=value))
+    weights = as_published(arch, find_format(engine.says.get(value.lower(), value)).id)
     sent = load_of(row, arch)
     prompt, output = _lengths(sent, assumed)
     chips = cards_of(row)
@@ -95,17 +95,17 @@ def cards_of(row: Row) -> int:
 
 def _unsaid(sent: ServedLoad) -> tuple[Prior, ...]:
     """Lengths that neither the row nor its benchmark tells, and those that we only estimate."""
-    found = list[Prior]()
-    for name, said, known in (
+    result = list[Prior]()
+    for name, flag, known in (
         ("prompt_tok", sent.said_prompt, sent.prompt_tok),
         ("output_tok", sent.said_output, sent.output_tok),
     ):
         if known is None:
-            found.append(priors("serving")[name])
-        elif not said and sent.unsure:
+            result.append(priors("serving")[name])
+        elif not flag and sent.unsure:
             values = tuple(known * share for share in UNSURE)
-            found.append(replace(priors("serving")[name], values=values, weights=(0.25, 0.5, 0.25)))
-    return tuple(found)
+            result.append(replace(priors("serving")[name], values=values, weights=(0.25, 0.5, 0.25)))
+    return tuple(result)
 
 
 def _engine(row: Row, assumed: list[Sentence]) -> Engine:
@@ -113,9 +113,9 @@ def _engine(row: Row, assumed: list[Sentence]) -> Engine:
     name, version = row.get("engine") or "vllm", row.get("engine_version") or ""
     newest, day = find_engine(name), row.get("measured") or ""
     own = re.compile(rf"(?:^v?|\(|{newest.id} v?)(\d+(?:\.\d+)+)", re.IGNORECASE)
-    told = own.search(version)
-    if told and not (day >= LATE and newest.version >= "1" and told[1] < "1"):
-        return find_engine(f"{newest.id} {told[1]}")
+    match = own.search(version)
+    if match and not (day >= LATE and newest.version >= "1" and match[1] < "1"):
+        return find_engine(f"{newest.id} {match[1]}")
     if day:
         return at_date(newest, day)
     assumed.append(say("{engine} version not stated: assuming the newest", engine=newest.label))
@@ -147,21 +147,21 @@ def layouts_of(row: Row, *, chips: int, assumed: list[Sentence]) -> tuple[Layout
     """Workers for prompts (or none) and for tokens (None: nobody says how they are cut)."""
     if row.get("disagg"):
         worded = re.finditer(foreign.table()["workers"]["pattern"], row["disagg"])
-        found = {match["does"]: _worker(match) for match in worded}
-        if set(found) != {"prefill", "decode"}:
+        layouts = {match["does"]: _worker(match) for match in worded}
+        if set(layouts) != {"prefill", "decode"}:
             raise AskError(
                 say('cannot read workers "{text}"; for example "prefill 1x(tp8 pp1 dp1 ep1) decode ..."',
                     text=row["disagg"])
             )  # fmt: skip
-        return found["prefill"], found["decode"]
+        return layouts["prefill"], layouts["decode"]
     if row.get("tp") is None:
         assumed.append(say("layout not stated: assuming the best one"))
         return None, None
     # attention ranks times their tp make a replica; sources write one or the other where both are alike
     tp, pp, ep = row["tp"], row.get("pp") or 1, row.get("ep") or 1
-    told = row.get("attn_dp") or 1
-    spreads = bool(row.get("attention_dp")) or told == math.inf  # each rank has sequences of its own
-    ranks = max(1 if told == math.inf else told, ep // tp)  # experts cut over more ranks than tensors are
+    value = row.get("attn_dp") or 1
+    spreads = bool(row.get("attention_dp")) or value == math.inf  # each rank has sequences of its own
+    ranks = max(1 if value == math.inf else value, ep // tp)  # experts cut over more ranks than tensors are
     if spreads and tp * ranks == 1:
         ranks = row.get("dp") or 1
     each = tp * ranks if chips % (tp * ranks * pp) == 0 else max(tp, ranks)

@@ -65,21 +65,21 @@ def load_of(row: Row, arch: Arch) -> ServedLoad:
 
 def _requests(row: Row) -> float | None:
     """Requests of a run: told, or some where the row says who measured it or when; None: of a service."""
-    found: float | None = row.get("requests")
+    value: float | None = row.get("requests")
     if row.get("rate_per_s"):
-        return found
-    return SOME if found is None and (row.get("source") or row.get("measured")) else found
+        return value
+    return SOME if value is None and (row.get("source") or row.get("measured")) else value
 
 
 def is_loaded(row: Row) -> bool:
     """Whether a row that names no mode speaks of many requests: they arrive at a rate."""
-    told = row.get("scheduled_samples_per_s") or row.get("rate_per_s")
-    return not row.get("mode") and bool(told)
+    value = row.get("scheduled_samples_per_s") or row.get("rate_per_s")
+    return not row.get("mode") and bool(value)
 
 
 def eye_of(arch: Arch) -> Tower | None:
     """The tower that sees."""
-    return next((one for one in arch.towers if one.name == "vision" and one.sample_tok), None)
+    return next((tower for tower in arch.towers if tower.name == "vision" and tower.sample_tok), None)
 
 
 def picture_tok(eye: Tower | None) -> float:
@@ -96,7 +96,9 @@ def _samples(arch: Arch, known: Row) -> float:
         return 0.0
     if arch.family in WHOLE:
         return float(known["pictures"])
-    patch = next((one.shape[-1] for one in eye.outer if one.role == "patch" and len(one.shape) > 2), 14)
+    patch = next(
+        (weight.shape[-1] for weight in eye.outer if weight.role == "patch" and len(weight.shape) > 2), 14
+    )
     share = known["megapixels"] * MEGA / ((eye.sample_tok or 1) * patch * patch)
     return float(known["pictures"] * (share + (1 if (eye.sample_tok or 0) < TILE_TOK else 0)))
 

@@ -20,10 +20,10 @@ _CUT = ("tp", "pp", "dp", "ep", "attention_dp")
 
 def is_question(row: Row) -> bool:
     """Whether a row asks what would be, not what somebody ran: no figure of it, or neither who nor when."""
-    told = ("scenario", "task", "disagg", "offload", "cpu", "moe_tp", "note")
+    given = ("scenario", "task", "disagg", "offload", "cpu", "moe_tp", "note")
     ran = row.get("value") and (row.get("source") or row.get("measured"))
     parts = 0 in (row.get("prompt_tok"), row.get("output_tok"))  # of a request: benchmarks measure each alone
-    return row.get("mode") in {"serve", "single"} and not (ran or parts or any(map(row.get, told)))
+    return row.get("mode") in {"serve", "single"} and not (ran or parts or any(map(row.get, given)))
 
 
 def filled(row: Row, arch: Arch) -> tuple[Row, tuple[Sentence, ...]]:

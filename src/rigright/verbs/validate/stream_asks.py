@@ -77,8 +77,8 @@ def _unsaid(row: Row, engine: Engine, *, chip: Chip) -> tuple[Prior, ...]:
     tables = ["streams", engine.unsaid_weights]
     if not engine.backend and engine.backends:
         tables.append(chip.vendor)
-    found = {name: prior for table in tables for name, prior in priors(table).items()}
-    return tuple(prior for name, prior in found.items() if row.get(name) is None)
+    result = {name: prior for table in tables for name, prior in priors(table).items()}
+    return tuple(prior for name, prior in result.items() if row.get(name) is None)
 
 
 def _tok(row: Row, column: str, *, assumed: list[Sentence]) -> float:
@@ -93,8 +93,8 @@ def _layout(row: Row, engine: Engine, *, cards: int) -> Layout:
     """How the cards are shared: layer by layer, as the row says, or each layer over all of them."""
     if engine.split == "layer":
         return Layout(pp=cards)
-    _, told = layouts_of(row, chips=cards, assumed=[])
-    return told or Layout(tp=cards)
+    _, layout = layouts_of(row, chips=cards, assumed=[])
+    return layout or Layout(tp=cards)
 
 
 def engine_of(row: Row) -> Engine:
@@ -118,14 +118,14 @@ def _engine(asked: str, version: str, *, backend: str, flash: bool | None) -> En
         says = like.says if called["like"] == called["engine"] else {}
         engine = replace(like, id=called["engine"], split=called["split"], says=says)
     engine = replace(engine, version=version) if version else engine
-    return _built(engine, said=backend, flash=flash) if engine.backends else engine
+    return _built(engine, text=backend, flash=flash) if engine.backends else engine
 
 
-def _built(engine: Engine, *, said: str, flash: bool | None) -> Engine:
+def _built(engine: Engine, *, text: str, flash: bool | None) -> Engine:
     """The engine with the backend a row tells, and whether attention was one kernel."""
-    told = [backend_in(words) for words in (said, engine.version) if words]
-    backend = next((name for name, _ in told if name), engine.backend)
-    options = {option for _, named in told for option in named}
+    pairs = [backend_in(words) for words in (text, engine.version) if words]
+    backend = next((name for name, _ in pairs if name), engine.backend)
+    options = {option for _, named in pairs for option in named}
     if flash is not None:
         options.add("flash" if flash else "no-flash")
     return replace(engine, backend=backend, options=tuple(sorted(options | set(engine.options))))
@@ -136,9 +136,9 @@ def _ubatch_tok(row: Row, engine: Engine, *, card: Card) -> float:
 
     A server cuts a lone prompt as it cuts any; nan: the terms of the engine say.
     """
-    told = row.get("ubatch_tok") or row.get("max_num_batched_tokens")
-    if told is not None:
-        return float(told)
+    value = row.get("ubatch_tok") or row.get("max_num_batched_tokens")
+    if value is not None:
+        return float(value)
     if engine.pool == "share":
         return float(engine.default(engine.budget_tok, card.total_bytes, chip=card.chip.id) or math.nan)
     backend = engine.backend_on(card.chip.vendor)
@@ -155,9 +155,9 @@ def _usual_form(engine: Engine, arch: Arch) -> str:
 
 def weights_of(row: Row, engine: Engine, *, arch: Arch) -> str:
     """The format of the weights: as told, as the engine means it, or as the model is published."""
-    told = (row.get("weights") or _usual_form(engine, arch)).strip().lower()
-    spoken = corrections(SUBJECT)["spoken"].get(told)
+    value = (row.get("weights") or _usual_form(engine, arch)).strip().lower()
+    spoken = corrections(SUBJECT)["spoken"].get(value)
     if spoken is not None:
         return f"{spoken['format']}{KERNEL}{spoken['kernel']}"
     kernel = row.get("kernel")
-    return find_format(engine.says.get(told, told)).id + (KERNEL + kernel.lower() if kernel else "")
+    return find_format(engine.says.get(value, value)).id + (KERNEL + kernel.lower() if kernel else "")

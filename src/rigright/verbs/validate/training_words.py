@@ -31,16 +31,16 @@ def trainer_of(framework: str, *, month: str | None = None) -> Trainer | None:
     if text.startswith("mlperf"):
         return trainers()["megatron"]
     known = {word: row for row in trainers().values() for word in (row.id, *row.aliases)}
-    found = [word for word in known if re.search(rf"(?:^|-){re.escape(_plain(word))}(?:-|$)", text)]
-    if not found:
+    texts = [word for word in known if re.search(rf"(?:^|-){re.escape(_plain(word))}(?:-|$)", text)]
+    if not texts:
         return None
-    return known[max(found, key=lambda word: (known[word].id in KERNELS, len(word)))].at(month)
+    return known[max(texts, key=lambda word: (known[word].id in KERNELS, len(word)))].at(month)
 
 
 def month_of(source: str) -> str | None:
     """The month that a source names, 2023-10; of a year alone its last, of several the first."""
-    found = re.search(r"(?<!\d)(20[12]\d)(?:[-_]?(0[1-9]|1[0-2]))?(?!\d)", source)
-    return f"{found.group(1)}-{found.group(2) or '12'}" if found else None
+    match = re.search(r"(?<!\d)(20[12]\d)(?:[-_]?(0[1-9]|1[0-2]))?(?!\d)", source)
+    return f"{match.group(1)}-{match.group(2) or '12'}" if match else None
 
 
 def _plain(text: str) -> str:

@@ -40,13 +40,15 @@ class Prediction:
     basis: Inner[Basis | None] = None  # where own runs are kept
 
     @classmethod
-    def of(cls, metric: str, found: Estimate | Integrated, *, times: float = 1.0, **more: Any) -> Prediction:
+    def of(
+        cls, metric: str, estimate: Estimate | Integrated, *, times: float = 1.0, **more: Any
+    ) -> Prediction:
         """A figure that was found, so many times in the unit of the file."""
         return cls(
             **{"metric": metric, "group": metric} | more,
-            predicted=found.value * times,
-            low=found.low * times,
-            high=found.high * times,
+            predicted=estimate.value * times,
+            low=estimate.low * times,
+            high=estimate.high * times,
         )
 
     def widened(self, factor: float) -> Prediction:

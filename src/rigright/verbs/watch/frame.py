@@ -139,11 +139,11 @@ class Watch:
         first_s = patience(_FIRST_WAIT_S) if first_wait_s is None else first_wait_s
         tick = self._sampler.tick(first_s) if before is None else self._sampler.tick()
         self.tally.add(tick, self._clock() - start_s)
-        told = self._log.read() if self._log.is_open else from_driver(before, tick)
-        new = tuple(one for one in told if one.at_s is None or one.at_s >= self._began_wall_s)
+        events = self._log.read() if self._log.is_open else from_driver(before, tick)
+        new = tuple(event for event in events if event.at_s is None or event.at_s >= self._began_wall_s)
         self.tally.add_events(new)
         if self._keeper is not None:
-            self._keeper.add(tick, told)
+            self._keeper.add(tick, events)
             if self._machine:
                 self._keeper.add_machine(self._machine.pop())
         missed = int((self._clock() - self._due_s) / self.wish.every_s)
@@ -209,7 +209,9 @@ class Watch:
         machine = probe(world)
         self._machine.append(machine)
         if self._baseline is not None:
-            self._differs = tuple(one.trait.key for one in compared(machine, self._baseline) if one.differs)
+            self._differs = tuple(
+                trait.trait.key for trait in compared(machine, self._baseline) if trait.differs
+            )
         if self._close is not None:
             self._close.judge(machine, self._end)
 

@@ -10,7 +10,7 @@ def from_driver(before: Tick | None, now: Tick) -> tuple[Event, ...]:
     """An XID for each card whose last one is another than before; the same one again cannot be told."""
     if before is None:
         return ()
-    known = {one.card: one.last_xid for one in before.devices}
+    known = {tick.card: tick.last_xid for tick in before.devices}
     return tuple(
         Event(
             kind="xid",

@@ -45,7 +45,7 @@ def groups() -> tuple[str, ...]:
         import grp
     except ImportError:  # not on Windows, where there is no systemd either
         return ()
-    known = {one.gr_name for one in grp.getgrall()}
+    known = {row.gr_name for row in grp.getgrall()}
     return tuple(name for name in GROUPS if name in known)
 
 

@@ -16,15 +16,17 @@ def answer(options: argparse.Namespace) -> Answer:
     from rigright.report.pages import baseline as pages
     from rigright.verbs.baseline import SavedBaseline, baseline
 
-    found = baseline(save=options.save, check=options.check, from_file=options.from_file, bench=options.bench)
-    if isinstance(found, SavedBaseline):
-        saved = found
+    saved_baseline = baseline(
+        save=options.save, check=options.check, from_file=options.from_file, bench=options.bench
+    )
+    if isinstance(saved_baseline, SavedBaseline):
+        saved = saved_baseline
         return Answer(
             page=lambda: pages.page(saved.machine, saved.baseline),
             plain=lambda language: pages.plain(saved.baseline, language),
             record=saved,
         )
-    result, expected = found
+    result, expected = saved_baseline
     return Answer(
         page=lambda: pages.check_page(result, expected),
         plain=lambda language: pages.check_plain(

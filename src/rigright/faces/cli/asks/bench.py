@@ -71,6 +71,6 @@ def _progress(title: Sentence, place: tuple[int, int], *, language: str) -> None
 
 
 def _listening(address: str, language: str) -> None:
-    said = say("listening on {address}; stop with Ctrl-C", address=address)
-    sys.stderr.write(tell(said, language) + "\n")
+    sentence = say("listening on {address}; stop with Ctrl-C", address=address)
+    sys.stderr.write(tell(sentence, language) + "\n")
     sys.stderr.flush()

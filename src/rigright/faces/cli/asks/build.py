@@ -14,7 +14,7 @@ SUMMARY = say("a complete machine around the GPUs: parts list; or check your own
 
 def answer(options: argparse.Namespace) -> Answer:
     """Judge a list, or put a machine together."""
-    named = [one for one in (options.what, options.check, options.from_file) if one is not None]
+    named = [value for value in (options.what, options.check, options.from_file) if value is not None]
     if len(named) > 1:
         raise AskError(
             say("{first} and {second} cannot be combined", first=named[0], second=named[1]),
@@ -34,16 +34,16 @@ def answer(options: argparse.Namespace) -> Answer:
     from rigright.verbs.build import build
     from rigright.verbs.wished import wish_of
 
-    said = said_in(options, "plan")
+    fields = said_in(options, "plan")
     typed = [] if options.what is None else [options.what]
     typed += [] if options.from_file is None else ["--from", options.from_file]
     typed += [] if options.room is None else ["--room", options.room]
     result = build(
         options.what,
-        wish=wish_of(said, beside=[options.what, options.room]),
+        wish=wish_of(fields, beside=[options.what, options.room]),
         from_file=options.from_file,
         room=options.room,
-        asked=command("build", typed, said=said),
+        asked=command("build", typed, fields=fields),
     )
     return Answer(
         page=lambda: pages.page(result, why=options.why, details=options.details),

@@ -23,15 +23,15 @@ def answer(options: argparse.Namespace) -> Answer:
     from rigright.verbs.compare import compare
     from rigright.verbs.wished import wish_of
 
-    said = said_in(options, "compare")
+    fields = said_in(options, "compare")
     options.things = apart(options.things)
     if options.model is None:
-        return _facts(options, said)
+        return _facts(options, fields)
     result = compare(
         options.things,
         model=options.model,
-        wish=wish_of(said, verb="compare", beside=[*options.things, options.model]),
-        asked=command("compare", [*options.things, "--for", options.model], said=said),
+        wish=wish_of(fields, verb="compare", beside=[*options.things, options.model]),
+        asked=command("compare", [*options.things, "--for", options.model], fields=fields),
     )
     return Answer(
         page=lambda: pages.page(result, why=options.why, details=options.details),
@@ -57,25 +57,25 @@ def apart(words: Sequence[str]) -> list[str]:
     return [thing for thing in things if thing]
 
 
-def _facts(options: argparse.Namespace, said: dict[str, str]) -> Answer:
+def _facts(options: argparse.Namespace, fields: dict[str, str]) -> Answer:
     """Without a model: what is stated of each."""
     from rigright.options.read import command
     from rigright.report.pages import compare_sheets as pages
     from rigright.verbs.compare_facts import compare_facts
     from rigright.verbs.wished import wish_of
 
-    for name in said:
+    for name in fields:
         if name not in FACTS:
             raise AskError(
                 say("{option} needs {others}", option=f"--{name}", others="--for MODEL"),
                 hint=say("add {others}, or remove {option}", option=f"--{name}", others="--for MODEL"),
             )
-    wish = wish_of(said, verb="compare", beside=options.things)
+    wish = wish_of(fields, verb="compare", beside=options.things)
     result = compare_facts(
         options.things,
         currency=wish.currency,
         used=wish.used,
-        command=command("compare", options.things, said=said),
+        command=command("compare", options.things, fields=fields),
     )
     return Answer(
         page=lambda: pages.page(result, details=options.details),

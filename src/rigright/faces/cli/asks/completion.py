@@ -20,11 +20,14 @@ def answer(options: argparse.Namespace) -> Answer:
 
     grammar: dict[str, dict[str, tuple[str, ...] | None]] = {}
     for verb in verbs():
-        taken = [one for one in rows(verb) if one.count != BEHIND]
+        taken = [option for option in rows(verb) if option.count != BEHIND]
         grammar[verb] = {
-            flag: None if one.is_flag else words(one) for one in taken if not one.placed for flag in one.flags
+            flag: None if option.is_flag else words(option)
+            for option in taken
+            if not option.placed
+            for flag in option.flags
         }
-        first = next((words(one) for one in taken if one.placed), ())
+        first = next((words(option) for option in taken if option.placed), ())
         grammar[verb] |= {verb: first} if first else {}
     name, script = f"rigright.{options.shell}", completion(options.shell, grammar=grammar)
     return Answer(

@@ -21,22 +21,22 @@ def answer(options: argparse.Namespace) -> Answer:
     from rigright.verbs.cost import cost
     from rigright.verbs.wished import local_of, wish_of
 
-    said = said_in(options, "cost")
+    fields = said_in(options, "cost")
     named = [name for name in (options.what, options.from_file) if name is not None]
-    if len(named) > 1 or not (named or "own" in said or options.model):
+    if len(named) > 1 or not (named or "own" in fields or options.model):
         raise AskError(
             say("give one machine, model or plan"),
             hint=say("for example {example}", example='rigright cost "2x rtx 4090"'),
         )
-    what = named[0] if named else said.get("own") or options.model
-    model = options.model if named or "own" in said else None
+    what = named[0] if named else fields.get("own") or options.model
+    model = options.model if named or "own" in fields else None
     typed = [*named, *(() if options.model is None else ("--for", options.model))]
     result = cost(
         what,
-        wish=wish_of(said, verb="cost", beside=[options.what, options.model]),
-        spend=fill(CostWish, "cost", values=values_of("cost", said, local=local_of(said))),
+        wish=wish_of(fields, verb="cost", beside=[options.what, options.model]),
+        spend=fill(CostWish, "cost", values=values_of("cost", fields, local=local_of(fields))),
         model=model,
-        asked=command("cost", typed, said=said),
+        asked=command("cost", typed, fields=fields),
     )
     return Answer(
         page=lambda: pages.page(result, why=options.why, details=options.details),

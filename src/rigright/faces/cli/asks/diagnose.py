@@ -35,5 +35,5 @@ def answer(options: argparse.Namespace) -> Answer:
 
 def show_progress(gone_s: float, all_s: float, *, language: str) -> None:
     """How much of the time has gone."""
-    said = say("watched {gone} of {all}", gone=show_seconds(gone_s), all=show_seconds(all_s))
-    written_over(said, language, is_last=gone_s >= all_s)
+    sentence = say("watched {gone} of {all}", gone=show_seconds(gone_s), all=show_seconds(all_s))
+    written_over(sentence, language, is_last=gone_s >= all_s)

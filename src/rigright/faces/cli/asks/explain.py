@@ -19,17 +19,17 @@ def answer(options: argparse.Namespace) -> Answer:
     from rigright.options.read import command, fill, kinds_said, values_of
     from rigright.options.row import TRAINS
 
-    said = said_in(options, "explain")
-    kinds = kinds_said(said)
-    values = values_of("explain", said, kinds=kinds, beside=[options.model], local=_currency(said))
-    work = fill(PlanWish, "explain", values=values | {"budget_said": said.get("budget")})
-    if "currency" in values and "currency" not in said:
+    fields = said_in(options, "explain")
+    kinds = kinds_said(fields)
+    values = values_of("explain", fields, kinds=kinds, beside=[options.model], local=_currency(fields))
+    work = fill(PlanWish, "explain", values=values | {"budget_said": fields.get("budget")})
+    if "currency" in values and "currency" not in fields:
         from rigright.verbs.paid import in_dollars
 
         work = in_dollars(work)
-    told = {
+    given = {
         "why": options.why,
-        "asked": command("explain", [options.model], said=said),
+        "asked": command("explain", [options.model], fields=fields),
         "work": work,
     }
     if kinds <= TRAINS:
@@ -37,7 +37,7 @@ def answer(options: argparse.Namespace) -> Answer:
         from rigright.verbs.explain_training import explain_training
 
         trained = explain_training(
-            options.model, options.on, wish=fill(TrainingWish, "explain", values=values), **told
+            options.model, options.on, wish=fill(TrainingWish, "explain", values=values), **given
         )
         return Answer(
             page=lambda: training.page(trained, why=options.why, details=options.details),
@@ -47,7 +47,7 @@ def answer(options: argparse.Namespace) -> Answer:
     from rigright.report.pages import explain as pages
     from rigright.verbs.explain import explain
 
-    result = explain(options.model, options.on, wish=fill(ServingWish, "explain", values=values), **told)
+    result = explain(options.model, options.on, wish=fill(ServingWish, "explain", values=values), **given)
     return Answer(
         page=lambda: pages.page(result, why=options.why, details=options.details),
         plain=lambda language: pages.plain(result, language),
@@ -55,10 +55,10 @@ def answer(options: argparse.Namespace) -> Answer:
     )
 
 
-def _currency(said: Mapping[str, str]) -> str | None:
+def _currency(fields: Mapping[str, str]) -> str | None:
     """What is paid with at the place that was named."""
-    if "place" not in said:
+    if "place" not in fields:
         return None
     from rigright.verbs.wished import local_of
 
-    return local_of(said)
+    return local_of(fields)

@@ -53,7 +53,7 @@ def _checked(options: argparse.Namespace) -> Answer:
     return Answer(
         page=lambda: held_page(rows),
         plain=lambda language: held_plain(HeldFlags(flags=rows), language),
-        exit_code=0 if all(one.kept for one in rows) else 1,
+        exit_code=0 if all(row.kept for row in rows) else 1,
     )
 
 
@@ -76,17 +76,19 @@ def _plan(options: argparse.Namespace) -> dict[str, Any]:
     from rigright.verbs.export import planned_for
     from rigright.verbs.launch import read_plan
 
-    said = said_in(options, "plan")
+    fields = said_in(options, "plan")
     if (options.plan_file is None) == (options.model is None):
         raise AskError(
             say("give either a model or --from plan.json"),
             hint=say("rigright export {target} --from plan.json", target=options.target),
         )
-    if options.plan_file is not None and said:
-        raise AskError(say("--from already has a plan: --{option} would change it", option=next(iter(said))))
+    if options.plan_file is not None and fields:
+        raise AskError(
+            say("--from already has a plan: --{option} would change it", option=next(iter(fields)))
+        )
     if options.plan_file is not None:
         return read_plan(options.plan_file)
-    return planned_for(options.model, options.target, said=said)
+    return planned_for(options.model, options.target, fields=fields)
 
 
 def _watched(options: argparse.Namespace) -> dict[str, str]:

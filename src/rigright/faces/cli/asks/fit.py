@@ -19,7 +19,7 @@ def answer(options: argparse.Namespace) -> Answer:
     from rigright.report.pages import fit as pages
     from rigright.verbs.fit import FitWish, fit
 
-    said = said_in(options, "fit")
+    fields = said_in(options, "fit")
     if options.machine is not None:
         if options.on is not None:
             raise AskError(
@@ -31,11 +31,13 @@ def answer(options: argparse.Namespace) -> Answer:
                 ),
                 hint=say("give one; to compare several, use `rigright compare`"),
             )
-        options.on = said["on"] = options.machine
-    values = values_of("fit", said)
+        options.on = fields["on"] = options.machine
+    values = values_of("fit", fields)
     if values.get("limit") == 0:
         values["limit"] = None
-    result = fit(options.on, wish=fill(FitWish, "fit", values=values), asked=command("fit", [], said=said))
+    result = fit(
+        options.on, wish=fill(FitWish, "fit", values=values), asked=command("fit", [], fields=fields)
+    )
     return Answer(
         page=lambda: pages.page(result, why=options.why, details=options.details),
         plain=lambda language: pages.plain(result, language),

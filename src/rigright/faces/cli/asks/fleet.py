@@ -33,7 +33,9 @@ def _fleet(options: argparse.Namespace) -> Answer:
     result = fleet(
         options.what,
         wish=_wish(options),
-        progress=lambda told, silent, count: _progress(told, silent, count=count, language=options.language),
+        progress=lambda number, silent, count: _progress(
+            number, silent, count=count, language=options.language
+        ),
     )
     return Answer(
         page=lambda: pages.page(result, everything=options.everything),
@@ -63,14 +65,14 @@ def _accept(options: argparse.Namespace) -> Answer:
     result = accept(
         _wish(options),
         wish,
-        progress=lambda said, so_far: written_over(
-            say("{what}: {done} of {all}", what=said, done=so_far[0], all=so_far[1]),
+        progress=lambda sentence, so_far: written_over(
+            say("{what}: {done} of {all}", what=sentence, done=so_far[0], all=so_far[1]),
             options.language,
             is_last=so_far[0] == so_far[1],
         ),
     )
     screen = Screen(language=options.language)
-    result = keep_reports(result, lambda one: render(accept_report.page(one, result), screen))
+    result = keep_reports(result, lambda verdict: render(accept_report.page(verdict, result), screen))
     return Answer(
         page=lambda: pages.page(result, everything=options.everything),
         plain=lambda language: pages.plain(result, language),
@@ -83,15 +85,15 @@ def _health(options: argparse.Namespace) -> Answer:
     from rigright.report.pages import health as pages
     from rigright.verbs.fleet.health import health
 
-    found = health(only=options.only or (), drain=options.drain, node=options.node)
-    done, reason = found.done, found.reason
+    result = health(only=options.only or (), drain=options.drain, node=options.node)
+    done, reason = result.done, result.reason
     return Answer(
-        page=lambda: pages.page(found.node, found.examined, done=done, reason=reason),
+        page=lambda: pages.page(result.node, result.examined, done=done, reason=reason),
         plain=lambda language: pages.plain(
-            pages.NodeHealth(node=found.node, examined=found.examined, done=done, reason=reason), language
+            pages.NodeHealth(node=result.node, examined=result.examined, done=done, reason=reason), language
         ),
-        exit_code=found.exit_code,
-        record=found,
+        exit_code=result.exit_code,
+        record=result,
     )
 
 
@@ -104,11 +106,11 @@ def _files(options: argparse.Namespace) -> Answer:
     kind: Literal["slurm", "kubernetes", "shell"] = "slurm" if options.shell is False else "shell"
     if options.kubernetes is not None:
         kind = "kubernetes"
-    found = files(kind, image=options.image, nodes=options.nodes, metrics=options.metrics)
+    fields = files(kind, image=options.image, nodes=options.nodes, metrics=options.metrics)
     return Answer(
-        page=lambda: pages.page(found),
-        plain=lambda language: pages.plain(pages.PrintedFiles(files=found), language),
-        text=lambda: pages.text(found),
+        page=lambda: pages.page(fields),
+        plain=lambda language: pages.plain(pages.PrintedFiles(files=fields), language),
+        text=lambda: pages.text(fields),
     )
 
 
@@ -134,17 +136,17 @@ def _wish(options: argparse.Namespace) -> Any:
 
 
 def _way(options: argparse.Namespace) -> str:
-    told = [name for name in _WAYS if getattr(options, name) is not None]
-    if len(told) == 1:
-        return told[0]
+    ways = [name for name in _WAYS if getattr(options, name) is not None]
+    if len(ways) == 1:
+        return ways[0]
     flags = ", ".join(_FLAGS)
-    if told:
+    if ways:
         raise AskError(say("use only one of {flags}", flags=flags))
     raise AskError(say("no nodes given: use one of {flags}", flags=flags))
 
 
-def _progress(told: int, silent: int, *, count: int, language: str) -> None:
-    said = say(
-        "{told} of {count} nodes answered, {silent} unreachable", told=told, silent=silent, count=count
+def _progress(number: int, silent: int, *, count: int, language: str) -> None:
+    sentence = say(
+        "{told} of {count} nodes answered, {silent} unreachable", told=number, silent=silent, count=count
     )
-    written_over(said, language, is_last=told + silent == count)
+    written_over(sentence, language, is_last=number + silent == count)

@@ -22,7 +22,7 @@ def answer(options: argparse.Namespace) -> Answer:
         raise AskError(say("--until must be more recent than --since"))
     if every_s is None and options.form == "csv":
         every_s = 60.0 if back_s is None else max(back_s / MOST_ROWS, 1.0)
-    found = history(
+    past = history(
         options.of,
         since_s=None if back_s is None else ago(back_s),
         until_s=None if until_s is None else ago(until_s),
@@ -30,8 +30,8 @@ def answer(options: argparse.Namespace) -> Answer:
         every_s=every_s,
     )
     return Answer(
-        page=lambda: pages.page(found),
-        plain=lambda language: pages.plain(found, language),
-        sheet=lambda: pages.sheet(found),
-        record=found,
+        page=lambda: pages.page(past),
+        plain=lambda language: pages.plain(past, language),
+        sheet=lambda: pages.sheet(past),
+        record=past,
     )

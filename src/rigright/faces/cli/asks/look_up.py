@@ -64,9 +64,9 @@ def _everywhere(text: str, options: argparse.Namespace) -> Answer:
     from rigright.report.pages import look_up as pages
     from rigright.verbs.look_up.search import search
 
-    found = search(text)
+    findings = search(text)
     return Answer(
-        lambda: pages.findings_page(found),
-        lambda language: pages.findings_plain(found, language),
-        record=found,
+        lambda: pages.findings_page(findings),
+        lambda language: pages.findings_plain(findings, language),
+        record=findings,
     )

@@ -21,12 +21,12 @@ def answer(options: argparse.Namespace) -> Answer:
     from rigright.verbs.plan import plan
     from rigright.verbs.wished import wish_of
 
-    said = said_in(options, "plan")
+    fields = said_in(options, "plan")
     result = plan(
         options.model,
-        wish=wish_of(said, beside=[options.model]),
+        wish=wish_of(fields, beside=[options.model]),
         why=options.why,
-        asked=command("plan", [options.model], said=said),
+        asked=command("plan", [options.model], fields=fields),
     )
     return Answer(
         page=lambda: pages.page(result, why=options.why, details=options.details),

@@ -27,12 +27,12 @@ def answer(options: argparse.Namespace) -> Answer:
             sheet=lambda: pages.sheet(shown),
             record=shown,
         )
-    for name, said in (
+    for name, value in (
         ("--used", options.used),
         ("--currency", options.currency),
         ("--prices", options.prices),
     ):
-        if said:
+        if value:
             raise AskError(
                 say("{option} is for {what}", option=name, what="prices show"),
                 hint=say("remove {option}", option=name),

@@ -22,17 +22,17 @@ def answer(options: argparse.Namespace) -> Answer:
     from rigright.verbs.report import report
     from rigright.verbs.wished import wish_of
 
-    said = said_in(options, "plan")
+    fields = said_in(options, "plan")
     if not is_plan(options.what):
         result = report(
             options.what,
-            wish=wish_of(said, beside=[options.what]),
+            wish=wish_of(fields, beside=[options.what]),
             language=options.language,
-            asked=command("plan", [options.what], said=said),
+            asked=command("plan", [options.what], fields=fields),
         )
-    elif said:
+    elif fields:
         raise AskError(
-            say("the file already has a plan: --{option} would change it", option=next(iter(said)))
+            say("the file already has a plan: --{option} would change it", option=next(iter(fields)))
         )
     else:
         result = report(from_file=options.what)

@@ -21,17 +21,17 @@ def answer(options: argparse.Namespace) -> Answer:
     from rigright.verbs.simulate.frame import simulate
     from rigright.verbs.simulate.wish import PlayWish
 
-    said = said_in(options, "simulate")
+    fields = said_in(options, "simulate")
     if options.trace is not None and options.requests is not None:  # its name in scripts of before --out
-        said["out"] = said.pop("requests")
-    values = values_of("simulate", said, kinds=TEXT)
+        fields["out"] = fields.pop("requests")
+    values = values_of("simulate", fields, kinds=TEXT)
     result = simulate(
         options.model,
         options.on,
         wish=fill(ServingWish, "simulate", values=values),
         load=fill(PlayWish, "simulate", values=values),
         out=values.get("out"),
-        asked=command("simulate", [options.model] if options.model else [], said=said),
+        asked=command("simulate", [options.model] if options.model else [], fields=fields),
     )
     return Answer(
         page=lambda: pages.page(result, why=options.why, details=options.details),

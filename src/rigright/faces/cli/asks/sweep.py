@@ -36,5 +36,5 @@ def answer(options: argparse.Namespace) -> Answer:
 
 
 def _progress(done: int, questions: int, *, language: str) -> None:
-    said = say("{done} of {questions} answered", done=done, questions=questions)
-    written_over(said, language, is_last=done == questions)
+    sentence = say("{done} of {questions} answered", done=done, questions=questions)
+    written_over(sentence, language, is_last=done == questions)

@@ -63,11 +63,11 @@ def _unit(options: argparse.Namespace) -> Answer:
         every=f"{options.every:g}s",
         dcgm_names=options.dcgm_names,
     )
-    found = {"rigright-watch.service": text}
+    fields = {"rigright-watch.service": text}
     return Answer(
-        page=lambda: pages.page(found),
-        plain=lambda language: pages.plain(pages.PrintedFiles(files=found), language),
-        text=lambda: pages.text(found),
+        page=lambda: pages.page(fields),
+        plain=lambda language: pages.plain(pages.PrintedFiles(files=fields), language),
+        text=lambda: pages.text(fields),
     )
 
 
@@ -91,15 +91,15 @@ def _lines(moments: Watch, options: argparse.Namespace) -> None:
     from rigright.report.live import log
     from rigright.report.pages.watch import plain
 
-    told: set[str] = set()
+    texts: set[str] = set()
     if moments.serves:
         _aside(tell(say("metrics at {address}", address=moments.serves), options.language))
     for moment in moments:
         for note in moment.notes:
-            said = tell(note, options.language)
-            if said not in told:
-                told.add(said)
-                _aside(said)
+            text = tell(note, options.language)
+            if text not in texts:
+                texts.add(text)
+                _aside(text)
         if options.form == "json":
             sys.stdout.write(dumps(plain(moment, options.language), ensure_ascii=True) + "\n")
         else:
@@ -110,6 +110,6 @@ def _lines(moments: Watch, options: argparse.Namespace) -> None:
         sys.stdout.flush()
 
 
-def _aside(said: str) -> None:
-    sys.stderr.write(f"rigright: {clean(said)}\n")
+def _aside(text: str) -> None:
+    sys.stderr.write(f"rigright: {clean(text)}\n")
     sys.stderr.flush()

@@ -113,9 +113,9 @@ def _write(own: Path | None, flat_file: Path, *, count: int) -> None:
         }
         for index, name in enumerate(bits)
     }
-    told = json.dumps(head).encode()
+    data = json.dumps(head).encode()
     with flat_file.open("wb") as file:
-        file.write(len(told).to_bytes(8, "little") + told)
+        file.write(len(data).to_bytes(8, "little") + data)
         for some in bits.values():
             file.write(some)
     for path in filter(None, (own, flat_file)):

@@ -114,9 +114,9 @@ def rank(text: str) -> None:
         store = dist.TCPStore(meet["address"], meet["port"], is_master=False, timeout=waits)
         dist.init_process_group(backend, store=dist.PrefixStore("ranks", store), timeout=waits, **place)
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    for found in _exchanged(card, ask, ranks=job["count"], backend=backend, over=job["over"]):
+    for result in _exchanged(card, ask, ranks=job["count"], backend=backend, over=job["over"]):
         if job["rank"] == 0:
-            out.write(json.dumps(plain(found)) + "\n")
+            out.write(json.dumps(plain(result)) + "\n")
             out.flush()
     dist.destroy_process_group()
 

@@ -58,8 +58,8 @@ def _library() -> str:
     import numpy as np
 
     try:
-        found: Any = np.show_config(mode="dicts")
-        blas = found["Build Dependencies"]["blas"]
+        value: Any = np.show_config(mode="dicts")
+        blas = value["Build Dependencies"]["blas"]
         return f"{blas['name']} {blas['version']}"
     except (TypeError, KeyError):
         return f"numpy {np.__version__}"

@@ -47,15 +47,15 @@ class LoaderSetting:
     @property
     def words(self) -> tuple[tuple[str, str], ...]:
         """As the DataLoader calls them."""
-        found = (("num_workers", str(self.workers)), ("batch_size", str(BATCH)))
+        pair = (("num_workers", str(self.workers)), ("batch_size", str(BATCH)))
         if not self.workers:
-            return found
-        told = {
+            return pair
+        fields = {
             "prefetch_factor": self.prefetch,
             "pin_memory": self.pinned,
             "persistent_workers": self.lasting,
         }
-        return found + tuple((name, str(value)) for name, value in told.items())
+        return pair + tuple((name, str(value)) for name, value in fields.items())
 
 
 def run(ask: BenchRequest) -> Iterator[Result | Skipped]:
@@ -71,11 +71,11 @@ def run(ask: BenchRequest) -> Iterator[Result | Skipped]:
     todo += [LoaderSetting(workers=count) for count in worker_counts(min(ask.cpus, MOST_WORKERS))]
     while todo and (best is None or not until.is_over()):
         setting = todo.pop(0)
-        found = _measured(setting, quick=ask.quick, device=card.device if card else None)
-        yield found
+        result = _measured(setting, quick=ask.quick, device=card.device if card else None)
+        yield result
         tried += 1
-        if best is None or found.value > best[1].value * ENOUGH:
-            best = (setting, found)
+        if best is None or result.value > best[1].value * ENOUGH:
+            best = (setting, result)
         if not todo and not swept:
             swept = True
             todo = finer(best[0], has_card=card is not None)
@@ -88,9 +88,9 @@ def run(ask: BenchRequest) -> Iterator[Result | Skipped]:
 def _without(ask: BenchRequest) -> Iterator[Result | Skipped]:
     """Processes of Python that prepare the same batches: how many of them are best."""
     until = Deadline.of(ask.spare_s)
-    found: list[Result] = []
+    results: list[Result] = []
     for workers in (0, *worker_counts(min(ask.cpus, MOST_WORKERS))):
-        if found and until.is_over():
+        if results and until.is_over():
             yield Skipped(part="", why=say("time ran out before {what}", what=f"{workers} workers"))
             break
         ends = Deadline.of(QUICK_ROUND_S if ask.quick else ROUND_S)
@@ -99,10 +99,12 @@ def _without(ask: BenchRequest) -> Iterator[Result | Skipped]:
             times = list(plain.epochs(executor, batches=batches, size=BATCH, until=ends.is_over))
         words = (*LoaderSetting(workers=workers).words[:2], plain.BY)
         what = f"{workers} workers"
-        found.append(rate(what, on="cpu", work=1.0, times_s=times, unit="items_per_s", settings=words))
-        yield found[-1]
-    best = max(found, key=lambda one: one.value)
-    yield replace(best, what="best", settings=tuple(one for one in best.settings if one != plain.BY))
+        results.append(rate(what, on="cpu", work=1.0, times_s=times, unit="items_per_s", settings=words))
+        yield results[-1]
+    best = max(results, key=lambda result: result.value)
+    yield replace(
+        best, what="best", settings=tuple(setting for setting in best.settings if setting != plain.BY)
+    )
     yield Skipped(part="", why=say("{what}: {why}", what="DataLoader", why=NO_TORCH))
 
 

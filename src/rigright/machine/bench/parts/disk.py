@@ -98,27 +98,29 @@ def _with_fio(
         spare_s = max(SHORTEST_S, until.left_s() / (3 - index) - 1.0)
         fitted = replace(job, run_s=float(round(min(job.run_s, spare_s))))
         try:
-            told = fio.run(fitted, file=path, size=size, patience_s=fitted.run_s + 30)
+            fio_result = fio.run(fitted, file=path, size=size, patience_s=fitted.run_s + 30)
         except DataError as error:
             return error.sentence
         words = (
             *settings,
-            *(("tool", told.version), ("engine", "libaio"), ("depth", str(job.depth))),
+            *(("tool", fio_result.version), ("engine", "libaio"), ("depth", str(job.depth))),
             *(("jobs", str(job.jobs)), ("ran", f"{fitted.run_s:g} s"), ("cache", "O_DIRECT")),
         )
-        yield from _of_fio(job, told, on=shown(ask), settings=words)
+        yield from _of_fio(job, fio_result, on=shown(ask), settings=words)
     return None
 
 
-def _of_fio(job: fio.Job, told: fio.FioResult, *, on: str, settings: Settings) -> Iterator[Result]:
+def _of_fio(job: fio.Job, fio_result: fio.FioResult, *, on: str, settings: Settings) -> Iterator[Result]:
     if job.pattern.startswith("rand"):
-        found = spread(job.name, on=on, values=[told.ops_per_s], unit="ops_per_s", settings=settings)
-        yield replace(found, low=min(told.ops_least, found.value), high=max(told.ops_most, found.value))
-        if told.latency_p99_s is not None:
+        result = spread(job.name, on=on, values=[fio_result.ops_per_s], unit="ops_per_s", settings=settings)
+        yield replace(
+            result, low=min(fio_result.ops_least, result.value), high=max(fio_result.ops_most, result.value)
+        )
+        if fio_result.latency_p99_s is not None:
             name = f"{job.name}, slowest of a hundred"
-            yield spread(name, on=on, values=[told.latency_p99_s], unit="s", settings=settings)
+            yield spread(name, on=on, values=[fio_result.latency_p99_s], unit="s", settings=settings)
         return
-    yield spread(job.name, on=on, values=[told.bytes_per_s], unit="bytes_per_s", settings=settings)
+    yield spread(job.name, on=on, values=[fio_result.bytes_per_s], unit="bytes_per_s", settings=settings)
 
 
 def _own(ask: BenchRequest, file: int, *, size: int, settings: Settings, until: Deadline) -> Iterator[Result]:
@@ -155,11 +157,11 @@ def _reads(file: int, places: list[int], *, size: int, until: Deadline) -> list[
     rounds = [places[start : start + step] for start in range(0, len(places), step)]
     times: list[float] = []
     with ThreadPoolExecutor(THREADS) as pool:
-        for one in rounds:
+        for numbers in rounds:
             if times and until.is_over():
                 break
             began = time.perf_counter()
-            shares = [one[index::THREADS] for index in range(THREADS)]
+            shares = [numbers[index::THREADS] for index in range(THREADS)]
 
             def read(places: list[int]) -> None:
                 with aligned(size) as buffer:
@@ -167,5 +169,5 @@ def _reads(file: int, places: list[int], *, size: int, until: Deadline) -> list[
                         os.preadv(file, [buffer], place)
 
             list(pool.map(read, shares))
-            times.append((time.perf_counter() - began) / len(one))
+            times.append((time.perf_counter() - began) / len(numbers))
     return times

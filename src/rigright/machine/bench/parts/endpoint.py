@@ -62,8 +62,8 @@ def run(ask: BenchRequest) -> Iterator[Result | Skipped]:
 
 def _loads(at_once: tuple[int, ...]) -> tuple[SentLoad, ...]:
     return tuple(
-        SentLoad(prompt_tok=PROMPT_TOK, output_tok=OUTPUT_TOK, concurrency=one, requests=one * ROUNDS)
-        for one in at_once
+        SentLoad(prompt_tok=PROMPT_TOK, output_tok=OUTPUT_TOK, concurrency=number, requests=number * ROUNDS)
+        for number in at_once
     )
 
 
@@ -103,9 +103,9 @@ def told(
 ) -> Iterator[Result]:
     """Three figures of one load."""
     # mean lengths, as the server counts them
-    prompts = [one.prompt_tok for one in spoken if one.prompt_tok is not None]
+    prompts = [item.prompt_tok for item in spoken if item.prompt_tok is not None]
     prompt = round(sum(prompts) / len(prompts)) if prompts else load.prompt_tok
-    output = round(sum(one.output_tok for one in spoken) / len(spoken))
+    output = round(sum(item.output_tok for item in spoken) / len(spoken))
     words = (
         *about,
         ("load", str(load.concurrency) if load.rate_per_s is None else f"{load.rate_per_s:g} req/s"),
@@ -115,11 +115,11 @@ def told(
     )
     name = _name(load)
     yield spread(
-        f"first token, {name}", on=on, values=[one.ttft_s for one in spoken], unit="s", settings=words
+        f"first token, {name}", on=on, values=[item.ttft_s for item in spoken], unit="s", settings=words
     )
-    gaps = [one.tpot_s for one in spoken if one.tpot_s is not None]
+    gaps = [item.tpot_s for item in spoken if item.tpot_s is not None]
     if gaps:
         yield spread(f"next token, {name}", on=on, values=gaps, unit="s", settings=words)
-    tokens = sum(one.output_tok for one in spoken)
-    found = spread(f"tokens, {name}", on=on, values=[tokens / took_s], unit="tok_per_s", settings=words)
-    yield replace(found, repeats=len(spoken))
+    tokens = sum(item.output_tok for item in spoken)
+    result = spread(f"tokens, {name}", on=on, values=[tokens / took_s], unit="tok_per_s", settings=words)
+    yield replace(result, repeats=len(spoken))

@@ -126,6 +126,6 @@ def _eight_bits(device: str, sizes: tuple[int, int, int]) -> Callable[[], Any]:
     rows, columns, depth = sizes
     left = torch.randn(rows, depth, device=device).to(torch.float8_e4m3fn)
     right = torch.randn(columns, depth, device=device).to(torch.float8_e4m3fn)
-    one = torch.tensor(1.0, device=device)
+    value = torch.tensor(1.0, device=device)
     multiply = torch._scaled_mm  # noqa: SLF001 - PyTorch's only fp8 product
-    return lambda: multiply(left, right.t(), scale_a=one, scale_b=one, out_dtype=torch.bfloat16)
+    return lambda: multiply(left, right.t(), scale_a=value, scale_b=value, out_dtype=torch.bfloat16)

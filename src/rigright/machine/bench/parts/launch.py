@@ -41,15 +41,15 @@ def run(ask: BenchRequest) -> Iterator[Result | Skipped]:
         card.batch_s(once, REPEATS)
         settings = (("kernel", "add 1 to one number"),)
         # seconds of the processor for each, while the card works behind it
-        found: list[float] = []
-        while len(found) < REPEATS and not (found and share.is_over()):
+        values: list[float] = []
+        while len(values) < REPEATS and not (values and share.is_over()):
             card.wait()
             began = time.perf_counter()
             for _ in range(COUNT):
                 once()
-            found.append((time.perf_counter() - began) / COUNT)
+            values.append((time.perf_counter() - began) / COUNT)
         card.wait()
-        yield taken("hand over", on=card.on, times_s=found, settings=settings)
+        yield taken("hand over", on=card.on, times_s=values, settings=settings)
         times = timed(partial(card.batch_s, once, 1), share, fewest=REPEATS, most=COUNT)
         yield taken("hand over and wait", on=card.on, times_s=times, settings=settings)
         if card.kind == "cuda":

@@ -66,5 +66,5 @@ def _wrong(card: Accelerator, mask: int, *, count: int, words: int) -> int:
         written(index, chunk)
     card.wait()
     right = torch.empty(words, dtype=torch.int64, device=card.device)
-    found = [(chunk != written(index, right)).sum() for index, chunk in enumerate(chunks)]
-    return sum(int(one.item()) for one in found)
+    values = [(chunk != written(index, right)).sum() for index, chunk in enumerate(chunks)]
+    return sum(int(value.item()) for value in values)

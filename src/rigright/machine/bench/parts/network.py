@@ -64,6 +64,6 @@ def port_to(host: str, port: int) -> Settings:
         line.connect((host, port or 1))
         own = line.getsockname()[0]
         for name, addresses in psutil.net_if_addrs().items():
-            if any(one.address.partition("%")[0] == own for one in addresses):
+            if any(address.address.partition("%")[0] == own for address in addresses):
                 return (("port", name),)
     return ()

@@ -30,16 +30,16 @@ def run(ask: BenchRequest) -> Iterator[Result | Skipped]:
     until = Deadline.of(ask.spare_s)
     counts = worker_counts(ask.cpus)
     counts = [counts[0], counts[-1]] if ask.quick and len(counts) > 2 else counts
-    found: dict[str, dict[int, Result]] = {name: {} for name in JOBS}
+    results: dict[str, dict[int, Result]] = {name: {} for name in JOBS}
     for workers in counts:
         if until.is_over() and workers > 1:
             yield Skipped(part="", why=say("time ran out before {what}", what=f"{workers} workers"))
             break
         with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
             for name in JOBS:
-                found[name][workers] = _measured(name, pool, workers=workers, quick=ask.quick)
-                yield found[name][workers]
-    for name, figures in found.items():
+                results[name][workers] = _measured(name, pool, workers=workers, quick=ask.quick)
+                yield results[name][workers]
+    for name, figures in results.items():
         most = max(figures)
         if most > 1:
             share = figures[most].value / figures[1].value / most

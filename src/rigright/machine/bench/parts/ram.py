@@ -92,24 +92,24 @@ def array_bytes(free: float | None, *, most: int) -> int | None:
 
 def domains(world: World, *, allowed: frozenset[int]) -> list[tuple[int, tuple[int, ...]]]:
     """Memory domains with the processors of each that may be used."""
-    found = []
+    pairs = []
     for name in world.names("/sys/devices/system/node"):
         number = name.removeprefix("node")
         if number != name and number.isdecimal():
             listed = cpu_list(world.text(f"/sys/devices/system/node/{name}/cpulist") or "")
             cpus = tuple(cpu for cpu in listed if cpu in allowed)
-            found += [(int(number), cpus)] if cpus else []
-    return sorted(found)
+            pairs += [(int(number), cpus)] if cpus else []
+    return sorted(pairs)
 
 
 def cpu_list(text: str) -> list[int]:
     """Read "0-3,8"."""
-    found: list[int] = []
+    numbers: list[int] = []
     for part in text.strip().split(","):
         first, dash, last = part.partition("-")
         if first.isdecimal() and (last.isdecimal() or not dash):
-            found += range(int(first), min(int(last or first), int(first) + 4096) + 1)
-    return found
+            numbers += range(int(first), min(int(last or first), int(first) + 4096) + 1)
+    return numbers
 
 
 def _measured(

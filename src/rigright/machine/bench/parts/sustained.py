@@ -56,12 +56,12 @@ def run(ask: BenchRequest) -> Iterator[Result | Skipped]:
     cards = accelerators(ask)
     longest_s = ask.spare_s if ask.is_timed else LONGEST_S
     lasts_s = min(longest_s, max(SHORTEST_S, ask.spare_s * 0.8))
-    found = {card.index: UnderLoad() for card in cards}
+    under_loads = {card.index: UnderLoad() for card in cards}
     chance = torch.Generator().manual_seed(MATRICES)
     pair = [torch.randn(SIDE, SIDE, generator=chance) for _ in range(2)]
     together: dict[str, Any] = {"start": Barrier(len(cards)), "lasts_s": lasts_s}
     threads = [
-        Thread(target=_loaded, args=(card, found[card.index]), kwargs={**together, "pair": pair})
+        Thread(target=_loaded, args=(card, under_loads[card.index]), kwargs={**together, "pair": pair})
         for card in cards
     ]
     for thread in threads:
@@ -69,21 +69,21 @@ def run(ask: BenchRequest) -> Iterator[Result | Skipped]:
     for thread in threads:
         thread.join()
     for card in cards:
-        if len(found[card.index].times_s) < 2:
+        if len(under_loads[card.index].times_s) < 2:
             yield Skipped(part="", why=say("{on} stopped under load", on=card.on))
             continue
-        yield from told(card, found[card.index], lasts_s=lasts_s)
+        yield from told(card, under_loads[card.index], lasts_s=lasts_s)
 
 
-def told(card: Accelerator, found: UnderLoad, *, lasts_s: float) -> Iterator[Result]:
+def told(card: Accelerator, under_load: UnderLoad, *, lasts_s: float) -> Iterator[Result]:
     """What the card computes at the end, and how much of its start that is."""
-    edge = min(EDGE, len(found.times_s) // 2)
-    first, last = found.times_s[:edge], found.times_s[-edge:]
+    edge = min(EDGE, len(under_load.times_s) // 2)
+    first, last = under_load.times_s[:edge], under_load.times_s[-edge:]
     name = format_of(card)
     words = (("shape", f"{SIDE}x{SIDE}x{SIDE}"), ("data", "random"), ("lasted", f"{lasts_s:.0f} s"))
-    seen: Settings = (("wrong", str(found.wrong)), ("sum", found.total))
-    if found.hottest is not None:
-        seen += (("hottest", f"{found.hottest:.0f} C"),)
+    seen: Settings = (("wrong", str(under_load.wrong)), ("sum", under_load.total))
+    if under_load.hottest is not None:
+        seen += (("hottest", f"{under_load.hottest:.0f} C"),)
     yield rate(
         f"{name}, warm",
         on=card.on,
@@ -101,16 +101,18 @@ def format_of(card: Accelerator) -> str:
     return "bf16" if can("bf16", card) else "fp16"
 
 
-def _loaded(card: Accelerator, found: UnderLoad, *, start: Barrier, pair: list[Any], lasts_s: float) -> None:
+def _loaded(
+    card: Accelerator, under_load: UnderLoad, *, start: Barrier, pair: list[Any], lasts_s: float
+) -> None:
     """Multiply and compare until the time is over."""
     torch = pytorch()
     kind = torch.bfloat16 if format_of(card) == "bf16" else torch.float16
     try:
-        left, right = (one.to(card.device, kind) for one in pair)
+        left, right = (value.to(card.device, kind) for value in pair)
         right_at_first = torch.mm(left, right)
         out = torch.empty_like(right_at_first)
         wrong = torch.zeros((), dtype=torch.int64, device=card.device)
-        found.total = total(right_at_first)
+        under_load.total = total(right_at_first)
 
         def once() -> None:
             torch.mm(left, right, out=out)
@@ -122,15 +124,15 @@ def _loaded(card: Accelerator, found: UnderLoad, *, start: Barrier, pair: list[A
         while not until.is_over():
             began = time.perf_counter()
             card.batch_s(once, count)
-            found.times_s.append((time.perf_counter() - began) / count)
+            under_load.times_s.append((time.perf_counter() - began) / count)
             for _ in range(CHECKED):
                 once()
                 # by bits: no rounding is allowed for
                 wrong += (out.view(torch.int16) != right_at_first.view(torch.int16)).sum()
-            found.hottest = _hotter(card, found.hottest)
-        found.wrong = int(wrong.item())
+            under_load.hottest = _hotter(card, under_load.hottest)
+        under_load.wrong = int(wrong.item())
     except Exception:  # noqa: BLE001 - a card that fails under load is told by its missing figures
-        found.times_s.clear()
+        under_load.times_s.clear()
         start.abort()
 
 

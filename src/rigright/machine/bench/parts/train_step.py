@@ -123,8 +123,8 @@ def step(task: Task) -> Callable[[], Any]:
 
     def once() -> None:
         with mixed:
-            told = forward(sample)
-            loss = torch.nn.functional.cross_entropy(told.flatten(0, -2).float(), goal.flatten())
+            value = forward(sample)
+            loss = torch.nn.functional.cross_entropy(value.flatten(0, -2).float(), goal.flatten())
         loss.backward()
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)

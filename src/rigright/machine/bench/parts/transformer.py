@@ -49,9 +49,9 @@ def run(ask: BenchRequest) -> Iterator[Result | Skipped]:
     yield slow
     fast = None
     for card in cards:
-        found = _forward(card, min(spare_s, 2.0))
-        fast = fast or found
-        yield found
+        result = _forward(card, min(spare_s, 2.0))
+        fast = fast or result
+        yield result
     if fast is None:
         yield Skipped(part="", why=say("no GPU to compare the CPU with"))
         return
@@ -71,11 +71,11 @@ def _forward(card: Accelerator, spare_s: float) -> Result:
             return network(source, target)
 
         times = card.times(once, spare_s)
-        found = taken("forward", on=card.on, times_s=times, settings=shape)
+        result = taken("forward", on=card.on, times_s=times, settings=shape)
         if card.kind == "cpu":
-            return found
+            return result
         return replace(
-            found, settings=(*found.settings, ("without_waiting_s", f"{_unwaited(card, once):.3g}"))
+            result, settings=(*result.settings, ("without_waiting_s", f"{_unwaited(card, once):.3g}"))
         )
 
 
@@ -84,6 +84,6 @@ def _unwaited(card: Accelerator, once: Callable[[], Any]) -> float:
     card.wait()
     began = time.perf_counter()
     once()
-    found = time.perf_counter() - began
+    value = time.perf_counter() - began
     card.wait()
-    return found
+    return value

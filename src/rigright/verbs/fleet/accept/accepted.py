@@ -88,7 +88,7 @@ class Accepted:
 
     def named(self, state: State) -> tuple[NodeJudged, ...]:
         """The nodes with this verdict."""
-        return tuple(one for one in self.nodes if one.state == state)
+        return tuple(verdict for verdict in self.nodes if verdict.state == state)
 
     @derived
     def exit_code(self) -> int:

@@ -57,27 +57,29 @@ class Folder:
                           folder=path, name=name, before=before, now=now)  # fmt: skip
                 raise AskError(why, hint=say("use the same options, or another folder"))
 
-    def keep(self, stage: Stage, came: Came) -> None:
+    def keep(self, stage: Stage, outcome: Came) -> None:
         """A node's answer."""
-        told = dict(came.told or {})
-        machine = told.pop("machine", None) or {}
-        save_text(self.path / stage / file_of(came.node), json.dumps({**machine, **told, "node": came.node}))
+        fields = dict(outcome.told or {})
+        machine = fields.pop("machine", None) or {}
+        save_text(
+            self.path / stage / file_of(outcome.node), json.dumps({**machine, **fields, "node": outcome.node})
+        )
 
     def answers(self, stage: Stage) -> dict[str, dict[str, Any]]:
         """Every answer of a stage, by its node; a file that cannot be read is asked for again."""
-        found: dict[str, dict[str, Any]] = {}
+        fields: dict[str, dict[str, Any]] = {}
         for file in sorted((self.path / stage).glob("*.json")):
             with suppress(DataError):
                 data = _read(file)
                 node = data.pop("node", None)
                 if isinstance(node, str):
                     beside = {name: data.pop(name) for name in KEPT if name in data}
-                    found[node] = {**beside, "machine": data}
-        return found
+                    fields[node] = {**beside, "machine": data}
+        return fields
 
-    def keep_met(self, one: Met) -> None:
+    def keep_met(self, limit: Met) -> None:
         """What nodes measured together."""
-        line = "\n" + json.dumps(plain(one)) + "\n"  # after whatever a kill left of the line before
+        line = "\n" + json.dumps(plain(limit)) + "\n"  # after whatever a kill left of the line before
         try:
             with (self.path / MEETINGS).open("a", encoding="utf-8") as file:
                 file.write(line)
@@ -91,11 +93,11 @@ class Folder:
         file = self.path / MEETINGS
         if not file.exists():
             return []
-        found: list[Met] = []
+        limits: list[Met] = []
         for line in read_bounded(file, MOST_BYTES).splitlines():
             with suppress(DataError, ValueError):
-                found.append(restored(Met, bounded_json(line), where=MEETINGS))
-        return found
+                limits.append(restored(Met, bounded_json(line), where=MEETINGS))
+        return limits
 
 
 def _read(file: Path) -> dict[str, Any]:
@@ -124,10 +126,10 @@ def keep_reports(result: Accepted, text: Callable[[NodeJudged], str]) -> Accepte
             old.unlink()
     except OSError as error:
         raise unwritten(folder, error) from None
-    save_text(folder / DRAIN, "".join(f"{one.node}\n" for one in failing))
+    save_text(folder / DRAIN, "".join(f"{item.node}\n" for item in failing))
     reports = []
-    for one in failing:
-        file = (folder / REPORTS / file_of(one.node)).with_suffix(".md")
-        save_text(file, text(one))
+    for verdict in failing:
+        file = (folder / REPORTS / file_of(verdict.node)).with_suffix(".md")
+        save_text(file, text(verdict))
         reports.append(str(file))
     return replace(result, reports=tuple(reports))

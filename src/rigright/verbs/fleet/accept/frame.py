@@ -62,15 +62,15 @@ def accept(wish: FleetWish, asked: AcceptWish, *, progress: Progress | None = No
     way = way_of(wish, RemoteRequest(patience_s=PATIENCE_S))
     name = shelf.take(RUNNERS, wish.over, bears="NAME")
     names = partial(_names, wish.over, way)
-    found = accepted(partial(runner, way), names, wish=asked, python=wish.python, progress=progress)
-    return replace(found, over=name, asked=f"{typed('bench', wish)} --accept {shlex.quote(asked.folder)}")
+    result = accepted(partial(runner, way), names, wish=asked, python=wish.python, progress=progress)
+    return replace(result, over=name, asked=f"{typed('bench', wish)} --accept {shlex.quote(asked.folder)}")
 
 
 def _names(over: str, way: Remote, *, known: Iterable[str]) -> tuple[str, ...]:
     """The nodes: those of the way, those of the folder, else whoever answers to a first short question."""
     named: tuple[str, ...] = shelf.take(RUNNERS, over, bears="nodes")(way)
     if not named and not known:
-        named = tuple(dict.fromkeys(came.node for came in shelf.take(RUNNERS, over, bears="run")(way)))
+        named = tuple(dict.fromkeys(value.node for value in shelf.take(RUNNERS, over, bears="run")(way)))
     return tuple(dict.fromkeys((*known, *named)))
 
 
@@ -134,21 +134,21 @@ class _Run:
 
     def begun(self) -> tuple[str, ...]:
         """Nodes of the folder; what they said is taken up."""
-        for name, told in self.folder.answers("answers").items():
-            self._take("answers", Came(node=name, told=told))
+        for name, fields in self.folder.answers("answers").items():
+            self._take("answers", Came(node=name, told=fields))
         for stage in ("load", "again"):
-            for name, told in self.folder.answers(stage).items():
-                self._take(stage, Came(node=name, told=told))
+            for name, fields in self.folder.answers(stage).items():
+                self._take(stage, Came(node=name, told=fields))
         self.known.met.extend(self.folder.met())
         return tuple(self.known.told)
 
     def all_stages(self) -> None:
         """Whatever is not known yet."""
         known = self.known
-        alone = tuple(one for one in self.parts if one not in {LOAD, TOGETHER})
+        alone = tuple(part for part in self.parts if part not in {LOAD, TOGETHER})
         each = dict.fromkeys(known.names, alone)
         self._stage("answers", each, shown=say("each node alone"), budget_s=BUDGET_S)
-        heard = sorted((name for name, one in known.told.items() if one.machine is not None), key=by_number)
+        heard = sorted((name for name, node in known.told.items() if node.machine is not None), key=by_number)
         if LOAD in self.parts:
             loaded = dict.fromkeys(heard, (LOAD,))
             self._stage("load", loaded, shown=say("under load"), budget_s=self.wish.burn_s / USED)
@@ -162,7 +162,7 @@ class _Run:
         """Ask the nodes that have not answered yet; what they say is kept before it is judged."""
         known = self.known
         done = {
-            "answers": {name for name, one in known.told.items() if one.machine is not None},
+            "answers": {name for name, node in known.told.items() if node.machine is not None},
             "load": set(self.folder.answers("load")),
             "again": set[str](),
         }[stage]
@@ -170,16 +170,16 @@ class _Run:
         for name, wanted_parts in parts.items():
             if name not in done:
                 groups.setdefault(wanted_parts, []).append(name)
-        jobs = [Errand(nodes=tuple(nodes), ask=self._ask(one, budget_s)) for one, nodes in groups.items()]
+        jobs = [Errand(nodes=tuple(nodes), ask=self._ask(texts, budget_s)) for texts, nodes in groups.items()]
         count = sum(len(job.nodes) for job in jobs)
         if not jobs:
             return
         self.progress(shown, (0, count))
-        for number, (_, came) in enumerate(self.asking(jobs), 1):
-            came = self._with_earlier(came) if stage == "again" else came  # noqa: PLW2901
-            if came.told is not None and "problem" not in came.told:
-                self.folder.keep(stage, came)
-            self._take(stage, came)
+        for number, (_, outcome) in enumerate(self.asking(jobs), 1):
+            outcome = self._with_earlier(outcome) if stage == "again" else outcome  # noqa: PLW2901
+            if outcome.told is not None and "problem" not in outcome.told:
+                self.folder.keep(stage, outcome)
+            self._take(stage, outcome)
             self.progress(shown, (number, count))
 
     def _again(self) -> None:
@@ -187,10 +187,10 @@ class _Run:
         known, asked = self.known, set[tuple[str, str]]()
         while True:
             slow: dict[str, tuple[str, ...]] = {}
-            for one in suspects(known.told, known.again):
-                place = (one.node, one.result.part)
+            for suspect in suspects(known.told, known.again):
+                place = (suspect.node, suspect.result.part)
                 if not known.is_twice(*place) and place not in asked:
-                    slow[one.node] = (*slow.get(one.node, ()), one.result.part)
+                    slow[suspect.node] = (*slow.get(suspect.node, ()), suspect.result.part)
                     asked.add(place)
             if not slow:
                 return
@@ -205,56 +205,61 @@ class _Run:
         bench = Bench(wish=wish, parts=parts) if parts else None
         return RemoteRequest(patience_s=PATIENCE_S + BENCH_SLACK * budget_s, bench=bench, meeting=meeting)
 
-    def _with_earlier(self, came: Came) -> Came:
+    def _with_earlier(self, outcome: Came) -> Came:
         """What was measured again before stays beside it."""
-        before = self.known.again.get(came.node)
-        if before is None or came.told is None:
-            return came
-        told = {
-            name: [*plain(getattr(before, name)), *came.told.get(name, ())] for name in ("results", "skipped")
+        before = self.known.again.get(outcome.node)
+        if before is None or outcome.told is None:
+            return outcome
+        fields = {
+            name: [*plain(getattr(before, name)), *outcome.told.get(name, ())]
+            for name in ("results", "skipped")
         }
-        return replace(came, told={**came.told, **told})
+        return replace(outcome, told={**outcome.told, **fields})
 
-    def _take(self, stage: Stage, came: Came) -> None:
+    def _take(self, stage: Stage, outcome: Came) -> None:
         """A node's words among what is known."""
         known = self.known
-        one = node_told(came)
+        node = node_told(outcome)
         if stage == "answers":
-            known.told[came.node] = self._examined(one)
+            known.told[outcome.node] = self._examined(node)
         elif stage == "again":
-            if one.trouble is None:
-                known.again[came.node] = one
-        elif came.node in known.told:
-            first = known.told[came.node]
-            skipped = one.skipped or (() if one.trouble is None else (Skipped(part=LOAD, why=one.trouble),))
+            if node.trouble is None:
+                known.again[outcome.node] = node
+        elif outcome.node in known.told:
+            first = known.told[outcome.node]
+            skipped = node.skipped or (
+                () if node.trouble is None else (Skipped(part=LOAD, why=node.trouble),)
+            )
             # the newer reading of the machine is one after heat
             both = replace(
                 first,
-                machine=one.machine or first.machine,
-                results=(*first.results, *one.results),
+                machine=node.machine or first.machine,
+                results=(*first.results, *node.results),
                 skipped=(*first.skipped, *skipped),
             )
-            known.told[came.node] = self._examined(both)
+            known.told[outcome.node] = self._examined(both)
 
-    def _examined(self, one: NodeTold) -> NodeTold:
-        if one.machine is None:
-            return one
-        case = case_of(one.machine, results=one.results, baseline=self.baseline)
-        return replace(one, examined=examine(case))
+    def _examined(self, node: NodeTold) -> NodeTold:
+        if node.machine is None:
+            return node
+        case = case_of(node.machine, results=node.results, baseline=self.baseline)
+        return replace(node, examined=examine(case))
 
     def _together(self, heard: Sequence[str]) -> None:
         """Pairs, trials and halves, each kind of node among its own."""
         known = self.known
-        kind = kinds({name: one.machine for name in heard if (one := known.told[name]).machine is not None})
-        able = [name for name in heard if not any(one.why == NO_TORCH for one in known.told[name].skipped)]
+        kind = kinds({name: node.machine for name in heard if (node := known.told[name]).machine is not None})
+        able = [
+            name for name in heard if not any(skipped.why == NO_TORCH for skipped in known.told[name].skipped)
+        ]
         groups: dict[str, list[str]] = {}
         for name in able:
             groups.setdefault(kind[name], []).append(name)
-        low = frozenset(one.node for one in suspects(known.told, known.again))
+        low = frozenset(suspect.node for suspect in suspects(known.told, known.again))
         while True:
             ahead: list[Met] = []
             for nodes in groups.values():
-                met = [one for one in known.met if one.nodes[0] in nodes]
+                met = [limit for limit in known.met if limit.nodes[0] in nodes]
                 ahead += wanted(nodes, met, fit=frozenset(nodes) - low) if len(nodes) > 1 else ()
             if not ahead:
                 return
@@ -270,36 +275,38 @@ class _Run:
         shown = stages[wishes[0].stage]
         of_job = {
             Errand(
-                nodes=one.nodes, ask=self._ask((TOGETHER,), MEET_S, meeting=Meeting(members=one.nodes))
-            ): one
-            for one in wishes
+                nodes=wish.nodes, ask=self._ask((TOGETHER,), MEET_S, meeting=Meeting(members=wish.nodes))
+            ): wish
+            for wish in wishes
         }
         waiting = {job: dict.fromkeys(job.nodes) for job in of_job}
         heard: dict[Errand, list[NodeTold]] = {job: [] for job in of_job}
         self.progress(shown, (0, len(of_job)))
         done = 0
-        for job, came in self.asking(tuple(of_job)):
-            heard[job].append(node_told(came))
-            waiting[job].pop(came.node, None)
+        for job, outcome in self.asking(tuple(of_job)):
+            heard[job].append(node_told(outcome))
+            waiting[job].pop(outcome.node, None)
             if not waiting[job]:
-                one = _met(of_job[job], heard[job])
-                self.folder.keep_met(one)
-                self.known.met.append(one)
+                limit = _met(of_job[job], heard[job])
+                self.folder.keep_met(limit)
+                self.known.met.append(limit)
                 done += 1
                 self.progress(shown, (done, len(of_job)))
 
 
 def _met(wish: Met, heard: Sequence[NodeTold]) -> Met:
     """What came of a meeting: the first node's rate, or the first reason of any."""
-    figures = [one for node in heard for one in node.results if one.part == TOGETHER]
-    skips = [(node.node, one.why) for node in heard for one in node.skipped if one.part == TOGETHER]
+    figures = [result for node in heard for result in node.results if result.part == TOGETHER]
+    skips = [
+        (node.node, skipped.why) for node in heard for skipped in node.skipped if skipped.part == TOGETHER
+    ]
     skips += [(node.node, node.trouble) for node in heard if node.trouble is not None]
     unable = tuple(node for node, why in skips if why == NO_TORCH)
     if not figures:
-        whys = sorted(skips, key=lambda one: one[1] != NO_TORCH)
+        whys = sorted(skips, key=lambda pair: pair[1] != NO_TORCH)
         why = whys[0][1] if whys else say("no result")
         return replace(wish, why=why, unable=unable)
     wrong = 0.0
     with suppress(ValueError):
-        wrong = max(float(dict(one.settings).get("wrong", "0")) for one in figures)
+        wrong = max(float(dict(result.settings).get("wrong", "0")) for result in figures)
     return replace(wish, value=figures[0].value, wrong=int(wrong))

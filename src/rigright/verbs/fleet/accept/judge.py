@@ -54,7 +54,10 @@ class SoFar:
         again = self.again.get(node)
         if again is None:
             return False
-        return part in {*(one.part for one in again.results), *(one.part for one in again.skipped)}
+        return part in {
+            *(result.part for result in again.results),
+            *(skipped.part for skipped in again.skipped),
+        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,109 +70,111 @@ class Verdicts:
     differs: tuple[Differs, ...]
 
 
-def suspects(told: Mapping[str, NodeTold], again: Mapping[str, NodeTold]) -> tuple[Suspect, ...]:
+def suspects(nodes: Mapping[str, NodeTold], again: Mapping[str, NodeTold]) -> tuple[Suspect, ...]:
     """Figures that lie too low, each by what shows it best; of two runs the better one counts."""
     best = {
-        name: replace(one, results=better(one.results, again[name].results)) if name in again else one
-        for name, one in told.items()
+        name: replace(item, results=better(item.results, again[name].results)) if name in again else item
+        for name, item in nodes.items()
     }
-    machines = {name: one.machine for name, one in best.items() if one.machine is not None}
+    machines = {name: item.machine for name, item in best.items() if item.machine is not None}
     kind = kinds(machines)
-    found: dict[tuple[str, ...], Suspect] = {}
-    for name, one in best.items():
-        if one.machine is not None:
-            base = None if one.examined is None else one.examined.case.baseline
-            for suspect in _alone(name, case_of(one.machine, results=one.results, baseline=base)):
-                found.setdefault(_place(suspect), suspect)
+    results: dict[tuple[str, ...], Suspect] = {}
+    for name, node in best.items():
+        if node.machine is not None:
+            base = None if node.examined is None else node.examined.case.baseline
+            for suspect in _alone(name, case_of(node.machine, results=node.results, baseline=base)):
+                results.setdefault(_place(suspect), suspect)
     _, slow = spread_of(best.values(), kind)
     for late in slow:
         spread = late.spread
         if spread.n_nodes < ENOUGH and late.behind_share <= BEHIND_FEW:
             continue
         result = next(
-            one
-            for one in best[late.node].results
-            if (one.part, one.what, one.on, one.value) == (spread.part, spread.what, late.on, late.value)
+            item
+            for item in best[late.node].results
+            if (item.part, item.what, item.on, item.value) == (spread.part, spread.what, late.on, late.value)
         )
         suspect = Suspect(
             node=late.node, result=result, source="peers", full=spread.median, share=1 - late.behind_share
         )
-        found.setdefault(_place(suspect), suspect)
-    return tuple(found.values())
+        results.setdefault(_place(suspect), suspect)
+    return tuple(results.values())
 
 
-def _place(one: Suspect) -> tuple[str, ...]:
-    return (one.node, one.result.part, one.result.what, one.result.on, one.source)
+def _place(anchor: Suspect) -> tuple[str, ...]:
+    return (anchor.node, anchor.result.part, anchor.result.what, anchor.result.on, anchor.source)
 
 
 def better(first: Sequence[Result], again: Sequence[Result]) -> tuple[Result, ...]:
     """Each figure once: the better of its two runs, but for values that came out wrong in either."""
-    found: dict[Key, Result] = {}
-    for one in (*first, *again):
-        key = (one.part, one.what, one.on, one.unit)
-        known = found.get(key)
-        if known is None or (not wrong_values(known) and (wrong_values(one) or _beats(one, known))):
-            found[key] = one
-    return tuple(found.values())
+    results: dict[Key, Result] = {}
+    for result in (*first, *again):
+        key = (result.part, result.what, result.on, result.unit)
+        known = results.get(key)
+        if known is None or (not wrong_values(known) and (wrong_values(result) or _beats(result, known))):
+            results[key] = result
+    return tuple(results.values())
 
 
-def _beats(one: Result, other: Result) -> bool:
-    return one.value < other.value if one.unit in LESS_IS_BETTER else one.value > other.value
+def _beats(result: Result, other: Result) -> bool:
+    return result.value < other.value if result.unit in LESS_IS_BETTER else result.value > other.value
 
 
 def _alone(node: str, case: CheckInput) -> Iterator[Suspect]:
     """By this node alone: its baseline, the other cards of it, references."""
     for expected in () if case.baseline is None else case.baseline.bench:
-        for one in case.results:
-            mine = (one.part, one.what, one.unit) == (expected.part, expected.what, expected.unit)
-            if mine and not expected.holds(one.value):
-                yield _suspect(node, one, source="baseline", full=expected.value)
-    for held in held_all(case.results, case):
-        if held.verdict != "slow" or not held.full or held.confidence in UNSURE:
+        for result in case.results:
+            mine = (result.part, result.what, result.unit) == (expected.part, expected.what, expected.unit)
+            if mine and not expected.holds(result.value):
+                yield _suspect(node, result, source="baseline", full=expected.value)
+    for figure in held_all(case.results, case):
+        if figure.verdict != "slow" or not figure.full or figure.confidence in UNSURE:
             continue
-        source: Source = "cards" if held.basis == "other cards" else "reference"
-        yield _suspect(node, held.result, source=source, full=held.full)
+        source: Source = "cards" if figure.basis == "other cards" else "reference"
+        yield _suspect(node, figure.result, source=source, full=figure.full)
 
 
-def _suspect(node: str, one: Result, *, source: Source, full: float) -> Suspect:
-    share = full / one.value if one.unit in LESS_IS_BETTER else one.value / full
-    return Suspect(node=node, result=one, source=source, full=full, share=share)
+def _suspect(node: str, result: Result, *, source: Source, full: float) -> Suspect:
+    share = full / result.value if result.unit in LESS_IS_BETTER else result.value / full
+    return Suspect(node=node, result=result, source=source, full=full, share=share)
 
 
 def judged(known: SoFar, *, whole: bool = True) -> Verdicts:
     """The verdict; `whole`: nothing was broken off before its end."""
-    told, again = known.told, known.again
-    kind = kinds({name: one.machine for name, one in told.items() if one.machine is not None})
-    low, everywhere = _shared(suspects(told, again), kind)
-    differs = differences({name: one.machine for name, one in told.items() if one.machine is not None})
-    groups = {name: [one for one in known.met if kind.get(one.nodes[0]) == name] for name in kind.values()}
+    given, again = known.told, known.again
+    kind = kinds({name: entry.machine for name, entry in given.items() if entry.machine is not None})
+    low, everywhere = _shared(suspects(given, again), kind)
+    differs = differences({name: entry.machine for name, entry in given.items() if entry.machine is not None})
+    groups = {
+        name: [limit for limit in known.met if kind.get(limit.nodes[0]) == name] for name in kind.values()
+    }
     tables = {name: pairings(group) for name, group in groups.items()}
     reasons: dict[str, list[Failing]] = {name: [] for name in known.names}
-    for name, one in told.items():
-        reasons[name] += [*_damaged(one, again.get(name, one)), *_doctor(one)]
-    for node, reason in (*_odd_sums(told), *_traits(told, differs)):
+    for name, item in given.items():
+        reasons[name] += [*_damaged(item, again.get(name, item)), *_doctor(item)]
+    for node, reason in (*_odd_sums(given), *_traits(given, differs)):
         reasons[node].append(reason)
     # once is too little to fail by; of a card, link or disk the worst figure of a part says enough
     twice: dict[tuple[str, ...], Suspect] = {}
-    for suspect in sorted(low, key=lambda one: (AGAINST.index(one.source), one.share)):
+    for suspect in sorted(low, key=lambda entry: (AGAINST.index(entry.source), entry.share)):
         if known.is_twice(suspect.node, suspect.result.part):
             twice.setdefault((suspect.node, suspect.result.on, suspect.result.part), suspect)
     for suspect in twice.values():
         reasons[suspect.node].append(_figure(suspect))
-    for name, found in tables.items():
-        for node, reason in _network(found, groups[name]):
+    for name, result in tables.items():
+        for node, reason in _network(result, groups[name]):
             reasons[node].append(reason)
     failed = frozenset(name for name, why in reasons.items() if why)
     ways = tuple(
-        way for name, found in tables.items() for way in slow_between(groups[name], found, failed=failed)
+        way for name, results in tables.items() for way in slow_between(groups[name], results, failed=failed)
     )
-    once = frozenset(one.node for one in low if not known.is_twice(one.node, one.result.part))
+    once = frozenset(entry.node for entry in low if not known.is_twice(entry.node, entry.result.part))
     nodes = []
     for name in known.names:
         left = tuple(_left(name, known, kind=kind, once=once, whole=whole))
         why = tuple(reasons[name])
         state: State = "fail" if why else "open" if left else "pass"
-        nodes.append(NodeJudged(node=name, state=state, reasons=why, not_judged=left, told=told.get(name)))
+        nodes.append(NodeJudged(node=name, state=state, reasons=why, not_judged=left, told=given.get(name)))
     return Verdicts(nodes=tuple(nodes), everywhere=everywhere, between=ways, differs=differs)
 
 
@@ -179,42 +184,42 @@ def _shared(
     """Those of single nodes, and one for each figure that most nodes of a kind miss."""
     of_kind = Counter(kind.values())
     groups: dict[tuple[str, ...], list[Suspect]] = {}
-    for one in low:
-        key = (kind.get(one.node, ""), one.result.part, one.result.what, one.source)
-        groups.setdefault(key, []).append(one)
+    for suspect in low:
+        key = (kind.get(suspect.node, ""), suspect.result.part, suspect.result.what, suspect.source)
+        groups.setdefault(key, []).append(suspect)
     own: list[Suspect] = []
     shared: list[Suspect] = []
-    for (name, *_), found in groups.items():
-        nodes = {one.node for one in found}
+    for (name, *_), suspects in groups.items():
+        nodes = {item.node for item in suspects}
         if len(nodes) > 1 and len(nodes) > MOST_SHARE * of_kind[name]:
-            shared.append(sorted(found, key=lambda one: one.share)[len(found) // 2])
+            shared.append(sorted(suspects, key=lambda item: item.share)[len(suspects) // 2])
         else:
-            own += found
+            own += suspects
     return tuple(own), tuple(shared)
 
 
-def _damaged(one: NodeTold, again: NodeTold) -> Iterator[Failing]:
-    for result in better(one.results, again.results):
+def _damaged(node: NodeTold, again: NodeTold) -> Iterator[Failing]:
+    for result in better(node.results, again.results):
         if wrong := wrong_values(result):
             count = f"{wrong:g}"
             seen = say("{part}, {what}: {count} wrong", part=result.part, what=result.what, count=count)
             yield _wrong(result, seen)
 
 
-def _odd_sums(told: Mapping[str, NodeTold]) -> Iterator[tuple[str, Failing]]:
+def _odd_sums(nodes: Mapping[str, NodeTold]) -> Iterator[tuple[str, Failing]]:
     """Cards of one chip, under one PyTorch, that got another product of the same matrices than most did."""
     groups: dict[tuple[str, ...], list[tuple[str, Result, str]]] = {}
-    for name, one in told.items():
-        for result in one.results:
+    for name, node in nodes.items():
+        for result in node.results:
             words = dict(result.settings)
             if words.get("sum"):
                 key = (result.part, result.what, result.chip or "", words.get("torch", ""))
                 groups.setdefault(key, []).append((name, result, words["sum"]))
-    for found in groups.values():
-        sums = Counter(total for *_, total in found)
+    for group in groups.values():
+        sums = Counter(total for *_, total in group)
         most, count = sums.most_common(1)[0]
-        if count > len(found) / 2:
-            for name, result, total in found:
+        if count > len(group) / 2:
+            for name, result, total in group:
                 if total != most:
                     seen = say("{part}, {what}: result differs from {count} GPUs of this model",
                                part=result.part, what=result.what, count=count)  # fmt: skip
@@ -226,46 +231,46 @@ def _wrong(result: Result, seen: Sentence) -> Failing:
     return Failing(source="values", says=says, seen=seen, about=result.on)
 
 
-def _doctor(one: NodeTold) -> Iterator[Failing]:
-    for check, found in one.findings:
-        of_baseline = check == "baseline_traits" and found.severity != "note"
-        if check not in MEASURED and (found.severity == "fault" or of_baseline):
-            shown = found.evidence[0].shows if found.evidence else None
+def _doctor(node: NodeTold) -> Iterator[Failing]:
+    for check, finding in node.findings:
+        of_baseline = check == "baseline_traits" and finding.severity != "note"
+        if check not in MEASURED and (finding.severity == "fault" or of_baseline):
+            shown = finding.evidence[0].shows if finding.evidence else None
             seen = say("{text}", text=shown) if isinstance(shown, str) else shown
             source: Source = "baseline" if of_baseline else "doctor"
-            yield Failing(source=source, says=found.title, seen=seen, about=found.about)
+            yield Failing(source=source, says=finding.title, seen=seen, about=finding.about)
 
 
-def _traits(told: Mapping[str, NodeTold], differs: Sequence[Differs]) -> Iterator[tuple[str, Failing]]:
+def _traits(given: Mapping[str, NodeTold], differs: Sequence[Differs]) -> Iterator[tuple[str, Failing]]:
     """What most of its like have, and this node has not; a baseline says it better where there is one."""
     weights = {str(trait.name): trait.weight for trait in TRAITS}
-    for one in differs:
-        if one.usual is None or weights.get(str(one.trait)) != "fault":
+    for differ in differs:
+        if differ.usual is None or weights.get(str(differ.trait)) != "fault":
             continue
-        for value, nodes in one.others:
+        for value, nodes in differ.others:
             for node in nodes:
-                examined = told[node].examined
+                examined = given[node].examined
                 if examined is not None and examined.case.baseline is not None:
                     continue
                 says = say(
-                    "{trait}: {value} instead of {usual}", trait=one.trait, value=value, usual=one.usual
+                    "{trait}: {value} instead of {usual}", trait=differ.trait, value=value, usual=differ.usual
                 )
                 yield node, Failing(source="traits", says=says)
 
 
-def _figure(one: Suspect) -> Failing:
+def _figure(suspect: Suspect) -> Failing:
     against: dict[Source, Sentence] = {
         "baseline": say("its baseline"),
         "cards": say("other GPUs of this node"),
         "peers": say("identical nodes"),
         "reference": say("reference for this hardware"),
     }
-    result = one.result
-    value, full = show_measured(result.value, result.unit), show_measured(one.full, result.unit)
+    result = suspect.result
+    value, full = show_measured(result.value, result.unit), show_measured(suspect.full, result.unit)
     return Failing(
-        source=one.source,
+        source=suspect.source,
         says=say("{on} is slow: {part}, {what}", on=_shown(result), part=result.part, what=result.what),
-        seen=say("{value}; {against}: {full}", value=value, against=against[one.source], full=full),
+        seen=say("{value}; {against}: {full}", value=value, against=against[suspect.source], full=full),
         about=result.on,
     )
 
@@ -275,13 +280,13 @@ def _shown(result: Result) -> Sentence | str:
     return say("disk of {path}", path=result.on) if result.on.startswith("/") else result.on
 
 
-def _network(found: Pairings, met: Sequence[Met]) -> Iterator[tuple[str, Failing]]:
+def _network(match: Pairings, met: Sequence[Met]) -> Iterator[tuple[str, Failing]]:
     """Nodes that were slow with everybody, and once more with a partner that is fast with others."""
-    for node in found.suspects:
-        trial = next((one for one in met if one.stage == "trial" and one.nodes[0] == node), None)
-        if trial is None or found.full is None:
+    for node in match.suspects:
+        trial = next((limit for limit in met if limit.stage == "trial" and limit.nodes[0] == node), None)
+        if trial is None or match.full is None:
             continue
-        partner, full = trial.nodes[1], show_measured(found.full, "bytes_per_s")
+        partner, full = trial.nodes[1], show_measured(match.full, "bytes_per_s")
         if trial.value is None:
             seen = say("also with {partner}, which is fine with others: {why}",
                        partner=partner, why=trial.why or say("could not connect"))  # fmt: skip
@@ -299,18 +304,18 @@ def _left(
     name: str, known: SoFar, *, kind: Mapping[str, str], once: frozenset[str], whole: bool
 ) -> Iterator[Sentence]:
     """What is not known of a node."""
-    one = known.told.get(name)
-    if one is None or one.machine is None:
-        yield (None if one is None else one.trouble) or say("not queried yet")
+    item = known.told.get(name)
+    if item is None or item.machine is None:
+        yield (None if item is None else item.trouble) or say("not queried yet")
         return
     like = [other for node, other in known.told.items() if kind.get(node) == kind.get(name)]
-    here = {result.part for result in one.results}
+    here = {result.part for result in item.results}
     parts = Counter(part for other in like for part in {result.part for result in other.results})
     for part in sorted(part for part, count in parts.items() if part not in here and count > len(like) / 2):
-        why = next((skip.why for skip in one.skipped if skip.part == part), say("no result"))
+        why = next((skip.why for skip in item.skipped if skip.part == part), say("no result"))
         yield say("{part} was not measured: {why}", part=part, why=why)
-    if one.skipped and not one.results:
-        yield say("nothing was measured: {why}", why=one.skipped[0].why)
+    if item.skipped and not item.results:
+        yield say("nothing was measured: {why}", why=item.skipped[0].why)
     if name in once:
         yield say("slow once, not measured again")
     if not whole:

@@ -49,11 +49,11 @@ def rounds(nodes: Sequence[str], count: int = ROUNDS) -> Iterator[tuple[tuple[st
 
 def pairings(met: Sequence[Met]) -> Pairings:
     """What the pairs say of each node."""
-    pairs = [one for one in met if len(one.nodes) == 2 and not one.unable and one.stage != "halves"]
+    pairs = [item for item in met if len(item.nodes) == 2 and not item.unable and item.stage != "halves"]
     best: dict[str, float] = {}
-    for one in pairs:
-        for node in one.nodes:
-            best[node] = max(best.get(node, 0.0), 0.0 if one.wrong else one.value or 0.0)
+    for limit in pairs:
+        for node in limit.nodes:
+            best[node] = max(best.get(node, 0.0), 0.0 if limit.wrong else limit.value or 0.0)
     reached = [value for value in best.values() if value]
     if not reached:
         return Pairings(None, frozenset(), tuple(best), tuple(pairs))
@@ -61,54 +61,56 @@ def pairings(met: Sequence[Met]) -> Pairings:
     usual = median(abs(value - full) for value in reached) if len(reached) >= ENOUGH else 0.0
     least = min(full * (1 - BEHIND_SHARE), full - ROBUST_Z * usual / NORMAL)
     fast = frozenset(node for node, value in best.items() if value >= least)
-    slow = tuple(one for one in pairs if one.wrong or (one.value or 0.0) < least)
+    slow = tuple(pair for pair in pairs if pair.wrong or (pair.value or 0.0) < least)
     return Pairings(full, fast, tuple(node for node in best if node not in fast), slow)
 
 
 def wanted(nodes: Sequence[str], met: Sequence[Met], *, fit: frozenset[str]) -> tuple[Met, ...]:
     """The meetings to hold next, without results; none: all is known. Halves are made of `fit` nodes."""
-    able = [node for node in nodes if not any(node in one.unable for one in met)]
-    done = {(one.stage, one.nodes) for one in met}
+    able = [node for node in nodes if not any(node in limit.unable for limit in met)]
+    done = {(limit.stage, limit.nodes) for limit in met}
     for pairs in rounds(able):
         fresh = tuple(Met(stage="pairs", nodes=pair) for pair in pairs if ("pairs", pair) not in done)
         if fresh:
             return fresh
-    found = pairings(met)
-    if len(able) >= FEWEST and found.fast:
-        return trials(found, met) or halves(
-            [node for node in able if node in found.fast & fit], met, found=found
+    result = pairings(met)
+    if len(able) >= FEWEST and result.fast:
+        return trials(result, met) or halves(
+            [node for node in able if node in result.fast & fit], met, pairings=result
         )
     return ()
 
 
-def trials(found: Pairings, met: Sequence[Met]) -> tuple[Met, ...]:
+def trials(pairings: Pairings, met: Sequence[Met]) -> tuple[Met, ...]:
     """Each suspect with a fast node of its own, once."""
-    tried = {node for one in met if one.stage == "trial" for node in one.nodes if node in found.suspects}
-    left = [node for node in found.suspects if node not in tried]
-    known = {frozenset(one.nodes) for one in met}
-    free, pairs = sorted(found.fast), []
+    tried = {
+        node for limit in met if limit.stage == "trial" for node in limit.nodes if node in pairings.suspects
+    }
+    left = [node for node in pairings.suspects if node not in tried]
+    known = {frozenset(limit.nodes) for limit in met}
+    free, pairs = sorted(pairings.fast), []
     for node in left:
-        partner = next((one for one in free if frozenset((node, one)) not in known), None)
+        partner = next((text for text in free if frozenset((node, text)) not in known), None)
         if partner is not None:
             free.remove(partner)
             pairs.append(Met(stage="trial", nodes=(node, partner)))
     return tuple(pairs)
 
 
-def halves(nodes: Sequence[str], met: Sequence[Met], *, found: Pairings) -> tuple[Met, ...]:
+def halves(nodes: Sequence[str], met: Sequence[Met], *, pairings: Pairings) -> tuple[Met, ...]:
     """All of them together; of a group that is slow, both halves."""
-    if len(nodes) <= 2 or found.full is None:
+    if len(nodes) <= 2 or pairings.full is None:
         return ()
-    held = {one.nodes: one for one in met if one.stage == "halves"}
-    return tuple(_below(tuple(nodes), held, full=found.full))
+    limits = {limit.nodes: limit for limit in met if limit.stage == "halves"}
+    return tuple(_below(tuple(nodes), limits, full=pairings.full))
 
 
-def _below(group: tuple[str, ...], held: Mapping[tuple[str, ...], Met], *, full: float) -> Iterator[Met]:
-    if group not in held:
+def _below(group: tuple[str, ...], limits: Mapping[tuple[str, ...], Met], *, full: float) -> Iterator[Met]:
+    if group not in limits:
         yield Met(stage="halves", nodes=group)
-    elif _together_slow(held[group], full) and len(group) > 2:
+    elif _together_slow(limits[group], full) and len(group) > 2:
         for half in split(group):
-            yield from _below(half, held, full=full)
+            yield from _below(half, limits, full=full)
 
 
 def split(group: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -117,25 +119,26 @@ def split(group: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return group[:place], group[place:]
 
 
-def _together_slow(one: Met, full: float) -> bool:
-    if one.unable:
+def _together_slow(limit: Met, full: float) -> bool:
+    if limit.unable:
         return False
-    return one.value is None or bool(one.wrong) or one.value < full * (1 - MOST_LOST)
+    return limit.value is None or bool(limit.wrong) or limit.value < full * (1 - MOST_LOST)
 
 
-def slow_between(met: Sequence[Met], found: Pairings, *, failed: frozenset[str]) -> tuple[Between, ...]:
+def slow_between(met: Sequence[Met], pairings: Pairings, *, failed: frozenset[str]) -> tuple[Between, ...]:
     """The smallest groups, else pairs, that are slow though each of their nodes is fast with others."""
-    if found.full is None:
+    if pairings.full is None:
         return ()
-    slow = [one for one in met if one.stage == "halves" and _together_slow(one, found.full)]
-    groups = [one for one in slow if not any(set(other.nodes) < set(one.nodes) for other in slow)]
+    slow = [limit for limit in met if limit.stage == "halves" and _together_slow(limit, pairings.full)]
+    groups = [limit for limit in slow if not any(set(other.nodes) < set(limit.nodes) for other in slow)]
     pairs = [
-        one
-        for one in found.slow
-        if set(one.nodes) <= found.fast and not any(set(one.nodes) <= set(group.nodes) for group in groups)
+        limit
+        for limit in pairings.slow
+        if set(limit.nodes) <= pairings.fast
+        and not any(set(limit.nodes) <= set(group.nodes) for group in groups)
     ]
     return tuple(
-        Between(nodes=one.nodes, value=one.value, full=found.full)
-        for one in (*groups, *pairs)
-        if not failed & set(one.nodes)
+        Between(nodes=limit.nodes, value=limit.value, full=pairings.full)
+        for limit in (*groups, *pairs)
+        if not failed & set(limit.nodes)
     )

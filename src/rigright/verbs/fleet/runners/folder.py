@@ -27,7 +27,7 @@ def run(way: Remote) -> Iterator[Came]:
     folder = Path(way.where)
     if not folder.is_dir():
         raise AskError(say("there is no folder {folder}", folder=way.where))
-    files = [one for one in sorted(folder.iterdir()) if not one.name.startswith(".")]
+    files = [path for path in sorted(folder.iterdir()) if not path.name.startswith(".")]
     if not files:
         raise AskError(say("{folder} is empty; put one file or folder per node there", folder=way.where))
     for file in files[:MOST_FILES]:
@@ -42,10 +42,10 @@ def _read(file: Path) -> Iterator[Came]:
         yield Came(node=file.name, told={"machine": plain(open_machine(file))})
         return
     raw = plain_bytes(file)
-    told = heard(raw)
-    for one in told:
-        yield Came(node=str(one.get("node") or file.stem)[:253], told=one)
-    if not told:
+    rows = heard(raw)
+    for row in rows:
+        yield Came(node=str(row.get("node") or file.stem)[:253], told=row)
+    if not rows:
         data: Any = None
         with suppress(ValueError):
             data = bounded_json(raw)

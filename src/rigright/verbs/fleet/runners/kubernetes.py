@@ -54,7 +54,7 @@ def run(way: Remote) -> Iterator[Came]:
         )
     yield from (Came(node=pod.node) for pod in pods)
     tasks = [(Errand(nodes=(pod.node,), ask=way.ask), partial(_log, line, pod)) for pod in pods]
-    yield from (came for _, came in gathered(tasks, at_once=way.parallel))
+    yield from (outcome for _, outcome in gathered(tasks, at_once=way.parallel))
 
 
 def _log(line: tuple[str, ...], pod: Pod, *, emit: Emit, stop: Event) -> None:
@@ -82,25 +82,27 @@ def _pods(line: tuple[str, ...], selector: str) -> list[Pod]:
     talked = talk(argv, heard=lines.append, patience_s=patience(REACH_S))
     try:
         items = bounded_json(b"".join(lines))["items"] if talked.ended == "done" and not talked.code else None
-        found = [_pod(one) for one in items or ()]
+        pairs = [_pod(item) for item in items or ()]
     except (ValueError, KeyError, TypeError, AttributeError):
         items = None
     if items is None:
         why = LATE if talked.ended == "late" else meant(talked.complaints) or talked.ended
         raise MissingError(say("kubectl cannot list the pods: {why}", why=why))
-    return list({pod.node: pod for _, pod in sorted(found, key=lambda one: one[0])}.values())
+    return list({pod.node: pod for _, pod in sorted(pairs, key=lambda pair: pair[0])}.values())
 
 
 def _pod(data: dict[str, Any]) -> tuple[str, Pod]:
     about, status = data["metadata"], data.get("status") or {}
-    states = [one.get("state") or {} for one in status.get("containerStatuses") or ()]
-    reasons = [one["waiting"].get("reason") for one in states if one.get("waiting")]
-    reasons += [one.get("message") for one in status.get("conditions") or () if one.get("status") == "False"]
+    states = [value.get("state") or {} for value in status.get("containerStatuses") or ()]
+    reasons = [state["waiting"].get("reason") for state in states if state.get("waiting")]
+    reasons += [
+        value.get("message") for value in status.get("conditions") or () if value.get("status") == "False"
+    ]
     pod = Pod(
         name=str(about["name"]),
         namespace=str(about.get("namespace") or "default"),
         node=str((data.get("spec") or {}).get("nodeName") or about["name"]),
         phase=str(status.get("phase")),
-        why=next((str(one)[:200] for one in reasons if one), ""),
+        why=next((str(reason)[:200] for reason in reasons if reason), ""),
     )
     return str(about.get("creationTimestamp") or ""), pod

@@ -38,7 +38,7 @@ def run(way: Remote) -> Iterator[Came]:
     )
     yield from (Came(node=node) for node in wanted)
     job = Errand(nodes=wanted, ask=way.ask)
-    yield from (came for _, came in gathered([(job, partial(_srun, way, job))], at_once=1))
+    yield from (outcome for _, outcome in gathered([(job, partial(_srun, way, job))], at_once=1))
 
 
 def nodes(way: Remote) -> tuple[str, ...]:
@@ -65,32 +65,32 @@ def _srun(way: Remote, job: Errand, *, emit: Emit, stop: Event) -> None:
     srun = shutil.which("srun")
     if srun is None:
         raise MissingError(say("srun not found: run this on a login node"))
-    expected, came = set(job.nodes), set[str]()
+    expected, texts = set(job.nodes), set[str]()
 
-    def take(told: dict[str, Any]) -> None:
-        name, others = str(told.get("node"))[:253], listed(told.get("nodes"))
+    def take(fields: dict[str, Any]) -> None:
+        name, others = str(fields.get("node"))[:253], listed(fields.get("nodes"))
         for node in sorted(others - expected - {name}):
             emit(Came(node=node))
         expected.update(others, {name})
-        came.add(name)
-        emit(Came(node=name, told=told))
+        texts.add(name)
+        emit(Came(node=name, told=fields))
 
     heard = Hearing(take)
     argv = (srun, *_options(way, job.nodes), *OPTIONS)
     command = shlex.split(start_line(python=way.python, as_root=way.as_root))
-    said = parcel(job.ask, lifeline=False)  # srun ends what it started by itself
+    data = parcel(job.ask, lifeline=False)  # srun ends what it started by itself
     until_s = job.ask.patience_s + patience(QUEUE_S)
-    talked = talk((*argv, *command), said=said, heard=heard.hear, patience_s=until_s, stop=stop)
+    talked = talk((*argv, *command), data=data, heard=heard.hear, patience_s=until_s, stop=stop)
     why, last = trouble(talked, heard.words), meant(talked.complaints)
-    if why == LATE and last is not None and not came:
+    if why == LATE and last is not None and not texts:
         why = say("timed out; srun says: {why}", why=last)
     if is_without_python(heard.words):
-        for one in by_one_srun(
-            argv, sorted(expected - came), ask=job.ask, as_root=way.as_root, why=why, stop=stop
+        for outcome in by_one_srun(
+            argv, sorted(expected - texts), ask=job.ask, as_root=way.as_root, why=why, stop=stop
         ):
-            came.add(one.node)
-            emit(one)
-    for node in sorted(expected - came):
+            texts.add(outcome.node)
+            emit(outcome)
+    for node in sorted(expected - texts):
         emit(Came(node=node, trouble=said_of(node, talked) or why))
     if not expected:
         raise MissingError(say("srun returned no answer from any node: {why}", why=why))
@@ -116,6 +116,6 @@ def _expected(way: Remote) -> tuple[tuple[str, ...], list[tuple[str, str]]]:
         return (), []
     if "SLURM_JOB_ID" in os.environ:
         return tuple(sorted(listed(os.environ.get("SLURM_JOB_NODELIST")))), []
-    found = states()
-    left = [(node, state) for node, state in found.items() if state != IDLE]
-    return tuple(node for node, state in found.items() if state == IDLE), left
+    fields = states()
+    left = [(node, state) for node, state in fields.items() if state != IDLE]
+    return tuple(node for node, state in fields.items() if state == IDLE), left

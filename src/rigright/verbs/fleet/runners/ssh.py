@@ -38,7 +38,7 @@ def run(way: Remote) -> Iterator[Came]:
     """Every host, so many at once."""
     hosts = nodes(way)
     yield from (Came(node=host) for host in hosts)
-    yield from (came for _, came in ask(way, (Errand(nodes=hosts, ask=way.ask),)))
+    yield from (outcome for _, outcome in ask(way, (Errand(nodes=hosts, ask=way.ask),)))
 
 
 def nodes(way: Remote) -> tuple[str, ...]:
@@ -74,7 +74,7 @@ def _host(way: Remote, argv: Sequence[str], *, ask: RemoteRequest, emit: Emit, s
     heard = Hearing()
     start = (*argv, start_line(python=way.python, as_root=way.as_root))
     until_s = ask.patience_s + patience(REACH_S)
-    talked = talk(start, said=parcel(ask), heard=heard.hear, patience_s=until_s, stop=stop)
+    talked = talk(start, data=parcel(ask), heard=heard.hear, patience_s=until_s, stop=stop)
     if heard.answers:
         emit(Came(node=host, told=heard.answers[-1]))
         return
@@ -85,6 +85,6 @@ def _host(way: Remote, argv: Sequence[str], *, ask: RemoteRequest, emit: Emit, s
     shell = ShellEar()
     start = (*argv, start_shell(as_root=way.as_root))
     patience_s = max(patience(SHELL_S), ask.patience_s)
-    talked = talk(start, said=collector(), heard=shell.hear, patience_s=patience_s, stop=stop)
+    talked = talk(start, data=collector(), heard=shell.hear, patience_s=patience_s, stop=stop)
     late = trouble(talked) if talked.ended == "late" else why
     emit(came_of(host, bytes(shell.heard), ask=ask, otherwise=late))

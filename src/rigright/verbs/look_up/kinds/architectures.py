@@ -13,7 +13,7 @@ def _find(asked: LookUpQuery) -> tuple[Features, ...]:
     return matching(
         features(),
         asked.words,
-        text_of=lambda one: f"{one.architecture} {' '.join(one.isa)} {one.examples}",
+        text_of=lambda item: f"{item.architecture} {' '.join(item.isa)} {item.examples}",
     )
 
 

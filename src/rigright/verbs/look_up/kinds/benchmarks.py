@@ -10,7 +10,11 @@ from rigright.verbs.look_up.words import doubt_notes, matching, source_shown
 
 
 def _find(asked: LookUpQuery) -> tuple[Reference, ...]:
-    return matching(references(), asked.words, text_of=lambda one: f"{one.what} {one.on} {one.chip or ''}")
+    return matching(
+        references(),
+        asked.words,
+        text_of=lambda reference: f"{reference.what} {reference.on} {reference.chip or ''}",
+    )
 
 
 def _kind_shown(kind: str) -> Sentence:

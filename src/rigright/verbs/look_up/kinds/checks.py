@@ -20,16 +20,16 @@ def _find(asked: LookUpQuery) -> tuple[Check, ...]:
         names = chosen(asked.words)
     except AskError:
         words = [word.lower() for word in asked.words]
-        found = tuple(one for one in checks().values() if _speaks_of(one, words))
-        if not found:
+        result = tuple(check for check in checks().values() if _speaks_of(check, words))
+        if not result:
             raise
-        return found
+        return result
     return tuple(checks()[name] for name in names)
 
 
 def _speaks_of(entry: Check, words: list[str]) -> bool:
-    told = f"{entry.name} {entry.manual}".lower()
-    return all(word in told for word in words)
+    text = f"{entry.name} {entry.manual}".lower()
+    return all(word in text for word in words)
 
 
 def _manual(entry: Check) -> tuple[Part, ...]:

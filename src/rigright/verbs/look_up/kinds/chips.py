@@ -19,14 +19,14 @@ def _find(asked: LookUpQuery) -> tuple[Chip, ...]:
         return chips()
     text = " ".join(asked.words)
     try:
-        found = find_chips(text)
+        result = find_chips(text)
     except AskError:
         words = [word if word.isascii() else _english(word) for word in text.split()]
-        found = with_words(chips(), " ".join(words), texts=_said)
-        if not found or not any(words):
+        result = with_words(chips(), " ".join(words), texts=_said)
+        if not result or not any(words):
             raise
-        return found
-    return (match_chip(text).chip,) if len(found) == 1 else found
+        return result
+    return (match_chip(text).chip,) if len(result) == 1 else result
 
 
 def _english(word: str) -> str:
@@ -36,8 +36,8 @@ def _english(word: str) -> str:
 
 def _said(chip: Chip) -> str:
     """What a chip is and has, in words; notes say what it lacks, too."""
-    said = [chip.vendor, chip.name, chip.architecture, chip.segment, chip.form, chip.mem_type]
-    return " ".join(filter(None, (*said, chip.link, chip.isa)))
+    texts = [chip.vendor, chip.name, chip.architecture, chip.segment, chip.form, chip.mem_type]
+    return " ".join(filter(None, (*texts, chip.link, chip.isa)))
 
 
 def _named(asked: LookUpQuery) -> Chip | None:

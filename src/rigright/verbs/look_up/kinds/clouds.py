@@ -27,10 +27,10 @@ def _find(asked: LookUpQuery) -> tuple[Offer, ...]:
     of_provider = tuple(offer for offer in offers() if not named or offer.provider in named)
     wanted = _chips(rest)
     called = with_words(of_provider, rest, texts=lambda offer: offer.instance)
-    found = tuple(offer for offer in of_provider if offer in called or offer.chip in wanted)
-    if not found:
+    result = tuple(offer for offer in of_provider if offer in called or offer.chip in wanted)
+    if not result:
         raise AskError(say('no cloud in the table offers "{text}"', text=" ".join(asked.words)))
-    return found
+    return result
 
 
 def _chips(text: str) -> frozenset[str]:
@@ -79,7 +79,7 @@ KIND = ListingKind(
         field("region", say("region")),
         field("currency", say("currency")),
         field("native_per_h", say("per hour in that currency")),
-        *(one for one in provenance() if one.key != "as_of"),
+        *(listing_field for listing_field in provenance() if listing_field.key != "as_of"),
     ),
     find=_find,
     notes=_notes,

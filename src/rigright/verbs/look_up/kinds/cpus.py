@@ -18,10 +18,10 @@ def _find(asked: LookUpQuery) -> tuple[CpuModel, ...]:
 
 def _notes(asked: LookUpQuery, kept: tuple[CpuModel, ...]) -> tuple[Shown, ...]:
     dates = {cpu.street_as_of for cpu in kept if cpu.street_as_of}
-    told = [
+    sentences = [
         say("shop prices as of {date}", date=price_date_shown(as_of, asked.today)) for as_of in sorted(dates)
     ]
-    return (*told, *stale_notes(dates, asked.today), *doubt_notes(kept))
+    return (*sentences, *stale_notes(dates, asked.today), *doubt_notes(kept))
 
 
 KIND = ListingKind(

@@ -18,7 +18,9 @@ _SPLITS = {"tensor": say("splits each layer across GPUs"), "layer": say("assigns
 def _named(asked: LookUpQuery) -> Engine | None:
     """The engine of that name."""
     wanted = " ".join(asked.words).casefold().replace(" ", "")
-    return next((one for one in engines().values() if wanted in {one.id, one.label.casefold()}), None)
+    return next(
+        (engine for engine in engines().values() if wanted in {engine.id, engine.label.casefold()}), None
+    )
 
 
 def _steps(steps: tuple[tuple[float, int], ...] | None) -> str | None:

@@ -51,14 +51,18 @@ def _find(asked: LookUpQuery) -> tuple[GuideItem, ...]:
     if not asked.words:
         return guide_items()
     text = " ".join(asked.words)
-    by_number = tuple(one for one in guide_items() if one.id == text or one.id.startswith(f"{text}."))
-    found = by_number or tuple(one for one in (asked_item(text),) if one is not None)
-    if not found:
+    by_number = tuple(
+        guide_item
+        for guide_item in guide_items()
+        if guide_item.id == text or guide_item.id.startswith(f"{text}.")
+    )
+    result = by_number or tuple(guide_item for guide_item in (asked_item(text),) if guide_item is not None)
+    if not result:
         raise AskError(
             say('the guides say nothing of "{text}"', text=text[:80]),
             hint=say("`{see}` lists all", see="rigright look-up guides"),
         )
-    return found
+    return result
 
 
 KIND = ListingKind(

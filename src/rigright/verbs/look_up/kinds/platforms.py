@@ -11,7 +11,9 @@ from rigright.verbs.look_up.words import doubt_notes, matching, source_shown
 
 def _find(asked: LookUpQuery) -> tuple[Platform, ...]:
     return matching(
-        platforms(), asked.words, text_of=lambda one: f"{one.id} {one.name} {one.socket} {one.kind}"
+        platforms(),
+        asked.words,
+        text_of=lambda platform: f"{platform.id} {platform.name} {platform.socket} {platform.kind}",
     )
 
 

@@ -32,45 +32,51 @@ class AddingPackage:
 def _packages() -> tuple[AddingPackage, ...]:
     """Every package with a plugin; all that it adds is loaded."""
     names()
-    found: dict[str, Plugin] = {str(one): one for group in (FACTS, TARGETS, CHECKS) for one in plugins(group)}
+    result: dict[str, Plugin] = {
+        str(plugin): plugin for group in (FACTS, TARGETS, CHECKS) for plugin in plugins(group)
+    }
     for read in (chips, prices, offers, hosts):
         read()
-    targets = [(str(one), name) for name, one in added().items()]
-    own_checks = [(str(one.plugin), name) for name, one in checks().items() if one.plugin is not None]
+    targets = [(str(plugin), name) for name, plugin in added().items()]
+    own_checks = [(str(check.plugin), name) for name, check in checks().items() if check.plugin is not None]
     return tuple(
         AddingPackage(
-            package=one.package,
-            version=one.version,
+            package=plugin.package,
+            version=plugin.version,
             facts=tuple(name for name, of in facts().items() if of == key),
             targets=tuple(name for of, name in targets if of == key),
             checks=tuple(name for of, name in own_checks if of == key),
-            left_out=(*(said for of, said in left_out() if of == key), *_broken(key)),
+            left_out=(*(sentence for of, sentence in left_out() if of == key), *_broken(key)),
         )
-        for key, one in sorted(found.items())
+        for key, plugin in sorted(result.items())
     )
 
 
 def _broken(package: str) -> list[Sentence]:
     """Why targets of a package cannot be loaded."""
-    found = []
-    for one in added().values():
+    sentences = []
+    for plugin in added().values():
         try:
-            loaded(one)
+            loaded(plugin)
         except RigError as error:
-            if str(one) == package:
-                found.append(say("{name}: {why}", name=one.name, why=error.sentence))
-    return found
+            if str(plugin) == package:
+                sentences.append(say("{name}: {why}", name=plugin.name, why=error.sentence))
+    return sentences
 
 
 def _find(asked: LookUpQuery) -> tuple[AddingPackage, ...]:
     """AddingPackages by a part of their names."""
     words = [word.lower() for word in asked.words]
-    return tuple(one for one in _packages() if all(word in one.package.lower() for word in words))
+    return tuple(
+        adding_package
+        for adding_package in _packages()
+        if all(word in adding_package.package.lower() for word in words)
+    )
 
 
-def left_out_of(one: AddingPackage) -> Sentence | None:
+def left_out_of(adding_package: AddingPackage) -> Sentence | None:
     """What it brings that is not used, and why."""
-    return with_semicolons(one.left_out)
+    return with_semicolons(adding_package.left_out)
 
 
 KIND = ListingKind(

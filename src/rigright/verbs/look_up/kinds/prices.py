@@ -60,10 +60,10 @@ def _usd(amount: float | None, price: Price) -> float | None:
 def _find(asked: LookUpQuery) -> tuple[Seen, ...]:
     """Prices of the chips the words could mean, newest first."""
     wanted = _wanted(" ".join(asked.words)) if asked.words else by_id().keys()
-    found = [_seen(price, asked.today) for price in prices() if price.chip in wanted]
-    if not found:
+    seens = [_seen(price, asked.today) for price in prices() if price.chip in wanted]
+    if not seens:
         raise AskError(say('no known price for "{text}"', text=" ".join(asked.words)))
-    return tuple(sorted(found, key=lambda one: dated(one.as_of), reverse=True))
+    return tuple(sorted(seens, key=lambda seen: dated(seen.as_of), reverse=True))
 
 
 def _wanted(text: str) -> set[str]:
@@ -104,7 +104,10 @@ KIND = ListingKind(
         field("confidence", say("confidence"), show=confidence_shown),
     ),
     find=_find,
-    notes=lambda asked, kept: (*stale_notes({one.as_of for one in kept}, asked.today), *doubt_notes(kept)),
-    tone=lambda one: "dim" if one.stale else "plain",
+    notes=lambda asked, kept: (
+        *stale_notes({value.as_of for value in kept}, asked.today),
+        *doubt_notes(kept),
+    ),
+    tone=lambda value: "dim" if value.stale else "plain",
     sources=source_shown,
 )

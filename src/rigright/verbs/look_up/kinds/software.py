@@ -73,7 +73,7 @@ def _find(asked: LookUpQuery) -> tuple[Release, ...]:
     known = {*_PRODUCTS, *_SMALL_WORDS, *drivers, *versions}
     chip = " ".join(word for word in words if word not in known)
     capability = _capability_of(find_chip(chip)) if chip else None
-    found = tuple(
+    releases = tuple(
         release
         for release in (_on(*candidate, capability=capability) for candidate in _candidates())
         if release is not None
@@ -81,9 +81,9 @@ def _find(asked: LookUpQuery) -> tuple[Release, ...]:
         and all(word in {release.version, release.build, release.cuda} for word in versions)
         and all(version_of(release.least_driver) <= version_of(driver) for driver in drivers)
     )
-    if not found:
+    if not releases:
         raise AskError(say('no software in the table matches "{text}"', text=" ".join(asked.words)))
-    return found
+    return releases
 
 
 def _on(

@@ -13,7 +13,7 @@ def _find(asked: LookUpQuery) -> tuple[KwhPrice, ...]:
     if not asked.words:
         return tariffs()
     place = find_place(" ".join(asked.words)).place
-    return tuple(one for one in tariffs() if one.place == place)
+    return tuple(kwh_price for kwh_price in tariffs() if kwh_price.place == place)
 
 
 def _place(code: str) -> Sentence:

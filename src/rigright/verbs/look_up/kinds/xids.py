@@ -23,10 +23,10 @@ def _find(asked: LookUpQuery) -> tuple[Xid, ...]:
             raise AskError(say("XID {codes}: unused or unknown", codes=", ".join(missing)))
         return tuple(xids()[int(code)] for code in codes)
     wanted = {word.lower() for word in asked.words}
-    found = tuple(one for one in known if _speaks(one, wanted))
-    if not found:
+    result = tuple(xid for xid in known if _speaks(xid, wanted))
+    if not result:
         raise AskError(say('no XID matches "{words}"', words=" ".join(asked.words)))
-    return found
+    return result
 
 
 def _named(asked: LookUpQuery) -> Xid | None:

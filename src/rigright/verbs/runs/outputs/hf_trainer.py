@@ -24,46 +24,48 @@ _PEAK = ("before_init_mem_gpu", "init_mem_gpu_alloc_delta", "train_mem_gpu_alloc
 _LEFT_LISTED = 12  # of an adapter's targets
 
 
-def claims(found: Document) -> bool:
+def claims(document: Document) -> bool:
     """Whether a Trainer wrote it."""
-    return _SAMPLES in _told(found) or any(isinstance(one.get("log_history"), list) for one in found.objects)
+    return _SAMPLES in _told(document) or any(
+        isinstance(row.get("log_history"), list) for row in document.objects
+    )
 
 
-def rows(found: Document, setup: RunSetup) -> Iterator[Run]:
+def rows(document: Document, setup: RunSetup) -> Iterator[Run]:
     """The run of a file: tokens a second and chip, and the peak where the Trainer tracked memory."""
-    told = _told(found)
+    fields = _told(document)
     seq, chips = setup.number("seq"), setup.chips()
-    seconds, samples = number(told.get(_RUN)), number(told.get(_SAMPLES))
-    tokens = number(told.get("train_tokens_per_second"))
-    if tokens is None and seconds and number(told.get("num_input_tokens_seen")):
-        tokens = (number(told["num_input_tokens_seen"]) or 0.0) / seconds
+    seconds, samples = number(fields.get(_RUN)), number(fields.get(_SAMPLES))
+    tokens = number(fields.get("train_tokens_per_second"))
+    if tokens is None and seconds and number(fields.get("num_input_tokens_seen")):
+        tokens = (number(fields["num_input_tokens_seen"]) or 0.0) / seconds
     if tokens is None and samples and seq:
         tokens = samples * seq
-    peak = sum(number(told.get(name)) or 0.0 for name in _PEAK) if number(told.get(_PEAK[-1])) else None
+    peak = sum(number(fields.get(name)) or 0.0 for name in _PEAK) if number(fields.get(_PEAK[-1])) else None
     values = {
         "framework": "HF Trainer",
-        "micro_batch": number(told.get("train_batch_size")),
+        "micro_batch": number(fields.get("train_batch_size")),
         "tok_per_s_per_chip": None if tokens is None else tokens / chips,
         "samples_per_s": samples,
         "peak_gib": None if peak is None else to_gib(peak),
         "peak_kind": "allocated" if peak else "",
-        **_beside(found),
+        **_beside(document),
     }
     yield Run(kind="training", cells=cells(values))
 
 
-def _told(found: Document) -> dict[str, Any]:
+def _told(result: Document) -> dict[str, Any]:
     """Its figures, the last word on each."""
-    told: dict[str, Any] = {}
-    for one in found.objects:
-        told.update({name: value for name, value in one.items() if not isinstance(value, list | dict)})
-        history = one.get("log_history")
+    fields: dict[str, Any] = {}
+    for row in result.objects:
+        fields.update({name: value for name, value in row.items() if not isinstance(value, list | dict)})
+        history = row.get("log_history")
         for entry in history if isinstance(history, list) else ():
             if isinstance(entry, Mapping):
-                told.update(entry)
-    if not found.objects:
-        told = {name: _plain(value) for name, value in _PRINTED.findall(found.text)}
-    return told
+                fields.update(entry)
+    if not result.objects:
+        fields = {name: _plain(value) for name, value in _PRINTED.findall(result.text)}
+    return fields
 
 
 def _plain(value: str) -> object:
@@ -75,14 +77,16 @@ def _plain(value: str) -> object:
     return ((days * 24 + hours) * 60 + minutes) * 60 + seconds
 
 
-def _beside(found: Document) -> dict[str, object]:
+def _beside(document: Document) -> dict[str, object]:
     """What lies in the same folder: an adapter's settings, or the model's own config."""
-    if found.folder is None:
+    if document.folder is None:
         return {}
-    adapter = _small_json(found, "adapter_config.json")
+    adapter = _small_json(document, "adapter_config.json")
     if adapter is not None:
         base, targets = word(adapter.get("base_model_name_or_path")), adapter.get("target_modules")
-        named = " ".join(str(one) for one in targets[:_LEFT_LISTED]) if isinstance(targets, list) else ""
+        named = (
+            " ".join(str(target) for target in targets[:_LEFT_LISTED]) if isinstance(targets, list) else ""
+        )
         rank = number(adapter.get("r"))
         flags = [f"lora_r={rank:.0f}" if rank else "", f"targets={named}" if named else ""]
         return {
@@ -91,17 +95,17 @@ def _beside(found: Document) -> dict[str, object]:
             "arch": model_named(base),
             "flags": " ".join(filter(None, flags)),
         }
-    config = _small_json(found, "config.json")
+    config = _small_json(document, "config.json")
     if config is None or "model_type" not in config:
         return {}
-    return {"model": word(config.get("_name_or_path")), "arch": str(found.folder / "config.json")}
+    return {"model": word(config.get("_name_or_path")), "arch": str(document.folder / "config.json")}
 
 
-def _small_json(found: Document, name: str) -> dict[str, Any] | None:
-    if found.folder is None:
+def _small_json(document: Document, name: str) -> dict[str, Any] | None:
+    if document.folder is None:
         return None
     try:
-        read = bounded_json(read_bounded(found.folder / name, MIB))
+        read = bounded_json(read_bounded(document.folder / name, MIB))
     except (RigError, ValueError):
         return None
     return read if isinstance(read, dict) else None

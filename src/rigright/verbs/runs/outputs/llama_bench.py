@@ -43,39 +43,41 @@ _COLUMNS = {  # of the Markdown table -> of the others
 }  # fmt: skip
 
 
-def claims(found: Document) -> bool:
+def claims(document: Document) -> bool:
     """Whether llama-bench wrote it."""
-    return any(_read(found))
+    return any(_read(document))
 
 
-def rows(found: Document, setup: RunSetup) -> Iterator[Run]:
+def rows(document: Document, setup: RunSetup) -> Iterator[Run]:
     """Each test of a file."""
     del setup
-    for one in _read(found):
-        run = _run(one)
+    for row in _read(document):
+        run = _run(row)
         if run is not None:
             yield run
 
 
-def _read(found: Document) -> Iterator[Mapping[str, Any]]:
+def _read(sections: Document) -> Iterator[Mapping[str, Any]]:
     """Its tests, by the names that its JSON has."""
-    if found.objects:
-        yield from (one for one in found.objects if one.keys() >= _MARKS)
+    if sections.objects:
+        yield from (item for item in sections.objects if item.keys() >= _MARKS)
         return
-    head, _, _ = found.text.lstrip("\ufeff").partition("\n")
+    head, _, _ = sections.text.lstrip("\ufeff").partition("\n")
     if {name.strip().strip('"') for name in head[:MOST_HEAD].split(",")} >= _MARKS:
         try:
-            yield from (row for _, row in open_rows(found.text.lstrip("\ufeff").splitlines(), found.name))
+            yield from (
+                row for _, row in open_rows(sections.text.lstrip("\ufeff").splitlines(), sections.name)
+            )
         except DataError:
             return
-    elif "INSERT INTO" in found.text and "avg_ts" in found.text:
-        for match in _INSERT.finditer(found.text):
+    elif "INSERT INTO" in sections.text and "avg_ts" in sections.text:
+        for match in _INSERT.finditer(sections.text):
             names = [name.strip() for name in match["names"].split(",")]
             values = next(csv.reader([match["values"]], quotechar="'", skipinitialspace=True), [])
             if set(names) >= _MARKS and len(names) == len(values):
                 yield dict(zip(names, values, strict=True))
-    elif "t/s" in found.text:
-        yield from _table(found.text)
+    elif "t/s" in sections.text:
+        yield from _table(sections.text)
 
 
 def _table(text: str) -> Iterator[Mapping[str, Any]]:
@@ -87,45 +89,47 @@ def _table(text: str) -> Iterator[Mapping[str, Any]]:
         if "t/s" in parts and "test" in parts and "model" in parts:
             heads = parts
         elif heads and len(parts) == len(heads) and not parts[0].startswith("-"):
-            told = {_COLUMNS[name]: part for name, part in zip(heads, parts, strict=True) if name in _COLUMNS}
-            test = _TEST.match(told.get("test", ""))
+            fields = {
+                _COLUMNS[name]: part for name, part in zip(heads, parts, strict=True) if name in _COLUMNS
+            }
+            test = _TEST.match(fields.get("test", ""))
             if test is None or not (test["pp"] or test["tg"]):
                 continue
-            told["n_prompt"], told["n_gen"] = test["pp"] or "0", test["tg"] or "0"
-            told["n_depth"], told["gpu_info"] = test["depth"] or "0", ", ".join(devices)
-            told["avg_ts"] = told["avg_ts"].partition("±")[0].strip()
-            yield told
+            fields["n_prompt"], fields["n_gen"] = test["pp"] or "0", test["tg"] or "0"
+            fields["n_depth"], fields["gpu_info"] = test["depth"] or "0", ", ".join(devices)
+            fields["avg_ts"] = fields["avg_ts"].partition("±")[0].strip()
+            yield fields
 
 
-def _run(one: Mapping[str, Any]) -> Run | None:
-    prompt, made, depth = (int(number(one.get(name)) or 0) for name in ("n_prompt", "n_gen", "n_depth"))
-    value = number(one.get("avg_ts"))
+def _run(item: Mapping[str, Any]) -> Run | None:
+    prompt, made, depth = (int(number(item.get(name)) or 0) for name in ("n_prompt", "n_gen", "n_depth"))
+    value = number(item.get("avg_ts"))
     if value is None or not prompt + made:
         return None
     metric = "total_tok_s" if prompt and made else "prefill_tok_s" if prompt else "decode_tok_s_per_user"
-    backend, kind = word(one.get("backends")), word(one.get("model_type"))
-    names = [name.strip() for name in word(one.get("gpu_info")).split(",") if name.strip()]
+    backend, kind = word(item.get("backends")), word(item.get("model_type"))
+    names = [name.strip() for name in word(item.get("gpu_info")).split(",") if name.strip()]
     on_cpu = backend.upper() in {"CPU", "BLAS"} or not (names or backend)
-    alone = word(one.get("split_mode")) == "none"
-    build = number(one.get("build_number"))
-    offload = _offload(one, on_cpu=on_cpu)
+    alone = word(item.get("split_mode")) == "none"
+    build = number(item.get("build_number"))
+    offload = _offload(item, on_cpu=on_cpu)
     return Run(
         kind="inference",
         cells=cells(
             {
                 "engine": "llama.cpp",
                 "engine_version": f"b{build:.0f}" if build else "",
-                "measured": word(one.get("test_time"))[:10],
-                "model": word(one.get("model_filename")) or kind,
-                "arch": model_named(one.get("model_filename")) or _bare(kind),
+                "measured": word(item.get("test_time"))[:10],
+                "model": word(item.get("model_filename")) or kind,
+                "arch": model_named(item.get("model_filename")) or _bare(kind),
                 "weights": _weights(kind),
-                "kv": word(one.get("type_k")),
+                "kv": word(item.get("type_k")),
                 "chip": "" if on_cpu or not names else names[0],
                 "n_chips": None if on_cpu else 1 if alone else len(names) or None,
-                "cpu": word(one.get("cpu_info")) if on_cpu or offload else "",
+                "cpu": word(item.get("cpu_info")) if on_cpu or offload else "",
                 "offload": offload,
                 "backend": backend.split(",")[0],
-                "fa": _flash(one.get("flash_attn")),
+                "fa": _flash(item.get("flash_attn")),
                 "context_depth": depth,
                 "mode": "single",
                 "load": 1,
@@ -141,35 +145,35 @@ def _run(one: Mapping[str, Any]) -> Run | None:
 
 def _weights(kind: str) -> str:
     """Read "qwen2 7B Q4_K - Medium" as "gguf:Q4_K_M"."""
-    found = _FORMAT.search(kind)
-    if found is None:
+    match = _FORMAT.search(kind)
+    if match is None:
         return ""
-    name, size = found["type"], found["size"] or ""
+    name, size = match["type"], match["size"] or ""
     return f"gguf:{name}" if name in _WHOLE and size != "Small" else f"gguf:{name}{_KINDS[size]}"
 
 
 def _bare(kind: str) -> str:
     """Read "qwen2 7B Q4_K - Medium" as "qwen2 7B"."""
-    found = _FORMAT.search(kind)
-    plain = kind if found is None else kind[: found.start()]
+    match = _FORMAT.search(kind)
+    plain = kind if match is None else kind[: match.start()]
     return plain.replace("mostly", "").replace(" all ", " ").strip()
 
 
-def _offload(one: Mapping[str, Any], *, on_cpu: bool) -> str:
+def _offload(row: Mapping[str, Any], *, on_cpu: bool) -> str:
     """What lies in main memory, as the flags say it."""
-    layers, experts = word(str(one.get("n_gpu_layers", ""))), number(one.get("n_cpu_moe"))
+    layers, experts = word(str(row.get("n_gpu_layers", ""))), number(row.get("n_cpu_moe"))
     flags = []
     if not on_cpu and layers.isdecimal() and int(layers) < _ALL_LAYERS:
         flags.append(f"-ngl {layers}")
     if not on_cpu and experts:
         flags.append(f"--n-cpu-moe {experts:.0f}")
-    if flags and number(one.get("n_ubatch")):
-        flags.append(f"-ub {number(one.get('n_ubatch')):.0f}")
+    if flags and number(row.get("n_ubatch")):
+        flags.append(f"-ub {number(row.get('n_ubatch')):.0f}")
     return " ".join(flags)
 
 
-def _flash(found: object) -> str:
-    text = str(found).lower()
+def _flash(value: object) -> str:
+    text = str(value).lower()
     return "1" if text in {"1", "true", "on"} else "0" if text in {"0", "false", "off"} else ""
 
 

@@ -23,23 +23,23 @@ _MODELS = {
 }  # fmt: skip
 
 
-def claims(found: Document) -> bool:
+def claims(document: Document) -> bool:
     """Whether loadgen wrote it."""
-    return "MLPerf Results Summary" in found.text and "SUT name" in found.text
+    return "MLPerf Results Summary" in document.text and "SUT name" in document.text
 
 
-def rows(found: Document, setup: RunSetup) -> Iterator[Run]:
+def rows(document: Document, setup: RunSetup) -> Iterator[Run]:
     """Tokens a second of all chips, and mean waits where the log has them."""
     del setup
-    told = {name.lower(): value for name, value in _LINE.findall(found.text)}
-    scenario = told.get("scenario", "").lower().replace(" ", "")
-    tokens, samples = (first(number(told.get(name)) for name in names) for names in (_TOKENS, _SAMPLES))
-    parts = [part.lower() for part in (found.folder.parts if found.folder else ())]
+    fields = {name.lower(): value for name, value in _LINE.findall(document.text)}
+    scenario = fields.get("scenario", "").lower().replace(" ", "")
+    tokens, samples = (first(number(fields.get(name)) for name in names) for names in (_TOKENS, _SAMPLES))
+    parts = [part.lower() for part in (document.folder.parts if document.folder else ())]
     model = next(
         (arch for part in reversed(parts) for name, arch in _MODELS.items() if part.startswith(name)), ""
     )
     offline = scenario == "offline"
-    mean_ns = number(told.get("mean latency (ns)"))
+    mean_ns = number(fields.get("mean latency (ns)"))
     load = 1.0 if scenario == "singlestream" else None
     if not offline and load is None and samples and mean_ns:
         load = max(1.0, samples * mean_ns / GIGA)  # Little's law
@@ -49,12 +49,12 @@ def rows(found: Document, setup: RunSetup) -> Iterator[Run]:
         "mode": "max" if offline else "serve",
         "load": None if offline else load,
         "output_tok": share(tokens, samples),
-        "note": "; ".join(filter(None, ("MLPerf", scenario, told.get("result is", "").lower()))),
+        "note": "; ".join(filter(None, ("MLPerf", scenario, fields.get("result is", "").lower()))),
     }
     figures = {
         "output_tok_s_total": tokens,
-        "ttft_ms": _ms(told.get("mean first token latency (ns)")),
-        "tpot_ms": first(_ms(told.get(f"mean time {way} output token (ns)")) for way in ("per", "to")),
+        "ttft_ms": _ms(fields.get("mean first token latency (ns)")),
+        "tpot_ms": first(_ms(fields.get(f"mean time {way} output token (ns)")) for way in ("per", "to")),
     }
     for metric, value in figures.items():
         if value is not None:
@@ -62,8 +62,8 @@ def rows(found: Document, setup: RunSetup) -> Iterator[Run]:
 
 
 def _ms(ns: object) -> float | None:
-    found = number(ns)
-    return None if found is None else found / MEGA
+    value = number(ns)
+    return None if value is None else value / MEGA
 
 
 OUTPUT = OutputFormat(name="mlperf summary", claims=claims, rows=rows)

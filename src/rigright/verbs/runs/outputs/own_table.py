@@ -73,7 +73,7 @@ def _named(kind: str) -> Mapping[str, tuple[str, bool]]:
     figures = {
         head: (column, True) for column, spec in table["figures"][kind].items() for head in spec["heads"]
     }
-    return {_key(head): found for head, found in {**plain, **figures}.items()}
+    return {_key(head): pair for head, pair in {**plain, **figures}.items()}
 
 
 def _words(head: str) -> list[str]:
@@ -88,8 +88,8 @@ def _heading(head: str, place: int, *, kind: str) -> Heading | None:
     """A column by its heading: as it is written, else without its unit and its statistic."""
     named, table = _named(kind), _table()
     words = _words(head)
-    statistic = next((name for name, said in table["statistics"].items() if set(said) & set(words)), "")
-    plain = [word for word in words if not any(word in said for said in table["statistics"].values())]
+    statistic = next((name for name, value in table["statistics"].items() if set(value) & set(words)), "")
+    plain = [word for word in words if not any(word in value for value in table["statistics"].values())]
     units = [word for word in plain if word in table["units"]]
     bare = [word for word in plain if word not in table["units"]]
     outside = [word for word in _words(_BRACKETS.sub(" ", head)) if word in bare]
@@ -110,58 +110,60 @@ def _heading(head: str, place: int, *, kind: str) -> Heading | None:
 def _kind(heads: Sequence[str]) -> str:
     """Which kind of table it is: a training where a heading stands that only such have."""
     marks = set(_table()["kinds"]["training"])
-    found = [_heading(head, 0, kind="training") for head in heads]
-    return "training" if marks & {one.column for one in found if one is not None} else "inference"
+    headings = [_heading(head, 0, kind="training") for head in heads]
+    return (
+        "training" if marks & {heading.column for heading in headings if heading is not None} else "inference"
+    )
 
 
-def _read(found: Document) -> OwnTable | None:
+def _read(sections: Document) -> OwnTable | None:
     """The table that a file is; None: it is none, or not enough of it is known."""
-    lines = _lines(found)
+    lines = _lines(sections)
     heads = [head.strip() for head in next(lines, [])[:MOST_COLUMNS]]
     if OURS & set(heads):
         return None
     kind = _kind(heads)
     known = [_heading(head, place, kind=kind) for place, head in enumerate(heads)]
-    taken = _best(one for one in known if one is not None)
+    taken = _best(heading for heading in known if heading is not None)
     if (
         len(taken) < LEAST
-        or not any(one.figure for one in taken)
-        or not {"model", "chip"} & {one.column for one in taken}
+        or not any(heading.figure for heading in taken)
+        or not {"model", "chip"} & {heading.column for heading in taken}
     ):
         return None
-    places = {one.place for one in taken}
+    places = {heading.place for heading in taken}
     unread = tuple(head for place, head in enumerate(heads) if place not in places and head)
     return OwnTable(kind=kind, headings=taken, unread=unread, lines=lines)
 
 
-def _best(found: Iterator[Heading]) -> tuple[Heading, ...]:
+def _best(headings: Iterator[Heading]) -> tuple[Heading, ...]:
     """One column a figure: its mean before its median, and no other statistic; one a cell."""
     order = [MEAN, "", MEDIAN]
     taken: dict[str, Heading] = {}
-    for one in found:
-        if one.statistic == OTHER:
+    for heading in headings:
+        if heading.statistic == OTHER:
             continue
-        mine = taken.get(one.column)
-        if mine is None or order.index(one.statistic) < order.index(mine.statistic):
-            taken[one.column] = one
+        mine = taken.get(heading.column)
+        if mine is None or order.index(heading.statistic) < order.index(mine.statistic):
+            taken[heading.column] = heading
     return tuple(taken.values())
 
 
-def _lines(found: Document) -> Iterator[Sequence[str]]:
+def _lines(document: Document) -> Iterator[Sequence[str]]:
     """Its lines of cells, the head first: of JSON, of Markdown, or apart by commas, semicolons or tabs."""
-    whole = found.text.lstrip("\ufeff \r\n")
-    if found.objects:
-        if any(isinstance(cell, dict | list) for one in found.objects for cell in one.values()):
+    whole = document.text.lstrip("\ufeff \r\n")
+    if document.objects:
+        if any(isinstance(cell, dict | list) for row in document.objects for cell in row.values()):
             return  # a program's
-        heads = list(dict.fromkeys(key for one in found.objects for key in one))
+        heads = list(dict.fromkeys(key for row in document.objects for key in row))
         yield heads
         yield from (
-            ["" if one.get(head) is None else str(one[head]) for head in heads] for one in found.objects
+            ["" if row.get(head) is None else str(row[head]) for head in heads] for row in document.objects
         )
     elif whole.startswith("|"):
         lines = (line.strip() for line in whole.splitlines())
-        told = (line for line in lines if line.startswith("|") and not _RULE.fullmatch(line))
-        yield from ([cell.strip() for cell in line.strip("|").split("|")] for line in told)
+        texts = (line for line in lines if line.startswith("|") and not _RULE.fullmatch(line))
+        yield from ([cell.strip() for cell in line.strip("|").split("|")] for line in texts)
     else:
         with suppress(
             ValueError
@@ -179,28 +181,28 @@ def _figure(cell: str) -> tuple[float, str] | None:
     return None if value is None else (value * (KILO if match["kilo"] else 1), match["unit"].lower())
 
 
-def rows(found: Document, setup: RunSetup) -> Iterator[Run]:
+def rows(document: Document, setup: RunSetup) -> Iterator[Run]:
     """Each figure of each row; of a training, all of them in one."""
     del setup
-    table = _read(found)
+    table = _read(document)
     if table is None:
         return
     lines = list(table.lines)
     units, notes = _units(table, lines)
     unread = _unread(table)
     for place, line in enumerate(lines, 2):
-        told: dict[str, object] = {}
+        fields: dict[str, object] = {}
         figures: dict[str, object] = {}
-        for one in table.headings:
-            cell = line[one.place].strip() if one.place < len(line) else ""
+        for heading in table.headings:
+            cell = line[heading.place].strip() if heading.place < len(line) else ""
             if cell.lower() in EMPTY:
                 continue
-            if one.figure:
-                figures[one.column] = _in_ours(cell, of=one.of, unit=units[one.column])
+            if heading.figure:
+                figures[heading.column] = _in_ours(cell, of=heading.of, unit=units[heading.column])
             else:
-                told[one.column] = _written(cell, column=one.column, kind=table.kind)
+                fields[heading.column] = _written(cell, column=heading.column, kind=table.kind)
         of = {name: (*notes[name], *unread) for name in figures}
-        yield from _runs(table.kind, told, figures=figures, notes=of, line=place)
+        yield from _runs(table.kind, fields, figures=figures, notes=of, line=place)
 
 
 def _written(cell: str, *, column: str, kind: str) -> str:
@@ -216,10 +218,10 @@ def _written(cell: str, *, column: str, kind: str) -> str:
 
 def _in_ours(cell: str, *, of: str, unit: str) -> float | str:
     """A figure in our unit, its own before that of its heading; a cell that is none stays as it is."""
-    found, units = _figure(cell), _table()["units"]
-    if found is None:
+    pair, units = _figure(cell), _table()["units"]
+    if pair is None:
         return cell
-    value, own = found
+    value, own = pair
     if own == "%":
         return value / 100
     times: float = units.get(own, {}).get(of) or units.get(unit, {}).get(of) or 1.0
@@ -233,19 +235,21 @@ def _units(
     specs = _table()["figures"][table.kind]
     units: dict[str, str] = {}
     notes: dict[str, list[Sentence]] = {}
-    for one in table.headings:
-        if not one.figure:
+    for heading in table.headings:
+        if not heading.figure:
             continue
-        name, mine = one.column, notes.setdefault(one.column, [])
-        units[name] = one.unit
-        cells = [found for line in lines if one.place < len(line) if (found := _figure(line[one.place]))]
+        name, mine = heading.column, notes.setdefault(heading.column, [])
+        units[name] = heading.unit
+        cells = [
+            pair for line in lines if heading.place < len(line) if (pair := _figure(line[heading.place]))
+        ]
         bare = [value for value, unit in cells if not unit]
-        if "least" in specs[name] and not one.unit and bare:
+        if "least" in specs[name] and not heading.unit and bare:
             units[name] = "s" if max(bare) < specs[name]["least"] else "ms"
             mine.append(say("{column}: no unit stated, read as {unit}", column=name, unit=units[name]))
-        if one.unit in {"gb", "mb"}:
+        if heading.unit in {"gb", "mb"}:
             mine.append(say("{column}: GB read as GiB", column=name))
-        if one.statistic == MEDIAN:
+        if heading.statistic == MEDIAN:
             mine.append(say("{column}: a median, compared with the predicted mean", column=name))
     return units, notes
 
@@ -260,40 +264,42 @@ def _unread(table: OwnTable) -> list[Sentence]:
 
 def _runs(
     kind: str,
-    told: dict[str, object],
+    fields: dict[str, object],
     *,
     figures: dict[str, object],
     notes: dict[str, tuple[Sentence, ...]],
     line: int,
 ) -> Iterator[Run]:
-    told["arch"] = model_named(told.get("model"))
+    fields["arch"] = model_named(fields.get("model"))
     if kind == "training":
         total = figures.pop("tok_per_s", None)
         if total is not None and "tok_per_s_per_chip" not in figures:
-            chips = number(told.get("n_chips"))
+            chips = number(fields.get("n_chips"))
             figures["tok_per_s_per_chip"] = total / chips if isinstance(total, float) and chips else total
-        said = tuple(dict.fromkeys(note for some in notes.values() for note in some))
-        yield Run(kind=kind, cells=cells({**told, **figures}), notes=said, line=line)
+        sentences = tuple(dict.fromkeys(note for some in notes.values() for note in some))
+        yield Run(kind=kind, cells=cells({**fields, **figures}), notes=sentences, line=line)
         return
-    batch = told.pop("batch", None)
-    if "load" not in told and "rate_per_s" not in told and batch is not None:
-        told["load"] = batch
+    batch = fields.pop("batch", None)
+    if "load" not in fields and "rate_per_s" not in fields and batch is not None:
+        fields["load"] = batch
     assumed: tuple[Sentence, ...] = ()
-    if not {"load", "rate_per_s"} & told.keys():
-        told["load"] = 1
+    if not {"load", "rate_per_s"} & fields.keys():
+        fields["load"] = 1
         assumed = (say("{column} not stated: assuming {value}", column="concurrency", value=1),)
-    alone = "rate_per_s" not in told and number(told["load"]) == 1
-    told["mode"] = "single" if alone else "serve"
+    alone = "rate_per_s" not in fields and number(fields["load"]) == 1
+    fields["mode"] = "single" if alone else "serve"
     speed = figures.pop("speed", None)
     if speed is not None:
         figures.setdefault(
-            "decode_tok_s_per_user" if told["mode"] == "single" else "output_tok_s_total", speed
+            "decode_tok_s_per_user" if fields["mode"] == "single" else "output_tok_s_total", speed
         )
     for metric, value in figures.items():
-        said = (*assumed, *(notes.get(metric) or notes.get("speed", ())))
-        yield Run(kind=kind, cells=cells({**told, "metric": metric, "value": value}), notes=said, line=line)
+        sentences = (*assumed, *(notes.get(metric) or notes.get("speed", ())))
+        yield Run(
+            kind=kind, cells=cells({**fields, "metric": metric, "value": value}), notes=sentences, line=line
+        )
 
 
 OUTPUT = OutputFormat(
-    name="own table", claims=lambda found: _read(found) is not None, rows=rows, by_hand=True
+    name="own table", claims=lambda document: _read(document) is not None, rows=rows, by_hand=True
 )

@@ -65,7 +65,7 @@ def read_diffusion(row: Row) -> DiffusionAsk:
     }
     # an image's row has no frames; a picture whose sides are told has as many as its network makes
     unsaid = tuple(name for name in usual if row.get(name) is None and (name != "frames" or net.frames > 1))
-    told = {name: float(row.get(name) or usual[name]) for name in usual if name != "batch"}
+    fields = {name: float(row.get(name) or usual[name]) for name in usual if name != "batch"}
     cut = {name: int(count) for name, count in _CUT.findall((row.get("parallelism") or "").lower())}
     copies = min(cut.get("dp", 1), row.get("n_gpus") or 1)
     ranks, batch = (row.get("n_gpus") or 1) // copies, ceil((row.get("batch") or usual["batch"]) / copies)
@@ -78,10 +78,10 @@ def read_diffusion(row: Row) -> DiffusionAsk:
     return DiffusionAsk(
         net=net,
         chip=find_chip(row["chip"]),
-        network=_open(row["model"], net, run=told) if ranks == 1 else None,
+        network=_open(row["model"], net, run=fields) if ranks == 1 else None,
         copies=copies,
         run=DiffusionRun(
-            **told,
+            **fields,
             batch=float(batch),
             ranks=ranks,
             guided=guided,
@@ -113,14 +113,14 @@ def _open(model: str, net: Denoiser, *, run: Mapping[str, float]) -> Network | N
 def predict(row: Row) -> tuple[Prediction, ...]:
     """Seconds of the whole batch, samples a second, watts of all GPUs together, joules of a sample."""
     ask = read_diffusion(row)
-    time, found = _timed(ask, model=row["model"], source=row.get("source") or "")
-    if not np.isfinite(found.value):
+    time, estimate = _timed(ask, model=row["model"], source=row.get("source") or "")
+    if not np.isfinite(estimate.value):
         raise AskError(say("no peak rate known for {chip} in this precision", chip=ask.chip.name))
-    value, total_s = found.value, float(np.squeeze(time.total_s))
+    value, total_s = estimate.value, float(np.squeeze(time.total_s))
     compute_s, memory_s = (float(np.squeeze(part)) for part in (time.compute_s, time.memory_s))
     busy = Busy(compute=compute_s / total_s, work=min((compute_s + memory_s) / total_s, 1.0))
     watts = float(draw_w(power_terms([ask.chip]), busy).value[0]) * ask.run.ranks * ask.copies
-    seconds = np.log([found.low / value, found.high / value])
+    seconds = np.log([estimate.low / value, estimate.high / value])
     seconds = np.sign(seconds) * np.sqrt(seconds**2 + sum(np.log(UNSAID[name]) ** 2 for name in ask.unsaid))
     power = np.log(power_band(ask.chip))
     items = float(ask.run.batch) * ask.copies
@@ -155,9 +155,11 @@ def _timed(ask: DiffusionAsk, *, model: str, source: str) -> tuple[BatchTime, Es
     run = ImageRun(compiled=ask.run.compiled)
     time = batch_time(ask.network, network_rates(ask.network, [ask.chip], run=run), batch=ask.run.batch)
     rate = float(ask.run.batch) / float(np.squeeze(time.total_s))
-    one = network_speed(ask.network, ask.chip, value=rate)
+    estimate = network_speed(ask.network, ask.chip, value=rate)
     batch = float(ask.run.batch)
-    return time, Estimate(value=batch / one.value, low=batch / one.high, high=batch / one.low, mark=one.mark)
+    return time, Estimate(
+        value=batch / estimate.value, low=batch / estimate.high, high=batch / estimate.low, mark=estimate.mark
+    )
 
 
 KIND = TableKind(

@@ -25,19 +25,19 @@ def predict(row: Row) -> tuple[Prediction, ...]:
     case, metric, sent, host = ask.case, ask.metric, ask.traffic, ask.host
     asked = case_of(sent, case.serving.weights, chips=len(case.cards))
     asked = replace(asked, prompt_tok=float(sent.prompt_tok - sent.cached_tok))
-    figures = {name: float(one[0]) for name, one in predict_cases([case]).items()}
+    figures = {name: float(values[0]) for name, values in predict_cases([case]).items()}
     known = least_known(
         HYBRID, arch=case.arch, engine=case.engine, chips=(host_chip(host),), case=asked,
         source=row.get("source") or "",
     )  # fmt: skip
-    told = tell_known(figures, HYBRID, known=unsaid(known, host=host), case=asked)
-    found = told.get(METRICS.get(metric, ""))
-    if found is None or not np.isfinite(found.value) or found.value <= 0:
+    estimates = tell_known(figures, HYBRID, known=unsaid(known, host=host), case=asked)
+    estimate = estimates.get(METRICS.get(metric, ""))
+    if estimate is None or not np.isfinite(estimate.value) or estimate.value <= 0:
         raise AskError(say('"{metric}" is not a single-stream metric', metric=metric))
     return (
         Prediction.of(
             metric,
-            found,
+            estimate,
             times=KILO if metric.endswith("_ms") else 1.0,
             why=with_semicolons(ask.assumed),
             basis=Basis(

@@ -44,10 +44,10 @@ def read_speed(row: Row, *, is_served: bool) -> SpeedRow:
     """What a row asks; raises a RigError that says what is missing."""
     ask = read_served(row) if is_served else read_stream(row)
     if is_served:
-        asks = [ask.sent(**one) if one else ask for one in trials(ask.unsaid)]
+        asks = [ask.sent(**trial) if trial else ask for trial in trials(ask.unsaid)]
         return SpeedRow(row=row, asks=tuple(asks))
     _check_room(ask)
-    moved = [read_stream({**row, **one}) for one in trials(ask.unsaid)] if ask.unsaid else []
+    moved = [read_stream({**row, **trial}) for trial in trials(ask.unsaid)] if ask.unsaid else []
     return SpeedRow(row=row, asks=(ask, *moved))
 
 
@@ -58,9 +58,9 @@ def answers(rows: Sequence[Row]) -> list[Answer]:
 
 def _read(row: Row) -> SpeedRow | tuple[Prediction, ...]:
     """A row as it was read; of a processor or an encoder, what it comes to."""
-    found, is_served = _as_hybrid(row), _is_served(row)
-    if found is not None:
-        return predict_hybrid(found)
+    fields, is_served = _as_hybrid(row), _is_served(row)
+    if fields is not None:
+        return predict_hybrid(fields)
     if not is_served and is_encoding(row):
         return (predict_encoder(row),)
     return read_speed(row, is_served=is_served)
@@ -68,17 +68,19 @@ def _read(row: Row) -> SpeedRow | tuple[Prediction, ...]:
 
 def speeds(read: Sequence[SpeedRow | Answer]) -> list[Answer]:
     """What each row measures, the figures of all worked out together; what is an answer stays one."""
-    asked = [one for one in read if isinstance(one, SpeedRow)]
+    asked = [row for row in read if isinstance(row, SpeedRow)]
     known: dict[object, Known] = {}  # rows alike in what was measured of them share their bands
-    told = iter(each(lambda one, values: _told(one, values, seen=known), asked, together(_figures, asked)))
-    return [next(told) if isinstance(one, SpeedRow) else one for one in read]
+    errors = iter(
+        each(lambda value, values: _told(value, values, seen=known), asked, together(_figures, asked))
+    )
+    return [next(errors) if isinstance(row, SpeedRow) else row for row in read]
 
 
 def _figures(read: Sequence[SpeedRow]) -> list[list[float]]:
     """The figure of every ask of every row."""
-    found = runs_of([ask for one in read for ask in one.asks]).figures()
-    ends = np.cumsum([len(one.asks) for one in read])[:-1]
-    return [part.tolist() for part in np.split(found, ends)]
+    values = runs_of([ask for row in read for ask in row.asks]).figures()
+    ends = np.cumsum([len(row.asks) for row in read])[:-1]
+    return [part.tolist() for part in np.split(values, ends)]
 
 
 def _told(asked: SpeedRow, values: Sequence[float], *, seen: dict[object, Known]) -> tuple[Prediction, ...]:
@@ -107,17 +109,19 @@ def _told(asked: SpeedRow, values: Sequence[float], *, seen: dict[object, Known]
         case if anchors() else case.staged,
     )
     known = seen.get(alike) or seen.setdefault(alike, known_of_one(subject, ask.chip, what=what))
-    said = told_metric(subject, metric, value=value, known=known, apart=case.apart)
+    estimate = told_metric(subject, metric, value=value, known=known, apart=case.apart)
     if known.shift and not ask.case.is_alone:
-        said = at(said, _together(ask, said.value, known=known))
+        estimate = at(estimate, _together(ask, estimate.value, known=known))
     tried = values[-len(trials(ask.unsaid)) :]
-    found = weighed(tried, ask.unsaid, band=(said.low / said.value, said.high / said.value))
+    integral = weighed(
+        tried, ask.unsaid, band=(estimate.low / estimate.value, estimate.high / estimate.value)
+    )
     figure, is_inverse = measured_as(subject, metric)
     return (
         Prediction.of(
             metric,
-            found,
-            times=said.value / value,  # by the user's own runs
+            integral,
+            times=estimate.value / value,  # by the user's own runs
             why=with_semicolons(ask.assumed),
             basis=Basis(
                 subject=subject, figure=figure, inverse=is_inverse, chip=ask.chip.id,
@@ -150,8 +154,8 @@ def _together(ask: RunAsk, value: float, *, known: Known) -> float:
     if sent.concurrency is None or ask.metric not in {"output_tok_s_total", "latency_ms"}:
         return value
     ttft_ms, tpot_ms = (
-        float(runs_of([one]).figures()[0]) * float(known.shift.get(figure_of(one.metric), 1.0))
-        for one in (replace(ask, metric="ttft_ms"), replace(ask, metric="tpot_ms"))
+        float(runs_of([run_ask]).figures()[0]) * float(known.shift.get(figure_of(run_ask.metric), 1.0))
+        for run_ask in (replace(ask, metric="ttft_ms"), replace(ask, metric="tpot_ms"))
     )
     if ask.metric == "output_tok_s_total":
         return float(most_output(value, tpot_ms / KILO, load=sent.concurrency))

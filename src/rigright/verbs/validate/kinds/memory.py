@@ -87,34 +87,34 @@ def memory_figure(row: Row) -> tuple[StartFigure, RunAsk]:
     measure = measure_of(ask.metric)
     if measure == WEIGHT_FILES:  # however it is started
         return _figure(ask, measure, model=model), replace(ask, assumed=model_of(row)[1])
-    found = _figure(ask, measure, model=model)
-    if found.value_bytes <= 0 and measure.startswith("kv") and ask.case.engine.pool == "share":
+    figure = _figure(ask, measure, model=model)
+    if figure.value_bytes <= 0 and measure.startswith("kv") and ask.case.engine.pool == "share":
         # it ran, so it was given more than the row says
         most = replace(ask, case=ask.case.over(utilisation=USUAL_MOST_SHARE))
-        found = _figure(most, measure, model=model)
+        figure = _figure(most, measure, model=model)
         why = say(
             "no room for a KV cache at the stated memory share: assuming {share}", share=USUAL_MOST_SHARE
         )
         ask = replace(ask, assumed=(*ask.assumed, why))
     for prior in ask.unsaid:
         over = [read_memory({**row, "context": tok}) for tok in (prior.values[0], prior.values[-1])]
-        least, most_bytes = (_figure(one, measure, model=model).value_bytes for one in over)
-        found = found.moved((most_bytes - least) / 2)
-    return found, ask
+        least, most_bytes = (_figure(run_ask, measure, model=model).value_bytes for run_ask in over)
+        figure = figure.moved((most_bytes - least) / 2)
+    return figure, ask
 
 
 def predict_memory(row: Row) -> tuple[Prediction, ...]:
     """The figure beside its row."""
-    found, ask = memory_figure(row)
+    figure, ask = memory_figure(row)
     case = ask.case
     basis = Basis(
-        subject=SERVING, figure=found.own, chip=ask.chip.id, engine=case.engine.id, model=case.arch.name,
-        case=asked_of(case), of=found.own_bytes / found.unit,
-    ) if found.own else None  # fmt: skip
+        subject=SERVING, figure=figure.own, chip=ask.chip.id, engine=case.engine.id, model=case.arch.name,
+        case=asked_of(case), of=figure.own_bytes / figure.unit,
+    ) if figure.own else None  # fmt: skip
     return (
         Prediction(
-            metric=ask.metric, group=ask.metric, predicted=found.value_bytes / found.unit,
-            low=found.low_bytes / found.unit, high=found.high_bytes / found.unit,
+            metric=ask.metric, group=ask.metric, predicted=figure.value_bytes / figure.unit,
+            low=figure.low_bytes / figure.unit, high=figure.high_bytes / figure.unit,
             why=with_semicolons(ask.assumed), basis=basis,
         ),
     )  # fmt: skip

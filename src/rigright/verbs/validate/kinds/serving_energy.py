@@ -26,8 +26,8 @@ def answers(rows: Sequence[Row]) -> list[Answer]:
     asks = each(lambda row: read_served({**row, "metric": WATTS}), rows)
     served = speeds(each(lambda row: read_speed({**row, "metric": OUTPUT}, is_served=True), rows))
     made = [
-        Prediction(metric=OUTPUT, group=OUTPUT, why=one.whole) if isinstance(one, RigError) else one[0]
-        for one in served
+        Prediction(metric=OUTPUT, group=OUTPUT, why=error.whole) if isinstance(error, RigError) else error[0]
+        for error in served
     ]
     return each(
         lambda own, ask, watts, output: (*own, *_drawn(ask, watts, made=output)),
@@ -40,7 +40,7 @@ def _watts(asks: Sequence[RunAsk]) -> list[float]:
     compute, work = (runs_of([replace(ask, metric=name) for ask in asks]).figures() for name in named)
     chips, chip_of = unlike([ask.chip for ask in asks])
     drawn = draw_w(power_terms(chips), Busy(compute=compute, work=work), at=chip_of)
-    return [float(one) for one in drawn.value]
+    return [float(value) for value in drawn.value]
 
 
 def _drawn(ask: RunAsk, watts: float, *, made: Prediction) -> tuple[Prediction, ...]:

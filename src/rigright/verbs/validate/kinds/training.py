@@ -89,10 +89,10 @@ class TrainingAsk:
         """What is asked of its layout, where that is open."""
         if self.card is None or not runs.is_open(self.told):
             return None
-        said, chips = self.told.said, int(self.told.n_chips or 1)
+        wish, chips = self.told.said, int(self.told.n_chips or 1)
         return Uncut(
             arch=self.taken.arch, training=self.taken.usual, card=self.card, cards=chips,
-            batch=said.global_batch or chips, cp=said.cp,
+            batch=wish.global_batch or chips, cp=wish.cp,
         )  # fmt: skip
 
     def settled(self, layout: Layout | None) -> TrainingAsk:
@@ -114,10 +114,10 @@ class TrainingAsk:
 
 def read_row(row: Row) -> TrainingAsk:
     """Read one row; raises its error."""
-    (found,) = read_rows([row])
-    if isinstance(found, RigError):
-        raise found
-    return found
+    (training_ask,) = read_rows([row])
+    if isinstance(training_ask, RigError):
+        raise training_ask
+    return training_ask
 
 
 def read_rows(rows: Sequence[Row]) -> list[TrainingAsk | RigError]:
@@ -125,8 +125,8 @@ def read_rows(rows: Sequence[Row]) -> list[TrainingAsk | RigError]:
     begun = each(_begin, rows)
     uncut = {
         place: asked
-        for place, one in enumerate(begun)
-        if isinstance(one, TrainingAsk) and (asked := one.uncut)
+        for place, training_ask in enumerate(begun)
+        if isinstance(training_ask, TrainingAsk) and (asked := training_ask.uncut)
     }
     layouts: dict[int, Any] = dict(zip(uncut, together(fastest_of, list(uncut.values())), strict=True))
     return each(TrainingAsk.settled, begun, [layouts.get(place) for place in range(len(begun))])
@@ -142,18 +142,18 @@ def _begin(row: Row) -> TrainingAsk:
     if trainer is None:
         trainer = trainers()["pytorch"]
         notes = (*notes, say("no trainer stated: assuming a plain PyTorch loop"))
-    told = words.reported(row, arch, trainer=trainer)
+    report = words.reported(row, arch, trainer=trainer)
     card, no_card = _card(row)
-    taken = runs.run_taken(told)
+    taken = runs.run_taken(report)
     ask = TrainingAsk(
         row=row,
-        told=told,
+        told=report,
         taken=replace(taken, assumed=(*notes, *taken.assumed)),
         card=card,
         no_card=no_card,
         box=_box(row, card),
     )
-    if told.said.micro_batch is not None:
+    if report.said.micro_batch is not None:
         return ask
     whole = replace(ask.peaking, room_bytes=ask.limit_bytes)
     return replace(ask, taken=runs.with_samples(ask.taken, whole.batches().middle))
@@ -180,12 +180,14 @@ def answers(rows: Sequence[Row]) -> list[Answer]:
     """Speed and peak of each row; those alike share their laws, and none takes another with it."""
     asks = read_rows(rows)
     peaks, speeds = each(_peak_of, asks), each(_speed_of, asks)
-    found = together(figures_of, [*peaks, *speeds])
-    told = [  # what cannot be timed, such as a row that names no chip, still has a peak
-        Prediction(metric=SPEED, group=SPEED, why=one.whole) if isinstance(one, RigError) else one
-        for one in each(_speed, asks, found[len(asks) :])
+    figures = together(figures_of, [*peaks, *speeds])
+    predictions = [  # what cannot be timed, such as a row that names no chip, still has a peak
+        Prediction(metric=SPEED, group=SPEED, why=prediction.whole)
+        if isinstance(prediction, RigError)
+        else prediction
+        for prediction in each(_speed, asks, figures[len(asks) :])
     ]
-    return each(lambda ask, peak, speed: (speed, _peak(ask, peak)), asks, found[: len(asks)], told)
+    return each(lambda ask, peak, speed: (speed, _peak(ask, peak)), asks, figures[: len(asks)], predictions)
 
 
 def _peak_of(asked: TrainingAsk) -> OpenFigure:
@@ -210,10 +212,12 @@ def _peak(asked: TrainingAsk, peak: FigureFound) -> Prediction:
 
 
 def _speed(asked: TrainingAsk, speed: FigureFound) -> Prediction:
-    case, told = speed.case, asked.taken
+    case, taken = speed.case, asked.taken
     return Prediction.of(
         SPEED, speed.found,
-        why=with_semicolons((*told.assumed, *told.timed, *decided(speed.found, show="{:.3g} tok/s".format))),
+        why=with_semicolons(
+            (*taken.assumed, *taken.timed, *decided(speed.found, show="{:.3g} tok/s".format))
+        ),
         basis=Basis(
             subject=TIME, figure=figure_of(SPEED), chip="" if case.chip is None else case.chip.id,
             engine=program_of(case.training), model=case.arch.name, case=own_case(case.training),
@@ -221,13 +225,13 @@ def _speed(asked: TrainingAsk, speed: FigureFound) -> Prediction:
     )  # fmt: skip
 
 
-def decided(found: Integrated, *, show: Callable[[float], object]) -> Iterator[Sentence]:
+def decided(integral: Integrated, *, show: Callable[[float], object]) -> Iterator[Sentence]:
     """The unsaid input that a figure hangs on most."""
-    if found.decides is not None and found.decides.prior.option:
+    if integral.decides is not None and integral.decides.prior.option:
         yield say(
             "add {column}: the result ranges from {least} to {most}",
-            column=found.decides.prior.name,
-            least=show(found.decides.least), most=show(found.decides.most),
+            column=integral.decides.prior.name,
+            least=show(integral.decides.least), most=show(integral.decides.most),
         )  # fmt: skip
 
 

@@ -107,10 +107,10 @@ def read_image(row: Row) -> ImageAsk:
 
 def _doubt(row: Row, *, counted: bool) -> float:
     """How much wider a band is for what the row leaves open, and for an engine that few ran."""
-    told = any(row.get(name) is not None for name in ("batch_size", "img_size", "seq_len", "gmacs"))
+    flag = any(row.get(name) is not None for name in ("batch_size", "img_size", "seq_len", "gmacs"))
     built = word("image_engine", row.get("framework") or "")
     engine = 1.0 if built is None else built["wider"]
-    return prod((engine, 1.0 if counted else UNCOUNTED, 1.0 if told else UNSIZED))
+    return prod((engine, 1.0 if counted else UNCOUNTED, 1.0 if flag else UNSIZED))
 
 
 def work_of_row(row: Row) -> tuple[ImageWork, ImageKind, Sentence | None, float]:
@@ -118,11 +118,11 @@ def work_of_row(row: Row) -> tuple[ImageWork, ImageKind, Sentence | None, float]
     name = row.get("model") or ""
     if not name and row.get("gmacs") is None:
         raise AskError(say("the row has neither a model nor multiply-adds"))
-    found = _described(
+    pair = _described(
         name, row.get("img_size"), seq_tok=row.get("seq_len"), unpadded=bool(row.get("padding_skipped"))
     )
-    if found is not None:
-        return *found, None, 1.0
+    if pair is not None:
+        return *pair, None, 1.0
     if row.get("gmacs") is not None and row.get("mactivs") is not None:
         counts = {key: row[key] for key in ("gmacs", "mactivs", "params_m")}
         return work_of_counts(**counts), kind_of(name), None, 1.0
@@ -175,7 +175,7 @@ def _place(name: str) -> Place:
 
 def run_of_row(row: Row, chip: Chip | None) -> ImageRun:
     """Precision, order of maps, compiler, attention."""
-    framework, said = (row.get("framework") or "").lower(), (row.get("compile") or "").lower()
+    framework, value = (row.get("framework") or "").lower(), (row.get("compile") or "").lower()
     torch, built = _TORCH.search(framework), word("image_engine", framework)
     tuned = built is not None or "mlperf" in framework
     able = {} if chip is None else {"narrow": chip.fp8_flops_per_s, "tf32": chip.tf32_flops_per_s}
@@ -185,7 +185,7 @@ def run_of_row(row: Row, chip: Chip | None) -> ImageRun:
         engine="" if built is None else built["is"],
         precision="16bit" if precision is None else precision["is"],
         channels_last=(row.get("layout") or "nchw").lower() in {"nhwc", "channels_last"},
-        compiled="compile" in said or "dynamo" in said or "inductor" in said or "mlperf" in framework,
+        compiled="compile" in value or "dynamo" in value or "inductor" in value or "mlperf" in framework,
         fused_attention=not ((torch is not None and int(torch[1]) < 2) or "ngc" in framework),
     )
 
@@ -204,8 +204,8 @@ def _described(
         parts = ("macs", "acts", "pairs", "params", "kernels")
         shares = {part: getattr(work, part) * text["layers"] for part in parts}
         return replace(work, **shares), arch_kind(arch)
-    found = _looking(name, image_px)
-    return None if found is None else (work_of_arch(found[0]), found[1])
+    pair = _looking(name, image_px)
+    return None if pair is None else (work_of_arch(pair[0]), pair[1])
 
 
 @cache
@@ -217,18 +217,18 @@ def _looking(name: str, image_px: float | None) -> tuple[Arch, ImageKind] | None
         arch = zoo.arch(known) if px is None else resized(zoo.arch(known), px)
         return arch, arch_kind(arch)
     plain = name.partition(".")[0]
-    found = classifier(plain, image_px=px) or _near(plain, image_px)
-    return None if found is None else (found, kind_of(name))
+    result = classifier(plain, image_px=px) or _near(plain, image_px)
+    return None if result is None else (result, kind_of(name))
 
 
 def _learns(row: Row, chip: Chip | None, *, run: ImageRun) -> bool:
     """Whether a step of the batch told fits a card, as `explain --train` has it."""
-    found = _looking(row.get("model") or "", row.get("img_size"))
-    if chip is None or found is None:
+    pair = _looking(row.get("model") or "", row.get("img_size"))
+    if chip is None or pair is None:
         return False
     wide = "fp32" if run.precision in {"fp32", "tf32"} else None
     training = Training(trainer=TRAINER, micro_batch=row["batch_size"], precision=wide, seq_tok=1)
-    return least(found[0], training, layout=Layout(dp=2)).value <= first_card(chip.id).room_bytes
+    return least(pair[0], training, layout=Layout(dp=2)).value <= first_card(chip.id).room_bytes
 
 
 def _near(name: str, image_px: float | None) -> Arch | None:
@@ -246,7 +246,7 @@ def _near(name: str, image_px: float | None) -> Arch | None:
     )
     pieces = words.split("_")
     ends = range(len(pieces), 1, -1)
-    return next((found for end in ends if (found := classifier("_".join(pieces[:end]), image_px=px))), None)
+    return next((arch for end in ends if (arch := classifier("_".join(pieces[:end]), image_px=px))), None)
 
 
 def _batch_that_fits(work: ImageWork, chip: Chip | None, *, run: ImageRun, train: bool, many: float) -> float:
@@ -273,21 +273,21 @@ def _told(row: Row, ask: ImageAsk, *, speed: float) -> tuple[Prediction, ...]:
     case, model = ask.case, row.get("model") or ""
     if not isfinite(speed):
         raise AskError(say("no peak rate known for {chip} in this precision", chip=row.get("gpu") or ""))
-    told = (row.get(name) for name in ("mode", "precision", "layout", "compile", "framework"))
+    values = (row.get(name) for name in ("mode", "precision", "layout", "compile", "framework"))
     ran = RunCase(
-        weights=" ".join(filter(None, told)),
+        weights=" ".join(filter(None, values)),
         chips=row.get("n_gpus") or 1,
         load=row.get("batch_size") or FULL,
         prompt_tok=row.get("img_size") or row.get("seq_len") or 0.0,
     )
     what = Ran(kind=case.kind.kin, model=model, source=row.get("source") or "", case=ran)
-    found = samples_told(speed, place=case.place, what=what, trains=case.trains)
+    estimate = samples_told(speed, place=case.place, what=what, trains=case.trains)
     chip = case.place.id if isinstance(case.place, Chip) else None
     basis = (
         None if chip is None else Basis(subject=SUBJECT, figure="samples", chip=chip, model=model, case=ran)
     )
     group = "train" if case.trains else "infer"
-    return (Prediction.of(SPEED, found, group=group, why=ask.assumed, basis=basis).widened(ask.wider),)
+    return (Prediction.of(SPEED, estimate, group=group, why=ask.assumed, basis=basis).widened(ask.wider),)
 
 
 KIND = TableKind(

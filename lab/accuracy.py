@@ -65,7 +65,7 @@ def _speeds(
     yield from ("", "## Speed at a glance", "", *tables.glance(validations, runs, left))
     yield from ("", "## Coverage of 80 % bands on groups left out", "")
     yield "Each group counts by the square root of its runs. Target: 80 %; accepted on average: 75 to 88 %."
-    yield from ("", *tables.covered(left_out.held()))
+    yield from ("", *tables.covered(left_out.coverages()))
     yield from ("", "## Compared with other tools", "")
     yield "Rows: aiconfigurator's own sample. Its answers and those of its roofline were computed once."
     yield from ("", *tables.peers(runs, left))

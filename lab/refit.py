@@ -46,7 +46,7 @@ class MetricErrors:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Held:
+class GroupCoverage:
     """How many of the runs left out lie inside bands made without them, a group by the root of its runs."""
 
     by: str
@@ -160,14 +160,14 @@ def macro_median(errors: np.ndarray, sources: np.ndarray) -> float:
     return float(np.mean(medians)) if medians else float("nan")
 
 
-def held_by(coverages: Sequence[Coverage]) -> tuple[Held, ...]:
+def coverage_by(coverages: Sequence[Coverage]) -> tuple[GroupCoverage, ...]:
     """Coverage of groups never seen: the average, and the group that is held least."""
     made = []
     for average in (coverage for coverage in coverages if not coverage.name):
         mine = [coverage for coverage in coverages if coverage.by == average.by and coverage.name]
         worst = min(mine, key=lambda coverage: coverage.inside)
         made.append(
-            Held(
+            GroupCoverage(
                 by=average.by, groups=len(mine), runs=average.runs, inside=average.inside,
                 worst=worst.name, worst_inside=worst.inside, width=average.width,
             )

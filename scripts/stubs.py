@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rigright.base import shelf
-from rigright.faces.cli.schemas import VERBS, told_by
+from rigright.faces.cli.schemas import VERBS, printer_of
 from rigright.faces.python import TEXTS, signature
 
 ERRORS = ("AskError", "DataError", "MissingError", "RigError")
@@ -50,7 +50,7 @@ def stub() -> str:
 
 def records(verb: str) -> list[type]:
     """The records that a verb may answer with."""
-    told = [told_by(place).kind for place in VERBS.get(verb, ())]
+    told = [printer_of(place).kind for place in VERBS.get(verb, ())]
     return [kind for kind in dict.fromkeys(told) if isinstance(kind, type) and kind.__module__ != "builtins"]
 
 

@@ -107,7 +107,7 @@ def test_the_next_command_says_every_choice_or_names_what_it_cannot(kind, trains
     before = plan_next.explain_flags(base, wish=result.wish)
     silent = []
     for name, one in variants(kind, base):
-        lost = plan_next.unsaid(one)
+        lost = plan_next.lost_choices(one)
         if name in lost:
             shown = replace(result, found=replace(result.found, plans=(one,)))
             lines = [tell(part.said, language) for language in LANGUAGES for part in _notes(shown)]

@@ -334,7 +334,7 @@ def test_wrong_asks(saved, tmp_path, monkeypatch):
 
 
 @pytest.mark.live
-@pytest.mark.skipif(browser.found() is None, reason="no Chromium here")
+@pytest.mark.skipif(browser.find_browser() is None, reason="no Chromium here")
 def test_a_browser_prints_it(saved, tmp_path):
     file = tmp_path / "paper.pdf"
     rig.report(saved(), out=str(file), lang="zh")

@@ -100,7 +100,7 @@ def run_taken(report: Reported) -> RunTaken:
         layout=layout,
         assumed=tuple(notes),
         timed=tuple(timed),
-        unsaid=_unsaid(report, training),
+        unsaid=_open_choices(report, training),
     )
 
 
@@ -218,7 +218,7 @@ def _longest(report: Reported, notes: list[Sentence]) -> int:
     return SHORT_TOK
 
 
-def _unsaid(report: Reported, training: Training) -> tuple[str, ...]:
+def _open_choices(report: Reported, training: Training) -> tuple[str, ...]:
     """What is open of that which decides memory or speed."""
     wish = report.said
     adapters, tunes = training.method != "full", report.work == "training"

@@ -58,7 +58,7 @@ def forms(language: str) -> dict[str, Any]:
             if name in placed:
                 group, option = placed[name]
                 value["group"] = tell(group, language)
-                value["modes"] = [mode for mode in modes() if kinds_of(mode) & _told(option, mode)]
+                value["modes"] = [mode for mode in modes() if kinds_of(mode) & _works(option, mode)]
     return {"verbs": verbs, **offered(language)}
 
 
@@ -71,7 +71,7 @@ def _placed(verb: str) -> dict[str, tuple[Sentence, Option]]:
     }
 
 
-def _told(option: Option, mode: str) -> frozenset[str]:
+def _works(option: Option, mode: str) -> frozenset[str]:
     """The works an option says something about; what only images have is no field of a chat."""
     return option.works if kinds_of(mode) <= SAMPLES or TEXT & option.works else option.works - SAMPLES
 

@@ -92,7 +92,7 @@ def speed(case: Case, *, traffic: Traffic | None = None) -> Speed:
         concurrency=float(traffic.concurrency or running),
         rate_per_s=traffic.rate_per_s,
         percentile=case.percentile,
-        held=_held(service, case.most_s),
+        held=_shares_kept(service, case.most_s),
         certainty={name: chance_of(estimates[name], bound=bound) for name, bound in case.most_s},
         running=running * layout.dp,
         token_pass=_parts(token),
@@ -101,7 +101,7 @@ def speed(case: Case, *, traffic: Traffic | None = None) -> Speed:
     )
 
 
-def _held(service: Service | Apart, most_s: tuple[tuple[str, float], ...]) -> dict[str, float]:
+def _shares_kept(service: Service | Apart, most_s: tuple[tuple[str, float], ...]) -> dict[str, float]:
     """By limit: the share of requests that keep it."""
     columns = columns_of(service) if most_s else {}
     return {name: _least(share_kept(columns, name, bound=bound)) for name, bound in most_s}

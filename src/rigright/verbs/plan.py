@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from rigright.facts.nodes import Node
     from rigright.money.machine_price import Cards, Stored
     from rigright.search.market import Market
-    from rigright.search.record import Found, Plan
+    from rigright.search.record import Plan, SearchResult
 
 
 def plan(model: str, *, wish: PlanWish | None = None, why: bool = False, asked: str = "") -> Planned:
@@ -199,7 +199,7 @@ def _market(day: date, *, own: object, currency: str, used: bool) -> Market:
     return market_on(day, currency=currency, used=used)
 
 
-def understood(arch: Arch, wish: PlanWish, *, answer: Found) -> PlanWish:
+def understood(arch: Arch, wish: PlanWish, *, answer: SearchResult) -> PlanWish:
     """The wish with what nobody said filled in, as the search did."""
     from rigright.search import find
 
@@ -231,12 +231,12 @@ def rate_notes(wish: PlanWish) -> tuple[Sentence, ...]:
     )
 
 
-def _own(answer: Found, market: Market) -> tuple[Sentence, ...]:
+def _own(answer: SearchResult, market: Market) -> tuple[Sentence, ...]:
     """That prices of the user's own were taken."""
     return own_notes((plan.chip.id for plan in answer.plans if plan.supply.how == "buy"), market)
 
 
-def _unneeded(wish: PlanWish, answer: Found) -> Iterator[Sentence]:
+def _unneeded(wish: PlanWish, answer: SearchResult) -> Iterator[Sentence]:
     """What was said of more cards where those that are there are enough."""
     if not answer.plans or any(plan.supply.how != "own" for plan in answer.plans):
         return
@@ -253,7 +253,7 @@ def own_notes(chips: Iterable[str], market: Market) -> tuple[Sentence, ...]:
     return (say("your own price: {names}", names=", ".join(named)),) if named else ()
 
 
-def _tariff(wish: PlanWish, answer: Found) -> tuple[Sentence, ...]:
+def _tariff(wish: PlanWish, answer: SearchResult) -> tuple[Sentence, ...]:
     """Which tariff the name of a place stands for."""
     first = answer.plans[0] if answer.plans else answer.nearest
     if wish.place is None or first is None:

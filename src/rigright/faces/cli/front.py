@@ -61,7 +61,7 @@ def front_page() -> Page:
     )
 
 
-tells = telling.Told(CommandList)
+tells = telling.RecordPrinter(CommandList)
 
 
 def about() -> CommandList:

@@ -203,7 +203,7 @@ def check(taken: Sequence[Group], options: argparse.Namespace) -> None:
             raise wrong
 
 
-def said_in(options: argparse.Namespace, verb: str) -> dict[str, str]:
+def typed_options(options: argparse.Namespace, verb: str) -> dict[str, str]:
     """What was said of a wish, option by option."""
     from rigright.options.rows import options_of
 

@@ -27,14 +27,14 @@ _TORCH = ("pytorch version", "pytorch")
 
 def matches(text: str) -> bool:
     """Whether it names a PyTorch, and a driver or a platform, as collect_env does."""
-    fields = _said(text)
+    fields = _first_lines(text)
     flag = _first(fields, _DRIVER) is not None or {"python platform", "is cuda available"} <= fields.keys()
     return flag and _first(fields, _TORCH) is not None
 
 
 def read(text: str) -> Read:
     """Its cards, how they reach each other, driver, system and PyTorch."""
-    fields = _said(text)
+    fields = _first_lines(text)
     devices: dict[int, Device] = {}
     for indexes, name in _CARD.findall(text[:_MOST_CHARS]):
         for index in map(int, indexes.split(",")[:_MOST_CARDS]):
@@ -82,7 +82,7 @@ def _card(index: int, fields: str) -> Device:
     return Device(index=index, vendor=vendor, name=name, isa=isa[1] if isa else None)
 
 
-def _said(text: str) -> dict[str, str]:
+def _first_lines(text: str) -> dict[str, str]:
     """The first of each of its lines."""
     fields: dict[str, str] = {}
     for name, value in _SAID.findall(text[:_MOST_CHARS]):

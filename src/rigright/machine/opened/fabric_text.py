@@ -105,11 +105,11 @@ def _ports(section: Section) -> Iterator[tuple[Port, str]]:
     """Each port and its lid, of whichever tool."""
     text = section.text
     for card, block in blocks(text, _CARD):
-        head = _said(_PORT.split(block, maxsplit=1)[0])
+        head = _block_fields(_PORT.split(block, maxsplit=1)[0])
         for port, inner in blocks(block, _PORT):
-            yield _port(f"{card['card']}/{port[1]}", head | _said(inner))
+            yield _port(f"{card['card']}/{port[1]}", head | _block_fields(inner))
     for start, block in blocks(text, _STATUS):
-        yield _port(f"{start['card']}/{start[2]}", _said(block))
+        yield _port(f"{start['card']}/{start[2]}", _block_fields(block))
     for name, state, phys in _RDMA.findall(text):
         yield (
             Port(name=name, kind="roce" if "netdev" in text else "infiniband", state=_state(state, phys)),
@@ -117,7 +117,7 @@ def _ports(section: Section) -> Iterator[tuple[Port, str]]:
         )
     yield from ((port, "") for port in _links(text))
     if _MLXLINK.search(text):
-        fields = _said(text)
+        fields = _block_fields(text)
         lanes = re.match(r"(\d{1,2})x", fields.get("width", ""))
         speed = fields.get("speed", "").removeprefix("IB-")
         match = re.match(r"(\d{1,4})G", speed)
@@ -157,7 +157,7 @@ def _port(name: str, fields: dict[str, str]) -> tuple[Port, str]:
     return port, str(int(lid, 16)) if re.fullmatch(r"0x[0-9a-fA-F]{1,6}", lid) else lid
 
 
-def _said(block: str) -> dict[str, str]:
+def _block_fields(block: str) -> dict[str, str]:
     return {name.strip().lower(): value for name, value in _SAID.findall(block)}
 
 

@@ -136,7 +136,7 @@ FORMS: tuple[PastedForm, ...] = (
         together="amd-smi",
     ),
     _parsed("rocm-smi", amd.rocm_document, read=amd.read_rocm),
-    _parsed("rocm-smi", rocm_text.told_by_rocm, read=amd.read_rocm),
+    _parsed("rocm-smi", rocm_text.rocm_json, read=amd.read_rocm),
     _marked("rocminfo", agents.is_rocminfo, read=agents.read_agents),
     _marked("dcgmi diag", diag.matches, read=diag.read),
     _marked("fabric manager log", fabric_log.MARK.search, read=fabric_log.read_log),

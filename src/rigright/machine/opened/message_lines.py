@@ -41,32 +41,32 @@ _TALKS = re.compile(  # a line of some program's log
 
 def holds_messages(section: Section) -> bool:
     """Whether a line of it is a known message of a program, a service or a tool."""
-    return next(_found(section.text, possible(section.text, TEXT)), None) is not None
+    return next(_messages(section.text, possible(section.text, TEXT)), None) is not None
 
 
 def read_messages(section: Section) -> Read:
     """Each of them as an event."""
-    return _events(_found(section.text, possible(section.text, TEXT)))
+    return _events(_messages(section.text, possible(section.text, TEXT)))
 
 
 def holds_fields(section: Section) -> bool:
     """Whether a text that nothing else reads has a known field, or is what programs log."""
     if _TALKS.search(section.text[:20_000]):
         return True
-    result = chain(_found(section.text, possible(section.text, FIELD, TEXT)), _unknown(section.text))
+    result = chain(_messages(section.text, possible(section.text, FIELD, TEXT)), _unknown(section.text))
     return next(result, None) is not None
 
 
 def read_fields(section: Section) -> Read:
     """Its fields, and what looks like an error and is not known."""
-    return _events(chain(_found(section.text, possible(section.text, FIELD)), _unknown(section.text)))
+    return _events(chain(_messages(section.text, possible(section.text, FIELD)), _unknown(section.text)))
 
 
 def _events(events: Iterator[Event]) -> Read:
     return Read(fields={"events": tuple(dict.fromkeys(islice(events, MOST_EVENTS)))})
 
 
-def _found(text: str, rows: tuple[MessagePattern, ...]) -> Iterator[Event]:
+def _messages(text: str, rows: tuple[MessagePattern, ...]) -> Iterator[Event]:
     """The messages of a text: those of each line, and fields of a document that stand over several."""
     if not rows:
         return

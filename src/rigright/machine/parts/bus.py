@@ -8,7 +8,7 @@ from rigright.machine.pci.link import is_bridge
 from rigright.machine.pci.lspci import read_lspci
 from rigright.machine.pci.sysfs import FOLDER, functions
 from rigright.machine.record import Read, Unseen
-from rigright.machine.running.asking import said
+from rigright.machine.running.asking import run_command
 from rigright.machine.smbios.read import TABLE, board_slots
 from rigright.machine.world import World
 
@@ -22,7 +22,7 @@ def read(world: World) -> Read:
     devices = functions(world)
     if not devices and not world.names(FOLDER):
         # what lspci says: of this machine or a recorded one, never of another root
-        answer = said(world, *LSPCI)
+        answer = run_command(world, *LSPCI)
         devices = read_lspci(answer.out) if answer is not None and answer.code == 0 else ()
     slots = board_slots(world)
     return Read(

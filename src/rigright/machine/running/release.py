@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from rigright.machine.running.asking import told
+from rigright.machine.running.asking import command_text
 from rigright.machine.world import World
 
 RELEASE_FILES = ("/etc/os-release", "/usr/lib/os-release")
@@ -32,7 +32,7 @@ def release(world: World) -> dict[str, Any]:
     else:
         looked = world.has("/run") or world.has("/var/run")
         needs_reboot = False if os_id in _MARKS_REBOOTS and looked else None
-    stated = world.text("/proc/sys/kernel/arch") or told(world, "uname", "-m")
+    stated = world.text("/proc/sys/kernel/arch") or command_text(world, "uname", "-m")
     if stated:
         processor: str | None = stated
     else:

@@ -57,8 +57,8 @@ def _module(structure: Structure, *, corrects: bool | None) -> MemoryModule:
         rated_mt_s=_rate(structure, 0x15, more_at=0x54),
         set_mt_s=_rate(structure, 0x20, more_at=0x58),
         ecc=wide if corrects is None or wide is None else wide and corrects,
-        maker=told(structure.string(0x17)),
-        part=told(structure.string(0x1A)),
+        maker=firmware_word(structure.string(0x17)),
+        part=firmware_word(structure.string(0x1A)),
     )
 
 
@@ -81,7 +81,7 @@ def _rate(structure: Structure, at: int, *, more_at: int) -> float | None:
     return float(rate) if rate else None
 
 
-def told(text: str | None) -> str | None:
+def firmware_word(text: str | None) -> str | None:
     """A maker's or a part's name; firmware has many words for none."""
     return None if text is None or text.strip().lower() in _EMPTY_WORDS else text.strip()
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from rigright.base.units import parse_bytes
 from rigright.machine.cells import real
 from rigright.machine.host import MemoryModule, Slot
-from rigright.machine.smbios.modules import channel_of, told
+from rigright.machine.smbios.modules import channel_of, firmware_word
 
 _MOST_LINES = 100_000
 _SIZE = re.compile(r"(\d{1,9}) ([kKMGT]B)")
@@ -64,7 +64,7 @@ def _blocks(text: str) -> Iterator[tuple[str, Mapping[str, str]]]:
 
 
 def _module(structure: Mapping[str, str], *, corrects: bool | None) -> MemoryModule:
-    slot, bank = structure.get("Locator", ""), told(structure.get("Bank Locator"))
+    slot, bank = structure.get("Locator", ""), firmware_word(structure.get("Bank Locator"))
     size = _SIZE.fullmatch(structure.get("Size", ""))
     if size is None:
         return MemoryModule(slot=slot, channel=channel_of(slot, bank))
@@ -75,12 +75,12 @@ def _module(structure: Mapping[str, str], *, corrects: bool | None) -> MemoryMod
         slot=slot,
         channel=channel_of(slot, bank),
         size_bytes=parse_bytes(f"{size.group(1)}{size.group(2)[0]}i"),
-        kind=told(structure.get("Type")),
+        kind=firmware_word(structure.get("Type")),
         rated_mt_s=real(structure.get("Speed")),
         set_mt_s=real(set_to),
         ecc=wide if corrects is None or wide is None else wide and corrects,
-        maker=told(structure.get("Manufacturer")),
-        part=told(structure.get("Part Number")),
+        maker=firmware_word(structure.get("Manufacturer")),
+        part=firmware_word(structure.get("Part Number")),
     )
 
 
@@ -91,7 +91,7 @@ def _slot(structure: Mapping[str, str]) -> Slot:
     address = _ADDRESS.fullmatch(structure.get("Bus Address", ""))
     usage = {"In Use": True, "Available": False}
     return Slot(
-        name=told(structure.get("Designation")) or "",
+        name=firmware_word(structure.get("Designation")) or "",
         kind=_short(kind, lanes=lanes and lanes.group(1), gen=gen and gen.group(1)),
         lanes=int(lanes.group(1)) if lanes else None,
         gen=int(gen.group(1)) if gen else (1 if "PCI Express" in kind else None),

@@ -19,12 +19,12 @@ def scaled(text: str | None, scale: float) -> float | None:
 def link_at(world: World, folder: str) -> PcieLink:
     """The link of a function of the bus."""
 
-    def told(kind: str, name: str) -> Any:
+    def sysfs_value(kind: str, name: str) -> Any:
         return read_value(kind, world.text(f"{folder}/{name}"))
 
     return PcieLink(
-        gen=told("gen", "current_link_speed"),
-        gen_max=told("gen", "max_link_speed"),
-        lanes=told("lanes", "current_link_width"),
-        lanes_max=told("lanes", "max_link_width"),
+        gen=sysfs_value("gen", "current_link_speed"),
+        gen_max=sysfs_value("gen", "max_link_speed"),
+        lanes=sysfs_value("lanes", "current_link_width"),
+        lanes_max=sysfs_value("lanes", "max_link_width"),
     )

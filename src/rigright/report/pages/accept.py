@@ -147,4 +147,4 @@ def _cards(verdict: NodeJudged) -> Sentence | str:
     return cards_of(None if verdict.told is None else verdict.told.machine)
 
 
-plain = telling.Told(Accepted, telling.Told(NodeJudged, cards=_cards))
+plain = telling.RecordPrinter(Accepted, telling.RecordPrinter(NodeJudged, cards=_cards))

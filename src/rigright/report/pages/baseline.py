@@ -9,7 +9,7 @@ from rigright.base.page import Column, Commands, Line, Page, Part, Points, Table
 from rigright.base.record import Inner, dataclass, derived
 from rigright.base.units import show_measured
 from rigright.base.words import say, with_commas
-from rigright.doctor.baseline import Baseline, TraitHeld, compared
+from rigright.doctor.baseline import Baseline, TraitCheck, compared
 from rigright.doctor.examine import EXIT_FAULT, RANKS, Examined
 from rigright.doctor.record import Finding, NotSeen
 from rigright.machine.record import Machine
@@ -103,7 +103,7 @@ def check_page(result: Examined, baseline: Baseline) -> Page:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HeldAgainst:
+class BaselineView:
     """A node beside its baseline."""
 
     result: Inner[Examined]
@@ -120,7 +120,7 @@ class HeldAgainst:
         return self.result.exit_code
 
     @derived
-    def differs(self) -> tuple[TraitHeld, ...]:
+    def differs(self) -> tuple[TraitCheck, ...]:
         """Traits that are not as they should be."""
         return tuple(trait for trait in compared(self.result.case.machine, self.baseline) if trait.differs)
 
@@ -130,5 +130,5 @@ class HeldAgainst:
         return tuple(finding for check, finding in self.result.findings if check == "baseline_bench")
 
 
-plain = telling.Told(Baseline)
-check_plain = telling.Told(HeldAgainst)
+plain = telling.RecordPrinter(Baseline)
+check_plain = telling.RecordPrinter(BaselineView)

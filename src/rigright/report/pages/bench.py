@@ -285,7 +285,7 @@ def plain_against(result: BenchRun, language: str, *, against: Examined | None) 
     def below(_: BenchRun) -> tuple[Finding, ...]:
         return () if against is None else tuple(finding for _, finding in against.findings)
 
-    return telling.Told(BenchRun, below_baseline=below)(result, language)
+    return telling.RecordPrinter(BenchRun, below_baseline=below)(result, language)
 
 
 def _below(_: BenchRun) -> tuple[Finding, ...]:
@@ -293,5 +293,5 @@ def _below(_: BenchRun) -> tuple[Finding, ...]:
     return ()
 
 
-plain = telling.Told(BenchRun, below_baseline=_below)
-list_plain = telling.Told(PartList)
+plain = telling.RecordPrinter(BenchRun, below_baseline=_below)
+list_plain = telling.RecordPrinter(PartList)

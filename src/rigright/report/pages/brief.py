@@ -99,7 +99,7 @@ def months_between(low: float, high: float) -> str:
     return first if first == last else f"{first}-{last}"
 
 
-def money_said(figures: Mapping[str, Estimate], supply: Supply, *, currency: str) -> Shown:
+def money_words(figures: Mapping[str, Estimate], supply: Supply, *, currency: str) -> Shown:
     """What it costs and when that was so, in a verdict."""
     if supply.how == "own":
         return say("your own")

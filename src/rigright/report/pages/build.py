@@ -262,7 +262,7 @@ def listed(proposal: Proposal) -> Iterator[str]:
             yield f"{keys[item.kind]}: {count}{item.name}{limit if item.kind == 'gpu' else ''}"
 
 
-def _said(result: Assembled) -> Sentence | str:
+def _answer_words(result: Assembled) -> Sentence | str:
     """The answer as a sentence."""
     return verdict(result)
 
@@ -272,4 +272,4 @@ def _list(proposal: Proposal) -> str:
     return "\n".join(listed(proposal))
 
 
-plain = telling.Told(Assembled, telling.Told(Proposal, list=_list), answer=_said)
+plain = telling.RecordPrinter(Assembled, telling.RecordPrinter(Proposal, list=_list), answer=_answer_words)

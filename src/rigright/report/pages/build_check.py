@@ -142,7 +142,7 @@ def sheet(result: CheckedList) -> Page:
     return Page(title=verdict_line(result), parts=(Table(columns=columns, rows=rows),))
 
 
-def _said(result: CheckedList) -> Sentence | str:
+def _answer_words(result: CheckedList) -> Sentence | str:
     """The answer as a sentence."""
     return verdict_line(result)
 
@@ -163,4 +163,4 @@ def _missing(result: CheckedList) -> tuple[str, ...]:
     return tuple(missing(result.rig))
 
 
-plain = telling.Told(CheckedList, answer=_said, understood=_understood, missing=_missing)
+plain = telling.RecordPrinter(CheckedList, answer=_answer_words, understood=_understood, missing=_missing)

@@ -51,4 +51,4 @@ def _faults(faults: Iterable[Sentence]) -> list[Part]:
     return [Points(title=say("left out"), items=items, tone="warn")]
 
 
-plain = telling.Told(Anchored)
+plain = telling.RecordPrinter(Anchored)

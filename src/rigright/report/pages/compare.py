@@ -330,9 +330,9 @@ def _next(result: Compared, *, details: bool) -> Iterator[str]:
     yield f"{result.asked} --json" if details else f"{result.asked} --details"
 
 
-def _said(result: Compared) -> Sentence | str:
+def _answer_words(result: Compared) -> Sentence | str:
     """The answer as a sentence."""
     return _verdict(result).said
 
 
-plain = telling.Told(Compared, named.plan_told, verdict=_said)
+plain = telling.RecordPrinter(Compared, named.plan_told, verdict=_answer_words)

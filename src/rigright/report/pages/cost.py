@@ -23,7 +23,7 @@ from rigright.report.pages.brief import (
     note_lines,
     symbol,
 )
-from rigright.verbs.costed import API, BUY, OWN, RENT, REPLACE, RESERVED, SPOT, Costed, CostWay, ToldWay
+from rigright.verbs.costed import API, BUY, OWN, RENT, REPLACE, RESERVED, SPOT, Costed, CostWay, WayWithWork
 
 SURE, LIKELY = 0.995, 0.5  # shares of cases
 MOST_CURVES = 3  # of one screen
@@ -396,13 +396,13 @@ def sheet(result: Costed) -> Page:
     return Page(title=say("paid so far, USD"), parts=(Table(columns=heads, rows=rows),))
 
 
-def _said(result: Costed) -> Sentence | str:
+def _answer_words(result: Costed) -> Sentence | str:
     """The answer as a sentence."""
     return verdict(result).said
 
 
-def _name(told_way: ToldWay) -> Sentence:
+def _name(told_way: WayWithWork) -> Sentence:
     return name_of(told_way.way, told_way.costed)
 
 
-plain = telling.Told(Costed, telling.Told(ToldWay, name=_name), verdict=_said)
+plain = telling.RecordPrinter(Costed, telling.RecordPrinter(WayWithWork, name=_name), verdict=_answer_words)

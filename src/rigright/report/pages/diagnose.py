@@ -58,7 +58,7 @@ def _parts(result: BottleneckReport) -> Iterator[Part]:
     if diagnosis.bounds:
         yield from _over_time(result)
     for item in diagnosis.bounds[:MOST_TOLD]:
-        yield _told(item, result.judgement.steps(item), once=result.is_snapshot)
+        yield _bound_points(item, result.judgement.steps(item), once=result.is_snapshot)
     if result.drifts:
         heads = (say("benchmark"), say("measured on"), say("vs first run"))
         rows = tuple(
@@ -186,7 +186,7 @@ def _strip(label: Sentence, values: tuple[float | None, ...], *, what: str = "")
     return Strip(label=label, values=values, shown=shown, high=1.0)
 
 
-def _told(bound: Bound, remedies: tuple[Step, ...], *, once: bool) -> Points:
+def _bound_points(bound: Bound, remedies: tuple[Step, ...], *, once: bool) -> Points:
     """One thing that binds; what was seen `once` tells no share of the time."""
     cause, share = bound.cause, f"{bound.share:.0%}"
     command = bound.evidence.command
@@ -221,9 +221,9 @@ def _next(result: BottleneckReport) -> Iterator[str]:
         yield "rigright bench --quick"
 
 
-def _said(result: BottleneckReport) -> Sentence | str:
+def _answer_words(result: BottleneckReport) -> Sentence | str:
     """The answer as a sentence."""
     return verdict(result)
 
 
-plain = telling.Told(BottleneckReport, verdict=_said)
+plain = telling.RecordPrinter(BottleneckReport, verdict=_answer_words)

@@ -275,7 +275,7 @@ def _machine(result: Examined) -> Sentence | str:
     return machine_name(result.case.machine)
 
 
-def _said(result: Examined) -> Sentence | str:
+def _answer_words(result: Examined) -> Sentence | str:
     """The answer as a sentence."""
     return page(result).title
 
@@ -292,7 +292,11 @@ def _by_hand(row: CheckFinding) -> Sparse[Sentence | str]:
     return checks()[row.check].manual
 
 
-plain = telling.Told(
-    Examined, telling.Told(Checked, group=_group), machine=_machine, verdict=_said, causes=_bad
+plain = telling.RecordPrinter(
+    Examined,
+    telling.RecordPrinter(Checked, group=_group),
+    machine=_machine,
+    verdict=_answer_words,
+    causes=_bad,
 )
-plain_why = telling.Told(Examined, plain, telling.Told(CheckFinding, manual=_by_hand))
+plain_why = telling.RecordPrinter(Examined, plain, telling.RecordPrinter(CheckFinding, manual=_by_hand))

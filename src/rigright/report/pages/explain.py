@@ -26,7 +26,7 @@ from rigright.report.pages.brief import (
     memory_name,
     misses,
     model_name,
-    money_said,
+    money_words,
     note_lines,
     overloaded,
     short_format,
@@ -181,7 +181,7 @@ def _money(result: Explained) -> Shown | None:
     if result.supply is None:
         return None
     figures = result.figures if result.days is None else {**result.figures, "days": result.days}
-    return money_said(figures, result.supply, currency=result.wish.currency)
+    return money_words(figures, result.supply, currency=result.wish.currency)
 
 
 def _overloaded(result: Explained, speed: Speed, *, rate: float) -> Sentence:
@@ -405,9 +405,9 @@ def _next(result: Explained, *, details: bool) -> Iterator[str]:
     yield f"{result.asked} --why" if details else f"{result.asked} --details"
 
 
-def _said(result: Explained) -> Sentence | str:
+def _answer_words(result: Explained) -> Sentence | str:
     """The answer as a sentence."""
     return _verdict(result).said
 
 
-plain = telling.Told(Explained, verdict=_said)
+plain = telling.RecordPrinter(Explained, verdict=_answer_words)

@@ -22,7 +22,7 @@ from rigright.report.fleet_rows import (
     state_of,
 )
 from rigright.verbs.fleet.hosts import file_of, folded
-from rigright.verbs.fleet.nodes import Differs, Fleet, NodeTold, Straggler
+from rigright.verbs.fleet.nodes import Differs, Fleet, NodeReport, Straggler
 
 MOST_ROWS = 20
 _FILES = "files"  # the way of answers that are kept already
@@ -266,9 +266,9 @@ def _next(result: Fleet, *, everything: bool) -> Iterator[str]:
         yield f"rigright doctor --from {shlex.quote(f'{result.saved}/{file_of(bad.node)}')}"
 
 
-def _state(node: NodeTold) -> str:
+def _state(node: NodeReport) -> str:
     state = state_of(node)
     return "answered" if state == WELL and node.examined is None else state
 
 
-plain = telling.Told(Fleet, telling.Told(NodeTold, state=_state), endless="inf")
+plain = telling.RecordPrinter(Fleet, telling.RecordPrinter(NodeReport, state=_state), endless="inf")

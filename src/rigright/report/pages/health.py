@@ -59,4 +59,4 @@ class NodeHealth:
         return self.examined.findings
 
 
-plain = telling.Told(NodeHealth)
+plain = telling.RecordPrinter(NodeHealth)

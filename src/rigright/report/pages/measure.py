@@ -159,4 +159,4 @@ def _judged(figure: PlannedFigure) -> Sentence:
     return say("outside the plan's band: {share} of the plan", share=share)
 
 
-plain = telling.Told(Measured)
+plain = telling.RecordPrinter(Measured)

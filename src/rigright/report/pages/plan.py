@@ -31,7 +31,7 @@ from rigright.report.pages.brief import (
     unsure,
     with_share,
 )
-from rigright.report.pages.plan_next import next_commands, on_instead, on_step, unsaid
+from rigright.report.pages.plan_next import lost_choices, next_commands, on_instead, on_step
 from rigright.report.pages.plan_table import MOST_PLANS, plans_table
 from rigright.search import named
 from rigright.search.record import Plan
@@ -277,7 +277,7 @@ def _steps(result: Planned) -> list[Addition]:
 def _notes(result: Planned, *, details: bool) -> Iterator[Shown]:
     """Notes of the answer, and of plans those that the page does not say elsewhere."""
     yield from result.notes
-    lost = unsaid(result.first) if result.first is not None else ()
+    lost = lost_choices(result.first) if result.first is not None else ()
     if lost:
         yield say("explain has no option for this choice of the plan: {names}", names=", ".join(lost))
     shown = result.shown if details else result.shown[:1]

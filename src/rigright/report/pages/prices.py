@@ -196,6 +196,6 @@ def forgotten(place: str) -> Page:
     return Page(title=say("removed: {file}", file=place), tone="good", parts=())
 
 
-plain = telling.Told(PricesOfNames)
-plain_list = telling.Told(PriceList)
-plain_forgotten = telling.Told(Forgotten)
+plain = telling.RecordPrinter(PricesOfNames)
+plain_list = telling.RecordPrinter(PriceList)
+plain_forgotten = telling.RecordPrinter(Forgotten)

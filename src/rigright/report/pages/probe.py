@@ -287,4 +287,4 @@ def _next(machine: Machine) -> tuple[str, ...]:
     return (doctor, f"rigright fit{on}", *(() if on else ("rigright bench --quick",)))
 
 
-plain = telling.Told(Machine, endless="inf")
+plain = telling.RecordPrinter(Machine, endless="inf")

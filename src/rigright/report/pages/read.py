@@ -165,9 +165,9 @@ def sheet(result: ReadGuide) -> Page:
     return Page(title=verdict_line(result), parts=(Table(columns=columns, rows=tuple(rows)),))
 
 
-def _said(result: ReadGuide) -> Sentence | str:
+def _answer_words(result: ReadGuide) -> Sentence | str:
     """How many claims there are, and how many of each verdict."""
     return verdict_line(result)
 
 
-plain = telling.Told(ReadGuide, answer=_said)
+plain = telling.RecordPrinter(ReadGuide, answer=_answer_words)

@@ -463,7 +463,7 @@ def sheet(result: Decided) -> Page:
     return Page(title=verdict(result), parts=(_options(result),))
 
 
-def _said(result: Decided) -> Sentence | str:
+def _answer_words(result: Decided) -> Sentence | str:
     """The answer as a sentence."""
     return verdict(result)
 
@@ -480,11 +480,11 @@ def _acceptance(result: Decided) -> tuple[str, ...]:
     return tuple(_commands(result))
 
 
-plain = telling.Told(
+plain = telling.RecordPrinter(
     Decided,
     costing.plain,
     building.plain,
-    verdict=_said,
+    verdict=_answer_words,
     reasons=_why,
     risks=_dangers,
     acceptance=_acceptance,

@@ -174,4 +174,4 @@ def asked_line(words: list[tuple[str, str | None]]) -> str:
     return " ".join(["rigright setup", *texts])
 
 
-plain = telling.Told(SetUp)
+plain = telling.RecordPrinter(SetUp)

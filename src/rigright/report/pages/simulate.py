@@ -264,4 +264,4 @@ def _against(result: Simulated, against: Against) -> Table:
     )
 
 
-plain = telling.Told(Simulated)
+plain = telling.RecordPrinter(Simulated)

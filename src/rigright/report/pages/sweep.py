@@ -111,4 +111,4 @@ def sheet(result: Swept) -> Page:
     return Page(title=result.file, parts=(Table(columns=columns, rows=tuple(rows)),))
 
 
-plain = telling.Told(Swept)
+plain = telling.RecordPrinter(Swept)

@@ -33,7 +33,7 @@ from rigright.report.pages.brief import (
     memory_bar,
     misses,
     model_name,
-    money_said,
+    money_words,
     note_lines,
 )
 from rigright.report.pages.samples import learning_lines, sample_table
@@ -154,7 +154,7 @@ def _verdict(result: Trained) -> Line:
         figures.insert(0, done_in(result.days))
     if result.supply is not None:
         known = result.figures if result.days is None else {**result.figures, "days": result.days}
-        figures.append(money_said(known, result.supply, currency=result.wish.currency))
+        figures.append(money_words(known, result.supply, currency=result.wish.currency))
     sentence = say("{machine} trains {model} ({format}): {figures}", machine=short(result.machine),
                model=model_name(result.model), format=result.training.method,
                figures=with_commas(figures) or "")  # fmt: skip
@@ -294,9 +294,9 @@ def _next(result: Trained, *, details: bool) -> Iterator[str]:
     yield f"{result.asked} --why" if details else f"{result.asked} --details"
 
 
-def _said(result: Trained) -> Sentence | str:
+def _answer_words(result: Trained) -> Sentence | str:
     """The answer as a sentence."""
     return _verdict(result).said
 
 
-plain = telling.Told(Trained, verdict=_said)
+plain = telling.RecordPrinter(Trained, verdict=_answer_words)

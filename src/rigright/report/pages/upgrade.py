@@ -241,9 +241,9 @@ def _wave(wave: Wave, *, canary: bool) -> Sentence:
     )
 
 
-def _said(result: Upgraded) -> Sentence | None:
+def _answer_words(result: Upgraded) -> Sentence | None:
     """The answer as a sentence."""
     return None if result.diagnosed is None else verdict(result.diagnosed)
 
 
-plain = telling.Told(Upgraded, verdict=_said)
+plain = telling.RecordPrinter(Upgraded, verdict=_answer_words)

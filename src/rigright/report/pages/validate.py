@@ -162,4 +162,4 @@ def _reasons(result: Validation) -> Iterator[Sentence]:
         yield say("{times} times: {reason}", times=times, reason=reason) if times > 1 else reason
 
 
-plain = telling.Told(Validation)
+plain = telling.RecordPrinter(Validation)

@@ -22,7 +22,7 @@ def page(moment: MachineMoment | None) -> Page:
         tones: list[Tone] = []
         for device in moment.tick.devices:
             sentence, tone = words.state(device)
-            pair = words.held_back(device)
+            pair = words.slowed_by(device)
             wrong: list[Shown] = [*words.troubles(device), *([pair[0]] if pair else [])]
             rows.append(
                 (
@@ -58,4 +58,4 @@ def page(moment: MachineMoment | None) -> Page:
     )
 
 
-plain = telling.Told(MachineMoment, endless="inf")
+plain = telling.RecordPrinter(MachineMoment, endless="inf")

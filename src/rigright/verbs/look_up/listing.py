@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from rigright.base.page import Part, Shown, Tone
 from rigright.base.record import dataclass
-from rigright.base.telling import Told
+from rigright.base.telling import RecordPrinter
 from rigright.base.words import Sentence
 
 
@@ -72,10 +72,10 @@ class ListingKind:
     searched: bool = True  # words are looked for in every text of every record
 
     @property
-    def tells(self) -> Told:
+    def tells(self) -> RecordPrinter:
         """All that `--json` tells of a record."""
         laws: dict[str, Any] = {field.key: field.law for field in self.fields if field.law is not None}
-        return Told(self.record, keys=[field.told for field in self.fields], **laws)
+        return RecordPrinter(self.record, keys=[field.told for field in self.fields], **laws)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,7 @@ from rigright.choice.work import USUAL_TOK_PER_S
 from rigright.cost.estimate import Estimate
 from rigright.demand import PlanWish, Serving
 from rigright.search.named import plan_told, pool
-from rigright.search.record import Found, Plan, Rejection
+from rigright.search.record import Plan, Rejection, SearchResult
 
 if TYPE_CHECKING:
     from rigright.verbs.serving.explained import Reason
@@ -50,7 +50,7 @@ class Planned:
     active_params: int  # that work on a token
     licence: str | None  # of the model
     wish: PlanWish  # with what nobody said filled in
-    found: Inner[Found]
+    found: Inner[SearchResult]
     today: str  # prices are stale or not against this
     why: tuple[Reason, ...] = ()  # of the first plan
     steps: tuple[Addition, ...] = ()  # where a machine that was named has no room, or is slow
@@ -116,7 +116,7 @@ class Planned:
         return self.found.plans or (() if nearest is None else (nearest,))
 
 
-as_data = telling.Told(Planned, plan_told)  # what `--json` tells, but for the verdict of the page
+as_data = telling.RecordPrinter(Planned, plan_told)  # what `--json` tells, but for the verdict of the page
 
 
 def row_of(plan: Plan) -> dict[str, str]:

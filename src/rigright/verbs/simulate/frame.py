@@ -172,7 +172,7 @@ def _simulated(
         pool_tok=None if endless else shop.blocks * shop.block_tok,
         max_seqs=shop.max_seqs,
         budget_tok=shop.budget_tok,
-        load=_told(load, requests),
+        load=_load_words(load, requests),
         rate_per_s=None if load.trace is not None or load.is_loop else load.rate_per_s,
         tally=counted,
         targets=Targets(),
@@ -203,7 +203,7 @@ def _certainty(case: Case, counted: Tally, *, load: PlayWish) -> dict[str, float
     }
 
 
-def _told(load: PlayWish, requests: Load) -> Sentence:
+def _load_words(load: PlayWish, requests: Load) -> Sentence:
     if load.trace is not None:
         return say("{count} requests from the trace", count=f"{requests.count:,}")
     fields = {

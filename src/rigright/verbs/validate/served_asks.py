@@ -84,7 +84,7 @@ def read_served(row: Row) -> RunAsk:
         ),
         metric=row["metric"], median=sent.median, is_laid_out=layout is not None,
         is_cut=bool(row.get("disagg")) or row.get("ep") is not None or row.get("mode") != "max",
-        unsaid=_unsaid(sent), assumed=tuple(assumed),
+        unsaid=_open_lengths(sent), assumed=tuple(assumed),
     )  # fmt: skip
 
 
@@ -93,7 +93,7 @@ def cards_of(row: Row) -> int:
     return row.get("n_chips") or (row.get("tp") or 1) * (row.get("pp") or 1) * (row.get("dp") or 1)
 
 
-def _unsaid(sent: ServedLoad) -> tuple[Prior, ...]:
+def _open_lengths(sent: ServedLoad) -> tuple[Prior, ...]:
     """Lengths that neither the row nor its benchmark tells, and those that we only estimate."""
     result = list[Prior]()
     for name, flag, known in (

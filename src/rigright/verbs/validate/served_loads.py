@@ -40,8 +40,8 @@ def load_of(row: Row, arch: Arch) -> ServedLoad:
     """The load of a row: its own columns, the means of its note, then what its benchmark is known to send."""
     scenario = row.get("scenario") or ""
     name = MLPERF if scenario else str(row.get("task") or "")
-    known = _found(_loads(), arch, load=name) if name else {}
-    limits = _found(_limits(), arch, scenario=scenario) if scenario in OPEN else {}
+    known = _first_row(_loads(), arch, load=name) if name else {}
+    limits = _first_row(_limits(), arch, scenario=scenario) if scenario in OPEN else {}
     prompt, output = row.get("prompt_tok"), row.get("output_tok")
     if output is None:
         output = row.get("mean_output_tok") or known.get("output_tok")
@@ -103,7 +103,7 @@ def _samples(arch: Arch, known: Row) -> float:
     return float(known["pictures"] * (share + (1 if (eye.sample_tok or 0) < TILE_TOK else 0)))
 
 
-def _found(rows: tuple[Row, ...], arch: Arch, **cells: str) -> Row:
+def _first_row(rows: tuple[Row, ...], arch: Arch, **cells: str) -> Row:
     """The first row of such cells whose model the name contains; one without a model holds all."""
     name = arch.name.lower()
     return next(

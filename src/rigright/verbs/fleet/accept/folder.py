@@ -22,7 +22,7 @@ from rigright.base.units import MIB
 from rigright.base.words import say
 from rigright.machine.stored import plain, restored
 from rigright.verbs.fleet.accept.accepted import DRAIN, Accepted, Met, NodeJudged
-from rigright.verbs.fleet.came import Came
+from rigright.verbs.fleet.came import NodeOutcome
 from rigright.verbs.fleet.hosts import file_of
 
 SCHEMA = 1
@@ -57,7 +57,7 @@ class Folder:
                           folder=path, name=name, before=before, now=now)  # fmt: skip
                 raise AskError(why, hint=say("use the same options, or another folder"))
 
-    def keep(self, stage: Stage, outcome: Came) -> None:
+    def keep(self, stage: Stage, outcome: NodeOutcome) -> None:
         """A node's answer."""
         fields = dict(outcome.told or {})
         machine = fields.pop("machine", None) or {}

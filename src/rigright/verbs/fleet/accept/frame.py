@@ -24,10 +24,10 @@ from rigright.verbs.fleet.accept.accepted import Accepted, Met
 from rigright.verbs.fleet.accept.folder import Folder, Stage
 from rigright.verbs.fleet.accept.judge import SoFar, judged, suspects
 from rigright.verbs.fleet.accept.meetings import wanted
-from rigright.verbs.fleet.came import PATIENCE_S, Came, Errand, Remote
-from rigright.verbs.fleet.frame import BENCH_SLACK, RUNNERS, FleetWish, node_told, typed, way_of
+from rigright.verbs.fleet.came import PATIENCE_S, Errand, NodeOutcome, Remote
+from rigright.verbs.fleet.frame import BENCH_SLACK, RUNNERS, FleetWish, node_report, typed, way_of
 from rigright.verbs.fleet.hosts import by_number
-from rigright.verbs.fleet.nodes import NodeTold
+from rigright.verbs.fleet.nodes import NodeReport
 from rigright.verbs.fleet.odd import kinds
 
 PARTS = (
@@ -39,7 +39,7 @@ BUDGET_S, MEET_S = 300.0, 60.0
 BURN_S = 600.0
 USED = 0.8  # of its time that a load lasts
 
-Asking = Callable[[Sequence[Errand]], Iterator[tuple[Errand, Came]]]
+Asking = Callable[[Sequence[Errand]], Iterator[tuple[Errand, NodeOutcome]]]
 Progress = Callable[[Sentence, tuple[int, int]], None]  # what is done now, how far it is
 
 
@@ -135,10 +135,10 @@ class _Run:
     def begun(self) -> tuple[str, ...]:
         """Nodes of the folder; what they said is taken up."""
         for name, fields in self.folder.answers("answers").items():
-            self._take("answers", Came(node=name, told=fields))
+            self._take("answers", NodeOutcome(node=name, told=fields))
         for stage in ("load", "again"):
             for name, fields in self.folder.answers(stage).items():
-                self._take(stage, Came(node=name, told=fields))
+                self._take(stage, NodeOutcome(node=name, told=fields))
         self.known.met.extend(self.folder.met())
         return tuple(self.known.told)
 
@@ -205,7 +205,7 @@ class _Run:
         bench = Bench(wish=wish, parts=parts) if parts else None
         return RemoteRequest(patience_s=PATIENCE_S + BENCH_SLACK * budget_s, bench=bench, meeting=meeting)
 
-    def _with_earlier(self, outcome: Came) -> Came:
+    def _with_earlier(self, outcome: NodeOutcome) -> NodeOutcome:
         """What was measured again before stays beside it."""
         before = self.known.again.get(outcome.node)
         if before is None or outcome.told is None:
@@ -216,10 +216,10 @@ class _Run:
         }
         return replace(outcome, told={**outcome.told, **fields})
 
-    def _take(self, stage: Stage, outcome: Came) -> None:
+    def _take(self, stage: Stage, outcome: NodeOutcome) -> None:
         """A node's words among what is known."""
         known = self.known
-        node = node_told(outcome)
+        node = node_report(outcome)
         if stage == "answers":
             known.told[outcome.node] = self._examined(node)
         elif stage == "again":
@@ -239,7 +239,7 @@ class _Run:
             )
             known.told[outcome.node] = self._examined(both)
 
-    def _examined(self, node: NodeTold) -> NodeTold:
+    def _examined(self, node: NodeReport) -> NodeReport:
         if node.machine is None:
             return node
         case = case_of(node.machine, results=node.results, baseline=self.baseline)
@@ -280,11 +280,11 @@ class _Run:
             for wish in wishes
         }
         waiting = {job: dict.fromkeys(job.nodes) for job in of_job}
-        heard: dict[Errand, list[NodeTold]] = {job: [] for job in of_job}
+        heard: dict[Errand, list[NodeReport]] = {job: [] for job in of_job}
         self.progress(shown, (0, len(of_job)))
         done = 0
         for job, outcome in self.asking(tuple(of_job)):
-            heard[job].append(node_told(outcome))
+            heard[job].append(node_report(outcome))
             waiting[job].pop(outcome.node, None)
             if not waiting[job]:
                 limit = _met(of_job[job], heard[job])
@@ -294,7 +294,7 @@ class _Run:
                 self.progress(shown, (done, len(of_job)))
 
 
-def _met(wish: Met, heard: Sequence[NodeTold]) -> Met:
+def _met(wish: Met, heard: Sequence[NodeReport]) -> Met:
     """What came of a meeting: the first node's rate, or the first reason of any."""
     figures = [result for node in heard for result in node.results if result.part == TOGETHER]
     skips = [

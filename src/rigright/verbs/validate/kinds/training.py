@@ -23,7 +23,7 @@ from rigright.facts.training import find_trainer, trainers
 from rigright.predict import trained_unsaid
 from rigright.predict.trained import SUBJECT as TIME
 from rigright.predict.trained import TrainingCase, own_case
-from rigright.predict.trained_unsaid import FigureFound, Open, OpenFigure, figures_of
+from rigright.predict.trained_unsaid import Open, OpenFigure, WeighedFigure, figures_of
 from rigright.search.training_settled import Uncut, fastest_of
 from rigright.terms.training import program_of
 from rigright.verbs.validate import training_words as words
@@ -199,7 +199,7 @@ def _speed_of(asked: TrainingAsk) -> OpenFigure:
     return OpenFigure(open=asked.timed, figure=trained_unsaid.SPEED)
 
 
-def _peak(asked: TrainingAsk, peak: FigureFound) -> Prediction:
+def _peak(asked: TrainingAsk, peak: WeighedFigure) -> Prediction:
     case = peak.case
     return Prediction.of(
         PEAK, peak.found, times=1 / GIB, group=asked.kind,
@@ -211,7 +211,7 @@ def _peak(asked: TrainingAsk, peak: FigureFound) -> Prediction:
     )  # fmt: skip
 
 
-def _speed(asked: TrainingAsk, speed: FigureFound) -> Prediction:
+def _speed(asked: TrainingAsk, speed: WeighedFigure) -> Prediction:
     case, taken = speed.case, asked.taken
     return Prediction.of(
         SPEED, speed.found,

@@ -28,7 +28,7 @@ def stub() -> str:
     """The text of the stub."""
     asks = [verb for verb in shelf.names("rigright.faces.cli.asks") if verb != "watch"]
     shown = [f"from rigright.base.errors import {name} as {name}" for name in ERRORS]
-    shown += ["from rigright.verbs.watch.frame import watch as watch"]  # which does not answer, but goes on
+    shown += ["from rigright.verbs.watch.verb import watch as watch"]  # which does not answer, but goes on
     held_in: dict[str, set[str]] = {"rigright.faces.python": {"Reply"}}
     lines: list[str] = []
     for verb in asks:

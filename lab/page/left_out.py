@@ -10,7 +10,7 @@ import numpy as np
 
 from lab.conformal import Coverage
 from lab.leave_out import DIMENSIONS
-from lab.page.held import ROOT, PredictedFigure
+from lab.page.validated import ROOT, PredictedFigure
 from lab.refit import Refit
 from lab.refitting import refitted
 from lab.writing import FOLDER as CORRECTIONS

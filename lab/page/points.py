@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from lab.page.held import ROOT, SPEEDS, TITLES
 from lab.page.left_out import Left
+from lab.page.validated import ROOT, SPEEDS, TITLES
 from rigright.verbs.validate.scores import source_of
 from rigright.verbs.validate.validation import Judged, Prediction, Validation
 

@@ -39,7 +39,7 @@ from rigright.verbs.sweep.swept import Swept
 from rigright.verbs.training.trained import Trained
 from rigright.verbs.upgrade.upgraded import Upgraded
 from rigright.verbs.validate.validation import Validation
-from rigright.verbs.watch.frame import watch as watch
+from rigright.verbs.watch.verb import watch as watch
 from rigright.verbs.watch.watched import Past
 
 Texts: TypeAlias = str | float | PathLike[str] | Sequence[str | float | PathLike[str]]

@@ -12,7 +12,7 @@ from advised import filled
 from rigright.base.units import MIB, show_measured
 from rigright.doctor.binding.judge import judge
 from rigright.doctor.examine import case_of, examine
-from rigright.doctor.held import compare_all
+from rigright.doctor.reference import compare_all
 from rigright.facts.bench import expectations, expected
 from rigright.machine.bench import fio, storage
 from rigright.machine.bench.ask import BenchRequest

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from advised import filled
 from rigright.doctor.examine import case_of, checks
-from rigright.doctor.held import compare_all, compare_result
 from rigright.doctor.laws import _LAWS, stated
+from rigright.doctor.reference import compare_all, compare_result
 from rigright.facts.bench import expectations, expected, references
 from rigright.facts.chips import by_id
 from rigright.machine.bench.burn_logs import TITLES

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from advised import filled
 from rigright.doctor.examine import case_of, checks
-from rigright.doctor.held import compare_all, compare_result, wrong_values
 from rigright.doctor.laws import FILLED_BY_TCP_BYTES_PER_S, stated
 from rigright.doctor.record import Finding, Fine, NotSeen
+from rigright.doctor.reference import compare_all, compare_result, wrong_values
 from rigright.facts.bench import expectations
 from rigright.facts.fabrics import pcie_bytes_per_s
 from rigright.machine.bench.record import Result

@@ -22,13 +22,13 @@ from rigright.facts.launching import flags, programs, switches
 from rigright.options.read import read_wish
 from rigright.report.pages import validate as pages
 from rigright.report.pages.plan_data import plain
-from rigright.verbs.doctor.frame import doctor
+from rigright.verbs.doctor.verb import doctor
 from rigright.verbs.export import launch_files
 from rigright.verbs.launch import launch_of
 from rigright.verbs.launch_check import compare_flags, running_words
 from rigright.verbs.plan import plan
 from rigright.verbs.runs.setup import setup_of
-from rigright.verbs.validate.frame import validate
+from rigright.verbs.validate.verb import validate
 
 SERVERS = ("vllm", "sglang", "llama.cpp")
 BENCH = {

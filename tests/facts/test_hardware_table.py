@@ -16,8 +16,8 @@ from rigright.base.units import GIB, GIGA
 from rigright.build.prices import part_usd
 from rigright.doctor import laws
 from rigright.doctor.examine import checks
-from rigright.doctor.held import compare_result
 from rigright.doctor.record import CheckInput
+from rigright.doctor.reference import compare_result
 from rigright.facts.bench import expectations, expected, references
 from rigright.facts.chips import by_id, chips, features
 from rigright.facts.cpus import cpu_named, cpus

@@ -11,7 +11,7 @@ import pytest
 
 from lab.conformal import Coverage
 from lab.page import left_out, pictures, tables, worst
-from lab.page.held import TITLES, PredictedFigure
+from lab.page.validated import TITLES, PredictedFigure
 
 ROOT = Path(__file__).parent.parent.parent
 

@@ -13,11 +13,11 @@ import pytest
 
 from fake_driver import Driver, driver_env
 from rigright.base.patience import NAME
-from rigright.machine.nvml import asking, codes, held, session, whole
+from rigright.machine.nvml import asking, codes, session, set_aside, whole
 from rigright.machine.nvml.asking import MOST_STUCK, Asking
-from rigright.machine.nvml.held import HANDLE, Holds
 from rigright.machine.nvml.process import Gone, Hung, Process
 from rigright.machine.nvml.session import Session
+from rigright.machine.nvml.set_aside import HANDLE, Holds
 
 
 def opened(play, patience_s=1.6, **more):
@@ -192,7 +192,7 @@ def test_what_hung_is_tried_again_and_welcome_back(tmp_path, monkeypatch):
         live.tick()
         play.change(1, all="!hang")
         assert live.tick()[1].state == "hung"
-        live._held._holds[1] = held.Hold(state="hung", readings=frozenset({HANDLE}), until_s=0.0)
+        live._held._holds[1] = set_aside.Hold(state="hung", readings=frozenset({HANDLE}), until_s=0.0)
         play.table["later"] = []
         play.write()
         live.tick()  # a new child's first
@@ -201,7 +201,7 @@ def test_what_hung_is_tried_again_and_welcome_back(tmp_path, monkeypatch):
 
 
 def test_a_lost_device_comes_back_after_a_reset(tmp_path, monkeypatch):
-    monkeypatch.setattr(held, "LOST_S", 0.0)
+    monkeypatch.setattr(set_aside, "LOST_S", 0.0)
     play = Driver.play("healthy_2x4090", tmp_path)
     with opened(play) as live:
         live.tick()

@@ -13,8 +13,8 @@ from rigright.machine.possible import possible_tick
 from rigright.machine.record import Machine
 from rigright.machine.stored import plain
 from rigright.machine.tick import DeviceTick, HostTick, Tick, TreeTick
-from rigright.verbs.fleet.came import NodeOutcome
-from rigright.verbs.fleet.frame import node_report
+from rigright.verbs.fleet.outcome import NodeOutcome
+from rigright.verbs.fleet.verb import node_report
 
 WRONG = {
     "busy_share": (99.99, -0.1, math.nan),

@@ -24,7 +24,7 @@ from rigright.facts.anchors import ANY, RunCase, unmoved
 from rigright.facts.chips import Chip
 from rigright.facts.engines import Engine
 from rigright.facts.hosts import Host, host_chip
-from rigright.predict.told import MEASURED, least_known, subject_of, widened_for_host
+from rigright.predict.bands import MEASURED, least_known, subject_of, widened_for_host
 from rigright.terms.known import known_of
 
 if TYPE_CHECKING:

@@ -19,11 +19,11 @@ from rigright.cost.speed.service import Service
 from rigright.cost.speed.step import Pass, StepTime
 from rigright.demand import Numbers, Traffic
 from rigright.facts.hosts import CPU
+from rigright.predict.bands import at, case_of, tell
 from rigright.predict.cases import group_of
 from rigright.predict.kept import TIMES, at_percentile, chance_of, columns_of, share_kept
 from rigright.predict.served import prompt_alone, served, token_pass
 from rigright.predict.timed import Speed, TimeParts
-from rigright.predict.told import at, case_of, tell
 
 if TYPE_CHECKING:
     from rigright.cost.speed.apart import Apart

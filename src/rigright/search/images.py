@@ -18,8 +18,8 @@ from rigright.demand import Numbers, PlanWish
 from rigright.money.tariff import SECONDS_PER_H, usd_per_mtok
 from rigright.search.choose import choose, field_of
 from rigright.search.figures import Limit, limits_of, needed_usd, power_w, usd_per_h, worked_h
+from rigright.search.images_estimates import RENAMED, plan_of
 from rigright.search.images_score import TRAINER, score_samples, ways_of
-from rigright.search.images_told import RENAMED, plan_of
 from rigright.search.market import Market
 from rigright.search.plans import Candidates
 from rigright.search.question import COUNTS, Question, kinds_of

@@ -25,9 +25,9 @@ from rigright.facts.engines import find_engine
 from rigright.facts.hosts import CPU
 from rigright.facts.units import sold_count
 from rigright.money.tariff import usd_per_mtok
+from rigright.predict.bands import at, case_of, tell
 from rigright.predict.kept import TIMES, chance_of, share_kept
 from rigright.predict.room import stage_rooms
-from rigright.predict.told import at, case_of, tell
 from rigright.search.edges import traffic_of
 from rigright.search.figures import Limit, audio_of, drawn_w
 from rigright.search.loads import SAFE_LOAD, SAFE_OUTPUT

@@ -18,7 +18,7 @@ from rigright.facts.nodes import Card, Node
 from rigright.money.tariff import usd_per_mtok
 from rigright.predict.timed import SampleSpeed
 from rigright.predict.trained_step import StepUse
-from rigright.search import images, images_told, training
+from rigright.search import images, images_estimates, training
 from rigright.search.choose import cost_of
 from rigright.search.figures import Limit, drawn_w, limits_on, needed_usd, power_w, usd_per_h, worked_h
 from rigright.search.market import Market
@@ -124,7 +124,7 @@ def priced_samples(stand: Stand, samples: SampleSpeed) -> Priced:
 
     def told(figures: Mapping[str, float], *, power: Estimate, supply: Supply) -> Mapping[str, Estimate]:
         known = {**figures, "images_per_s": samples.rate.value}
-        return images_told.image_estimates(
+        return images_estimates.image_estimates(
             known, rate=samples.rate, power=power, supply=supply, network=network
         )
 

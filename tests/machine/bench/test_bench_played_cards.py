@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from rigright.doctor.examine import case_of
-from rigright.doctor.held import compare_all, wrong_values
+from rigright.doctor.reference import compare_all, wrong_values
 from rigright.machine.bench.ask import BenchRequest
 from rigright.machine.bench.child import BenchChild
 from rigright.machine.bench.record import Result, Skipped

@@ -15,7 +15,7 @@ from rigright.machine.host import Cpu, Memory
 from rigright.machine.record import Machine
 from rigright.machine.stored import plain
 from rigright.machine.system import System
-from rigright.verbs.fleet.came import NodeOutcome
+from rigright.verbs.fleet.outcome import NodeOutcome
 
 H100 = "NVIDIA H100 80GB HBM3"
 TERA, GIGA = 1e12, 1e9

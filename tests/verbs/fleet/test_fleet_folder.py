@@ -11,19 +11,19 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rigright.base.errors import AskError
-from rigright.doctor.held import BaselineFigure
+from rigright.doctor.reference import BaselineFigure
 from rigright.machine.bench.record import Result
 from rigright.machine.device import Device
-from rigright.machine.far.envelope import lines
 from rigright.machine.record import Machine
+from rigright.machine.remote.envelope import lines
 from rigright.machine.stored import plain
 from rigright.machine.system import System
 from rigright.verbs.bench.benched import BenchRun
 from rigright.verbs.bench.files import save_results
-from rigright.verbs.doctor.frame import doctor
-from rigright.verbs.fleet.came import NodeOutcome
-from rigright.verbs.fleet.frame import FleetWish, _save, fleet
+from rigright.verbs.doctor.verb import doctor
 from rigright.verbs.fleet.nodes import NodeReport
+from rigright.verbs.fleet.outcome import NodeOutcome
+from rigright.verbs.fleet.verb import FleetWish, _save, fleet
 
 MACHINE = Machine(
     devices=(Device(index=0, vendor="nvidia", name="NVIDIA H100 80GB HBM3"),), system=System(host="n1")

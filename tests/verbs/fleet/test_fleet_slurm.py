@@ -7,11 +7,11 @@ from slurm_cluster import two_nodes
 
 from rigright.base.errors import AskError, MissingError
 from rigright.machine.bench.session import BenchWish
-from rigright.machine.far.parcel import Bench, RemoteRequest
-from rigright.verbs.fleet.came import Errand, Remote
-from rigright.verbs.fleet.frame import FleetWish, fleet
+from rigright.machine.remote.parcel import Bench, RemoteRequest
 from rigright.verbs.fleet.hosts import expand, folded
+from rigright.verbs.fleet.outcome import Errand, Remote
 from rigright.verbs.fleet.runners import slurm as runner
+from rigright.verbs.fleet.verb import FleetWish, fleet
 
 pytestmark = pytest.mark.live
 

@@ -9,8 +9,8 @@ from rigright.base.units import show_measured
 from rigright.base.words import say
 from rigright.doctor.advice import advise
 from rigright.doctor.baseline import SMALLER_IS_BETTER, compared
-from rigright.doctor.held import compare_all, wrong_values
 from rigright.doctor.record import CheckInput, Evidence, Fine, NotSeen, Severity, Verdict, check
+from rigright.doctor.reference import compare_all, wrong_values
 
 CARD_WORST, CARD_SLOW = 0.75, 0.90
 WORST = 0.5

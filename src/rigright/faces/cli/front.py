@@ -89,7 +89,7 @@ def unknown_verb(verb: str) -> AskError:
     """The complaint about a command, with the nearest known."""
     from difflib import get_close_matches
 
-    from rigright.verbs.look_up.frame import is_kind
+    from rigright.verbs.look_up.verb import is_kind
 
     near = get_close_matches(verb, verbs(), n=1, cutoff=0.5)
     near = [f"rigright look-up {verb}"] if is_kind(verb) else near

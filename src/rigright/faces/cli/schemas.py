@@ -92,7 +92,7 @@ def _about(verb: str) -> dict[str, str]:
 
 def _look_up() -> dict[str, Any]:
     """A list of records of a kind; what a word is found to be; or, without a word, the kinds."""
-    from rigright.verbs.look_up.frame import find_kind, kind_names
+    from rigright.verbs.look_up.verb import find_kind, kind_names
 
     made = Made()
     for name, kind in ((name, find_kind(name)) for name in kind_names()):

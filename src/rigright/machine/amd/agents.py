@@ -8,10 +8,10 @@ from rigright.base.units import KIB, MEGA
 from rigright.machine.amd.isa import shares_memory
 from rigright.machine.amd.parts import whole_cards
 from rigright.machine.device import Clocks, Device
+from rigright.machine.device_text.blocks import blocks
+from rigright.machine.device_text.values import read_value
 from rigright.machine.host import Cpu
 from rigright.machine.record import Read, telling
-from rigright.machine.told.blocks import blocks
-from rigright.machine.told.values import read_value
 
 _MOST_AGENTS = 512
 _AGENT = re.compile(r"(?m)^Agent \d{1,4}[ \t]{0,40}$")

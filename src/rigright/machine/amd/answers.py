@@ -11,12 +11,12 @@ from rigright.machine.amd.isa import shares_memory
 from rigright.machine.amd.nodes import WHOLE
 from rigright.machine.amd.parts import whole_cards
 from rigright.machine.device import Device, Program, Slice
+from rigright.machine.device_text.device import device_from
+from rigright.machine.device_text.fields import read_fields
+from rigright.machine.device_text.values import read_value
 from rigright.machine.host import Path
 from rigright.machine.record import Read, telling
 from rigright.machine.system import Software
-from rigright.machine.told.device import device_from
-from rigright.machine.told.fields import read_fields
-from rigright.machine.told.values import read_value
 
 TABLE = "amd_smi.csv"
 _MOST_DEVICES = 256

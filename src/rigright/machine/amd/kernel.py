@@ -13,9 +13,9 @@ from rigright.machine.amd.metrics import FILE as METRICS
 from rigright.machine.amd.metrics import MOST_BYTES, slowed_by
 from rigright.machine.amd.nodes import addresses, topology, with_nodes
 from rigright.machine.device import Clocks, Device, PcieLink, Power, Thermal
+from rigright.machine.device_text.sysfs import link_at, scaled
+from rigright.machine.device_text.values import read_value
 from rigright.machine.pci.on_card import slot_side
-from rigright.machine.told.sysfs import link_at, scaled
-from rigright.machine.told.values import read_value
 from rigright.machine.world import World
 
 DRM = "/sys/class/drm"

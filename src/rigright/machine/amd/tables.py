@@ -7,11 +7,11 @@ from dataclasses import replace
 
 from rigright.base.units import GIGA
 from rigright.machine.device import Device, DirectLink
+from rigright.machine.device_text.blocks import blocks
 from rigright.machine.filled import devices_filled
 from rigright.machine.host import Cpu, Path
 from rigright.machine.record import Read
 from rigright.machine.system import Software, Toolkit
-from rigright.machine.told.blocks import blocks
 
 _BITS = 8
 _MOST_CARDS = 256

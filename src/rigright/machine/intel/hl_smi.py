@@ -9,12 +9,12 @@ from typing import Any
 
 from rigright.base.units import MIB
 from rigright.machine.device import Device, Program
+from rigright.machine.device_text.device import device_from
+from rigright.machine.device_text.fields import read_fields
+from rigright.machine.device_text.values import read_value
 from rigright.machine.intel.xpu_smi import TABLE
 from rigright.machine.record import Read, telling
 from rigright.machine.system import Software
-from rigright.machine.told.device import device_from
-from rigright.machine.told.fields import read_fields
-from rigright.machine.told.values import read_value
 
 _MOST_DEVICES = 256
 MARK = re.compile(r"\|\s*HL-SMI Version:|\|\s*AIP\s+Name\s+Persistence-M\|")

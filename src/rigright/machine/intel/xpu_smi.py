@@ -10,10 +10,10 @@ from typing import Any
 from rigright.base.bounded import json_object
 from rigright.base.units import MEGA, MIB
 from rigright.machine.device import Device
+from rigright.machine.device_text.device import device_from
+from rigright.machine.device_text.fields import read_fields
 from rigright.machine.record import Read
 from rigright.machine.system import Software
-from rigright.machine.told.device import device_from
-from rigright.machine.told.fields import read_fields
 
 TABLE = "intel_smi.csv"
 _MOST_DEVICES = 256

@@ -7,12 +7,12 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from rigright.machine.device import Device, Slice
+from rigright.machine.device_text.blocks import blocks
 from rigright.machine.filled import devices_filled, filled
 from rigright.machine.host import Path
 from rigright.machine.nvidia_smi import complaints, log, monitors, picture, sheets, text, xml
 from rigright.machine.record import Read, telling
 from rigright.machine.system import System
-from rigright.machine.told.blocks import blocks
 
 _COMMAND = re.compile(
     r"^[^\n|]{0,80}[$>#%][ \t]*(?:sudo )?(?:\S{0,80}/)?(nvidia-smi(?:\.exe)?\b.*)$", re.MULTILINE

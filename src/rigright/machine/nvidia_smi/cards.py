@@ -9,10 +9,10 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from rigright.machine.device import Device, Program, Slice
+from rigright.machine.device_text.device import device_from, part_of
+from rigright.machine.device_text.fields import read_fields
+from rigright.machine.device_text.values import read_value, seen
 from rigright.machine.system import Python, Software
-from rigright.machine.told.device import device_from, part_of
-from rigright.machine.told.fields import read_fields
-from rigright.machine.told.values import read_value, seen
 
 Form = Literal["xml", "text", "query"]
 TABLE = "nvidia_smi.csv"

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
+from rigright.machine.device_text.values import seen
 from rigright.machine.nvidia_smi.cards import CardText, device_of, programs_of, slices_of, software_of
 from rigright.machine.record import Read
-from rigright.machine.told.values import seen
 
 MARK = "NVSMI LOG"
 _CARD = re.compile(r"GPU ([0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7])\s*\Z")

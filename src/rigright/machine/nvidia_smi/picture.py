@@ -9,9 +9,9 @@ from types import MappingProxyType
 from typing import Any
 
 from rigright.machine.device import Device, Program, Slice
+from rigright.machine.device_text.values import read_value
 from rigright.machine.nvidia_smi.cards import CardText, device_of, program_of, software_of
 from rigright.machine.record import Read
-from rigright.machine.told.values import read_value
 
 _MOST_ROWS = 512
 _MOST_PROGRAMS = 10_000

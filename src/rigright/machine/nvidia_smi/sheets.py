@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from itertools import islice
 
+from rigright.machine.device_text.fields import words
+from rigright.machine.device_text.values import read_value
 from rigright.machine.nvidia_smi.cards import TABLE, CardText, device_of, software_of
 from rigright.machine.record import Read
-from rigright.machine.told.fields import words
-from rigright.machine.told.values import read_value
 
 _MOST_ROWS, _MOST_HEADS = 512, 200
 _MARKS = ("uuid", "gpu_uuid", "pci.bus_id", "gpu_bus_id", "index")

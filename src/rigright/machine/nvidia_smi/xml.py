@@ -10,10 +10,10 @@ from rigright.base.errors import DataError
 from rigright.base.units import MIB
 from rigright.base.words import say
 from rigright.machine.device import Device, Program
+from rigright.machine.device_text.values import read_value, seen
 from rigright.machine.nvidia_smi.cards import CardText, device_of, programs_of, slices_of, software_of
 from rigright.machine.nvidia_smi.complaints import lost
 from rigright.machine.record import Read, Unseen
-from rigright.machine.told.values import read_value, seen
 
 START = "<nvidia_smi_log"
 _END = "</nvidia_smi_log>"

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from rigright.base.units import MEGA
 from rigright.machine.device import Device, DirectLink
+from rigright.machine.device_text.values import address
 from rigright.machine.nvml import codes
 from rigright.machine.nvml.link_ticks import at_link, errors_of
 from rigright.machine.nvml.raw import Raw, floats
-from rigright.machine.told.values import address
 
 if TYPE_CHECKING:
     from rigright.machine.host import Path

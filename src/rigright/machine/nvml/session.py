@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 from rigright.base.words import Sentence
 from rigright.machine.nvml import codes
 from rigright.machine.nvml.asking import START_S, SYSTEM, Asking
-from rigright.machine.nvml.held import HANDLE, Holds
 from rigright.machine.nvml.owners import owner_of
 from rigright.machine.nvml.raw import Raw, is_gone
+from rigright.machine.nvml.set_aside import HANDLE, Holds
 from rigright.machine.nvml.ticks import TickKeeper
 from rigright.machine.tick import DeviceTick
 from rigright.machine.world import ROOT, World

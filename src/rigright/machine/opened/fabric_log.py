@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from datetime import datetime
 
+from rigright.machine.device_text.values import address
 from rigright.machine.record import Read, telling
 from rigright.machine.system import Event, Software
-from rigright.machine.told.values import address
 
 MARK = re.compile(
     r"^\[\w{3} \d{2} \d{4} \d\d:\d\d:\d\d\] \[(?:INFO|WARN(?:ING)?|ERROR|FATAL|DEBUG)\] \[tid", re.MULTILINE

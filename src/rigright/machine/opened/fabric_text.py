@@ -6,14 +6,14 @@ import re
 from collections.abc import Iterator
 
 from rigright.base.units import GIGA
+from rigright.machine.device_text.blocks import blocks
+from rigright.machine.device_text.values import address
 from rigright.machine.filled import filled
 from rigright.machine.host import Port
 from rigright.machine.opened.sections import Section, sections
 from rigright.machine.parts.network import rdma_kind
 from rigright.machine.record import Read, telling
 from rigright.machine.system import Event
-from rigright.machine.told.blocks import blocks
-from rigright.machine.told.values import address
 
 _BITS, _A_MINUTE_S = 8, 60
 _MOST_PORTS = 4096

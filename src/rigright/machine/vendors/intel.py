@@ -10,11 +10,11 @@ from rigright.base.bounded import json_object
 from rigright.base.units import KILO, MEGA
 from rigright.base.words import say
 from rigright.machine.device import Device, Power, Thermal
+from rigright.machine.device_text.sysfs import link_at, scaled
 from rigright.machine.filled import devices_filled
 from rigright.machine.intel.xpu_smi import document_of, listed, read_list
 from rigright.machine.pci.on_card import slot_side
 from rigright.machine.record import Read, Unseen
-from rigright.machine.told.sysfs import link_at, scaled
 from rigright.machine.world import World
 
 _DRM = "/sys/class/drm"

@@ -10,8 +10,8 @@ from rigright.base.page import Column, Commands, Line, Page, Part, Points, Shown
 from rigright.base.units import show_measured, show_seconds
 from rigright.base.words import Sentence, say
 from rigright.doctor.examine import Examined
-from rigright.doctor.held import BaselineFigure
 from rigright.doctor.record import Finding, Fine
+from rigright.doctor.reference import BaselineFigure
 from rigright.verbs.bench.benched import BenchRun, PartList
 
 CELLS = 10  # of the bar of what was reached

@@ -14,13 +14,13 @@ from rigright.base.patience import patience
 from rigright.base.units import MIB
 from rigright.base.words import Sentence, say
 from rigright.machine.bench.record import Skipped
-from rigright.machine.far.parcel import NO_PYTHON, RemoteRequest
-from rigright.machine.far.shell import MARK, script, start_shell
-from rigright.machine.far.talk import talk
 from rigright.machine.opened.collected import host_of, is_collected, read_collected
+from rigright.machine.remote.parcel import NO_PYTHON, RemoteRequest
+from rigright.machine.remote.shell import MARK, script, start_shell
+from rigright.machine.remote.talk import talk
 from rigright.machine.stored import plain
-from rigright.verbs.fleet.came import NodeOutcome
 from rigright.verbs.fleet.hosts import MOST_NODES
+from rigright.verbs.fleet.outcome import NodeOutcome
 
 SHELL_S = 120.0  # for a node: every command there has its own time
 START_S = 30.0  # until srun has started

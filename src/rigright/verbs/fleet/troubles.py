@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable, Sequence
 
 from rigright.base.words import Sentence, say
-from rigright.machine.far.landing import LATE as LANDING_LATE
-from rigright.machine.far.parcel import NO_PYTHON, OLDEST
-from rigright.machine.far.talk import Talked
+from rigright.machine.remote.landing import LATE as LANDING_LATE
+from rigright.machine.remote.parcel import NO_PYTHON, OLDEST
+from rigright.machine.remote.talk import Talked
 
 LATE = say("timed out; see --timeout")
 BROKEN_OFF = say("interrupted before it answered")

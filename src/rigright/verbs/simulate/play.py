@@ -15,7 +15,7 @@ from rigright.sim.fleet import Played, ReplicaFleet
 from rigright.sim.fleet import play as play_fleet
 from rigright.sim.load import Load
 from rigright.sim.tally import Tally, Targets, tally
-from rigright.verbs.simulate.shops import fleet_of, replica_of
+from rigright.verbs.simulate.replicas import fleet_of, replica_of
 from rigright.verbs.simulate.wish import ROUNDS, PlayWish
 
 SAMPLE = 400  # requests that show what a plan does

@@ -16,7 +16,7 @@ def answer(options: argparse.Namespace) -> Answer:
     from rigright.faces.cli.options import typed_options
     from rigright.faces.cli.terminal import counting
     from rigright.report.pages import calibrate as pages
-    from rigright.verbs.calibrate.frame import calibrate
+    from rigright.verbs.calibrate.verb import calibrate
     from rigright.verbs.runs.setup import setup_of
 
     setup = setup_of("calibrate", typed_options(options, "calibrate"))

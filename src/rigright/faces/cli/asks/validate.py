@@ -20,7 +20,7 @@ def answer(options: argparse.Namespace) -> Answer:
     from rigright.verbs.runs.files import STDIO
     from rigright.verbs.runs.setup import setup_of
     from rigright.verbs.validate.files import predictions_csv, write_predictions
-    from rigright.verbs.validate.frame import validate
+    from rigright.verbs.validate.verb import validate
 
     out = options.predictions
     if out == STDIO and options.form != "text":

@@ -12,7 +12,7 @@ from rigright.base.words import clean, say, tell
 from rigright.faces.cli.answer import Answer
 
 if TYPE_CHECKING:
-    from rigright.verbs.watch.frame import Watch
+    from rigright.verbs.watch.verb import Watch
 
 STAGE = "machine"
 SUMMARY = say("live view: GPUs, host, processes, events; Prometheus metrics; history")
@@ -23,7 +23,7 @@ def answer(options: argparse.Namespace) -> Answer:
     from rigright.faces.cli.live import can_live
     from rigright.faces.cli.watching import live
     from rigright.report.pages import watch as pages
-    from rigright.verbs.watch.frame import WatchWish, watch
+    from rigright.verbs.watch.verb import WatchWish, watch
 
     if options.unit:
         return _unit(options)

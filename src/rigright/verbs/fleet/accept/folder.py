@@ -22,8 +22,8 @@ from rigright.base.units import MIB
 from rigright.base.words import say
 from rigright.machine.stored import plain, restored
 from rigright.verbs.fleet.accept.accepted import DRAIN, Accepted, Met, NodeJudged
-from rigright.verbs.fleet.came import NodeOutcome
 from rigright.verbs.fleet.hosts import file_of
+from rigright.verbs.fleet.outcome import NodeOutcome
 
 SCHEMA = 1
 KEPT = ("results", "skipped", "seconds")  # beside the machine

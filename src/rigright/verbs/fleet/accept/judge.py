@@ -15,8 +15,8 @@ from dataclasses import dataclass, field, replace
 from rigright.base.units import show_measured
 from rigright.base.words import Sentence, say
 from rigright.doctor.examine import case_of
-from rigright.doctor.held import compare_all, wrong_values
 from rigright.doctor.record import CheckInput
+from rigright.doctor.reference import compare_all, wrong_values
 from rigright.machine.bench.record import Result
 from rigright.machine.traits import TRAITS
 from rigright.verbs.fleet.accept.accepted import Between, Failing, Met, NodeJudged, Source, State, Suspect

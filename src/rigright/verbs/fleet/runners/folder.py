@@ -11,10 +11,10 @@ from typing import Any
 from rigright.base.bounded import bounded_json
 from rigright.base.errors import AskError, RigError
 from rigright.base.words import say
-from rigright.machine.far.envelope import heard
 from rigright.machine.opened import open_machine, plain_bytes, read_machine
+from rigright.machine.remote.envelope import heard
 from rigright.machine.stored import plain
-from rigright.verbs.fleet.came import NodeOutcome, Remote
+from rigright.verbs.fleet.outcome import NodeOutcome, Remote
 
 NAME = "files"
 ask = None  # what is kept cannot be asked again

@@ -13,8 +13,8 @@ from rigright.base.bounded import bounded_json
 from rigright.base.errors import MissingError
 from rigright.base.patience import patience
 from rigright.base.words import say
-from rigright.machine.far.talk import talk
-from rigright.verbs.fleet.came import Emit, Errand, Hearing, NodeOutcome, Remote, gathered
+from rigright.machine.remote.talk import talk
+from rigright.verbs.fleet.outcome import Emit, Errand, Hearing, NodeOutcome, Remote, gathered
 from rigright.verbs.fleet.troubles import LATE, meant
 
 NAME = "Kubernetes"

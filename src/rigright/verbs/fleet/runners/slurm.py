@@ -13,12 +13,12 @@ from typing import Any
 from rigright.base.errors import AskError, MissingError
 from rigright.base.patience import patience
 from rigright.base.words import say
-from rigright.machine.far.parcel import parcel, start_line
-from rigright.machine.far.talk import talk
+from rigright.machine.remote.parcel import parcel, start_line
+from rigright.machine.remote.talk import talk
 from rigright.verbs.fleet.by_shell import by_one_srun, is_without_python
-from rigright.verbs.fleet.came import Emit, Errand, Hearing, NodeOutcome, Remote, gathered
 from rigright.verbs.fleet.hosts import listed
 from rigright.verbs.fleet.idle import IDLE, states
+from rigright.verbs.fleet.outcome import Emit, Errand, Hearing, NodeOutcome, Remote, gathered
 from rigright.verbs.fleet.troubles import LATE, complaint_about, meant, trouble
 
 NAME = "Slurm"

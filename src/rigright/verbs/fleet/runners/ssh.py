@@ -10,12 +10,12 @@ from threading import Event
 from rigright.base.errors import MissingError
 from rigright.base.patience import patience
 from rigright.base.words import say
-from rigright.machine.far.parcel import RemoteRequest, parcel, start_line
-from rigright.machine.far.shell import start_shell
-from rigright.machine.far.talk import talk
+from rigright.machine.remote.parcel import RemoteRequest, parcel, start_line
+from rigright.machine.remote.shell import start_shell
+from rigright.machine.remote.talk import talk
 from rigright.verbs.fleet.by_shell import SHELL_S, ShellReader, collector, is_without_python, outcome_of
-from rigright.verbs.fleet.came import Emit, Errand, Hearing, NodeOutcome, Remote, gathered
 from rigright.verbs.fleet.hosts import hosts_of
+from rigright.verbs.fleet.outcome import Emit, Errand, Hearing, NodeOutcome, Remote, gathered
 from rigright.verbs.fleet.troubles import trouble
 
 NAME = "ssh"

@@ -13,8 +13,8 @@ from rigright.base.units import KILO
 from rigright.base.words import say, with_semicolons
 from rigright.cost.bands import figure_of
 from rigright.facts.hosts import host_chip
+from rigright.predict.bands import HYBRID, METRICS, case_of, least_known, tell_known, widened_for_host
 from rigright.predict.cases import predict as predict_cases
-from rigright.predict.told import HYBRID, METRICS, case_of, least_known, tell_known, widened_for_host
 from rigright.verbs.validate.hybrid_asks import read_hybrid
 from rigright.verbs.validate.record import Basis, Prediction, TableKind, each
 

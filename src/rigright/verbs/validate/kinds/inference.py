@@ -17,7 +17,7 @@ from rigright.cost.bands import figure_of
 from rigright.cost.known import Known, ran
 from rigright.cost.unsaid import trials, weighed
 from rigright.facts.anchors import FULL, RunCase, anchors
-from rigright.predict.told import at, measured_as, metric_with_band, most_output, subject_of
+from rigright.predict.bands import at, measured_as, metric_with_band, most_output, subject_of
 from rigright.terms.known import known_of_one
 from rigright.terms.memory import weights_bytes
 from rigright.verbs.validate.ask import RunAsk, runs_of

@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from rigright.base.tables import DATA, raw_rows
-from rigright.machine.told.values import read_value
+from rigright.machine.device_text.values import read_value
 
 
 @dataclass(frozen=True, slots=True)

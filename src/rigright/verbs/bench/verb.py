@@ -14,7 +14,7 @@ from rigright.base.files import check_place
 from rigright.base.words import Sentence, say
 from rigright.doctor.baseline import Baseline, load
 from rigright.doctor.examine import Examined, case_of, examine
-from rigright.doctor.held import BaselineFigure, compare_all
+from rigright.doctor.reference import BaselineFigure, compare_all
 from rigright.machine.bench import burn_logs, copy_logs
 from rigright.machine.bench.ask import SentLoad
 from rigright.machine.bench.record import Result, Skipped

@@ -18,17 +18,17 @@ from rigright.machine.bench.ask import Meeting
 from rigright.machine.bench.needs import NO_TORCH
 from rigright.machine.bench.record import Skipped
 from rigright.machine.bench.session import BenchWish, pick
-from rigright.machine.far.parcel import Bench, RemoteRequest
+from rigright.machine.remote.parcel import Bench, RemoteRequest
 from rigright.machine.stored import plain
 from rigright.verbs.fleet.accept.accepted import Accepted, Met
 from rigright.verbs.fleet.accept.folder import Folder, Stage
 from rigright.verbs.fleet.accept.judge import SoFar, judged, suspects
 from rigright.verbs.fleet.accept.meetings import wanted
-from rigright.verbs.fleet.came import PATIENCE_S, Errand, NodeOutcome, Remote
-from rigright.verbs.fleet.frame import BENCH_SLACK, RUNNERS, FleetWish, node_report, typed, way_of
 from rigright.verbs.fleet.hosts import by_number
 from rigright.verbs.fleet.nodes import NodeReport
 from rigright.verbs.fleet.odd import kinds
+from rigright.verbs.fleet.outcome import PATIENCE_S, Errand, NodeOutcome, Remote
+from rigright.verbs.fleet.verb import BENCH_SLACK, RUNNERS, FleetWish, node_report, typed, way_of
 
 PARTS = (
     *("gemm", "device_memory", "memory_values", "transfer", "peer", "collectives"),

@@ -10,8 +10,8 @@ import zlib
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rigright.machine.far import envelope
-from rigright.machine.far.envelope import LineJoiner, heard, lines
+from rigright.machine.remote import envelope
+from rigright.machine.remote.envelope import LineJoiner, heard, lines
 
 PLAIN = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(max_size=20),

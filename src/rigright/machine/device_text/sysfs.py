@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from rigright.machine.device import PcieLink
-from rigright.machine.told.values import read_value
+from rigright.machine.device_text.values import read_value
 from rigright.machine.world import World
 
 

@@ -11,8 +11,8 @@ from threading import Event
 from typing import Any, Protocol
 
 from rigright.base.words import Sentence
-from rigright.machine.far.envelope import LineJoiner
-from rigright.machine.far.parcel import RemoteRequest
+from rigright.machine.remote.envelope import LineJoiner
+from rigright.machine.remote.parcel import RemoteRequest
 from rigright.verbs.fleet.troubles import landing_complaint
 
 PATIENCE_S = 60.0  # for one node, unless the user says otherwise

@@ -21,15 +21,15 @@ from rigright.doctor.examine import case_of, chosen, examine
 from rigright.doctor.record import Wanted
 from rigright.machine.bench.record import Result, Skipped
 from rigright.machine.bench.session import BUDGET_S, QUICK_BUDGET_S, BenchWish
-from rigright.machine.far.parcel import Bench, RemoteRequest
 from rigright.machine.possible import possible
 from rigright.machine.record import Machine, Unseen
+from rigright.machine.remote.parcel import Bench, RemoteRequest
 from rigright.machine.stored import restored
 from rigright.verbs.doctor.wanted import wanted_of
-from rigright.verbs.fleet.came import PARALLEL, PATIENCE_S, NodeOutcome, Remote
 from rigright.verbs.fleet.hosts import file_of
 from rigright.verbs.fleet.nodes import Fleet, NodeReport
 from rigright.verbs.fleet.odd import differences, kinds
+from rigright.verbs.fleet.outcome import PARALLEL, PATIENCE_S, NodeOutcome, Remote
 from rigright.verbs.fleet.stragglers import spread_of
 from rigright.verbs.fleet.troubles import BROKEN_OFF
 

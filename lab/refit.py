@@ -67,7 +67,7 @@ class Refit:
     runs: LeftRuns
     bands: Bands
     seen: Mapping[str, Any]
-    held: tuple[Coverage, ...]
+    coverages: tuple[Coverage, ...]
 
 
 def refit(
@@ -84,7 +84,7 @@ def refit(
     runs = left_runs((*left, in_sight(fitted)), fitted.problem.keys)
     bands, coverages = make_bands(runs)
     return Refit(
-        fitted=fitted, left=left, runs=runs, bands=bands, held=coverages, seen=seen(fitted.problem.keys)
+        fitted=fitted, left=left, runs=runs, bands=bands, coverages=coverages, seen=seen(fitted.problem.keys)
     )
 
 

@@ -67,7 +67,7 @@ def report(subject: Subject, done: Refit) -> Iterator[str]:
         )
         shown = ", ".join("-" if way is None or math.isnan(way) else f"{way:.1%}" for way in ways)
         yield f"  {score.metric}: {score.runs} runs; before, after, source, chip, model out: {shown}"
-    for kept in coverage_by(done.held):
+    for kept in coverage_by(done.coverages):
         yield (
             f"  bands, {kept.by} left out: high/low {kept.width:.2f}, hold {kept.inside:.0%} of {kept.runs} "
             f"runs in {kept.groups} groups; least: {kept.worst} ({kept.worst_inside:.0%})"

@@ -29,7 +29,7 @@ def renew(names: Sequence[str]) -> None:
     """Leave out again, around the terms as they stand; bands come from the same runs."""
     for subject, done, files in refitted(names, still=True):
         _write(FOLDER / f"left_out_{subject.name}.csv", done)
-        _write_coverage(subject.name, done.held)
+        _write_coverage(subject.name, done.coverages)
         text = bands_text(subject.name, done, files=files)
         toml.write(CORRECTIONS / f"bands_{subject.name}.toml", text)
         print(f"{subject.name}: {len(done.fitted.problem.keys)} runs left out", flush=True)

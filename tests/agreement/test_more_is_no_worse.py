@@ -154,7 +154,7 @@ def test_more_memory_or_bandwidth_is_no_worse(names, seed):
 
 def test_a_safe_load_is_no_more_than_the_load_of_its_plan():
     said = {"on": "h100 nvl", "mode": "batch", "prompt": "200", "output": "300", "tpot": "100ms"}
-    plans = plan("MiniMaxAI/MiniMax-M2", wish=read_wish(said)).found.plans
+    plans = plan("MiniMaxAI/MiniMax-M2", wish=read_wish(said)).result.plans
     safe = [(one.safe, one) for one in plans if one.safe is not None]
     assert safe
     for found, one in safe:

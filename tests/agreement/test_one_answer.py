@@ -150,7 +150,7 @@ def otherwise(asked: Asked, *, comparing: bool) -> str | None:
     if isinstance(planned, str):
         return f"explain answers; plan: {planned}"
     told = explain_case(case, machine=asked.wish.on or "")
-    found = planned.found
+    found = planned.result
     first = found.plans[0] if found.plans else found.nearest
     if first is None or not told.fits:
         return None if (first is None) == (not told.fits) else f"plan {first is not None}, fits {told.fits}"

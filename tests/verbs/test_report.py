@@ -327,7 +327,7 @@ def test_wrong_asks(saved, tmp_path, monkeypatch):
         rig.report(str(tmp_path / "nosuch.json"))
     with pytest.raises(AskError, match=r"\.docx"):
         rig.report(file, out=str(tmp_path / "paper.docx"))
-    monkeypatch.setattr(browser, "found", lambda: None)
+    monkeypatch.setattr(browser, "find_browser", lambda: None)
     with pytest.raises(MissingError, match="Chromium") as error:
         rig.report(file, out=str(tmp_path / "paper.pdf"))
     assert error.value.__notes__

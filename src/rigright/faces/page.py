@@ -34,7 +34,7 @@ class PageQuestion:
     """A command with its options."""
 
     verb: str
-    said: dict[str, Any]
+    fields: dict[str, Any]
     form: str = "json"
     language: str = LANGUAGES[0]
     number: int = 1  # of the plans, the one to export
@@ -43,8 +43,8 @@ class PageQuestion:
     def answer(self) -> Printed:
         """What the command line prints."""
         if self.verb == EXPORT:
-            return exported(self.said, number=self.number, language=self.language)
-        return reply(self.verb, self.said, form=self.form, language=self.language, details=self.details)
+            return exported(self.fields, number=self.number, language=self.language)
+        return reply(self.verb, self.fields, form=self.form, language=self.language, details=self.details)
 
 
 def forms(language: str) -> dict[str, Any]:
@@ -100,7 +100,7 @@ def read(sent: bytes | str) -> PageQuestion | None:
         return None
     if verb not in (*ASKED, EXPORT) or form not in FORMS or number < 1 or not _is_plain(value):
         return None
-    return PageQuestion(verb=verb, said=value, form=form, language=language, number=number, details=details)
+    return PageQuestion(verb=verb, fields=value, form=form, language=language, number=number, details=details)
 
 
 def dropped(

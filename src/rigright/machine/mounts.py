@@ -45,7 +45,7 @@ _MOST = 128
 class Mounts:
     """The file systems, and those that did not answer."""
 
-    found: tuple[Mount, ...] | None
+    mounts: tuple[Mount, ...] | None
     unseen: tuple[Unseen, ...] = ()
 
 
@@ -60,7 +60,7 @@ class _Space:
 def mounts_of(world: World) -> Mounts:
     """Every file system of weight, each once."""
     if not world.has(FILE):
-        return Mounts(found=_by_psutil(world))
+        return Mounts(mounts=_by_psutil(world))
     wanted = _wanted(entries(world))
     far = [entry for entry in wanted if is_network(entry.kind)]
     near = [entry for entry in wanted if not is_network(entry.kind)]
@@ -74,7 +74,7 @@ def mounts_of(world: World) -> Mounts:
     ]
     silent = [entry for entry in wanted if entry.path not in bytes_of]
     return Mounts(
-        found=tuple(mounts),
+        mounts=tuple(mounts),
         unseen=tuple(
             Unseen(
                 what=f"mounts.{entry.path}",

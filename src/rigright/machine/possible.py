@@ -40,7 +40,7 @@ LIMITS: dict[str, tuple[float, float]] = {
     "": (-COUNTERS, COUNTERS),
 }
 PARTS_OF_MEMORY = ("mem_used_bytes", "mem_free_bytes", "mem_reserved_bytes")
-MOST_TOLD = 40
+MOST_LISTED = 40
 
 
 def possible(machine: Machine) -> Machine:
@@ -49,7 +49,7 @@ def possible(machine: Machine) -> Machine:
     sound = _sound(machine, "", wrong=wrong)
     if not wrong:
         return machine
-    return replace(sound, unseen=(*machine.unseen, *wrong[:MOST_TOLD]))  # type: ignore[no-any-return]
+    return replace(sound, unseen=(*machine.unseen, *wrong[:MOST_LISTED]))  # type: ignore[no-any-return]
 
 
 def possible_tick(tick: Tick) -> Tick:

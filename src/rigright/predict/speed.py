@@ -92,11 +92,11 @@ def speed(case: Case, *, traffic: Traffic | None = None) -> Speed:
         concurrency=float(traffic.concurrency or running),
         rate_per_s=traffic.rate_per_s,
         percentile=case.percentile,
-        held=_shares_kept(service, case.most_s),
+        shares_kept=_shares_kept(service, case.most_s),
         certainty={name: chance_of(estimates[name], bound=bound) for name, bound in case.most_s},
         running=running * layout.dp,
         token_pass=_parts(token),
-        prompt_pass=_parts(prompt.one, times=prompt.times),
+        prompt_pass=_parts(prompt.step, times=prompt.times),
         **estimates,
     )
 

@@ -183,7 +183,7 @@ def tried(asked: Sequence[OpenFigure]) -> tuple[list[Tried], Fullest]:
 class WeighedFigure:
     """A figure over all that nobody said."""
 
-    found: Integrated
+    integral: Integrated
     case: TrainingCase  # the middle of all
     passing_bytes: float = 1.0  # of a peak
 
@@ -210,7 +210,7 @@ def _peak(asked: OpenFigure, trial: Tried, *, sizes: Fullest) -> WeighedFigure:
         Estimate(value=integral.value, low=integral.low, high=integral.high), room_bytes=asked.open.room_bytes
     )
     return WeighedFigure(
-        found=replace(integral, value=whole.value, low=whole.low, high=whole.high),
+        integral=replace(integral, value=whole.value, low=whole.low, high=whole.high),
         case=trial.cases[0],
         passing_bytes=max(float(sizes.passing_bytes[0]), 1.0),
     )
@@ -223,7 +223,7 @@ def _speed(asked: OpenFigure, trial: Tried, *, rates: Numbers) -> WeighedFigure:
     own = replace(
         integral, value=integral.value * moved, low=integral.low * moved, high=integral.high * moved
     )
-    return WeighedFigure(found=own, case=asked.open.case)
+    return WeighedFigure(integral=own, case=asked.open.case)
 
 
 def least_over(case: TrainingCase, name: str, *, work: str) -> Decides | None:

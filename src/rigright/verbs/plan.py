@@ -41,7 +41,7 @@ def plan(model: str, *, wish: PlanWish | None = None, why: bool = False, asked: 
     arch, market, planned = _answered(model, wish, alone=False, asked=asked)
     named = wish.on is not None or wish.owned is not None
     serves = generates(arch) and planned.wish.work in SERVED
-    if (serves and named) or planned.found.instead is not None:
+    if (serves and named) or planned.result.instead is not None:
         from rigright.verbs.planning.steps import instead_of, steps
 
         def ask(other: PlanWish) -> Planned:
@@ -61,7 +61,7 @@ def _answered(model: str, wish: PlanWish, *, alone: bool, asked: str = "") -> tu
     from rigright.search.find import SERVED, TRAINED
 
     arch, market, planned = _searched(model, wish, alone=alone)
-    answer, filled = planned.found, planned.wish
+    answer, filled = planned.result, planned.wish
     planned = replace(
         planned,
         notes=(
@@ -112,8 +112,8 @@ def _searched(
         active_params=active_params(arch),
         licence=licence_of(arch.name),
         wish=understood(arch, wish, answer=answer),
-        said=wish,
-        found=answer,
+        typed=wish,
+        result=answer,
         today=day.isoformat(),
         model_asked=model,
     )

@@ -82,7 +82,7 @@ class Played:
             results += [one for one in found if isinstance(one, Result)]
             skipped += [one for one in found if isinstance(one, Skipped)]
         told = {"node": node, "machine": plain(self.machine(node)), "seconds": 1.0}
-        return NodeOutcome(node=node, told=told | {"results": plain(results), "skipped": plain(skipped)})
+        return NodeOutcome(node=node, reply=told | {"results": plain(results), "skipped": plain(skipped)})
 
     def machine(self, node):
         cards = self.cards - (node in self.missing)

@@ -59,7 +59,7 @@ def test_captures_of_other_machines_are_a_fleet(shared):
 def test_what_is_saved_is_read_by_doctor_and_by_the_fleet(tmp_path):
     figure = Result(part="gemm", what="bf16", on="gpu 0", value=1.0, unit="s", low=1.0, high=1.0, repeats=3)
     told = {"node": "n1", "machine": plain(MACHINE), "results": [plain(figure)], "skipped": []}
-    _save(tmp_path, NodeOutcome(node="n1", told=told))
+    _save(tmp_path, NodeOutcome(node="n1", reply=told))
     alone = doctor(str(tmp_path / "n1.json"), only=("gpu_answers",))
     assert alone.case.machine.devices == MACHINE.devices
     (again,) = read(tmp_path, "bench").nodes

@@ -165,5 +165,5 @@ def sxid_events(case: CheckInput) -> Iterator[Verdict]:
             about=last.pci,
             severity=quieter(severity, case=case, event=last),
             code=code or "?",
-            log_evidence=log_evidence(same, SEE_SXIDS),
+            told=log_evidence(same, SEE_SXIDS),
         )

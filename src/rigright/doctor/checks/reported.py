@@ -83,7 +83,7 @@ def _of_code(case: CheckInput, code: int, *, same: list[Event], after: Event | N
         confidence="sure" if severity == "fault" else "likely",
         code=code,
         meaning=xid.meaning if xid else None,
-        log_evidence=(
+        told=(
             *log_evidence(same, SEE_XIDS),
             *((Evidence(shows=after.text[:LINE_CHARS]),) if after else ()),
         ),

@@ -45,7 +45,7 @@ def front_page() -> Page:
     return Page(
         title=f"rigright {__version__}",
         parts=(
-            Line(said=TAGLINE),
+            Line(text=TAGLINE),
             *(_table(title, _commands(stage)) for stage, title in _STAGES.items()),
             _table(say("Options"), _OPTIONS),
             Commands(

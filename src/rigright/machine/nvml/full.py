@@ -25,8 +25,8 @@ _TOLD_ANYWAY = {"mem"}  # worth a word even where the driver simply does not hav
 def read_of(whole: NvmlReading, asking: Asking, *, owner: Owner) -> Read:
     """Everything of one full reading."""
     for device, ways in whole.together.get("flow") or ():
-        whole.found.get(device, {})["flow"] = ways
-    raws = {index: Raw(fields) for index, fields in whole.found.items()}
+        whole.readings.get(device, {})["flow"] = ways
+    raws = {index: Raw(fields) for index, fields in whole.readings.items()}
     indexes = sorted({*raws, *whole.hung})
     devices = tuple(_device(index, raws.get(index), whole=whole, owner=owner) for index in indexes)
     trouble = None if asking.trouble is None else trouble_of(asking.trouble)
@@ -59,7 +59,7 @@ def _device(index: int, raw: Raw | None, *, whole: NvmlReading, owner: Owner) ->
     """One device, in the state it showed."""
     missed = set(whole.hung.get(index, {}).values())
     state = "slow" if missed == {codes.SLOW} else "hung" if missed else None
-    if raw is None or "handle" not in raw.told:
+    if raw is None or "handle" not in raw.values:
         return Device(index=index, vendor="nvidia", state=state or "hung")
     device = device_of(index, raw, owner=owner, names=whole.names)
     if state is None and is_gone(raw):
@@ -75,7 +75,7 @@ def _unseen(
         hung = whole.hung.get(device.index, {})
         yield from ((device.index, reading, code) for reading, code in hung.items())
         raw = raws.get(device.index, Raw({}))
-        for reading in raw.told:
+        for reading in raw.values:
             code = raw.failed(reading)
             if code is None or reading in hung or (device.state == "lost" and reading != "handle"):
                 continue

@@ -19,7 +19,7 @@ _MOST_TIMES = 2  # that a device may hang before it is left alone
 class NvmlReading:
     """What was read, and what never came back."""
 
-    found: Found = field(default_factory=dict)
+    readings: Found = field(default_factory=dict)
     hung: dict[int, dict[str, int]] = field(default_factory=dict)  # device -> reading -> HUNG, DIED or SLOW
     together: dict[str, Any] = field(default_factory=dict)  # what concerns several: pids, paths, flow
 
@@ -45,8 +45,8 @@ def read_whole(
         skip = [(device, reading) for device, calls in whole.hung.items() for reading in calls]
         request = {"do": "full", "devices": left, "skip": skip}
         answer = asking.aloud(request, patience_s=patience_s, until_s=until_s)
-        for device, readings in answer.found.items():
-            whole.found.setdefault(device, {}).update(readings)
+        for device, readings in answer.readings.items():
+            whole.readings.setdefault(device, {}).update(readings)
         left = [device for device in left if device not in answer.done]
         if answer.culprit is not None and answer.culprit[0] != SYSTEM:
             device, reading = answer.culprit
@@ -63,16 +63,16 @@ def read_whole(
         # where one call hung, those that had no time left waited for it
         for calls in whole.hung.values():
             calls.update((reading, HUNG) for reading, code in calls.items() if code == SLOW)
-    if whole.found and clock() < last_s:
+    if whole.readings and clock() < last_s:
         _read_together(whole, asking, patience_s=patience_s, until_s=until_s)
     return whole
 
 
 def _read_together(whole: NvmlReading, asking: Asking, *, patience_s: float, until_s: float) -> None:
     """Names of programs, paths and traffic, of the devices that answer; what hangs here is left out."""
-    good = [device for device in whole.found if "handle" not in whole.hung.get(device, {})]
-    good = [device for device in good if whole.found[device].get("handle") is True]
-    wanted = {"pids": _pids(whole.found), "paths": good, "flow": good}
+    good = [device for device in whole.readings if "handle" not in whole.hung.get(device, {})]
+    good = [device for device in good if whole.readings[device].get("handle") is True]
+    wanted = {"pids": _pids(whole.readings), "paths": good, "flow": good}
     while wanted and asking.ready(until_s):
         request = {"do": "full", "devices": [], **wanted}
         answer = asking.aloud(request, patience_s=patience_s, until_s=until_s)

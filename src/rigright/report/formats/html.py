@@ -94,7 +94,7 @@ def _text(stated: Shown, screen: Screen) -> str:
 
 
 def _line(line: Line, screen: Screen) -> str:
-    marked = f"{escape(mark(line.tone, screen))}{_text(line.said, screen)}"
+    marked = f"{escape(mark(line.tone, screen))}{_text(line.text, screen)}"
     return f'<p class="{line.tone}">{marked}</p>'
 
 

@@ -44,7 +44,7 @@ def _opened(sentence: Shown, screen: Screen) -> str:
 
 
 def _line(line: Line, screen: Screen) -> str:
-    text = _opened(line.said, screen)
+    text = _opened(line.text, screen)
     if line.tone == "strong" and text:
         return f"**{text}**"
     return f"{escape(mark(line.tone, screen).strip())} {text}".strip()

@@ -17,7 +17,7 @@ def render(page: Page, screen: Screen) -> str:
     """The page as lines of text, none wider than the screen but commands, which are to be copied."""
     answered = page.tone in _MARKED
     blocks = [
-        _line(Line(said=page.title, tone=page.tone), screen) if answered else _heading(page.title, screen)
+        _line(Line(text=page.title, tone=page.tone), screen) if answered else _heading(page.title, screen)
     ]
     for before, part in zip((None, *page.parts), page.parts, strict=False):
         draw: Callable[..., list[str]] = _DRAWN[type(part)]
@@ -37,7 +37,7 @@ def _heading(title: Shown | None, screen: Screen) -> list[str]:
 def _line(line: Line, screen: Screen) -> list[str]:
     return [
         toned(text, line.tone, screen=screen)
-        for text in _hung(mark(line.tone, screen), line.said, screen=screen)
+        for text in _hung(mark(line.tone, screen), line.text, screen=screen)
     ]
 
 

@@ -28,7 +28,7 @@ def page(machine: Machine, baseline: Baseline) -> Page:
         file=baseline.file, traits=len(baseline.expect), figures=len(baseline.bench),
     )  # fmt: skip
     parts: list[Part] = [
-        Line(said=machine_name(machine)),
+        Line(text=machine_name(machine)),
         Table(
             columns=(Column(head=say("setting")), Column(head=say("value"), flexible=True)),
             rows=tuple((names[key], " / ".join(values)) for key, values in baseline.expect),
@@ -74,7 +74,7 @@ def check_page(result: Examined, baseline: Baseline) -> Page:
     else:
         sentence = say("all {seen} settings match {file}", seen=seen, file=baseline.file)
     tone: Tone = "bad" if result.exit_code == EXIT_FAULT else "warn" if odd or slow or not seen else "good"
-    parts: list[Part] = [Line(said=machine_name(result.case.machine))]
+    parts: list[Part] = [Line(text=machine_name(result.case.machine))]
     if odd:
         heads = (say("setting"), say("here"), say("baseline"))
         parts.append(
@@ -90,7 +90,7 @@ def check_page(result: Examined, baseline: Baseline) -> Page:
         )
         parts.append(Points(items=items, title=say("below the baseline"), tone="bad"))
     if blind:
-        parts.append(Line(said=say("not readable here: {traits}", traits=with_commas(blind)), tone="dim"))
+        parts.append(Line(text=say("not readable here: {traits}", traits=with_commas(blind)), tone="dim"))
     unmeasured = result.count(NotSeen) - len(blind)
     if unmeasured:
         given = say(
@@ -98,7 +98,7 @@ def check_page(result: Examined, baseline: Baseline) -> Page:
             count=unmeasured,
             all=len(baseline.bench),
         )
-        parts.append(Line(said=given, tone="dim"))
+        parts.append(Line(text=given, tone="dim"))
     return Page(title=sentence, parts=tuple(parts), tone=tone)
 
 

@@ -46,8 +46,8 @@ def page(result: Assembled, *, why: bool = False, details: bool = False) -> Page
         parts.append(_variants(result))
     if first.doubts:
         parts.append(Points(title=say("to check"), items=tuple(map(ruling_line, first.doubts)), tone="warn"))
-    parts += [Line(said=sentence, tone="warn") for sentence in _warnings(result)]
-    parts += [Line(said=sentence, tone="dim") for sentence in (*_assumed(result), *result.notes)]
+    parts += [Line(text=sentence, tone="warn") for sentence in _warnings(result)]
+    parts += [Line(text=sentence, tone="dim") for sentence in (*_assumed(result), *result.notes)]
     if why:
         columns = (
             Column(head=say("part")),

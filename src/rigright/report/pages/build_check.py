@@ -34,7 +34,7 @@ def page(result: CheckedList, *, details: bool = False) -> Page:
     absent = [NOUNS[kind] for kind in missing(result.rig)]
     if absent:
         sentence = say("not listed, not checked: {parts}", parts=_listed(absent))
-        parts.append(Line(said=sentence, tone="dim"))
+        parts.append(Line(text=sentence, tone="dim"))
     tone = "plain" if absent and result.verdict == OK else _TONES[result.verdict]
     return Page(title=verdict_line(result), tone=tone, parts=tuple(parts))
 

@@ -45,7 +45,7 @@ def page(result: Fleet, *, everything: bool = False) -> Page:
         "{count} nodes over {way}, {seconds} s",
         count=len(result.nodes), way=result.over, seconds=f"{result.seconds:.1f}",
     )  # fmt: skip
-    parts: list[Part] = [Line(said=asked, tone="dim")]
+    parts: list[Part] = [Line(text=asked, tone="dim")]
     rows = rows_of(result)
     cells = [_node_cells(row, result) for row in rows]
     tones = [TONES[row.state] for row in rows] if result.what == "doctor" else []
@@ -78,7 +78,7 @@ def page(result: Fleet, *, everything: bool = False) -> Page:
     parts += [*_silent(result), *unmeasured]
     commands = tuple(_next(result, everything=everything))
     parts += [Commands(items=commands, title=say("next"))] if commands else []
-    return Page(title=verdict.said, tone=verdict.tone, parts=tuple(parts))
+    return Page(title=verdict.text, tone=verdict.tone, parts=tuple(parts))
 
 
 def _verdict(result: Fleet) -> Line:
@@ -92,7 +92,7 @@ def _verdict(result: Fleet) -> Line:
     if result.broken_off:
         rest.append(say("interrupted"))
     stated = with_commas([sentence, *rest])
-    return Line(said=stated or "", tone=tone)  # type: ignore[arg-type]
+    return Line(text=stated or "", tone=tone)  # type: ignore[arg-type]
 
 
 def _answered(result: Fleet) -> Sentence:

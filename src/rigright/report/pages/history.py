@@ -41,7 +41,7 @@ def page(past: Past) -> Page:
     if not parts:
         title, tone = say("no history for that period"), "warn"
         parts = [Commands(items=("rigright watch",), title=say("next"))]
-    parts = [*parts, Line(said=say("kept in {path}", path=past.path), tone="dim")]
+    parts = [*parts, Line(text=say("kept in {path}", path=past.path), tone="dim")]
     return Page(title=title, parts=tuple(parts), tone=tone)
 
 
@@ -74,7 +74,7 @@ def _of_ticks(past: Past) -> tuple[list[Part], Shown]:
     since, until = span.since_s or 0.0, span.until_s or 0.0
     parts: list[Part] = [
         Line(
-            said=say(
+            text=say(
                 "{count} samples; watched {seen} of {whole}",
                 count=f"{span.n_moments:,}",
                 seen=show_seconds(span.seen_s),
@@ -82,7 +82,7 @@ def _of_ticks(past: Past) -> tuple[list[Part], Shown]:
             )
         )
     ]
-    parts += [Line(said=sentence, tone="bad") for sentence in _absences(span)]
+    parts += [Line(text=sentence, tone="bad") for sentence in _absences(span)]
     parts.append(_pictures(span))
     if span.cards:
         heads = (

@@ -11,7 +11,7 @@ from rigright.verbs.planning.planned import Planned, as_data, row_of
 
 def _answer_words(result: Planned) -> Sentence | str:
     """The answer as a sentence."""
-    return pages.verdict(result).said
+    return pages.verdict(result).text
 
 
 def _tone(result: Planned) -> str:

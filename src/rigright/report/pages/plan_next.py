@@ -50,7 +50,7 @@ def next_commands(result: Planned, first: Plan) -> Iterator[str]:
 
 def on_instead(result: Planned, other: Planned) -> str:
     """The same question of a machine that does; the kind of work is said where another would be assumed."""
-    machine, wish = other.wish.on or "", result.said
+    machine, wish = other.wish.on or "", result.typed
     flags, work = f"--on {shlex.quote(machine)}", other.wish.work
     if wish.work == AUTO and work in spoken():
         chips = tuple(card.chip for card in find_node(machine).cards)

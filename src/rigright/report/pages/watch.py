@@ -49,10 +49,10 @@ def page(moment: MachineMoment | None) -> Page:
             )
         )
     else:
-        parts.append(Line(said=say("no GPU listed by a driver"), tone="dim"))
+        parts.append(Line(text=say("no GPU listed by a driver"), tone="dim"))
     parts.append(Points(title=say("host"), items=tuple(words.host(tick.host))))
-    parts += [Line(said=given, tone=tone) for given, tone in map(words.event, moment.events)]
-    parts += [Line(said=note, tone="warn") for note in moment.notes]
+    parts += [Line(text=given, tone=tone) for given, tone in map(words.event, moment.events)]
+    parts += [Line(text=note, tone="warn") for note in moment.notes]
     return Page(
         title=say("{host} at {time}", host=moment.host_name, time=clock(tick.at_s)), parts=tuple(parts)
     )

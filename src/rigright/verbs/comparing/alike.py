@@ -26,7 +26,7 @@ class Alike(NamedTuple):
     """The things as they are asked to be alike, with what was found of each, and what to say of it."""
 
     things: tuple[Thing, ...]
-    found: tuple[SearchResult, ...]
+    results: tuple[SearchResult, ...]
     notes: tuple[Sentence, ...]
 
 

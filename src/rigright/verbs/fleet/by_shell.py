@@ -95,5 +95,5 @@ def outcome_of(node: str, raw: bytes, *, ask: RemoteRequest, otherwise: Sentence
     parts = () if ask.bench is None else ask.bench.parts or ("bench",)
     fields: dict[str, Any] = {"node": node, "machine": plain(machine), "results": []}
     return NodeOutcome(
-        node=node, told=fields | {"skipped": [plain(Skipped(part=part, why=OLD)) for part in parts]}
+        node=node, reply=fields | {"skipped": [plain(Skipped(part=part, why=OLD)) for part in parts]}
     )

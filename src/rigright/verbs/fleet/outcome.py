@@ -38,7 +38,7 @@ class NodeOutcome:
     """One node's words, or why there are none; with neither, a node that is going to be asked."""
 
     node: str
-    told: dict[str, Any] | None = None
+    reply: dict[str, Any] | None = None
     trouble: Sentence | None = None
 
 

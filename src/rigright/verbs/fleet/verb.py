@@ -84,7 +84,7 @@ def fleet(what: What, *, wish: FleetWish, progress: Progress | None = None) -> F
     try:
         for outcome in _asked(what, wish):
             nodes[outcome.node] = read(outcome)
-            if wish.save is not None and outcome.told is not None and nodes[outcome.node].trouble is None:
+            if wish.save is not None and outcome.reply is not None and nodes[outcome.node].trouble is None:
                 _save(Path(wish.save), outcome)
             if progress is not None:
                 waiting = sum(node.is_waited_for for node in nodes.values())
@@ -166,7 +166,7 @@ def _node(
 
 def node_report(outcome: NodeOutcome) -> NodeReport:
     """One node's words as records; what cannot be read is told of that node alone."""
-    fields = outcome.told
+    fields = outcome.reply
     if fields is None:  # with no trouble either it is only expected
         return NodeReport(node=outcome.node, trouble=outcome.trouble)
     try:
@@ -224,7 +224,7 @@ def _why(node: NodeReport) -> JudgedCause | None:
 
 def _save(folder: Path, outcome: NodeOutcome) -> None:
     """A node's words as `probe --from` reads them too; a full disk loses the copy, not the answer."""
-    fields = dict(outcome.told or {})
+    fields = dict(outcome.reply or {})
     file = folder / file_of(outcome.node)
     with suppress(OSError):
         part = file.with_name(f".{file.stem}.part")

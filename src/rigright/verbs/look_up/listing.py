@@ -24,7 +24,7 @@ class Unit(NamedTuple):
 class ListingField:
     """A column of a kind. The record says what stands in it, of which type and unit, and what it means."""
 
-    told: str  # "mem_bytes", "chip=rents" under another name, "error?" where there is one
+    written: str  # "mem_bytes", "chip=rents" under another name, "error?" where there is one
     head: Sentence  # with the unit shown: "memory GB"
     read: Callable[[Any], Any]  # record -> what it tells, or None
     law: Callable[[Any], Any] | None = None  # says it where the record does not; its docstring is the meaning
@@ -38,7 +38,7 @@ class ListingField:
     @property
     def key(self) -> str:
         """Its name in JSON, with its unit: "mem_bytes"; also what --where and --sort take."""
-        return self.told.partition("=")[0].rstrip("!?")
+        return self.written.partition("=")[0].rstrip("!?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +75,7 @@ class ListingKind:
     def tells(self) -> RecordPrinter:
         """All that `--json` tells of a record."""
         laws: dict[str, Any] = {field.key: field.law for field in self.fields if field.law is not None}
-        return RecordPrinter(self.record, keys=[field.told for field in self.fields], **laws)
+        return RecordPrinter(self.record, keys=[field.written for field in self.fields], **laws)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -99,7 +99,7 @@ def ram_use(case: Case) -> RamUse | None:
         all_layers=len(layers),
         moe_layers=sum(1 for layer in layers if layer.ffn is not None and layer.ffn.experts),
         flags=flags(case.arch, offload, engine=case.engine, batch_tok=batch),
-        said=ram_words(case.arch, offload, engine=case.engine, batch_tok=batch),
+        words=ram_words(case.arch, offload, engine=case.engine, batch_tok=batch),
         token_s=inside_s,
         cards_s=max(token_s - inside_s, 0.0),
     )

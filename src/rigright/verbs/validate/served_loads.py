@@ -24,8 +24,8 @@ class ServedLoad:
 
     prompt_tok: float | None = None
     output_tok: float | None = None
-    said_prompt: bool = False  # by the row itself
-    said_output: bool = False
+    states_prompt: bool = False  # by the row itself
+    states_output: bool = False
     unsure: bool = False  # the benchmark's lengths are estimates of ours
     samples: float = 0.0  # that the tower for pictures works on, for a request
     rate_per_s: float | None = None
@@ -53,7 +53,7 @@ def load_of(row: Row, arch: Arch) -> ServedLoad:
     rate = row.get("scheduled_samples_per_s") or row.get("rate_per_s")
     return ServedLoad(
         prompt_tok=prompt, output_tok=output, samples=samples,
-        said_prompt=row.get("prompt_tok") is not None, said_output=row.get("output_tok") is not None,
+        states_prompt=row.get("prompt_tok") is not None, states_output=row.get("output_tok") is not None,
         rate_per_s=rate,
         requests=_requests(row),
         unsure=known.get("confidence") == "low",

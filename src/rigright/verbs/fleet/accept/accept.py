@@ -100,7 +100,7 @@ def accepted(
         run.known.names.update(dict.fromkeys(names(known=run.begun())))
         run.all_stages()
     except KeyboardInterrupt:
-        if not run.known.told:
+        if not run.known.reports:
             raise
         broken_off = True
     known = run.known
@@ -135,12 +135,12 @@ class _Run:
     def begun(self) -> tuple[str, ...]:
         """Nodes of the folder; what they said is taken up."""
         for name, fields in self.folder.answers("answers").items():
-            self._take("answers", NodeOutcome(node=name, told=fields))
+            self._take("answers", NodeOutcome(node=name, reply=fields))
         for stage in ("load", "again"):
             for name, fields in self.folder.answers(stage).items():
-                self._take(stage, NodeOutcome(node=name, told=fields))
+                self._take(stage, NodeOutcome(node=name, reply=fields))
         self.known.met.extend(self.folder.met())
-        return tuple(self.known.told)
+        return tuple(self.known.reports)
 
     def all_stages(self) -> None:
         """Whatever is not known yet."""
@@ -148,7 +148,9 @@ class _Run:
         alone = tuple(part for part in self.parts if part not in {LOAD, TOGETHER})
         each = dict.fromkeys(known.names, alone)
         self._stage("answers", each, shown=say("each node alone"), budget_s=BUDGET_S)
-        heard = sorted((name for name, node in known.told.items() if node.machine is not None), key=by_number)
+        heard = sorted(
+            (name for name, node in known.reports.items() if node.machine is not None), key=by_number
+        )
         if LOAD in self.parts:
             loaded = dict.fromkeys(heard, (LOAD,))
             self._stage("load", loaded, shown=say("under load"), budget_s=self.wish.burn_s / USED)
@@ -162,7 +164,7 @@ class _Run:
         """Ask the nodes that have not answered yet; what they say is kept before it is judged."""
         known = self.known
         done = {
-            "answers": {name for name, node in known.told.items() if node.machine is not None},
+            "answers": {name for name, node in known.reports.items() if node.machine is not None},
             "load": set(self.folder.answers("load")),
             "again": set[str](),
         }[stage]
@@ -177,7 +179,7 @@ class _Run:
         self.progress(shown, (0, count))
         for number, (_, outcome) in enumerate(self.asking(jobs), 1):
             outcome = self._with_earlier(outcome) if stage == "again" else outcome  # noqa: PLW2901
-            if outcome.told is not None and "problem" not in outcome.told:
+            if outcome.reply is not None and "problem" not in outcome.reply:
                 self.folder.keep(stage, outcome)
             self._take(stage, outcome)
             self.progress(shown, (number, count))
@@ -187,7 +189,7 @@ class _Run:
         known, asked = self.known, set[tuple[str, str]]()
         while True:
             slow: dict[str, tuple[str, ...]] = {}
-            for suspect in suspects(known.told, known.again):
+            for suspect in suspects(known.reports, known.again):
                 place = (suspect.node, suspect.result.part)
                 if not known.is_twice(*place) and place not in asked:
                     slow[suspect.node] = (*slow.get(suspect.node, ()), suspect.result.part)
@@ -208,25 +210,25 @@ class _Run:
     def _with_earlier(self, outcome: NodeOutcome) -> NodeOutcome:
         """What was measured again before stays beside it."""
         before = self.known.again.get(outcome.node)
-        if before is None or outcome.told is None:
+        if before is None or outcome.reply is None:
             return outcome
         fields = {
-            name: [*plain(getattr(before, name)), *outcome.told.get(name, ())]
+            name: [*plain(getattr(before, name)), *outcome.reply.get(name, ())]
             for name in ("results", "skipped")
         }
-        return replace(outcome, told={**outcome.told, **fields})
+        return replace(outcome, reply={**outcome.reply, **fields})
 
     def _take(self, stage: Stage, outcome: NodeOutcome) -> None:
         """A node's words among what is known."""
         known = self.known
         node = node_report(outcome)
         if stage == "answers":
-            known.told[outcome.node] = self._examined(node)
+            known.reports[outcome.node] = self._examined(node)
         elif stage == "again":
             if node.trouble is None:
                 known.again[outcome.node] = node
-        elif outcome.node in known.told:
-            first = known.told[outcome.node]
+        elif outcome.node in known.reports:
+            first = known.reports[outcome.node]
             skipped = node.skipped or (
                 () if node.trouble is None else (Skipped(part=LOAD, why=node.trouble),)
             )
@@ -237,7 +239,7 @@ class _Run:
                 results=(*first.results, *node.results),
                 skipped=(*first.skipped, *skipped),
             )
-            known.told[outcome.node] = self._examined(both)
+            known.reports[outcome.node] = self._examined(both)
 
     def _examined(self, node: NodeReport) -> NodeReport:
         if node.machine is None:
@@ -248,14 +250,18 @@ class _Run:
     def _together(self, heard: Sequence[str]) -> None:
         """Pairs, trials and halves, each kind of node among its own."""
         known = self.known
-        kind = kinds({name: node.machine for name in heard if (node := known.told[name]).machine is not None})
+        kind = kinds(
+            {name: node.machine for name in heard if (node := known.reports[name]).machine is not None}
+        )
         able = [
-            name for name in heard if not any(skipped.why == NO_TORCH for skipped in known.told[name].skipped)
+            name
+            for name in heard
+            if not any(skipped.why == NO_TORCH for skipped in known.reports[name].skipped)
         ]
         groups: dict[str, list[str]] = {}
         for name in able:
             groups.setdefault(kind[name], []).append(name)
-        low = frozenset(suspect.node for suspect in suspects(known.told, known.again))
+        low = frozenset(suspect.node for suspect in suspects(known.reports, known.again))
         while True:
             ahead: list[Met] = []
             for nodes in groups.values():

@@ -66,7 +66,7 @@ class NodeJudged:
     state: State
     reasons: tuple[Failing, ...] = ()
     not_judged: tuple[Sentence, ...] = ()  # what was not judged, and why
-    told: Inner[NodeReport | None] = None
+    report: Inner[NodeReport | None] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -59,7 +59,7 @@ class Folder:
 
     def keep(self, stage: Stage, outcome: NodeOutcome) -> None:
         """A node's answer."""
-        fields = dict(outcome.told or {})
+        fields = dict(outcome.reply or {})
         machine = fields.pop("machine", None) or {}
         save_text(
             self.path / stage / file_of(outcome.node), json.dumps({**machine, **fields, "node": outcome.node})

@@ -45,7 +45,7 @@ class SoFar:
     """What came so far."""
 
     names: dict[str, None] = field(default_factory=dict)
-    told: dict[str, NodeReport] = field(default_factory=dict)
+    reports: dict[str, NodeReport] = field(default_factory=dict)
     again: dict[str, NodeReport] = field(default_factory=dict)  # what was measured once more
     met: list[Met] = field(default_factory=list)
 
@@ -141,7 +141,7 @@ def _suspect(node: str, result: Result, *, source: Source, full: float) -> Suspe
 
 def judged(known: SoFar, *, whole: bool = True) -> Verdicts:
     """The verdict; `whole`: nothing was broken off before its end."""
-    given, again = known.told, known.again
+    given, again = known.reports, known.again
     kind = kinds({name: entry.machine for name, entry in given.items() if entry.machine is not None})
     low, everywhere = _shared(suspects(given, again), kind)
     differs = differences({name: entry.machine for name, entry in given.items() if entry.machine is not None})
@@ -174,7 +174,7 @@ def judged(known: SoFar, *, whole: bool = True) -> Verdicts:
         left = tuple(_left(name, known, kind=kind, once=once, whole=whole))
         why = tuple(reasons[name])
         state: State = "fail" if why else "open" if left else "pass"
-        nodes.append(NodeJudged(node=name, state=state, reasons=why, not_judged=left, told=given.get(name)))
+        nodes.append(NodeJudged(node=name, state=state, reasons=why, not_judged=left, report=given.get(name)))
     return Verdicts(nodes=tuple(nodes), everywhere=everywhere, between=ways, differs=differs)
 
 
@@ -304,11 +304,11 @@ def _left(
     name: str, known: SoFar, *, kind: Mapping[str, str], once: frozenset[str], whole: bool
 ) -> Iterator[Sentence]:
     """What is not known of a node."""
-    item = known.told.get(name)
+    item = known.reports.get(name)
     if item is None or item.machine is None:
         yield (None if item is None else item.trouble) or say("not queried yet")
         return
-    like = [other for node, other in known.told.items() if kind.get(node) == kind.get(name)]
+    like = [other for node, other in known.reports.items() if kind.get(node) == kind.get(name)]
     here = {result.part for result in item.results}
     parts = Counter(part for other in like for part in {result.part for result in other.results})
     for part in sorted(part for part, count in parts.items() if part not in here and count > len(like) / 2):

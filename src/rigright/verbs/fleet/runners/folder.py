@@ -39,12 +39,12 @@ def run(way: Remote) -> Iterator[NodeOutcome]:
 
 def _read(file: Path) -> Iterator[NodeOutcome]:
     if file.is_dir():
-        yield NodeOutcome(node=file.name, told={"machine": plain(open_machine(file))})
+        yield NodeOutcome(node=file.name, reply={"machine": plain(open_machine(file))})
         return
     raw = plain_bytes(file)
     rows = heard(raw)
     for row in rows:
-        yield NodeOutcome(node=str(row.get("node") or file.stem)[:253], told=row)
+        yield NodeOutcome(node=str(row.get("node") or file.stem)[:253], reply=row)
     if not rows:
         data: Any = None
         with suppress(ValueError):
@@ -55,5 +55,5 @@ def _read(file: Path) -> Iterator[NodeOutcome]:
             read = read_machine(raw, name=f"*{file.suffix}")  # so that nodes with the same trouble are one
             machine = plain(replace(read, origin=file.name))
         yield NodeOutcome(
-            node=file.stem, told={"machine": machine, **{name: data[name] for name in KEPT & data.keys()}}
+            node=file.stem, reply={"machine": machine, **{name: data[name] for name in KEPT & data.keys()}}
         )

@@ -63,7 +63,7 @@ def _log(line: tuple[str, ...], pod: Pod, *, emit: Emit, stop: Event) -> None:
     argv = (*line, "logs", "--namespace", pod.namespace, pod.name, "--container", CONTAINER, f"--tail={TAIL}")
     talked = talk(argv, heard=heard.hear, patience_s=patience(REACH_S), stop=stop)
     if heard.answers:
-        emit(NodeOutcome(node=pod.node, told=heard.answers[-1]))
+        emit(NodeOutcome(node=pod.node, reply=heard.answers[-1]))
         return
     if pod.phase == "Pending":
         why = say("pod pending: {why}", why=pod.why or pod.phase)

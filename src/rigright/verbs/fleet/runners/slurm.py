@@ -74,7 +74,7 @@ def _srun(way: Remote, job: Errand, *, emit: Emit, stop: Event) -> None:
             emit(NodeOutcome(node=node))
         expected.update(others, {name})
         texts.add(name)
-        emit(NodeOutcome(node=name, told=fields))
+        emit(NodeOutcome(node=name, reply=fields))
 
     heard = Hearing(take)
     argv = (srun, *_options(way, job.nodes), *OPTIONS)

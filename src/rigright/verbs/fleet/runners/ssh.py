@@ -76,7 +76,7 @@ def _host(way: Remote, argv: Sequence[str], *, ask: RemoteRequest, emit: Emit, s
     until_s = ask.patience_s + patience(REACH_S)
     talked = talk(start, data=parcel(ask), heard=heard.hear, patience_s=until_s, stop=stop)
     if heard.answers:
-        emit(NodeOutcome(node=host, told=heard.answers[-1]))
+        emit(NodeOutcome(node=host, reply=heard.answers[-1]))
         return
     why = trouble(talked, heard.words)
     if not is_without_python(heard.words):

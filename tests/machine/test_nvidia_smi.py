@@ -10,8 +10,8 @@ from rigright.base.errors import DataError
 from rigright.base.units import GIGA, MEGA, MIB
 from rigright.machine.device import Retired, Slice
 from rigright.machine.nvidia_smi.capture import read_capture, sections
+from rigright.machine.nvidia_smi.query import read_xml
 from rigright.machine.nvidia_smi.text import links_of, listed, numa_of, paths_of
-from rigright.machine.nvidia_smi.xml import read_xml
 
 HEAD = '<?xml version="1.0" ?>\n<!DOCTYPE nvidia_smi_log SYSTEM "nvsmi_device_v12.dtd">\n'
 SIMPLE_TOPO = """\

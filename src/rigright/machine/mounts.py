@@ -2,17 +2,98 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from contextlib import suppress
 from dataclasses import dataclass
 
-from rigright.base.units import KIB
+from rigright.base.units import KIB, MIB
 from rigright.base.words import say
 from rigright.machine.at_once import at_once
 from rigright.machine.host import Mount
-from rigright.machine.mountinfo import FILE, Entry, disk_below, entries
 from rigright.machine.record import Unseen
 from rigright.machine.world import World
+
+_FILE = "/proc/self/mountinfo"
+_MOST_LINES = 20_000
+_MOST_DEPTH = 8
+_OCTAL = re.compile(r"\\([0-7]{3})")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One line of the list."""
+
+    path: str
+    source: str
+    kind: str
+    device: str  # "259:2"
+    root: str  # what of the file system is mounted: "/" is all of it
+    options: tuple[str, ...]
+    of_system: tuple[str, ...]  # options of the file system itself: "size=65536k"
+
+
+def entries(world: World) -> tuple[Entry, ...]:
+    """Every mount this process sees, in the order they were mounted."""
+    lines = (world.text(_FILE, 8 * MIB) or "").splitlines()[:_MOST_LINES]
+    return tuple(entry for line in lines if (entry := _entry(line)) is not None)
+
+
+def _entry(line: str) -> Entry | None:
+    before, dash, after = line.partition(" - ")
+    left, right = before.split(" "), after.split(" ")
+    if not dash or len(left) < 6 or len(right) < 2:
+        return None
+    return Entry(
+        path=_unquoted(left[4]),
+        source=_unquoted(right[1]),
+        kind=right[0],
+        device=left[2],
+        root=_unquoted(left[3]),
+        options=tuple(left[5].split(",")),
+        of_system=tuple(right[2].split(",")) if len(right) > 2 else (),
+    )
+
+
+def _unquoted(path: str) -> str:
+    """A path with its blanks, which the kernel writes as numbers."""
+    return _OCTAL.sub(lambda match: chr(int(match.group(1), 8)), path)
+
+
+def disk_below(world: World, entry: Entry) -> str | None:
+    """The name of the whole disk below a mount: through partitions, volumes, arrays."""
+    place = world.link(f"/sys/dev/block/{entry.device}")
+    name = place.rpartition("/")[2] if place else _by_source(world, entry.source)
+    return None if name is None else _whole_disk(world, name, depth=0)
+
+
+def _by_source(world: World, source: str) -> str | None:
+    """The device a mount came from, for btrfs and others that tell no number of it."""
+    if not source.startswith("/dev/"):
+        return None
+    name = source.removeprefix("/dev/")
+    if name.startswith("mapper/"):
+        wanted = name.removeprefix("mapper/")
+        names = (
+            text
+            for text in world.names("/sys/block")
+            if world.text(f"/sys/block/{text}/dm/name", 512) == wanted
+        )
+        return next(names, None)
+    return name if "/" not in name and world.has(f"/sys/class/block/{name}") else None
+
+
+def _whole_disk(world: World, name: str, *, depth: int) -> str | None:
+    if depth > _MOST_DEPTH:
+        return None
+    place = world.link(f"/sys/class/block/{name}") or ""
+    if world.has(f"/sys/class/block/{name}/partition") and place:
+        return _whole_disk(world, place.split("/")[-2], depth=depth + 1)
+    below = world.names(f"/sys/class/block/{name}/slaves")
+    if len(below) == 1:
+        return _whole_disk(world, below[0], depth=depth + 1)
+    return name if world.has(f"/sys/block/{name}") else None
+
 
 PATIENCE_S = 2.0
 NETWORK = (
@@ -59,7 +140,7 @@ class _Space:
 
 def mounts_of(world: World) -> Mounts:
     """Every file system of weight, each once."""
-    if not world.has(FILE):
+    if not world.has(_FILE):
         return Mounts(found=_by_psutil(world))
     wanted = _wanted(entries(world))
     far = [entry for entry in wanted if is_network(entry.kind)]

@@ -9,10 +9,10 @@ from dataclasses import replace
 from rigright.machine.device import Device, Slice
 from rigright.machine.filled import devices_filled, filled
 from rigright.machine.host import Path
-from rigright.machine.nvidia_smi import complaints, log, monitors, picture, sheets, text, xml
+from rigright.machine.nvidia_smi import complaints, query, tables, text
 from rigright.machine.record import Read, telling
 from rigright.machine.system import System
-from rigright.machine.told.blocks import blocks
+from rigright.machine.values import blocks
 
 _COMMAND = re.compile(
     r"^[^\n|]{0,80}[$>#%][ \t]*(?:sudo )?(?:\S{0,80}/)?(nvidia-smi(?:\.exe)?\b.*)$", re.MULTILINE
@@ -32,7 +32,7 @@ def is_capture(given: str) -> bool:
     """Whether some of it is nvidia-smi's."""
     return bool(
         _COMMAND.search(given)
-        or _readers(sheets.headed(given))
+        or _readers(tables.headed(given))
         or text.is_peers(given)
         or complaints.is_complaint(given)
     )
@@ -40,9 +40,9 @@ def is_capture(given: str) -> bool:
 
 def read_capture(given: str) -> Read:
     """The machine of one moment: the closest readings count, and of a command run twice the first."""
-    given = sheets.headed(given.replace("\xa0", " "))  # as web pages have it
+    given = tables.headed(given.replace("\xa0", " "))  # as web pages have it
     known = [
-        (reader, section) for section in map(sheets.headed, sections(given)) for reader in _readers(section)
+        (reader, section) for section in map(tables.headed, sections(given)) for reader in _readers(section)
     ]
     if not known and not text.is_peers(given):
         return complaints.read_complaint(given)
@@ -95,14 +95,14 @@ def _links(section: str) -> Read:
 _LINKS = re.compile(r"^[ \t]{0,40}Link \d{1,3}: |NVLink information|support N[vV][lL]ink", re.MULTILINE)
 _LIST = re.compile(r"^\s{0,40}GPU \d{1,3}: .{1,200}\(UUID: ", re.MULTILINE)
 _READERS: tuple[tuple[Callable[[str], object], Reader], ...] = (  # the closest reading first
-    (lambda text: xml.START in text, xml.read_xml),
-    (lambda text: log.MARK in text, log.read_log),
-    (sheets.is_sheet, sheets.read_sheet),
+    (lambda text: query.START in text, query.read_xml),
+    (lambda text: query.MARK in text, query.read_log),
+    (tables.is_sheet, tables.read_sheet),
     (lambda given: "CPU Affinity" in given or text.paths_of(given), _topo),
     (_LINKS.search, _links),
     (_LIST.search, lambda section: Read(fields={"devices": text.listed(section)})),
-    (picture.is_picture, picture.read_picture),
-    (monitors.is_monitor, monitors.read_monitor),
+    (tables.is_picture, tables.read_picture),
+    (tables.is_monitor, tables.read_monitor),
 )
 _RANKS = {reader: rank for rank, (_, reader) in enumerate(_READERS)}
 

@@ -8,11 +8,9 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Literal
 
-from rigright.machine.device import Device, Program, Slice
+from rigright.machine.device import Device, Program, Slice, device_from, part_of
 from rigright.machine.system import Python, Software
-from rigright.machine.told.device import device_from, part_of
-from rigright.machine.told.fields import read_fields
-from rigright.machine.told.values import read_value, seen
+from rigright.machine.values import read_fields, read_value, seen
 
 Form = Literal["xml", "text", "query"]
 TABLE = "nvidia_smi.csv"

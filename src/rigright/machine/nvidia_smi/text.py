@@ -8,8 +8,7 @@ from dataclasses import replace
 from rigright.base.units import GIGA
 from rigright.machine.device import Device, DirectLink, Slice
 from rigright.machine.host import Path
-from rigright.machine.told.blocks import blocks
-from rigright.machine.told.values import read_value
+from rigright.machine.values import blocks, read_value
 
 MOST_DEVICES = 512
 _MOST_LINKS = 64

@@ -9,12 +9,11 @@ from typing import Any
 
 from rigright.base.tables import DATA, read_rows, text, whole
 from rigright.base.units import GIGA, KILO
-from rigright.machine.device import Device, Fabric, Program, Slice
+from rigright.machine.device import Device, Fabric, Program, Slice, device_from
 from rigright.machine.nvml import codes
 from rigright.machine.nvml.links import cpu_links_of, links_of
-from rigright.machine.nvml.raw import Raw, floats
-from rigright.machine.told.device import device_from
-from rigright.machine.told.values import address
+from rigright.machine.nvml.readings import Raw, floats
+from rigright.machine.values import address
 
 PERCENT = 100
 _VENDOR_BITS = 16

@@ -9,9 +9,8 @@ from typing import Any
 from rigright.base.units import KILO, MEGA, MIB
 from rigright.machine.device import Program
 from rigright.machine.nvml import codes
-from rigright.machine.nvml.link_ticks import link_ticks
-from rigright.machine.nvml.raw import Raw, floats, is_gone
-from rigright.machine.nvml.readings import rare
+from rigright.machine.nvml.links import link_ticks
+from rigright.machine.nvml.readings import Raw, floats, is_gone, rare
 from rigright.machine.nvml.shaping import (
     Owner,
     fabric_seen,

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from rigright.machine.record import Read, telling
 from rigright.machine.system import Event, Software
-from rigright.machine.told.values import address
+from rigright.machine.values import address
 
 MARK = re.compile(
     r"^\[\w{3} \d{2} \d{4} \d\d:\d\d:\d\d\] \[(?:INFO|WARN(?:ING)?|ERROR|FATAL|DEBUG)\] \[tid", re.MULTILINE

@@ -12,8 +12,7 @@ from rigright.machine.opened.sections import Section, sections
 from rigright.machine.parts.network import rdma_kind
 from rigright.machine.record import Read, telling
 from rigright.machine.system import Event
-from rigright.machine.told.blocks import blocks
-from rigright.machine.told.values import address
+from rigright.machine.values import address, blocks
 
 _BITS, _A_MINUTE_S = 8, 60
 _MOST_PORTS = 4096

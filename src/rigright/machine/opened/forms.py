@@ -11,13 +11,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from rigright.machine import jetson_text
-from rigright.machine.amd import agents, rocm_text, tables
+from rigright.machine import intel, jetson
 from rigright.machine.amd import answers as amd
 from rigright.machine.amd import text as amd_text
-from rigright.machine.dcgm import diag
-from rigright.machine.intel import hl_smi, xpu_smi
-from rigright.machine.nvidia_smi import capture
+from rigright.machine.lspci import read_lspci
+from rigright.machine.nvidia_smi import capture, dcgm
 from rigright.machine.opened import (
     bench_text,
     collect_env,
@@ -31,7 +29,6 @@ from rigright.machine.opened import (
     sensors_text,
 )
 from rigright.machine.opened.sections import Section
-from rigright.machine.pci.lspci import read_lspci
 from rigright.machine.record import Read
 from rigright.machine.running.kernel_log import is_kernels, is_stamped, parsed
 from rigright.machine.running.log_lines import events_of, is_worth_a_look
@@ -125,20 +122,11 @@ FORMS: tuple[PastedForm, ...] = (
     PastedForm(name="kernel log", matches=_holds_log, read=read_kernel_log),
     _marked("lspci", _LSPCI.search, read=lambda text: Read(fields={"pci": read_lspci(text)})),
     _parsed("amd-smi", amd.smi_documents, read=lambda values: amd.read_answers(*values)),
-    PastedForm(
-        name="amd-smi",
-        matches=lambda section: (
-            amd.cards_of(amd_text.cards_in(section.text)) or tables.is_table(section.text)
-        ),
-        read=lambda section: tables.laid_over(
-            amd.read_answers(amd_text.cards_in(section.text)), section.text
-        ),
-        together="amd-smi",
-    ),
+    replace(_marked("amd-smi", amd_text.is_printed, read=amd_text.read_printed), together="amd-smi"),
     _parsed("rocm-smi", amd.rocm_document, read=amd.read_rocm),
-    _parsed("rocm-smi", rocm_text.told_by_rocm, read=amd.read_rocm),
-    _marked("rocminfo", agents.is_rocminfo, read=agents.read_agents),
-    _marked("dcgmi diag", diag.matches, read=diag.read),
+    _parsed("rocm-smi", amd_text.told_by_rocm, read=amd.read_rocm),
+    _marked("rocminfo", amd_text.is_rocminfo, read=amd_text.read_agents),
+    _marked("dcgmi diag", dcgm.is_diag, read=dcgm.read_diag),
     _marked("fabric manager log", fabric_log.MARK.search, read=fabric_log.read_log),
     replace(
         _marked("InfiniBand tools", fabric_text.is_fabric, read=fabric_text.read_fabric), together="ibstat"
@@ -165,14 +153,14 @@ FORMS: tuple[PastedForm, ...] = (
         matches=lambda section: host_text.is_smart(section.text),
         read=lambda section: host_text.read_smart(section.text, section.head),
     ),
-    _parsed("xpu-smi", xpu_smi.document_of, read=xpu_smi.read_list),
-    _parsed("xpu-smi", xpu_smi.table_document, read=xpu_smi.read_list),
-    _marked("hl-smi", hl_smi.is_hl_smi, read=hl_smi.read_hl_smi),
+    _parsed("xpu-smi", intel.document_of, read=intel.read_list),
+    _parsed("xpu-smi", intel.table_document, read=intel.read_list),
+    _marked("hl-smi", intel.is_hl_smi, read=intel.read_hl_smi),
     _marked("lshw", lshw_text.is_lshw, read=lshw_text.read_lshw),
     _marked("sensors", sensors_text.is_sensors, read=sensors_text.read_text),
     _parsed("system_profiler", apple.parsed, read=apple.read_profile),
-    _marked("tegrastats", jetson_text.is_tegrastats, read=jetson_text.read_tegrastats),
-    _marked("jetson_release", jetson_text.is_release, read=jetson_text.read_release),
+    _marked("tegrastats", jetson.is_tegrastats, read=jetson.read_tegrastats),
+    _marked("jetson_release", jetson.is_release, read=jetson.read_release),
     _marked("benchmark log", bench_text.is_benchmark, read=bench_text.read_benchmark),
     PastedForm(name="messages", matches=message_lines.holds_messages, read=message_lines.read_messages),
     _marked("env", named_text.is_environment, read=named_text.read_environment),

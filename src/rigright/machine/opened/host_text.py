@@ -10,11 +10,11 @@ from rigright.base.bounded import json_object
 from rigright.base.units import KIB, MEGA, MIB, parse_bytes
 from rigright.machine.cells import real, whole
 from rigright.machine.cpuinfo import FLAGS, VENDORS
-from rigright.machine.disk_health import health_in
 from rigright.machine.host import Cpu, Disk, Memory, Mount, NumaNode
+from rigright.machine.parts.disks import health_in
 from rigright.machine.record import Read, telling
 from rigright.machine.running.release import meant
-from rigright.machine.smbios.text import read_modules, read_slots, title_fields
+from rigright.machine.smbios import read_modules, read_slots, title_fields
 from rigright.machine.system import System
 
 MOST_ROWS = 4096

@@ -12,7 +12,7 @@ from rigright.machine.cells import whole
 from rigright.machine.host import Cpu, Disk, Memory, MemoryModule, PciDevice
 from rigright.machine.record import Read, telling
 from rigright.machine.running.release import meant
-from rigright.machine.smbios.modules import channel_of
+from rigright.machine.smbios import channel_of
 from rigright.machine.system import System
 
 _MOST_NODES, _MOST_DEPTH = 4096, 24

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from rigright.machine.told.blocks import blocks
+from rigright.machine.values import blocks
 
 _NET = "/sys/class/net"
 _MOST_PORTS = 1024

@@ -10,7 +10,7 @@ from rigright.base.bounded import bounded_json
 from rigright.machine.cells import real
 from rigright.machine.host import Sensor
 from rigright.machine.record import Read, telling
-from rigright.machine.told.blocks import blocks
+from rigright.machine.values import blocks
 
 _MOST = 512
 _CHIP = re.compile(r"^([\w-]{1,60})\n(?:Adapter: .{1,80})\n", re.MULTILINE)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from rigright.base.words import Sentence, say
 from rigright.machine.host import PciDevice
-from rigright.machine.pci.link import is_bridge
-from rigright.machine.pci.lspci import read_lspci
-from rigright.machine.pci.sysfs import FOLDER, functions
+from rigright.machine.lspci import read_lspci
+from rigright.machine.pci import FOLDER, functions, is_bridge
 from rigright.machine.record import Read, Unseen
 from rigright.machine.running.asking import said
-from rigright.machine.smbios.read import TABLE, board_slots
+from rigright.machine.smbios import TABLE, board_slots
 from rigright.machine.world import World
 
 LSPCI = ("lspci", "-Dvvvnn")

@@ -9,11 +9,11 @@ from rigright.machine.cells import chosen, whole, whole_of, word_of
 from rigright.machine.control_groups import memory_limit_bytes
 from rigright.machine.host import Memory, MemoryModule
 from rigright.machine.meminfo import meminfo
-from rigright.machine.mountinfo import entries
+from rigright.machine.mounts import entries
 from rigright.machine.parts.bus import why_no_table
 from rigright.machine.record import Read, Unseen
 from rigright.machine.running.settings import limits
-from rigright.machine.smbios.read import memory_modules
+from rigright.machine.smbios import memory_modules
 from rigright.machine.world import World
 
 SHARED = "/dev/shm"  # noqa: S108 - looked at, never written

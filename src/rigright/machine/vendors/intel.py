@@ -9,12 +9,12 @@ from typing import Any
 from rigright.base.bounded import json_object
 from rigright.base.units import KILO, MEGA
 from rigright.base.words import say
+from rigright.machine.cells import scaled_of
 from rigright.machine.device import Device, Power, Thermal
 from rigright.machine.filled import devices_filled
-from rigright.machine.intel.xpu_smi import document_of, listed, read_list
-from rigright.machine.pci.on_card import slot_side
+from rigright.machine.intel import document_of, listed, read_list
+from rigright.machine.pci import link_at, slot_side
 from rigright.machine.record import Read, Unseen
-from rigright.machine.told.sysfs import link_at, scaled
 from rigright.machine.world import World
 
 _DRM = "/sys/class/drm"
@@ -82,7 +82,7 @@ def _sensors(world: World, folder: str) -> dict[str, Any]:
     place = f"{folder}/hwmon/{chip}"
 
     def first(names: tuple[str, ...], scale: float) -> float | None:
-        read = (scaled(world.text(f"{place}/{name}"), scale) for name in names)
+        read = (scaled_of(world, f"{place}/{name}", scale=scale) for name in names)
         return next((value for value in read if value), None)
 
     heat = {world.text(f"{place}/temp{at}_label") or "": f"temp{at}_input" for at in range(1, 5)}

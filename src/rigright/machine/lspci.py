@@ -8,7 +8,8 @@ from dataclasses import replace
 
 from rigright.base.units import KIB, parse_bytes
 from rigright.machine.host import PciDevice
-from rigright.machine.pci.link import BRIDGE, gen_of, is_bridge, is_kept, lanes_of
+from rigright.machine.pci import BRIDGE, is_bridge, is_kept
+from rigright.machine.values import gen_of, lanes_of
 
 UNKNOWN = "????"  # the half of an id that a text without -nn does not tell
 CLASSES = {

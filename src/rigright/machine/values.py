@@ -1,13 +1,30 @@
-"""Single values as tools write them: "81920 MiB", "16x", "[Not Supported]" -> SI units, or None."""
+"""Values as tools write them ("81920 MiB", "[N/A]") -> SI units, or None; fields by the words of tools."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from itertools import islice, pairwise
+from typing import Any
 
+from rigright.base.tables import DATA, raw_rows
 from rigright.base.units import GIB, KIB, KILO, MEGA, MIB
-from rigright.machine.pci.link import gen_of
+
+MOST_BLOCKS = 20_000
+
+
+def blocks(
+    text: str, head: re.Pattern[str], *, most: int = MOST_BLOCKS
+) -> Iterator[tuple[re.Match[str], str]]:
+    """Every block in order; of more than so many the last holds the rest."""
+    matches = [*islice(head.finditer(text), most), None]
+    for match, after in pairwise(matches):
+        if match is not None:
+            yield match, text[match.end() : after.start() if after is not None else len(text)]
+
 
 _UNKNOWN = frozenset(
     {"", "n/a", "not supported", "unknown error", "err!", "-", "not active [n/a]", "redacted"}
@@ -38,6 +55,9 @@ _MODES = {
     "e. process": "exclusive process",
     "exclusive_thread": "exclusive thread",
 }
+_GENS = {2.5: 1, 5.0: 2, 8.0: 3, 16.0: 4, 32.0: 5, 64.0: 6, 128.0: 7}
+_MOST_LANES = 32
+_GTS = re.compile(r"(\d+(?:\.\d+)?) ?([GM])T/s")
 MOST_NUMBER = 1e18
 
 
@@ -53,10 +73,10 @@ def seen(text: str | None) -> str | None:
 def read_value(kind: str, text: str | None) -> object:
     """A value of one kind of `data/nvidia_smi.csv`; None where nothing, or nothing sensible, is said."""
     given = seen(text)
-    return None if given is None else READERS[kind](given)
+    return None if given is None else _READERS[kind](given)
 
 
-def scaled(scales: Mapping[str, float]) -> Callable[[str], float | None]:
+def _scaled(scales: Mapping[str, float]) -> Callable[[str], float | None]:
     """A number with a unit of the table; an unknown unit is no reading."""
 
     def read(text: str) -> float | None:
@@ -99,6 +119,19 @@ def _lanes(text: str) -> int | None:
     """The width beside a speed, or alone: "1 (16.0GT/s x16)", "x16", "16"."""
     match = re.search(r"GT/s x(\d{1,2})", text) or re.fullmatch(r"x?(\d{1,2})", text)
     return int(match.group(1)) if match else None
+
+
+def gen_of(speed: str | None) -> int | None:
+    """The PCIe generation of "16.0 GT/s PCIe" or "1 (16.0GT/s x16)"; "Unknown" is none."""
+    match = _GTS.search(speed or "")
+    if match is None:
+        return None
+    return _GENS.get(float(match[1]) / (KILO if match[2] == "M" else 1))
+
+
+def lanes_of(width: int | None) -> int | None:
+    """A width that can be: nothing hangs on a link of 0 lanes, and 255 means unknown."""
+    return width if width is not None and 0 < width <= _MOST_LANES else None
 
 
 def _amd_id(text: str) -> str | None:
@@ -146,7 +179,7 @@ def _version(text: str) -> str | None:
     return text if re.fullmatch(r"\d{1,4}(?:\.\d{1,6}){1,3}", text) else None
 
 
-READERS: dict[str, Callable[[str], object]] = {
+_READERS: dict[str, Callable[[str], object]] = {
     "text": str,
     "gen": gen_of,
     "lanes": _lanes,
@@ -156,20 +189,20 @@ READERS: dict[str, Callable[[str], object]] = {
     "intel_name": _intel_name,
     "percent": _percent,
     "bracketed": _bracketed,
-    "raw_bytes": scaled({**_SIZES, "": 1}),
+    "raw_bytes": _scaled({**_SIZES, "": 1}),
     "mark": _mark,
     "word": lambda text: text.lower(),
     "version": _version,
-    "bytes": scaled(_SIZES),
-    "rate": scaled(_RATES),
-    "hz": scaled({"mhz": MEGA, "": MEGA}),
-    "s": scaled({"us": 1 / MEGA}),
-    "w": scaled({"w": 1, "": 1}),
-    "c": scaled({"c": 1, "": 1}),
-    "share": scaled({"%": 0.01, "": 0.01}),
+    "bytes": _scaled(_SIZES),
+    "rate": _scaled(_RATES),
+    "hz": _scaled({"mhz": MEGA, "": MEGA}),
+    "s": _scaled({"us": 1 / MEGA}),
+    "w": _scaled({"w": 1, "": 1}),
+    "c": _scaled({"c": 1, "": 1}),
+    "share": _scaled({"%": 0.01, "": 0.01}),
     "count": _count,
     "sum": _count,
-    "number": scaled({"": 1}),
+    "number": _scaled({"": 1}),
     "yes": lambda text: _YES.get(text.lower()),
     "address": address,
     "pci_id": _pci_id,
@@ -177,3 +210,51 @@ READERS: dict[str, Callable[[str], object]] = {
     "recovery": lambda text: _RECOVERY.get(text.lower(), text.lower()),
     "compute_mode": lambda text: _MODES.get(text.lower(), text.lower()),
 }
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    name: str
+    kind: str
+    words: Mapping[str, tuple[tuple[str, ...], ...]]
+
+
+@cache
+def _rows(table: str) -> tuple[_Row, ...]:
+    """Of each field and form the words to try in turn, each a sum of one or more."""
+    return tuple(
+        _Row(
+            row["field"],
+            row["kind"],
+            {
+                form: tuple(tuple(text.split("+")) for text in cell.split(";") if text)
+                for form, cell in row.items()
+                if form not in {"field", "kind"}
+            },
+        )
+        for _, row in raw_rows(DATA / table, required=("field", "kind"))
+    )
+
+
+def words(table: str, form: str) -> frozenset[str]:
+    """Every word of one form that says something we keep."""
+    return frozenset(word for row in _rows(table) for sums in row.words[form] for word in sums)
+
+
+def read_fields(table: str, form: str, *, values: Mapping[str, str]) -> dict[str, Any]:
+    """Every field of the table that these values say something of."""
+    fields = {}
+    for row in _rows(table):
+        value = _first(row, form, values=values)
+        if value is not None:
+            fields[row.name] = value
+    return fields
+
+
+def _first(row: _Row, form: str, *, values: Mapping[str, str]) -> Any:
+    for sums in row.words[form]:
+        given = [read_value(row.kind, values.get(word)) for word in sums]
+        known: list[Any] = [value for value in given if value is not None]
+        if known:
+            return known[0] if len(sums) == 1 else sum(known)
+    return None

@@ -17,7 +17,7 @@ from desk import fill, quiet, result, ticks
 from fake_dmi import tables
 from rigright.base.errors import RigError
 from rigright.base.units import GIB, MIB
-from rigright.machine import lspci, meminfo, mounts, smbios
+from rigright.machine import lspci, meminfo, mounts, pci, smbios
 from rigright.machine.bench import fio, logs, speaking
 from rigright.machine.cpuinfo import read_cpuinfo
 from rigright.machine.exporter.server import read_place, read_token
@@ -25,7 +25,6 @@ from rigright.machine.far.envelope import heard, lines
 from rigright.machine.nvidia_smi import text as smi_text
 from rigright.machine.opened import read_machine
 from rigright.machine.parts import sensors
-from rigright.machine.pci import sysfs
 from rigright.machine.record import Machine
 from rigright.machine.running import kernel_log
 from rigright.machine.stored import plain
@@ -139,7 +138,7 @@ READERS = {
     "dmidecode modules": (DMI.encode(), of_text(smbios.read_modules)),
     "dmidecode slots": (DMI.encode(), of_text(smbios.read_slots)),
     "lspci": (LSPCI.encode(), of_text(lspci.read_lspci)),
-    "config space": (bytes(range(256)) * 16, sysfs.extended),
+    "config space": (bytes(range(256)) * 16, pci.extended),
     "topology": (TOPO.encode(), of_text(smi_text.paths_of)),
     "nvlink": (b"GPU 0: NVIDIA A100 (UUID: GPU-1)\n\t Link 0: 25 GB/s\n", of_text(smi_text.links_of)),
     "sensors": (SENSORS.encode(), of_text(sensors.read_sensors)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -212,6 +213,14 @@ _PLAIN = (
     *("busy_share", "mem_busy_share", "pstate", "persistence", "compute_mode", "display", "numa_node"),
     *("mig", "mig_after_reset", "bus_bits"),
 )
+
+
+_AMDS = re.compile(r"\bAMD\b|Instinct|Radeon|\bMI\d{3}")
+
+
+def maker_of(name: str) -> str:
+    """The vendor of a card by the name that a tool of NVIDIA's or AMD's gives it."""
+    return "amd" if _AMDS.search(name) else "nvidia"
 
 
 def device_from(fields: Mapping[str, Any], *, vendor: str, index: int, **more: Any) -> Device:

@@ -137,7 +137,6 @@ def _xpu_device(index: int, fields: Mapping[str, Any], *, stats: Mapping[str, fl
     return device_from(result, vendor="intel", index=index)
 
 
-_GAUDI_MARK = re.compile(r"\|\s*HL-SMI Version:|\|\s*AIP\s+Name\s+Persistence-M\|")
 _CARD = re.compile(
     r"^\|\s*(\d{1,3})\s+(HL-\w{1,20})\s[^|\n]{0,80}\|\s*([0-9a-fA-F:.]{7,16})[^|\n]{0,80}"
     r"\|\s*(\d{1,9}|N/A)\s"
@@ -154,11 +153,6 @@ _DRIVER = re.compile(r"Driver Version:\s*(\d[\w.]{1,30})")
 _PROCESS = re.compile(r"^\|\s*(\d{1,3})\s+(\d{1,9})\s+C\s+(\S{1,80})\s+(\d{1,9})\s?MiB\s*\|", re.MULTILINE)
 _PROCESSES = "Compute Processes"
 _QUERY_HEADS = {"bus_id", "uuid", "index", "utilization.aip", "temperature.aip"}
-
-
-def is_hl_smi(text: str) -> bool:
-    """Whether it is a table or a query of hl-smi."""
-    return _GAUDI_MARK.search(text) is not None or "utilization.aip" in text or "temperature.aip" in text
 
 
 def read_hl_smi(text: str) -> Read:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from rigright.base.units import KIB, parse_bytes
 from rigright.machine.host import PciDevice
 from rigright.machine.pci import BRIDGE, is_bridge, is_kept
+from rigright.machine.record import Read
 from rigright.machine.values import gen_of, lanes_of
 
 UNKNOWN = "????"  # the half of an id that a text without -nn does not tell
@@ -32,6 +33,11 @@ _REVISION = re.compile(r"\(rev ([0-9a-f]{2})\)")
 _LINK = re.compile(r"Speed ([\d.]+GT/s)[^,]*, Width x(\d{1,2})")
 _ROOT = "0000:"
 _MOST_LINES = 400_000
+
+
+def read_pasted(text: str) -> Read:
+    """What somebody pasted of it."""
+    return Read(fields={"pci": read_lspci(text)})
 
 
 def read_lspci(text: str) -> tuple[PciDevice, ...]:

@@ -9,7 +9,10 @@ from dataclasses import dataclass
 
 from rigright.base.units import KIB, MIB, parse_bytes
 from rigright.machine.cells import real
-from rigright.machine.host import MemoryModule, Slot
+from rigright.machine.host import Memory, MemoryModule, Slot
+from rigright.machine.record import Read, telling
+from rigright.machine.system import System
+from rigright.machine.values import meant
 from rigright.machine.world import World
 
 END = 127
@@ -86,7 +89,6 @@ KINDS = {
     0x1D: "LPDDR3", 0x1E: "LPDDR4", 0x20: "HBM", 0x21: "HBM2", 0x22: "DDR5", 0x23: "LPDDR5", 0x24: "HBM3",
 }  # fmt: skip
 _NO_SYSTEM_MEMORY = {0x09, 0x10, 0x0A}  # ROM, flash, EEPROM
-_EMPTY_WORDS = {"not specified", "unknown", "no dimm", "none", "n/a", "empty", "0", "undefined", ""}
 _CORRECTS = {5, 6, 7}  # single bit, several bits, CRC
 _CHANNELS = (
     re.compile(
@@ -129,8 +131,8 @@ def _module_of_bytes(structure: Structure, *, corrects: bool | None) -> MemoryMo
         rated_mt_s=_rate(structure, 0x15, more_at=0x54),
         set_mt_s=_rate(structure, 0x20, more_at=0x58),
         ecc=wide if corrects is None or wide is None else wide and corrects,
-        maker=meant_word(structure.string(0x17)),
-        part=meant_word(structure.string(0x1A)),
+        maker=meant(structure.string(0x17)),
+        part=meant(structure.string(0x1A)),
     )
 
 
@@ -151,11 +153,6 @@ def _rate(structure: Structure, at: int, *, more_at: int) -> float | None:
     if rate == 0xFFFF:
         rate = structure.double(more_at)
     return float(rate) if rate else None
-
-
-def meant_word(text: str | None) -> str | None:
-    """A maker's or a part's name; firmware has many words for none."""
-    return None if text is None or text.strip().lower() in _EMPTY_WORDS else text.strip()
 
 
 def channel_of(slot: str, bank: str | None) -> str | None:
@@ -285,7 +282,7 @@ def _blocks(text: str) -> Iterator[tuple[str, Mapping[str, str]]]:
 
 
 def _module_of_text(structure: Mapping[str, str], *, corrects: bool | None) -> MemoryModule:
-    slot, bank = structure.get("Locator", ""), meant_word(structure.get("Bank Locator"))
+    slot, bank = structure.get("Locator", ""), meant(structure.get("Bank Locator"))
     size = _SIZE.fullmatch(structure.get("Size", ""))
     if size is None:
         return MemoryModule(slot=slot, channel=channel_of(slot, bank))
@@ -296,12 +293,12 @@ def _module_of_text(structure: Mapping[str, str], *, corrects: bool | None) -> M
         slot=slot,
         channel=channel_of(slot, bank),
         size_bytes=parse_bytes(f"{size.group(1)}{size.group(2)[0]}i"),
-        kind=meant_word(structure.get("Type")),
+        kind=meant(structure.get("Type")),
         rated_mt_s=real(structure.get("Speed")),
         set_mt_s=real(set_to),
         ecc=wide if corrects is None or wide is None else wide and corrects,
-        maker=meant_word(structure.get("Manufacturer")),
-        part=meant_word(structure.get("Part Number")),
+        maker=meant(structure.get("Manufacturer")),
+        part=meant(structure.get("Part Number")),
     )
 
 
@@ -312,7 +309,7 @@ def _slot_of_text(structure: Mapping[str, str]) -> Slot:
     address = _ADDRESS.fullmatch(structure.get("Bus Address", ""))
     usage = {"In Use": True, "Available": False}
     return Slot(
-        name=meant_word(structure.get("Designation")) or "",
+        name=meant(structure.get("Designation")) or "",
         kind=_short(kind, lanes=lanes and lanes.group(1), gen=gen and gen.group(1)),
         lanes=int(lanes.group(1)) if lanes else None,
         gen=int(gen.group(1)) if gen else (1 if "PCI Express" in kind else None),
@@ -349,3 +346,23 @@ def board_slots(world: World) -> tuple[Slot, ...] | None:
         return slots_of(table)
     reply = world.run("dmidecode", "-t", "slot") if not world.is_live else None
     return read_slots(reply.out) or None if reply is not None and reply.code == 0 else None
+
+
+def is_dmidecode(text: str) -> bool:
+    """Whether dmidecode wrote it."""
+    return "Handle 0x" in text and "DMI type" in text
+
+
+def read_dmidecode(text: str) -> Read:
+    """Memory modules, slots, board and firmware."""
+    modules, slots = read_modules(text), read_slots(text)
+    fields = title_fields(text)
+    system = System(
+        maker=meant(fields.get("System Information", {}).get("Manufacturer")),
+        product=meant(fields.get("System Information", {}).get("Product Name")),
+        board=meant(fields.get("Base Board Information", {}).get("Product Name")),
+        bios=meant(fields.get("BIOS Information", {}).get("Version")),
+        bios_date=meant(fields.get("BIOS Information", {}).get("Release Date")),
+    )
+    memory = Memory(modules=modules) if modules else None
+    return Read(fields={"system": system, **telling(memory=memory, slots=slots)})

@@ -29,6 +29,24 @@ def blocks(
 _UNKNOWN = frozenset(
     {"", "n/a", "not supported", "unknown error", "err!", "-", "not active [n/a]", "redacted"}
 )
+_FILLED_IN_NEVER = frozenset(
+    {
+        *(
+            "",
+            "none",
+            "no dimm",
+            "empty",
+            "unknown",
+            "undefined",
+            "not specified",
+            "not applicable",
+            "n/a",
+            "0",
+        ),
+        *("x.x", "o.e.m.", "to be filled by o.e.m.", "default string", "system product name"),
+        *("system manufacturer", "base board product name"),
+    }
+)
 _REFUSED = (
     "requested functionality",
     "insufficient permissions",
@@ -68,6 +86,12 @@ def seen(text: str | None) -> str | None:
         bare = bare[1:-1].strip()
     lower = bare.lower()
     return None if lower in _UNKNOWN or lower.startswith(_REFUSED) else bare
+
+
+def meant(text: str | None) -> str | None:
+    """A name in firmware, which has many words for none; makers leave some as they found them."""
+    stated = (text or "").strip()
+    return None if stated.lower() in _FILLED_IN_NEVER else stated
 
 
 def read_value(kind: str, text: str | None) -> object:

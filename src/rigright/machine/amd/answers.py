@@ -151,6 +151,11 @@ def _is_rocm(document: Any) -> bool:
     return isinstance(document, dict) and any(_CARD.match(str(key)) for key in document)
 
 
+def read_documents(documents: list[Any]) -> Read:
+    """The devices of all that one text holds."""
+    return read_answers(*documents)
+
+
 def read_answers(*answers: Any) -> Read:
     """The devices of answers to several questions, each of the same cards."""
     given: dict[int, dict[str, str]] = {}

@@ -13,26 +13,17 @@ from rigright.machine.cpuinfo import FLAGS, VENDORS
 from rigright.machine.host import Cpu, Disk, Memory, Mount, NumaNode
 from rigright.machine.parts.disks import health_in
 from rigright.machine.record import Read, telling
-from rigright.machine.running.release import meant
-from rigright.machine.smbios import read_modules, read_slots, title_fields
 from rigright.machine.system import System
 
 MOST_ROWS = 4096
-DF_HEAD = re.compile(r"^Filesystem +(?:Type +)?\S+.* Mounted on\s*$", re.MULTILINE)
 _DF_ROW = re.compile(
     r"^(?P<source>/dev/\S+|[\w.-]+:/\S*) +(?:(?P<kind>[a-z]\w{1,12}) +)?(?P<size>[\d.]+[KMGTP]?i?) +"
     r"[\d.]+[KMGTP]?i? +(?P<free>[\d.]+[KMGTP]?i?) +\d{1,3}% +(?P<path>/\S*)$",
     re.MULTILINE,
 )
-HOSTNAMECTL = re.compile(r"^ *Operating System: \S.*\n(?:.*\n){0,4} *Kernel: Linux \S+", re.MULTILINE)
-_LSCPU = re.compile(r"^(?:Architecture: {2,}\S|CPU\(s\): {2,}\d)", re.MULTILINE)
 _SAID = re.compile(r"^[ \t]{0,24}([A-Z][^:\n]{1,60}):[ \t]{0,60}(\S.{0,8000})$", re.MULTILINE)
 _NUMA = re.compile(r"NUMA node(\d{1,4}) CPU\(s\)")
 _FREE = re.compile(r"^(Mem|Swap): +(\S+) +(\S+) +(\S+)(?: +\S+ +\S+ +(\S+))?", re.MULTILINE)
-FREE_HEAD = re.compile(r"^\s*total +used +free\b", re.MULTILINE)
-UNAME = re.compile(
-    r"^(?:uname: )?Linux (\S{1,255}) (\d+\.\d+\S{0,100}) #.{0,200}?\b(x86_64|aarch64|ppc64le)\b", re.MULTILINE
-)
 _VIRTUAL_DISKS = ("vd", "xvd", "hd")
 _PASSED_DISKS = ("loop", "ram", "zram", "sr", "fd", "nbd", "dm-")
 _LSBLK_ROW = re.compile(
@@ -40,11 +31,6 @@ _LSBLK_ROW = re.compile(
     r"(?P<size>[\d.,]+[KMGTP]?) +[01] +(?P<type>disk|raid\d+)\b",
     re.MULTILINE,
 )
-
-
-def is_lscpu(text: str) -> bool:
-    """Whether it is lscpu's text or JSON."""
-    return _LSCPU.search(text) is not None or "lscpu" in json_object(text)
 
 
 def read_lscpu(text: str) -> Read:
@@ -107,15 +93,6 @@ def read_free(text: str, head: str) -> Read:
     return Read(fields={"memory": memory})
 
 
-def read_uname(text: str) -> Read:
-    """Host, kernel and processor."""
-    match = UNAME.search(text)
-    if match is None:
-        return Read()
-    virtual = "wsl2" if "microsoft" in match[2].lower() else None
-    return Read(fields={"system": System(host=match[1], kernel=match[2], arch=match[3], virtual=virtual)})
-
-
 def read_df(text: str, head: str) -> Read:
     """File systems with a disk or a server below them; numbers alone are KiB, or what was asked for."""
     unit = MIB if re.search(r"-\w*m\b", head) else KIB
@@ -135,21 +112,6 @@ def read_df(text: str, head: str) -> Read:
             )
         )
     return Read(fields={"mounts": tuple(mounts)})
-
-
-def read_hostnamectl(text: str) -> Read:
-    """Name, system, kernel and maker."""
-    fields = {name.strip(): value.strip() for name, value in _SAID.findall(text)}
-    system = System(
-        host=fields.get("Static hostname"),
-        os_name=fields.get("Operating System"),
-        kernel=fields.get("Kernel", "").removeprefix("Linux ") or None,
-        arch={"x86-64": "x86_64", "arm64": "aarch64"}.get(fields.get("Architecture", "")),
-        virtual=fields.get("Virtualization"),
-        maker=fields.get("Hardware Vendor"),
-        product=fields.get("Hardware Model"),
-    )
-    return Read(fields={"system": system})
 
 
 def is_lsblk(text: str) -> bool:
@@ -220,7 +182,6 @@ def _mounts(disk: str, row: Mapping[str, Any], *, depth: int) -> Iterator[Mount]
             yield from _mounts(disk, inner, depth=depth + 1)
 
 
-_SMART = re.compile(r"^smartctl \d", re.MULTILINE)
 _SMART_LINES = (  # of its text, under the words of its JSON
     (r"(?:Device Model|Model Number|Product): +(\S.*)", "model_name"),
     (r"SMART overall-health self-assessment test result: (\w+)", "passed"),
@@ -233,11 +194,6 @@ _SMART_LINES = (  # of its text, under the words of its JSON
     (r"Unsafe Shutdowns: +([\d,]+)", "unsafe_shutdowns"),
 )
 _SMART_ROW = re.compile(r"^ *(\d{1,3}) \w+ +0x\w{4} +(?:\S+ +){6}(\d{1,18})", re.MULTILINE)
-
-
-def is_smart(text: str) -> bool:
-    """Whether it is smartctl's text or JSON."""
-    return _SMART.search(text) is not None or "smartctl" in json_object(text)
 
 
 def read_smart(text: str, head: str) -> Read:
@@ -282,23 +238,3 @@ def read_smart(text: str, head: str) -> Read:
         **health_in(fields),
     )
     return Read(fields={"disks": (disk,)})
-
-
-def is_dmidecode(text: str) -> bool:
-    """Whether dmidecode wrote it."""
-    return "Handle 0x" in text and "DMI type" in text
-
-
-def read_dmidecode(text: str) -> Read:
-    """Memory modules, slots, board and firmware."""
-    modules, slots = read_modules(text), read_slots(text)
-    fields = title_fields(text)
-    system = System(
-        maker=meant(fields.get("System Information", {}).get("Manufacturer")),
-        product=meant(fields.get("System Information", {}).get("Product Name")),
-        board=meant(fields.get("Base Board Information", {}).get("Product Name")),
-        bios=meant(fields.get("BIOS Information", {}).get("Version")),
-        bios_date=meant(fields.get("BIOS Information", {}).get("Release Date")),
-    )
-    memory = Memory(modules=modules) if modules else None
-    return Read(fields={"system": system, **telling(memory=memory, slots=slots)})

@@ -11,9 +11,9 @@ from rigright.base.units import parse_bytes
 from rigright.machine.cells import whole
 from rigright.machine.host import Cpu, Disk, Memory, MemoryModule, PciDevice
 from rigright.machine.record import Read, telling
-from rigright.machine.running.release import meant
 from rigright.machine.smbios import channel_of
 from rigright.machine.system import System
+from rigright.machine.values import meant
 
 _MOST_NODES, _MOST_DEPTH = 4096, 24
 MARK = re.compile(

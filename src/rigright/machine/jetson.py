@@ -53,7 +53,7 @@ def _row(text: str) -> dict[str, str] | None:
     return max(known, key=lambda row: len(row["module"]), default=None)
 
 
-def module_named(number: str) -> tuple[str, str] | None:
+def _module_named(number: str) -> tuple[str, str] | None:
     """The name and the compute capability of a module by its number: "p3767-0005"."""
     row = _row(number)
     return None if row is None else (row["name"], row["isa"])
@@ -107,7 +107,7 @@ def read_release(text: str) -> Read:
     fields = dict(reversed(_SAID.findall(text)))
     size = _RAM.search(fields.get("Module", ""))
     model = fields.get("Model", "").partition(" - Jetpack")[0]
-    pair = module_named(fields.get("P-Number", ""))
+    pair = _module_named(fields.get("P-Number", ""))
     name, isa = pair or (fields.get("Module", "").partition(" (")[0] or None, None)
     device = Device(
         index=0,

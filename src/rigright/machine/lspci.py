@@ -13,13 +13,13 @@ from rigright.machine.record import Read
 from rigright.machine.values import gen_of, lanes_of
 
 UNKNOWN = "????"  # the half of an id that a text without -nn does not tell
-CLASSES = {
+_CLASSES = {
     "VGA compatible controller": "0x0300", "3D controller": "0x0302", "Display controller": "0x0380",
     "Processing accelerators": "0x1200", "Non-Volatile memory controller": "0x0108",
     "Ethernet controller": "0x0200", "Infiniband controller": "0x0207", "Network controller": "0x0280",
     "PCI bridge": BRIDGE, "Bridge": "0x0680",
 }  # fmt: skip
-VENDORS = {
+_VENDORS = {
     "NVIDIA": "10de", "Advanced Micro Devices": "1002", "Intel": "8086", "Mellanox": "15b3", "Habana": "1da3",
     "Broadcom": "14e4", "Samsung": "144d", "Micron": "1344", "Matrox": "102b", "ASPEED": "1a03",
     "Microsoft": "1414", "SK hynix": "1c5c", "Sandisk": "15b7", "Realtek": "10ec", "Aquantia": "1d6a",
@@ -74,7 +74,7 @@ def _blocks(text: str) -> Iterator[tuple[re.Match[str], tuple[str, ...]]]:
 def _bare(head: re.Match[str], lines: tuple[str, ...]) -> PciDevice:
     """One function, its parents not known yet."""
     address = head["address"] if head["address"].count(":") == 2 else _ROOT + head["address"]
-    known = f"0x{head['class']}" if head["class"] else CLASSES.get(head["kind"].strip())
+    known = f"0x{head['class']}" if head["class"] else _CLASSES.get(head["kind"].strip())
     gen_max, lanes_max = _link(lines, "LnkCap:")
     gen, lanes = _link(lines, "LnkSta:")
     control = _after(lines, "ACSCtl:")
@@ -101,7 +101,7 @@ def _id(name: str) -> str:
     """The id a line tells, whole or in part."""
     if match := _ID.search(name):
         return match.group(1)
-    vendor = next((code for start, code in VENDORS.items() if name.startswith(start)), UNKNOWN)
+    vendor = next((code for start, code in _VENDORS.items() if name.startswith(start)), UNKNOWN)
     device = re.search(r"Device ([0-9a-f]{4})\b", name)
     return f"{vendor}:{device.group(1) if device else UNKNOWN}"
 

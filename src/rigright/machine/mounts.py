@@ -21,7 +21,7 @@ _OCTAL = re.compile(r"\\([0-7]{3})")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class _Entry:
     """One line of the list."""
 
     path: str
@@ -33,18 +33,18 @@ class Entry:
     of_system: tuple[str, ...]  # options of the file system itself: "size=65536k"
 
 
-def entries(world: World) -> tuple[Entry, ...]:
+def entries(world: World) -> tuple[_Entry, ...]:
     """Every mount this process sees, in the order they were mounted."""
     lines = (world.text(_FILE, 8 * MIB) or "").splitlines()[:_MOST_LINES]
     return tuple(entry for line in lines if (entry := _entry(line)) is not None)
 
 
-def _entry(line: str) -> Entry | None:
+def _entry(line: str) -> _Entry | None:
     before, dash, after = line.partition(" - ")
     left, right = before.split(" "), after.split(" ")
     if not dash or len(left) < 6 or len(right) < 2:
         return None
-    return Entry(
+    return _Entry(
         path=_unquoted(left[4]),
         source=_unquoted(right[1]),
         kind=right[0],
@@ -60,7 +60,7 @@ def _unquoted(path: str) -> str:
     return _OCTAL.sub(lambda match: chr(int(match.group(1), 8)), path)
 
 
-def disk_below(world: World, entry: Entry) -> str | None:
+def _disk_below(world: World, entry: _Entry) -> str | None:
     """The name of the whole disk below a mount: through partitions, volumes, arrays."""
     place = world.link(f"/sys/dev/block/{entry.device}")
     name = place.rpartition("/")[2] if place else _by_source(world, entry.source)
@@ -95,8 +95,8 @@ def _whole_disk(world: World, name: str, *, depth: int) -> str | None:
     return name if world.has(f"/sys/block/{name}") else None
 
 
-PATIENCE_S = 2.0
-NETWORK = (
+_PATIENCE_S = 2.0
+_NETWORK = (
     "nfs",
     "cifs",
     "smb",
@@ -123,7 +123,7 @@ _MOST = 128
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mounts:
+class _Mounts:
     """The file systems, and those that did not answer."""
 
     found: tuple[Mount, ...] | None
@@ -138,13 +138,13 @@ class _Space:
     free: float
 
 
-def mounts_of(world: World) -> Mounts:
+def mounts_of(world: World) -> _Mounts:
     """Every file system of weight, each once."""
     if not world.has(_FILE):
-        return Mounts(found=_by_psutil(world))
+        return _Mounts(found=_by_psutil(world))
     wanted = _wanted(entries(world))
-    far = [entry for entry in wanted if is_network(entry.kind)]
-    near = [entry for entry in wanted if not is_network(entry.kind)]
+    far = [entry for entry in wanted if _is_network(entry.kind)]
+    near = [entry for entry in wanted if not _is_network(entry.kind)]
     groups = [[entry] for entry in far] + ([near] if near else [])
     pairs = at_once(lambda group: _asked(world, group), groups)
     bytes_of = {path: space for blocks, _ in pairs for path, space in blocks.items()}
@@ -154,7 +154,7 @@ def mounts_of(world: World) -> Mounts:
         for entry in wanted
     ]
     silent = [entry for entry in wanted if entry.path not in bytes_of]
-    return Mounts(
+    return _Mounts(
         found=tuple(mounts),
         unseen=tuple(
             Unseen(
@@ -167,24 +167,24 @@ def mounts_of(world: World) -> Mounts:
     )
 
 
-def is_network(kind: str) -> bool:
+def _is_network(kind: str) -> bool:
     """Whether a file system lies on another machine."""
-    return kind.startswith(NETWORK)
+    return kind.startswith(_NETWORK)
 
 
-def _wanted(every: tuple[Entry, ...]) -> list[Entry]:
+def _wanted(every: tuple[_Entry, ...]) -> list[_Entry]:
     """Of what lies over each other the last; of one file system mounted in many places the first."""
     last = {entry.path: entry for entry in every}
-    entries: dict[tuple[str, str], Entry] = {}
+    entries: dict[tuple[str, str], _Entry] = {}
     for entry in sorted(last.values(), key=lambda item: (item.root != "/", len(item.path))):
         system = entry.path.startswith(_PASSED) or (entry.kind == "tmpfs" and entry.path in _SMALL)
-        if not system and (entry.kind in _LOCAL or is_network(entry.kind)):
+        if not system and (entry.kind in _LOCAL or _is_network(entry.kind)):
             key = (entry.device, entry.source) if entry.kind not in {"overlay", "tmpfs"} else (entry.path, "")
             entries.setdefault(key, entry)
     return sorted(entries.values(), key=lambda item: item.path)[:_MOST]
 
 
-def _asked(world: World, group: list[Entry]) -> tuple[dict[str, _Space], dict[str, _Space]]:
+def _asked(world: World, group: list[_Entry]) -> tuple[dict[str, _Space], dict[str, _Space]]:
     """Blocks and files of a group, by path."""
     paths = {_place(world, entry.path): entry.path for entry in group}
     blocks = _df(world, "-kP", paths=paths, unit=KIB)
@@ -197,7 +197,7 @@ def _place(world: World, path: str) -> str:
 
 
 def _df(world: World, how: str, *, paths: dict[str, str], unit: int) -> dict[str, _Space]:
-    reply = world.run("df", how, *paths, patience_s=PATIENCE_S)
+    reply = world.run("df", how, *paths, patience_s=_PATIENCE_S)
     spaces = {}
     for line in (reply.out if reply is not None else "").splitlines()[1:]:
         cells = line.split(maxsplit=5)
@@ -208,7 +208,7 @@ def _df(world: World, how: str, *, paths: dict[str, str], unit: int) -> dict[str
     return spaces
 
 
-def _mount(world: World, entry: Entry, *, size: _Space | None, files: _Space | None) -> Mount:
+def _mount(world: World, entry: _Entry, *, size: _Space | None, files: _Space | None) -> Mount:
     return Mount(
         path=entry.path,
         source=entry.source,
@@ -217,7 +217,7 @@ def _mount(world: World, entry: Entry, *, size: _Space | None, files: _Space | N
             *entry.options,
             *(text for text in entry.of_system if text not in entry.options and "=" not in text),
         ),
-        disk=disk_below(world, entry),
+        disk=_disk_below(world, entry),
         size_bytes=size.whole if size else None,
         free_bytes=size.free if size else None,
         files_free_share=files.free / files.whole if files and files.whole else None,

@@ -7,14 +7,14 @@ from dataclasses import replace
 from rigright.machine.host import PciDevice
 from rigright.machine.record import Machine
 
-RDMA = ("infiniband", "roce")
+_RDMA = ("infiniband", "roce")
 _MOST = 256
 
 
 def with_nics(machine: Machine) -> Machine:
     """The machine, each of its cards with the way to each RDMA card, where the bus shows both."""
     bus = {device.address: device for device in machine.pci or ()}
-    ports = {port.name.partition("/")[0]: port.pci for port in machine.ports or () if port.kind in RDMA}
+    ports = {port.name.partition("/")[0]: port.pci for port in machine.ports or () if port.kind in _RDMA}
     nics = [(name, bus[pci]) for name, pci in ports.items() if pci in bus][:_MOST]
     if not nics:
         return machine

@@ -18,7 +18,7 @@ from rigright.machine.values import gen_of, lanes_of
 from rigright.machine.world import World
 
 FOLDER = "/sys/bus/pci/devices"
-ADDRESS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
+_ADDRESS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
 _MOST = 4096
 _NO_ANSWER = 4  # bytes of ones where maker and model stand
 _ERRORS = (
@@ -54,28 +54,28 @@ def is_bridge(pci_class: str | None) -> bool:
 
 _EXTENDED_AT = 0x100
 _WHOLE = 4096
-RESIZABLE = 0x0015
-ACCESS_CONTROL = 0x000D
+_RESIZABLE = 0x0015
+_ACCESS_CONTROL = 0x000D
 _MOST_CAPABILITIES = 64
 _REDIRECTS = 0b1100  # requests and completions of peers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Extended:
+class _Extended:
     """What the extended capabilities say."""
 
     rebar_max_bytes: float | None = None
     acs: bool | None = None  # None: it has no such control
 
 
-def extended(raw: bytes) -> Extended | None:
+def extended(raw: bytes) -> _Extended | None:
     """What stands beyond the first 256 bytes; None where they were closed to us."""
     if len(raw) <= _EXTENDED_AT + 4:
         return None
     fields = dict(capabilities(raw))
-    return Extended(
-        rebar_max_bytes=_rebar(raw, fields[RESIZABLE]) if RESIZABLE in fields else None,
-        acs=_redirects(raw, fields[ACCESS_CONTROL]) if ACCESS_CONTROL in fields else None,
+    return _Extended(
+        rebar_max_bytes=_rebar(raw, fields[_RESIZABLE]) if _RESIZABLE in fields else None,
+        acs=_redirects(raw, fields[_ACCESS_CONTROL]) if _ACCESS_CONTROL in fields else None,
     )
 
 
@@ -132,27 +132,27 @@ def _is_port(world: World, folder: str, *, vendor: str) -> bool:
 
 def functions(world: World) -> tuple[PciDevice, ...]:
     """Every function that matters, and every bridge above one, by address."""
-    addresses = [name for name in world.names(FOLDER) if ADDRESS.fullmatch(name)][:_MOST]
+    addresses = [name for name in world.names(FOLDER) if _ADDRESS.fullmatch(name)][:_MOST]
     classes = {address: word_of(world, f"{FOLDER}/{address}/class") for address in addresses}
     kept = [
         address
         for address in addresses
         if is_kept(classes[address], _hex(world, address, name="vendor") or "")
     ]
-    above = {parent for address in kept for parent in parents_of(world, address)}
+    above = {parent for address in kept for parent in _parents_of(world, address)}
     wanted = sorted({*kept, *(address for address in above if address in classes)})
     return tuple(_function(world, address, pci_class=classes[address]) for address in wanted)
 
 
-def parents_of(world: World, address: str) -> tuple[str, ...]:
+def _parents_of(world: World, address: str) -> tuple[str, ...]:
     """The bridges from the root down to a function, out of where it lies."""
     place = world.link(f"{FOLDER}/{address}") or ""
-    return tuple(part for part in place.split("/")[:-1] if ADDRESS.fullmatch(part))
+    return tuple(part for part in place.split("/")[:-1] if _ADDRESS.fullmatch(part))
 
 
 def address_above(place: str | None) -> str | None:
     """The function a device hangs on, out of where the device lies."""
-    texts = [part for part in (place or "").split("/") if ADDRESS.fullmatch(part)]
+    texts = [part for part in (place or "").split("/") if _ADDRESS.fullmatch(part)]
     return texts[-1] if texts else None
 
 
@@ -177,7 +177,7 @@ def _function(world: World, address: str, *, pci_class: str | None) -> PciDevice
     link = link_at(world, folder)
     driver, group = world.link(f"{folder}/driver"), world.link(f"{folder}/iommu_group")
     config = world.raw(f"{folder}/config", _WHOLE) or b""
-    more = extended(config) or Extended()
+    more = extended(config) or _Extended()
     # AER totals; a function without that capability has none
     pairs = []
     for name, file, total in _ERRORS:
@@ -197,7 +197,7 @@ def _function(world: World, address: str, *, pci_class: str | None) -> PciDevice
         board_id=_pair(world, address, names=("subsystem_vendor", "subsystem_device")),
         pci_class=pci_class,
         driver=driver.rpartition("/")[2] if driver else None,
-        parents=parents_of(world, address),
+        parents=_parents_of(world, address),
         gen=link.gen,
         gen_max=link.gen_max,
         lanes=link.lanes,

@@ -15,12 +15,12 @@ from rigright.machine.system import System
 from rigright.machine.values import meant
 from rigright.machine.world import World
 
-END = 127
-MOST_STRUCTURES = 4096
+_END = 127
+_MOST_STRUCTURES = 4096
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Structure:
+class _Structure:
     """One structure: `body` begins with its four bytes of head."""
 
     kind: int
@@ -60,20 +60,20 @@ class Structure:
         return begin, begin + len(self.texts[number - 1])
 
 
-def structures(table: bytes) -> Iterator[Structure]:
+def structures(table: bytes) -> Iterator[_Structure]:
     """Each structure, up to the end mark or the first that is broken."""
     at = 0
-    for _ in range(MOST_STRUCTURES):
+    for _ in range(_MOST_STRUCTURES):
         if at + 4 > len(table):
             return
         kind, length = table[at], table[at + 1]
-        if length < 4 or at + length > len(table) or kind == END:
+        if length < 4 or at + length > len(table) or kind == _END:
             return
         end = table.find(b"\0\0", at + length)
         if end < 0:
             return
         texts = table[at + length : end].split(b"\0") if end > at + length else []
-        yield Structure(
+        yield _Structure(
             kind=kind,
             at=at,
             end=end + 2,
@@ -83,7 +83,7 @@ def structures(table: bytes) -> Iterator[Structure]:
         at = end + 2
 
 
-ARRAY, MODULE = 16, 17
+_ARRAY, MODULE = 16, 17
 KINDS = {
     0x0F: "SDRAM", 0x12: "DDR", 0x13: "DDR2", 0x18: "DDR3", 0x1A: "DDR4", 0x1B: "LPDDR", 0x1C: "LPDDR2",
     0x1D: "LPDDR3", 0x1E: "LPDDR4", 0x20: "HBM", 0x21: "HBM2", 0x22: "DDR5", 0x23: "LPDDR5", 0x24: "HBM3",
@@ -107,7 +107,7 @@ def modules_of(table: bytes) -> tuple[MemoryModule, ...]:
     corrects = [
         structure.byte(6) in _CORRECTS
         for structure in every
-        if structure.kind == ARRAY and structure.byte(5) == 3
+        if structure.kind == _ARRAY and structure.byte(5) == 3
     ]
     return tuple(
         _module_of_bytes(structure, corrects=any(corrects) if corrects else None)
@@ -116,7 +116,7 @@ def modules_of(table: bytes) -> tuple[MemoryModule, ...]:
     )
 
 
-def _module_of_bytes(structure: Structure, *, corrects: bool | None) -> MemoryModule:
+def _module_of_bytes(structure: _Structure, *, corrects: bool | None) -> MemoryModule:
     slot, bank = structure.string(0x10) or "", structure.string(0x11)
     size = _size(structure)
     if size is None:
@@ -136,7 +136,7 @@ def _module_of_bytes(structure: Structure, *, corrects: bool | None) -> MemoryMo
     )
 
 
-def _size(structure: Structure) -> float | None:
+def _size(structure: _Structure) -> float | None:
     """Bytes of a module; None where the place is empty or of unknown size."""
     size = structure.word(0x0C)
     if size in {None, 0, 0xFFFF}:
@@ -147,7 +147,7 @@ def _size(structure: Structure) -> float | None:
     return float((int(size or 0) & 0x7FFF) * (KIB if int(size or 0) & 0x8000 else MIB))
 
 
-def _rate(structure: Structure, at: int, *, more_at: int) -> float | None:
+def _rate(structure: _Structure, at: int, *, more_at: int) -> float | None:
     """Transfers a second, in millions, as modules are sold."""
     rate = structure.word(at)
     if rate == 0xFFFF:
@@ -195,7 +195,7 @@ def slots_of(table: bytes) -> tuple[Slot, ...]:
     )
 
 
-def _slot_of_bytes(structure: Structure) -> Slot | None:
+def _slot_of_bytes(structure: _Structure) -> Slot | None:
     code = structure.byte(0x05) or 0
     gen, lanes = _gen_and_lanes(code)
     lanes = lanes or _WIDTHS.get(structure.byte(0x06) or 0)
@@ -255,7 +255,7 @@ def read_slots(text: str) -> tuple[Slot, ...]:
     )
 
 
-def title_fields(text: str) -> dict[str, Mapping[str, str]]:
+def _title_fields(text: str) -> dict[str, Mapping[str, str]]:
     """The fields of the first structure of each title."""
     result: dict[str, Mapping[str, str]] = {}
     for title, fields in _blocks(text):
@@ -327,12 +327,12 @@ def _short(kind: str, *, lanes: str | None, gen: str | None) -> str:
 
 
 TABLE = "/sys/firmware/dmi/tables/DMI"
-MOST_BYTES = 4 * MIB
+_MOST_BYTES = 4 * MIB
 
 
 def memory_modules(world: World) -> tuple[MemoryModule, ...] | None:
     """Modules and empty places; None where the table cannot be read."""
-    table = world.raw(TABLE, MOST_BYTES)
+    table = world.raw(TABLE, _MOST_BYTES)
     if table:
         return modules_of(table)
     reply = world.run("dmidecode", "-t", "memory") if not world.is_live else None
@@ -341,7 +341,7 @@ def memory_modules(world: World) -> tuple[MemoryModule, ...] | None:
 
 def board_slots(world: World) -> tuple[Slot, ...] | None:
     """Slots of the board; None where the table cannot be read."""
-    table = world.raw(TABLE, MOST_BYTES)
+    table = world.raw(TABLE, _MOST_BYTES)
     if table:
         return slots_of(table)
     reply = world.run("dmidecode", "-t", "slot") if not world.is_live else None
@@ -356,7 +356,7 @@ def is_dmidecode(text: str) -> bool:
 def read_dmidecode(text: str) -> Read:
     """Memory modules, slots, board and firmware."""
     modules, slots = read_modules(text), read_slots(text)
-    fields = title_fields(text)
+    fields = _title_fields(text)
     system = System(
         maker=meant(fields.get("System Information", {}).get("Manufacturer")),
         product=meant(fields.get("System Information", {}).get("Product Name")),

@@ -53,7 +53,7 @@ def only_looks(command: str) -> bool:
 
 
 R = TypeVar("R")
-MOST_ITEMS = 100_000
+_MOST_ITEMS = 100_000
 MOST_CHARS = MIB
 _JSON = (str, int, float, list, dict, type(None))
 
@@ -138,7 +138,7 @@ def _either(kinds: tuple[Any, ...], data: Any, *, where: str) -> Any:
 
 
 def _many(kinds: tuple[Any, ...], data: Any, *, where: str) -> tuple[Any, ...]:
-    if not isinstance(data, list) or len(data) > MOST_ITEMS:
+    if not isinstance(data, list) or len(data) > _MOST_ITEMS:
         raise _wrong(where, "list", data=data)
     if kinds[-1] is Ellipsis:
         return tuple(_value(kinds[0], value, where=f"{where}.{place}") for place, value in enumerate(data))

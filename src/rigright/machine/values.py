@@ -13,11 +13,11 @@ from typing import Any
 from rigright.base.tables import DATA, raw_rows
 from rigright.base.units import GIB, KIB, KILO, MEGA, MIB
 
-MOST_BLOCKS = 20_000
+_MOST_BLOCKS = 20_000
 
 
 def blocks(
-    text: str, head: re.Pattern[str], *, most: int = MOST_BLOCKS
+    text: str, head: re.Pattern[str], *, most: int = _MOST_BLOCKS
 ) -> Iterator[tuple[re.Match[str], str]]:
     """Every block in order; of more than so many the last holds the rest."""
     matches = [*islice(head.finditer(text), most), None]
@@ -76,7 +76,7 @@ _MODES = {
 _GENS = {2.5: 1, 5.0: 2, 8.0: 3, 16.0: 4, 32.0: 5, 64.0: 6, 128.0: 7}
 _MOST_LANES = 32
 _GTS = re.compile(r"(\d+(?:\.\d+)?) ?([GM])T/s")
-MOST_NUMBER = 1e18
+_MOST_NUMBER = 1e18
 
 
 def seen(text: str | None) -> str | None:
@@ -109,7 +109,7 @@ def _scaled(scales: Mapping[str, float]) -> Callable[[str], float | None]:
         if match is None or factor is None:
             return None
         value = float(match.group(1)) * factor
-        return value if math.isfinite(value) and abs(value) < MOST_NUMBER else None
+        return value if math.isfinite(value) and abs(value) < _MOST_NUMBER else None
 
     return read
 

@@ -112,7 +112,7 @@ _MODES = ("current_compute_partition", "current_memory_partition")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KfdNode:
+class _KfdNode:
     """One that computes; `pci` is the address it gives itself."""
 
     number: int
@@ -121,13 +121,13 @@ class KfdNode:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Topology:
+class _Topology:
     """All nodes that compute, by their numbers; some may be closed to us, as in a container."""
 
-    nodes: tuple[KfdNode, ...] = ()
+    nodes: tuple[_KfdNode, ...] = ()
     is_whole: bool = True
 
-    def of(self, pci: str | None, cards: frozenset[str]) -> tuple[KfdNode, ...]:
+    def of(self, pci: str | None, cards: frozenset[str]) -> tuple[_KfdNode, ...]:
         """The nodes of one card, in the order of its parts."""
         if pci is None:
             return ()
@@ -139,17 +139,17 @@ class Topology:
         )
 
 
-def topology(world: World) -> Topology:
+def topology(world: World) -> _Topology:
     """What the kernel shows of it."""
     numbers = sorted(int(name) for name in world.names(KFD) if name.isdecimal())[:_MOST_NODES]
     fields = {number: world.text(f"{KFD}/{number}/properties") for number in numbers}
     read = {number: _properties(text) for number, text in fields.items()}
     nodes = tuple(
-        KfdNode(number=number, pci=_located(row), told=row)
+        _KfdNode(number=number, pci=_located(row), told=row)
         for number, row in read.items()
         if row.get("simd_count")
     )
-    return Topology(nodes=nodes, is_whole=all(fields.values()))
+    return _Topology(nodes=nodes, is_whole=all(fields.values()))
 
 
 def inside(world: World) -> frozenset[str]:
@@ -161,7 +161,7 @@ def inside(world: World) -> frozenset[str]:
     )
 
 
-def with_nodes(world: World, device: Device, *, nodes: tuple[KfdNode, ...], is_whole: bool) -> Device:
+def _with_nodes(world: World, device: Device, *, nodes: tuple[_KfdNode, ...], is_whole: bool) -> Device:
     """With its compute units, its instruction set, and its parts where it is cut into some."""
     if not nodes:
         return device
@@ -180,7 +180,9 @@ def with_nodes(world: World, device: Device, *, nodes: tuple[KfdNode, ...], is_w
     )
 
 
-def _slices(world: World, device: Device, *, nodes: tuple[KfdNode, ...], is_whole: bool) -> tuple[Slice, ...]:
+def _slices(
+    world: World, device: Device, *, nodes: tuple[_KfdNode, ...], is_whole: bool
+) -> tuple[Slice, ...]:
     """The parts of a card that is cut, those that we may use; none of one in a piece."""
     modes = [world.text(f"/sys/bus/pci/devices/{device.pci}/{name}") for name in _MODES]
     if len(nodes) == 1 and (modes[0] or WHOLE) == WHOLE:
@@ -194,14 +196,14 @@ def _slices(world: World, device: Device, *, nodes: tuple[KfdNode, ...], is_whol
     )
 
 
-def _bank_bytes(world: World, node: KfdNode) -> float | None:
+def _bank_bytes(world: World, node: _KfdNode) -> float | None:
     """How much memory the kernel lets programs of a node take."""
     fields = _properties(world.text(f"{KFD}/{node.number}/mem_banks/0/properties"))
     size = fields.get("size_in_bytes")
     return float(size) if size else None
 
 
-def paths(world: World, devices: tuple[Device, ...], *, known: Topology) -> tuple[Path, ...]:
+def paths(world: World, devices: tuple[Device, ...], *, known: _Topology) -> tuple[Path, ...]:
     """Pairs of cards that the topology joins by Infinity Fabric."""
     cards = addresses(devices)
     places = {node.number: device.index for device in devices for node in known.of(device.pci, cards)}
@@ -230,8 +232,8 @@ def _located(fields: Mapping[str, int]) -> str:
     return f"{fields.get('domain', 0):04x}:{place >> 8 & 0xFF:02x}:{place >> 3 & 0x1F:02x}.{place & 7}"
 
 
-DRM = "/sys/class/drm"
-VENDOR = "0x1002"
+_DRM = "/sys/class/drm"
+_VENDOR = "0x1002"
 _MILLI = 1 / KILO
 _MICRO = 1 / MEGA
 _CARD = re.compile(r"card\d+\Z")
@@ -240,14 +242,14 @@ _CARD = re.compile(r"card\d+\Z")
 def cards(world: World) -> tuple[Device, ...]:
     """Every AMD card of the display system, in the order of their addresses."""
     devices = [
-        _card(world, f"{DRM}/{name}/device")
-        for name in world.names(DRM)
-        if _CARD.match(name) and world.text(f"{DRM}/{name}/device/vendor") == VENDOR
+        _card(world, f"{_DRM}/{name}/device")
+        for name in world.names(_DRM)
+        if _CARD.match(name) and world.text(f"{_DRM}/{name}/device/vendor") == _VENDOR
     ]
     ordered = tuple(sorted(devices, key=lambda device: device.pci or ""))
     known, places = topology(world), addresses(ordered)
     whole = (
-        with_nodes(world, device, nodes=known.of(device.pci, places), is_whole=known.is_whole)
+        _with_nodes(world, device, nodes=known.of(device.pci, places), is_whole=known.is_whole)
         for device in ordered
     )
     return tuple(replace(_with_main_memory(world, device), index=place) for place, device in enumerate(whole))

@@ -25,7 +25,7 @@ _WINDOWS = re.compile(  # its driver models, which no other system has
 _RULE = re.compile(r"^#{8,}.*$|^# \S.* :: .*$", re.MULTILINE)
 _MOST_SECTIONS = 200
 
-Reader = Callable[[str], Read]
+_Reader = Callable[[str], Read]
 
 
 def is_capture(given: str) -> bool:
@@ -71,7 +71,7 @@ def sections(text: str) -> list[str]:
     return [before, *under] if before.strip() else under
 
 
-def _readers(section: str) -> list[Reader]:
+def _readers(section: str) -> list[_Reader]:
     """All that can read some of it, judged by what it holds."""
     return [reader for is_one, reader in _READERS if is_one(section)]
 
@@ -94,7 +94,7 @@ def _links(section: str) -> Read:
 
 _LINKS = re.compile(r"^[ \t]{0,40}Link \d{1,3}: |NVLink information|support N[vV][lL]ink", re.MULTILINE)
 _LIST = re.compile(r"^\s{0,40}GPU \d{1,3}: .{1,200}\(UUID: ", re.MULTILINE)
-_READERS: tuple[tuple[Callable[[str], object], Reader], ...] = (  # the closest reading first
+_READERS: tuple[tuple[Callable[[str], object], _Reader], ...] = (  # the closest reading first
     (lambda text: query.START in text, query.read_xml),
     (lambda text: query.MARK in text, query.read_log),
     (tables.is_sheet, tables.read_sheet),

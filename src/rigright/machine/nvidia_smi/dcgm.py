@@ -14,7 +14,7 @@ from rigright.machine.nvidia_smi.cards import software_of
 from rigright.machine.record import Read
 from rigright.machine.system import Diagnosed
 
-MOST_TESTS = 20_000  # of all cards together
+_MOST_TESTS = 20_000  # of all cards together
 _MOST_REASON = 400
 _OUTCOMES = {
     "pass": "pass",
@@ -37,14 +37,14 @@ def _plain(text: str) -> str:
     return " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())[:_MOST_REASON]
 
 
-Json = Any
+_Json = Any
 _ROOTS = ("DCGM GPU Diagnostic", "DCGM Diagnostic")
 _ADVICE = {1: "monitor", 2: "isolate", 4: "triage", 5: "configure", 6: "reset"}  # dcgmErrorSeverity_t
 _DRIVER = ("Driver Version Detected", "driver_version_detected", "Driver Version")
 _MOST_CARDS, _MOST_NUMBER = 512, 2**31
 
 
-def _document(text: str) -> dict[str, Json] | None:
+def _document(text: str) -> dict[str, _Json] | None:
     """The answer, be there lines before it; None where there is none."""
     start = text.find("{")
     if start < 0 or not any(f'"{root}"' in text for root in _ROOTS):
@@ -60,20 +60,20 @@ def _document(text: str) -> dict[str, Json] | None:
     )
 
 
-def _diagnosed(fields: dict[str, Json]) -> tuple[Diagnosed, ...]:
+def _diagnosed(fields: dict[str, _Json]) -> tuple[Diagnosed, ...]:
     """Every test on every card."""
     diagnosis = (result for test in _tests(_root(fields)) for result in _results(test))
-    return tuple(item for item, _ in zip(diagnosis, range(MOST_TESTS), strict=False))
+    return tuple(item for item, _ in zip(diagnosis, range(_MOST_TESTS), strict=False))
 
 
-def _driver_of_json(fields: dict[str, Json]) -> str | None:
+def _driver_of_json(fields: dict[str, _Json]) -> str | None:
     """The driver that it saw."""
     places = (fields, _dict(fields.get("metadata")), _root(fields))
     values = (place.get(name) for place in places for name in _DRIVER)
     return next((value for value in values if isinstance(value, str)), None)
 
 
-def _ids_of_json(fields: dict[str, Json]) -> dict[int, str]:
+def _ids_of_json(fields: dict[str, _Json]) -> dict[int, str]:
     """Card -> its device id on the bus, as four hex digits."""
     ids: dict[int, str] = {}
     for group in _dicts(fields.get("entity_groups")):
@@ -89,17 +89,17 @@ def _ids_of_json(fields: dict[str, Json]) -> dict[int, str]:
     return ids
 
 
-def _root(fields: dict[str, Json]) -> dict[str, Json]:
+def _root(fields: dict[str, _Json]) -> dict[str, _Json]:
     return next((_dict(fields[name]) for name in _ROOTS if name in fields), {})
 
 
-def _tests(root: dict[str, Json]) -> Iterator[dict[str, Json]]:
+def _tests(root: dict[str, _Json]) -> Iterator[dict[str, _Json]]:
     yield from _dicts(root.get("tests"))
     for category in _dicts(root.get("test_categories")):
         yield from _dicts(category.get("tests"))
 
 
-def _results(test: dict[str, Json]) -> Iterator[Diagnosed]:
+def _results(test: dict[str, _Json]) -> Iterator[Diagnosed]:
     """What it says of each card; its summary where it names none."""
     name = _plain(str(test.get("name", "?")))
     results = _dicts(test.get("results")) or _dicts([test.get("test_summary")])
@@ -108,7 +108,7 @@ def _results(test: dict[str, Json]) -> Iterator[Diagnosed]:
             yield _result(name, card, fields=result)
 
 
-def _result(name: str, card: int | None, *, fields: dict[str, Json]) -> Diagnosed:
+def _result(name: str, card: int | None, *, fields: dict[str, _Json]) -> Diagnosed:
     warnings = fields.get("warnings")
     parts = warnings if isinstance(warnings, list) else [] if warnings is None else [warnings]
     errors = _dicts(parts)
@@ -127,14 +127,14 @@ def _result(name: str, card: int | None, *, fields: dict[str, Json]) -> Diagnose
     )
 
 
-def _cards(fields: dict[str, Json]) -> tuple[int | None, ...]:
+def _cards(fields: dict[str, _Json]) -> tuple[int | None, ...]:
     if fields.get("entity_group", "GPU") == "GPU" and _index(fields.get("entity_id")) is not None:
         return (_index(fields["entity_id"]),)
     listed = [_index(text) for text in str(fields.get("gpu_ids", "")).split(",")[:_MOST_CARDS]]
     return tuple(number for number in listed if number is not None) or (None,)
 
 
-def _index(value: Json) -> int | None:
+def _index(value: _Json) -> int | None:
     if isinstance(value, str) and value.strip().isdecimal() and len(value) < 9:
         value = int(value)
     return (
@@ -144,11 +144,11 @@ def _index(value: Json) -> int | None:
     )
 
 
-def _dict(value: Json) -> dict[str, Json]:
+def _dict(value: _Json) -> dict[str, _Json]:
     return value if isinstance(value, dict) else {}
 
 
-def _dicts(value: Json) -> list[dict[str, Json]]:
+def _dicts(value: _Json) -> list[dict[str, _Json]]:
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
@@ -219,7 +219,7 @@ class _Table:
 
     def all(self) -> tuple[Diagnosed, ...]:
         """Every test with its reasons; a word for all cards gives way to words for each."""
-        diagnosis = self.told[:MOST_TESTS]
+        diagnosis = self.told[:_MOST_TESTS]
         for first, card, words in self.reasons:
             text = _plain(words)
             named = _CARD_WORD.search(text)

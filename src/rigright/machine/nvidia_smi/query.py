@@ -92,7 +92,7 @@ def _told(block: _Block) -> CardText:
 START = "<nvidia_smi_log"
 _END = "</nvidia_smi_log>"
 _IS_ALL = True  # no more text follows
-MOST_CHARS = 32 * MIB
+_MOST_CHARS = 32 * MIB
 _MOST_NESTED = 32
 _PROCESSES = ["gpu", "processes"]
 _LISTS = {"mig_device", "process_info"}  # elements of a card that come many times
@@ -150,7 +150,7 @@ def read_xml(text: str) -> Read:
     """Cards and driver of the log; what nvidia-smi could not reach is told as lost."""
     # the document without entities, inner DTDs or great depth
     begin = text.find(START)
-    if begin < 0 or len(text) > MOST_CHARS:
+    if begin < 0 or len(text) > _MOST_CHARS:
         raise _broken(say("there is no <nvidia_smi_log> in it"))
     log = _Log()
     parser = expat.ParserCreate()

@@ -25,7 +25,7 @@ _MOST_TIMES = 2  # that a device may hang before it is left alone
 
 
 @dataclass(slots=True, frozen=True)
-class NvmlReading:
+class _NvmlReading:
     """What was read, and what never came back."""
 
     found: Found = field(default_factory=dict)
@@ -43,9 +43,9 @@ def read_whole(
     *,
     patience_s: float,
     clock: Callable[[], float] = time.monotonic,
-) -> NvmlReading:
+) -> _NvmlReading:
     """Ask for everything; after each fault go on with a new child, without the call at fault."""
-    whole = NvmlReading()
+    whole = _NvmlReading()
     until_s = clock() + asking.patience(WHOLE_S)
     last_s = until_s - asking.patience(_ENOUGH_S)
     left: list[int] | None = None
@@ -77,7 +77,7 @@ def read_whole(
     return whole
 
 
-def _read_together(whole: NvmlReading, asking: Asking, *, patience_s: float, until_s: float) -> None:
+def _read_together(whole: _NvmlReading, asking: Asking, *, patience_s: float, until_s: float) -> None:
     """Names of programs, paths and traffic, of the devices that answer; what hangs here is left out."""
     good = [device for device in whole.found if "handle" not in whole.hung.get(device, {})]
     good = [device for device in good if whole.found[device].get("handle") is True]
@@ -107,7 +107,7 @@ _TOO_NEW = {"retired.repair", "retired.unrepairable"}  # no word where a driver 
 _TOLD_ANYWAY = {"mem"}  # worth a word even where the driver simply does not have it
 
 
-def read_of(whole: NvmlReading, asking: Asking, *, owner: Owner) -> Read:
+def read_of(whole: _NvmlReading, asking: Asking, *, owner: Owner) -> Read:
     """Everything of one full reading."""
     for device, ways in whole.together.get("flow") or ():
         whole.found.get(device, {})["flow"] = ways
@@ -140,7 +140,7 @@ def trouble_of(trouble: NvmlTrouble) -> Sentence:
     return codes.why(trouble.code)
 
 
-def _device(index: int, raw: Raw | None, *, whole: NvmlReading, owner: Owner) -> Device:
+def _device(index: int, raw: Raw | None, *, whole: _NvmlReading, owner: Owner) -> Device:
     """One device, in the state it showed."""
     missed = set(whole.hung.get(index, {}).values())
     state = "slow" if missed == {codes.SLOW} else "hung" if missed else None
@@ -153,7 +153,7 @@ def _device(index: int, raw: Raw | None, *, whole: NvmlReading, owner: Owner) ->
 
 
 def _unseen(
-    devices: tuple[Device, ...], raws: dict[int, Raw], *, whole: NvmlReading
+    devices: tuple[Device, ...], raws: dict[int, Raw], *, whole: _NvmlReading
 ) -> Iterator[tuple[int, str, int]]:
     """(device, reading, code) of each reading that was looked for in vain."""
     for device in devices:

@@ -15,12 +15,12 @@ from math import isfinite
 from operator import attrgetter
 from typing import Any
 
-ACTIVITY = "nvmlGpmMetricsGet"
+_ACTIVITY = "nvmlGpmMetricsGet"
 APART_S = 0.1  # of two samples: the driver renews its counters no faster
 _Key = tuple[int | None, int | None]  # a device, and the number of a MIG instance
 
 
-class ActivityReader:
+class _ActivityReader:
     """Keeps the last sample of each device and instance; the first reading of one tells nothing yet."""
 
     def __init__(self, nvml: Any, numbers: list[int]) -> None:
@@ -77,12 +77,12 @@ class ActivityReader:
         ]
 
 
-NOT_SUPPORTED, BAD_ARGUMENT, TOO_SMALL, NO_SUCH_CALL = 3, 2, 7, 13
-TRY_ANOTHER = {BAD_ARGUMENT, NOT_SUPPORTED, TOO_SMALL, NO_SUCH_CALL, 25, 26}
-FIELDS = "nvmlDeviceGetFieldValues"
+NOT_SUPPORTED, _BAD_ARGUMENT, _TOO_SMALL, NO_SUCH_CALL = 3, 2, 7, 13
+TRY_ANOTHER = {_BAD_ARGUMENT, NOT_SUPPORTED, _TOO_SMALL, NO_SUCH_CALL, 25, 26}
+_FIELDS = "nvmlDeviceGetFieldValues"
 _MOST_LINKS = 64  # of one device, whatever the driver says
 
-Row = Sequence[str]  # reading, call, given, takes, each
+_Row = Sequence[str]  # reading, call, given, takes, each
 Reader = Callable[[Any, dict[str, Any]], Any]  # of a device's handle, and what was read of it before
 
 
@@ -100,18 +100,18 @@ def code_of(error: Exception) -> int:
     return code if isinstance(code, int) else NO_SUCH_CALL
 
 
-def reader_of(nvml: Any, row: Row) -> Reader:
+def reader_of(nvml: Any, row: _Row) -> Reader:
     """A row of the table as a function of a device's handle and what was read of it before."""
     _, call, given, takes, each = row
-    if call == FIELDS:
+    if call == _FIELDS:
         return _numbers(nvml, given.split(), each=each)
     function = getattr(nvml, call, None)
     constants = [_constant(nvml, name) for name in given.split() if not name.startswith("&")]
     shape = next((getattr(nvml, name[1:], None) for name in given.split() if name.startswith("&")), None)
     if function is None or None in constants or ("&" in given and shape is None):
         return _absent
-    if call == ACTIVITY:
-        return ActivityReader(nvml, [constant for constant in constants if constant is not None])
+    if call == _ACTIVITY:
+        return _ActivityReader(nvml, [constant for constant in constants if constant is not None])
     ask = function if shape is None else _filling(function, shape)
     take = _taker(takes)
 
@@ -189,11 +189,11 @@ def _numbers(nvml: Any, names: list[str], *, each: str) -> Reader:
     if each:
         return lambda handle, known: _Numbered(
             [(known_one, link) for known_one in known_ones for link in range(_times(each, known))]
-        ).read(pointer(FIELDS), handle)
+        ).read(pointer(_FIELDS), handle)
     kept = _Numbered([(known_one, 0) for known_one in known_ones])
 
     def read(handle: Any, _known: dict[str, Any]) -> list[Any]:
-        result = kept.read(pointer(FIELDS), handle)
+        result = kept.read(pointer(_FIELDS), handle)
         if len(result) == len(numbers):
             return result
         values = iter(result)
@@ -208,7 +208,7 @@ def _of_links(pointer: Callable[[str], Any], numbers: Sequence[int | None], *, e
     def read(handle: Any, known: dict[str, Any]) -> list[list[Any]]:
         links = range(_times(each, known))
         asked = [(number, link) for link in links for number in numbers if number is not None]
-        result = iter(_Numbered(asked).read(pointer(FIELDS), handle))
+        result = iter(_Numbered(asked).read(pointer(_FIELDS), handle))
         given = [[None if number is None else next(result) for number in numbers] for _ in links]
         if not any(value is not None for values in given for value in values):
             raise Failure(NOT_SUPPORTED)

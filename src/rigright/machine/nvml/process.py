@@ -129,7 +129,7 @@ class NvmlTrouble:
 
 
 @dataclass(slots=True, frozen=True, kw_only=True)
-class NvmlAnswer:
+class _NvmlAnswer:
     """What came back, as the child said it."""
 
     found: Found
@@ -198,7 +198,7 @@ class Asking:
         if process is not None and not process.end(kindly=kindly):
             self._stuck.append(process)
 
-    def quietly(self, request: Mapping[str, Any], patience_s: float) -> NvmlAnswer | None:
+    def quietly(self, request: Mapping[str, Any], patience_s: float) -> _NvmlAnswer | None:
         """All in one line; None where the child hung or died, and nobody knows where."""
         process = self._process
         if process is None:
@@ -210,15 +210,15 @@ class Asking:
             self.drop()
             return None
         result = {int(device): dict(readings) for device, readings in fields.get("all", ())}
-        return NvmlAnswer(found=result, done=frozenset(result), rest=fields)
+        return _NvmlAnswer(found=result, done=frozenset(result), rest=fields)
 
-    def aloud(self, request: Mapping[str, Any], *, patience_s: float, until_s: float) -> NvmlAnswer:
+    def aloud(self, request: Mapping[str, Any], *, patience_s: float, until_s: float) -> _NvmlAnswer:
         """Call by call, each with its own patience."""
         process, at = self._process, (SYSTEM, "start")
         fields: Found = {}
         done: set[int] = set()
         if process is None:
-            return NvmlAnswer(found=fields, culprit=at, code=DIED)
+            return _NvmlAnswer(found=fields, culprit=at, code=DIED)
         try:
             process.say({**request, "aloud": True})
             while True:
@@ -231,8 +231,8 @@ class Asking:
                     fields.setdefault(device, {})[reading] = given["is"]
                     done |= {device} if reading == "done" else set()
                 else:
-                    return NvmlAnswer(found=fields, done=frozenset(done), rest=given)
+                    return _NvmlAnswer(found=fields, done=frozenset(done), rest=given)
         except (Hung, Gone) as fault:
             self.drop()
             code = DIED if isinstance(fault, Gone) else SLOW if self._clock() >= until_s else HUNG
-            return NvmlAnswer(found=fields, done=frozenset(done), culprit=at, code=code)
+            return _NvmlAnswer(found=fields, done=frozenset(done), culprit=at, code=code)

@@ -22,7 +22,7 @@ _PLANS = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
+class _Reading:
     """One way to read one thing."""
 
     reading: str
@@ -44,12 +44,12 @@ class Reading:
 
 
 @cache
-def readings() -> tuple[Reading, ...]:
+def readings() -> tuple[_Reading, ...]:
     """All of them, in the order they are asked for."""
     rows = read_rows(
         DATA / "readings.csv", dict.fromkeys(_COLUMNS, text), required=("reading", "call", "when")
     )
-    return tuple(Reading(**{name: row[name] or "" for name in _COLUMNS}) for row in rows)
+    return tuple(_Reading(**{name: row[name] or "" for name in _COLUMNS}) for row in rows)
 
 
 @cache
@@ -81,7 +81,7 @@ def kinds() -> Mapping[str, str]:
 
 
 @cache
-def places_of() -> Mapping[str, Mapping[str, int]]:
+def _places_of() -> Mapping[str, Mapping[str, int]]:
     """Reading -> the names of the values it brings, each with its place."""
     rows = reversed(readings())  # the first way has most
     return {
@@ -160,7 +160,7 @@ class Raw:
 
     def counts(self, reading: str) -> list[tuple[str, int]]:
         """Those of several named values that are numbers."""
-        names = places_of().get(reading, {})
+        names = _places_of().get(reading, {})
         return [(name, number) for name in names if (number := self.number(reading, name)) is not None]
 
     def number(self, reading: str, name: str) -> int | None:
@@ -184,7 +184,7 @@ _NOWHERE = 2**31
 @cache
 def _place(reading: str, name: str) -> int:
     """Where in an answer the table has a value."""
-    return places_of().get(reading, {}).get(name, _NOWHERE)
+    return _places_of().get(reading, {}).get(name, _NOWHERE)
 
 
 def _whole(value: object) -> int | None:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _UID = "Uid:"
 
 
-def owner_of(world: World, pid: int) -> str | None:
+def _owner_of(world: World, pid: int) -> str | None:
     """The user of a program; None where it is gone, or hidden from us."""
     status = world.text(f"/proc/{pid}/status", 4096)
     if status is None:
@@ -53,7 +53,7 @@ def _by_psutil(pid: int) -> str | None:
 
 
 HANDLE = "handle"  # stands for the whole device
-FIRST_S, MOST_S = 30.0, 600.0  # between two tries of what hung; each takes twice as long as the one before
+_FIRST_S, _MOST_S = 30.0, 600.0  # between two tries of what hung; each takes twice as long as the one before
 LOST_S = 60.0  # between two looks for a device that was lost
 
 
@@ -64,7 +64,7 @@ class Hold:
     state: str  # "hung", "lost"
     readings: frozenset[str]
     until_s: float
-    wait_s: float = FIRST_S
+    wait_s: float = _FIRST_S
 
 
 class Holds:
@@ -79,7 +79,7 @@ class Holds:
         if hold is None or hold.state != "hung":
             hold = Hold(state="hung", readings=frozenset({reading}), until_s=now_s)
         elif reading in hold.readings:
-            hold = replace(hold, wait_s=min(hold.wait_s * 2, MOST_S))
+            hold = replace(hold, wait_s=min(hold.wait_s * 2, _MOST_S))
         else:
             hold = replace(hold, readings=hold.readings | {HANDLE})
         self._holds[device] = replace(hold, until_s=now_s + hold.wait_s)
@@ -177,7 +177,7 @@ class Session:
 
         with self._lock:
             whole = read_whole(self._asking, patience_s=min(self._patience_s, self._asking.patience(_CALL_S)))
-            return read_of(whole, self._asking, owner=lambda pid: owner_of(self._world, pid))
+            return read_of(whole, self._asking, owner=lambda pid: _owner_of(self._world, pid))
 
     def tick(self) -> tuple[DeviceTick, ...]:
         """What changes, of all devices, cheaply."""
@@ -320,7 +320,7 @@ class Session:
 
     def _owner(self, pid: int) -> str | None:
         if pid not in self._owners:
-            self._owners[pid] = owner_of(self._world, pid)
+            self._owners[pid] = _owner_of(self._world, pid)
         return self._owners[pid]
 
     def _unread(self) -> tuple[DeviceTick, ...]:

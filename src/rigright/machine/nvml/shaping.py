@@ -15,7 +15,7 @@ from rigright.machine.nvml.links import cpu_links_of, links_of
 from rigright.machine.nvml.readings import Raw, floats
 from rigright.machine.values import address
 
-PERCENT = 100
+_PERCENT = 100
 _VENDOR_BITS = 16
 _NO_ID = 2**32
 _MEMORY = ("total", "used", "free", "reserved")
@@ -83,7 +83,7 @@ def pci_of(raw: Raw) -> str | None:
 
 def share(percent: float | None) -> float | None:
     """Per cent -> a share."""
-    return None if percent is None else percent / PERCENT
+    return None if percent is None else percent / _PERCENT
 
 
 def _lowest_bit(words: list[Any]) -> int | None:
@@ -194,7 +194,7 @@ def fans_of(raw: Raw) -> tuple[float, ...]:
     """Each fan's share of full speed."""
     value = raw.value("thermal.fans")
     speeds = value if isinstance(value, list) else [value]
-    return tuple(speed / PERCENT for speed in speeds if isinstance(speed, int))
+    return tuple(speed / _PERCENT for speed in speeds if isinstance(speed, int))
 
 
 def recovery_of(raw: Raw) -> str | None:

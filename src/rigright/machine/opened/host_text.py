@@ -15,7 +15,7 @@ from rigright.machine.parts.disks import health_in
 from rigright.machine.record import Read, telling
 from rigright.machine.system import System
 
-MOST_ROWS = 4096
+_MOST_ROWS = 4096
 _DF_ROW = re.compile(
     r"^(?P<source>/dev/\S+|[\w.-]+:/\S*) +(?:(?P<kind>[a-z]\w{1,12}) +)?(?P<size>[\d.]+[KMGTP]?i?) +"
     r"[\d.]+[KMGTP]?i? +(?P<free>[\d.]+[KMGTP]?i?) +\d{1,3}% +(?P<path>/\S*)$",
@@ -64,7 +64,7 @@ def read_lscpu(text: str) -> Read:
 
 
 def _fields(listed: Any, depth: int) -> Iterator[tuple[str, str]]:
-    for value in listed[:MOST_ROWS] if isinstance(listed, list) and depth < 8 else ():
+    for value in listed[:_MOST_ROWS] if isinstance(listed, list) and depth < 8 else ():
         if isinstance(value, dict):
             yield str(value.get("field", "")), str(value.get("data") or "")
             yield from _fields(value.get("children"), depth + 1)
@@ -97,7 +97,7 @@ def read_df(text: str, head: str) -> Read:
     """File systems with a disk or a server below them; numbers alone are KiB, or what was asked for."""
     unit = MIB if re.search(r"-\w*m\b", head) else KIB
     mounts = []
-    for match in [*_DF_ROW.finditer(text)][:MOST_ROWS]:
+    for match in [*_DF_ROW.finditer(text)][:_MOST_ROWS]:
         size, free = (
             float(given) * unit if given.isdecimal() else _size(given.removesuffix("i"))
             for given in (match["size"], match["free"])
@@ -123,11 +123,11 @@ def read_lsblk(text: str) -> Read:
     """Disks and what is mounted of them, of its text or its JSON."""
     listed = json_object(text).get("blockdevices")
     if not isinstance(listed, list):
-        rows = [match.groupdict() for match in _LSBLK_ROW.finditer(text)][:MOST_ROWS]
+        rows = [match.groupdict() for match in _LSBLK_ROW.finditer(text)][:_MOST_ROWS]
         listed = [{**row, "size": row["size"].replace(",", ".")} for row in rows]
     disks: list[Disk] = []
     mounts: list[Mount] = []
-    for value in listed[:MOST_ROWS]:
+    for value in listed[:_MOST_ROWS]:
         if isinstance(value, dict) and isinstance(name := value.get("name"), str):
             bare = name.rpartition("/")[2]
             if value.get("type", "disk") == "disk" and not bare.startswith(_PASSED_DISKS):
@@ -177,7 +177,7 @@ def _mounts(disk: str, row: Mapping[str, Any], *, depth: int) -> Iterator[Mount]
                 free_bytes=_size(row.get("fsavail")),
             )
     below = row.get("children")
-    for inner in below[:MOST_ROWS] if isinstance(below, list) and depth < 8 else ():
+    for inner in below[:_MOST_ROWS] if isinstance(below, list) and depth < 8 else ():
         if isinstance(inner, dict):
             yield from _mounts(disk, inner, depth=depth + 1)
 

@@ -20,14 +20,14 @@ from rigright.machine.running.messages import FIELD, MESSAGE, TEXT, UNKNOWN, Mes
 from rigright.machine.system import Event, Software
 from rigright.machine.values import address
 
-MOST_ENTRIES = 500_000
+_MOST_ENTRIES = 500_000
 _MOST_MESSAGE = 4000  # of one message
 _FIELD = re.compile(r"[ ]{4}([A-Z_0-9]{1,64})=(.*)")
 _EXPORTED = re.compile(r"([A-Z_0-9]{1,64})=(.*)")
 _VERBOSE = re.compile(r"\w{3} \d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d+)? \S+ \[s=")
 
 
-def journal_lines(text: str) -> str | None:
+def _journal_lines(text: str) -> str | None:
     """The text as such lines; None where it is no journal's."""
     start = text.lstrip("\x1e \n")[:400]
     if (
@@ -46,7 +46,7 @@ def journal_lines(text: str) -> str | None:
 def _documents(text: str) -> Iterator[Mapping[str, Any]]:
     """An object a line (`-o json`, `json-seq`), or over many (`json-pretty`)."""
     at = 0
-    for _ in range(MOST_ENTRIES):
+    for _ in range(_MOST_ENTRIES):
         start = text.find("{", at)
         if start < 0:
             return
@@ -64,7 +64,7 @@ def _documents(text: str) -> Iterator[Mapping[str, Any]]:
 def _blocks(text: str, head: re.Pattern[str], *, field: re.Pattern[str]) -> Iterator[Mapping[str, Any]]:
     """An entry begins with its head; its fields follow, a line each."""
     entry: dict[str, str] = {}
-    for line in islice(text.splitlines(), MOST_ENTRIES):
+    for line in islice(text.splitlines(), _MOST_ENTRIES):
         if head.match(line) and entry:
             yield entry
             entry = {}
@@ -132,7 +132,7 @@ def read_fabric_log(text: str) -> Read:
                 )
             )
     software = Software(fabric_manager=version[1]) if version else None
-    return Read(fields=telling(events=tuple(events[-MOST_EVENTS:]), software=software))
+    return Read(fields=telling(events=tuple(events[-_MOST_EVENTS:]), software=software))
 
 
 def _seconds(stamp: str) -> float | None:
@@ -142,10 +142,10 @@ def _seconds(stamp: str) -> float | None:
         return None
 
 
-MOST_EVENTS = 400
-MOST_LINE, MOST_TEXT = 2000, 600  # characters looked at, and kept
-MOST_DOCUMENT = MIB  # characters of a document whose fields stand over several lines
-MOST_LINES = 500_000
+_MOST_EVENTS = 400
+_MOST_LINE, _MOST_TEXT = 2000, 600  # characters looked at, and kept
+_MOST_DOCUMENT = MIB  # characters of a document whose fields stand over several lines
+_MOST_LINES = 500_000
 _LOOKS_LIKE = re.compile(
     r"(?<![\w-])(?:errors?|fail(?:ed|ure|s)?|fatal|panic|exception|aborted|segfault|unhealthy|critical|"
     r"unable to|cannot|could not|timed ?out|time-?out)(?![\w=-])|\*ERROR\*|\w(?:Error|Exception): "
@@ -194,7 +194,7 @@ def read_kernel_log(text: str, _head: str) -> Read:
 
 def _log_text(text: str) -> str:
     """A log line by line: a journal's own forms, and what container engines pass on of the kernel's lines."""
-    text = journal_lines(text) or text
+    text = _journal_lines(text) or text
     return _PASSED_ON.sub(r"\1 kernel: ", textwrap.dedent(text) if text[:1] in {" ", "\t"} else text)
 
 
@@ -241,7 +241,7 @@ def read_fields(text: str) -> Read:
 
 
 def _events(events: Iterator[Event]) -> Read:
-    return Read(fields={"events": tuple(dict.fromkeys(islice(events, MOST_EVENTS)))})
+    return Read(fields={"events": tuple(dict.fromkeys(islice(events, _MOST_EVENTS)))})
 
 
 def _found(text: str, rows: tuple[MessagePattern, ...]) -> Iterator[Event]:
@@ -253,13 +253,13 @@ def _found(text: str, rows: tuple[MessagePattern, ...]) -> Iterator[Event]:
         if pair is not None and event_of(line) is None:  # what the kernel's log tells is told there
             yield _event(pair[1])
     if _DOCUMENT.match(text) and text.count("\n") > 1:
-        whole = " ".join(text[:MOST_DOCUMENT].split())
+        whole = " ".join(text[:_MOST_DOCUMENT].split())
         for row in (message_pattern for message_pattern in rows if message_pattern.scope == FIELD):
-            yield from (_event(match) for match in islice(row.pattern.finditer(whole), MOST_EVENTS))
+            yield from (_event(match) for match in islice(row.pattern.finditer(whole), _MOST_EVENTS))
 
 
 def _lines(text: str) -> Iterator[str]:
-    return (line[:MOST_LINE] for line in islice(text.splitlines(), MOST_LINES))
+    return (line[:_MOST_LINE] for line in islice(text.splitlines(), _MOST_LINES))
 
 
 def _event(match: re.Match[str]) -> Event:
@@ -268,7 +268,7 @@ def _event(match: re.Match[str]) -> Event:
     pid = fields.get("pid")
     return Event(
         kind=MESSAGE,
-        text=match.string[match.start() : max(match.end(), match.start() + MOST_TEXT)].strip(),
+        text=match.string[match.start() : max(match.end(), match.start() + _MOST_TEXT)].strip(),
         pci=kernel_address(fields.get("pci")),
         pid=int(pid[:9]) if pid else None,
     )
@@ -286,7 +286,7 @@ def _unknown(text: str) -> Iterator[Event]:
             and fit(line, rows) is None
             and event_of(line) is None
         ):
-            yield Event(kind=UNKNOWN, text=_bare(line)[:MOST_TEXT])
+            yield Event(kind=UNKNOWN, text=_bare(line)[:_MOST_TEXT])
 
 
 def _bare(line: str) -> str:

@@ -16,7 +16,7 @@ from rigright.machine.system import System
 from rigright.machine.values import meant
 
 _MOST_NODES, _MOST_DEPTH = 4096, 24
-MARK = re.compile(
+_MARK = re.compile(
     r"^ {2,}\*-core\b|^ {2,}\*-(?:memory|cpu|display|pci|bank|network)(?::\d+)?(?: .*)?$", re.MULTILINE
 )
 _NODE = re.compile(r"^( *)\*-([\w-]{1,40})(?::\d{1,5})?(?: .{0,60})?$")
@@ -37,7 +37,7 @@ _MAKERS = {
 
 def is_lshw(text: str) -> bool:
     """Whether it is a tree of lshw."""
-    return MARK.search(text) is not None or bool(_of_json(text))
+    return _MARK.search(text) is not None or bool(_of_json(text))
 
 
 def read_lshw(text: str) -> Read:

@@ -23,7 +23,7 @@ from rigright.machine.system import Event
 _SAME_S = 2.0  # clocks of the kernel and of what writes its lines down
 
 
-def together(first: tuple[Event, ...], then: tuple[Event, ...]) -> tuple[Event, ...]:
+def _together(first: tuple[Event, ...], then: tuple[Event, ...]) -> tuple[Event, ...]:
     """The events of both, oldest first."""
     if not first or not then:
         return first or then
@@ -213,7 +213,7 @@ def _laid(reads: list[Read]) -> list[Read]:
             if name == "devices":
                 lists[name] = devices_filled(lists.get(name, ()), value)
             elif name == "events":
-                lists[name] = together(lists.get(name, ()), value)
+                lists[name] = _together(lists.get(name, ()), value)
             elif name in _KEYS and isinstance(value, tuple):
                 lists[name] = _keyed((*lists.get(name, ()), *value), _KEYS[name])
             else:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from rigright.base.bounded import bounded_json_at
 from rigright.base.units import MIB
 
-MOST_SECTIONS = 2000
+_MOST_SECTIONS = 2000
 _PROGRAMS = "|".join(
     re.escape(item)
     for item in (
@@ -95,7 +95,7 @@ def sections(text: str) -> list[Section]:
     result: list[Section] = []
     head, start = "", 0
     for match in _HEAD.finditer(text):
-        if len(result) >= MOST_SECTIONS:
+        if len(result) >= _MOST_SECTIONS:
             break
         _add(result, head, text=text[start : match.start()])
         stated = "" if match["fence"] else next(part for part in match.groups() if part)

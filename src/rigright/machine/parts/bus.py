@@ -12,8 +12,8 @@ from rigright.machine.smbios import TABLE, board_slots
 from rigright.machine.world import World
 
 LSPCI = ("lspci", "-Dvvvnn")
-SEE_ACS = "sudo lspci -vvv | grep -E '^[0-9a-f]|ACSCtl|Resizable BAR|BAR [0-9]: current'"
-SEE_SLOTS = "sudo dmidecode -t slot"
+_SEE_ACS = "sudo lspci -vvv | grep -E '^[0-9a-f]|ACSCtl|Resizable BAR|BAR [0-9]: current'"
+_SEE_SLOTS = "sudo dmidecode -t slot"
 
 
 def read(world: World) -> Read:
@@ -28,7 +28,7 @@ def read(world: World) -> Read:
         fields={"pci": devices or (() if world.names(FOLDER) else None), "slots": slots},
         unseen=(
             *_unseen_bus(world, devices),
-            *(() if slots is not None else (Unseen(what="slots", why=why_no_table(world), see=SEE_SLOTS),)),
+            *(() if slots is not None else (Unseen(what="slots", why=why_no_table(world), see=_SEE_SLOTS),)),
         ),
     )
 
@@ -44,8 +44,8 @@ def _unseen_bus(world: World, devices: tuple[PciDevice, ...]) -> tuple[Unseen, .
         return ()
     why = say("only root can read the extended PCI configuration space")
     return (
-        Unseen(what="pci.acs", why=why, see=SEE_ACS),
-        Unseen(what="pci.rebar_max_bytes", why=why, see=SEE_ACS),
+        Unseen(what="pci.acs", why=why, see=_SEE_ACS),
+        Unseen(what="pci.rebar_max_bytes", why=why, see=_SEE_ACS),
     )
 
 

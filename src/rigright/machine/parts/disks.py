@@ -115,9 +115,9 @@ def _share(value: object) -> float | None:
     return None if percent is None else percent / 100
 
 
-FOLDER = "/sys/block"
-SECTOR_BYTES = 512  # the kernel counts in these whatever the disk's own are
-SATA_CODING = 0.8  # 8 of 10 bits on the wire are data
+_FOLDER = "/sys/block"
+_SECTOR_BYTES = 512  # the kernel counts in these whatever the disk's own are
+_SATA_CODING = 0.8  # 8 of 10 bits on the wire are data
 _BITS = 8
 _MOST = 512
 _ASKED_AT_ONCE = 8
@@ -127,20 +127,20 @@ _VIRTUAL = ("vd", "xvd", "hd")
 
 def read(world: World) -> Read:
     """Whole disks and arrays, and mounted file systems."""
-    names = [name for name in world.names(FOLDER)[:_MOST] if not name.startswith(_PASSED)]
+    names = [name for name in world.names(_FOLDER)[:_MOST] if not name.startswith(_PASSED)]
     bare = [_disk(world, name) for name in names]
     asked = [disk for disk in bare if disk.kind != "virtual"]
     healths = at_once(lambda disk: health_of(world, disk), asked, most=_ASKED_AT_ONCE)
     fields = dict(zip((disk.name for disk in asked), healths, strict=True))
     disks = [replace(disk, **fields.get(disk.name, {})) for disk in bare]
-    disks += [_array(world, name) for name in world.names(FOLDER) if re.fullmatch(r"md\d{1,3}", name)]
+    disks += [_array(world, name) for name in world.names(_FOLDER) if re.fullmatch(r"md\d{1,3}", name)]
     mounts = mounts_of(world)
-    if world.has(FOLDER):
+    if world.has(_FOLDER):
         unseen_list: tuple[Unseen, ...] = ()
     else:
         unseen_list = (Unseen(what="disks", why=say("no disks in /sys"), see="lsblk"),)
     unseen = [*_unseen_health(asked, fields), *unseen_list, *mounts.unseen]
-    listed = tuple(disks) if world.has(FOLDER) else None
+    listed = tuple(disks) if world.has(_FOLDER) else None
     return Read(fields={"disks": listed, "mounts": mounts.found}, unseen=tuple(unseen))
 
 
@@ -153,7 +153,7 @@ def _unseen_health(asked: list[Disk], fields: dict[str, dict[str, Any]]) -> tupl
 
 
 def _disk(world: World, name: str) -> Disk:
-    at = f"{FOLDER}/{name}"
+    at = f"{_FOLDER}/{name}"
     place = world.link(at) or ""
     size = whole_of(world, f"{at}/size")
     address = address_above(place) or _controller(world, place)
@@ -163,7 +163,7 @@ def _disk(world: World, name: str) -> Disk:
     elif name.startswith(_VIRTUAL) or "/virtio" in place or "/vmbus" in place.lower():
         kind = "virtual"
     else:
-        kind = "hdd" if whole_of(world, f"{FOLDER}/{name}/queue/rotational") == 1 else "ssd"
+        kind = "hdd" if whole_of(world, f"{_FOLDER}/{name}/queue/rotational") == 1 else "ssd"
     has_link = kind == "nvme" and address is not None
     link = link_at(world, f"{BUS}/{address}") if has_link else PcieLink()
     # what the disk's SATA link carries, coding taken off
@@ -173,13 +173,13 @@ def _disk(world: World, name: str) -> Disk:
         name=name,
         kind=kind,
         model=word_of(world, f"{at}/device/model"),
-        size_bytes=float(size * SECTOR_BYTES) if size else None,
+        size_bytes=float(size * _SECTOR_BYTES) if size else None,
         pci=address,
         gen=link.gen,
         gen_max=link.gen_max,
         lanes=link.lanes,
         lanes_max=link.lanes_max,
-        sata_bytes_per_s=speed * GIGA * SATA_CODING / _BITS if speed else None,
+        sata_bytes_per_s=speed * GIGA * _SATA_CODING / _BITS if speed else None,
         scheduler=chosen(world.text(f"{at}/queue/scheduler", 256)),
     )
 
@@ -196,12 +196,12 @@ def _controller(world: World, place: str) -> str | None:
 
 def _array(world: World, name: str) -> Disk:
     """A software array: how many of its disks it lacks."""
-    at = f"{FOLDER}/{name}"
+    at = f"{_FOLDER}/{name}"
     size, missing = whole_of(world, f"{at}/size"), whole_of(world, f"{at}/md/degraded")
     return Disk(
         name=name,
         kind="array",
         model=word_of(world, f"{at}/md/level"),
-        size_bytes=float(size * SECTOR_BYTES) if size else None,
+        size_bytes=float(size * _SECTOR_BYTES) if size else None,
         warnings=(f"degraded: {missing} missing",) if missing else (),
     )

@@ -100,10 +100,10 @@ def _supply(name: str, state: str) -> Sensor | None:
     return Sensor(name=name, kind="supply", status=status, source="ipmi")
 
 
-HWMON = "/sys/class/hwmon"
+_HWMON = "/sys/class/hwmon"
 DOORS = ("/dev/ipmi0", "/dev/ipmi/0", "/dev/ipmidev/0")
 PATIENCE_S = 2.5
-SEE_IPMI = "sudo ipmitool sensor"
+_SEE_IPMI = "sudo ipmitool sensor"
 _MOST = 128
 _KINDS = {  # prefix of the kernel's files -> kind, and how many of the kernel's units make one of ours
     "in": ("volt", KILO), "temp": ("temperature", KILO), "fan": ("fan", 1.0), "power": ("power", MEGA),
@@ -114,9 +114,9 @@ _INPUT = re.compile(r"((in|temp|fan|power|curr)\d{1,3})_(?:input|average)")
 
 def read(world: World) -> Read:
     """Every sensor that has a reading."""
-    sensors = [sensor for name in world.names(HWMON)[:_MOST] for sensor in _chip(world, f"{HWMON}/{name}")]
+    sensors = [sensor for name in world.names(_HWMON)[:_MOST] for sensor in _chip(world, f"{_HWMON}/{name}")]
     board, unseen = _board(world)
-    seen = world.has(HWMON) or bool(board)
+    seen = world.has(_HWMON) or bool(board)
     return Read(fields={"sensors": (*sensors, *board) if seen else None}, unseen=unseen)
 
 
@@ -154,7 +154,7 @@ def _board(world: World) -> tuple[tuple[Sensor, ...], tuple[Unseen, ...]]:
         return (), ()
     if door is not None and world.denied(door):
         why = say("only root can query the BMC")
-        return (), (Unseen(what="sensors.ipmi", why=why, see=SEE_IPMI),)
+        return (), (Unseen(what="sensors.ipmi", why=why, see=_SEE_IPMI),)
     reply = world.run("ipmitool", "sensor", patience_s=PATIENCE_S)
     sensors = read_sensors(reply.out) if reply is not None and reply.code == 0 else ()
     if not sensors and not world.is_live and (reply := world.run("ipmitool", "sdr")) is not None:
@@ -162,7 +162,7 @@ def _board(world: World) -> tuple[tuple[Sensor, ...], tuple[Unseen, ...]]:
     if sensors or door is None:
         return sensors, ()
     why = say("the BMC timed out, or ipmitool is not installed")
-    return (), (Unseen(what="sensors.ipmi", why=why, see=SEE_IPMI),)
+    return (), (Unseen(what="sensors.ipmi", why=why, see=_SEE_IPMI),)
 
 
 _MOST_READINGS = 512

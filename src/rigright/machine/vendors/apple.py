@@ -33,7 +33,7 @@ def read(world: World) -> Read:
     limit = "" if wired is None else wired.out.strip()
     return read_profile(
         fields,
-        free_bytes=None if pages is None else free_of(pages.out),
+        free_bytes=None if pages is None else _free_of(pages.out),
         wired_mib=int(limit) if limit.isdecimal() else None,
     )
 
@@ -76,7 +76,7 @@ def read_profile(
     )
 
 
-def free_of(vm_stat: str) -> float | None:
+def _free_of(vm_stat: str) -> float | None:
     """What the system could hand out, of `vm_stat`."""
     page = re.search(r"page size of (\d{1,7}) bytes", vm_stat)
     counts = dict(re.findall(r"(?m)^(Pages [a-z ]+?):\s+(\d{1,15})\.", vm_stat))

@@ -13,7 +13,7 @@ from rigright.base.units import MEGA, MIB
 from rigright.machine.device import Device, Program, device_from
 from rigright.machine.record import Read, telling
 from rigright.machine.system import Software
-from rigright.machine.values import read_fields, read_value
+from rigright.machine.values import csv_rows, read_fields, read_value
 
 _TABLE = "intel_smi.csv"
 _MOST_DEVICES = 256
@@ -174,16 +174,12 @@ def read_hl_smi(text: str) -> Read:
 
 def _of_query(text: str) -> tuple[Device, ...]:
     """The CSV of `hl-smi -Q ... -f csv`, with its line of names."""
-    lines = [line for line in text.splitlines() if "," in line][: _MOST_DEVICES + 1]
-    heads = [re.sub(r" ?\[.*", "", head.strip()) for head in lines[0].split(",")] if lines else []
-    devices: dict[object, Device] = {}  # asked in a loop, each card comes again and again
-    rows = [line for line in lines if line != lines[0]] if _QUERY_HEADS.intersection(heads) else []
-    for place, line in enumerate(rows):
-        row = dict(zip(heads, (cell.strip() for cell in line.split(",")), strict=False))
+    devices = []
+    for place, row in enumerate(csv_rows(text, marks=("uuid", "bus_id", "index"), most=_MOST_DEVICES)):
         index: Any = read_value("count", row.get("index"))
-        mark = next((row[item] for item in ("uuid", "bus_id", "index") if item in row), place)
-        devices.setdefault(mark, _gaudi_device(row, place if index is None else index))
-    return tuple(devices.values())
+        if not _QUERY_HEADS.isdisjoint(row):
+            devices.append(_gaudi_device(row, place if index is None else index))
+    return tuple(devices)
 
 
 def _gaudi_device(row: Mapping[str, str], index: int) -> Device:

@@ -16,6 +16,7 @@ from rigright.machine.host import Memory
 from rigright.machine.meminfo import meminfo
 from rigright.machine.record import Read
 from rigright.machine.system import System
+from rigright.machine.values import words_in
 from rigright.machine.world import World
 
 _TREES = ("/proc/device-tree", "/sys/firmware/devicetree/base")
@@ -63,7 +64,6 @@ _TICK = re.compile(r"\bRAM (\d{1,7})/(\d{1,7})MB \(lfb [^\n]{0,2000}")
 _BUSY = re.compile(r"\bGR3D_FREQ (\d{1,3})%(?:@\[?(\d{1,5}))?")
 _HEAT = re.compile(r"\b(?:gpu|GPU)@(-?\d{1,3}(?:\.\d{1,3})?)C")
 _WATTS = re.compile(r"\bVDD_IN (\d{1,7})(?:mW)?/")
-_SAID = re.compile(r"(?m)^[ \t]{0,8}(?:- )?([A-Z][A-Za-z-]{1,20}): (\S.{0,120}?)[ \t]{0,40}$")
 _RAM = re.compile(r"\((\d{1,3})GB ram\)")
 
 
@@ -104,7 +104,7 @@ def is_release(text: str) -> bool:
 
 def read_release(text: str) -> Read:
     """The module by its number, and the system."""
-    fields = dict(reversed(_SAID.findall(text)))
+    fields = words_in(text)
     size = _RAM.search(fields.get("Module", ""))
     model = fields.get("Model", "").partition(" - Jetpack")[0]
     pair = _module_named(fields.get("P-Number", ""))

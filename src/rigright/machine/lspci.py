@@ -6,11 +6,10 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from rigright.base.units import KIB, parse_bytes
 from rigright.machine.host import PciDevice
 from rigright.machine.pci import BRIDGE, is_bridge, is_kept
 from rigright.machine.record import Read
-from rigright.machine.values import gen_of, lanes_of
+from rigright.machine.values import gen_of, lanes_of, size_of
 
 UNKNOWN = "????"  # the half of an id that a text without -nn does not tell
 _CLASSES = {
@@ -123,7 +122,7 @@ def _regions(lines: tuple[str, ...]) -> Iterator[float]:
     for line in lines:
         match = re.match(r"Region \d: Memory .*\[size=(\d{1,6}[KMGT]?)\]", line)
         if match:
-            yield parse_bytes(_binary(match.group(1)))
+            yield size_of(match.group(1)) or 0.0
 
 
 def _rebar(lines: tuple[str, ...]) -> float | None:
@@ -133,15 +132,8 @@ def _rebar(lines: tuple[str, ...]) -> float | None:
         if line.startswith("Capabilities:"):
             physical = "Physical Resizable BAR" in line
         elif physical and (match := re.search(r"supported: ([\dKMGTPEB ]+)", line)):
-            return max(parse_bytes(_binary(size)) for size in match.group(1).split() if size[-2:] != "EB")
+            return max((size_of(size) or 0.0 for size in match.group(1).split()), default=None)
     return None
-
-
-def _binary(size: str) -> str:
-    """As a size in powers of two, which lspci writes "128GB" or "16M"."""
-    number = size.rstrip("BKMGTP")
-    unit = size[len(number) :].rstrip("B")
-    return str(int(number) * KIB) + "TiB" if unit == "P" else f"{number}{unit}i" if unit else number
 
 
 def _below(lines: tuple[str, ...]) -> str | None:

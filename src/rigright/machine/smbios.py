@@ -7,12 +7,12 @@ import struct
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from rigright.base.units import KIB, MIB, parse_bytes
+from rigright.base.units import KIB, MIB
 from rigright.machine.cells import real
 from rigright.machine.host import Memory, MemoryModule, Slot
 from rigright.machine.record import Read, telling
 from rigright.machine.system import System
-from rigright.machine.values import meant
+from rigright.machine.values import meant, size_of
 from rigright.machine.world import World
 
 _END = 127
@@ -227,7 +227,6 @@ def _gen_and_lanes(code: int) -> tuple[int | None, int | None]:
 
 
 _MOST_LINES = 100_000
-_SIZE = re.compile(r"(\d{1,9}) ([kKMGT]B)")
 _FOREIGN_KINDS = {"ROM", "Flash", "EEPROM"}
 _ADDRESS = re.compile(r"[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
 
@@ -283,8 +282,8 @@ def _blocks(text: str) -> Iterator[tuple[str, Mapping[str, str]]]:
 
 def _module_of_text(structure: Mapping[str, str], *, corrects: bool | None) -> MemoryModule:
     slot, bank = structure.get("Locator", ""), meant(structure.get("Bank Locator"))
-    size = _SIZE.fullmatch(structure.get("Size", ""))
-    if size is None:
+    size = size_of(structure.get("Size"))
+    if not size:
         return MemoryModule(slot=slot, channel=channel_of(slot, bank))
     total, data = (real(structure.get(name)) for name in ("Total Width", "Data Width"))
     wide = None if total is None or data is None else total > data
@@ -292,7 +291,7 @@ def _module_of_text(structure: Mapping[str, str], *, corrects: bool | None) -> M
     return MemoryModule(
         slot=slot,
         channel=channel_of(slot, bank),
-        size_bytes=parse_bytes(f"{size.group(1)}{size.group(2)[0]}i"),
+        size_bytes=size,
         kind=meant(structure.get("Type")),
         rated_mt_s=real(structure.get("Speed")),
         set_mt_s=real(set_to),

@@ -56,6 +56,13 @@ _REFUSED = (
 )
 _SIZES = {"b": 1, "kib": KIB, "kb": KIB, "mib": MIB, "mb": MIB, "gib": GIB, "gb": GIB, "": MIB}
 _RATES = {"kb/s": KILO, "mb/s": MEGA, "": KILO}
+_SIZE = re.compile(r"(\d{1,18}(?:\.\d{1,6})?) ?([kKMGTP]?)(i?B|i)?")
+_POWERS = {letter: float(KIB**power) for power, letter in enumerate("kmgtp", start=1)}
+_WORD = re.compile(r"^[ \t]*(?:- )?([A-Za-z][^:\n]{0,80}):[ \t]*(\S[^\n]{0,8000})", re.MULTILINE)
+_MOST_WORDS = 100_000
+_CELLS = re.compile(r"^[^\n,]*,[^\n]*", re.MULTILINE)
+_UNIT = re.compile(r" ?\[[^\[\]]{1,12}\]\Z")
+_MOST_CELLS = 200  # of a line
 _NUMBER = re.compile(r"(-?\d+(?:\.\d+)?)\s*([A-Za-z/%()]*)")
 _YES = {"yes": True, "enabled": True, "active": True, "no": False, "disabled": False, "not active": False}
 _ADDRESS = re.compile(r"(?:0{4})?([0-9a-f]{4}):([0-9a-f]{2}):([0-9a-f]{2})\.([0-7])\Z")
@@ -92,6 +99,48 @@ def meant(text: str | None) -> str | None:
     """A name in firmware, which has many words for none; makers leave some as they found them."""
     stated = (text or "").strip()
     return None if stated.lower() in _FILLED_IN_NEVER else stated
+
+
+def words_in(text: str, *, lower: bool = False) -> dict[str, str]:
+    """The lines of a text that read "word: value"; of a word that stands twice the first counts."""
+    words: dict[str, str] = {}
+    for name, value in islice(_WORD.findall(text), _MOST_WORDS):
+        words.setdefault((name.lower() if lower else name).strip(), value.strip())
+    return words
+
+
+def csv_rows(text: str, *, marks: tuple[str, ...], most: int) -> list[dict[str, str]]:
+    """The rows of a CSV under its line of heads, without units; of what is asked in a loop each thing once.
+
+    `marks`: columns of which the first that is there says who a row is.
+    """
+    lines = [match[0] for match in islice(_CELLS.finditer(text), most + 1)]
+    heads = heads_of(lines[0]) if lines else []
+    rows: dict[object, dict[str, str]] = {}
+    for place, line in enumerate(line for line in lines[1:] if line != lines[0]):
+        row = dict(zip(heads, cells_of(line), strict=False))
+        rows.setdefault(next((row[mark] for mark in marks if mark in row), place), row)
+    return list(rows.values())
+
+
+def heads_of(line: str) -> list[str]:
+    """The heads of a CSV, without their units."""
+    return [_UNIT.sub("", cell) for cell in cells_of(line)]
+
+
+def cells_of(line: str) -> list[str]:
+    """The cells of one line of a CSV."""
+    return [cell.strip() for cell in line.split(",", _MOST_CELLS)]
+
+
+def size_of(value: object, *, unit: float = 1.0) -> float | None:
+    """Bytes, of a number in some unit, or of text whose units are powers of two: "1.8T", "64 GB"."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value * unit if abs(value) < _MOST_NUMBER else None
+    match = _SIZE.fullmatch(value.strip()) if isinstance(value, str) else None
+    if match is None:
+        return None
+    return float(match[1]) * (_POWERS[match[2].lower()] if match[2] else 1.0 if match[3] else unit)
 
 
 def read_value(kind: str, text: str | None) -> object:

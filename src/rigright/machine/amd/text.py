@@ -19,7 +19,7 @@ from rigright.machine.filled import devices_filled
 from rigright.machine.host import Cpu, Path
 from rigright.machine.record import Read, telling
 from rigright.machine.system import Software, Toolkit
-from rigright.machine.values import blocks, read_value
+from rigright.machine.values import blocks, read_value, words_in
 
 _MOST_LINES = 200_000
 _MOST_CARDS = 256
@@ -333,7 +333,6 @@ def _first(pattern: re.Pattern[str], line: str, *, form: str = "{}") -> str | No
 
 _MOST_AGENTS = 512
 _AGENT = re.compile(r"(?m)^Agent \d{1,4}[ \t]{0,40}$")
-_SAID = re.compile(r"(?m)^ {2,6}([A-Z][A-Za-z .()]{1,40}):[ \t]{1,40}(\S.{0,120}?)[ \t]{0,60}$")
 _POOL = re.compile(r"COARSE GRAINED\s{1,40}Size:\s{1,40}(\d{1,15})\(0x[0-9a-f]+\) KB")
 
 
@@ -345,7 +344,7 @@ def is_rocminfo(text: str) -> bool:
 def read_agents(text: str) -> Read:
     """The cards, those in parts put together, and the processor's name."""
     agents = [item for _, item in blocks(text, _AGENT, most=_MOST_AGENTS)]
-    pairs = [(dict(reversed(_SAID.findall(agent))), agent) for agent in agents]
+    pairs = [(words_in(agent), agent) for agent in agents]
     cards = [(fields, block) for fields, block in pairs if fields.get("Device Type") == "GPU"]
     devices = [_agent_card(fields, block, index=index) for index, (fields, block) in enumerate(cards)]
     name = next((fields["Marketing Name"] for fields, _ in pairs if _is_processor(fields)), None)

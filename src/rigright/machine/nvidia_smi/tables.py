@@ -12,9 +12,9 @@ from typing import Any
 from rigright.machine.device import Device, Program, Slice
 from rigright.machine.nvidia_smi.cards import TABLE, CardText, device_of, program_of, software_of
 from rigright.machine.record import Read
-from rigright.machine.values import read_value, words
+from rigright.machine.values import cells_of, csv_rows, heads_of, read_value, words
 
-_MOST_ROWS, _MOST_HEADS = 512, 200
+_MOST_ROWS = 512
 _MARKS = ("uuid", "gpu_uuid", "pci.bus_id", "gpu_bus_id", "index")
 _LINE = re.compile(r"[^\r\n]*\S[^\r\n]*")
 _NO_HEADER = re.compile(
@@ -32,12 +32,11 @@ _SURE = (  # what a cell is without its head
     ("power.limit", re.compile(r"\d{1,4}\.\d{2} W\Z")),
     ("pstate", re.compile(r"P\d{1,2}\Z")),
 )
-_UNIT = re.compile(r" \[[^\[\]]{1,12}\]\Z")
 
 
 def is_sheet(text: str) -> bool:
     """Whether its first line names fields of `--query-gpu`."""
-    heads = _heads(text.lstrip().partition("\n")[0])
+    heads = heads_of(text.lstrip().partition("\n")[0])
     if any(head.endswith(".aip") for head in heads):  # of hl-smi
         return False
     return len(heads) > 1 and len(words(TABLE, "query").intersection(heads)) >= min(2, len(heads))
@@ -45,15 +44,9 @@ def is_sheet(text: str) -> bool:
 
 def read_sheet(text: str) -> Read:
     """The cards of a CSV with its line of heads."""
-    lines = _first_lines(text, _MOST_ROWS + 1)
-    heads = _heads(lines[0]) if lines else []
-    rows = [dict(zip(heads, _cells(line), strict=False)) for line in lines[1:] if line != lines[0]]
-    first_of: dict[str, dict[str, str]] = {}  # asked in a loop, each card comes again and again
-    for place, row in enumerate(rows):
-        first_of.setdefault(next((row[mark] for mark in _MARKS if mark in row), str(place)), row)
+    rows = csv_rows(text, marks=_MARKS, most=_MOST_ROWS)
     devices = tuple(
-        device_of(CardText(form="query", values=row), _index(row, place))
-        for place, row in enumerate(first_of.values())
+        device_of(CardText(form="query", values=row), _index(row, place)) for place, row in enumerate(rows)
     )
     first = rows[0] if rows else {}
     software = software_of(driver=first.get("kmd_version") or first.get("driver_version"))
@@ -69,12 +62,8 @@ def headed(text: str) -> str:
     """The text with the line of heads that `noheader` left out: of its command, else by its cells."""
     text = _NO_HEADER.sub(lambda match: f"{match[0]}{match[1].replace(',', ', ')}\n", text)
     lines = _first_lines(text, _MOST_ROWS)
-    cells = [_cells(line) for line in lines]
-    if (
-        len({len(row) for row in cells}) != 1
-        or not 3 <= len(cells[0]) <= _MOST_HEADS
-        or not any(map(_CARD.match, cells[0]))
-    ):
+    cells = [cells_of(line) for line in lines]
+    if len({len(row) for row in cells}) != 1 or len(cells[0]) < 3 or not any(map(_CARD.match, cells[0])):
         return text
     if not all(any(map(_CARD.match, row)) for row in cells):
         return text
@@ -96,19 +85,11 @@ def headed(text: str) -> str:
     return ", ".join(heads) + "\n" + "\n".join(lines) + "\n"
 
 
-def _heads(line: str) -> list[str]:
-    return [_UNIT.sub("", head) for head in _cells(line)]
-
-
 def _counts(column: list[str]) -> bool:
     """Whether it numbers the cards, be it again and again."""
     once = list(dict.fromkeys(column))
     is_again = len(once) > 1 and column == (once * len(column))[: len(column)]
     return once == [str(number) for number in range(len(once))] and (is_again or len(column) == 1)
-
-
-def _cells(line: str) -> list[str]:
-    return [cell.strip() for cell in line.split(",", _MOST_HEADS)]
 
 
 def _index(row: dict[str, str], place: int) -> int:

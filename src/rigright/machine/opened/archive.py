@@ -29,13 +29,8 @@ class Member:
 
     name: str
     raw: bytes
-    is_archive: bool = False
+    is_archive: bool = False  # one that `probe --bundle` wrote
     is_cut: bool = False  # it ends too early, or what held it does
-
-
-def is_bundle(member: Member) -> bool:
-    """Whether it is an archive that `probe --bundle` wrote."""
-    return member.is_archive
 
 
 def unpacked(raw: bytes, *, name: str) -> list[Member]:

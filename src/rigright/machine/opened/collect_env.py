@@ -10,6 +10,7 @@ from rigright.machine.nvidia_smi.capture import is_capture, laid, read_capture
 from rigright.machine.nvidia_smi.cards import software_of
 from rigright.machine.record import Read
 from rigright.machine.system import Framework, Python, System
+from rigright.machine.values import words_in
 
 _MOST_CHARS = MIB
 _MOST_CARDS = 512
@@ -26,14 +27,14 @@ _TORCH = ("pytorch version", "pytorch")
 
 def is_collect_env(text: str) -> bool:
     """Whether it names a PyTorch, and a driver or a platform, as collect_env does."""
-    fields = _said(text)
+    fields = words_in(text[:_MOST_CHARS], lower=True)
     flag = _first(fields, _DRIVER) is not None or {"python platform", "is cuda available"} <= fields.keys()
     return flag and _first(fields, _TORCH) is not None
 
 
 def read_collect_env(text: str) -> Read:
     """Its cards, how they reach each other, driver, system and PyTorch."""
-    fields = _said(text)
+    fields = words_in(text[:_MOST_CHARS], lower=True)
     devices: dict[int, Device] = {}
     for indexes, name in _CARD.findall(text[:_MOST_CHARS]):
         for index in map(int, indexes.split(",")[:_MOST_CARDS]):

@@ -7,13 +7,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from rigright.base.bounded import json_object
-from rigright.base.units import KIB, MEGA, MIB, parse_bytes
+from rigright.base.units import KIB, MEGA, MIB
 from rigright.machine.cells import real, whole
 from rigright.machine.cpuinfo import FLAGS, VENDORS
 from rigright.machine.host import Cpu, Disk, Memory, Mount, NumaNode
 from rigright.machine.parts.disks import health_in
 from rigright.machine.record import Read, telling
 from rigright.machine.system import System
+from rigright.machine.values import size_of, words_in
 
 _MOST_ROWS = 4096
 _DF_ROW = re.compile(
@@ -21,7 +22,6 @@ _DF_ROW = re.compile(
     r"[\d.]+[KMGTP]?i? +(?P<free>[\d.]+[KMGTP]?i?) +\d{1,3}% +(?P<path>/\S*)$",
     re.MULTILINE,
 )
-_SAID = re.compile(r"^[ \t]{0,24}([A-Z][^:\n]{1,60}):[ \t]{0,60}(\S.{0,8000})$", re.MULTILINE)
 _NUMA = re.compile(r"NUMA node(\d{1,4}) CPU\(s\)")
 _FREE = re.compile(r"^(Mem|Swap): +(\S+) +(\S+) +(\S+)(?: +\S+ +\S+ +(\S+))?", re.MULTILINE)
 _VIRTUAL_DISKS = ("vd", "xvd", "hd")
@@ -40,8 +40,7 @@ def read_lscpu(text: str) -> Read:
         for name, value in _fields(json_object(text).get("lscpu"), 0):
             fields.setdefault(name.rstrip(":"), value)
     else:
-        for name, value in _SAID.findall(text):
-            fields.setdefault(name.strip(), value.strip())
+        fields = words_in(text)
     threads, sockets = whole(fields.get("CPU(s)")), whole(fields.get("Socket(s)"))
     per_socket = whole(fields.get("Core(s) per socket")) or whole(fields.get("Core(s) per cluster"))
     most = real(fields.get("CPU max MHz"))
@@ -76,19 +75,13 @@ def read_free(text: str, head: str) -> Read:
     unit = next((asked[word] for word in head.split() if word in asked), KIB)
     rows = {match[1]: match.groups()[1:] for match in _FREE.finditer(text)}
 
-    def size(cell: str | None) -> float | None:
-        if cell is None or cell.replace(".", "", 1).isdecimal():
-            return None if cell is None else float(cell) * unit
-        match = re.fullmatch(r"(\d{1,12}(?:\.\d{1,6})?)([KMGTP])i?B?", cell)
-        return parse_bytes(f"{match[1]}{match[2]}i") if match else 0.0 if cell == "0B" else None
-
     total, _, _, available = rows.get("Mem", (None,) * 4)
     swap_total, swap_used, _, _ = rows.get("Swap", (None,) * 4)
     memory = Memory(
-        total_bytes=size(total),
-        available_bytes=size(available),
-        swap_total_bytes=size(swap_total),
-        swap_used_bytes=size(swap_used),
+        total_bytes=size_of(total, unit=unit),
+        available_bytes=size_of(available, unit=unit),
+        swap_total_bytes=size_of(swap_total, unit=unit),
+        swap_used_bytes=size_of(swap_used, unit=unit),
     )
     return Read(fields={"memory": memory})
 
@@ -98,10 +91,7 @@ def read_df(text: str, head: str) -> Read:
     unit = MIB if re.search(r"-\w*m\b", head) else KIB
     mounts = []
     for match in [*_DF_ROW.finditer(text)][:_MOST_ROWS]:
-        size, free = (
-            float(given) * unit if given.isdecimal() else _size(given.removesuffix("i"))
-            for given in (match["size"], match["free"])
-        )
+        size, free = (size_of(match[name], unit=unit) for name in ("size", "free"))
         mounts.append(
             Mount(
                 path=match["path"],
@@ -149,18 +139,8 @@ def _disk(name: str, row: Mapping[str, Any]) -> Disk:
         name=name,
         kind=kind,
         model=model.strip() if isinstance(model, str) else None,
-        size_bytes=_size(row.get("size")),
+        size_bytes=size_of(row.get("size")),
     )
-
-
-def _size(value: Any) -> float | None:
-    """Bytes, or a number with the first letter of a binary unit."""
-    if isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
-    match = re.fullmatch(r"(\d{1,18}(?:\.\d{1,6})?)([KMGTP]?)", value) if isinstance(value, str) else None
-    if match is None:
-        return None
-    return parse_bytes(f"{match[1]}{match[2]}i") if match[2] else float(match[1])
 
 
 def _mounts(disk: str, row: Mapping[str, Any], *, depth: int) -> Iterator[Mount]:
@@ -173,8 +153,8 @@ def _mounts(disk: str, row: Mapping[str, Any], *, depth: int) -> Iterator[Mount]
                 source=f"/dev/{row.get('name')}",
                 kind=row["fstype"],
                 disk=disk,
-                size_bytes=_size(row.get("fssize")),
-                free_bytes=_size(row.get("fsavail")),
+                size_bytes=size_of(row.get("fssize")),
+                free_bytes=size_of(row.get("fsavail")),
             )
     below = row.get("children")
     for inner in below[:_MOST_ROWS] if isinstance(below, list) and depth < 8 else ():
@@ -234,7 +214,7 @@ def read_smart(text: str, head: str) -> Read:
         name=name,
         kind="nvme" if name.startswith("nvme") else None,
         model=model if isinstance(model, str) else None,
-        size_bytes=_size(size.get("bytes")) if isinstance(size, dict) else None,
+        size_bytes=size_of(size.get("bytes")) if isinstance(size, dict) else None,
         **health_in(fields),
     )
     return Read(fields={"disks": (disk,)})

@@ -12,7 +12,7 @@ from rigright.machine.opened.sections import Section, sections
 from rigright.machine.parts.network import rdma_kind
 from rigright.machine.record import Read, telling
 from rigright.machine.system import Event
-from rigright.machine.values import address, blocks
+from rigright.machine.values import address, blocks, words_in
 
 _BITS, _A_MINUTE_S = 8, 60
 _MOST_PORTS = 4096
@@ -33,7 +33,6 @@ _LINK = re.compile(
 )
 _NODE = re.compile(r"^(CA|Switch)(?::| from)\s*(?:0x\w{1,20}\s+)?(.{1,120}?):?\s*$", re.MULTILINE)
 _MLXLINK = re.compile(r"^Operational Info\b|^Physical Counters and BER Info\b", re.MULTILINE)
-_SAID = re.compile(r"^\s*([A-Za-z][\w \[\]/.-]{1,40}?)\s*:\s*(\S.{0,160}?)\s*$", re.MULTILINE)
 _DEVICE = re.compile(r"(?:-d|-C|--device|--Ca)[ =]?([\w:./-]{1,60})")
 _NUMBERED = re.compile(r"(?:-P|--Port|-p)[ =]?(\d{1,3})\b")
 _HOT = re.compile(r"(-?\d{1,3}) \[-?\d{1,3}\.\.(-?\d{1,3})\]")
@@ -104,11 +103,11 @@ def _ports(section: Section) -> Iterator[tuple[Port, str]]:
     """Each port and its lid, of whichever tool."""
     text = section.text
     for card, block in blocks(text, _CARD):
-        head = _said(_PORT.split(block, maxsplit=1)[0])
+        head = words_in(_PORT.split(block, maxsplit=1)[0], lower=True)
         for port, inner in blocks(block, _PORT):
-            yield _port(f"{card['card']}/{port[1]}", head | _said(inner))
+            yield _port(f"{card['card']}/{port[1]}", head | words_in(inner, lower=True))
     for start, block in blocks(text, _STATUS):
-        yield _port(f"{start['card']}/{start[2]}", _said(block))
+        yield _port(f"{start['card']}/{start[2]}", words_in(block, lower=True))
     for name, state, phys in _RDMA.findall(text):
         yield (
             Port(name=name, kind="roce" if "netdev" in text else "infiniband", state=_state(state, phys)),
@@ -116,7 +115,7 @@ def _ports(section: Section) -> Iterator[tuple[Port, str]]:
         )
     yield from ((port, "") for port in _links(text))
     if _MLXLINK.search(text):
-        fields = _said(text)
+        fields = words_in(text, lower=True)
         lanes = re.match(r"(\d{1,2})x", fields.get("width", ""))
         speed = fields.get("speed", "").removeprefix("IB-")
         match = re.match(r"(\d{1,4})G", speed)
@@ -154,10 +153,6 @@ def _port(name: str, fields: dict[str, str]) -> tuple[Port, str]:
     )
     lid = fields.get("base lid") or fields.get("port_lid") or ""
     return port, str(int(lid, 16)) if re.fullmatch(r"0x[0-9a-fA-F]{1,6}", lid) else lid
-
-
-def _said(block: str) -> dict[str, str]:
-    return {name.strip().lower(): value for name, value in _SAID.findall(block)}
 
 
 def _state(state: str, phys: str) -> str | None:
@@ -214,7 +209,7 @@ def _counted(section: Section, places: dict[tuple[str, str], str]) -> Iterator[P
         if counts:
             yield Port(name=name, kind="infiniband", counters=counts)
     if _MLXLINK.search(section.text):
-        values = _SAID.findall(section.text)
+        values = list(words_in(section.text).items())
         pairs = [(_WORDS[name], int(value)) for name, value in values if name in _WORDS and value.isdecimal()]
         passed = next((value for name, value in values if name.startswith("Time Since Last Clear")), "")
         if re.fullmatch(r"\d{1,9}(?:\.\d{1,6})?", passed):
@@ -229,7 +224,7 @@ def _complaints(section: Section) -> Iterator[Event]:
     """What mlxlink recommends, and a transceiver hotter than it may be."""
     device = _DEVICE.search(section.head)
     pci = address(device[1]) if device and ":" in device[1] else None
-    for name, value in _SAID.findall(section.text):
+    for name, value in words_in(section.text).items():
         hot = _HOT.match(value) if name.startswith("Temperature") else None
         is_bad = name == "Recommendation" and not value.lower().startswith(("no issue", "n/a"))
         if is_bad or (hot is not None and int(hot[1]) > int(hot[2])):
@@ -238,9 +233,6 @@ def _complaints(section: Section) -> Iterator[Event]:
 
 _NET = "/sys/class/net"
 _MOST_ETHERNET = 1024
-_ETHTOOL_LINE = re.compile(
-    r"^[ \t]{0,60}([A-Za-z][\w /]{1,40}?)\s{0,40}:\s{0,40}(\S.{0,200}?)\s*$", re.MULTILINE
-)
 _ETHTOOL = re.compile(r"^Settings for (\S{1,40}):\s*$", re.MULTILINE)
 
 
@@ -248,7 +240,7 @@ def port_files(text: str) -> dict[str, bytes]:
     """The files of /sys that it tells of; none where it is not ethtool's."""
     fields: dict[str, bytes] = {}
     for match, part in blocks(text, _ETHTOOL, most=_MOST_ETHERNET):
-        stated = {name.strip().lower(): value for name, value in reversed(_ETHTOOL_LINE.findall(part))}
+        stated = words_in(part, lower=True)
         speed = re.match(r"(\d{1,7})Mb/s", stated.get("speed", ""))
         files = {
             "type": "1",

@@ -332,13 +332,8 @@ def test_two_forms_of_one_moment_say_the_same(capture, name):
     told = {}
     for section in sections(capture(name)):
         first = section.lstrip().partition("\n")[0]
-        kind = (
-            "log"
-            if "NVSMI LOG" in section
-            else "csv"
-            if first.startswith("timestamp, driver_version")
-            else None
-        )
+        is_csv = first.startswith("timestamp, driver_version")
+        kind = "log" if "NVSMI LOG" in section else "csv" if is_csv else None
         if kind is not None and kind not in told:
             (told[kind],) = dict(read_capture(section).fields)["devices"]
     log_, csv = told["log"], told["csv"]

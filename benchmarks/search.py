@@ -19,7 +19,7 @@ from rigright.search import score, training_score
 from rigright.search.market import market_on
 from rigright.search.question import Question, ask, kinds_of
 from rigright.search.training import filled
-from rigright.search.training_space import said_of, ways_of
+from rigright.search.training_space import training_wish, ways_of
 from rigright.terms.speed import work_of
 
 SIZES = (10_000, 100_000, 1_000_000)
@@ -55,7 +55,7 @@ def trainings(model: str):
     market = market_on(datetime.now(tz=UTC).date())
     kinds = kinds_of(wish, counts=COUNTS, there=market.there)
     question = Question(arch=arch, wish=wish, market=market, kinds=kinds, ways=())
-    ways = ways_of(question, said_of(wish))
+    ways = ways_of(question, training_wish(wish))
     question = replace(question, ways=ways)
     scored = training_score.score_trainings(question, batch=wish.global_batch or 1)
     place = int(np.bincount(scored.points.way).argmax())

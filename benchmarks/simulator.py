@@ -14,7 +14,7 @@ from pathlib import Path
 from processes import PER_KIB, ROOT
 
 from rigright.demand import ServingWish
-from rigright.verbs.simulate.frame import simulate
+from rigright.verbs.simulate.verb import simulate
 from rigright.verbs.simulate.wish import PlayWish
 
 TRACES = ROOT.parent / "shared" / "measured" / "traces"

@@ -9,11 +9,11 @@ import numpy as np
 
 from lab import memory_training
 from lab.page import left_out, pictures, tables, traces, worst
-from lab.page.held import OWN, POWERS, RUNS, SPEEDS, TITLES, PredictedFigure, speed_runs, validated
 from lab.page.points import points
+from lab.page.validated import OWN, POWERS, RUNS, SPEEDS, TITLES, PredictedFigure, speed_runs, validated
 from rigright.facts.corrections import corrections
-from rigright.verbs.validate.frame import validate
 from rigright.verbs.validate.validation import Validation
+from rigright.verbs.validate.verb import validate
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "accuracy.md"
@@ -65,7 +65,7 @@ def _speeds(
     yield from ("", "## Speed at a glance", "", *tables.glance(validations, runs, left))
     yield from ("", "## Coverage of 80 % bands on groups left out", "")
     yield "Each group counts by the square root of its runs. Target: 80 %; accepted on average: 75 to 88 %."
-    yield from ("", *tables.covered(left_out.held()))
+    yield from ("", *tables.covered(left_out.coverages()))
     yield from ("", "## Compared with other tools", "")
     yield "Rows: aiconfigurator's own sample. Its answers and those of its roofline were computed once."
     yield from ("", *tables.peers(runs, left))

@@ -56,7 +56,7 @@ class Coverage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Held:
+class _LeftOut:
     """A group against bands made without it; one entry a manner."""
 
     by: str
@@ -69,11 +69,11 @@ class _Held:
 def make_bands(runs: LeftRuns) -> tuple[Bands, tuple[Coverage, ...]]:
     """The band of each figure, and what bands made without a group hold of it."""
     bands: Bands = {}
-    pairs: list[tuple[_Held, int]] = []
+    pairs: list[tuple[_LeftOut, int]] = []
     for place, figure in enumerate(runs.figures):
         mine = runs.only(runs.figure == place)
         if len(mine.off) >= LEAST_ROWS * len(DIMENSIONS):
-            groups = list(_held(mine))
+            groups = list(_left_out(mine))
             manner = _sharpest(groups, sources=len(set(mine.unit)))
             stretch, aim = MANNERS[manner]
             terms = _stretched(_terms(mine), stretch)
@@ -108,7 +108,7 @@ def known_of_runs(runs: LeftRuns) -> Known:
     )  # fmt: skip
 
 
-def _held(runs: LeftRuns) -> Iterator[_Held]:
+def _left_out(runs: LeftRuns) -> Iterator[_LeftOut]:
     for by in DIMENSIONS:
         names = sorted(set(runs.group(by)[runs.by == by]))
         for name in names if len(names) > 1 else ():
@@ -124,10 +124,12 @@ def _held(runs: LeftRuns) -> Iterator[_Held]:
                     low, high = edges["low"] * width, edges["high"] * width
                     values.append(((mine.off >= low) & (mine.off <= high)).mean())
                     wide.append(np.median(high - low))
-            yield _Held(by=by, name=name, runs=len(mine.off), inside=np.array(values), width=np.array(wide))
+            yield _LeftOut(
+                by=by, name=name, runs=len(mine.off), inside=np.array(values), width=np.array(wide)
+            )
 
 
-def _sharpest(groups: list[_Held], *, sources: int) -> int:
+def _sharpest(groups: list[_LeftOut], *, sources: int) -> int:
     """The manner whose bands are narrowest of those that hold unseen groups as often as is promised.
 
     Few sources are no ground to think that sources differ by less than they show.
@@ -157,10 +159,10 @@ def _stretched(terms: Mapping[str, float], stretch: float) -> dict[str, float]:
     return {**terms, "source": terms["source"] * stretch}
 
 
-def _covered(pairs: list[tuple[_Held, int]]) -> Iterator[Coverage]:
+def _covered(pairs: list[tuple[_LeftOut, int]]) -> Iterator[Coverage]:
     """By way of leaving out: the average, a group counting by the root of its runs, and each group."""
     for by in DIMENSIONS:
-        groups: dict[str, list[tuple[_Held, int]]] = {}
+        groups: dict[str, list[tuple[_LeftOut, int]]] = {}
         for item, aim in pairs:
             if item.by == by:
                 groups.setdefault(item.name, []).append((item, aim))

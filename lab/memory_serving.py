@@ -172,7 +172,7 @@ def inside(figure: Figure, terms: Mapping[str, Pair], *, wider: float = 1.0) -> 
     return bool(figure.predicted - down**0.5 <= figure.measured <= figure.predicted + up**0.5)
 
 
-def held(flags: Iterable[tuple[str, bool]]) -> float:
+def share_inside(flags: Iterable[tuple[str, bool]]) -> float:
     """The share held, where sources count alike."""
     by = defaultdict(list)
     for source, is_inside in flags:
@@ -223,7 +223,7 @@ def _stretched(figures: Sequence[Figure], shape: Mapping[str, Pair], *, least: f
 
     def enough(stretch: float) -> bool:
         terms = {name: (low**stretch, high**stretch) for name, (low, high) in shape.items()}
-        return held([(figure.source, inside(figure, terms)) for figure in figures]) >= AIM
+        return share_inside([(figure.source, inside(figure, terms)) for figure in figures]) >= AIM
 
     sure = max(abs(math.log(side)) for side in shape["counted"])
     stretch = few * next((float(value) for value in STRETCHES if enough(value)), float(STRETCHES[-1]))
@@ -246,7 +246,7 @@ def widened(figures: Sequence[Figure], bands: Bands, before: Mapping[str, float]
             flags = [
                 (figure.source, inside(figure, bands[figure.kind], wider=float(factor))) for figure in own
             ]
-            if held(flags) >= AIM:
+            if share_inside(flags) >= AIM:
                 factors[what] = float(factor)
                 break
     return factors

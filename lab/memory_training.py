@@ -197,7 +197,7 @@ def band_name(run: MemoryRun) -> str:
     return f"{run.kind}_assumed" if run.assumed and run.kind in COUNTED else run.kind
 
 
-def is_held(run: MemoryRun, terms: Terms, edges: Mapping[str, tuple[float, float]]) -> bool:
+def is_inside(run: MemoryRun, terms: Terms, edges: Mapping[str, tuple[float, float]]) -> bool:
     """Whether the band, with what was unsaid, holds a run."""
     return needed(run, terms) <= math.log(edges[band_name(run)][1]) + 1e-9
 
@@ -222,7 +222,7 @@ def left_out(runs: list[MemoryRun], aim: float) -> list[Left]:
         for kind in sorted({run.kind for run in runs if run.source == source}):
             mine = [run for run in runs if run.source == source and run.kind == kind]
             ratios = np.array([run.ratio(terms) for run in mine])
-            inside = float(np.mean([is_held(run, terms, edges) for run in mine]))
+            inside = float(np.mean([is_inside(run, terms, edges) for run in mine]))
             rests.append(Left(source, kind, 1 / ratios - 1, inside))
     return rests
 

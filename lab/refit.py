@@ -46,7 +46,7 @@ class MetricErrors:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Held:
+class GroupCoverage:
     """How many of the runs left out lie inside bands made without them, a group by the root of its runs."""
 
     by: str
@@ -67,7 +67,7 @@ class Refit:
     runs: LeftRuns
     bands: Bands
     seen: Mapping[str, Any]
-    held: tuple[Coverage, ...]
+    coverages: tuple[Coverage, ...]
 
 
 def refit(
@@ -84,7 +84,7 @@ def refit(
     runs = left_runs((*left, in_sight(fitted)), fitted.problem.keys)
     bands, coverages = make_bands(runs)
     return Refit(
-        fitted=fitted, left=left, runs=runs, bands=bands, held=coverages, seen=seen(fitted.problem.keys)
+        fitted=fitted, left=left, runs=runs, bands=bands, coverages=coverages, seen=seen(fitted.problem.keys)
     )
 
 
@@ -160,14 +160,14 @@ def macro_median(errors: np.ndarray, sources: np.ndarray) -> float:
     return float(np.mean(medians)) if medians else float("nan")
 
 
-def held_by(coverages: Sequence[Coverage]) -> tuple[Held, ...]:
+def coverage_by(coverages: Sequence[Coverage]) -> tuple[GroupCoverage, ...]:
     """Coverage of groups never seen: the average, and the group that is held least."""
     made = []
     for average in (coverage for coverage in coverages if not coverage.name):
         mine = [coverage for coverage in coverages if coverage.by == average.by and coverage.name]
         worst = min(mine, key=lambda coverage: coverage.inside)
         made.append(
-            Held(
+            GroupCoverage(
                 by=average.by, groups=len(mine), runs=average.runs, inside=average.inside,
                 worst=worst.name, worst_inside=worst.inside, width=average.width,
             )

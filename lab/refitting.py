@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator, Sequence
 
 from lab.record import LabError, Subject
-from lab.refit import MovedTerm, Refit, held_by, metric_errors, moved_terms, refit
+from lab.refit import MovedTerm, Refit, coverage_by, metric_errors, moved_terms, refit
 from lab.runs import Runs, files_beside, read_runs, taught
 from lab.writing import write_tables
 from rigright.base import shelf
@@ -67,7 +67,7 @@ def report(subject: Subject, done: Refit) -> Iterator[str]:
         )
         shown = ", ".join("-" if way is None or math.isnan(way) else f"{way:.1%}" for way in ways)
         yield f"  {score.metric}: {score.runs} runs; before, after, source, chip, model out: {shown}"
-    for kept in held_by(done.held):
+    for kept in coverage_by(done.coverages):
         yield (
             f"  bands, {kept.by} left out: high/low {kept.width:.2f}, hold {kept.inside:.0%} of {kept.runs} "
             f"runs in {kept.groups} groups; least: {kept.worst} ({kept.worst_inside:.0%})"

@@ -10,8 +10,8 @@ from lab.record import LabError, Subject
 from rigright.base.errors import RigError
 from rigright.base.tables import Row, open_rows
 from rigright.verbs.runs.files import read_text
-from rigright.verbs.validate.frame import recognise
 from rigright.verbs.validate.notes import noted_cells
+from rigright.verbs.validate.verb import recognise
 
 ROOT = Path(__file__).parent.parent
 MEASURED = ROOT.parent / "shared" / "measured"  # where a checkout has its runs beside it

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from lab.record import Subject
-from lab.refit import Refit, held_by, support
+from lab.refit import Refit, coverage_by, support
 from rigright.base.tables import DATA
 from rigright.verbs.calibrate import toml
 
@@ -40,7 +40,9 @@ def terms_text(path: Path, done: Refit, *, files: Sequence[str]) -> str:
 
 def bands_text(name: str, done: Refit, *, files: Sequence[str]) -> str:
     """The table of bands, with how often each way of leaving out was held."""
-    text = "; ".join(f"{item.by} {item.inside:.0%} ({item.width:.2g}x)" for item in held_by(done.held))
+    text = "; ".join(
+        f"{item.by} {item.inside:.0%} ({item.width:.2g}x)" for item in coverage_by(done.coverages)
+    )
     head = (
         f"# Bands of {name}: four of five runs lie between low and high deviations about what is predicted;\n"
         "# each level that nobody measured (seen) adds its variance, in logarithms. Bands made without\n"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rigright.base import shelf
-from rigright.faces.cli.schemas import VERBS, told_by
+from rigright.faces.cli.schemas import VERBS, printer_of
 from rigright.faces.python import TEXTS, signature
 
 ERRORS = ("AskError", "DataError", "MissingError", "RigError")
@@ -28,7 +28,7 @@ def stub() -> str:
     """The text of the stub."""
     asks = [verb for verb in shelf.names("rigright.faces.cli.asks") if verb != "watch"]
     shown = [f"from rigright.base.errors import {name} as {name}" for name in ERRORS]
-    shown += ["from rigright.verbs.watch.frame import watch as watch"]  # which does not answer, but goes on
+    shown += ["from rigright.verbs.watch.verb import watch as watch"]  # which does not answer, but goes on
     held_in: dict[str, set[str]] = {"rigright.faces.python": {"Reply"}}
     lines: list[str] = []
     for verb in asks:
@@ -50,7 +50,7 @@ def stub() -> str:
 
 def records(verb: str) -> list[type]:
     """The records that a verb may answer with."""
-    told = [told_by(place).kind for place in VERBS.get(verb, ())]
+    told = [printer_of(place).kind for place in VERBS.get(verb, ())]
     return [kind for kind in dict.fromkeys(told) if isinstance(kind, type) and kind.__module__ != "builtins"]
 
 

@@ -23,7 +23,7 @@ import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from rigright.machine.world import PATIENCE_S, Said, World, command_file
+from rigright.machine.world import PATIENCE_S, CommandOutput, World, command_file
 
 MOST_LINKS = 40
 PIECES_IN = ("fake_bus", "fake_hardware", "fake_system")  # each bears PIECES: name -> write(root, told)
@@ -71,7 +71,7 @@ def remembered(host: dict, env: dict | None = None) -> Remembered:
     said = {}
     for line, told in sayings(host).items():
         code, text = (told["code"], told["out"]) if isinstance(told, dict) else (0, told)
-        said[command_file(tuple(line.split(" ")))] = Said(code=code, out=text)
+        said[command_file(tuple(line.split(" ")))] = CommandOutput(code=code, out=text)
     return Remembered(root=Path("/nowhere"), env=env or {}, tree=tree, said=said)
 
 
@@ -133,7 +133,7 @@ class Remembered(World):
     """A recorded world whose tree is in memory."""
 
     tree: Tree
-    said: dict[str, Said]
+    said: dict[str, CommandOutput]
 
     def real(self, path: str) -> str:
         return self.tree.real(os.path.normpath("/" + path.lstrip("/")))
@@ -155,7 +155,7 @@ class Remembered(World):
     def denied(self, path: str) -> bool:  # noqa: ARG002 nothing of it is closed
         return False
 
-    def run(self, *argv: str, patience_s: float = PATIENCE_S) -> Said | None:  # noqa: ARG002 it said it already
+    def run(self, *argv: str, patience_s: float = PATIENCE_S) -> CommandOutput | None:  # noqa: ARG002 it said it already
         return self.said.get(command_file(argv))
 
 

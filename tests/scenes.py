@@ -12,7 +12,7 @@ from pathlib import Path
 from fake_driver import SCENARIOS, Driver
 from fake_trees import Remembered, Tree, grow_in, sayings
 from rigright.machine.parts.surroundings import matters
-from rigright.machine.world import ROOT, Said, World, command_file
+from rigright.machine.world import ROOT, CommandOutput, World, command_file
 
 _OURS = {"PYTHONPATH"}  # where the tests find rigright
 
@@ -54,7 +54,9 @@ def remembered(name: str, folder: Path) -> Remembered:
     """The same machine for readers in this process: its files are in memory, only its driver plays."""
     told = scenario(name)
     said = {**sayings(told.get("host", {})), **told.get("commands", {})}
-    answers = {command_file(tuple(shlex.split(line))): Said(code=0, out=text) for line, text in said.items()}
+    answers = {
+        command_file(tuple(shlex.split(line))): CommandOutput(code=0, out=text) for line, text in said.items()
+    }
     env = {
         **{key: value for key, value in os.environ.items() if not matters(key) or key in _OURS},
         **(Driver.play(told["driver"], folder).env if "driver" in told else no_driver(folder)),

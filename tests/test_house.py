@@ -40,8 +40,8 @@ EXCEPTIONS = {  # (rule, place) -> why
     ("bounds", "arch/sources/trace_child.py"): "our parent process wrote it",
     ("bounds", "machine/nvml/process.py"): "our child process wrote it",
     ("bounds", "machine/nvml/child.py"): "our parent process wrote it",
-    ("bounds", "machine/far/agent.py"): "the sender's words; this is the far end",
-    ("bounds", "machine/far/landing.py"): "it is sent alone and imports nothing of ours",
+    ("bounds", "machine/remote/agent.py"): "the sender's words; this is the far end",
+    ("bounds", "machine/remote/landing.py"): "it is sent alone and imports nothing of ours",
     ("bounds", "machine/bench/start.py"): "our parent process wrote it",
     ("bounds", "machine/bench/parts/collectives.py"): "our own ranks wrote it",
     ("bounds", "verbs/calibrate/toml.py"): "text of a file that was read within bounds",
@@ -65,7 +65,7 @@ MOST = {
     "files": 1055,
     "lines": 132300,
     "public names": 4047,
-    "lines of tests": 91350,
+    "lines of tests": 91400,
 }  # lower them as less is reached
 USED_ONCE = 0.2972  # private functions named once, of all functions: lower it when less is reached
 SHARED_CLASS_NAMES = 0  # class names that more than one module defines: lower it when fewer are left
@@ -216,7 +216,7 @@ def test_pages_read_records_and_ask_no_verb():
 def is_verb(name):
     """Whether a module bears a function of its own name, or the one of its folder."""
     own = name.rpartition(".")[2]
-    return own == "frame" or any(named == own for named in house.modules()[name].found.functions_at_top)
+    return own == "verb" or any(named == own for named in house.modules()[name].found.functions_at_top)
 
 
 def test_no_circle_of_modules():

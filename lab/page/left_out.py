@@ -10,7 +10,7 @@ import numpy as np
 
 from lab.conformal import Coverage
 from lab.leave_out import DIMENSIONS
-from lab.page.held import ROOT, PredictedFigure
+from lab.page.validated import ROOT, PredictedFigure
 from lab.refit import Refit
 from lab.refitting import refitted
 from lab.writing import FOLDER as CORRECTIONS
@@ -29,7 +29,7 @@ def renew(names: Sequence[str]) -> None:
     """Leave out again, around the terms as they stand; bands come from the same runs."""
     for subject, done, files in refitted(names, still=True):
         _write(FOLDER / f"left_out_{subject.name}.csv", done)
-        _write_held(subject.name, done.held)
+        _write_coverage(subject.name, done.coverages)
         text = bands_text(subject.name, done, files=files)
         toml.write(CORRECTIONS / f"bands_{subject.name}.toml", text)
         print(f"{subject.name}: {len(done.fitted.problem.keys)} runs left out", flush=True)
@@ -48,7 +48,7 @@ def _write(path: Path, done: Refit) -> None:
             table.writerow((row, keys[place].get("metric", ""), *shown))
 
 
-def _write_held(name: str, coverages: Sequence[Coverage]) -> None:
+def _write_coverage(name: str, coverages: Sequence[Coverage]) -> None:
     kept = [row for row in _rows(HELD) if row["subject"] != name] if HELD.is_file() else []
     fresh = [
         {
@@ -78,7 +78,7 @@ def kept() -> Left:
     return fields
 
 
-def held() -> list[Coverage]:
+def coverages() -> list[Coverage]:
     """How many runs bands hold that they never saw: averages by subject, under its name."""
     return [
         Coverage(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from lab.page.held import ROOT, TITLES, PredictedFigure
+from lab.page.validated import ROOT, TITLES, PredictedFigure
 
 FOLDER = ROOT / "docs" / "pictures"
 SIDE, EDGE = 360, 46  # of the drawn field, and of the rim around it

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from lab.page.held import ROOT, SPEEDS, TITLES
 from lab.page.left_out import Left
+from lab.page.validated import ROOT, SPEEDS, TITLES
 from rigright.verbs.validate.scores import source_of
 from rigright.verbs.validate.validation import Judged, Prediction, Validation
 
@@ -24,7 +24,7 @@ def points(estimate: Mapping[str, Validation], left: Left) -> dict[Path, str]:
     names: dict[str, dict[str, int]] = {key: {} for key in KEYS}
     lines = []
     for row, prediction in sorted(
-        _told(estimate), key=lambda pair: (pair[1].metric, pair[0].source, pair[0].id)
+        _judged(estimate), key=lambda pair: (pair[1].metric, pair[0].source, pair[0].id)
     ):
         basis = prediction.basis
         keys = (prediction.metric, basis.engine if basis else "", row.chip, row.model, source_of(row))
@@ -39,7 +39,7 @@ def points(estimate: Mapping[str, Validation], left: Left) -> dict[Path, str]:
     return {FILE: f'{head[:-1]}, "rows": [\n' + ",\n".join(lines) + "\n]}\n"}
 
 
-def _told(result: Mapping[str, Validation]) -> Iterator[tuple[Judged, Prediction]]:
+def _judged(result: Mapping[str, Validation]) -> Iterator[tuple[Judged, Prediction]]:
     for kind, validation in result.items():
         wanted = {*TITLES} if kind in SPEEDS else set[str]()
         wanted |= {MEMORY[kind]} if kind in MEMORY else set()

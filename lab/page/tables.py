@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 import numpy as np
 
 from lab.conformal import Coverage
-from lab.page.held import RUNS, SPEEDS, TITLES, PredictedFigure
 from lab.page.left_out import Left
+from lab.page.validated import RUNS, SPEEDS, TITLES, PredictedFigure
 from rigright.verbs.validate.validation import Score, Validation
 
 SCORES = (

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lab.page.held import RUNS
-from rigright.verbs.simulate.frame import simulate
+from lab.page.validated import RUNS
+from rigright.verbs.simulate.verb import simulate
 from rigright.verbs.simulate.wish import PlayWish
 
 

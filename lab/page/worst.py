@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from lab.page.held import ROOT, TITLES, PredictedFigure
+from lab.page.validated import ROOT, TITLES, PredictedFigure
 
 REASONS = ROOT / "docs" / "accuracy" / "reasons.toml"
 MOST = 6  # of a figure

@@ -103,7 +103,7 @@ def _is_mixed(timed: Sequence[TrainingCase], here: Sequence[int]) -> bool:
     return len({matmul_of(timed[place].training) == PLAIN for place in here}) > 1
 
 
-def is_told(row: Row) -> bool:
+def is_complete(row: Row) -> bool:
     """Whether a row tells what decides its speed, and is not doubted by who wrote it down."""
     text = "; ".join(filter(None, (row.get("flags"), row.get("note")))).lower()
     batch = row.get("micro_batch") or row.get("global_batch")
@@ -157,7 +157,7 @@ def keys(row: Row) -> Mapping[str, str]:
 SUBJECT = Subject(
     name="speed_training",
     kind="training",
-    teaches=lambda row: bool(row.get(SPEED)) and is_told(row),
+    teaches=lambda row: bool(row.get(SPEED)) and is_complete(row),
     measured=lambda row: float(row[SPEED]),
     prepare=prepare,
     predict=predict,

@@ -2,7 +2,7 @@
 
 Each verb of the command line is a function here, loaded when used, and its options are named arguments:
 `rigright.explain("llama-3.1-70b", on="8x h100")`. What it calls, with typed wishes instead of words, lives
-in `verbs/<name>.py`, or in `verbs/<name>/frame.py` once it outgrew a file.
+in `verbs/<name>.py`, or in `verbs/<name>/verb.py` once it outgrew a file.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def __getattr__(name: str) -> Any:
 
     verb: Any = function(name)
     if name == "watch":  # which does not answer, but goes on
-        from rigright.verbs.watch.frame import watch as verb
+        from rigright.verbs.watch.verb import watch as verb
     globals()[name] = verb
     return verb
 

@@ -11,8 +11,8 @@ from rigright.doctor.baseline import Baseline
 from rigright.doctor.examine import Examined
 from rigright.faces.python import Reply
 from rigright.machine.record import Machine
-from rigright.report.pages.baseline import HeldAgainst
-from rigright.report.pages.export import Exported, HeldFlags
+from rigright.report.pages.baseline import BaselineView
+from rigright.report.pages.export import Exported, FlagChecks
 from rigright.report.pages.files import PrintedFiles
 from rigright.report.pages.health import NodeHealth
 from rigright.report.pages.prices import Forgotten
@@ -39,14 +39,14 @@ from rigright.verbs.sweep.swept import Swept
 from rigright.verbs.training.trained import Trained
 from rigright.verbs.upgrade.upgraded import Upgraded
 from rigright.verbs.validate.validation import Validation
-from rigright.verbs.watch.frame import watch as watch
+from rigright.verbs.watch.verb import watch as watch
 from rigright.verbs.watch.watched import Past
 
 Texts: TypeAlias = str | float | PathLike[str] | Sequence[str | float | PathLike[str]]
 
 __version__: str
 
-class BaselineReply(Reply[Baseline | HeldAgainst]):
+class BaselineReply(Reply[Baseline | BaselineView]):
     def __getattr__(self, name: str) -> Any: ...
 
 def baseline(
@@ -480,7 +480,7 @@ def explain(
     lang: Texts | None = None,
 ) -> ExplainReply: ...
 
-class ExportReply(Reply[Exported | HeldFlags]):
+class ExportReply(Reply[Exported | FlagChecks]):
     def __getattr__(self, name: str) -> Any: ...
 
 def export(

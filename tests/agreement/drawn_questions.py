@@ -16,7 +16,7 @@ from rigright.demand import PlanWish, ServingWish
 from rigright.facts.nodes import Node, find_node
 from rigright.search.market import Market, market_on
 from rigright.verbs.clock import today
-from rigright.verbs.validate.frame import validate
+from rigright.verbs.validate.verb import validate
 
 SMALL = (
     "Qwen/Qwen3-0.6B", "meta-llama/Llama-3.2-1B", "qwen3-4b", "llama-3.1-8b", "qwen3-8b",

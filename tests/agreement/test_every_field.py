@@ -33,7 +33,7 @@ from rigright.verbs.explain import explain
 from rigright.verbs.explain_training import explain_training
 from rigright.verbs.plan import plan
 from rigright.verbs.planning.planned import Planned
-from rigright.verbs.simulate.frame import simulate
+from rigright.verbs.simulate.verb import simulate
 from rigright.verbs.simulate.wish import PlayWish
 
 SERVED, TRAINED = {"on": "8x h100", "users": "16"}, {"on": "8x h100", "mode": "finetune", "method": "qlora"}
@@ -88,7 +88,7 @@ def test_the_json_of_a_plan_holds_every_choice_for_scripts_and_agents(kind, trai
     result, base = planned(trains=trains), cut(trains=trains)
 
     def told(one: Plan) -> tuple[str, str]:
-        data = plan_data.plain(replace(result, found=replace(result.found, plans=(one,))), "en")
+        data = plan_data.plain(replace(result, result=replace(result.result, plans=(one,))), "en")
         data = settle(data, "en")
         return json.dumps(data), json.dumps(short.shortened(as_object(data), most=short.SHORT))
 
@@ -107,10 +107,10 @@ def test_the_next_command_says_every_choice_or_names_what_it_cannot(kind, trains
     before = plan_next.explain_flags(base, wish=result.wish)
     silent = []
     for name, one in variants(kind, base):
-        lost = plan_next.unsaid(one)
+        lost = plan_next.lost_choices(one)
         if name in lost:
-            shown = replace(result, found=replace(result.found, plans=(one,)))
-            lines = [tell(part.said, language) for language in LANGUAGES for part in _notes(shown)]
+            shown = replace(result, result=replace(result.result, plans=(one,)))
+            lines = [tell(part.text, language) for language in LANGUAGES for part in _notes(shown)]
             if sum(name in line for line in lines) != len(LANGUAGES):
                 silent.append(f"{name}: refused without its name")
             if any(" explain " in line for line in plan_next.next_commands(shown, one)):

@@ -20,7 +20,7 @@ from rigright.search.choose import NEAR
 from rigright.search.find import find
 from rigright.search.first import DESK_CARDS, STEPS
 from rigright.search.question import ask
-from rigright.search.record import Found, Plan
+from rigright.search.record import Plan, SearchResult
 from rigright.search.serving import _picked, filled, searched
 from rigright.search.why import excess_of
 from rigright.verbs.plan import plan
@@ -33,7 +33,7 @@ MEMORY = ("mem_bytes", "mem_usable_bytes", "mem_program_bytes")
 SPEED = ("mem_bytes_per_s",)
 
 
-def merit(found: Found, asked: Asked) -> tuple[float, ...]:
+def merit(found: SearchResult, asked: Asked) -> tuple[float, ...]:
     """The first plan as `first.py` orders plans of a machine, least is best."""
     first, wish = found.plans[0], found.wish
     figures = {name: one.value for name, one in first.figures.items()}
@@ -58,7 +58,7 @@ def _columns(plan: Plan, asked: Asked) -> Iterator[float]:
     yield float(plan.figures["tpot_s"].mark == "physics")
 
 
-def is_worse(many: Found, few: Found, asked: Asked) -> bool:
+def is_worse(many: SearchResult, few: SearchResult, asked: Asked) -> bool:
     """Whether the first plan for more money loses in what it shows and gains nothing; crowded desks aside."""
     after, before = (one.plans[0] for one in (many, few))
     homely = before.chip.segment != "datacenter" or before.chip.ended is not None
@@ -81,7 +81,7 @@ def sure_cost(asked: Asked, *, load: bool) -> float | None:
     return None
 
 
-def both(asked: Asked, more: Asked, *, nodes: Sequence[Node | None] = (None, None)) -> list[Found]:
+def both(asked: Asked, more: Asked, *, nodes: Sequence[Node | None] = (None, None)) -> list[SearchResult]:
     """What is found for the two."""
     pairs = zip((asked, more), nodes, strict=True)
     return [find(one.arch, one.wish, market=replace(market(), there=node)) for one, node in pairs]
@@ -154,7 +154,7 @@ def test_more_memory_or_bandwidth_is_no_worse(names, seed):
 
 def test_a_safe_load_is_no_more_than_the_load_of_its_plan():
     said = {"on": "h100 nvl", "mode": "batch", "prompt": "200", "output": "300", "tpot": "100ms"}
-    plans = plan("MiniMaxAI/MiniMax-M2", wish=read_wish(said)).found.plans
+    plans = plan("MiniMaxAI/MiniMax-M2", wish=read_wish(said)).result.plans
     safe = [(one.safe, one) for one in plans if one.safe is not None]
     assert safe
     for found, one in safe:

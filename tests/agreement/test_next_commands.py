@@ -288,8 +288,8 @@ def test_a_processor_alone_is_named_as_it_is_read(machine):
     model = ["--for", "qwen3-8b"]
     assert asked(["cost", machine, *model])[0] == 0
     _, page = asked(["compare", machine, "rtx 3090", *model, "--aim", "power", "--concurrency", "1"])
-    first = plan("qwen3-8b", wish=read_wish({"on": machine})).found.plans[0]
-    again = plan("qwen3-8b", wish=read_wish({"on": explain_flags(first)[1]})).found.plans[0]
+    first = plan("qwen3-8b", wish=read_wish({"on": machine})).result.plans[0]
+    again = plan("qwen3-8b", wish=read_wish({"on": explain_flags(first)[1]})).result.plans[0]
     line = next((line for line in page.splitlines() if "$ rigright explain" in line), "$ rigright --version")
     assert asked(shlex.split(line.strip().removeprefix("$ rigright ")))[0] == 0
     assert again.chip == first.chip

@@ -17,7 +17,7 @@ from rigright.choice.work import is_home
 from rigright.cost.memory_kv import generates
 from rigright.demand import ServingWish
 from rigright.faces.cli.main import verb_parser
-from rigright.faces.cli.options import said_in
+from rigright.faces.cli.options import typed_options
 from rigright.facts.chips import by_id
 from rigright.facts.nodes import find_node
 from rigright.options.read import fill, values_of
@@ -114,7 +114,7 @@ def typed(planned: Planned, first: Plan) -> Explained:
     """What the `explain` command says that is printed below a plan."""
     command = shlex.split(next(iter(next_commands(planned, first))))
     options = verb_parser("explain", "en").read(command[2:])
-    values = values_of("explain", said_in(options, "explain"), kinds=ALL - TRAINS)
+    values = values_of("explain", typed_options(options, "explain"), kinds=ALL - TRAINS)
     return explain(options.model, options.on, wish=fill(ServingWish, "explain", values=values))
 
 
@@ -150,7 +150,7 @@ def otherwise(asked: Asked, *, comparing: bool) -> str | None:
     if isinstance(planned, str):
         return f"explain answers; plan: {planned}"
     told = explain_case(case, machine=asked.wish.on or "")
-    found = planned.found
+    found = planned.result
     first = found.plans[0] if found.plans else found.nearest
     if first is None or not told.fits:
         return None if (first is None) == (not told.fits) else f"plan {first is not None}, fits {told.fits}"

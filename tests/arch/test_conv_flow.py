@@ -129,7 +129,7 @@ def test_a_layer_closes_with_what_it_wrote_and_the_next_begins_with_its_map():
     layer, after = close(flow)
     assert layer.map_elems == (256, 256)
     assert layer.kept_elems == 3 * 64 + 256
-    assert (after.shape, after.held, after.weights, after.kept) == ((4, 8, 8), True, (), 0)
+    assert (after.shape, after.is_kept, after.weights, after.kept) == ((4, 8, 8), True, (), 0)
 
 
 def test_norms_have_a_scale_and_a_shift():

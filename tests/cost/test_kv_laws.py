@@ -10,7 +10,7 @@ from rigright.arch.record import Arch, Layer, Mix, Mixer, Tower
 from rigright.arch.sources import zoo
 from rigright.base.errors import RigError
 from rigright.cost.memory_kv import entries, entry_bytes, lanes, state_bytes, token_bytes
-from rigright.cost.memory_pages import Ask, held
+from rigright.cost.memory_pages import Ask, cache_need
 from rigright.demand import Layout
 from rigright.facts.engines import find_engine
 from rigright.facts.formats import find_kv_format, kv_formats
@@ -42,7 +42,7 @@ def ask(**changes):
 
 def pool_of(arch, engine, layout=None, **changes):
     counts = np.array([float(count) for count in lanes(arch).values()])
-    return held(arch, find_engine(engine), ask=ask(**changes), layout=layout or Layout(), counts=counts)
+    return cache_need(arch, find_engine(engine), ask=ask(**changes), layout=layout or Layout(), counts=counts)
 
 
 def test_the_whole_zoo_agrees_with_the_counts_of_the_arch_room():

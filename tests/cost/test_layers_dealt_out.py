@@ -15,7 +15,7 @@ from rigright.cost.shards import share, stage_bounds
 from rigright.demand import Layout
 from rigright.facts.chips import by_id
 from rigright.facts.engines import find_engine
-from rigright.predict.told import MEASURED, at, tell
+from rigright.predict.bands import MEASURED, at, tell
 from rigright.terms.known import bands_of
 
 LLAMA = zoo.arch("meta-llama/Llama-3.1-8B")

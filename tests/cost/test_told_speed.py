@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from rigright.arch.sources.open import open_model
 from rigright.facts.engines import find_engine
 from rigright.facts.find import find_chip
-from rigright.predict.told import MEASURED, SERVING, STREAMS, at, subject_of, tell
+from rigright.predict.bands import MEASURED, SERVING, STREAMS, at, subject_of, tell
 
 LLAMA = open_model("llama-3.1-8b")
 

@@ -129,7 +129,7 @@ def test_the_python_of_the_reference_runs(tmp_path, monkeypatch, capsys):
 
 def test_the_page_for_users_tables_names_every_column():
     from rigright.base import shelf
-    from rigright.verbs.validate.frame import FOLDER
+    from rigright.verbs.validate.verb import FOLDER
 
     page = (ROOT / "docs" / "validate.md").read_text(encoding="utf-8")
     for kind in shelf.load(FOLDER, "KIND").values():

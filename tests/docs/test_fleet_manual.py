@@ -15,10 +15,10 @@ from rigright.doctor.record import Checked, Finding
 from rigright.faces.cli import schemas
 from rigright.faces.cli.main import verb_parser
 from rigright.machine.bench.record import Result, Skipped
-from rigright.machine.far.parcel import program
 from rigright.machine.record import Machine
+from rigright.machine.remote.parcel import program
 from rigright.report.pages import fleet, health
-from rigright.verbs.fleet.nodes import Differs, Fleet, NodeSpread, NodeTold, OddNodes, Straggler
+from rigright.verbs.fleet.nodes import Differs, Fleet, NodeReport, NodeSpread, OddNodes, Straggler
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
 WORD = say("{text}", text="x")
@@ -38,7 +38,7 @@ FLEET = Fleet(
     what="bench",
     over="ssh",
     nodes=(
-        NodeTold(
+        NodeReport(
             node="n",
             examined=EXAMINED,
             results=(FIGURE,),

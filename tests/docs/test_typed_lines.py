@@ -14,7 +14,7 @@ from rigright.doctor.examine import chosen
 from rigright.faces.cli.front import verbs
 from rigright.faces.cli.main import verb_parser
 from rigright.machine.bench.session import known
-from rigright.verbs.look_up.frame import kind_names
+from rigright.verbs.look_up.verb import kind_names
 
 ROOT = Path(__file__).parent.parent.parent
 BLOCK = re.compile(r"^ *```(\w*)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)

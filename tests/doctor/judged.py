@@ -15,7 +15,7 @@ from rigright.facts.monitoring import alerts
 from rigright.report.pages import diagnose, doctor, upgrade
 from rigright.verbs.diagnosed import BottleneckReport
 from rigright.verbs.fleet.health import sure_faults
-from rigright.verbs.upgrade.frame import upgraded
+from rigright.verbs.upgrade.verb import upgraded
 
 ALERTS = {one.name: one for one in alerts()}
 LEVELS = {"fault": "critical", "warning": "warning"}

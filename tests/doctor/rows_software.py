@@ -10,7 +10,7 @@ from healthy_systems import DRIVER, KERNEL
 from rigright.base.units import TERA
 from rigright.doctor.advice import advise
 from rigright.doctor.record import Wanted
-from rigright.facts.launching import FlagHeld
+from rigright.facts.launching import FlagCheck
 from rigright.machine.bench.record import Result
 from rigright.machine.nvml.codes import MISMATCH, why
 from rigright.machine.running.log_lines import event_of
@@ -60,7 +60,7 @@ def log(*lines, times=1):
 
 def serves(context):
     """A server that was given some context, where 8,192 tokens were planned."""
-    held = FlagHeld(flag="--max-model-len", planned="8192", running=context)
+    held = FlagCheck(flag="--max-model-len", planned="8192", running=context)
     return {
         "wanted": Wanted(chips=(), engine="vllm", servers=((4242, (held,)),), target="vllm", file="plan.json")
     }

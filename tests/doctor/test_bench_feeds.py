@@ -12,7 +12,7 @@ from advised import filled
 from rigright.base.units import MIB, show_measured
 from rigright.doctor.binding.judge import judge
 from rigright.doctor.examine import case_of, examine
-from rigright.doctor.held import held_all
+from rigright.doctor.reference import compare_all
 from rigright.facts.bench import expectations, expected
 from rigright.machine.bench import fio, storage
 from rigright.machine.bench.ask import BenchRequest
@@ -157,7 +157,7 @@ WRONG = Result(
 def benched(*results):
     case = case_of(MACHINE)
     return BenchRun(
-        machine=MACHINE, results=held_all(results, case), skipped=(), titles=(), quick=False, seconds=1.0
+        machine=MACHINE, results=compare_all(results, case), skipped=(), titles=(), quick=False, seconds=1.0
     )
 
 

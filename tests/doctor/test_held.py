@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from advised import filled
 from rigright.doctor.examine import case_of, checks
-from rigright.doctor.held import held, held_all
 from rigright.doctor.laws import _LAWS, stated
+from rigright.doctor.reference import compare_all, compare_result
 from rigright.facts.bench import expectations, expected, references
 from rigright.facts.chips import by_id
 from rigright.machine.bench.burn_logs import TITLES
@@ -39,7 +39,7 @@ def machine(count=1, name=H100, **more):
 
 
 def judged(one, there, beside=()):
-    return held(one, case_of(there), beside=beside)
+    return compare_result(one, case_of(there), beside=beside)
 
 
 def gemm(tera, on="gpu 0", what="bf16 square", **more):
@@ -206,7 +206,7 @@ def eight(values):
 
 
 def verdicts(values, there=None):
-    return [one.verdict for one in held_all(eight(values), case_of(there or machine(8)))]
+    return [one.verdict for one in compare_all(eight(values), case_of(there or machine(8)))]
 
 
 def test_healthy_cards_lie_within_a_percent_of_each_other():
@@ -221,7 +221,7 @@ def test_one_card_behind_the_others_is_found_though_it_beats_the_table():
 
 def test_a_noisy_median_is_no_reason_for_alarm():
     noisy = [*eight([880] * 7), gemm(825, on="gpu 7", spread=0.05)]
-    assert held_all(noisy, case_of(machine(8)))[7].verdict == "expected"
+    assert compare_all(noisy, case_of(machine(8)))[7].verdict == "expected"
 
 
 def test_cards_that_nobody_knows_are_still_held_against_each_other():
@@ -231,14 +231,14 @@ def test_cards_that_nobody_knows_are_still_held_against_each_other():
 
 def test_only_like_cards_are_held_against_each_other():
     there = Machine(devices=(card(0), card(1), card(2, RTX4090)))
-    found = held_all([gemm(780), gemm(781, on="gpu 1"), gemm(160, on="gpu 2")], case_of(there))
+    found = compare_all([gemm(780), gemm(781, on="gpu 1"), gemm(160, on="gpu 2")], case_of(there))
     assert [one.verdict for one in found] == ["expected"] * 3
 
 
 def test_pairs_that_reach_each_other_otherwise_are_not_held_against_each_other():
     paths = (Path(a=0, b=1, kind="NV4"), Path(a=0, b=2, kind="SYS"), Path(a=1, b=2, kind="SYS"))
     there = replace(machine(3, "NVIDIA RTX A6000"), paths=paths)
-    found = held_all(
+    found = compare_all(
         [
             result("peer", "one way", 50e9, on="gpu 0 -> gpu 1"),
             result("peer", "one way", 9e9, on="gpu 0 -> gpu 2"),
@@ -331,4 +331,4 @@ def test_more_is_never_worse(tera):
 @given(st.lists(st.floats(min_value=700, max_value=900), min_size=2, max_size=8))
 def test_the_best_card_is_never_behind_the_others(values):
     best = max(range(len(values)), key=lambda index: values[index])
-    assert held_all(eight(values), case_of(machine(8)))[best].basis != "other cards"
+    assert compare_all(eight(values), case_of(machine(8)))[best].basis != "other cards"

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from advised import filled
 from rigright.doctor.examine import case_of, checks
-from rigright.doctor.held import held, held_all, wrong_values
 from rigright.doctor.laws import FILLED_BY_TCP_BYTES_PER_S, stated
 from rigright.doctor.record import Finding, Fine, NotSeen
+from rigright.doctor.reference import compare_all, compare_result, wrong_values
 from rigright.facts.bench import expectations
 from rigright.facts.fabrics import pcie_bytes_per_s
 from rigright.machine.bench.record import Result
@@ -118,10 +118,10 @@ def test_every_law_says_something_of_a_server_that_is_known_whole(row):
 
 @pytest.mark.parametrize("row", STATED, ids=row_id)
 def test_below_its_least_a_figure_is_slow_and_from_there_on_it_is_not(row):
-    least = held(of_row(row), SERVER).least
+    least = compare_result(of_row(row), SERVER).least
     assert least > 0
     for factor, verdict in ((0.999, "slow"), (1.001, "expected"), (1.4, "expected")):
-        one = held(of_row(row, least * factor), SERVER)
+        one = compare_result(of_row(row, least * factor), SERVER)
         assert (one.verdict, one.least) == (verdict, pytest.approx(least))
         assert one.share == pytest.approx(one.result.value / one.full)
         assert one.source
@@ -131,22 +131,22 @@ def test_below_its_least_a_figure_is_slow_and_from_there_on_it_is_not(row):
 @pytest.mark.parametrize("row", FLOORS, ids=row_id)
 def test_floors_hold_and_times_are_held_from_above(row):
     good, bad = (0.99, 1.01) if row.part == "launch" else (1.01, 0.99)
-    assert held(of_row(row, row.floor * good), SERVER).verdict == "expected"
-    assert held(of_row(row, row.floor * bad), SERVER).verdict == "slow"
+    assert compare_result(of_row(row, row.floor * good), SERVER).verdict == "expected"
+    assert compare_result(of_row(row, row.floor * bad), SERVER).verdict == "slow"
 
 
 @pytest.mark.parametrize("row", STATED, ids=row_id)
 def test_hardware_that_nobody_knows_is_held_against_nothing(row):
-    one = held(of_row(row, 1e-3), STRANGE)
+    one = compare_result(of_row(row, 1e-3), STRANGE)
     assert (one.verdict, one.basis, one.full, one.least, one.share) == ("unknown", None, None, None, None)
 
 
 @given(st.sampled_from(STATED), st.floats(1e-3, 1e3), st.floats(1.0, 10.0))
 def test_more_is_never_judged_worse(row, part_of_least, factor):
     order = {"slow": 0, "behind": 1, "expected": 2}
-    least = held(of_row(row), SERVER).least
-    less = held(of_row(row, least * part_of_least), SERVER)
-    more = held(of_row(row, least * part_of_least * factor), SERVER)
+    least = compare_result(of_row(row), SERVER).least
+    less = compare_result(of_row(row, least * part_of_least), SERVER)
+    more = compare_result(of_row(row, least * part_of_least * factor), SERVER)
     assert order[less.verdict] <= order[more.verdict]
     assert less.share <= more.share
 
@@ -167,9 +167,9 @@ SHARED = [
 @pytest.mark.parametrize("case", [SERVER, STRANGE], ids=["known", "strange"])
 def test_a_slow_card_is_found_at_any_place_and_no_other_is_blamed(place, case):
     for row in SHARED:
-        usual = (held(of_row(row), SERVER).least or 1.0) * 1.5
+        usual = (compare_result(of_row(row), SERVER).least or 1.0) * 1.5
         values = [usual * (0.8 if index == place else 1.0) for index in EIGHT]
-        found = held_all(node(row.part, row.what, values), case)
+        found = compare_all(node(row.part, row.what, values), case)
         assert [one.verdict for one in found] == ["slow" if index == place else "expected" for index in EIGHT]
         assert found[place].basis == "other cards"
         assert found[place].share == pytest.approx(0.8)
@@ -179,11 +179,11 @@ def test_a_slow_card_is_found_at_any_place_and_no_other_is_blamed(place, case):
 @pytest.mark.parametrize("slowness", [0.9, 0.5, 0.1])
 def test_a_node_that_is_slow_as_a_whole_blames_no_card_before_the_others(slowness):
     for row in SHARED:
-        least = held(of_row(row), SERVER).least
-        found = held_all(node(row.part, row.what, [least * slowness] * 8), SERVER)
+        least = compare_result(of_row(row), SERVER).least
+        found = compare_all(node(row.part, row.what, [least * slowness] * 8), SERVER)
         assert {one.verdict for one in found} == {"slow"}
         assert "other cards" not in {one.basis for one in found}
-        strange = held_all(node(row.part, row.what, [least * slowness] * 8), STRANGE)
+        strange = compare_all(node(row.part, row.what, [least * slowness] * 8), STRANGE)
         assert {(one.verdict, one.basis) for one in strange} == {("expected", "other cards")}
 
 
@@ -195,7 +195,7 @@ def test_a_node_that_is_slow_as_a_whole_blames_no_card_before_the_others(slownes
 )
 def test_noise_of_three_percent_hides_no_card_that_is_a_sixth_behind(noise, place, share, scale):
     values = [scale * one * (share if index == place else 1.0) for index, one in enumerate(noise)]
-    found = held_all(node("gemm", "bf16 square", values), STRANGE)
+    found = compare_all(node("gemm", "bf16 square", values), STRANGE)
     assert [index for index, one in enumerate(found) if one.verdict == "slow"] == [place]
 
 
@@ -207,7 +207,7 @@ def test_neither_the_scale_nor_the_order_of_telling_changes_who_lags(values, sca
     chance.shuffle(scaled)
 
     def lag(figures):
-        return {one.result.on for one in held_all(figures, STRANGE) if one.verdict in {"slow", "behind"}}
+        return {one.result.on for one in compare_all(figures, STRANGE) if one.verdict in {"slow", "behind"}}
 
     assert lag(plain) == lag(scaled)
 
@@ -215,19 +215,19 @@ def test_neither_the_scale_nor_the_order_of_telling_changes_who_lags(values, sca
 @given(st.floats(0.80, 1.0))
 def test_the_bands_of_the_other_cards_are_those_that_are_told(share):
     values = [1e14] * 7 + [1e14 * share]
-    last = held_all(node("gemm", "bf16 square", values), STRANGE)[7]
+    last = compare_all(node("gemm", "bf16 square", values), STRANGE)[7]
     told = "slow" if share < 0.90 - 1e-9 else "behind" if share < 0.95 - 1e-9 else "expected"
     if min(abs(share - 0.90), abs(share - 0.95)) > 1e-9:
         assert last.verdict == told
 
 
 def test_two_cards_of_which_one_is_slow_blame_that_one():
-    slow, fine = held_all(node("gemm", "bf16 square", [6e13, 1e14]), STRANGE)
+    slow, fine = compare_all(node("gemm", "bf16 square", [6e13, 1e14]), STRANGE)
     assert (slow.verdict, fine.verdict) == ("slow", "expected")
 
 
 def test_one_card_measured_alone_has_nobody_beside_it():
-    (one,) = held_all(node("gemm", "bf16 square", [1.0]), STRANGE)
+    (one,) = compare_all(node("gemm", "bf16 square", [1.0]), STRANGE)
     assert one.verdict == "unknown"
 
 
@@ -237,11 +237,11 @@ def test_figures_of_different_parts_and_shapes_are_not_mixed():
         figure("gemm", "fp32 square", 5e13, on="gpu 1"),
         figure("device_memory", "copy", 2.8e12, on="gpu 2"),
     ]
-    assert "other cards" not in {one.basis for one in held_all(figures, SERVER)}
+    assert "other cards" not in {one.basis for one in compare_all(figures, SERVER)}
 
 
 def test_a_card_that_is_slow_by_its_facts_is_told_how_it_stands_beside_the_others():
-    found = held_all(node("gemm", "bf16 square", [100e12] * 7 + [400e12]), SERVER)
+    found = compare_all(node("gemm", "bf16 square", [100e12] * 7 + [400e12]), SERVER)
     assert found[0].verdict == "slow"
     assert found[0].basis == "measured"
     assert "100%" in str(found[0].notes[-1])
@@ -250,8 +250,8 @@ def test_a_card_that_is_slow_by_its_facts_is_told_how_it_stands_beside_the_other
 def test_a_spread_wide_figure_counts_as_behind_only_by_its_best_repeat():
     figures = node("gemm", "bf16 square", [1e14] * 7 + [0.93e14])
     noisy = [*figures[:7], replace(figures[7], high=0.96e14)]
-    assert held_all(figures, STRANGE)[7].verdict == "behind"
-    assert held_all(noisy, STRANGE)[7].verdict == "expected"
+    assert compare_all(figures, STRANGE)[7].verdict == "behind"
+    assert compare_all(noisy, STRANGE)[7].verdict == "expected"
 
 
 # ---- links
@@ -262,7 +262,7 @@ def test_a_copy_is_held_against_the_very_link_it_went_over(gen, lanes):
     link = (("pcie_gen", str(gen)), ("pcie_lanes", str(lanes)))
     full = pcie_bytes_per_s(gen, lanes)
     for share, verdict in ((0.79, "slow"), (0.81, "expected")):
-        one = held(figure("transfer", "h2d pinned", full * share, settings=link), SERVER)
+        one = compare_result(figure("transfer", "h2d pinned", full * share, settings=link), SERVER)
         assert (one.verdict, one.full) == (verdict, full)
 
 
@@ -271,8 +271,8 @@ def test_pairs_over_fewer_links_are_held_against_those():
     links = replace(h100(0).links[0], bytes_per_s=25e9)
     cards = tuple(card(index, "NVIDIA RTX A6000", links=(links,) * 4) for index in range(3))
     case = case_of(server(devices=cards, paths=pairs))
-    four = held(figure("peer", "one way", 90e9, on="gpu 0 -> gpu 1"), case)
-    two = held(figure("peer", "one way", 45e9, on="gpu 0 -> gpu 2"), case)
+    four = compare_result(figure("peer", "one way", 90e9, on="gpu 0 -> gpu 1"), case)
+    two = compare_result(figure("peer", "one way", 45e9, on="gpu 0 -> gpu 2"), case)
     assert (four.full, two.full) == (100e9, 50e9)
     assert {four.verdict, two.verdict} == {"expected"}
 
@@ -280,7 +280,7 @@ def test_pairs_over_fewer_links_are_held_against_those():
 def test_a_machine_with_links_between_some_pairs_promises_no_collective():
     paths = (Path(a=0, b=1, kind="NV4"), Path(a=0, b=2, kind="SYS"), Path(a=1, b=2, kind="SYS"))
     case = case_of(server(devices=tuple(h100(index) for index in range(3)), paths=paths))
-    one = held(figure("collectives", "all_gather 1024 MiB", 1.0, on="gpu all"), case)
+    one = compare_result(figure("collectives", "all_gather 1024 MiB", 1.0, on="gpu all"), case)
     assert one.verdict == "unknown"
 
 
@@ -289,7 +289,7 @@ def test_a_machine_with_links_between_some_pairs_promises_no_collective():
 
 def sent(value, port="eth0", what="send, 4 connections"):
     settings = (("port", port),) if port else ()
-    return held(figure("network", what, value, on="node7", settings=settings), SERVER)
+    return compare_result(figure("network", what, value, on="node7", settings=settings), SERVER)
 
 
 def test_a_network_is_held_against_the_port_that_leads_there():
@@ -305,7 +305,7 @@ def test_ports_that_tcp_cannot_fill_or_that_nobody_knows_promise_nothing(port):
 
 def test_the_time_there_and_back_promises_nothing():
     one = figure("network", "there and back", 1e-3, on="node7", unit="s", settings=(("port", "eth0"),))
-    assert held(one, SERVER).verdict == "unknown"
+    assert compare_result(one, SERVER).verdict == "unknown"
 
 
 def test_the_fastest_port_that_is_judged_is_filled_by_four_connections():
@@ -322,10 +322,12 @@ def test_rigrights_own_reader_is_held_against_less_than_fio(kind, verdict):
     disk = Disk(name="nvme0n1", kind=kind)
     case = case_of(server(disks=(disk,)))
     own = figure("disk", "random read 4 KiB, 16 threads", 10_000, on="/data", unit="ops_per_s")
-    assert held(own, case).verdict == verdict
-    assert held(replace(own, value=60_000), case).verdict == ("unknown" if kind == "virtual" else "expected")
+    assert compare_result(own, case).verdict == verdict
+    assert compare_result(replace(own, value=60_000), case).verdict == (
+        "unknown" if kind == "virtual" else "expected"
+    )
     deep = replace(own, what="random read 4 KiB", value=60_000)
-    assert held(deep, case).verdict == {
+    assert compare_result(deep, case).verdict == {
         "nvme": "slow", "ssd": "expected", "hdd": "expected", "virtual": "unknown"
     }[kind]  # fmt: skip
 
@@ -340,7 +342,7 @@ def exchanged(wrong, value=400e9):
 
 @given(st.integers(1, 10**12), st.floats(1.0, 1e13))
 def test_what_gives_wrong_values_is_wrong_however_fast_it_is(wrong, value):
-    one = held(exchanged(str(wrong), value), SERVER)
+    one = compare_result(exchanged(str(wrong), value), SERVER)
     assert one.verdict == "wrong"
     assert [float(told) for told in filled(one.notes[-1])] == [pytest.approx(wrong, rel=0.01)]
 
@@ -401,7 +403,7 @@ def test_a_healthy_node_gives_no_finding_at_all():
     figures = [
         one
         for row in STATED
-        for one in [of_row(row, held(of_row(row), SERVER).least * 1.1)]
+        for one in [of_row(row, compare_result(of_row(row), SERVER).least * 1.1)]
     ]  # fmt: skip
     for check in ("bench_slow", "bench_behind", "bench_wrong"):
         assert not [one for one in verdicts(check, *figures) if isinstance(one, Finding)]

@@ -57,7 +57,7 @@ def test_planted_faults_are_found_and_nothing_else_alarms(name, seen):
     page = pages.page(examined, everything=True)
     for language in ("en", "zh"):
         assert text.render(page, Screen(language=language)).count("\n") > len(worst)
-    assert tell(pages.page(examined).parts[0].said, CHINESE)
+    assert tell(pages.page(examined).parts[0].text, CHINESE)
 
 
 def test_every_scenario_says_what_is_expected():

@@ -15,7 +15,7 @@ from rigright.machine.opened import open_machine
 from rigright.machine.record import Machine
 from rigright.machine.running.log_lines import events_of
 from rigright.machine.system import Event
-from rigright.verbs.look_up.frame import look_up
+from rigright.verbs.look_up.verb import look_up
 
 ACTIONS = {  # as NVIDIA's catalog of 2025-10 has them, by hand from there
     "restart_app": [

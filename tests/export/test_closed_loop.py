@@ -21,11 +21,11 @@ from ports import free_ports
 from rigright.options.read import read_wish
 from rigright.report.pages import validate as pages
 from rigright.report.pages.plan_data import plain
-from rigright.verbs.bench.frame import BenchWish, Keep, bench
+from rigright.verbs.bench.verb import BenchWish, Keep, bench
 from rigright.verbs.export import launch_files, write
 from rigright.verbs.plan import plan
 from rigright.verbs.runs.setup import setup_of
-from rigright.verbs.validate.frame import validate
+from rigright.verbs.validate.verb import validate
 from tiny_llama import tiny
 
 LLAMA_SERVER = Path(__file__).parent.parent / "llama-server"

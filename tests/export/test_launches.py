@@ -24,7 +24,7 @@ from rigright.faces.cli.main import main
 from rigright.facts.launching import flags, programs
 from rigright.verbs.export import launch_files
 from rigright.verbs.launch import launch_of, read_plan
-from rigright.verbs.launch_check import held, running_words
+from rigright.verbs.launch_check import compare_flags, running_words
 from spoken import shown, values
 
 SERVERS = [name for name, one in programs().items() if one.kind == "serve"]
@@ -389,15 +389,15 @@ def test_a_server_of_other_weights_is_told_by_what_it_runs_and_a_guessed_file_is
 ):
     launch = launch_of(base("vllm"), "vllm")
     words = flat(command_of(launch))
-    other = held(launch, ["vllm", "serve", "other/model", *words[3:]])
+    other = compare_flags(launch, ["vllm", "serve", "other/model", *words[3:]])
     assert {one.flag: one.running for one in other if not one.kept} == {"model": "other/model"}
     guessed = launch_of(base("llama.cpp"), "llama.cpp")
-    assert "model" not in {one.flag for one in held(guessed, flat(command_of(guessed)))}
+    assert "model" not in {one.flag for one in compare_flags(guessed, flat(command_of(guessed)))}
     said = ["export", "llama.cpp", "Qwen/Qwen3-8B", "--on", "3090", "--checkpoint", "mine.gguf"]
     assert main([*said, "--out", str(tmp_path / "launch")]) == 0
     assert "needs a checkpoint" not in (tmp_path / "launch" / "serve.sh").read_text()
     named = launch_of(read_plan(str(tmp_path / "launch" / "plan.json")), "llama.cpp")
-    other = held(named, ["llama-server", "-m", "theirs.gguf", *flat(command_of(named))[3:]])
+    other = compare_flags(named, ["llama-server", "-m", "theirs.gguf", *flat(command_of(named))[3:]])
     assert [(one.planned, one.running) for one in other if not one.kept] == [("mine.gguf", "theirs.gguf")]
 
 
@@ -415,13 +415,13 @@ def test_a_launch_brings_its_plan_and_says_what_reads_it(tmp_path, capsys):
 def test_a_server_is_held_against_its_plan_under_every_name_of_a_flag():
     launch = launch_of(base("vllm"), "vllm")
     plan = shlex.join(flat(command_of(launch)))
-    assert all(one.kept for one in held(launch, running_words(plan)))
+    assert all(one.kept for one in compare_flags(launch, running_words(plan)))
     other = plan.replace("--tensor-parallel-size 2", "-tp 1").replace(
         "--max-model-len 8192", "--max_model_len=4096"
     )
-    wrong = {one.flag: one.running for one in held(launch, running_words(other)) if not one.kept}
+    wrong = {one.flag: one.running for one in compare_flags(launch, running_words(other)) if not one.kept}
     assert wrong == {"--tensor-parallel-size": "1", "--max-model-len": "4096"}
-    bare = {one.flag for one in held(launch, running_words("vllm serve other")) if not one.kept}
+    bare = {one.flag for one in compare_flags(launch, running_words("vllm serve other")) if not one.kept}
     assert {"model", "--gpu-memory-utilization", "--tensor-parallel-size"} <= bare
     assert "--pipeline-parallel-size" not in bare  # one stage is what it has by itself
 

@@ -22,13 +22,13 @@ from rigright.facts.launching import flags, programs, switches
 from rigright.options.read import read_wish
 from rigright.report.pages import validate as pages
 from rigright.report.pages.plan_data import plain
-from rigright.verbs.doctor.frame import doctor
+from rigright.verbs.doctor.verb import doctor
 from rigright.verbs.export import launch_files
 from rigright.verbs.launch import launch_of
-from rigright.verbs.launch_check import held, running_words
+from rigright.verbs.launch_check import compare_flags, running_words
 from rigright.verbs.plan import plan
 from rigright.verbs.runs.setup import setup_of
-from rigright.verbs.validate.frame import validate
+from rigright.verbs.validate.verb import validate
 
 SERVERS = ("vllm", "sglang", "llama.cpp")
 BENCH = {
@@ -83,7 +83,7 @@ def test_the_doctor_tells_which_flags_of_a_running_server_differ_and_what_each_c
 @pytest.mark.parametrize("target", SERVERS)
 def test_every_flag_of_a_launch_has_a_cost_and_every_server_is_known_by_its_command(target):
     launch = launch_of(base(target), target)
-    rows = held(launch, running_words(shlex.join(flat(command_of(launch)))))
+    rows = compare_flags(launch, running_words(shlex.join(flat(command_of(launch)))))
     assert all(one.kept for one in rows)
     assert {one.flag for one in rows if replace(one, planned="8", running="9").costs is None} == set()
     assert programs()[target].process
@@ -93,9 +93,11 @@ def test_every_flag_of_a_launch_has_a_cost_and_every_server_is_known_by_its_comm
 def test_a_switch_that_the_plan_does_not_have_is_told():
     launch = launch_of(base("vllm"), "vllm")
     words = shlex.join(flat(command_of(launch)))
-    wrong = [one.flag for one in held(launch, running_words(f"{words} --enforce-eager")) if not one.kept]
+    wrong = [
+        one.flag for one in compare_flags(launch, running_words(f"{words} --enforce-eager")) if not one.kept
+    ]
     assert wrong == ["--enforce-eager"]
-    assert all(one.kept for one in held(launch, running_words(f"{words} --no-enforce-eager")))
+    assert all(one.kept for one in compare_flags(launch, running_words(f"{words} --no-enforce-eager")))
 
 
 def test_a_plan_of_a_processor_alone_is_launched_validated_and_examined(tmp_path):

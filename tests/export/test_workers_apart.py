@@ -19,7 +19,7 @@ from rigright.options.read import read_wish
 from rigright.report.pages.plan_data import plain
 from rigright.verbs.export import every_launch, launch_files
 from rigright.verbs.launch import launch_of
-from rigright.verbs.launch_check import held, running_words
+from rigright.verbs.launch_check import compare_flags, running_words
 from rigright.verbs.plan import plan
 
 TIGHT = {
@@ -147,6 +147,6 @@ def test_a_worker_that_runs_is_held_against_those_of_its_kind():
     launch = launch_of(apart("vllm", (2, 2, False), (4, 1, False)), "vllm")
     for worker in launch.workers:
         words = running_words(shlex.join(flat(command_of(worker))))
-        assert all(one.kept for one in held(launch, words))
+        assert all(one.kept for one in compare_flags(launch, words))
         other = [word.replace("kv_", "no_") for word in words]
-        assert {one.flag for one in held(launch, other) if not one.kept} == {"--kv-transfer-config"}
+        assert {one.flag for one in compare_flags(launch, other) if not one.kept} == {"--kv-transfer-config"}

@@ -66,9 +66,9 @@ def slept(question, *, bell, told):
 
 def slow(bell):
     """Done first in the program: a sweep that stops after some answers."""
-    from rigright.verbs.sweep import frame
+    from rigright.verbs.sweep import verb
 
-    frame.answer = partial(slept, bell=bell, told=frame.answer)
+    verb.answer = partial(slept, bell=bell, told=verb.answer)
 
 
 def test_a_sweep_that_is_broken_off_keeps_its_answers_and_goes_on(start, bell, tmp_path):
@@ -120,11 +120,11 @@ def test_a_sweep_of_many_processes_is_broken_off_the_same(tmp_path):
 @pytest.mark.parametrize("step", ["validate", "save"])
 def test_a_calibration_that_is_broken_off_changes_nothing(start, bell, tmp_path, step):
     """While runs are predicted, and when all is known."""
-    from rigright.verbs.calibrate import frame
+    from rigright.verbs.calibrate import verb
 
     (tmp_path / "runs.csv").write_text(RUNS, encoding="utf-8")
     process = start(
-        "calibrate", "--from", "runs.csv", "--out", "own.toml", first=lambda: bell.at(frame, step, stays=True)
+        "calibrate", "--from", "runs.csv", "--out", "own.toml", first=lambda: bell.at(verb, step, stays=True)
     )
     bell.wait()
     process.send_signal(signal.SIGINT)

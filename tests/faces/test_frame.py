@@ -29,7 +29,7 @@ STAGE = "plan"
 SUMMARY = say("no such file: {file}", file="greeting")
 
 def answer(options):
-    page = Page(title="Hello " + options.name, parts=(Line(said=SUMMARY, tone="good"),))
+    page = Page(title="Hello " + options.name, parts=(Line(text=SUMMARY, tone="good"),))
     return Answer(
         page=lambda: page,
         plain=lambda language: {"language": language, "why": options.why, "times": options.times},

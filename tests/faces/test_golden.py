@@ -45,7 +45,7 @@ def stage(tmp_path_factory):
 
 def frozen(patch):
     """The clock stands still for whoever asks for the time or the day; who keeps a clock has the real one."""
-    for name in ("machine.sampling.log", "machine.sampling.sampler", "verbs.watch.frame"):
+    for name in ("machine.sampling.log", "machine.sampling.sampler", "verbs.watch.verb"):
         import_module(f"rigright.{name}")
     written = time.strftime
     patch.setattr(time, "time", lambda: NOW_S)

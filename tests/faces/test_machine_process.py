@@ -216,8 +216,8 @@ def test_a_locale_that_is_not_there_does(tmp_path):
 
 
 OF_THE_MACHINE = (
-    "probe", "doctor.frame", "setup.frame", "measure.frame", "bench.frame", "watch.frame", "history.frame",
-    "diagnose", "fleet.frame", "export",
+    "probe", "doctor.verb", "setup.verb", "measure.verb", "bench.verb", "watch.verb", "history.verb",
+    "diagnose", "fleet.verb", "export",
 )  # fmt: skip
 
 
@@ -236,9 +236,9 @@ def left_over(code):
 
 def test_upgrade_ranks_its_changes_without_the_planners_arrays():
     code = (
-        "import sys, rigright.verbs.upgrade.frame as frame, rigright.report.pages.upgrade\n"
+        "import sys, rigright.verbs.upgrade.verb as verb, rigright.report.pages.upgrade\n"
         "from rigright.base import shelf\n"
-        "assert shelf.load(frame.CHANGES, 'propose')\n"
+        "assert shelf.load(verb.CHANGES, 'propose')\n"
         "print('numpy' in sys.modules)"
     )
     assert left_over(code) == "False\n"
@@ -247,7 +247,7 @@ def test_upgrade_ranks_its_changes_without_the_planners_arrays():
 def test_a_measured_command_waits_for_nothing_that_only_its_page_needs():
     needless = "{'rigright.base.page', 'rigright.report.pages.measure', 'rigright.machine.host', 'numpy'}"
     code = (
-        "import sys, rigright.faces.cli.main, rigright.faces.cli.asks.measure, rigright.verbs.measure.frame\n"
+        "import sys, rigright.faces.cli.main, rigright.faces.cli.asks.measure, rigright.verbs.measure.verb\n"
         f"print(*{needless} & set(sys.modules))"
     )
     assert left_over(code) == "\n"
@@ -258,7 +258,7 @@ def test_the_page_of_a_measurement_is_loaded_while_the_command_runs():
     code = (
         "import sys, time\n"
         "from rigright.faces.cli.main import main\n"
-        "from rigright.verbs.measure import frame\n"
+        "from rigright.verbs.measure import verb\n"
         "wanted = {'rigright.report.pages.measure', 'rigright.report.formats.text'}\n"
         "def measure(*_, **__):\n"
         "    until_s = time.monotonic() + 30\n"
@@ -266,7 +266,7 @@ def test_the_page_of_a_measurement_is_loaded_while_the_command_runs():
         "        time.sleep(0.01)\n"
         "    print(wanted <= set(sys.modules))\n"
         "    raise SystemExit\n"
-        "frame.measure = measure\n"
+        "verb.measure = measure\n"
         "main(['measure', '--', 'true'])"
     )
     assert left_over(code) == "True\n"

@@ -16,7 +16,7 @@ from rigright.facts.chips import by_id, chips
 from rigright.facts.myths import find_myth
 from rigright.verbs.look_up.kinds.myths import right
 from rigright.verbs.setup.choice import known_names
-from rigright.verbs.setup.frame import SetupWish, setup
+from rigright.verbs.setup.verb import SetupWish, setup
 
 OPS = (2, 25, *range(56, 76))  # links of consumer cards, then software and commands
 GONE = {  # words that the guides tell people to type -> the myth that corrects them

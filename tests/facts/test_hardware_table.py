@@ -16,8 +16,8 @@ from rigright.base.units import GIB, GIGA
 from rigright.build.prices import part_usd
 from rigright.doctor import laws
 from rigright.doctor.examine import checks
-from rigright.doctor.held import held
 from rigright.doctor.record import CheckInput
+from rigright.doctor.reference import compare_result
 from rigright.facts.bench import expectations, expected, references
 from rigright.facts.chips import by_id, chips, features
 from rigright.facts.cpus import cpu_named, cpus
@@ -99,9 +99,9 @@ def test_a_healthy_card_is_never_blamed_and_half_of_it_is(part, what, one):
         high=one.value,
         repeats=9,
     )
-    assert held(seen, case).verdict == "expected"
+    assert compare_result(seen, case).verdict == "expected"
     half = replace(seen, value=one.value / 2, low=one.value / 2, high=one.value / 2)
-    assert held(half, case).verdict == "slow"
+    assert compare_result(half, case).verdict == "slow"
 
 
 def test_faster_disks_are_asked_for_more():

@@ -21,11 +21,11 @@ from rigright.machine import lspci, meminfo, mounts, pci, smbios
 from rigright.machine.bench import fio, logs, speaking
 from rigright.machine.cpuinfo import read_cpuinfo
 from rigright.machine.exporter.server import read_place, read_token
-from rigright.machine.far.envelope import heard, lines
 from rigright.machine.nvidia_smi import text as smi_text
 from rigright.machine.opened import read_machine
 from rigright.machine.parts import sensors
 from rigright.machine.record import Machine
+from rigright.machine.remote.envelope import heard, lines
 from rigright.machine.running import kernel_log
 from rigright.machine.stored import plain
 from rigright.machine.world import World

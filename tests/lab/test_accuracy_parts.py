@@ -11,7 +11,7 @@ import pytest
 
 from lab.conformal import Coverage
 from lab.page import left_out, pictures, tables, worst
-from lab.page.held import TITLES, PredictedFigure
+from lab.page.validated import TITLES, PredictedFigure
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -171,11 +171,11 @@ def test_what_is_kept_of_runs_left_out_is_whole():
     assert len(left) > 1000
     for ways in left.values():
         assert all(np.isfinite(off) for off in ways.values())
-    for one in left_out.held():
+    for one in left_out.coverages():
         assert 0 <= one.inside <= 1
 
 
 def test_bands_hold_what_they_never_saw_as_often_as_is_promised():
-    averages = [one for one in left_out.held() if not one.name]
+    averages = [one for one in left_out.coverages() if not one.name]
     assert averages
     assert 0.75 <= np.mean([one.inside for one in averages]) <= 0.90

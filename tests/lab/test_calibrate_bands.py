@@ -44,11 +44,11 @@ def done(world):
 
 
 def test_groups_never_seen_are_held_as_often_as_is_promised(done):
-    for one in done.held:
+    for one in done.coverages:
         if not one.name:
             assert 0.75 <= one.inside <= 0.97, one
             assert one.width < (1.6 if one.by == "source" else 2.5), one
-    assert np.mean([one.inside for one in done.held if not one.name]) >= 0.8
+    assert np.mean([one.inside for one in done.coverages if not one.name]) >= 0.8
 
 
 def test_bands_are_no_wider_than_sources_differ(done):

@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 from advised import titled
 from rigright.base.errors import RigError
 from rigright.doctor.examine import case_of, examine
-from rigright.machine.far.shell import MARK, script
 from rigright.machine.opened import read_machine
 from rigright.machine.opened.collected import host_of, is_collected, read_collected
 from rigright.machine.probe import probe
+from rigright.machine.remote.shell import MARK, script
 from scenes import scene
 
 if not sys.platform.startswith("linux"):

@@ -91,7 +91,7 @@ def test_volumes_that_lie_in_a_ring_end(tmp_path):
         "/sys/dev/block/253:0": "/sys/block/dm-0",
     }
     host = {"links": links, "mounts": {"/": {"source": "/dev/dm-0", "dev": "253:0", "kind": "ext4"}}}
-    (mount,) = mounts_of(planted(tmp_path, host)).found
+    (mount,) = mounts_of(planted(tmp_path, host)).mounts
     assert mount.disk is None
 
 
@@ -219,7 +219,7 @@ def test_what_the_system_mounts_for_itself_is_left_out(tmp_path):
         },
     }  # fmt: skip
     host["mounts"]["/mnt/with\\040blank"] = host["mounts"].pop("/mnt/with blank")
-    found = {mount.path: mount for mount in mounts_of(planted(tmp_path, host)).found}
+    found = {mount.path: mount for mount in mounts_of(planted(tmp_path, host)).mounts}
     assert set(found) == {"/", "/backup", "/scratch", "/mnt/with blank"}
     assert "soft" in found["/mnt/with blank"].options
 
@@ -238,14 +238,14 @@ def test_a_network_mount_that_hangs_costs_its_time_and_only_itself(tmp_path):
     env = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", NAME: "0.5"}
     told = mounts_of(World(root=root, env=env, is_live=True))
     assert [one.what for one in told.unseen] == ["mounts./share"]
-    sizes = {mount.path: mount.size_bytes for mount in told.found}
+    sizes = {mount.path: mount.size_bytes for mount in told.mounts}
     assert sizes == {"/": 100 * KIB, "/share": None}
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc is Linux's")
 def test_this_machine_as_psutil_sees_it():
     psutil = pytest.importorskip("psutil")
-    found = {mount.path: mount for mount in mounts_of(here()).found}
+    found = {mount.path: mount for mount in mounts_of(here()).mounts}
     usage = psutil.disk_usage("/")
     assert found["/"].size_bytes == pytest.approx(usage.total, rel=0.1)
     assert found["/"].free_bytes == pytest.approx(usage.free, abs=4 * GIB)

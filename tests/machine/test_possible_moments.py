@@ -13,8 +13,8 @@ from rigright.machine.possible import possible_tick
 from rigright.machine.record import Machine
 from rigright.machine.stored import plain
 from rigright.machine.tick import DeviceTick, HostTick, Tick, TreeTick
-from rigright.verbs.fleet.came import Came
-from rigright.verbs.fleet.frame import node_told
+from rigright.verbs.fleet.outcome import NodeOutcome
+from rigright.verbs.fleet.verb import node_report
 
 WRONG = {
     "busy_share": (99.99, -0.1, math.nan),
@@ -60,7 +60,7 @@ def test_of_a_kept_moment_only_the_wrong_readings_go():
 def test_a_node_too():
     wrong = {"mem_used_bytes": -80 * GIB, "busy_share": 99.99}
     device = Device(index=0, vendor="nvidia", mem_total_bytes=80 * GIB, **wrong)
-    told = node_told(Came(node="n1", told={"machine": plain(Machine(devices=(device,)))}))
+    told = node_report(NodeOutcome(node="n1", reply={"machine": plain(Machine(devices=(device,)))}))
     assert told.machine.devices[0].mem_used_bytes is None
     assert told.machine.devices[0].busy_share is None
     assert told.machine.devices[0].mem_total_bytes == 80 * GIB

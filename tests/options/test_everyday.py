@@ -185,7 +185,7 @@ def test_a_wish_in_everyday_words_is_the_wish_in_plain_ones():
 
 def test_networks_rooms_and_lists_are_read_in_words():
     from rigright.build.listed import lines_of
-    from rigright.build.said import room_of
+    from rigright.build.parse import room_of
     from rigright.facts.nodes import find_node
 
     for word, plain, _ in words_of("network"):

@@ -309,8 +309,8 @@ def test_whole_samples_have_options_of_their_own():
 
 def test_what_is_said_with_the_machine_is_shown_and_runs_as_shown():
     from rigright.facts.nodes import find_node
-    from rigright.options.read import OTHERWISE, said_otherwise
+    from rigright.options.read import OTHERWISE, other_way
 
     for name, example in OTHERWISE.items():
-        assert values(said_otherwise(f"--{name}"))["example"] == example
+        assert values(other_way(f"--{name}"))["example"] == example
         assert find_node(example.removeprefix("--on ").strip('"')).cards

@@ -129,7 +129,7 @@ def test_one_that_cannot_stands_apart_with_its_reason():
     )
     assert answer(result) == ("warn", ["1060"])
     (miss,) = [part for part in pages.page(result).parts if isinstance(part, Line) and part.tone == "bad"]
-    assert spoken.values(miss.said) == {"label": "1060", "own": "x", "asked": "y"}
+    assert spoken.values(miss.text) == {"label": "1060", "own": "x", "asked": "y"}
     assert "✗ 1060: " in shown(result)
 
 

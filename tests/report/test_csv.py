@@ -18,7 +18,7 @@ from rigright.report.screen import Screen
 
 def page(*rows, heads=("model", "GiB")):
     columns = tuple(Column(head=head) for head in heads)
-    return Page(title="T", parts=(Line(said="first"), Table(columns=columns, rows=rows)))
+    return Page(title="T", parts=(Line(text="first"), Table(columns=columns, rows=rows)))
 
 
 def test_a_table_is_lines_of_cells():
@@ -48,7 +48,7 @@ def test_a_table_without_heads_is_a_list_for_eyes_and_passed_over():
 
 def test_a_page_without_a_table_says_what_to_ask_instead():
     with pytest.raises(AskError, match="--json"):
-        render(Page(title="T", parts=(Line(said="alone"),)), Screen())
+        render(Page(title="T", parts=(Line(text="alone"),)), Screen())
 
 
 @given(pages, screens)

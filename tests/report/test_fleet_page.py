@@ -20,7 +20,7 @@ from rigright.report.fleet_rows import rows_of, shared_findings
 from rigright.report.formats import csv, html, markdown, text
 from rigright.report.pages import fleet as pages
 from rigright.report.screen import Screen
-from rigright.verbs.fleet.nodes import Differs, Fleet, NodeSpread, NodeTold, OddNodes, Straggler
+from rigright.verbs.fleet.nodes import Differs, Fleet, NodeReport, NodeSpread, OddNodes, Straggler
 from spoken import values
 
 
@@ -38,13 +38,13 @@ def finding(title, severity="fault", about=None):
 
 def node(name, *findings, **more):
     checked = tuple(Checked(check="c", title=say("{text}", text="c"), verdicts=(one,)) for one in findings)
-    return NodeTold(
+    return NodeReport(
         node=name, machine=machine(**more), examined=Examined(case=case_of(machine()), checks=checked)
     )
 
 
 def silent(name, why="host name does not resolve"):
-    return NodeTold(node=name, trouble=say("{text}", text=why))
+    return NodeReport(node=name, trouble=say("{text}", text=why))
 
 
 def doctor(*nodes, **more):
@@ -145,8 +145,8 @@ BENCHED = Fleet(
     what="bench",
     over="Slurm",
     nodes=(
-        NodeTold(node="n1", machine=machine(), results=(GEMM,), skipped=LEFT_OUT),
-        NodeTold(node="n2", machine=machine(driver="535.9"), skipped=LEFT_OUT),
+        NodeReport(node="n1", machine=machine(), results=(GEMM,), skipped=LEFT_OUT),
+        NodeReport(node="n2", machine=machine(driver="535.9"), skipped=LEFT_OUT),
     ),
     differs=(OTHER_DRIVERS,),
     spreads=(SPREAD,),

@@ -84,7 +84,7 @@ def test_foreign_names_are_escaped():
     evil = "<script>alert(1)</script>\"'&"
     piece = Piece(name=evil, size=1, shown=evil)
     bars = Bars(bars=(Bar(label=evil, pieces=(piece,), limit=1, shown=evil),), title=evil)
-    written = render(Page(title=evil, parts=(Line(said=evil), bars)), Screen())
+    written = render(Page(title=evil, parts=(Line(text=evil), bars)), Screen())
     assert "<script" not in written
     assert "&lt;script&gt;alert(1)&lt;/script&gt;&quot;&#x27;&amp;" in written
 

@@ -140,7 +140,7 @@ def test_a_hot_card_says_so_on_any_screen(size, unicode):
     cards[6] = replace(CARD, index=6, slowed_by=("hw_thermal",), gpu_c=93.0)
     shown = drawn(*cards, width=width, height=height, times=50, unicode=unicode)
     (line,) = [line for line in shown if line.startswith("gpu6")]
-    assert line.endswith(str(words.held_back(cards[6])[0]))
+    assert line.endswith(str(words.slowed_by(cards[6])[0]))
     assert "97 %" in line
 
 
@@ -161,9 +161,9 @@ def test_what_is_wrong_stands_beside_the_card():
     for height in (12, 60):
         told = [line for line in drawn(*cards, width=140, height=height) if line.startswith("gpu")]
         for card, line in zip(cards, told, strict=True):
-            wrong, _ = words.trouble(card) or words.held_back(card)
+            wrong, _ = words.trouble(card) or words.slowed_by(card)
             assert str(wrong) in line
-    both = [one for _, one in pairs_whole(words.held_back(cards[1])[0])]
+    both = [one for _, one in pairs_whole(words.slowed_by(cards[1])[0])]
     assert words.reason("hw_thermal") in both
     assert words.reason("sw_power_cap") in both
     assert values(words.trouble(cards[2])[0]) == {"action": "gpu reset"}

@@ -84,7 +84,7 @@ def test_counts_of_nothing_are_left_out():
     def counted(check):
         found = examine(case_of(LIVE), (check,))
         (line, *_) = (part for part in doctor_page.page(found).parts if isinstance(part, Line))
-        return {str(value) for name, value in pairs(line.said) if isinstance(value, int)}, found
+        return {str(value) for name, value in pairs(line.text) if isinstance(value, int)}, found
 
     seen, found = counted("visible_devices")
     assert (found.count(Fine), found.count(NotSeen), seen) == (0, 0, set())

@@ -48,7 +48,7 @@ def test_text_is_shown_as_it_is(text, escaped):
 
 @pytest.mark.parametrize("text", ["# no heading", "- no point", "1. no list", "+ no point", "---", "==="])
 def test_a_sentence_opens_no_block_by_accident(text):
-    written = render(Page(title="T", parts=(Line(said=text),)), Screen())
+    written = render(Page(title="T", parts=(Line(text=text),)), Screen())
     assert f"\n{text}" not in written
     assert written.replace("\\", "").endswith(f"\n{text}\n")
 
@@ -63,7 +63,7 @@ def test_a_table_a_bar_and_a_command():
             ),
             Bars(bars=(Bar(label="GPU", pieces=(piece,), limit=2, shown="1 of 2"),)),
             Commands(items=("rigright fit",)),
-            Line(said="it fits", tone="good"),
+            Line(text="it fits", tone="good"),
         ),
     )
     assert render(page, Screen(unicode=False)) == (

@@ -55,7 +55,7 @@ def parts(result, kind, **asked):
 
 
 def lines(result, tone, **asked):
-    return [line.said for line in parts(result, Line, **asked) if line.tone == tone]
+    return [line.text for line in parts(result, Line, **asked) if line.tone == tone]
 
 
 def columns(result):

@@ -32,8 +32,8 @@ from rigright.report.screen import Screen
 from rigright.verbs.diagnosed import BottleneckReport
 from rigright.verbs.measure.measured import Course, Measured
 from rigright.verbs.probe import save
-from rigright.verbs.setup.frame import _SILENT, SetupWish, setup
-from rigright.verbs.watch.frame import Watch, WatchWish
+from rigright.verbs.setup.verb import _SILENT, SetupWish, setup
+from rigright.verbs.watch.verb import Watch, WatchWish
 from spoken import same, values
 
 SWAPPY = Machine(

@@ -129,11 +129,11 @@ def test_an_unknown_size_draws_nothing():
 
 
 def test_tones_need_no_colour():
-    assert told(Line(said="it fits", tone="good"), Line(said="it does not", tone="bad")) == [
+    assert told(Line(text="it fits", tone="good"), Line(text="it does not", tone="bad")) == [
         "✓ it fits",
         "✗ it does not",
     ]
-    assert told(Line(said="it fits", tone="good"), unicode=False) == ["[ok] it fits"]
+    assert told(Line(text="it fits", tone="good"), unicode=False) == ["[ok] it fits"]
 
 
 def test_long_points_hang_under_their_first_word():
@@ -150,4 +150,4 @@ def test_a_part_without_content_leaves_no_title():
 
 
 def test_foreign_names_cannot_steer_the_terminal():
-    assert "\x1b" not in render(Page(title="\x1b[2J", parts=(Line(said="a\x9bb"),)), Screen())
+    assert "\x1b" not in render(Page(title="\x1b[2J", parts=(Line(text="a\x9bb"),)), Screen())

@@ -78,7 +78,7 @@ def test_what_limits_is_what_takes_most(seconds, bound):
 
 
 def test_scripts_get_the_same_figures():
-    plain = telling.Told(StepUse)(step(), "en")
+    plain = telling.RecordPrinter(StepUse)(step(), "en")
     assert plain["step_s"] == {"value": 2.0, "low": 1.6, "high": 2.5, "mark": "fitted"}
     assert plain["tok_per_s"] == 32768
     assert sum(plain["parts_s"].values()) == pytest.approx(2.0)

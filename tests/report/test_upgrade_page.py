@@ -96,4 +96,4 @@ def test_without_a_change_there_are_no_stages_of_it(asked):
     assert nothing.tone == "warn"
     assert re.findall(r"^\d(?=\. )", render(nothing, Screen(width=80)), re.MULTILINE) == ["1", "2"]
     dear = page(replace(NOTHING, over_budget=3))
-    assert {"count": "3"} in [values(part.said) for part in dear.parts if isinstance(part, Line)]
+    assert {"count": "3"} in [values(part.text) for part in dear.parts if isinstance(part, Line)]

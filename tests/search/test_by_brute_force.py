@@ -60,8 +60,16 @@ def worse(name, value):
 
 
 def beats(table, one, other):
-    """One is as good in everything that plans are held against each other by, and better in something."""
-    names = [name for name in (*LESS, *MORE) if name in table and name in FRONT]
+    """One is as good in everything that plans are held against each other by, and better in something.
+
+    Where a price is unknown, the power stands for it, too.
+    """
+    unpriced = any(np.isnan(table[name]).any() for name in table if name.startswith("usd"))
+    names = [
+        name
+        for name in (*LESS, *MORE)
+        if name in table and (name in FRONT or (unpriced and name == "power_w"))
+    ]
     pairs = [(worse(name, table[name][one]), worse(name, table[name][other])) for name in names]
     return all(a <= b for a, b in pairs) and any(a < b for a, b in pairs)
 
@@ -69,7 +77,7 @@ def beats(table, one, other):
 @given(made=figures(), told=st.booleans())
 def test_what_beats_is_beaten_by_none(made, told):
     table, alike = made
-    field = field_of(table, alike=alike, flag=told)
+    field = field_of(table, alike=alike, load_given=told)
     for start in range(len(alike)):
         end = unbeaten(field, start)
         assert not any(beats(table, other, end) for other in range(len(alike)))
@@ -80,7 +88,7 @@ def test_what_beats_is_beaten_by_none(made, told):
 @given(made=figures(), told=st.booleans(), most=st.integers(1, 5))
 def test_the_plans_shown_are_a_front_of_unlike_things(made, told, most):
     table, alike = made
-    field = field_of(table, alike=alike, flag=told)
+    field = field_of(table, alike=alike, load_given=told)
     chosen = choose(field, PlanWish(most_plans=most))
     places = [one.place for one in chosen]
     assert len(set(places)) == len(places) <= most

@@ -23,7 +23,7 @@ from rigright.search.score import score
 from rigright.search.serving import filled, find_serving, wider
 from rigright.terms.speed import rates_of, work_of
 from rigright.verbs.planning.planned import Planned, row_of
-from rigright.verbs.simulate.frame import simulate
+from rigright.verbs.simulate.verb import simulate
 from rigright.verbs.simulate.wish import PlayWish
 from spoken import values
 

@@ -105,7 +105,7 @@ def test_plans_keep_every_limit_and_nothing_beats_them(world, wish):
     doubts = doubts_of(table, limits, index=np.flatnonzero(keeps), cost="usd_per_h")
     staged = staged_at(table, table.options.index[keeps])
     field = field_of(
-        figures, alike=np.arange(keeps.sum()), flag=True, weight=doubts.weight, staged=staged,
+        figures, alike=np.arange(keeps.sum()), load_given=True, weight=doubts.weight, staged=staged,
         doubt=doubts.unsure,
     )  # fmt: skip
     for plan in found.plans:
@@ -133,10 +133,10 @@ def test_stages_are_taken_only_where_they_serve_clearly_more(users, more, flip):
     staged = np.array([False, True])
     if flip:
         figures, staged = {name: column[::-1] for name, column in figures.items()}, staged[::-1]
-    field = field_of(figures, alike=np.zeros(2), flag=True, weight=np.ones(2), staged=staged)
+    field = field_of(figures, alike=np.zeros(2), load_given=True, weight=np.ones(2), staged=staged)
     first = choose(field, PlanWish())[0].place
     assert bool(staged[first]) == (more > STAGED)
-    even = field_of(figures, alike=np.zeros(2), flag=True, weight=np.ones(2))
+    even = field_of(figures, alike=np.zeros(2), load_given=True, weight=np.ones(2))
     assert bool(staged[choose(even, PlanWish())[0].place]), "else the one that serves more"
 
 

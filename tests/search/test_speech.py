@@ -68,7 +68,7 @@ def test_an_hour_of_audio_costs_what_its_share_of_an_hour_does():
 
 
 def test_the_answer_speaks_of_audio_and_of_no_tokens(planned):
-    said = verdict(planned).said
+    said = verdict(planned).text
     assert {"whisper-large-v3", "fp16"} <= set(shown_of(said))
     hours = show_short(planned.first.figures["audio_h_per_h"].value)
     assert hours in shown_of(said)

@@ -97,7 +97,7 @@ def test_a_looser_limit_never_costs_more_until_one_surely_does(llama8, market, u
         table = tabled(ask(llama8, wish, market=market))
         kept = limits_of(table.question, table.figures)
         keeps = np.flatnonzero(excess_of(kept, len(table.options.index)) <= 0)
-        cost = cost_of(table.figures, flag=True)
+        cost = cost_of(table.figures, load_given=True)
         weight = doubts_of(table, kept, index=keeps, cost=cost).weight
         assert (weight >= 1).all()
         least.append(np.min(table.figures[cost][keeps] * weight, initial=np.inf))

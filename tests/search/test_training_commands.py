@@ -8,7 +8,7 @@ from rigright.arch.count import params
 from rigright.choice.training import LARGE_PARAMS
 from rigright.demand import PlanWish, Training, TrainingWish
 from rigright.faces.cli.main import verb_parser
-from rigright.faces.cli.options import said_in
+from rigright.faces.cli.options import typed_options
 from rigright.options.read import fill, values_of
 from rigright.options.row import TRAINS
 from rigright.report.pages.plan_next import explain_flags
@@ -29,7 +29,7 @@ QUESTIONS = [
 
 def explained(model, plan):
     options = verb_parser("explain", "en").read([model, *explain_flags(plan, wish=PlanWish())])
-    values = values_of("explain", said_in(options, "explain"), kinds=TRAINS)
+    values = values_of("explain", typed_options(options, "explain"), kinds=TRAINS)
     wish = fill(TrainingWish, "explain", values=values)
     return explain_training(model, options.on, wish=wish)
 

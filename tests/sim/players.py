@@ -8,7 +8,7 @@ import numpy as np
 
 from rigright.sim.load import Load
 from rigright.sim.pace import Pace
-from rigright.sim.server import Shop
+from rigright.sim.server import Replica
 
 POLICIES = ("vllm", "vllm_sync", "static", "sglang", "tensorrt_llm", "tensorrt_llm_max")
 BASE_S, TOKEN_S, CONTEXT_S, PAIR_S = 0.01, 1e-5, 1e-7, 1e-9
@@ -28,7 +28,7 @@ def law(content):
 def make_shop(policy="vllm", *, blocks=4096, block_tok=16, seats=8, budget=512, pace=None, **more):
     module = importlib.import_module(f"rigright.sim.policies.{policy}")
     more.setdefault("chunks", not policy.startswith("tensorrt"))
-    return Shop(
+    return Replica(
         pace=pace or Pace(law, most_seqs=seats, most_tok=budget, most_context=4096),
         manner=module.MANNER,
         pick=module.pick,

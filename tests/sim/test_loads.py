@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from rigright.base.errors import DataError
 from rigright.demand import Traffic
 from rigright.sim.arrivals import PROCESSES, Arrivals, lengths, made_load
-from rigright.sim.trace import MOST_TOLD, read_trace
+from rigright.sim.trace import MOST_LISTED, read_trace
 from spoken import values
 
 TRAFFIC = Traffic(prompt_tok=800, output_tok=200, rate_per_s=5.0, prompt_spread=0.5, output_spread=0.3)
@@ -93,7 +93,7 @@ def test_a_broken_row_is_named_and_the_rest_is_read(row, column):
 
 def test_many_broken_rows_are_counted_and_not_all_told():
     found = read(HEAD + "a,1.0,20,6\n" + "x,y,z,w\n" * 30)
-    assert len(found.notes) == MOST_TOLD + 1
+    assert len(found.notes) == MOST_LISTED + 1
     assert str(found.notes[-1]).startswith("25 ")
 
 

@@ -29,9 +29,9 @@ from rigright.base.errors import DataError, RigError
 from rigright.machine.bench import pythons, speaking
 from rigright.machine.bench.child import HOME, START
 from rigright.machine.bundle import open as bundle
-from rigright.machine.far.landing import AGENT
-from rigright.machine.far.parcel import STARTER
 from rigright.machine.opened import read_machine
+from rigright.machine.remote.landing import AGENT
+from rigright.machine.remote.parcel import STARTER
 from spoken import shown, values
 
 RIG = (sys.executable, "-m", "rigright")

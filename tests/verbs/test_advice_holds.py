@@ -12,7 +12,7 @@ from rigright.arch.sources.open import open_model
 from rigright.base.errors import RigError
 from rigright.demand import ServingWish, TrainingWish
 from rigright.faces.cli.main import verb_parser
-from rigright.faces.cli.options import said_in
+from rigright.faces.cli.options import typed_options
 from rigright.facts.nodes import find_node
 from rigright.options.read import fill, values_of
 from rigright.predict.limits import MOST_BATCH, MOST_CONTEXT_TOK
@@ -52,7 +52,7 @@ def questions(number, seed):
 
 def said(options, wish):
     """What a command line says of a serving or a training."""
-    return fill(wish, "explain", values=values_of("explain", said_in(options, "explain")))
+    return fill(wish, "explain", values=values_of("explain", typed_options(options, "explain")))
 
 
 def asked(words):

@@ -14,8 +14,8 @@ from examples import few
 from rigright.base.errors import DataError
 from rigright.faces.cli.main import main
 from rigright.facts import anchors as store
-from rigright.verbs.calibrate.frame import calibrate
-from rigright.verbs.validate.frame import validate
+from rigright.verbs.calibrate.verb import calibrate
+from rigright.verbs.validate.verb import validate
 
 WHATS = ("kv_cache_available_per_gpu", "kv_tokens", "activation_peak_per_gpu", "non_torch_per_gpu")
 START = {

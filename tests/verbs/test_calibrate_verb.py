@@ -19,8 +19,8 @@ from rigright.facts import anchors as store
 from rigright.facts.anchors import RunCase
 from rigright.verbs.calibrate import toml
 from rigright.verbs.calibrate.belief import Cell, beliefs
-from rigright.verbs.calibrate.frame import calibrate
-from rigright.verbs.validate.frame import validate
+from rigright.verbs.calibrate.verb import calibrate
+from rigright.verbs.validate.verb import validate
 
 HEAD = "id,source,engine,model,arch,chip,n_chips,weights,mode,load,prompt_tok,output_tok,metric,value"
 LENGTHS = [128, 512, 1024, 2048]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from rigright.faces.cli.main import main
-from rigright.verbs.look_up.frame import LookUpWish, find_kind, look_up
-from rigright.verbs.upgrade.frame import read_shares
+from rigright.verbs.look_up.verb import LookUpWish, find_kind, look_up
+from rigright.verbs.upgrade.verb import read_shares
 
 
 @pytest.mark.parametrize(

@@ -226,7 +226,7 @@ def test_a_claim_stands_outside_the_bands():
     same = compare_verb(("aws", "gcp"), model="llama-3.1-70b")
     rates = [one.figures["output_tok_per_s"] for one in same.contenders]
     low, high = sorted(rates, key=lambda one: one.value)
-    claimed = "faster" in str(_verdict(same).said)
+    claimed = "faster" in str(_verdict(same).text)
     assert claimed == ((low.value < high.low or low.high < high.value) and high.value >= 1.1 * low.value)
 
 
@@ -236,5 +236,5 @@ def test_cards_without_a_price_are_laid_out_as_a_plan_for_speed_lays_them_out():
     named = compare_verb(("ascend 910b", "h20"), model="qwen3-32b")
     for contender in named.contenders:
         wish = PlanWish(on=f"{contender.plan.n_chips}x {contender.plan.chip.id}", users=8, aim="speed")
-        best = plan("qwen3-32b", wish=wish).found.plans[0]
+        best = plan("qwen3-32b", wish=wish).result.plans[0]
         assert contender.figures["output_tok_per_s"].value >= 0.9 * best.figures["output_tok_per_s"].value

@@ -101,7 +101,7 @@ def test_buying_is_held_against_the_cheapest_that_lasts():
     assert dear.other.kind == RENT
     assert cheap.other.kind == API
     assert cheap.other.buy_is_cheaper < 0.5
-    assert pages.verdict(dear).said.text != pages.verdict(cheap).said.text, "one is bought, one is not"
+    assert pages.verdict(dear).text.text != pages.verdict(cheap).text.text, "one is bought, one is not"
 
 
 def test_contracts_are_paid_for_hours_that_nobody_uses():

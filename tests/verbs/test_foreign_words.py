@@ -16,8 +16,8 @@ from rigright.facts.formats import find_format, find_kv_format
 from rigright.facts.nodes import find_node
 from rigright.verbs.validate import foreign
 from rigright.verbs.validate.door import enter
-from rigright.verbs.validate.frame import validate
 from rigright.verbs.validate.kinds import hybrid, inference, memory, training, vision
+from rigright.verbs.validate.verb import validate
 
 KINDS = [one.KIND for one in (hybrid, inference, memory, training, vision)]
 

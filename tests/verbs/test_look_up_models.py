@@ -17,7 +17,7 @@ from rigright.base.page import Table
 from rigright.facts.formats import formats, mixes
 from rigright.report.pages.look_up import page, plain
 from rigright.verbs.look_up.fields import read_params
-from rigright.verbs.look_up.frame import LookUpWish, look_up
+from rigright.verbs.look_up.verb import LookUpWish, look_up
 
 TODAY = date(2026, 1, 1)
 PROMISED = (

@@ -14,7 +14,7 @@ from rigright.facts.anchors import use
 from rigright.verbs.runs.document import document
 from rigright.verbs.runs.files import outputs
 from rigright.verbs.runs.setup import NOTHING_SAID, RunSetup, setup_of
-from rigright.verbs.validate.frame import validate
+from rigright.verbs.validate.verb import validate
 
 NAMES = {
     "vllm_serve.json": "vllm bench", "vllm_appended.json": "vllm bench", "vllm_latency.json": "vllm bench",

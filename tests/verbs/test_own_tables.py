@@ -7,7 +7,7 @@ import json
 import pytest
 
 from rigright.base.errors import DataError
-from rigright.verbs.validate.frame import validate
+from rigright.verbs.validate.verb import validate
 
 ROW = {"GPU": "2x H100", "Model": "Qwen/Qwen3-32B", "Precision": "fp8", "Concurrency": "16"}
 SENT = {"Input Tokens": "1,024", "Output Tokens": "256"}

@@ -304,7 +304,7 @@ def test_a_budget_is_told_as_it_was_said_with_the_rate_and_its_date():
 
 
 def test_a_single_picture_is_told_with_its_steps():
-    found = plan_verb("sdxl", wish=PlanWish(on="rtx 4090", steps=30)).found
+    found = plan_verb("sdxl", wish=PlanWish(on="rtx 4090", steps=30)).result
     assert all(any("30" in _values(note) for note in plan.notes) for plan in found.plans)
 
 

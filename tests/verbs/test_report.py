@@ -327,14 +327,14 @@ def test_wrong_asks(saved, tmp_path, monkeypatch):
         rig.report(str(tmp_path / "nosuch.json"))
     with pytest.raises(AskError, match=r"\.docx"):
         rig.report(file, out=str(tmp_path / "paper.docx"))
-    monkeypatch.setattr(browser, "found", lambda: None)
+    monkeypatch.setattr(browser, "find_browser", lambda: None)
     with pytest.raises(MissingError, match="Chromium") as error:
         rig.report(file, out=str(tmp_path / "paper.pdf"))
     assert error.value.__notes__
 
 
 @pytest.mark.live
-@pytest.mark.skipif(browser.found() is None, reason="no Chromium here")
+@pytest.mark.skipif(browser.find_browser() is None, reason="no Chromium here")
 def test_a_browser_prints_it(saved, tmp_path):
     file = tmp_path / "paper.pdf"
     rig.report(saved(), out=str(file), lang="zh")

@@ -10,9 +10,9 @@ from rigright.arch.sources import zoo
 from rigright.base.errors import AskError, RigError
 from rigright.facts.corrections import corrections
 from rigright.verbs.validate.ask import runs_of
-from rigright.verbs.validate.frame import validate
 from rigright.verbs.validate.kinds.inference import KIND
 from rigright.verbs.validate.served_asks import read_served
+from rigright.verbs.validate.verb import validate
 
 ROW = {
     "id": "s1", "source": "somebody", "engine": "vllm", "engine_version": "0.19.0",

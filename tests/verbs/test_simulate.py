@@ -22,10 +22,10 @@ from rigright.facts.chips import by_id
 from rigright.facts.engines import find_engine
 from rigright.report.pages.simulate import page
 from rigright.search.record import Plan, Supply
-from rigright.verbs.simulate.frame import simulate
 from rigright.verbs.simulate.play import play
+from rigright.verbs.simulate.replicas import policy_of
 from rigright.verbs.simulate.setup import read_setup
-from rigright.verbs.simulate.shops import policy_of
+from rigright.verbs.simulate.verb import simulate
 from rigright.verbs.simulate.wish import PlayWish
 
 SLOW = {  # what passes of the two runs took: at least, a token, a prompt beside, a pair, a key (seconds)

@@ -16,10 +16,10 @@ from rigright.base.words import CHINESE, tell
 from rigright.faces.cli.main import main
 from rigright.report.pages import validate as pages
 from rigright.verbs.validate.files import HEADER, predictions_csv
-from rigright.verbs.validate.frame import FOLDER, validate
 from rigright.verbs.validate.kinds.training import KIND
 from rigright.verbs.validate.scores import scores
 from rigright.verbs.validate.validation import Judged, Prediction
+from rigright.verbs.validate.verb import FOLDER, validate
 
 HEAD = (
     "id,source,model,arch,shape,chip,n_chips,framework,precision,method,optimizer,sharding,tp,pp,cp,ep,dp,"

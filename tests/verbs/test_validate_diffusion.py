@@ -6,8 +6,8 @@ import pytest
 
 from rigright.arch.denoisers import GUESSED, denoiser
 from rigright.arch.sources.open import open_model
-from rigright.verbs.validate.frame import validate
 from rigright.verbs.validate.kinds.diffusion import read_diffusion
+from rigright.verbs.validate.verb import validate
 
 HEAD = (
     "id,source,model,chip,n_gpus,parallelism,height,width,frames,steps,batch,precision,"

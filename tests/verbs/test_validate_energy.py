@@ -6,7 +6,7 @@ import pytest
 
 from rigright.facts.chips import by_id
 from rigright.terms.fitted import power_band
-from rigright.verbs.validate.frame import validate
+from rigright.verbs.validate.verb import validate
 
 HEAD = (
     "id,source,engine,engine_version,model,arch,chip,n_chips,tp,weights,mode,load,prompt_tok,output_tok,"

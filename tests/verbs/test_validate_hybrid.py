@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rigright.verbs.validate.frame import validate as validate_verb
+from rigright.verbs.validate.verb import validate as validate_verb
 from sampled_tables import THOROUGH, part_of_file, whole_when_thorough
 
 SHARED = Path(__file__).parents[2].parent / "shared" / "measured" / "new"

@@ -14,8 +14,8 @@ from rigright.report.pages import validate as pages
 from rigright.report.screen import Screen
 from rigright.terms.training import peak_band
 from rigright.verbs.runs.files import read_text
-from rigright.verbs.validate import frame
-from rigright.verbs.validate.frame import validate
+from rigright.verbs.validate import verb
+from rigright.verbs.validate.verb import validate
 
 GOOD = {
     "id": "r1",
@@ -163,9 +163,9 @@ def test_pages_have_no_minus_zero_no_empty_table_and_no_one_times(put):
 
 def test_rows_that_ask_the_same_are_predicted_once(put, monkeypatch):
     asked = []
-    kind = frame.recognise(read_text(put(table(GOOD))))
-    counted = frame.replace(kind, answers=lambda rows: asked.extend(rows) or kind.answers(rows))
-    monkeypatch.setattr(frame, "recognise", lambda _text: counted)
+    kind = verb.recognise(read_text(put(table(GOOD))))
+    counted = verb.replace(kind, answers=lambda rows: asked.extend(rows) or kind.answers(rows))
+    monkeypatch.setattr(verb, "recognise", lambda _text: counted)
     rows = [GOOD | {"id": f"r{place}", "peak_gib": f"6{place}"} for place in range(5)]
     found = validate(put(table(*rows, GOOD | {"micro_batch": "32"})))
     assert len(asked) == 2

@@ -23,7 +23,7 @@ class Flow:
     """Where a network stands."""
 
     shape: Map
-    held: bool = False  # the map is already counted as kept
+    is_kept: bool = False  # the map is already counted as kept
     weights: tuple[Weight, ...] = ()
     maps: tuple[int, ...] = ()
     kept: int = 0
@@ -49,7 +49,7 @@ def begin(channels: int, high: int, *, wide: int) -> Flow:
 
 def fork(flow: Flow) -> Flow:
     """A branch from the same map; whatever the branch keeps of it, the other one has kept."""
-    return Flow(shape=flow.shape, held=True)
+    return Flow(shape=flow.shape, is_kept=True)
 
 
 def close(flow: Flow, *, mixer: Mixer | None = None, cross: Mixer | None = None) -> tuple[Layer, Flow]:
@@ -62,7 +62,7 @@ def close(flow: Flow, *, mixer: Mixer | None = None, cross: Mixer | None = None)
         map_elems=flow.maps,
         kept_elems=flow.kept,
     )
-    return layer, Flow(shape=flow.shape, held=flow.held)
+    return layer, Flow(shape=flow.shape, is_kept=flow.is_kept)
 
 
 def elems(flow: Flow) -> int:
@@ -77,10 +77,10 @@ def sites(flow: Flow) -> int:
 
 def keep(flow: Flow) -> Flow:
     """The map is needed again in the backward pass."""
-    if flow.held:
+    if flow.is_kept:
         return flow
     return Flow(
-        shape=flow.shape, held=True, weights=flow.weights, maps=flow.maps, kept=flow.kept + elems(flow)
+        shape=flow.shape, is_kept=True, weights=flow.weights, maps=flow.maps, kept=flow.kept + elems(flow)
     )
 
 

@@ -35,7 +35,7 @@ def read_family(config: Config, name: str) -> Arch:
     # the nearest family's reading, and where that fails the generic one
     from rigright.arch import strangers
 
-    texts = _told(config)
+    texts = _own_names(config)
     near = strangers.by_keys(config, families.table())
     near = near or (strangers.by_name(texts[0], config, matches=families.names()) if texts else None)
     if near is not None:
@@ -51,10 +51,10 @@ def read_family(config: Config, name: str) -> Arch:
 
 def known(config: Config) -> str | None:
     """The family that knows the model type or the class the config names; None: a stranger."""
-    return next(filter(None, map(families.family_of, _told(config))), None)
+    return next(filter(None, map(families.family_of, _own_names(config))), None)
 
 
-def _told(config: Config) -> list[str]:
+def _own_names(config: Config) -> list[str]:
     """The names a config gives itself: model type, then its classes."""
     architectures = config.raw.get("architectures")
     classes = architectures[:8] if isinstance(architectures, list) else []
@@ -73,14 +73,14 @@ def _read(file: str, config: Config, *, name: str) -> Arch:
     """What the family file reads, with the class's own defaults beneath the config."""
     kind = _own_type(config)
     if not isinstance(kind, str):
-        kind = next(filter(None, map(kind_of_class, _told(config))), file)
+        kind = next(filter(None, map(kind_of_class, _own_names(config))), file)
     whole = full(config.over(model_type=kind), kind)
     arch = families.reader(file)(whole, name)
-    unsaid = _unsaid(config, whole)
+    unsaid = _assumed_size(config, whole)
     return _warned(arch, unsaid) if unsaid else arch
 
 
-def _unsaid(config: Config, whole: Config) -> Sentence | None:
+def _assumed_size(config: Config, whole: Config) -> Sentence | None:
     """A warning where even a main dimension had to be taken from the class."""
     if any(isinstance(value, dict) for value in config.raw.values()):
         return None  # a part of a model is often told only where it differs
@@ -116,13 +116,13 @@ def _assumed(config: Config, file: str) -> Sentence:
         if file == GENERIC
         else say("the family {file}", file=file)
     )
-    if not _told(config):
+    if not _own_names(config):
         return say("the config has no model_type: reading its keys as {kind}", kind=kind)
     return say('unknown model type "{type}": reading its keys as {kind}', type=_type(config), kind=kind)
 
 
 def _unreadable(config: Config, lack: DataError) -> Sentence:
-    if not _told(config):
+    if not _own_names(config):
         return say("{why}; and the config has no model_type to fall back on", why=lack.sentence)
     return say(
         'unknown model type "{type}", and its keys do not describe a decoder: {why}',
@@ -132,4 +132,4 @@ def _unreadable(config: Config, lack: DataError) -> Sentence:
 
 
 def _type(config: Config) -> str:
-    return (_told(config) or ["?"])[0][:80]
+    return (_own_names(config) or ["?"])[0][:80]

@@ -19,7 +19,7 @@ _HALF = pattern(r"(?:a )?half(?: an?| of an?)?(?![a-z])|半个?")
 
 
 @cache
-def _said(kind: str) -> dict[str, float]:
+def _number_words(kind: str) -> dict[str, float]:
     """Number words of `everyday.csv`: the small ones that add up, the large ones that multiply."""
     table = rows("everyday.csv", "word", "of", "plain")
     return {word: float(value) for word, of, value in table if of == kind}
@@ -27,7 +27,7 @@ def _said(kind: str) -> dict[str, float]:
 
 @cache
 def _words() -> re.Pattern[str]:
-    known = "|".join((*_said("small"), *_said("large")))
+    known = "|".join((*_number_words("small"), *_number_words("large")))
     return re.compile(rf"(?:(?:{known}|and(?= \w))(?![a-z])[ -]*)+")
 
 
@@ -60,14 +60,14 @@ def leading(text: str) -> tuple[float, str] | None:
 def _scaled(value: float, rest: str) -> tuple[float, str]:
     """Digits before a large word: 10 billion; and one and a half of what is counted: 一个半小时."""
     word, _, behind = rest.partition(" ")
-    if word in _said("large"):
-        return value * _said("large")[word], behind.strip()
+    if word in _number_words("large"):
+        return value * _number_words("large")[word], behind.strip()
     return (value + 0.5, rest.removeprefix("个半")) if rest.startswith("个半") else (value, rest)
 
 
 def _english(words: str) -> float:
     """Read "two", "a hundred", "five thousand", "twenty-five"."""
-    small, large = _said("small"), _said("large")
+    small, large = _number_words("small"), _number_words("large")
     total = section = 0.0
     for word in re.findall("[a-z]+", words):
         if word in small:

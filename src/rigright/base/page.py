@@ -15,7 +15,7 @@ Shown = Sentence | str
 class Line:
     """One sentence on its own."""
 
-    said: Shown
+    text: Shown
     tone: Tone = "plain"
     apart: bool = False  # it begins something new: not right under the line before
 

@@ -65,7 +65,7 @@ def is_record(kind: object) -> bool:
     return hasattr(kind, "__dataclass_fields__") or hasattr(kind, "_fields")
 
 
-class Told:
+class RecordPrinter:
     """All that a verb tells of its record; `given` says what only a page can, from the record in hand.
 
     Other records that it holds are told as `others` say; what has no limit is `endless`, else null.
@@ -74,7 +74,7 @@ class Told:
     def __init__(
         self,
         kind: Any,
-        *others: Told,
+        *others: RecordPrinter,
         endless: str | None = None,
         keys: Sequence[str] | None = None,  # instead of its own: "chip=rents", "error?", "notes!"
         **given: Callable[[Any], object],
@@ -129,7 +129,7 @@ class _Telling(NamedTuple):
                     continue
                 value: Any = own[key.name](thing)
             else:
-                value = _found(thing, key.way)
+                value = _value_at(thing, key.way)
             if key.sign == "*":
                 fields |= self.data(value)
             elif value is not None or "?" not in key.sign:
@@ -145,7 +145,7 @@ def _named(text: str) -> Key:
     return Key(plain, tuple((way or plain).split(".")), name[len(plain) :])
 
 
-def _found(thing: Any, way: tuple[str, ...]) -> Any:
+def _value_at(thing: Any, way: tuple[str, ...]) -> Any:
     """What lies at the end of the way; of a list, what lies there for each."""
     if len(way) == 1 and way[0] and is_record(thing):  # as most are
         return getattr(thing, way[0])
@@ -156,7 +156,7 @@ def _found(thing: Any, way: tuple[str, ...]) -> Any:
             thing = thing[int(name)]
             continue
         if isinstance(thing, (tuple, list)):
-            return [_found(value, way[place:]) for value in thing]
+            return [_value_at(value, way[place:]) for value in thing]
         if thing is None:
             return None
         thing = getattr(thing, name)

@@ -61,7 +61,7 @@ def expert_cuts(arch: Arch, engine: Engine) -> tuple[tuple[bool, bool], ...]:
     return ((False, False), (True, False), (True, True)) if routed else ((False, False),)
 
 
-def replicas_told(
+def replica_layouts(
     arch: Arch, engine: Engine, *, wish: ServingWish, counts: Collection[int]
 ) -> list[tuple[int, int, int, bool]]:
     """Ranks, stages, expert ranks and whether attention is whole, as somebody told them: usual or not.

@@ -132,7 +132,7 @@ def in_ram(arch: Arch, offload: Offload) -> InRam:
     return InRam(experts=inside / max(sum(routed), 1), ffn=whole, attn=whole, kv=kept_share(arch, offload))
 
 
-def told_in_ram(arch: Arch, offload: Offload, *, engine: Engine, batch_tok: int | None = None) -> Sentence:
+def ram_words(arch: Arch, offload: Offload, *, engine: Engine, batch_tok: int | None = None) -> Sentence:
     """What lies in main memory, in words, and how an engine is told so."""
     layers = arch.trunk.layers
     routed = sum(1 for layer in layers if layer.ffn is not None and layer.ffn.experts)

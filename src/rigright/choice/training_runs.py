@@ -40,7 +40,7 @@ class Reported:
 
     arch: Arch
     trainer: Trainer
-    said: TrainingWish  # as `explain --train` is asked; its batches are of sequences, or of pairs of them
+    wish: TrainingWish  # as `explain --train` is asked; its batches are of sequences, or of pairs of them
     beside: Mapping[str, Any]  # of a `Training`, what runs alone tell
     n_chips: int | None = None
     paired: bool = False  # a sample is two sequences
@@ -64,7 +64,7 @@ class Reported:
     @property
     def is_cut(self) -> bool:
         """Whether anything is told of how the model is cut."""
-        return bool(self.said.tp or self.said.pp)
+        return bool(self.wish.tp or self.wish.pp)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,16 +100,16 @@ def run_taken(report: Reported) -> RunTaken:
         layout=layout,
         assumed=tuple(notes),
         timed=tuple(timed),
-        unsaid=_unsaid(report, training),
+        unsaid=_open_choices(report, training),
     )
 
 
 def gathered(report: Reported, taken: RunTaken) -> RunTaken:
     """The same with the micro-batches of a step, of a run whose micro-batch and layout are known."""
     layout, count = taken.layout, taken.training.accumulate
-    if report.said.global_batch is not None:
-        each = report.said.micro_batch or taken.training.micro_batch
-        count = max(1, int(report.said.global_batch / (each * layout.dp)))
+    if report.wish.global_batch is not None:
+        each = report.wish.micro_batch or taken.training.micro_batch
+        count = max(1, int(report.wish.global_batch / (each * layout.dp)))
     timed = taken.timed
     if count is None:
         count = DEEP * layout.pp if layout.pp > 1 else 1
@@ -141,7 +141,7 @@ def is_open(report: Reported) -> bool:
 def divides_norms(report: Reported, tp: int) -> bool:
     """Whether norms are divided over tensor ranks too: as told; recipes do so, Megatron's flags do not."""
     usual = report.trainer.id in MEGATRON and report.recipe
-    return tp > 1 and (usual if report.said.sequence_parallel is None else report.said.sequence_parallel)
+    return tp > 1 and (usual if report.wish.sequence_parallel is None else report.wish.sequence_parallel)
 
 
 def box_of(chip: Chip, *, cards: int, ranks: int) -> int | None:
@@ -151,8 +151,8 @@ def box_of(chip: Chip, *, cards: int, ranks: int) -> int | None:
 
 def _layout(report: Reported, notes: list[Sentence]) -> Layout:
     """Replicas are what the chips leave."""
-    tp, pp, cp, ep = (getattr(report.said, name) or 1 for name in ("tp", "pp", "cp", "ep"))
-    chips, cut, dp = report.n_chips, tp * pp * cp, report.said.dp
+    tp, pp, cp, ep = (getattr(report.wish, name) or 1 for name in ("tp", "pp", "cp", "ep"))
+    chips, cut, dp = report.n_chips, tp * pp * cp, report.wish.dp
     if dp is None and chips is None:
         chips = max(NODE_CHIPS, cut) if cut > 1 or report.trainer.id in MEGATRON else 1
         notes.append(say("n_chips and dp not stated: assuming {chips} chips", chips=chips))
@@ -174,7 +174,7 @@ def _whole_stages(arch: Arch, pp: int, *, notes: list[Sentence]) -> Arch:
 
 
 def _training(report: Reported, arch: Arch, *, layout: Layout, notes: list[Sentence]) -> Training:
-    told_of = {name: getattr(report.said, name) for name in SETTINGS} | {**report.beside}
+    told_of = {name: getattr(report.wish, name) for name in SETTINGS} | {**report.beside}
     fields = {name: value for name, value in told_of.items() if value is not None}
     if report.trainer.id in MEGATRON:
         fields.setdefault("sharding", "zero1")
@@ -194,15 +194,15 @@ def _training(report: Reported, arch: Arch, *, layout: Layout, notes: list[Sente
                 notes.append(say("{column} not stated: assuming {value}", column=name, value=default))
                 fields[name] = default
     fields["seq_tok"] = _longest(report, notes)
-    fields["micro_batch"] = (report.said.micro_batch or 1) * (
-        2 if report.paired and report.said.micro_batch else 1
+    fields["micro_batch"] = (report.wish.micro_batch or 1) * (
+        2 if report.paired and report.wish.micro_batch else 1
     )
     return Training(trainer=report.trainer.id, **fields)
 
 
 def _longest(report: Reported, notes: list[Sentence]) -> int:
     """Tokens of the longest sample: as told, or as usual where samples only may be that long."""
-    length = report.said.seq_tok
+    length = report.wish.seq_tok
     if report.mean_tok is not None and length is None:
         longest = int(report.mean_tok * (LONGEST_UNPADDED if report.padding_free else LONGEST))
         note = say("samples vary: assuming {tokens} tokens per sample in the longest batch", tokens=longest)
@@ -218,9 +218,9 @@ def _longest(report: Reported, notes: list[Sentence]) -> int:
     return SHORT_TOK
 
 
-def _unsaid(report: Reported, training: Training) -> tuple[str, ...]:
+def _open_choices(report: Reported, training: Training) -> tuple[str, ...]:
     """What is open of that which decides memory or speed."""
-    wish = report.said
+    wish = report.wish
     adapters, tunes = training.method != "full", report.work == "training"
     eager = training.trainer.startswith(("hf", "ms-swift")) and tunes and wish.seq_tok is None
     open_ones = {

@@ -47,7 +47,7 @@ class CacheNeed:
         return self.cache_bytes + self.states_bytes
 
 
-def held(arch: Arch, engine: Engine, *, ask: Ask, layout: Layout, counts: Numbers) -> CacheNeed:
+def cache_need(arch: Arch, engine: Engine, *, ask: Ask, layout: Layout, counts: Numbers) -> CacheNeed:
     """Caches of one rank whose stage holds `counts` layers of each mixer."""
     if engine.paging == "unified":
         return _unified(arch, engine, ask=ask, layout=layout, counts=counts)

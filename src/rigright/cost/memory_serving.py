@@ -13,7 +13,7 @@ from rigright.base.record import dataclass, kept, replace
 from rigright.base.units import MIB
 from rigright.cost.memory_anchors import ALL, BESIDE, GRAPHS, STEP, OwnMemory, largest, own_memory
 from rigright.cost.memory_kv import lanes, mixers_of, rounded, unlike_layers
-from rigright.cost.memory_pages import Ask, CacheNeed, held
+from rigright.cost.memory_pages import Ask, CacheNeed, cache_need
 from rigright.cost.memory_settings import EngineCard, Settings, Start, settle
 from rigright.cost.memory_stages import Stage, rank_stages, stages
 from rigright.cost.memory_step import (
@@ -186,7 +186,7 @@ def layer_bytes(arch: Arch, weights: WeightBytes, *, work: CardWork) -> list[flo
     """What each layer costs where layers are dealt out to cards; the head comes last, as one more."""
     kinds = list(lanes(arch))
     alone = [np.array([float(kind is item) for kind in kinds]) for item in kinds]
-    cost = dict(zip(kinds, (float(_held(work, counts).need_bytes) for counts in alone), strict=True))
+    cost = dict(zip(kinds, (float(_cache_need(work, counts).need_bytes) for counts in alone), strict=True))
     weights = on_cards(weights, work.serving.offload)
     return [
         sum(by_cut.values()) + sum(cost[mixer] for mixer in mixers_of(layer)) * (place >= weights.in_ram)
@@ -337,7 +337,7 @@ def _rank(work: CardWork, stage: Stage) -> ServingMemory:
     layout, device = work.layout, work.device
     cards = np.asarray(layout.tp) * np.asarray(layout.pp) * np.asarray(layout.ep) * np.asarray(layout.cp)
     together = (cards > 1) & (work.engine.split == "tensor")
-    caches = _held(work, stage.counts)
+    caches = _cache_need(work, stage.counts)
     parts = _Parts(
         weights=stage.weights_bytes(work.shares),
         step=_step_bytes(work, stage, caches=caches),
@@ -421,8 +421,8 @@ def _routed_share(arch: Arch) -> float:
     return sum(layer.ffn is not None and layer.ffn.experts > 0 for layer in layers) / max(len(layers), 1)
 
 
-def _held(work: CardWork, counts: Numbers) -> CacheNeed:
-    return held(work.arch, work.engine, ask=work.ask, layout=work.layout, counts=counts)
+def _cache_need(work: CardWork, counts: Numbers) -> CacheNeed:
+    return cache_need(work.arch, work.engine, ask=work.ask, layout=work.layout, counts=counts)
 
 
 def _step_bytes(work: CardWork, stage: Stage, *, caches: CacheNeed) -> Numbers:
@@ -433,7 +433,7 @@ def _step_bytes(work: CardWork, stage: Stage, *, caches: CacheNeed) -> Numbers:
         return step
     # while the prompt runs, the tokens that will be generated are not cached yet
     ask = replace(work.ask, context_tok=serving.prompt_tok)
-    prompt = held(work.arch, engine, ask=ask, layout=work.layout, counts=stage.counts)
+    prompt = cache_need(work.arch, engine, ask=ask, layout=work.layout, counts=stage.counts)
     last = stage.head * logits_bytes(work.arch, engine, rows=work.ask.batch, tokens=work.ask.batch)
     return np.maximum(step - (caches.need_bytes - prompt.need_bytes), last)
 

@@ -13,7 +13,7 @@ from rigright.base.units import GIGA
 from rigright.cost.training_adapters import adapted
 from rigright.cost.training_setup import Setup
 from rigright.cost.training_stages import stage_edge
-from rigright.cost.training_time_links import exposed_s, held_elems, replicas_of, traffic
+from rigright.cost.training_time_links import exposed_s, rank_elems, replicas_of, traffic
 from rigright.cost.training_time_parts import StepCase, Ways, ways
 from rigright.cost.training_time_rates import TrainingRates
 from rigright.cost.training_time_work import effort_of, model_flops_per_tok
@@ -75,7 +75,7 @@ def training_time(arch: Arch, setup: Setup, *, layout: Layout, rates: TrainingRa
     through = ways(case)
     flow = _MicroBatch.of(case, through)
     parts = _step(case, through, flow=flow)
-    return _told(case, parts)
+    return _record(case, parts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,7 +176,7 @@ def _optimizer_s(case: StepCase) -> Numbers:
     setup = case.setup
     if not setup.full:
         return np.zeros(())
-    plain, routed = held_elems(case)
+    plain, routed = rank_elems(case)
     precision, optimizer = setup.precision, setup.optimizer
     kept = optimizer.bytes if optimizer.bytes is not None else optimizer.copies * precision.state
     width = STEP_ACCESSES * (precision.master + kept + precision.param) + 2 * precision.grad
@@ -189,7 +189,7 @@ def _optimizer_s(case: StepCase) -> Numbers:
     return over + here * width / (NVME_BYTES_PER_S if "nvme" in setup.training.offload else HOST_BYTES_PER_S)
 
 
-def _told(case: StepCase, parts: dict[str, Numbers]) -> TrainingTime:
+def _record(case: StepCase, parts: dict[str, Numbers]) -> TrainingTime:
     """The record."""
     setup, training, layout = case.setup, case.setup.training, case.layout
     step = sum(parts.values())

@@ -94,7 +94,7 @@ def _stages(case: StepCase) -> Numbers:
     return np.where(pp > 1, 2 * send_s(size, wire=case.rates.wire, outer=outer), 0.0)
 
 
-def held_elems(case: StepCase) -> tuple[Numbers, Numbers]:
+def rank_elems(case: StepCase) -> tuple[Numbers, Numbers]:
     """Elements on one rank: what all replicas hold, and experts, which fewer do."""
     layout, effort = case.layout, case.effort
     tp, ep, pp = (np.asarray(value, dtype=float) for value in (layout.tp, layout.ep, layout.pp))
@@ -122,7 +122,7 @@ def _replicas(case: StepCase) -> tuple[Numbers, Numbers]:
     setup, wire = case.setup, case.rates.wire
     training, precision = setup.training, setup.precision
     tp, ep = np.asarray(case.layout.tp, dtype=float), np.asarray(case.layout.ep, dtype=float)
-    plain, routed = held_elems(case)
+    plain, routed = rank_elems(case)
     ranks, few = replicas_of(case)
     inside, spread = _inside(case, tp), _inside(case, np.where(ep > 1, np.maximum(ep, tp), tp))
     reduced = max(precision.grad, GRAD_BYTES_LEAST) * setup.full

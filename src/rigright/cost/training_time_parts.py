@@ -128,7 +128,7 @@ def _multiply(bulk: Bulk, case: StepCase) -> _Product:
     if bulk.experts:
         each = each * case.setup.training.imbalance
     met = bulk.met(case.setup.training.seq_tok)
-    floor = bulk.held * _held_share(bulk, case) * PLAIN_BYTES / rates.mem_bytes_per_s
+    floor = bulk.held * _rank_share(bulk, case) * PLAIN_BYTES / rates.mem_bytes_per_s
     rounding = np.asarray(0.0 if bulk.head else rates.cast_bytes) * case.tok * part / rates.mem_bytes_per_s
     return _Product(
         forward_s=np.maximum(each * (met + rates.half_width * bulk.outputs * narrow_out), floor)
@@ -146,7 +146,7 @@ def _share(cut: Cut, tp: Numbers, *, kv_heads: int) -> Numbers:
     return 1 / (np.minimum(tp, kv_heads) if cut == Cut.KV else tp)
 
 
-def _held_share(bulk: Bulk, case: StepCase) -> Numbers:
+def _rank_share(bulk: Bulk, case: StepCase) -> Numbers:
     tp, ep = np.asarray(case.layout.tp, dtype=float), np.asarray(case.layout.ep)
     if bulk.cut == Cut.WHOLE:
         return np.ones_like(tp)
@@ -210,7 +210,7 @@ def _adapters_s(case: StepCase) -> Numbers:
 def _standing(case: StepCase) -> Numbers:
     """Bytes moved for the weights themselves in each pass, however few the tokens."""
     setup, rates = case.setup, case.rates
-    values = [bulk.held * _held_share(bulk, case) for bulk in case.effort.bulks if not bulk.head]
+    values = [bulk.held * _rank_share(bulk, case) for bulk in case.effort.bulks if not bulk.head]
     weights = sum(values, start=np.zeros(()))
     total = np.zeros(())
     if setup.training.method == "qlora":

@@ -52,7 +52,7 @@ class Baseline:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TraitHeld:
+class TraitCheck:
     """One trait of a node beside its baseline."""
 
     trait: Trait
@@ -89,11 +89,11 @@ def baseline_of(machine: Machine, results: Iterable[Result], *, file: str) -> Ba
     )
 
 
-def compared(machine: Machine, baseline: Baseline) -> tuple[TraitHeld, ...]:
+def compared(machine: Machine, baseline: Baseline) -> tuple[TraitCheck, ...]:
     """Every trait of a baseline beside what a node shows."""
     traits = {trait.key: trait for trait in TRAITS}
     return tuple(
-        TraitHeld(trait=traits[key], here=traits[key].read(machine), baseline=values)
+        TraitCheck(trait=traits[key], here=traits[key].read(machine), baseline=values)
         for key, values in baseline.expect
     )
 

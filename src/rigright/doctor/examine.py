@@ -231,7 +231,7 @@ def _one(check: Check, case: CheckInput) -> Checked:
     start = time.perf_counter()
     verdicts: list[Verdict] = []
     try:
-        findings = check(case) if check.plugin is None else _said_by(check, case)
+        findings = check(case) if check.plugin is None else _by_plugin(check, case)
         stated = (for_machine(finding, case.machine) for finding in findings)
         verdicts.extend(finding for finding in stated if finding is not None)
     except Exception as error:  # noqa: BLE001 - a check that breaks hides no other
@@ -241,7 +241,7 @@ def _one(check: Check, case: CheckInput) -> Checked:
     return Checked(check=check.name, title=check.title, verdicts=tuple(verdicts), seconds=seconds)
 
 
-def _said_by(check: Check, case: CheckInput) -> tuple[Verdict, ...]:
+def _by_plugin(check: Check, case: CheckInput) -> tuple[Verdict, ...]:
     """What a plugin's check says: all of it sound, and each finding says whose it is."""
 
     def sound() -> tuple[Verdict, ...]:

@@ -36,14 +36,14 @@ def logged(case: CheckInput, advised: Finding, *, of: list[Event]) -> Finding:
     return replace(
         advised,
         severity=quieter(advised.severity, case=case, event=last),
-        evidence=told(of, show),
+        evidence=log_evidence(of, show),
         fix=done_by_boot(case, of, fix=advised.fix),
         confidence="likely",
         about=last.pci,
     )
 
 
-def told(same: list[Event], command: str) -> tuple[Evidence, ...]:
+def log_evidence(same: list[Event], command: str) -> tuple[Evidence, ...]:
     """How often and when last, and the last line itself."""
     last = same[-1]
     often = say("{count} times, last {when}", count=len(same), when=when(last))
@@ -53,6 +53,6 @@ def told(same: list[Event], command: str) -> tuple[Evidence, ...]:
     )
 
 
-def none_told(case: CheckInput, kind: str) -> Verdict | None:
+def log_is_clean(case: CheckInput, kind: str) -> Verdict | None:
     """A good word where the log was read and holds none of a kind."""
     return Fine(says=say("none in the kernel log")) if events(case, kind) == [] else None

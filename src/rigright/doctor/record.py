@@ -12,7 +12,7 @@ from rigright.base.record import Flat, Inner, derived
 from rigright.base.words import LANGUAGES, Sentence, tell
 from rigright.doctor.baseline import Baseline
 from rigright.facts.chips import Chip
-from rigright.facts.launching import FlagHeld
+from rigright.facts.launching import FlagCheck
 from rigright.machine.bench.record import Result
 from rigright.machine.device import Device
 from rigright.machine.record import Machine
@@ -118,7 +118,7 @@ class Wanted:
     weights: str | None = None  # a format
     tp: int = 1  # cards that exchange at every layer
     training: bool = False
-    servers: tuple[tuple[int, tuple[FlagHeld, ...]], ...] = ()  # that run here: process id, flags
+    servers: tuple[tuple[int, tuple[FlagCheck, ...]], ...] = ()  # that run here: process id, flags
     target: str = ""  # of `export`: the program of the plan
     file: str = ""  # that holds the plan
 

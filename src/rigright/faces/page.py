@@ -34,7 +34,7 @@ class PageQuestion:
     """A command with its options."""
 
     verb: str
-    said: dict[str, Any]
+    fields: dict[str, Any]
     form: str = "json"
     language: str = LANGUAGES[0]
     number: int = 1  # of the plans, the one to export
@@ -43,8 +43,8 @@ class PageQuestion:
     def answer(self) -> Printed:
         """What the command line prints."""
         if self.verb == EXPORT:
-            return exported(self.said, number=self.number, language=self.language)
-        return reply(self.verb, self.said, form=self.form, language=self.language, details=self.details)
+            return exported(self.fields, number=self.number, language=self.language)
+        return reply(self.verb, self.fields, form=self.form, language=self.language, details=self.details)
 
 
 def forms(language: str) -> dict[str, Any]:
@@ -58,7 +58,7 @@ def forms(language: str) -> dict[str, Any]:
             if name in placed:
                 group, option = placed[name]
                 value["group"] = tell(group, language)
-                value["modes"] = [mode for mode in modes() if kinds_of(mode) & _told(option, mode)]
+                value["modes"] = [mode for mode in modes() if kinds_of(mode) & _works(option, mode)]
     return {"verbs": verbs, **offered(language)}
 
 
@@ -71,7 +71,7 @@ def _placed(verb: str) -> dict[str, tuple[Sentence, Option]]:
     }
 
 
-def _told(option: Option, mode: str) -> frozenset[str]:
+def _works(option: Option, mode: str) -> frozenset[str]:
     """The works an option says something about; what only images have is no field of a chat."""
     return option.works if kinds_of(mode) <= SAMPLES or TEXT & option.works else option.works - SAMPLES
 
@@ -100,7 +100,7 @@ def read(sent: bytes | str) -> PageQuestion | None:
         return None
     if verb not in (*ASKED, EXPORT) or form not in FORMS or number < 1 or not _is_plain(value):
         return None
-    return PageQuestion(verb=verb, said=value, form=form, language=language, number=number, details=details)
+    return PageQuestion(verb=verb, fields=value, form=form, language=language, number=number, details=details)
 
 
 def dropped(

@@ -133,7 +133,7 @@ def remembered(*, most: int) -> Callable[[Callable[P, T]], Callable[P, T]]:
     return kept
 
 
-def told(anchor: Anchor) -> None:
+def note_anchor(anchor: Anchor) -> None:
     """Note that an anchor moved a figure, so that the answer can say so."""
     used = _USED.get()
     if used is not None:

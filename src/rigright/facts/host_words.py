@@ -202,7 +202,7 @@ def _taken(words: str) -> Taken:
     own = None if cpu is None else cpu[0]
     if own is not None and cores is not None:
         own = replace(own, cores=int(cores["cores"]))
-    fields = _Told(
+    fields = _HostWords(
         cpu=own,
         sockets=1 if cpu is None else cpu[1],
         ram_bytes=ram_bytes,
@@ -217,11 +217,11 @@ def _taken(words: str) -> Taken:
 def find_host(words: str) -> Host:
     """The host a text tells of, all of it a host."""
     host = take_host(words).host
-    return host_of(_Told()) if host is None else host
+    return host_of(_HostWords()) if host is None else host
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Told:
+class _HostWords:
     cpu: Socket | None = None
     sockets: int = 1
     ram_bytes: float | None = None
@@ -231,7 +231,7 @@ class _Told:
     disk_bytes_per_s: float | None = None
 
 
-def said_of(chip: Chip) -> str:
+def words_of(chip: Chip) -> str:
     """A processor that works as a chip, as words that mean it again; what is as usual stays unsaid."""
     name, _, memory = chip.name.partition(" (")
     plain = name.removeprefix("dual ")
@@ -244,7 +244,7 @@ def said_of(chip: Chip) -> str:
     return f"{text} {channels}ch {chip.mem_type.lower()}"
 
 
-def host_of(fields: _Told) -> Host:
+def host_of(fields: _HostWords) -> Host:
     """A host with what nobody said taken as usual: processor and memory tell of each other."""
     cpu, assumed = fields.cpu, []
     if cpu is None:
@@ -276,7 +276,7 @@ def host_of(fields: _Told) -> Host:
     )
 
 
-def usual_processor(fields: _Told) -> Socket:
+def usual_processor(fields: _HostWords) -> Socket:
     """What such memory usually stands beside: a server where it is much or has many channels."""
     much = (fields.ram_bytes or 0.0) > 256 * GIB or (fields.channels or 0) > 4
     old = (fields.kind or "").startswith("DDR4")

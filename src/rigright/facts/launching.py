@@ -107,7 +107,7 @@ def flags(program: str) -> dict[str, Flag]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FlagHeld:
+class FlagCheck:
     """One flag of a plan, and what the server was given."""
 
     flag: str

@@ -18,7 +18,7 @@ _PLACES = (
 _PATIENCE_S = 60.0
 
 
-def found() -> str | None:
+def find_browser() -> str | None:
     """Where one is."""
     named = next((path for path in map(shutil.which, _NAMES) if path), None)
     return named or next((place for place in _PLACES if Path(place).is_file()), None)
@@ -26,7 +26,7 @@ def found() -> str | None:
 
 def printed(html: str) -> bytes | None:
     """A document as PDF; None where there is no browser, or it prints nothing."""
-    browser = found()
+    browser = find_browser()
     if browser is None:
         return None
     with tempfile.TemporaryDirectory(prefix="rigright-") as folder:

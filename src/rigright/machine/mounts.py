@@ -126,7 +126,7 @@ _MOST = 128
 class _Mounts:
     """The file systems, and those that did not answer."""
 
-    found: tuple[Mount, ...] | None
+    mounts: tuple[Mount, ...] | None
     unseen: tuple[Unseen, ...] = ()
 
 
@@ -141,7 +141,7 @@ class _Space:
 def mounts_of(world: World) -> _Mounts:
     """Every file system of weight, each once."""
     if not world.has(_FILE):
-        return _Mounts(found=_by_psutil(world))
+        return _Mounts(mounts=_by_psutil(world))
     wanted = _wanted(entries(world))
     far = [entry for entry in wanted if _is_network(entry.kind)]
     near = [entry for entry in wanted if not _is_network(entry.kind)]
@@ -155,7 +155,7 @@ def mounts_of(world: World) -> _Mounts:
     ]
     silent = [entry for entry in wanted if entry.path not in bytes_of]
     return _Mounts(
-        found=tuple(mounts),
+        mounts=tuple(mounts),
         unseen=tuple(
             Unseen(
                 what=f"mounts.{entry.path}",

@@ -40,7 +40,7 @@ LIMITS: dict[str, tuple[float, float]] = {
     "": (-COUNTERS, COUNTERS),
 }
 PARTS_OF_MEMORY = ("mem_used_bytes", "mem_free_bytes", "mem_reserved_bytes")
-MOST_TOLD = 40
+MOST_LISTED = 40
 
 
 def possible(machine: Machine) -> Machine:
@@ -49,7 +49,7 @@ def possible(machine: Machine) -> Machine:
     sound = _sound(machine, "", wrong=wrong)
     if not wrong:
         return machine
-    return replace(sound, unseen=(*machine.unseen, *wrong[:MOST_TOLD]))  # type: ignore[no-any-return]
+    return replace(sound, unseen=(*machine.unseen, *wrong[:MOST_LISTED]))  # type: ignore[no-any-return]
 
 
 def possible_tick(tick: Tick) -> Tick:
@@ -65,7 +65,7 @@ def _sound(record: Any, place: str, *, wrong: list[Unseen]) -> Any:
         if isinstance(value, float | int) and not isinstance(value, bool):
             if not low <= value <= high:
                 changed[name] = missing
-                wrong.append(_told(here, value))
+                wrong.append(_unseen(here, value))
         elif isinstance(value, tuple):
             values = tuple(_items(value, here, wrong=wrong, ends=(low, high)))
             if len(values) != len(value) or any(a is not b for a, b in zip(values, value, strict=True)):
@@ -79,7 +79,7 @@ def _sound(record: Any, place: str, *, wrong: list[Unseen]) -> Any:
         part = changed.get(name, getattr(record, name, None))
         if part is not None and total is not None and part > total * 1.01:
             changed[name] = None
-            wrong.append(_told(f"{place}.{name}", part))
+            wrong.append(_unseen(f"{place}.{name}", part))
     return replace(record, **changed) if changed else record
 
 
@@ -91,7 +91,7 @@ def _items(
         if is_dataclass(value):
             yield _sound(value, f"{place}.{index}", wrong=wrong)
         elif isinstance(value, float) and not ends[0] <= value <= ends[1]:
-            wrong.append(_told(f"{place}.{index}", value))
+            wrong.append(_unseen(f"{place}.{index}", value))
         else:
             yield value
 
@@ -108,7 +108,7 @@ def _limits(kind: type, room: str) -> tuple[tuple[str, float, float, Any], ...]:
     return tuple(rows)
 
 
-def _told(place: str, value: float) -> Unseen:
+def _unseen(place: str, value: float) -> Unseen:
     from rigright.machine.record import Unseen
 
     whole = isinstance(value, int) and abs(value) > COUNTERS

@@ -12,7 +12,7 @@ from rigright.machine.cells import real
 from rigright.machine.host import Memory, MemoryModule, Slot
 from rigright.machine.record import Read, telling
 from rigright.machine.system import System
-from rigright.machine.values import meant, size_of
+from rigright.machine.values import firmware_word, size_of
 from rigright.machine.world import World
 
 _END = 127
@@ -131,8 +131,8 @@ def _module_of_bytes(structure: _Structure, *, corrects: bool | None) -> MemoryM
         rated_mt_s=_rate(structure, 0x15, more_at=0x54),
         set_mt_s=_rate(structure, 0x20, more_at=0x58),
         ecc=wide if corrects is None or wide is None else wide and corrects,
-        maker=meant(structure.string(0x17)),
-        part=meant(structure.string(0x1A)),
+        maker=firmware_word(structure.string(0x17)),
+        part=firmware_word(structure.string(0x1A)),
     )
 
 
@@ -281,7 +281,7 @@ def _blocks(text: str) -> Iterator[tuple[str, Mapping[str, str]]]:
 
 
 def _module_of_text(structure: Mapping[str, str], *, corrects: bool | None) -> MemoryModule:
-    slot, bank = structure.get("Locator", ""), meant(structure.get("Bank Locator"))
+    slot, bank = structure.get("Locator", ""), firmware_word(structure.get("Bank Locator"))
     size = size_of(structure.get("Size"))
     if not size:
         return MemoryModule(slot=slot, channel=channel_of(slot, bank))
@@ -292,12 +292,12 @@ def _module_of_text(structure: Mapping[str, str], *, corrects: bool | None) -> M
         slot=slot,
         channel=channel_of(slot, bank),
         size_bytes=size,
-        kind=meant(structure.get("Type")),
+        kind=firmware_word(structure.get("Type")),
         rated_mt_s=real(structure.get("Speed")),
         set_mt_s=real(set_to),
         ecc=wide if corrects is None or wide is None else wide and corrects,
-        maker=meant(structure.get("Manufacturer")),
-        part=meant(structure.get("Part Number")),
+        maker=firmware_word(structure.get("Manufacturer")),
+        part=firmware_word(structure.get("Part Number")),
     )
 
 
@@ -308,7 +308,7 @@ def _slot_of_text(structure: Mapping[str, str]) -> Slot:
     address = _ADDRESS.fullmatch(structure.get("Bus Address", ""))
     usage = {"In Use": True, "Available": False}
     return Slot(
-        name=meant(structure.get("Designation")) or "",
+        name=firmware_word(structure.get("Designation")) or "",
         kind=_short(kind, lanes=lanes and lanes.group(1), gen=gen and gen.group(1)),
         lanes=int(lanes.group(1)) if lanes else None,
         gen=int(gen.group(1)) if gen else (1 if "PCI Express" in kind else None),
@@ -357,11 +357,11 @@ def read_dmidecode(text: str) -> Read:
     modules, slots = read_modules(text), read_slots(text)
     fields = _title_fields(text)
     system = System(
-        maker=meant(fields.get("System Information", {}).get("Manufacturer")),
-        product=meant(fields.get("System Information", {}).get("Product Name")),
-        board=meant(fields.get("Base Board Information", {}).get("Product Name")),
-        bios=meant(fields.get("BIOS Information", {}).get("Version")),
-        bios_date=meant(fields.get("BIOS Information", {}).get("Release Date")),
+        maker=firmware_word(fields.get("System Information", {}).get("Manufacturer")),
+        product=firmware_word(fields.get("System Information", {}).get("Product Name")),
+        board=firmware_word(fields.get("Base Board Information", {}).get("Product Name")),
+        bios=firmware_word(fields.get("BIOS Information", {}).get("Version")),
+        bios_date=firmware_word(fields.get("BIOS Information", {}).get("Release Date")),
     )
     memory = Memory(modules=modules) if modules else None
     return Read(fields={"system": system, **telling(memory=memory, slots=slots)})

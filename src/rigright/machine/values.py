@@ -95,7 +95,7 @@ def seen(text: str | None) -> str | None:
     return None if lower in _UNKNOWN or lower.startswith(_REFUSED) else bare
 
 
-def meant(text: str | None) -> str | None:
+def firmware_word(text: str | None) -> str | None:
     """A name in firmware, which has many words for none; makers leave some as they found them."""
     stated = (text or "").strip()
     return None if stated.lower() in _FILLED_IN_NEVER else stated

@@ -29,7 +29,7 @@ _SAFE = re.compile(r"[^A-Za-z0-9._=,-]+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
+class CommandOutput:
     """What a command said."""
 
     code: int  # its exit code; or PAST_TIME
@@ -111,7 +111,7 @@ class World:
                 raise ValueError(path)
         return at
 
-    def run(self, *argv: str, patience_s: float = PATIENCE_S) -> Said | None:
+    def run(self, *argv: str, patience_s: float = PATIENCE_S) -> CommandOutput | None:
         """What a command says; None where there is no such command here."""
         if self.commands is not None:
             file = self.commands / command_file(argv)
@@ -121,7 +121,7 @@ class World:
             except OSError:
                 return None
             code, _, out = text.partition("\n")
-            return Said(code=int(code) if code.lstrip("-").isdecimal() else 0, out=out)
+            return CommandOutput(code=int(code) if code.lstrip("-").isdecimal() else 0, out=out)
         return _started(argv, self.env, patience_s=patience_s) if self.is_live else None
 
 
@@ -141,7 +141,7 @@ def command_file(argv: tuple[str, ...]) -> str:
     return _SAFE.sub("_", " ".join(argv))[:MOST_NAME] + ".txt"
 
 
-def _started(argv: tuple[str, ...], env: Mapping[str, str], *, patience_s: float) -> Said | None:
+def _started(argv: tuple[str, ...], env: Mapping[str, str], *, patience_s: float) -> CommandOutput | None:
     """Run it alone in its session, so that all of it can be ended; one that cannot be ended is left."""
     try:
         process = subprocess.Popen(
@@ -162,7 +162,7 @@ def _started(argv: tuple[str, ...], env: Mapping[str, str], *, patience_s: float
         with suppress(subprocess.TimeoutExpired, OSError, ValueError):
             process.communicate(timeout=0.2)
         out, err, code = b"", b"", -1
-    return Said(code=code, out=_bounded(out), err=_bounded(err))
+    return CommandOutput(code=code, out=_bounded(out), err=_bounded(err))
 
 
 def _bounded(data: bytes) -> str:

@@ -44,10 +44,10 @@ def tariff_of(segment: str, *, wished: Mapping[str, float | None]) -> Tariff:
     """The tariff somebody wished, with the table's assumption where nothing was said."""
     table = assumptions()
     return Tariff(
-        usd_per_kwh=_told(wished.get("usd_per_kwh"), table["tariff_usd_per_kwh"]),
-        pue=_told(wished.get("pue"), pue_of(table["places"].get(segment, "datacenter"))),
-        years=_told(wished.get("years"), 3.0),
-        duty=_told(wished.get("duty"), 1.0),
+        usd_per_kwh=_given(wished.get("usd_per_kwh"), table["tariff_usd_per_kwh"]),
+        pue=_given(wished.get("pue"), pue_of(table["places"].get(segment, "datacenter"))),
+        years=_given(wished.get("years"), 3.0),
+        duty=_given(wished.get("duty"), 1.0),
     )
 
 
@@ -72,7 +72,7 @@ def local_tariff(
     return tariff_at(find_place(place), company=stands != "home")
 
 
-def _told(value: float | None, otherwise: float) -> float:
+def _given(value: float | None, otherwise: float) -> float:
     return otherwise if value is None else value
 
 

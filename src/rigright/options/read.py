@@ -27,7 +27,7 @@ def read_wish(
     `beside`: what else was typed, such as the model: a question in Chinese is answered in yuan;
     `local`: the currency of the place that was named.
     """
-    fields = said_of(verb, words)
+    fields = typed_of(verb, words)
     mode = None
     if "mode" not in fields and {"method", "trainer"} & set(fields) and "finetune" in modes_of(verb):
         fields["mode"] = "finetune"
@@ -47,7 +47,7 @@ def modes_of(verb: str) -> tuple[str, ...]:
     return () if mode is None or mode.choices is None else mode.choices()
 
 
-def kinds_said(fields: Mapping[str, str]) -> frozenset[str]:
+def kinds_typed(fields: Mapping[str, str]) -> frozenset[str]:
     """What the work may be where it is also said by `--train` or `--serve`: not against the mode."""
     mode = fields.get("mode")
     kinds = ALL - TRAINS if mode is None else kinds_of(mode.strip().lower())
@@ -61,7 +61,7 @@ def kinds_said(fields: Mapping[str, str]) -> frozenset[str]:
     return TRAINS if "train" in fields else kinds
 
 
-def said_of(verb: str, words: Mapping[str, str | None]) -> dict[str, str]:
+def typed_of(verb: str, words: Mapping[str, str | None]) -> dict[str, str]:
     """What was said, each option by its own name; one that is not there is refused."""
     known = {name: option for option in options_of(verb) for name in (option.name, *option.aliases)}
     fields: dict[str, str] = {}
@@ -83,7 +83,7 @@ def unknown_option(name: str, known: Sequence[str]) -> AskError:
     from difflib import get_close_matches
 
     near = get_close_matches(name, known, n=1, cutoff=0.6)
-    hint = said_otherwise(name) or (
+    hint = other_way(name) or (
         say("did you mean {near}?", near=near[0]) if near else say("options: {known}", known=", ".join(known))
     )
     return AskError(say('unknown option "{name}"', name=name), hint=hint)
@@ -96,7 +96,7 @@ OTHERWISE = {  # what people type as an option and what is said with the machine
 }  # fmt: skip
 
 
-def said_otherwise(name: str) -> Sentence | None:
+def other_way(name: str) -> Sentence | None:
     """How to say what no option says; None where nothing is known of it."""
     example = OTHERWISE.get(name.lstrip("-").lower())
     return None if example is None else say("write it with the machine: {example}", example=example)
@@ -151,7 +151,7 @@ def refusals(
     `kinds`: what the work is, or may be; `model`: where that is known because the model is.
     """
     if not option.works & kinds:
-        work = _said_kind(kinds) if model is None else say("{model}", model=model)
+        work = _typed_kind(kinds) if model is None else say("{model}", model=model)
         yield AskError(
             say("{option} does not apply to {work}", option=option.flag, work=work),
             hint=_where(option, verb) if model is None else say("remove {option}", option=option.flag),
@@ -159,7 +159,7 @@ def refusals(
     yield from option.beside(values)
 
 
-def _said_kind(kinds: frozenset[str]) -> Sentence:
+def _typed_kind(kinds: frozenset[str]) -> Sentence:
     if kinds <= TRAINS:
         return say("training")
     if kinds == {SPEECH}:

@@ -22,6 +22,7 @@ from rigright.cost.speed.service import Limits
 from rigright.cost.speed.work import PassWork, pictured
 from rigright.demand import Layout, Numbers, Traffic
 from rigright.facts.corrections import corrections
+from rigright.predict.bands import STREAMS
 from rigright.predict.columns import at, columns_of, unlike
 from rigright.predict.deployment import Deployment, started_on
 from rigright.predict.room import Asked
@@ -36,7 +37,6 @@ from rigright.predict.served import (
     server_rates,
     started_for,
 )
-from rigright.predict.told import STREAMS
 from rigright.terms.memory import weigh
 from rigright.terms.speed import work_of
 

@@ -57,7 +57,7 @@ def encoded_time(arch: Arch, rates: EncoderRates, *, samples: Numbers, tok: Numb
     )
 
 
-def texts_told(rate: float, *, arch: Arch, engine: str, chip: Chip, source: str = "") -> Estimate:
+def texts_with_band(rate: float, *, arch: Arch, engine: str, chip: Chip, source: str = "") -> Estimate:
     """Texts a second with their band; `source`: who measured them."""
     known = known_of_one(SUBJECT, chip, what=ran(arch, engine=engine, source=source))
     low, high = (1 / edge for edge in reversed(band("latency_ms", known=known)))

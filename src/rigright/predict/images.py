@@ -144,7 +144,7 @@ def image_time(
     return BatchTime(**{name: np.where(learning.trains, *both) for name, both in fields.items()})
 
 
-def samples_told(rate: float, *, place: Place, what: Ran, trains: bool = False) -> Estimate:
+def samples_with_band(rate: float, *, place: Place, what: Ran, trains: bool = False) -> Estimate:
     """Samples a second with their band; `what`: the kind of network and its name, and who measured it."""
     figure = "samples, training" if trains else "samples"
     if not isinstance(place, Chip):

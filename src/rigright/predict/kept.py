@@ -24,7 +24,7 @@ from rigright.facts.anchors import ANY, RunCase, unmoved
 from rigright.facts.chips import Chip
 from rigright.facts.engines import Engine
 from rigright.facts.hosts import Host, host_chip
-from rigright.predict.told import MEASURED, least_known, subject_of, unsaid
+from rigright.predict.bands import MEASURED, least_known, subject_of, widened_for_host
 from rigright.terms.known import known_of
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ def edges_of(
         chips = kinds[place] if host is None else (host_chip(host),)
         subject = subject_of(engine, chips[0])
         least = least_known(subject, arch=arch, engine=engine, chips=chips, case=case)
-        _put(values, subject, places=[place], known=unsaid(least, host=host), apart=case.apart)
+        _put(values, subject, places=[place], known=widened_for_host(least, host=host), apart=case.apart)
     return values
 
 

@@ -79,14 +79,14 @@ def painted_time(
     )
 
 
-def painted_told(batch_s: float, *, net: Denoiser, chip: Chip, what: Ran | None = None) -> Estimate:
+def painted_with_band(batch_s: float, *, net: Denoiser, chip: Chip, what: Ran | None = None) -> Estimate:
     """Seconds of a batch of such painters with their band; `what`: who measured it, and of which network."""
     own = Ran(kind=net.kind, model=net.word) if what is None else replace(what, kind=net.kind)
     known = known_of_one(diffusion.SUBJECT, chip, what=own)
     return estimate("latency_s", value=batch_s, known=known)
 
 
-def stepped_told(rate: float, *, network: Network, chip: Chip) -> Estimate:
+def steps_with_band(rate: float, *, network: Network, chip: Chip) -> Estimate:
     """Samples a second of an open network with their band: held against a few published runs alone."""
     kind = arch_kind(network.arch)
     known = known_of_one(SUBJECT, chip, what=Ran(kind=kind.kin))

@@ -14,15 +14,15 @@ from rigright.cost.images.rates import ImageRun
 from rigright.cost.known import Ran
 from rigright.demand import Numbers
 from rigright.facts.chips import Chip
-from rigright.predict.encoded import encoded_rates, encoded_time, texts_told
-from rigright.predict.images import BatchTime, Learning, image_time, reached, samples_told
+from rigright.predict.encoded import encoded_rates, encoded_time, texts_with_band
+from rigright.predict.images import BatchTime, Learning, image_time, reached, samples_with_band
 from rigright.predict.painted import (
     paint_rates,
     painted_rates,
     painted_time,
-    painted_told,
+    painted_with_band,
     stepped_time,
-    stepped_told,
+    steps_with_band,
 )
 from rigright.terms.samples import work_of_arch
 
@@ -78,13 +78,13 @@ def network_speed(
 ) -> Estimate:
     """Samples a second with their band."""
     if network.does == READ:
-        return texts_told(value, arch=network.arch, engine=engine, chip=chip)
+        return texts_with_band(value, arch=network.arch, engine=engine, chip=chip)
     if network.does == LOOK:
         what = Ran(kind=arch_kind(network.arch).kin, model=network.arch.name)
-        return samples_told(value, place=chip, what=what, trains=trains)
+        return samples_with_band(value, place=chip, what=what, trains=trains)
     if network.noise is None or trains:
-        return stepped_told(value, network=network, chip=chip)
-    estimate = painted_told(1.0 / value, net=network.noise, chip=chip)
+        return steps_with_band(value, network=network, chip=chip)
+    estimate = painted_with_band(1.0 / value, net=network.noise, chip=chip)
     return Estimate(
         value=1.0 / estimate.value, low=1.0 / estimate.high, high=1.0 / estimate.low, mark=estimate.mark
     )

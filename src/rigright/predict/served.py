@@ -97,13 +97,13 @@ def _served(replicas: Replicas, *, work: PassWork, rates: Rates) -> Service | Ap
 class PromptTime:
     """A prompt that goes through alone, in equal passes."""
 
-    one: StepTime  # a pass, in the middle of it
+    step: StepTime  # a pass, in the middle of it
     times: Numbers  # such passes one after another that it takes, as far as cards do not work at once
 
     @property
     def total_s(self) -> Numbers:
         """All of them."""
-        return self.one.total_s * self.times
+        return self.step.total_s * self.times
 
 
 def prompt_alone(
@@ -118,7 +118,7 @@ def prompt_alone(
     seen = prompt.prefill_seen_tok + each / 2
     content = replace(prompt, prefill_tok=prompt.prefill_tok / chunks, prefill_seen_tok=seen)
     gain = pipeline_gain(work, rates, cards=layout.pp, passes=chunks)
-    return PromptTime(one=step(work, rates, layout=layout, content=content), times=chunks / gain)
+    return PromptTime(step=step(work, rates, layout=layout, content=content), times=chunks / gain)
 
 
 def token_pass(

@@ -19,11 +19,11 @@ from rigright.cost.speed.service import Service
 from rigright.cost.speed.step import Pass, StepTime
 from rigright.demand import Numbers, Traffic
 from rigright.facts.hosts import CPU
+from rigright.predict.bands import at, case_of, tell
 from rigright.predict.cases import group_of
 from rigright.predict.kept import TIMES, at_percentile, chance_of, columns_of, share_kept
 from rigright.predict.served import prompt_alone, served, token_pass
 from rigright.predict.timed import Speed, TimeParts
-from rigright.predict.told import at, case_of, tell
 
 if TYPE_CHECKING:
     from rigright.cost.speed.apart import Apart
@@ -92,16 +92,16 @@ def speed(case: Case, *, traffic: Traffic | None = None) -> Speed:
         concurrency=float(traffic.concurrency or running),
         rate_per_s=traffic.rate_per_s,
         percentile=case.percentile,
-        held=_held(service, case.most_s),
+        shares_kept=_shares_kept(service, case.most_s),
         certainty={name: chance_of(estimates[name], bound=bound) for name, bound in case.most_s},
         running=running * layout.dp,
         token_pass=_parts(token),
-        prompt_pass=_parts(prompt.one, times=prompt.times),
+        prompt_pass=_parts(prompt.step, times=prompt.times),
         **estimates,
     )
 
 
-def _held(service: Service | Apart, most_s: tuple[tuple[str, float], ...]) -> dict[str, float]:
+def _shares_kept(service: Service | Apart, most_s: tuple[tuple[str, float], ...]) -> dict[str, float]:
     """By limit: the share of requests that keep it."""
     columns = columns_of(service) if most_s else {}
     return {name: _least(share_kept(columns, name, bound=bound)) for name, bound in most_s}

@@ -54,7 +54,9 @@ class Speed:
     audio_s: Inner[float | None] = None  # of a window
     rate_per_s: Inner[float | None] = None  # of requests that arrive, where such a load was asked for
     percentile: Sparse[float | None] = None  # share of requests that TTFT and TPOT hold for; None: the mean
-    held: Inner[Mapping[str, float]] = field(default_factory=dict)  # by limit: share of requests that keep it
+    shares_kept: Inner[Mapping[str, float]] = field(
+        default_factory=dict
+    )  # by limit: share of requests that keep it
     certainty: Inner[Mapping[str, float]] = field(
         default_factory=dict
     )  # by limit: chance that its figure keeps it

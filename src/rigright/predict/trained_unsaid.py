@@ -180,15 +180,15 @@ def tried(asked: Sequence[OpenFigure]) -> tuple[list[Tried], Fullest]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FigureFound:
+class WeighedFigure:
     """A figure over all that nobody said."""
 
-    found: Integrated
+    integral: Integrated
     case: TrainingCase  # the middle of all
     passing_bytes: float = 1.0  # of a peak
 
 
-def figures_of(asked: Sequence[OpenFigure]) -> list[FigureFound]:
+def figures_of(asked: Sequence[OpenFigure]) -> list[WeighedFigure]:
     """The peak or the speed of each: cases alike share a call of the law, whichever is asked of them."""
     made, sizes = tried(asked)
     timed = [trial for open_figure, trial in zip(asked, made, strict=True) if open_figure.is_speed]
@@ -202,28 +202,28 @@ def figures_of(asked: Sequence[OpenFigure]) -> list[FigureFound]:
     ]
 
 
-def _peak(asked: OpenFigure, trial: Tried, *, sizes: Fullest) -> FigureFound:
+def _peak(asked: OpenFigure, trial: Tried, *, sizes: Fullest) -> WeighedFigure:
     edges = peak_band(asked.figure, assumed=asked.assumed, narrow=float(sizes.narrow[0]))
     figures = sizes.of_kind(asked.figure, limit_bytes=asked.limit_bytes)
     integral = weighed(figures, trial.priors, band=edges)
     whole = ended(
         Estimate(value=integral.value, low=integral.low, high=integral.high), room_bytes=asked.open.room_bytes
     )
-    return FigureFound(
-        found=replace(integral, value=whole.value, low=whole.low, high=whole.high),
+    return WeighedFigure(
+        integral=replace(integral, value=whole.value, low=whole.low, high=whole.high),
         case=trial.cases[0],
         passing_bytes=max(float(sizes.passing_bytes[0]), 1.0),
     )
 
 
-def _speed(asked: OpenFigure, trial: Tried, *, rates: Numbers) -> FigureFound:
+def _speed(asked: OpenFigure, trial: Tried, *, rates: Numbers) -> WeighedFigure:
     """Where own runs put it."""
     low, high, moved, _ = edges_of(asked.open.case)
     integral = weighed(rates, trial.priors, band=(low, high))
     own = replace(
         integral, value=integral.value * moved, low=integral.low * moved, high=integral.high * moved
     )
-    return FigureFound(found=own, case=asked.open.case)
+    return WeighedFigure(integral=own, case=asked.open.case)
 
 
 def least_over(case: TrainingCase, name: str, *, work: str) -> Decides | None:

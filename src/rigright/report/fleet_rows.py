@@ -11,7 +11,7 @@ from rigright.base.words import Sentence, say
 from rigright.doctor.examine import RANKS
 from rigright.doctor.record import Finding
 from rigright.machine.record import Machine
-from rigright.verbs.fleet.nodes import Fleet, NodeTold
+from rigright.verbs.fleet.nodes import Fleet, NodeReport
 
 SILENT, INCOMPLETE, WELL = "silent", "incomplete", "well"
 STATES = (SILENT, "fault", "warning", INCOMPLETE, "note", WELL)  # worst first
@@ -48,7 +48,7 @@ class Shared:
     things: int  # cards, disks, ... of all these nodes together
 
 
-def state_of(node: NodeTold) -> str:
+def state_of(node: NodeReport) -> str:
     """A node by its worst finding, or by what its answer lacks."""
     if node.trouble is not None:
         return SILENT
@@ -58,7 +58,7 @@ def state_of(node: NodeTold) -> str:
 
 def rows_of(fleet: Fleet) -> tuple[Row, ...]:
     """Every node in a row, the worst rows first, of equals the rarest."""
-    groups: dict[tuple[object, ...], list[NodeTold]] = {}
+    groups: dict[tuple[object, ...], list[NodeReport]] = {}
     for node in fleet.nodes:
         driver = None if fleet.what == "doctor" else driver_of(node.machine)  # it has no column there
         titles = tuple(
@@ -73,7 +73,7 @@ def rows_of(fleet: Fleet) -> tuple[Row, ...]:
     return tuple(rows)
 
 
-def _row(nodes: list[NodeTold]) -> Row:
+def _row(nodes: list[NodeReport]) -> Row:
     first = nodes[0]
     distinct = {str(finding.title): finding for _, finding in reversed(first.findings)}
     findings = tuple(sorted(distinct.values(), key=lambda finding: RANKS.index(finding.severity)))
@@ -107,7 +107,7 @@ def shared_findings(fleet: Fleet) -> tuple[Shared, ...]:
     return tuple(shared)
 
 
-def silences(nodes: Iterable[NodeTold]) -> tuple[tuple[Sentence, tuple[str, ...]], ...]:
+def silences(nodes: Iterable[NodeReport]) -> tuple[tuple[Sentence, tuple[str, ...]], ...]:
     """Why nothing came -> of which nodes, the commonest reason first."""
     fields: dict[str, tuple[Sentence, list[str]]] = {}
     for node in nodes:

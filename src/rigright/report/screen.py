@@ -139,7 +139,7 @@ def _split_wide(word: str) -> list[str]:
     return parts
 
 
-def told(thing: Shown, screen: Screen) -> str:
+def screen_text(thing: Shown, screen: Screen) -> str:
     """A text in the language of the screen, without what would steer a terminal."""
     text = clean(tell(thing, screen.language))
     return text if screen.pasted is None else screen.pasted(text)

@@ -71,7 +71,7 @@ class Field:
     main: str  # the cost that counts
     sure: Numbers  # the same, over the chance that the limits are kept (see `sure.py`); never unknown
     serves: Numbers  # output, as far as it is sure where layouts of one machine are compared
-    told: bool  # the load is given: more output than that is worth nothing
+    load_given: bool  # more output than that is worth nothing
     buys: bool = True  # False: on a machine that is there, whose price decides nothing
     lost: Numbers | None = None  # what quality and speed are worth, as a logarithm of the price (`sure.py`)
 
@@ -80,7 +80,7 @@ def field_of(
     figures: dict[str, Numbers],
     *,
     alike: Numbers,
-    flag: bool,
+    load_given: bool,
     weight: Numbers | None = None,
     staged: Numbers = False,
     doubt: Numbers | None = None,
@@ -92,7 +92,7 @@ def field_of(
     costs = {name: figures[name] for name in LESS if name in figures}
     costs |= {name: -figures[name] for name in MORE if name in figures}
     known = {name: np.where(np.isnan(column), np.inf, column) for name, column in costs.items()}
-    main = cost_of(known, flag=flag)
+    main = cost_of(known, load_given=load_given)
     priced = np.isfinite(known[main])
     # what stands for an unknown price: beyond all that are known, by fewest cards, then least power
     size = [figures[name] for name in ("n_chips", "power_w") if name in figures]
@@ -108,14 +108,14 @@ def field_of(
     slack += [1.0] * (len(aims) - len(names))
     return Field(
         costs=known, table=np.stack(aims, axis=1), slack=np.array(slack), alike=alike, main=main, sure=sure,
-        serves=serves, told=flag,
+        serves=serves, load_given=load_given,
     )  # fmt: skip
 
 
-def cost_of(figures: Mapping[str, Numbers], *, flag: bool) -> str:
-    """The cost that counts; `told`: the load is given, so an hour's cost counts, else a token's."""
+def cost_of(figures: Mapping[str, Numbers], *, load_given: bool) -> str:
+    """The cost that counts: an hour's where somebody named the load, else a token's."""
     each = next((name for name in ("usd_per_image", "usd_per_audio_h") if name in figures), "usd_per_mtok")
-    main = "usd_total" if "days" in figures else "usd_per_h" if flag else each
+    main = "usd_total" if "days" in figures else "usd_per_h" if load_given else each
     return main if main in figures else "usd_per_h"
 
 
@@ -166,11 +166,13 @@ def _merits(field: Field, wish: PlanWish, *, picked: list[int]) -> Iterator[tupl
         )
         yield np.where(faster, own, np.inf), field.alike + loss / MOST_LOSS
     cost = field.costs[field.main]
-    bold = (cost < cost[picked].min() / NEAR) & field.told & field.buys  # cheaper than all, however doubtful
+    bold = (
+        (cost < cost[picked].min() / NEAR) & field.load_given & field.buys
+    )  # cheaper than all, however doubtful
     yield np.where(bold, cost, np.inf), np.where(bold, -1, field.alike)
     in_reach = price <= REACH * price[picked[0]]
     for name in WORTH:
-        if name in field.costs and not (field.told and name in OUTPUTS):
+        if name in field.costs and not (field.load_given and name in OUTPUTS):
             yield np.where(in_reach, _worth(field, name), np.inf), field.alike
     if "days" in field.costs and wish.days is None:
         near = price <= NEARBY * price[picked[0]]

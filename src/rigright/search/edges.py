@@ -13,8 +13,8 @@ from rigright.choice.work import traffic_of as sent
 from rigright.demand import Numbers, Traffic
 from rigright.facts.anchors import ANY, anchors
 from rigright.facts.hosts import CPU
+from rigright.predict.bands import case_of
 from rigright.predict.kept import RATES, TIMES, UNPROVEN, edges_of
-from rigright.predict.told import case_of
 from rigright.search.question import KindWay, Question
 from rigright.search.space import LayoutPoints
 

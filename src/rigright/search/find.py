@@ -13,7 +13,7 @@ from rigright.cost.memory_kv import generates
 from rigright.demand import PlanWish
 from rigright.facts.nodes import find_node
 from rigright.search.market import Market
-from rigright.search.record import Found, is_named
+from rigright.search.record import SearchResult, is_named
 
 SERVED = (AUTO, *works())
 TRAINED = ("finetune", "pretrain")
@@ -27,8 +27,8 @@ def takes_images(arch: Arch, wish: PlanWish) -> bool:
 
 
 def _or_instead(
-    search: Callable[..., Found], arch: Arch, *, wish: PlanWish, market: Market, alone: bool
-) -> Found:
+    search: Callable[..., SearchResult], arch: Arch, *, wish: PlanWish, market: Market, alone: bool
+) -> SearchResult:
     """What is found; where nothing fits what was named, with more such cards or another machine that does."""
     answer = search(arch, wish, market=market)
     if alone or answer.plans or answer.nearest is not None or not is_named(wish):
@@ -51,7 +51,7 @@ def _or_instead(
 
 def find(
     arch: Arch, wish: PlanWish, *, market: Market, alone: bool = False, beside: tuple[float, ...] = ()
-) -> Found:
+) -> SearchResult:
     """The best few plans for a model and a wish; the same for the same arguments, wherever it runs.
 
     `alone`: no other machine is looked for where nothing fits on what was named; `beside`: users of other

@@ -18,12 +18,12 @@ from rigright.demand import Numbers, PlanWish
 from rigright.money.tariff import SECONDS_PER_H, usd_per_mtok
 from rigright.search.choose import choose, field_of
 from rigright.search.figures import Limit, limits_of, needed_usd, power_w, usd_per_h, worked_h
+from rigright.search.images_estimates import RENAMED, plan_of
 from rigright.search.images_score import TRAINER, score_samples, ways_of
-from rigright.search.images_told import RENAMED, plan_of
 from rigright.search.market import Market
 from rigright.search.plans import Candidates
 from rigright.search.question import COUNTS, Question, kinds_of
-from rigright.search.record import Found
+from rigright.search.record import SearchResult
 from rigright.search.serving import licence_refused
 from rigright.search.supply import HOWS, RENT, Options, options
 from rigright.search.why import broken, excess_of, nothing_fits, rejections
@@ -33,7 +33,7 @@ HOURS_PER_DAY = 24
 LEAST_RENT_H = 1.0  # that is paid for, however soon the work is done
 
 
-def find_images(arch: Arch, wish: PlanWish, *, market: Market) -> Found:
+def find_images(arch: Arch, wish: PlanWish, *, market: Market) -> SearchResult:
     """The best few machines for a network of whole samples, and why nothing cheaper will do."""
     trains = wish.work in TRAINED
     wish = wish if trains else replace(wish, work="image")
@@ -43,15 +43,15 @@ def find_images(arch: Arch, wish: PlanWish, *, market: Market) -> Found:
     question = Question(arch=arch, wish=wish, market=market, kinds=kinds, ways=())
     refused = licence_refused(question)
     if refused is not None:
-        return Found(plans=(), rejections=(), looked_at=0, chips=0, broken=(refused,))
+        return SearchResult(plans=(), rejections=(), looked_at=0, chips=0, broken=(refused,))
     answer = _best_form(question, network, trains=trains)
     notes = tuple(_notes(network, wish, trains=trains))
     return replace(answer, chips=len(kinds), notes=notes)
 
 
-def _best_form(question: Question, network: Network, *, trains: bool) -> Found:
+def _best_form(question: Question, network: Network, *, trains: bool) -> SearchResult:
     """What the first format gives that keeps every limit; else what comes nearest, whatever its format."""
-    nearest: tuple[float, Found] | None = None
+    nearest: tuple[float, SearchResult] | None = None
     for forms in _forms(network, question.wish, trains=trains):
         asked = replace(question.wish, weights=forms)
         ways = ways_of(network, asked, kinds=question.kinds, trains=trains)
@@ -59,7 +59,7 @@ def _best_form(question: Question, network: Network, *, trains: bool) -> Found:
             raise AskError(say("no engine runs these weights on these GPUs; remove a format or engine"))
         table = tabled(replace(question, ways=ways), network)
         size, points = len(table.options.index), len(table.scored.points)
-        answer = _found(table, network) if size else nothing_fits(table.question, table.scored.misfits)
+        answer = _result(table, network) if size else nothing_fits(table.question, table.scored.misfits)
         answer = replace(answer, looked_at=points)
         if answer.plans:
             return answer
@@ -197,7 +197,7 @@ def _limits(table: Candidates, network: Network) -> tuple[Limit, ...]:
     return tuple(replace(limit, name=renamed.get(limit.name, limit.name)) for limit in limits)
 
 
-def _found(table: Candidates, network: Network) -> Found:
+def _result(table: Candidates, network: Network) -> SearchResult:
     limits = _limits(table, network)
     beyond = excess_of(limits, len(table.options.index))
     keeps = np.flatnonzero(beyond <= 0)
@@ -206,10 +206,10 @@ def _found(table: Candidates, network: Network) -> Found:
     figures = {name: column[keeps] for name, column in table.figures.items() if name != "usd_needed"}
     alike = table.scored.points.kind[table.options.index] * len(HOWS) + table.options.how
     wish = table.question.wish
-    field = field_of(figures, alike=alike[keeps], flag=wish.rate_per_s is not None)
+    field = field_of(figures, alike=alike[keeps], load_given=wish.rate_per_s is not None)
     chosen = choose(field, wish)
     first = int(keeps[chosen[0].place])
-    return Found(
+    return SearchResult(
         plans=tuple(
             plan_of(table, int(keeps[choice.place]), network=network, best_at=choice.best_at)
             for choice in chosen
@@ -220,9 +220,11 @@ def _found(table: Candidates, network: Network) -> Found:
     )
 
 
-def _nearest(table: Candidates, limits: Sequence[Limit], *, beyond: Numbers, network: Network) -> Found:
+def _nearest(
+    table: Candidates, limits: Sequence[Limit], *, beyond: Numbers, network: Network
+) -> SearchResult:
     place = int(np.lexsort((table.figures["usd_per_h"], beyond))[0])
-    return Found(
+    return SearchResult(
         plans=(), rejections=(), looked_at=0, chips=0,
         nearest=plan_of(table, place, network=network), broken=broken(table, limits, place=place),
     )  # fmt: skip

@@ -7,7 +7,7 @@ from dataclasses import replace
 from rigright.base import telling
 from rigright.demand import Layout
 from rigright.facts.chips import by_id, short
-from rigright.facts.host_words import said_of
+from rigright.facts.host_words import words_of
 from rigright.facts.hosts import CPU_ID
 from rigright.search.record import Plan
 
@@ -30,7 +30,7 @@ def machine(plan: Plan) -> str:
     return f"{plan.n_nodes} x ({each}x {name}){cables}"
 
 
-plan_told = telling.Told(Plan, machine=machine)
+plan_told = telling.RecordPrinter(Plan, machine=machine)
 
 
 def _cables(plan: Plan) -> str:
@@ -43,7 +43,7 @@ def machine_flag(plan: Plan) -> str:
     if plan.host is not None:
         return f"{machine_flag(replace(plan, host=None))} + {plan.host.said}"
     if plan.chip.id.startswith(CPU_ID):
-        return said_of(plan.chip)
+        return words_of(plan.chip)
     if is_mixed(plan):
         return plan.chip.name
     cards = -(-plan.n_chips // by_id().get(plan.chip.id, plan.chip).devices)  # a card may show as two

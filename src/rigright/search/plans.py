@@ -13,7 +13,7 @@ from rigright.base.units import show_bytes
 from rigright.base.words import OF_PRICE, OLD_PRICE, Sentence, say
 from rigright.choice.drafts import head_bytes
 from rigright.choice.layout import is_staged
-from rigright.choice.offload import told_in_ram
+from rigright.choice.offload import ram_words
 from rigright.choice.ways import reads_gguf
 from rigright.cost.estimate import Estimate
 from rigright.cost.memory_bands import parts_of
@@ -25,9 +25,9 @@ from rigright.facts.engines import find_engine
 from rigright.facts.hosts import CPU
 from rigright.facts.units import sold_count
 from rigright.money.tariff import usd_per_mtok
+from rigright.predict.bands import at, case_of, tell
 from rigright.predict.kept import TIMES, chance_of, share_kept
 from rigright.predict.room import stage_rooms
-from rigright.predict.told import at, case_of, tell
 from rigright.search.edges import traffic_of
 from rigright.search.figures import Limit, audio_of, drawn_w
 from rigright.search.loads import SAFE_LOAD, SAFE_OUTPUT
@@ -87,7 +87,7 @@ def plan_of(
         room_bytes=float(device_of(kind.card, way.engine).free_bytes),
         total_bytes=float(device_of(kind.card, way.engine).total_bytes),
         figures=figures,
-        held=_held(table, point),
+        held=_shares_kept(table, point),
         certainty=_certainty(limits, figures=figures),
         safe=safe_at(table, point),
         machines_needed=_needed(table, point, figures=figures),
@@ -103,7 +103,7 @@ def plan_of(
         host=kind.host if way.offload is not None else None,
         in_ram=None
         if way.offload is None
-        else told_in_ram(question.arch, way.offload, engine=way.engine, batch_tok=way.budget_tok),
+        else ram_words(question.arch, way.offload, engine=way.engine, batch_tok=way.budget_tok),
         drafts=way.drafts,
         prefill=prefill,
         prefill_memory=_prompts(question, kind, serving=serving, prefill=prefill),
@@ -111,7 +111,7 @@ def plan_of(
     )
 
 
-def _held(table: Candidates, point: int) -> dict[str, float]:
+def _shares_kept(table: Candidates, point: int) -> dict[str, float]:
     """By limit of time that somebody named: the share of requests that keep it."""
     wish = table.question.wish
     served = {name: column[point : point + 1] for name, column in table.scored.served.items()}

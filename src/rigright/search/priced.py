@@ -18,7 +18,7 @@ from rigright.facts.nodes import Card, Node
 from rigright.money.tariff import usd_per_mtok
 from rigright.predict.timed import SampleSpeed
 from rigright.predict.trained_step import StepUse
-from rigright.search import images, images_told, training
+from rigright.search import images, images_estimates, training
 from rigright.search.choose import cost_of
 from rigright.search.figures import Limit, drawn_w, limits_on, needed_usd, power_w, usd_per_h, worked_h
 from rigright.search.market import Market
@@ -124,7 +124,9 @@ def priced_samples(stand: Stand, samples: SampleSpeed) -> Priced:
 
     def told(figures: Mapping[str, float], *, power: Estimate, supply: Supply) -> Mapping[str, Estimate]:
         known = {**figures, "images_per_s": samples.rate.value}
-        return images_told.told_of(known, rate=samples.rate, power=power, supply=supply, network=network)
+        return images_estimates.image_estimates(
+            known, rate=samples.rate, power=power, supply=supply, network=network
+        )
 
     assert read == (network.does == READ)  # noqa: S101 - a sample is of one kind
     return _priced(stand, costs=costs, given=told)
@@ -140,7 +142,7 @@ def priced_training(stand: Stand, step: StepUse | None) -> Priced:
         )
 
     def told(figures: Mapping[str, float], *, power: Estimate, supply: Supply) -> Mapping[str, Estimate]:
-        return training.told_of(figures, step=step, power=power, supply=supply)
+        return training.training_estimates(figures, step=step, power=power, supply=supply)
 
     return _priced(stand, costs=costs, given=told)
 
@@ -170,7 +172,7 @@ def _priced(stand: Stand, *, costs: Costs, given: Told) -> Priced:
     figures = costs(options, scored=scored)
     limits: tuple[Limit, ...] = tuple(limits_on(question.wish, figures))
     beyond = excess_of(limits, len(options.index))
-    cost = figures[cost_of(figures, flag=question.wish.rate_per_s is not None)]
+    cost = figures[cost_of(figures, load_given=question.wish.rate_per_s is not None)]
     price = np.where(np.isnan(cost), np.inf, cost)
     place = int(np.lexsort((price if (beyond <= 0).any() else figures["usd_per_h"], beyond))[0])
     supply = supply_of(

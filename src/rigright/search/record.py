@@ -116,7 +116,7 @@ class Rejection:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class SearchResult:
     """The front, best first, and what was left behind."""
 
     plans: tuple[Plan, ...]

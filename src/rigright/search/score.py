@@ -13,11 +13,11 @@ from rigright.base.record import dataclass, replace
 from rigright.cost.known import ran
 from rigright.demand import Layout, Numbers, PlanWish, ServingWish, grown_users
 from rigright.facts.anchors import anchors, remembered
+from rigright.predict.bands import case_of, most_output
 from rigright.predict.columns import at, joined
 from rigright.predict.deployment import HELD, SERVED, Deployment
 from rigright.predict.room import Asked, Room
 from rigright.predict.served import DEFAULT_SEQS
-from rigright.predict.told import case_of, most_output
 from rigright.search.edges import EDGES, bounds_of, edges_at, traffic_of
 from rigright.search.loads import OF_LAYOUTS, Bounds, highest, with_none
 from rigright.search.market import Market

@@ -20,7 +20,7 @@ from rigright.search.first import buys_best, ranks_of
 from rigright.search.market import Market
 from rigright.search.plans import Candidates, plan_of
 from rigright.search.question import KindWay, Question, ask, offloaded, ways_of
-from rigright.search.record import Found, Plan, Rejection, is_named
+from rigright.search.record import Plan, Rejection, SearchResult, is_named
 from rigright.search.score import score
 from rigright.search.supply import HOWS, OWN, options
 from rigright.search.sure import Doubts, doubted, doubts_of, quality_cost, speed_worth, staged_at
@@ -33,7 +33,7 @@ USUAL_USERS = 8  # requests at once, where nobody says for how many a machine is
 
 def find_serving(
     arch: Arch, stated: PlanWish, *, market: Market, alone: bool = False, beside: tuple[float, ...] = ()
-) -> Found:
+) -> SearchResult:
     """The best few ways to serve a model within the wish, and why nothing cheaper will do."""
     wish = filled(arch, stated, market=market)
 
@@ -59,19 +59,19 @@ def filled(arch: Arch, wish: PlanWish, *, market: Market) -> PlanWish:
     return settled(arch, wish, chips=chips, more=wish.on is None)
 
 
-def find(question: Question, *, alone: bool = False) -> Found:
+def find(question: Question, *, alone: bool = False) -> SearchResult:
     """A pure function of the question; `alone`: no other machine is looked for where nothing fits."""
     refused = licence_refused(question)
     if refused is not None:
-        return Found(plans=(), rejections=(), looked_at=0, chips=0, broken=(refused,))
+        return SearchResult(plans=(), rejections=(), looked_at=0, chips=0, broken=(refused,))
     table, limits, comfort = searched(question)
-    answer: Found
+    answer: SearchResult
     if not len(table.options.index):
         answer = nothing_fits(table.question, table.scored.misfits)
         if is_named(question.wish) and not alone:
             answer = replace(answer, instead=_instead(question))
     else:
-        answer = _found(table, limits, comfort=comfort)
+        answer = _result(table, limits, comfort=comfort)
     wish = table.question.wish
     return replace(answer, looked_at=len(table.scored.points), chips=len(question.kinds), wish=wish)
 
@@ -163,7 +163,7 @@ def tabled(question: Question) -> Candidates:
     )
 
 
-def _found(table: Candidates, limits: tuple[Limit, ...], *, comfort: tuple[Limit, ...]) -> Found:
+def _result(table: Candidates, limits: tuple[Limit, ...], *, comfort: tuple[Limit, ...]) -> SearchResult:
     size = len(table.options.index)
     beyond = excess_of(limits, size)
     if not (beyond <= 0).any():
@@ -204,23 +204,23 @@ def _picked(
 ) -> tuple[list[tuple[int, Choice]], Field, Doubts]:
     wish = table.question.wish
     keeps = np.flatnonzero(beyond <= 0)
-    flag = table.question.is_loaded
-    doubts = doubts_of(table, limits, index=keeps, cost=cost_of(table.figures, flag=flag))
+    load_given = table.question.is_loaded
+    doubts = doubts_of(table, limits, index=keeps, cost=cost_of(table.figures, load_given=load_given))
     unwanted = OF_TEXT if table.question.usual.audio_s and wish.aim is None else frozenset()
     figures = {name: column[keeps] for name, column in table.figures.items() if name not in unwanted}
     staged = staged_at(table, table.options.index[keeps])
     field = field_of(
-        figures, alike=_alike(table)[keeps], flag=flag, weight=doubts.weight, staged=staged,
+        figures, alike=_alike(table)[keeps], load_given=load_given, weight=doubts.weight, staged=staged,
         doubt=doubts.unsure,
     )  # fmt: skip
-    lost = quality_cost(figures["loss"]) - speed_worth(-field.serves, flag=flag)
+    lost = quality_cost(figures["loss"]) - speed_worth(-field.serves, load_given=load_given)
     field = replace(field, buys=wish.on is None, lost=lost)
     ranks = ranks_of(table, doubts, index=keeps, price=field.sure, lost=lost) if buys_best(table) else None
     chosen = choose(field, wish, ranks=ranks)
     return [(int(keeps[choice.place]), choice) for choice in chosen], field, doubts
 
 
-def _chosen(table: Candidates, limits: Sequence[Limit], *, beyond: Numbers) -> Found:
+def _chosen(table: Candidates, limits: Sequence[Limit], *, beyond: Numbers) -> SearchResult:
     """The best few of what keeps the limits."""
     wish = table.question.wish
     picked, field, doubts = _picked(table, limits, beyond=beyond)
@@ -234,8 +234,8 @@ def _chosen(table: Candidates, limits: Sequence[Limit], *, beyond: Numbers) -> F
         from rigright.search.reasons import with_reasons
 
         losses = [field.costs["loss"][item.place] for item in chosen]
-        plans = list(with_reasons(plans, losses, loaded=field.told))
-    return Found(
+        plans = list(with_reasons(plans, losses, loaded=field.load_given))
+    return SearchResult(
         plans=tuple(plans),
         rejections=rejections(table, limits, first=picked[0][0], cost=field.main),
         looked_at=0,
@@ -255,10 +255,10 @@ def _alike(table: Candidates) -> Numbers:
     return table.scored.points.kind[table.options.index] * len(HOWS) + table.options.how
 
 
-def _nearest(table: Candidates, limits: Sequence[Limit], *, beyond: Numbers) -> Found:
+def _nearest(table: Candidates, limits: Sequence[Limit], *, beyond: Numbers) -> SearchResult:
     """Where nothing keeps every limit: what comes closest, and what it breaks."""
     place = nearest_to(limits, beyond=beyond, price=_price(table))
-    return Found(
+    return SearchResult(
         plans=(), rejections=(), looked_at=0, chips=0,
         nearest=plan_of(table, place, limits=limits), broken=broken(table, limits, place=place),
     )  # fmt: skip

@@ -9,7 +9,7 @@ import numpy as np
 
 from rigright.arch.record import Arch
 from rigright.base.record import dataclass
-from rigright.choice.layout import MOST_TP, expert_cuts, replica_cuts, replicas_told
+from rigright.choice.layout import MOST_TP, expert_cuts, replica_cuts, replica_layouts
 from rigright.demand import Layout, Numbers, ServingWish, grown_users
 from rigright.facts.engines import Engine
 from rigright.search.question import NODE_CHIPS, Kind, Question
@@ -82,7 +82,7 @@ def shapes_of(
     """
     counts = {count for kind in kinds for count in kind.counts}
     if wish is not None:
-        return _shapes_told(replicas_told(arch, engine, wish=wish, counts=counts))
+        return _listed_shapes(replica_layouts(arch, engine, wish=wish, counts=counts))
     pairs = replica_cuts(arch, engine, counts=counts)
     tp, pp = (np.array(column) for column in zip(*pairs, strict=True))
     wide = tp > 1
@@ -95,7 +95,7 @@ def shapes_of(
     return tuple(shapes)
 
 
-def _shapes_told(cuts: Sequence[tuple[int, int, int, bool]]) -> tuple[Shapes, ...]:
+def _listed_shapes(cuts: Sequence[tuple[int, int, int, bool]]) -> tuple[Shapes, ...]:
     """The same of ways that are listed, by how their attention is cut."""
     shapes = []
     for spread in (False, True):

@@ -155,6 +155,6 @@ def quality_cost(loss: Numbers) -> Numbers:
     return np.interp(loss, RANKS, COSTS)
 
 
-def speed_worth(output: Numbers, *, flag: bool) -> Numbers:
+def speed_worth(output: Numbers, *, load_given: bool) -> Numbers:
     """What more output is worth under one load; where the load is open, its price is that of a token."""
-    return FASTER * np.log(np.maximum(output, 1e-9)) if flag else np.zeros(len(output))
+    return FASTER * np.log(np.maximum(output, 1e-9)) if load_given else np.zeros(len(output))

@@ -28,18 +28,18 @@ from rigright.search.figures import Limit, limits_of, power_w, usd_per_h
 from rigright.search.market import Market
 from rigright.search.plans import Candidates, notes_of, power_of, reasons_of
 from rigright.search.question import Question, kinds_of
-from rigright.search.record import Found, Plan, Supply
+from rigright.search.record import Plan, SearchResult, Supply
 from rigright.search.supply import HOWS, Options, nodes_of, options, supply_of
 from rigright.search.training_explore import explored, preferred, whole
 from rigright.search.training_score import TrainingScored
-from rigright.search.training_space import PRETRAINED_COUNTS, TUNED_COUNTS, said_of
+from rigright.search.training_space import PRETRAINED_COUNTS, TUNED_COUNTS, training_wish
 from rigright.search.why import broken, excess_of, nothing_fits, rejections
 
 HOURS_PER_DAY = 24
 BUBBLE = 0.25  # share of a step above which waiting is what limits
 
 
-def find_training(arch: Arch, wish: PlanWish, *, market: Market) -> Found:
+def find_training(arch: Arch, wish: PlanWish, *, market: Market) -> SearchResult:
     """The best few ways to train or tune a model within the wish, and why nothing cheaper will do."""
     wish, notes = filled(arch, wish)
     counts = PRETRAINED_COUNTS if wish.work == "pretrain" else TUNED_COUNTS
@@ -81,16 +81,18 @@ def _cards(wish: PlanWish) -> int:
         return 1
 
 
-def find(question: Question, *, notes: Sequence[Sentence] = ()) -> Found:
+def find(question: Question, *, notes: Sequence[Sentence] = ()) -> SearchResult:
     """A pure function of the question."""
     table = tabled(question)
-    answer = _found(table) if len(table.options.index) else nothing_fits(table.question, table.scored.misfits)
+    answer = (
+        _result(table) if len(table.options.index) else nothing_fits(table.question, table.scored.misfits)
+    )
     return replace(answer, looked_at=len(table.scored.points), chips=len(question.kinds), notes=tuple(notes))
 
 
 def tabled(question: Question) -> Candidates:
     """Every training with every supply, and their figures."""
-    question, scored = explored(question, said_of(question.wish))
+    question, scored = explored(question, training_wish(question.wish))
     points = scored.points
     result = options(
         question, kind=points.kind, n_chips=points.n_chips, replica=points.n_chips, ranks=points.tp
@@ -135,7 +137,7 @@ def costs_of(question: Question, scored: Any, *, options: Options, rate: Numbers
     return figures | {"days": days, "usd_total": total, "usd_needed": total}
 
 
-def _found(table: Candidates) -> Found:
+def _result(table: Candidates) -> SearchResult:
     limits = limits_of(table.question, table.figures)
     beyond = excess_of(limits, len(table.options.index))
     keeps = np.flatnonzero(beyond <= 0)
@@ -144,10 +146,10 @@ def _found(table: Candidates) -> Found:
     keeps = keeps[preferred(table.question, table.scored, index=table.options.index[keeps])]
     figures = {name: column[keeps] for name, column in table.figures.items() if name != "usd_needed"}
     kind = table.scored.points.kind[table.options.index]
-    field = field_of(figures, alike=(kind * len(HOWS) + table.options.how)[keeps], flag=False)
+    field = field_of(figures, alike=(kind * len(HOWS) + table.options.how)[keeps], load_given=False)
     chosen = choose(field, table.question.wish)
     first = int(keeps[chosen[0].place])
-    return Found(
+    return SearchResult(
         plans=tuple(plan_of(table, int(keeps[choice.place]), best_at=choice.best_at) for choice in chosen),
         rejections=rejections(table, limits, first=first, cost=field.main),
         looked_at=0,
@@ -155,9 +157,9 @@ def _found(table: Candidates) -> Found:
     )
 
 
-def _nearest(table: Candidates, limits: Sequence[Limit], *, beyond: Numbers) -> Found:
+def _nearest(table: Candidates, limits: Sequence[Limit], *, beyond: Numbers) -> SearchResult:
     place = int(np.lexsort((table.figures["usd_per_h"], beyond))[0])
-    return Found(
+    return SearchResult(
         plans=(), rejections=(), looked_at=0, chips=0,
         nearest=plan_of(table, place), broken=broken(table, limits, place=place),
     )  # fmt: skip
@@ -196,7 +198,7 @@ def plan_of(table: Candidates, place: int, *, best_at: Sequence[str] = ()) -> Pl
         parts=parts,
         room_bytes=room,
         total_bytes=float(kind.card.total_bytes),
-        figures=_figures_told(table, place, case=case, supply=supply),
+        figures=_estimates(table, place, case=case, supply=supply),
         supply=supply,
         bound=_bound(table.scored, point),
         reasons=reasons_of(best_at),
@@ -210,15 +212,13 @@ def plan_of(table: Candidates, place: int, *, best_at: Sequence[str] = ()) -> Pl
     )
 
 
-def _figures_told(
-    table: Candidates, place: int, *, case: TrainingCase, supply: Supply
-) -> dict[str, Estimate]:
+def _estimates(table: Candidates, place: int, *, case: TrainingCase, supply: Supply) -> dict[str, Estimate]:
     """Figures with the band of the speed, and of the prices."""
     figures = {name: float(column[place]) for name, column in table.figures.items()}
-    return told_of(figures, step=step_use(case), power=power_of(table, place), supply=supply)
+    return training_estimates(figures, step=step_use(case), power=power_of(table, place), supply=supply)
 
 
-def told_of(
+def training_estimates(
     figures: Mapping[str, float], *, step: StepUse | None, power: Estimate, supply: Supply
 ) -> dict[str, Estimate]:
     """The same of figures that are known."""

@@ -69,7 +69,7 @@ class Cuts:
         return self.tp * self.pp * self.dp * self.cp
 
 
-def said_of(wish: PlanWish) -> TrainingWish:
+def training_wish(wish: PlanWish) -> TrainingWish:
     """What a wish for a plan says of the training."""
     return TrainingWish(
         method=wish.method, trainer=wish.trainer, seq_tok=wish.seq_tok, global_batch=wish.global_batch

@@ -17,7 +17,7 @@ from rigright.money.tariff import tariff_in, write_off_usd_per_h
 from rigright.search.figures import Limit, limits_on
 from rigright.search.plans import Candidates
 from rigright.search.question import Question
-from rigright.search.record import Found, Rejection
+from rigright.search.record import Rejection, SearchResult
 from rigright.search.score import Misfits
 from rigright.search.supply import options
 
@@ -113,7 +113,7 @@ def _rejection(table: Candidates, limit: Limit, *, place: int) -> Rejection:
 def _rejected(limit: Limit, reached: float, *, label: str, currency: str) -> Rejection:
     return Rejection(
         label=label,
-        reason=_told(limit, reached, currency=currency),
+        reason=_broken_limit(limit, reached, currency=currency),
         limit=limit.name,
         nearest=reached if np.isfinite(reached) else None,
     )
@@ -129,7 +129,7 @@ def label_of(table: Candidates, place: int) -> str:
     return f"{kind.chip.name if kind.mix else f'{count}x {kind.chip.name}'}, {way.label}"
 
 
-def _told(limit: Limit, reached: float, *, currency: str) -> Sentence:
+def _broken_limit(limit: Limit, reached: float, *, currency: str) -> Sentence:
     """A broken limit with both its numbers."""
     if not np.isfinite(reached):
         return (
@@ -202,10 +202,10 @@ def _small(table: Candidates, *, first: int) -> Iterator[Rejection]:
             yield too_small(question, misfits, place=place, usd_per_h=cost)
 
 
-def nothing_fits(question: Question, misfits: Misfits) -> Found:
+def nothing_fits(question: Question, misfits: Misfits) -> SearchResult:
     """Nothing fits at all: the card that comes closest."""
     nearest = np.argsort(misfits.need_bytes / misfits.able_bytes, kind="stable")[:1]
-    return Found(
+    return SearchResult(
         plans=(), rejections=(), looked_at=0, chips=0,
         broken=tuple(too_small(question, misfits, place=int(place)) for place in nearest),
     )  # fmt: skip

@@ -11,7 +11,7 @@ from math import nextafter
 import numpy as np
 
 from rigright.sim.load import Book, Load
-from rigright.sim.server import NEVER, Server, Shop
+from rigright.sim.server import NEVER, Replica, Server
 
 ROUTERS = ("round-robin", "least-busy")
 ALONE = 4096  # requests that a replica without others is handed together
@@ -34,10 +34,10 @@ class Handover:
 class ReplicaFleet:
     """Replicas alike; with `prefill`, they only make next tokens and others read the prompts."""
 
-    shop: Shop
+    shop: Replica
     replicas: int = 1
     router: str = "least-busy"
-    prefill: Shop | None = None
+    prefill: Replica | None = None
     prefill_replicas: int = 0
     handover: Handover | None = None
 
@@ -82,7 +82,7 @@ def _together(feed: _Feed, fleet: ReplicaFleet) -> tuple[list[Server], list[Serv
     return servers, []
 
 
-def _apart(feed: _Feed, fleet: ReplicaFleet, *, prefill: Shop) -> tuple[list[Server], list[Server]]:
+def _apart(feed: _Feed, fleet: ReplicaFleet, *, prefill: Replica) -> tuple[list[Server], list[Server]]:
     """Prompts are read by some, next tokens made by others; the first token comes with the prompt."""
     book, handover = feed.book, fleet.handover
     later = Book(feed.load)

@@ -17,7 +17,7 @@ class WaitingPrompt(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Manner:
+class PassRules:
     """How passes are made up once it is settled who is let in."""
 
     mixes: bool = True  # sequences make tokens in the passes that work on prompts

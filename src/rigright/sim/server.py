@@ -20,18 +20,18 @@ from rigright.sim.decodes import Decodes
 from rigright.sim.load import Book
 from rigright.sim.log import Log
 from rigright.sim.pace import Pace
-from rigright.sim.room import Manner, PassRoom, Pick, WaitingPrompt
+from rigright.sim.room import PassRoom, PassRules, Pick, WaitingPrompt
 
 NEVER = float("inf")
 _NOBODY: list[int] = []
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shop:
+class Replica:
     """What a replica is: its pace, its policy and its room."""
 
     pace: Pace
-    manner: Manner
+    manner: PassRules
     pick: Pick
     blocks: int  # of cache
     block_tok: int
@@ -63,7 +63,9 @@ class SimPass(NamedTuple):
 class Server:
     """A replica at work."""
 
-    def __init__(self, shop: Shop, book: Book, *, on_end: Callable[[int, float], None] | None = None) -> None:
+    def __init__(
+        self, shop: Replica, book: Book, *, on_end: Callable[[int, float], None] | None = None
+    ) -> None:
         self.shop, self.book = shop, book
         self.clock = 0.0
         self.log = Log()

@@ -17,7 +17,7 @@ from rigright.sim.load import Load
 MOST_TOK = 2**31
 MOST_S = 1e10
 MOST_REQUESTS = 2_000_000
-MOST_TOLD = 5
+MOST_LISTED = 5
 MEASURED = {"first_token_s", "last_token_s"}
 NEEDED = ("arrival_s", "prompt_tok", "output_tok")
 
@@ -72,7 +72,7 @@ def read_trace(lines: Iterable[str], name: str) -> Trace:
             raise DataError(say("{file} has more than {most} requests", file=name, most=f"{MOST_REQUESTS:,}"))
         needed = [column for column in bad if column not in MEASURED]
         if needed:
-            if len(faults) <= MOST_TOLD:
+            if len(faults) <= MOST_LISTED:
                 faults.append(bad_cell(Path(name), line, column=needed[0], cell=raw.get(needed[0])).sentence)
             continue
         places.append(len(names) - 1)
@@ -82,8 +82,8 @@ def read_trace(lines: Iterable[str], name: str) -> Trace:
     if not places:
         raise DataError(faults[0] if faults else say("{file} contains no requests", file=name))
     # the first faults, and how many more there are
-    more = len(names) - len(places) - MOST_TOLD
-    sentences = tuple(faults[:MOST_TOLD])
+    more = len(names) - len(places) - MOST_LISTED
+    sentences = tuple(faults[:MOST_LISTED])
     if more > 0:
         sentences += (say("{count} more unreadable rows", count=more),)
     order = np.argsort(np.asarray(columns["arrival_s"]), kind="stable")

@@ -12,7 +12,7 @@ from rigright.cost.links import Wire
 from rigright.cost.power import SUBJECT as POWER
 from rigright.cost.power import Busy, PowerTerms
 from rigright.cost.unsaid import Prior
-from rigright.facts.anchors import Anchor, anchors, told
+from rigright.facts.anchors import Anchor, anchors, note_anchor
 from rigright.facts.chips import Chip
 from rigright.facts.corrections import corrections
 from rigright.facts.fabrics import ChipLinks, fabric_of
@@ -32,7 +32,7 @@ def noted(own: Iterable[Anchor], *, chips: Collection[str]) -> tuple[Anchor, ...
     """Those of chips, "" for any; it is noted that they move a figure, so that the answer says so."""
     mine = tuple(anchor for anchor in own if anchor.chip in chips)
     for first in {(anchor.figure, anchor.chip): anchor for anchor in reversed(mine)}.values():
-        told(first)
+        note_anchor(first)
     return mine
 
 

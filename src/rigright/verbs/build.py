@@ -19,8 +19,8 @@ from rigright.base.words import ENGLISH, say
 from rigright.build.judge import judge
 from rigright.build.listed import lines_of
 from rigright.build.machine import Circuit
+from rigright.build.parse import rig_of, room_of
 from rigright.build.proposals.record import BuildWish
-from rigright.build.said import rig_of, room_of
 from rigright.demand import PlanWish
 from rigright.facts.chips import Chip, by_id
 from rigright.facts.formats import GgufMix, find_format, ggml_types

@@ -19,7 +19,7 @@ from rigright.verbs.plan import arch_of, market_of, understood
 
 if TYPE_CHECKING:
     from rigright.arch.record import Arch
-    from rigright.search.record import Found
+    from rigright.search.record import SearchResult
     from rigright.verbs.comparing.things import Thing
 
 
@@ -87,7 +87,7 @@ def _payback(contenders: Sequence[Contender], wish: PlanWish) -> tuple[int, Payb
     return place, paid
 
 
-def _contender(arch: Arch, thing: Thing, *, answer: Found) -> Contender:
+def _contender(arch: Arch, thing: Thing, *, answer: SearchResult) -> Contender:
     """One thing at its best."""
     plan = answer.plans[0] if answer.plans else answer.nearest
     if plan is None or not isinstance(plan.work, Serving) or takes_images(arch, thing.wish):

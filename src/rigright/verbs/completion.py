@@ -24,7 +24,7 @@ class Completion:
     script: str  # what the shell is to read
 
 
-tells = telling.Told(Completion)
+tells = telling.RecordPrinter(Completion)
 
 
 def completion(shell: str, *, grammar: Grammar) -> str:

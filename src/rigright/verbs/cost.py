@@ -121,7 +121,7 @@ def cost(
         n_paid=subject.node.n_cards if bought is None else bought.n_chips,
         boxes=subject.node.n_nodes, wish=wish,
         spend=spend,
-        cost_ways=_held(ways, months=months), cards_usd=None if bought is None else bought.cards,
+        cost_ways=_with_payback(ways, months=months), cards_usd=None if bought is None else bought.cards,
         host_usd=None if bought is None else bought.host,
         used=bool(bought and bought.used), power_w=power, idle_w=idle, duty=duty, tariff=tariff,
         carbon=None if wish.place is None else carbon_at(find_place(wish.place)),
@@ -427,7 +427,7 @@ def _served(output: Output | None, *, spend: CostWish, months: float) -> Iterato
     yield CostWay(kind=API, label="", ledger=ledger)
 
 
-def _held(ways: list[CostWay], *, months: float) -> tuple[CostWay, ...]:
+def _with_payback(ways: list[CostWay], *, months: float) -> tuple[CostWay, ...]:
     """Each way that is not bought, with when buying has paid for itself against it."""
     own = next((way for way in ways if way.kind in {OWN, BUY}), None)
     if own is None:

@@ -46,7 +46,7 @@ class Output:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ToldWay:
+class WayWithWork:
     """One way to have the machine, with what its work comes to."""
 
     way: Flat[CostWay]
@@ -148,9 +148,9 @@ class Costed:
         return None if self.carbon is None else self.carbon.value / KILO * self.kwh_per_month * self.months
 
     @derived
-    def ways(self) -> tuple[ToldWay, ...]:
+    def ways(self) -> tuple[WayWithWork, ...]:
         """The ways, each with what its work comes to."""
-        return tuple(ToldWay(way=way, costed=self) for way in self.cost_ways)
+        return tuple(WayWithWork(way=way, costed=self) for way in self.cost_ways)
 
     def way(self, kind: str) -> CostWay | None:
         """The first way of a kind."""

@@ -64,7 +64,7 @@ class Drift:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ToldBound:
+class BoundWithHelp:
     """What holds the work back, and what helps."""
 
     bound: Inner[Bound]
@@ -185,8 +185,9 @@ class BottleneckReport:
         )
 
     @derived
-    def bounds(self) -> tuple[ToldBound, ...]:
+    def bounds(self) -> tuple[BoundWithHelp, ...]:
         """The most binding first."""
         return tuple(
-            ToldBound(bound=bound, remedies=self.judgement.steps(bound)) for bound in self.diagnosis.bounds
+            BoundWithHelp(bound=bound, remedies=self.judgement.steps(bound))
+            for bound in self.diagnosis.bounds
         )

@@ -135,7 +135,7 @@ def _judged(answer: Explained, wish: PlanWish, *, priced: Priced | None) -> Expl
     days, speed, samples = None, answer.speed, answer.samples
     if speed is not None:
         figures = {name: getattr(speed, name) for name in ("ttft_s", "tpot_s", "output_tok_per_s")}
-        answer = replace(answer, held=speed.held, certainty=speed.certainty)
+        answer = replace(answer, held=speed.shares_kept, certainty=speed.certainty)
     if samples is not None:
         days = None if wish.samples is None else days_of(wish.samples * wish.epochs, samples.rate)
         figures = {f"{samples.unit}_per_s": samples.rate, "latency_s": samples.batch_s}

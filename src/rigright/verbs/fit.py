@@ -55,7 +55,7 @@ class FitWish:
     limit: int | None = SHOWN  # None: all
 
 
-MOST_TOLD = 12
+MOST_LISTED = 12
 ALONE = ServingWish(batch=1)
 
 
@@ -147,7 +147,7 @@ def _nothing_asked(wish: FitWish) -> AskError:
     for name, there in fields.items():
         asked = getattr(wish, name)
         if asked is not None and not any(asked.lower() in text.lower() for text in there):
-            words = sorted(there - {""})[:MOST_TOLD]
+            words = sorted(there - {""})[:MOST_LISTED]
             return AskError(
                 say(
                     'no model has {field} "{asked}"; known: {there}',

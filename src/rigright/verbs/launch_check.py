@@ -12,7 +12,7 @@ from rigright.base.words import say
 from rigright.export.commands import command_of
 from rigright.export.launch import Launch
 from rigright.export.text import Variable, flat
-from rigright.facts.launching import FlagHeld, flags, switches
+from rigright.facts.launching import FlagCheck, flags, switches
 
 PLACES = {
     "--host",
@@ -42,7 +42,7 @@ def running_words(text: str) -> list[str]:
     return raw.decode(errors="replace").rstrip("\0").split("\0")
 
 
-def held(launch: Launch, words: Sequence[str]) -> tuple[FlagHeld, ...]:
+def compare_flags(launch: Launch, words: Sequence[str]) -> tuple[FlagCheck, ...]:
     """Each flag of the plan beside that of the server; a flag is known under every name it has.
 
     Of workers apart the server is the one that it is most like.
@@ -50,27 +50,29 @@ def held(launch: Launch, words: Sequence[str]) -> tuple[FlagHeld, ...]:
     if not flags(launch.program.id):
         raise AskError(say("no flag table for {engine}", engine=launch.program.label))
     alike = {worker.stage: worker for worker in launch.workers}.values() or (launch,)
-    return min((_held_by(item, words) for item in alike), key=lambda rows: sum(not row.kept for row in rows))
+    return min(
+        (_compare_flags(item, words) for item in alike), key=lambda rows: sum(not row.kept for row in rows)
+    )
 
 
-def _held_by(launch: Launch, words: Sequence[str]) -> tuple[FlagHeld, ...]:
+def _compare_flags(launch: Launch, words: Sequence[str]) -> tuple[FlagCheck, ...]:
     planned = _given(launch, [word for word in flat(command_of(launch)) if not isinstance(word, Variable)])
     running = _given(launch, words)
-    model = FlagHeld(flag="model", planned=launch.model, running=_model(words, running))
+    model = FlagCheck(flag="model", planned=launch.model, running=_model(words, running))
     rows = (
-        FlagHeld(flag=flag, planned=value, running=running.get(flag))
+        FlagCheck(flag=flag, planned=value, running=running.get(flag))
         for flag, value in planned.items()
         if flag not in PLACES and value != launch.model
     )
     more = (
-        FlagHeld(flag=flag, planned=None, running=running[flag])
+        FlagCheck(flag=flag, planned=None, running=running[flag])
         for flag in switches()
         if flag in running and flag not in planned
     )
     return (*([] if launch.is_guessed else [model]), *rows, *more)
 
 
-def servers_of(launch: Launch) -> Iterator[tuple[int, tuple[FlagHeld, ...]]]:
+def servers_of(launch: Launch) -> Iterator[tuple[int, tuple[FlagCheck, ...]]]:
     """Each server of the program that runs here: its process id, and its flags beside the plan's."""
     from rigright.machine.world import here
 
@@ -79,7 +81,7 @@ def servers_of(launch: Launch) -> Iterator[tuple[int, tuple[FlagHeld, ...]]]:
         raw = here().raw(f"/proc/{name}/cmdline", most=_MOST_BYTES) if name.isdecimal() else None
         words = (raw or b"").decode(errors="replace").rstrip("\0").split("\0")
         if words[0] and _starts(pattern, words):
-            yield int(name), held(launch, words)
+            yield int(name), compare_flags(launch, words)
 
 
 def _starts(pattern: str, words: Sequence[str]) -> bool:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from rigright.facts.nodes import Node
     from rigright.money.machine_price import Cards, Stored
     from rigright.search.market import Market
-    from rigright.search.record import Found, Plan
+    from rigright.search.record import Plan, SearchResult
 
 
 def plan(model: str, *, wish: PlanWish | None = None, why: bool = False, asked: str = "") -> Planned:
@@ -41,7 +41,7 @@ def plan(model: str, *, wish: PlanWish | None = None, why: bool = False, asked: 
     arch, market, planned = _answered(model, wish, alone=False, asked=asked)
     named = wish.on is not None or wish.owned is not None
     serves = generates(arch) and planned.wish.work in SERVED
-    if (serves and named) or planned.found.instead is not None:
+    if (serves and named) or planned.result.instead is not None:
         from rigright.verbs.planning.steps import instead_of, steps
 
         def ask(other: PlanWish) -> Planned:
@@ -61,7 +61,7 @@ def _answered(model: str, wish: PlanWish, *, alone: bool, asked: str = "") -> tu
     from rigright.search.find import SERVED, TRAINED
 
     arch, market, planned = _searched(model, wish, alone=alone)
-    answer, filled = planned.found, planned.wish
+    answer, filled = planned.result, planned.wish
     planned = replace(
         planned,
         notes=(
@@ -112,8 +112,8 @@ def _searched(
         active_params=active_params(arch),
         licence=licence_of(arch.name),
         wish=understood(arch, wish, answer=answer),
-        said=wish,
-        found=answer,
+        typed=wish,
+        result=answer,
         today=day.isoformat(),
         model_asked=model,
     )
@@ -199,7 +199,7 @@ def _market(day: date, *, own: object, currency: str, used: bool) -> Market:
     return market_on(day, currency=currency, used=used)
 
 
-def understood(arch: Arch, wish: PlanWish, *, answer: Found) -> PlanWish:
+def understood(arch: Arch, wish: PlanWish, *, answer: SearchResult) -> PlanWish:
     """The wish with what nobody said filled in, as the search did."""
     from rigright.search import find
 
@@ -231,12 +231,12 @@ def rate_notes(wish: PlanWish) -> tuple[Sentence, ...]:
     )
 
 
-def _own(answer: Found, market: Market) -> tuple[Sentence, ...]:
+def _own(answer: SearchResult, market: Market) -> tuple[Sentence, ...]:
     """That prices of the user's own were taken."""
     return own_notes((plan.chip.id for plan in answer.plans if plan.supply.how == "buy"), market)
 
 
-def _unneeded(wish: PlanWish, answer: Found) -> Iterator[Sentence]:
+def _unneeded(wish: PlanWish, answer: SearchResult) -> Iterator[Sentence]:
     """What was said of more cards where those that are there are enough."""
     if not answer.plans or any(plan.supply.how != "own" for plan in answer.plans):
         return
@@ -253,7 +253,7 @@ def own_notes(chips: Iterable[str], market: Market) -> tuple[Sentence, ...]:
     return (say("your own price: {names}", names=", ".join(named)),) if named else ()
 
 
-def _tariff(wish: PlanWish, answer: Found) -> tuple[Sentence, ...]:
+def _tariff(wish: PlanWish, answer: SearchResult) -> tuple[Sentence, ...]:
     """Which tariff the name of a place stands for."""
     first = answer.plans[0] if answer.plans else answer.nearest
     if wish.place is None or first is None:

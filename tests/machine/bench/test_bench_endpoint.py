@@ -16,15 +16,15 @@ from hypothesis import strategies as st
 
 from refusals import refused
 from rigright.base.errors import AskError, DataError, MissingError
-from rigright.doctor.held import BaselineFigure
+from rigright.doctor.reference import BaselineFigure
 from rigright.machine.bench import speaking
 from rigright.machine.bench.ask import BenchRequest, SentLoad
 from rigright.machine.bench.parts import endpoint
 from rigright.machine.bench.record import Result, Skipped
 from rigright.machine.device import Device
 from rigright.machine.record import Machine
-from rigright.verbs.bench.frame import by_plan
 from rigright.verbs.bench.rows import served
+from rigright.verbs.bench.verb import by_plan
 from rigright.verbs.runs.planned import PlannedRun
 
 MACHINE = Machine(devices=(Device(index=0, vendor="nvidia", name="NVIDIA H100 80GB HBM3"),))

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from rigright.doctor.examine import case_of
-from rigright.doctor.held import held_all, wrong_values
+from rigright.doctor.reference import compare_all, wrong_values
 from rigright.machine.bench.ask import BenchRequest
 from rigright.machine.bench.child import BenchChild
 from rigright.machine.bench.record import Result, Skipped
@@ -61,7 +61,7 @@ def test_every_format_is_multiplied_on_every_card_and_what_cannot_be_is_told():
 
 def test_a_slow_card_is_found_beside_its_fellows():
     found = results(measured("device_memory", "1,1,0.25", spare_s=2.0))
-    held = {(one.result.what, one.result.on): one for one in held_all(found, case_of(MACHINE))}
+    held = {(one.result.what, one.result.on): one for one in compare_all(found, case_of(MACHINE))}
     for stream in ("copy", "triad", "read", "write"):
         assert held[stream, "gpu 6"].verdict == "slow"
         assert held[stream, "gpu 4"].verdict != "slow"
@@ -69,9 +69,9 @@ def test_a_slow_card_is_found_beside_its_fellows():
 
 def test_what_the_processor_sets_is_not_held_against_other_cards():
     found = results(measured("launch", "1,1,0.25"))
-    assert {one.verdict for one in held_all(found, case_of(MACHINE)) if one.result.what == "in a graph"} == {
-        "unknown"
-    }
+    assert {
+        one.verdict for one in compare_all(found, case_of(MACHINE)) if one.result.what == "in a graph"
+    } == {"unknown"}
 
 
 def test_copies_go_both_ways_from_both_kinds_of_memory():
@@ -120,7 +120,9 @@ def test_cards_that_tire_under_load_are_found():
     assert kept["gpu 4"] > 0.85
     assert kept["gpu 5"] < 0.75
     held = {
-        one.result.on: one.verdict for one in held_all(found, case_of(MACHINE)) if one.result.unit == "ratio"
+        one.result.on: one.verdict
+        for one in compare_all(found, case_of(MACHINE))
+        if one.result.unit == "ratio"
     }
     assert held["gpu 5"] == "slow"
 
@@ -128,7 +130,9 @@ def test_cards_that_tire_under_load_are_found():
 def test_a_card_that_computes_wrong_values_under_load_is_found():
     found = results(measured("sustained", "1,1", spare_s=0.1, quick=False, FAKE_TORCH_WRONG="1"))
     held = {
-        one.result.on: one.verdict for one in held_all(found, case_of(MACHINE)) if "warm" in one.result.what
+        one.result.on: one.verdict
+        for one in compare_all(found, case_of(MACHINE))
+        if "warm" in one.result.what
     }
     assert (held["gpu 4"] != "wrong", held["gpu 5"]) == (True, "wrong")
 

@@ -8,7 +8,7 @@ import pytest
 
 from refusals import refused
 from rigright.base.errors import DataError
-from rigright.verbs.bench.frame import bench_from
+from rigright.verbs.bench.verb import bench_from
 
 HEAD = (
     "#       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   "

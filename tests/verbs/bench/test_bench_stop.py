@@ -14,10 +14,10 @@ from rigright.base.words import say
 from rigright.machine.bench.record import Result, Skipped
 from rigright.machine.history.store import open_history
 from rigright.machine.record import Machine
-from rigright.verbs.bench import frame
+from rigright.verbs.bench import verb
 from rigright.verbs.bench.files import read_results
-from rigright.verbs.bench.frame import BenchWish, Keep, bench
 from rigright.verbs.bench.stop import Stop
+from rigright.verbs.bench.verb import BenchWish, Keep, bench
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="signals as Unix sends them")
 BOTH = (signal.SIGINT, signal.SIGTERM)
@@ -64,14 +64,14 @@ def home(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         folder = tmp_path_factory.mktemp("home")
         patch.setenv("RIGRIGHT_HOME", str(folder))
-        patch.setattr(frame, "probe", lambda _: Machine())
+        patch.setattr(verb, "probe", lambda _: Machine())
         yield patch, folder
 
 
 @given(st.integers(0, len(script()) + 1), st.sampled_from(BOTH))
 def test_at_every_moment_what_was_measured_is_kept_and_the_rest_named(home, broken_at, number):
     patch, folder = home
-    patch.setattr(frame, "measured", played(broken_at, number))
+    patch.setattr(verb, "measured", played(broken_at, number))
     file = folder / f"saved{broken_at}.json"
     made = bench(*PARTS, keep=Keep(save=str(file), history=False))
     expected = [thing for kind, thing, _ in script()[:broken_at] if kind == "figure"]
@@ -86,18 +86,18 @@ def test_at_every_moment_what_was_measured_is_kept_and_the_rest_named(home, brok
 @pytest.mark.parametrize("number", BOTH)
 def test_a_second_signal_while_figures_are_kept_waits_until_they_are(home, number):
     patch, folder = home
-    patch.setattr(frame, "measured", played(2, signal.SIGINT))
-    kept = frame._remembered
+    patch.setattr(verb, "measured", played(2, signal.SIGINT))
+    kept = verb._remembered
 
     def slowly(machine, results):
         interrupt(number)
         interrupt(number)
         return kept(machine, results)
 
-    patch.setattr(frame, "_remembered", slowly)
+    patch.setattr(verb, "_remembered", slowly)
     file = folder / "twice.json"
     made = bench(*PARTS, keep=Keep(save=str(file)))
-    patch.setattr(frame, "_remembered", kept)
+    patch.setattr(verb, "_remembered", kept)
     assert made.stopped
     assert file.exists()
     with open_history() as history:
@@ -106,16 +106,16 @@ def test_a_second_signal_while_figures_are_kept_waits_until_they_are(home, numbe
 
 def test_a_first_signal_while_figures_are_kept_loses_none_and_is_no_break(home):
     patch, _ = home
-    patch.setattr(frame, "measured", played(-1, signal.SIGINT))
-    kept = frame._kept
+    patch.setattr(verb, "measured", played(-1, signal.SIGINT))
+    kept = verb._kept
 
     def interrupted(made, results, *, keep, planned):
         interrupt()
         return kept(made, results, keep=keep, planned=planned)
 
-    patch.setattr(frame, "_kept", interrupted)
+    patch.setattr(verb, "_kept", interrupted)
     made = bench(*PARTS, keep=Keep(history=False))
-    patch.setattr(frame, "_kept", kept)
+    patch.setattr(verb, "_kept", kept)
     assert not made.stopped
     assert len(made.results) == 2 * len(PARTS)
 
@@ -182,6 +182,6 @@ def test_a_run_in_which_all_is_left_out_is_no_break(home):
     def measured(names, wish, *, machine, env, progress, began_s):
         yield Skipped(part="ram", why=say("done"))
 
-    patch.setattr(frame, "measured", measured)
+    patch.setattr(verb, "measured", measured)
     made = bench("ram", wish=BenchWish(quick=True), keep=Keep(history=False))
     assert (made.stopped, made.results, len(made.skipped)) == (False, (), 1)

@@ -25,10 +25,10 @@ from rigright.machine.bench.record import Result, Skipped
 from rigright.machine.device import Device
 from rigright.machine.history.store import open_history
 from rigright.machine.record import Machine
-from rigright.verbs.bench import frame
+from rigright.verbs.bench import verb
 from rigright.verbs.bench.files import read_results
-from rigright.verbs.bench.frame import BenchWish, Keep, bench, bench_from
 from rigright.verbs.bench.rows import images
+from rigright.verbs.bench.verb import BenchWish, Keep, bench, bench_from
 
 MACHINE = Machine(
     devices=tuple(Device(index=index, vendor="nvidia", name="NVIDIA H100 80GB HBM3") for index in range(2))
@@ -79,7 +79,7 @@ GONE = Skipped(part="peer", why=say("only one GPU"))
 @pytest.fixture
 def home(tmp_path, monkeypatch):
     monkeypatch.setenv("RIGRIGHT_HOME", str(tmp_path / "home"))
-    monkeypatch.setattr(frame, "probe", lambda _: MACHINE)
+    monkeypatch.setattr(verb, "probe", lambda _: MACHINE)
     return tmp_path
 
 
@@ -92,7 +92,7 @@ def played(home, monkeypatch):
             if name == "peer":
                 yield GONE
 
-    monkeypatch.setattr(frame, "measured", measured)
+    monkeypatch.setattr(verb, "measured", measured)
     return home
 
 
@@ -188,7 +188,7 @@ def test_what_was_measured_before_a_break_is_kept_told_and_saved(home, monkeypat
         progress(names[1], (1, len(names)))
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(frame, "measured", measured)
+    monkeypatch.setattr(verb, "measured", measured)
     file = home / "bench.json"
     result = bench("gemm", "launch", "ram", keep=Keep(save=str(file)))
     assert result.stopped
@@ -206,7 +206,7 @@ def test_a_polite_end_keeps_what_was_measured_too(home, monkeypatch):
         os.kill(os.getpid(), signal.SIGTERM)
         time.sleep(5)
 
-    monkeypatch.setattr(frame, "measured", measured)
+    monkeypatch.setattr(verb, "measured", measured)
     before = signal.getsignal(signal.SIGTERM)
     result = bench("gemm")
     assert result.stopped
@@ -227,7 +227,7 @@ def test_training_of_resnet_becomes_a_run_that_calibrate_reads(played):
         *("resnet50", "h100-sxm5-80gb", "train", "torch.compile"),
     )
     assert row["samples_per_s"] == pytest.approx(1234.5)
-    from rigright.verbs.validate.frame import validate
+    from rigright.verbs.validate.verb import validate
 
     scored = validate(file)
     assert scored is not None
@@ -275,7 +275,7 @@ def test_repeats_that_lie_far_apart_are_told_and_those_that_do_not_are_not(home,
     shaken = replace(figure("cpu_gemm", "fp32", 4.6e9, on="cpu"), low=3.1e9, high=192e9)
     steady = replace(figure("cpu_gemm", "fp64", 20e9, on="cpu"), low=19e9, high=22e9)
     for figures, told in (((shaken, steady), True), ((steady,), False)):
-        monkeypatch.setattr(frame, "measured", lambda *_, _figures=figures, **__: iter(_figures))
+        monkeypatch.setattr(verb, "measured", lambda *_, _figures=figures, **__: iter(_figures))
         code, out, _ = said(capsys, "cpu_gemm", "--lang", "en", "--width", "200")
         assert code == 0
         shown = re.search(r"cpu_gemm fp32, 3.1 GFLOP/s \w+ 0.19 TFLOP/s", out)
@@ -291,7 +291,7 @@ def test_what_was_measured_once_is_said_to_be(home, monkeypatch, capsys):
         ((many, *once), ": checkpoint\n"),
         ((many, once[0], replace(once[1], repeats=5)), ": checkpoint a\n"),
     ):
-        monkeypatch.setattr(frame, "measured", lambda *_, _figures=figures, **__: iter(_figures))
+        monkeypatch.setattr(verb, "measured", lambda *_, _figures=figures, **__: iter(_figures))
         code, out, _ = said(capsys, "cpu_gemm", "--lang", "en", "--width", "200")
         assert code == 0
         assert (re.search(r": checkpoint[ a]*\n", out) is not None) is (told is not None)
@@ -323,7 +323,7 @@ def test_scripts_get_every_figure_with_its_settings(played, capsys):
 
 def test_every_part_is_listed_with_what_it_measures(capsys):
     _, out, _ = said(capsys, "--list", "--lang", "en", "--width", "100")
-    for name in frame.known():
+    for name in verb.known():
         assert f"\n{name} " in out
 
 
@@ -344,7 +344,7 @@ def test_a_break_ends_with_the_code_of_a_break_and_shows_what_there_is(home, mon
         yield FIGURES[0]
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(frame, "measured", measured)
+    monkeypatch.setattr(verb, "measured", measured)
     code, out, _ = said(capsys, "gemm", "--lang", "en")
     assert code == 130
     assert "780 TFLOP/s" in out

@@ -15,7 +15,7 @@ from rigright.machine.host import Cpu, Memory
 from rigright.machine.record import Machine
 from rigright.machine.stored import plain
 from rigright.machine.system import System
-from rigright.verbs.fleet.came import Came
+from rigright.verbs.fleet.outcome import NodeOutcome
 
 H100 = "NVIDIA H100 80GB HBM3"
 TERA, GIGA = 1e12, 1e9
@@ -74,7 +74,7 @@ class Played:
 
     def answer(self, job, node):
         if node in self.silent:
-            return Came(node=node, trouble=say("unreachable: no route to host"))
+            return NodeOutcome(node=node, trouble=say("unreachable: no route to host"))
         results, skipped = [], []
         for part in job.ask.bench.parts:
             run = sum(node in nodes and part in parts for parts, nodes in self.asked)
@@ -82,7 +82,7 @@ class Played:
             results += [one for one in found if isinstance(one, Result)]
             skipped += [one for one in found if isinstance(one, Skipped)]
         told = {"node": node, "machine": plain(self.machine(node)), "seconds": 1.0}
-        return Came(node=node, told=told | {"results": plain(results), "skipped": plain(skipped)})
+        return NodeOutcome(node=node, reply=told | {"results": plain(results), "skipped": plain(skipped)})
 
     def machine(self, node):
         cards = self.cards - (node in self.missing)

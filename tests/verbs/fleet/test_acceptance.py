@@ -16,9 +16,9 @@ from played_fleet import Played, with_
 from rigright.base.errors import AskError
 from rigright.machine.bench.needs import NO_TORCH
 from rigright.report.pages.accept import page
+from rigright.verbs.fleet.accept.accept import AcceptWish, accepted
 from rigright.verbs.fleet.accept.accepted import Met
 from rigright.verbs.fleet.accept.folder import Folder
-from rigright.verbs.fleet.accept.frame import AcceptWish, accepted
 from rigright.verbs.fleet.accept.meetings import pairings, rounds, slow_between, split, wanted
 from spoken import pairs, pairs_whole
 
@@ -219,7 +219,7 @@ def test_where_no_two_nodes_met_no_network_was_judged(tmp_path):
 
 
 def test_the_folder_is_read_by_the_other_verbs(tmp_path):
-    from rigright.verbs.fleet.frame import FleetWish, fleet
+    from rigright.verbs.fleet.verb import FleetWish, fleet
 
     taken(Played(count=3, cards=1), tmp_path)
     found = fleet("bench", wish=FleetWish(over="folder", where=str(tmp_path / "answers")))

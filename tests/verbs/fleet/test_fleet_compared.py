@@ -14,7 +14,7 @@ from rigright.machine.host import Memory, Port
 from rigright.machine.record import Machine
 from rigright.machine.system import Software, System
 from rigright.machine.traits import TRAITS
-from rigright.verbs.fleet.nodes import NodeTold
+from rigright.verbs.fleet.nodes import NodeReport
 from rigright.verbs.fleet.odd import differences, kinds
 from rigright.verbs.fleet.stragglers import spread_of
 
@@ -150,7 +150,7 @@ def figure(value, on="gpu 0", what="bf16 8192x8192x8192", part="gemm", unit="flo
 def benched(**values):
     """Nodes with one figure each, or one a card."""
     return [
-        NodeTold(
+        NodeReport(
             node=node,
             machine=machine(),
             results=tuple(
@@ -192,7 +192,7 @@ def test_a_wide_spread_names_nobody_and_a_narrow_one_does():
 
 def test_of_a_time_the_longer_one_is_behind():
     nodes = [
-        NodeTold(
+        NodeReport(
             node=name, machine=machine(), results=(figure(value, unit="s", part="launch", what="empty"),)
         )
         for name, value in {"a": 3e-6, "b": 3.1e-6, "c": 9e-6}.items()

@@ -11,19 +11,19 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rigright.base.errors import AskError
-from rigright.doctor.held import BaselineFigure
+from rigright.doctor.reference import BaselineFigure
 from rigright.machine.bench.record import Result
 from rigright.machine.device import Device
-from rigright.machine.far.envelope import lines
 from rigright.machine.record import Machine
+from rigright.machine.remote.envelope import lines
 from rigright.machine.stored import plain
 from rigright.machine.system import System
 from rigright.verbs.bench.benched import BenchRun
 from rigright.verbs.bench.files import save_results
-from rigright.verbs.doctor.frame import doctor
-from rigright.verbs.fleet.came import Came
-from rigright.verbs.fleet.frame import FleetWish, _save, fleet
-from rigright.verbs.fleet.nodes import NodeTold
+from rigright.verbs.doctor.verb import doctor
+from rigright.verbs.fleet.nodes import NodeReport
+from rigright.verbs.fleet.outcome import NodeOutcome
+from rigright.verbs.fleet.verb import FleetWish, _save, fleet
 
 MACHINE = Machine(
     devices=(Device(index=0, vendor="nvidia", name="NVIDIA H100 80GB HBM3"),), system=System(host="n1")
@@ -59,7 +59,7 @@ def test_captures_of_other_machines_are_a_fleet(shared):
 def test_what_is_saved_is_read_by_doctor_and_by_the_fleet(tmp_path):
     figure = Result(part="gemm", what="bf16", on="gpu 0", value=1.0, unit="s", low=1.0, high=1.0, repeats=3)
     told = {"node": "n1", "machine": plain(MACHINE), "results": [plain(figure)], "skipped": []}
-    _save(tmp_path, Came(node="n1", told=told))
+    _save(tmp_path, NodeOutcome(node="n1", reply=told))
     alone = doctor(str(tmp_path / "n1.json"), only=("gpu_answers",))
     assert alone.case.machine.devices == MACHINE.devices
     (again,) = read(tmp_path, "bench").nodes
@@ -114,5 +114,5 @@ def test_no_folder_or_an_empty_one(tmp_path, make):
 def test_any_file_is_a_node_or_a_trouble(tmp_path, content):
     (tmp_path / "n1").write_bytes(content)
     (one,) = read(tmp_path).nodes
-    assert isinstance(one, NodeTold)
+    assert isinstance(one, NodeReport)
     assert (one.machine is None) != (one.trouble is None)

@@ -20,12 +20,12 @@ import spoken
 from rigright.base.errors import AskError, MissingError
 from rigright.faces.cli.main import main
 from rigright.machine.device import Device
-from rigright.machine.far.envelope import heard, lines
 from rigright.machine.record import Machine
+from rigright.machine.remote.envelope import heard, lines
 from rigright.machine.stored import plain
 from rigright.machine.system import System
 from rigright.verbs.fleet.files import files
-from rigright.verbs.fleet.frame import FleetWish, fleet
+from rigright.verbs.fleet.verb import FleetWish, fleet
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="the played kubectl is a script with a first line")
 KINDS = {

@@ -21,7 +21,7 @@ from rigright.machine.stored import plain
 from rigright.machine.system import Software, System
 from rigright.machine.traits import TRAITS
 from rigright.verbs.fleet.hosts import expand, file_of, folded, read_hosts
-from rigright.verbs.fleet.nodes import NodeTold
+from rigright.verbs.fleet.nodes import NodeReport
 from rigright.verbs.fleet.odd import differences, kinds
 from rigright.verbs.fleet.stragglers import BEHIND_SHARE, ENOUGH, spread_of
 
@@ -172,7 +172,7 @@ def test_every_trait_has_a_key_and_a_word_of_its_own():
 
 def measured(values, unit="flops_per_s"):
     return [
-        NodeTold(
+        NodeReport(
             node=node,
             machine=machine(),
             results=(

@@ -7,11 +7,11 @@ from slurm_cluster import two_nodes
 
 from rigright.base.errors import AskError, MissingError
 from rigright.machine.bench.session import BenchWish
-from rigright.machine.far.parcel import Bench, RemoteRequest
-from rigright.verbs.fleet.came import Errand, Remote
-from rigright.verbs.fleet.frame import FleetWish, fleet
+from rigright.machine.remote.parcel import Bench, RemoteRequest
 from rigright.verbs.fleet.hosts import expand, folded
+from rigright.verbs.fleet.outcome import Errand, Remote
 from rigright.verbs.fleet.runners import slurm as runner
+from rigright.verbs.fleet.verb import FleetWish, fleet
 
 pytestmark = pytest.mark.live
 
@@ -63,7 +63,7 @@ def test_jobs_that_are_asked_together_all_answer():
     long = RemoteRequest(patience_s=60.0, bench=Bench(wish=BenchWish(quick=True), parts=("ram",)))
     jobs = [Errand(nodes=("n1",), ask=way.ask), Errand(nodes=("n2",), ask=long)]
     told = {came.node: came for _, came in runner.ask(way, jobs)}
-    assert {name for name, came in told.items() if came.told is not None} == {"n1", "n2"}
+    assert {name for name, came in told.items() if came.reply is not None} == {"n1", "n2"}
 
 
 def test_options_of_srun_choose_the_nodes(slurm):

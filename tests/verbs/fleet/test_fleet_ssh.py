@@ -28,13 +28,13 @@ from rigright.base.errors import MissingError
 from rigright.base.words import Sentence
 from rigright.doctor.examine import EXIT_WARNING
 from rigright.faces.cli.main import main
-from rigright.machine.far.envelope import lines
 from rigright.machine.record import Machine
+from rigright.machine.remote.envelope import lines
 from rigright.machine.stored import plain
 from rigright.machine.traits import TRAITS
-from rigright.verbs.fleet.frame import FleetWish, bench_of, fleet
 from rigright.verbs.fleet.runners import ssh
 from rigright.verbs.fleet.troubles import _MEANINGS, BROKEN_OFF, LATE
+from rigright.verbs.fleet.verb import FleetWish, bench_of, fleet
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="the played ssh is a POSIX shell's")
 MEANT = dict(_MEANINGS)  # what ssh complains of, in small letters -> what is said of it
@@ -352,8 +352,8 @@ def test_a_real_port_where_nobody_listens(server):
 def test_breaking_off_over_a_real_server_ends_the_work_there(server):
     """The node is told by nothing but the end of its standard input."""
     from rigright.machine.bench.session import BenchWish
-    from rigright.machine.far.parcel import Bench, RemoteRequest, parcel, start_line
-    from rigright.machine.far.talk import talk
+    from rigright.machine.remote.parcel import Bench, RemoteRequest, parcel, start_line
+    from rigright.machine.remote.talk import talk
 
     stop, unpacked = threading.Event(), []
 

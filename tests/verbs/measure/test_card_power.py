@@ -12,7 +12,7 @@ from rigright.cost.power import draw_w
 from rigright.facts.chips import by_id
 from rigright.terms.fitted import busy_in, power_terms
 from rigright.verbs.measure.measured import Course, Measured
-from rigright.verbs.measure.planned import hold, unheld
+from rigright.verbs.measure.planned import hold, power_notes
 from rigright.verbs.runs.planned import read_plan
 
 H100 = "NVIDIA H100 80GB HBM3"
@@ -72,7 +72,7 @@ def test_what_is_not_held_says_why(plan):
         run((600.0,), peak_w=650.0, chips=("", H100)),
     ):
         assert not {"power", "peak power"} & set(held(measured, plan))
-        whys += unheld(measured, plan)
+        whys += power_notes(measured, plan)
     assert len(whys) == 4
     assert len({one.text for one in whys}) == 3, "not reported, not long enough, twice of other GPUs"
 
@@ -84,9 +84,9 @@ def test_a_plan_of_an_unknown_chip_holds_no_power(plan):
 
 
 def test_nothing_is_said_of_power_where_no_card_was_used_or_no_power_was_planned(plan):
-    assert not list(unheld(replace(run(()), chips=()), plan))
+    assert not list(power_notes(replace(run(()), chips=()), plan))
     none = {**plan.plan, "figures": {}}
-    assert not list(unheld(run(()), replace(plan, plan=none)))
+    assert not list(power_notes(run(()), replace(plan, plan=none)))
 
 
 def test_what_is_kept_of_it_can_be_read_by_scripts():

@@ -13,9 +13,9 @@ from rigright.base.errors import RigError
 from rigright.facts.chips import chips
 from rigright.facts.cpus import cpus
 from rigright.facts.mentions import mentions
-from rigright.verbs.read.frame import read, read_text
 from rigright.verbs.read.kinds import kinds
 from rigright.verbs.read.record import DATED, RIGHT, UNKNOWN, WRONG
+from rigright.verbs.read.verb import read, read_text
 
 GUIDES = house.ROOT.parent / "shared" / "guides"
 SAID = {  # a quantity in words of both languages, with the unit that people write

@@ -23,7 +23,7 @@ from rigright.machine.stored import plain
 from rigright.machine.world import World
 from rigright.report.pages import setup as pages
 from rigright.report.setup_files import script
-from rigright.verbs.setup.frame import SetupWish, setup
+from rigright.verbs.setup.verb import SetupWish, setup
 
 CHECKS = ("torch", "driver", "cuda_toolkit", "pip_index", "packages", "fabric_service")
 SETS = [

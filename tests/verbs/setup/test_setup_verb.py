@@ -43,8 +43,8 @@ from rigright.machine.world import ROOT
 from rigright.report.pages.setup import page
 from rigright.report.setup_files import dockerfile, requirements, script
 from rigright.verbs.setup.choice import known_names, picks
-from rigright.verbs.setup.frame import SetupWish, setup
-from rigright.verbs.setup.told import notes_of
+from rigright.verbs.setup.notes import notes_of
+from rigright.verbs.setup.verb import SetupWish, setup
 from rigright.verbs.setup.ways import driver_way, ways_of
 from spoken import values
 

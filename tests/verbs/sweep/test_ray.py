@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ray_nodes import two_nodes
-from rigright.verbs.sweep import frame
+from rigright.verbs.sweep import verb
 
 pytestmark = pytest.mark.live
 
@@ -23,8 +23,8 @@ def cluster():
 def test_two_nodes_answer_what_this_process_answers(cluster, tmp_path):
     grid = tmp_path / "grid.csv"
     grid.write_text(GRID, encoding="utf-8")
-    here = frame.sweep(str(grid), workers=1)
-    there = frame.sweep(str(grid), on_ray=cluster)
+    here = verb.sweep(str(grid), workers=1)
+    there = verb.sweep(str(grid), on_ray=cluster)
     assert there.cells == here.cells
     assert len(there.places) == 2, "both nodes worked"
     assert sum(there.places.values()) == 16

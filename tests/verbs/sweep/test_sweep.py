@@ -29,7 +29,7 @@ from rigright.verbs.plan import plan as plan_verb
 from rigright.verbs.planning import steps
 from rigright.verbs.planning.planned import row_of
 from rigright.verbs.sweep import answer as answering
-from rigright.verbs.sweep import frame, journal
+from rigright.verbs.sweep import journal, verb
 from rigright.verbs.sweep import ray as ray_runner
 from rigright.verbs.sweep.answer import WORDS, answer
 from rigright.verbs.sweep.grid import MOST_QUESTIONS, read_grid
@@ -83,7 +83,7 @@ def test_a_grid_too_large_is_refused_before_it_is_spread(grid):
 
 
 def test_one_wrong_question_is_answered_with_its_error_and_the_others_go_on(grid):
-    found = frame.sweep(grid("model,on,users\nllama-3.1-8b,1x h100,many | 4\n"), workers=1)
+    found = verb.sweep(grid("model,on,users\nllama-3.1-8b,1x h100,many | 4\n"), workers=1)
     wrong, right = found.cells
     assert "many" in wrong.why
     assert wrong.cells["fits"] == ""
@@ -92,8 +92,8 @@ def test_one_wrong_question_is_answered_with_its_error_and_the_others_go_on(grid
 
 
 def pair_answers_as_one(path):
-    alone = frame.sweep(path, workers=1)
-    pair = frame.sweep(path, workers=2)
+    alone = verb.sweep(path, workers=1)
+    pair = verb.sweep(path, workers=2)
     assert pair.cells == alone.cells
     assert sum(pair.places.values()) == 4
 
@@ -101,7 +101,7 @@ def pair_answers_as_one(path):
 @pytest.mark.skipif(os.name == "nt", reason="no forks there")
 def test_two_processes_answer_what_one_does(grid, monkeypatch):
     """Processes that load nothing: what is handed over and back is the same."""
-    monkeypatch.setattr(frame, "multiprocessing", SimpleNamespace(get_context=lambda _: get_context("fork")))
+    monkeypatch.setattr(verb, "multiprocessing", SimpleNamespace(get_context=lambda _: get_context("fork")))
     pair_answers_as_one(grid())
 
 
@@ -118,13 +118,13 @@ def test_kept_prices_are_in_force_in_every_process(grid, tmp_path):
     bought = GRID.replace("users\n", "users,buy\n").replace(",4\n", ",4,yes\n")
     with own_prices.use((str(kept), None)):
         pair_answers_as_one(grid(bought))
-        paid = [float(one.cells["usd"]) for one in frame.sweep(grid(bought), workers=2).cells]
+        paid = [float(one.cells["usd"]) for one in verb.sweep(grid(bought), workers=2).cells]
     assert min(paid) > 100_000
 
 
 def test_the_table_holds_what_was_asked_and_what_was_answered(grid, tmp_path):
     out = tmp_path / "out.csv"
-    found = frame.sweep(grid(), workers=1, out=str(out))
+    found = verb.sweep(grid(), workers=1, out=str(out))
     with out.open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     assert [row["model"] for row in rows] == [one.words["model"] for one in found.questions]
@@ -141,11 +141,11 @@ def test_a_sweep_broken_off_goes_on_where_it_was(grid, tmp_path, monkeypatch):
             raise KeyboardInterrupt
         return Answered(index=question.index, cells={"fits": "yes", "tpot_s": str(question.index)})
 
-    monkeypatch.setattr(frame, "answer", third_is_interrupted)
+    monkeypatch.setattr(verb, "answer", third_is_interrupted)
     with pytest.raises(KeyboardInterrupt):
-        frame.sweep(grid(), workers=1, out=out)
+        verb.sweep(grid(), workers=1, out=out)
     assert not (tmp_path / "out.csv").exists()
-    found = frame.sweep(grid(), workers=1, out=out)
+    found = verb.sweep(grid(), workers=1, out=out)
     assert found.kept == 2
     assert asked == [0, 1, 2, 2, 3]
     assert [one.cells["tpot_s"] for one in found.cells] == ["0", "1", "2", "3"]
@@ -195,7 +195,7 @@ def test_a_sweep_of_thousands_holds_little(grid, tmp_path):
         for one in questions:
             journal.write(file, Answered(index=one.index, cells=cells))
     tracemalloc.start()
-    result = frame.sweep(grid(text), out=str(out))
+    result = verb.sweep(grid(text), out=str(out))
     held = tracemalloc.get_traced_memory()[0] / count
     tracemalloc.stop()
     assert result.kept == count
@@ -204,7 +204,7 @@ def test_a_sweep_of_thousands_holds_little(grid, tmp_path):
 
 
 def test_the_page_and_the_data_tell_every_answer(grid):
-    found = frame.sweep(grid("model,on,users\nllama-3.1-8b,1x h100,4 | nobody\n"), workers=1)
+    found = verb.sweep(grid("model,on,users\nllama-3.1-8b,1x h100,4 | nobody\n"), workers=1)
     text = render(pages.page(found), Screen(width=80))
     assert text.splitlines()[0].count("1 of 2") == 1
     assert "nobody" in text
@@ -288,14 +288,14 @@ def test_a_cluster_that_is_not_there_is_told_at_once():
 
 def test_plans_are_played_where_a_question_wants_it(grid):
     text = "model,on,users,prompt,output,play,seed\nllama-3.1-8b,1x h100,8,512,128,40 | 80,1 | 2\n"
-    found = frame.sweep(grid(text), workers=1)
+    found = verb.sweep(grid(text), workers=1)
     assert [one.why for one in found.cells] == [""] * 4
     for one in found.cells:
         mean, late = float(one.cells["played_ttft_s"]), float(one.cells["played_ttft_p95_s"])
         assert 0 < mean <= late
         assert float(one.cells["played_tpot_s"]) == pytest.approx(float(one.cells["tpot_s"]), rel=0.3)
         assert 0 <= float(one.cells["played_good_share"]) <= 1
-    again = frame.sweep(grid(text), workers=1)
+    again = verb.sweep(grid(text), workers=1)
     assert again.cells == found.cells
 
 

@@ -87,7 +87,7 @@ def read_generic(config: Config, name: str) -> Arch:
             given, name, style=style, mixture=Mixture(shared_gate=gate), attends=attends, size=size
         )
     arch = with_mtp(config, arch)
-    return replace(arch, warnings=(*arch.warnings, _told(style)))
+    return replace(arch, warnings=(*arch.warnings, _style_note(style)))
 
 
 def guess(config: Config) -> Style:
@@ -136,7 +136,7 @@ def _positions(config: Config) -> int:
     return config.size(*CONTEXT)
 
 
-def _told(style: Style) -> Sentence:
+def _style_note(style: Style) -> Sentence:
     return say(
         "assumed: {norm}, {ffn}, {biases}; compare the parameter count with the published one",
         norm=say("LayerNorm") if style.norm == "layer" else say("RMSNorm"),

@@ -336,19 +336,21 @@ def _sliding(config: Config) -> Latent:
     rows = [listed.part(key) for key in listed if isinstance(listed.raw[key], dict) and listed.raw[key]]
     row = rows[0] if rows else Config({}, config.where)
 
-    def told(key: str) -> int:
+    def width_of(key: str) -> int:
         return row.maybe(key) or config.size(f"swa_{key}", default=_SLIDING_DEFAULTS[key])
 
-    nope = told("qk_nope_head_dim")
-    turning = config.maybe("swa_qk_rope_head_dim") or row.maybe("qk_rope_head_dim") or told("head_dim") - nope
+    nope = width_of("qk_nope_head_dim")
+    turning = (
+        config.maybe("swa_qk_rope_head_dim") or row.maybe("qk_rope_head_dim") or width_of("head_dim") - nope
+    )
     return Latent(
         hidden=config.size("hidden_size"),
-        heads=told("num_attention_heads"),
-        q_rank=told("q_lora_rank"),
-        kv_rank=told("kv_lora_rank"),
+        heads=width_of("num_attention_heads"),
+        q_rank=width_of("q_lora_rank"),
+        kv_rank=width_of("kv_lora_rank"),
         nope_dim=nope,
         rope_dim=turning,
-        value_dim=told("v_head_dim"),
+        value_dim=width_of("v_head_dim"),
         bias=config.flag("attention_bias", default=False),
         window_tok=config.maybe("sliding_window") or config.size("sliding_window_size", default=512),
     )

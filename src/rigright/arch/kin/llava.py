@@ -19,7 +19,7 @@ class Widths:
     """What a projector stands between."""
 
     seen: int  # width of the vision tower
-    said: int  # width of the language model
+    text: int  # width of the language model
     tok: int  # patches of an image
     layers: int = 1  # vision layers it reads at once
 
@@ -30,23 +30,23 @@ Projector = Callable[[Config, Widths], tuple[Weight, ...]]
 def _chain(config: Config, widths: Widths, *, bias: str = "multimodal_projector_bias") -> tuple[Weight, ...]:
     biased = config.flag(bias, default=True)
     return (
-        *linear("project", (widths.said, widths.seen * widths.layers), bias=biased, sites=widths.tok),
-        *linear("project", (widths.said, widths.said), bias=biased, sites=widths.tok),
+        *linear("project", (widths.text, widths.seen * widths.layers), bias=biased, sites=widths.tok),
+        *linear("project", (widths.text, widths.text), bias=biased, sites=widths.tok),
     )
 
 
 def _newline(config: Config, widths: Widths) -> tuple[Weight, ...]:
-    return (*_chain(config, widths), *vector(widths.said))
+    return (*_chain(config, widths), *vector(widths.text))
 
 
 def _vip(config: Config, widths: Widths) -> tuple[Weight, ...]:
     value = config.raw.get("vision_feature_layers") or config.raw.get("vision_feature_layer")
     many = len(value) if isinstance(value, list | tuple) else 1
-    wide = Widths(seen=widths.seen, said=widths.said, tok=widths.tok, layers=many)
+    wide = Widths(seen=widths.seen, text=widths.text, tok=widths.tok, layers=many)
     return (
         *norm(widths.seen * many, bias=True),
-        *linear("project", (widths.said, wide.seen * many), sites=widths.tok),
-        *linear("project", (widths.said, widths.said), sites=widths.tok),
+        *linear("project", (widths.text, wide.seen * many), sites=widths.tok),
+        *linear("project", (widths.text, widths.text), sites=widths.tok),
     )
 
 
@@ -58,19 +58,19 @@ def _merged(config: Config, widths: Widths) -> tuple[Weight, ...]:
     return (
         *norm(widths.seen),
         *linear("project", (widths.seen, widths.seen * area), bias=False, sites=tok),
-        *linear("project", (widths.said, widths.seen * widths.layers), bias=biased, sites=tok),
-        *linear("project", (widths.said, widths.said), bias=biased, sites=tok),
+        *linear("project", (widths.text, widths.seen * widths.layers), bias=biased, sites=tok),
+        *linear("project", (widths.text, widths.text), bias=biased, sites=tok),
     )
 
 
 def _gemma(config: Config, widths: Widths) -> tuple[Weight, ...]:
     tok = config.size("mm_tokens_per_image", default=256)
-    return (*linear("project", (widths.seen, widths.said), bias=False, sites=tok), *norm(widths.seen))
+    return (*linear("project", (widths.seen, widths.text), bias=False, sites=tok), *norm(widths.seen))
 
 
 def _pali(config: Config, widths: Widths) -> tuple[Weight, ...]:
     return linear(
-        "project", (config.size("projection_dim", default=widths.said), widths.seen), sites=widths.tok
+        "project", (config.size("projection_dim", default=widths.text), widths.seen), sites=widths.tok
     )
 
 
@@ -81,10 +81,10 @@ def _aya(config: Config, widths: Widths) -> tuple[Weight, ...]:
 def _command(config: Config, widths: Widths) -> tuple[Weight, ...]:
     """Cohere: patches folded together, a gated layer, one to the language model."""
     tok = widths.tok // config.size("downsample_factor", default=2) ** 2
-    wide = config.size("alignment_intermediate_size", default=widths.said)
+    wide = config.size("alignment_intermediate_size", default=widths.text)
     return (
         *linear("project", (wide, _shuffled(config, widths)), sites=tok),
-        *linear("project", (widths.said, wide // 2), sites=tok),
+        *linear("project", (widths.text, wide // 2), sites=tok),
     )
 
 
@@ -96,14 +96,14 @@ def _intern(config: Config, widths: Widths) -> tuple[Weight, ...]:
     area = int(1 / config.number("downsample_ratio", default=0.5)) ** 2
     return (
         *norm(widths.seen * area, bias=True),
-        *linear("project", (widths.said, widths.seen * area), sites=widths.tok // area),
-        *linear("project", (widths.said, widths.said), sites=widths.tok // area),
+        *linear("project", (widths.text, widths.seen * area), sites=widths.tok // area),
+        *linear("project", (widths.text, widths.text), sites=widths.tok // area),
     )
 
 
 def _idefics3(config: Config, widths: Widths) -> tuple[Weight, ...]:
     area = config.size("scale_factor", default=2) ** 2
-    return linear("project", (widths.said, widths.seen * area), bias=False, sites=widths.tok // area)
+    return linear("project", (widths.text, widths.seen * area), bias=False, sites=widths.tok // area)
 
 
 def _lfm2(config: Config, widths: Widths) -> tuple[Weight, ...]:
@@ -114,14 +114,14 @@ def _lfm2(config: Config, widths: Widths) -> tuple[Weight, ...]:
     return (
         *(norm(widths.seen * area, bias=True) if normed else ()),
         *linear("project", (wide, widths.seen * area), bias=biased, sites=widths.tok // area),
-        *linear("project", (widths.said, wide), bias=biased, sites=widths.tok // area),
+        *linear("project", (widths.text, wide), bias=biased, sites=widths.tok // area),
     )
 
 
 def _plain(_: Config, widths: Widths) -> tuple[Weight, ...]:
     return (
-        *linear("project", (widths.said, widths.seen), sites=widths.tok),
-        *linear("project", (widths.said, widths.said), sites=widths.tok),
+        *linear("project", (widths.text, widths.seen), sites=widths.tok),
+        *linear("project", (widths.text, widths.text), sites=widths.tok),
     )
 
 
@@ -131,7 +131,7 @@ def _paddle(config: Config, widths: Widths) -> tuple[Weight, ...]:
     return (
         *norm(widths.seen, bias=True),
         *linear("project", (wide, wide), sites=tok),
-        *linear("project", (widths.said, wide), sites=tok),
+        *linear("project", (widths.text, wide), sites=tok),
     )
 
 
@@ -141,7 +141,7 @@ def _cosmos(config: Config, widths: Widths) -> tuple[Weight, ...]:
     return (
         *norm(widths.seen, bias=True),
         *linear("project", (wide, widths.seen * area), sites=widths.tok // area),
-        *linear("project", (widths.said, wide), sites=widths.tok // area),
+        *linear("project", (widths.text, wide), sites=widths.tok // area),
     )
 
 
@@ -214,7 +214,7 @@ def read_llava(config: Config, name: str) -> Arch:
     chosen = config.raw.get("vision_feature_layer")
     widths = Widths(
         seen=eye.size("hidden_size"),
-        said=arch.trunk.hidden,
+        text=arch.trunk.hidden,
         tok=patches(eye),
         layers=len(chosen) if isinstance(chosen, list | tuple) and chosen else 1,
     )

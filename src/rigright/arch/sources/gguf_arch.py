@@ -28,7 +28,7 @@ def open_gguf(path: Path) -> Opened:
     """Open a GGUF file, or all files of a split one."""
     whole = read_whole(path)
     shapes = {tensor.name: tensor.shape for tensor in whole.tensors}
-    file = gguf_config.told(whole.metadata, shapes)
+    file = gguf_config.head_of(whole.metadata, shapes)
     if not file.arch:
         raise broken(path, say('its metadata lacks "{key}"', key="general.architecture"))
     if whole.metadata.get("general.type", "model") != "model" or file.arch == "clip":

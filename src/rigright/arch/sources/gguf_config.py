@@ -47,7 +47,7 @@ class GgufHead:
         return max(self.count("block_count") - self.count("nextn_predict_layers"), 0)
 
 
-def told(metadata: Mapping[str, Any], shapes: Mapping[str, tuple[int, ...]]) -> GgufHead:
+def head_of(metadata: Mapping[str, Any], shapes: Mapping[str, tuple[int, ...]]) -> GgufHead:
     """What a header tells."""
     arch = metadata.get("general.architecture")
     return GgufHead(arch=arch if isinstance(arch, str) else "", metadata=metadata, shapes=shapes)

@@ -154,7 +154,9 @@ def _fits(standing: Standing, old: Chip, *, new: Chip) -> Iterator[Fit]:
         )  # fmt: skip
     else:
         yield _supply(standing, count * (new.tdp_w or 0.0))
-    yield Fit(says=say("power connectors per card: {plugs}", plugs=_said(shape.plugs)), holds=_fed(old, new))
+    yield Fit(
+        says=say("power connectors per card: {plugs}", plugs=_plug_words(shape.plugs)), holds=_fed(old, new)
+    )
     if standing.slot_gen is not None and new.pcie_gen is not None and standing.slot_gen < new.pcie_gen:
         yield Fit(
             says=say("slots are PCIe {have}, the GPU supports {can}: copies stay as fast as now",
@@ -169,7 +171,7 @@ def _fits(standing: Standing, old: Chip, *, new: Chip) -> Iterator[Fit]:
     yield from _by_rules(old, new)
 
 
-def _said(plugs: Plugs | None) -> Sentence | str:
+def _plug_words(plugs: Plugs | None) -> Sentence | str:
     """Power plugs for people."""
     if plugs is None:
         return say("not known")

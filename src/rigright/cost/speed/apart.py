@@ -105,7 +105,7 @@ def serve_apart(
     else:
         flow = _open(pools, traffic=traffic, token=token)
     free = rates.request_s + pools.prompt_s + pools.handed_s
-    return _told(pools, flow, free=free, layout=layout, traffic=traffic, last=token(flow.decoding))
+    return _record(pools, flow, free=free, layout=layout, traffic=traffic, last=token(flow.decoding))
 
 
 def _closed(
@@ -169,7 +169,7 @@ def _open(pools: _Pools, *, traffic: Traffic, token: Callable[[Numbers], StepTim
     )
 
 
-def _told(
+def _record(
     pools: _Pools, flow: _SplitFlow, *, free: Numbers, layout: Layout, traffic: Traffic, last: StepTime
 ) -> Apart:
     total, worked = last.total_s, last.gemm_s + last.attention_s

@@ -96,7 +96,7 @@ def seen(moments: Sequence[LimitedMoment]) -> dict[str, object]:
     }
 
 
-def held(cause: str, moment: LimitedMoment) -> float | None:
+def by_driver(cause: str, moment: LimitedMoment) -> float | None:
     """By the driver's own word."""
     share = slowed_share(moment, words_of(cause))
     return None if share is None else share * SURE_OF[cause]
@@ -174,9 +174,9 @@ def small_kernels(moment: LimitedMoment) -> float | None:
 
 
 WEIGHED: dict[str, Callable[[LimitedMoment], float | None]] = {  # of either side one is all that is left
-    "brake": partial(held, "brake"),
+    "brake": partial(by_driver, "brake"),
     "compute": lambda moment: FULL if moment.devices else None,
-    "cooling": partial(held, "cooling"),
+    "cooling": partial(by_driver, "cooling"),
     "cores": lambda moment: moment.host.cpu_share,
     "disk": disk,
     "gpu_memory": gpu_memory,
@@ -184,7 +184,7 @@ WEIGHED: dict[str, Callable[[LimitedMoment], float | None]] = {  # of either sid
     "network": network,
     "one_thread": one_thread,
     "pcie": pcie,
-    "power": partial(held, "power"),
+    "power": partial(by_driver, "power"),
     "program": lambda _: FULL,
     "small_kernels": small_kernels,
 }

@@ -52,7 +52,7 @@ def behind(moment: LimitedMoment) -> DeviceTick | None:
     return seen[0] if next_one >= FULL and last < _BEHIND * next_one else None
 
 
-def held_for_all(moment: LimitedMoment, ticks: list[DeviceTick]) -> bool:
+def waits_for_all(moment: LimitedMoment, ticks: list[DeviceTick]) -> bool:
     """Whether the cards that are held back hold the others too: these are free, and yet draw little."""
     free = [tick for tick in moment.devices if tick not in ticks]
     return bool(ticks and free) and all(map(may_spin, free)) and _one_job(moment.devices)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from rigright.doctor.binding.lockstep import held_for_all
+from rigright.doctor.binding.lockstep import waits_for_all
 from rigright.doctor.binding.record import LimitedMoment
 from rigright.facts.faults import reasons
 from rigright.machine.tick import DeviceTick, HostTick
@@ -35,7 +35,7 @@ def slowed_share(moment: LimitedMoment, words: frozenset[str]) -> float | None:
     """The share of devices held back by any of these reasons; all, where the others wait for those."""
     ticks = [tick for tick in moment.devices if tick.slowed_by is not None]
     kept = [tick for tick in ticks if not words.isdisjoint(reasons(tick.slowed_by or ()))]
-    if held_for_all(moment, kept):
+    if waits_for_all(moment, kept):
         return 1.0
     return len(kept) / len(ticks) if ticks else None
 

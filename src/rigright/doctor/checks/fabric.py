@@ -8,7 +8,7 @@ from rigright.base.words import say
 from rigright.doctor.advice import advise, first, label
 from rigright.doctor.gpus import RACK_CHIPS, answering
 from rigright.doctor.happened import events, quieter
-from rigright.doctor.log_lines import told
+from rigright.doctor.log_lines import log_evidence
 from rigright.doctor.record import CheckInput, Fine, NotSeen, Severity, Verdict, check
 from rigright.doctor.stack import driver, is_contained, numbers, service
 from rigright.facts.fabrics import fabric_of
@@ -165,5 +165,5 @@ def sxid_events(case: CheckInput) -> Iterator[Verdict]:
             about=last.pci,
             severity=quieter(severity, case=case, event=last),
             code=code or "?",
-            told=told(same, SEE_SXIDS),
+            told=log_evidence(same, SEE_SXIDS),
         )

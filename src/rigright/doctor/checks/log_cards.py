@@ -11,7 +11,7 @@ from rigright.base.words import say
 from rigright.doctor.advice import advise
 from rigright.doctor.gpus import reset_at
 from rigright.doctor.happened import events
-from rigright.doctor.log_lines import by_place, logged, none_told, unseen
+from rigright.doctor.log_lines import by_place, log_is_clean, logged, unseen
 from rigright.doctor.nic import nic_at, rdma_ports
 from rigright.doctor.record import CheckInput, Severity, Verdict, check
 from rigright.machine.pci import pci_key
@@ -123,7 +123,7 @@ def log_driver(case: CheckInput) -> Iterator[Verdict]:
     before the last boot, count one level lower. Source: data/messages.csv.
     """
     if case.machine.devices:
-        verdicts = unseen(case, "nvrm|amdgpu|nouveau"), none_told(case, "driver")
+        verdicts = unseen(case, "nvrm|amdgpu|nouveau"), log_is_clean(case, "driver")
         yield from (not_seen for not_seen in verdicts if not_seen is not None)
     lost = {pci_key(event.pci) for event in events(case, "xid") or [] if event.code == LOST_XID}
     given = [_placed(case, event) for event in events(case, "driver") or [] if not _is_known(event, lost)]
@@ -187,7 +187,7 @@ def log_nics(case: CheckInput) -> Iterator[Verdict]:
     has_nic = bool(rdma_ports(case)) or any(
         (device.pci_class or "").startswith(NETWORK_CLASS) for device in case.machine.pci or ()
     )
-    verdict = unseen(case, "mlx5|infiniband|bnxt") or none_told(case, "nic")
+    verdict = unseen(case, "mlx5|infiniband|bnxt") or log_is_clean(case, "nic")
     if has_nic and verdict is not None:
         yield verdict
     limited = [event for event in given if LIMITED.search(event.text)]

@@ -12,7 +12,7 @@ from rigright.base.words import Sentence, say
 from rigright.doctor.advice import advise
 from rigright.doctor.gpus import device_at
 from rigright.doctor.happened import events, is_before_boot
-from rigright.doctor.log_lines import by_place, logged, none_told, unseen
+from rigright.doctor.log_lines import by_place, log_is_clean, logged, unseen
 from rigright.doctor.record import CheckInput, Fine, Severity, Verdict, check
 from rigright.machine.system import Event
 
@@ -74,7 +74,7 @@ def log_disks(case: CheckInput) -> Iterator[Verdict]:
     warning. Events older than a week, or from before the last boot, count one level lower. Source:
     data/messages.csv.
     """
-    closed, fine = unseen(case, "nvme|I/O error|ata[0-9]"), none_told(case, "disk")
+    closed, fine = unseen(case, "nvme|I/O error|ata[0-9]"), log_is_clean(case, "disk")
     if (verdict := closed or fine) is not None:
         yield verdict
     pairs = [
@@ -205,7 +205,7 @@ def log_bus(case: CheckInput) -> Iterator[Verdict]:
     GPU: warning. Events older than a week, or from before the last boot, count one level lower. Sources:
     Linux PCI Express AER documentation; NVIDIA's NCCL guide on peer-to-peer copies and the IOMMU.
     """
-    pair = unseen(case, "AER|PCIe Bus Error"), none_told(case, "aer")
+    pair = unseen(case, "AER|PCIe Bus Error"), log_is_clean(case, "aer")
     if case.machine.devices:
         yield from (not_seen for not_seen in pair if not_seen is not None)
     for same in by_place(events(case, "aer") or []).values():

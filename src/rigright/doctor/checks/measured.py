@@ -9,8 +9,8 @@ from rigright.base.units import show_measured
 from rigright.base.words import say
 from rigright.doctor.advice import advise
 from rigright.doctor.baseline import SMALLER_IS_BETTER, compared
-from rigright.doctor.held import held_all, wrong_values
 from rigright.doctor.record import CheckInput, Evidence, Fine, NotSeen, Severity, Verdict, check
+from rigright.doctor.reference import compare_all, wrong_values
 
 CARD_WORST, CARD_SLOW = 0.75, 0.90
 WORST = 0.5
@@ -28,7 +28,7 @@ def bench_behind(case: CheckInput) -> Iterator[Verdict]:
     Sources: NVIDIA/DCGM issue 122 (within 1 %, the broken one at 35 %), stas00/ml-engineering (spreads above
     5 %).
     """
-    for figure in held_all(case.results, case):
+    for figure in compare_all(case.results, case):
         if figure.basis != "other cards" or figure.verdict not in {"slow", "behind"} or figure.share is None:
             continue
         result, share = figure.result, figure.share
@@ -61,7 +61,7 @@ def bench_slow(case: CheckInput) -> Iterator[Verdict]:
         if case.machine.devices and case.machine.origin == "live":
             yield NotSeen(why=say("no benchmark has run on this machine yet"), see="rigright bench --quick")
         return
-    for figure in held_all(case.results, case):
+    for figure in compare_all(case.results, case):
         result = figure.result
         if figure.basis == "other cards" or figure.verdict == "unknown":
             continue

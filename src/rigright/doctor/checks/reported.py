@@ -10,7 +10,7 @@ from rigright.base.words import Sentence, say
 from rigright.doctor.advice import advise, first, label
 from rigright.doctor.gpus import answering, device_at
 from rigright.doctor.happened import events, most_within, quieter
-from rigright.doctor.log_lines import LINE_CHARS, told
+from rigright.doctor.log_lines import LINE_CHARS, log_evidence
 from rigright.doctor.record import CheckInput, Evidence, Finding, Fine, NotSeen, Verdict, check
 from rigright.doctor.xid_asked import AFTER, action_of, followed
 from rigright.doctor.xid_steps import steps_of
@@ -83,7 +83,10 @@ def _of_code(case: CheckInput, code: int, *, same: list[Event], after: Event | N
         confidence="sure" if severity == "fault" else "likely",
         code=code,
         meaning=xid.meaning if xid else None,
-        told=(*told(same, SEE_XIDS), *((Evidence(shows=after.text[:LINE_CHARS]),) if after else ())),
+        told=(
+            *log_evidence(same, SEE_XIDS),
+            *((Evidence(shows=after.text[:LINE_CHARS]),) if after else ()),
+        ),
         steps=steps_of(xid, case, same=same, action=action) if xid else None,
     )
 

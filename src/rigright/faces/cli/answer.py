@@ -44,7 +44,7 @@ def noted(answer: Answer, key: str, *, note: Callable[[], Sentence | None]) -> A
         if sentence is None:
             return made
         last = len(made.parts) - any(isinstance(part, Commands) for part in made.parts[-1:])
-        line = Line(said=sentence, tone="dim")
+        line = Line(text=sentence, tone="dim")
         return replace(made, parts=(*made.parts[:last], line, *made.parts[last:]))
 
     def plain(language: str) -> Any:

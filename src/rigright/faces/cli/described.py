@@ -15,7 +15,7 @@ from types import GenericAlias, NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from rigright.base.tables import DATA, read_toml
-from rigright.base.telling import SCHEMA_VERSION, Key, Told, is_record, keys_of
+from rigright.base.telling import SCHEMA_VERSION, Key, RecordPrinter, is_record, keys_of
 from rigright.base.words import Sentence
 
 UNITS = {
@@ -95,7 +95,7 @@ class Made:
         self.kinds: dict[str, type] = {}
         self.given: Mapping[type, Any] = {}
 
-    def top(self, fields: Told) -> dict[str, Any]:
+    def top(self, fields: RecordPrinter) -> dict[str, Any]:
         """What a command prints."""
         self.given = fields.given
         made = self.record(fields.kind)
@@ -131,7 +131,7 @@ class Made:
                 else:
                     more = True
                 continue
-            properties[key.name] = self.value(value, key) | _told(key, text or meaning(hint, key.name))
+            properties[key.name] = self.value(value, key) | _described(key, text or meaning(hint, key.name))
             required += [] if "?" in key.sign else [key.name]
         made: dict[str, Any] = {
             "type": "object",
@@ -198,7 +198,7 @@ def _nullable(hint: Any, made: dict[str, Any]) -> dict[str, Any]:
     return {"anyOf": [made, {"type": "null"}]} if NoneType in get_args(hint) else made
 
 
-def _told(key: Key, stated: str) -> dict[str, Any]:
+def _described(key: Key, stated: str) -> dict[str, Any]:
     unit, text = _unit(key.name), _plainly(stated)
     return ({"description": text} if text else {}) | ({"unit": unit} if unit else {})
 

@@ -45,7 +45,7 @@ def front_page() -> Page:
     return Page(
         title=f"rigright {__version__}",
         parts=(
-            Line(said=TAGLINE),
+            Line(text=TAGLINE),
             *(_table(title, _commands(stage)) for stage, title in _STAGES.items()),
             _table(say("Options"), _OPTIONS),
             Commands(
@@ -61,7 +61,7 @@ def front_page() -> Page:
     )
 
 
-tells = telling.Told(CommandList)
+tells = telling.RecordPrinter(CommandList)
 
 
 def about() -> CommandList:
@@ -89,7 +89,7 @@ def unknown_verb(verb: str) -> AskError:
     """The complaint about a command, with the nearest known."""
     from difflib import get_close_matches
 
-    from rigright.verbs.look_up.frame import is_kind
+    from rigright.verbs.look_up.verb import is_kind
 
     near = get_close_matches(verb, verbs(), n=1, cutoff=0.5)
     near = [f"rigright look-up {verb}"] if is_kind(verb) else near

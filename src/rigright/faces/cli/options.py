@@ -178,7 +178,7 @@ def words(option: Option) -> tuple[str, ...]:
 
 _LISTS = {  # words that a shell completes -> the module that knows them, and the function or mapping
     "targets": ("rigright.verbs.export", "known"),
-    "kinds": ("rigright.verbs.look_up.frame", "kind_names"),
+    "kinds": ("rigright.verbs.look_up.verb", "kind_names"),
     "shells": ("rigright.verbs.completion", "SHELLS"),
     "models": ("rigright.arch.sources.zoo", "names"),
     "chips": ("rigright.facts.chips", "by_id"),
@@ -203,7 +203,7 @@ def check(taken: Sequence[Group], options: argparse.Namespace) -> None:
             raise wrong
 
 
-def said_in(options: argparse.Namespace, verb: str) -> dict[str, str]:
+def typed_options(options: argparse.Namespace, verb: str) -> dict[str, str]:
     """What was said of a wish, option by option."""
     from rigright.options.rows import options_of
 

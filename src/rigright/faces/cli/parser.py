@@ -53,7 +53,7 @@ class Parser(argparse.ArgumentParser):
         """
         own, behind = split_command(arguments)
         arguments = own if self.takes_command else arguments
-        self.width = _said_width(own)
+        self.width = _typed_width(own)
         scattered = any(action.nargs == "*" for action in self._actions)  # words before and behind options
         parse = self.parse_known_intermixed_args if scattered else self.parse_known_args
         if typed:
@@ -142,7 +142,7 @@ def split_command(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
     return list(arguments[:end]), list(arguments[end + 1 :])
 
 
-def _said_width(arguments: Sequence[str]) -> int | None:
+def _typed_width(arguments: Sequence[str]) -> int | None:
     """The width asked for, before anything is parsed: help is shown while parsing."""
     for argument, value in pairwise([*arguments, ""]):
         name, equals, inside = argument.partition("=")
@@ -208,7 +208,7 @@ def unknown_argument(extras: Sequence[str], known: Sequence[str]) -> AskError:
     name = argument.partition("=")[0]
     near = get_close_matches(name, known, n=1, cutoff=0.6)
     usual = say("did you mean {near}?", near=near[0]) if near else say("see --help for all options")
-    from rigright.options.read import said_otherwise
+    from rigright.options.read import other_way
 
-    otherwise = said_otherwise(name) if "--on" in known else None
+    otherwise = other_way(name) if "--on" in known else None
     return AskError(say('unknown option "{name}"', name=name), hint=otherwise or usual)

@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from rigright.base import shelf
-from rigright.base.telling import SCHEMA_VERSION, Told
+from rigright.base.telling import SCHEMA_VERSION, RecordPrinter
 from rigright.base.words import ENGLISH, tell
 from rigright.faces.cli.described import Made, answer_of
 from rigright.faces.cli.front import ASKS, TAGLINE
@@ -58,17 +58,17 @@ def schema(verb: str) -> dict[str, Any]:
     return own() if own is not None else _schema(verb)
 
 
-def told_by(place: str) -> Told:
+def printer_of(place: str) -> RecordPrinter:
     """What a page tells."""
     module, _, name = place.rpartition(".")
     module = module if "." in module else f"{PAGES}.{module}"
-    fields: Told = getattr(importlib.import_module(module), name)
+    fields: RecordPrinter = getattr(importlib.import_module(module), name)
     return fields
 
 
 def _schema(verb: str) -> dict[str, Any]:
     made = Made()
-    tops = [made.top(told_by(place)) for place in VERBS[verb]]
+    tops = [made.top(printer_of(place)) for place in VERBS[verb]]
     answer = tops[0] if len(tops) == 1 else {"type": "object", "anyOf": tops}
     return _head(verb) | answer | _about(verb) | made.defined()
 
@@ -92,7 +92,7 @@ def _about(verb: str) -> dict[str, str]:
 
 def _look_up() -> dict[str, Any]:
     """A list of records of a kind; what a word is found to be; or, without a word, the kinds."""
-    from rigright.verbs.look_up.frame import find_kind, kind_names
+    from rigright.verbs.look_up.verb import find_kind, kind_names
 
     made = Made()
     for name, kind in ((name, find_kind(name)) for name in kind_names()):

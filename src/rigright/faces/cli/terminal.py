@@ -58,7 +58,7 @@ def counting(language: str, *, every_s: float = 0.2) -> Iterator[Callable[[int],
     """Tell how many runs are done, now and then, where somebody looks; the line is gone at the end."""
     began_s = last_s = time.monotonic()
 
-    def told(done: int) -> None:
+    def step(done: int) -> None:
         nonlocal last_s
         now_s = time.monotonic()
         if now_s - last_s >= every_s:
@@ -66,7 +66,7 @@ def counting(language: str, *, every_s: float = 0.2) -> Iterator[Callable[[int],
             rate = done / (now_s - began_s)
             written_over(say("{done} runs predicted, {rate}/s", done=done, rate=f"{rate:.0f}"), language)
 
-    yield told
+    yield step
     if last_s != began_s:
         written_over("", language)
         sys.stderr.write("\r" if sys.stderr.isatty() else "")

@@ -30,7 +30,7 @@ class Trouble:
 
     def record(self, language: str) -> dict[str, Any]:
         """What a script reads."""
-        fields = telling.Told(Trouble)(self, language)
+        fields = telling.RecordPrinter(Trouble)(self, language)
         error = {key: clean(value) if isinstance(value, str) else value for key, value in fields.items()}
         return {"schema_version": telling.SCHEMA_VERSION, "error": error}
 

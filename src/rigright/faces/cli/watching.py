@@ -14,7 +14,7 @@ from rigright.report.live.state import Frame, View, keys_of, press
 from rigright.report.live.view import draw
 
 if TYPE_CHECKING:
-    from rigright.verbs.watch.frame import Watch
+    from rigright.verbs.watch.verb import Watch
 
 _BEFORE_S = 120.0  # of the history before a moment of it: pictures, and since when a card is slowed
 

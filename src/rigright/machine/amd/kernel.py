@@ -117,7 +117,7 @@ class _KfdNode:
 
     number: int
     pci: str
-    told: Mapping[str, int]
+    properties: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,7 +145,7 @@ def topology(world: World) -> _Topology:
     fields = {number: world.text(f"{KFD}/{number}/properties") for number in numbers}
     read = {number: _properties(text) for number, text in fields.items()}
     nodes = tuple(
-        _KfdNode(number=number, pci=_located(row), told=row)
+        _KfdNode(number=number, pci=_located(row), properties=row)
         for number, row in read.items()
         if row.get("simd_count")
     )
@@ -157,7 +157,7 @@ def inside(world: World) -> frozenset[str]:
     return frozenset(
         node.pci
         for node in topology(world).nodes
-        if shares_memory(isa_of(node.told.get("gfx_target_version", 0)))
+        if shares_memory(isa_of(node.properties.get("gfx_target_version", 0)))
     )
 
 
@@ -165,11 +165,14 @@ def _with_nodes(world: World, device: Device, *, nodes: tuple[_KfdNode, ...], is
     """With its compute units, its instruction set, and its parts where it is cut into some."""
     if not nodes:
         return device
-    fields = nodes[0].told
+    fields = nodes[0].properties
     isa = isa_of(fields.get("gfx_target_version", 0))
     most_mhz = fields.get("max_engine_clk_fcompute")
     slices = _slices(world, device, nodes=nodes, is_whole=is_whole)
-    units = sum(kfd_node.told["simd_count"] // (kfd_node.told.get("simd_per_cu") or 1) for kfd_node in nodes)
+    units = sum(
+        kfd_node.properties["simd_count"] // (kfd_node.properties.get("simd_per_cu") or 1)
+        for kfd_node in nodes
+    )
     return replace(
         device,
         isa=isa,

@@ -273,7 +273,7 @@ _HEAT = re.compile(r"(\d{1,3}\.\d)\s?°?[cC]\b")
 _WATTS = re.compile(r"(\d{1,5}(?:\.\d)?)W\b")
 
 
-def rocm_printed(text: str) -> dict[str, Any]:
+def rocm_json(text: str) -> dict[str, Any]:
     """The document that it would have written; empty where rocm-smi did not write the text."""
     fields: dict[str, Any] = {}
     in_table = False

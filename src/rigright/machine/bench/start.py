@@ -43,7 +43,7 @@ def main() -> None:
     asks: queue.Queue[str] = queue.Queue()
     folders: set[str] = set()
     listening = {"folders": folders}
-    threading.Thread(target=_listen, args=(_own_ear(), asks), kwargs=listening, daemon=True).start()
+    threading.Thread(target=_listen, args=(_own_stdin(), asks), kwargs=listening, daemon=True).start()
     while True:
         ask = restored(BenchRequest, json.loads(asks.get()), where="ask")
         if ask.folder is not None:
@@ -53,7 +53,7 @@ def main() -> None:
             out.flush()
 
 
-def _own_ear() -> int:
+def _own_stdin() -> int:
     """Standard input for questions alone; what is forked here finds an empty one that no thread holds."""
     kept = os.dup(0)
     with Path(os.devnull).open("rb") as nothing:
@@ -89,7 +89,7 @@ def _answers(ask: BenchRequest) -> Iterator[tuple[str, Any]]:
             yield "done", ask.part
             return
         for value in shelf.take(PARTS, ask.part, bears="run")(ask):
-            yield ("result" if isinstance(value, Result) else "skipped"), plain(_told(value, ask))
+            yield ("result" if isinstance(value, Result) else "skipped"), plain(_completed(value, ask))
     except RigError as error:
         yield "skipped", plain(Skipped(part=ask.part, why=error.sentence))
     except Exception as error:  # noqa: BLE001 - a driver, a disk or a library may fail in any way
@@ -122,7 +122,7 @@ def brief(error: BaseException) -> str:
     return f"{type(error).__name__}: {first}".rstrip(": ")
 
 
-def _told(result: Result | Skipped, ask: BenchRequest) -> Result | Skipped:
+def _completed(result: Result | Skipped, ask: BenchRequest) -> Result | Skipped:
     """A result with its part, its moment and what it ran on."""
     if isinstance(result, Skipped):
         return replace(result, part=ask.part)

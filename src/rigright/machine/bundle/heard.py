@@ -8,7 +8,7 @@ from pathlib import Path
 from threading import Lock
 
 from rigright.base.units import MIB
-from rigright.machine.world import PATIENCE_S, Said, World
+from rigright.machine.world import PATIENCE_S, CommandOutput, World
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ class Recording:
     links: dict[str, str | None] = field(default_factory=dict)
     there: dict[str, bool] = field(default_factory=dict)
     closed: dict[str, bool] = field(default_factory=dict)
-    commands: dict[tuple[str, ...], Said] = field(default_factory=dict)
+    commands: dict[tuple[str, ...], CommandOutput] = field(default_factory=dict)
     env: dict[str, str] = field(default_factory=dict)
     lock: Lock = field(default_factory=Lock)
 
@@ -74,7 +74,7 @@ class Heard(World):
         """Whether it is closed to us, kept."""
         return self.kept.closed.setdefault(path, World.denied(self, path))
 
-    def run(self, *argv: str, patience_s: float = PATIENCE_S) -> Said | None:
+    def run(self, *argv: str, patience_s: float = PATIENCE_S) -> CommandOutput | None:
         """What a command says, kept."""
         reply = World.run(self, *argv, patience_s=patience_s)
         if reply is not None:
@@ -122,6 +122,6 @@ class Replay(World):
         """Whether it was closed."""
         return self.kept.closed.get(path, False)
 
-    def run(self, *argv: str, patience_s: float = PATIENCE_S) -> Said | None:  # noqa: ARG002 - it said it already
+    def run(self, *argv: str, patience_s: float = PATIENCE_S) -> CommandOutput | None:  # noqa: ARG002 - it said it already
         """What the command said."""
         return self.kept.commands.get(argv)

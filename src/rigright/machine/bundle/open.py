@@ -19,7 +19,7 @@ from rigright.machine.possible import possible
 from rigright.machine.probe import probe
 from rigright.machine.record import Machine
 from rigright.machine.stored import restored
-from rigright.machine.world import Said
+from rigright.machine.world import CommandOutput
 
 MOST_BYTES = 128 * MIB  # of all that is in it
 MOST_MEMBERS = 50_000
@@ -111,7 +111,7 @@ def _kept(index: Mapping[str, Any], members: Mapping[str, bytes]) -> Recording:
         there={str(name): bool(there) for name, there in index.get("there", {}).items()},
         closed={str(name): bool(closed) for name, closed in index.get("closed", {}).items()},
         commands={
-            tuple(map(str, item["argv"])): Said(
+            tuple(map(str, item["argv"])): CommandOutput(
                 code=int(item["code"]),
                 out=members.get(f"commands/{item['file']}", b"").decode("utf-8", "replace"),
                 err=str(item.get("err", "")),

@@ -21,7 +21,7 @@ from rigright.machine.parts.surroundings import matters, shown
 from rigright.machine.probe import probe
 from rigright.machine.record import Machine
 from rigright.machine.stored import plain, restored
-from rigright.machine.world import Said, World, command_file
+from rigright.machine.world import CommandOutput, World, command_file
 
 FORMAT = "rigright bundle"
 SCHEMA = 1
@@ -120,7 +120,8 @@ def hidden(kept: Recording, rules: Rules) -> Recording:
         there={path(name): there for name, there in kept.there.items()},
         closed={path(name): closed for name, closed in kept.closed.items()},
         commands={
-            tuple(map(path, argv)): _said(argv, reply, rules=rules) for argv, reply in kept.commands.items()
+            tuple(map(path, argv)): _redacted(argv, reply, rules=rules)
+            for argv, reply in kept.commands.items()
         },
         env={
             name: rules.hide(shown(name, value))
@@ -144,9 +145,9 @@ def _file(name: str, raw: bytes, *, rules: Rules) -> bytes:
     return rules.hide(text, has_versions=_is_versioned(name)).encode("utf-8", "surrogateescape")
 
 
-def _said(argv: tuple[str, ...], reply: Said, *, rules: Rules) -> Said:
+def _redacted(argv: tuple[str, ...], reply: CommandOutput, *, rules: Rules) -> CommandOutput:
     versioned = _is_versioned(" ".join(argv))
-    return Said(
+    return CommandOutput(
         code=reply.code,
         out=rules.hide(reply.out, has_versions=versioned),
         err=rules.hide(reply.err, has_versions=versioned),

@@ -137,13 +137,13 @@ def _xids(device: DeviceTick, tally: MetricsTally) -> Iterator[tuple[str, float]
 def _links(field: str) -> Callable[[DeviceTick, MetricsTally], Iterator[tuple[str, float]]]:
     """A reading of each link; those of a card that does not answer are old."""
 
-    def told(device: DeviceTick, _tally: MetricsTally) -> Iterator[tuple[str, float]]:
+    def values_of(device: DeviceTick, _tally: MetricsTally) -> Iterator[tuple[str, float]]:
         for link in (device.links or ()) if device.state == "ok" else ():
             value = getattr(link, field)
             if value is not None:
                 yield str(link.index), float(value)
 
-    return told
+    return values_of
 
 
 def _link_errors(device: DeviceTick, _tally: MetricsTally) -> Iterator[tuple[str, float]]:

@@ -194,12 +194,12 @@ class MetricsServer:
         if request is None:
             return _answer(400, b"no request that this server understands\n")
         try:
-            code, body, kind = self._told(request)
+            code, body, kind = self._respond(request)
         except Exception:  # noqa: BLE001 - a scrape must never end the watch
             code, body, kind = 500, b"the page could not be made\n", _PLAIN
         return _answer(code, body, kind=kind, with_body=request.method != "HEAD")
 
-    def _told(self, request: _Request) -> tuple[int, bytes, str]:
+    def _respond(self, request: _Request) -> tuple[int, bytes, str]:
         if request.method not in {"GET", "HEAD"}:
             return 405, b"only GET\n", _PLAIN
         if request.path == "/healthz":

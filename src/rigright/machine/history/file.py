@@ -71,7 +71,7 @@ def opened(path: Path, *, writes: bool, patience_s: float = PATIENCE_S) -> sqlit
         raise MissingError(say("no history at {path} yet; `rigright watch` starts one", path=path))
     if is_there(path) and not is_file(path):
         raise _foreign(path)  # a pipe would be waited for
-    with told(path):
+    with store_errors(path):
         connection = _connected(path, writes=writes, patience_s=patience(patience_s))
         try:
             _checked(connection, path, writes=writes)
@@ -154,7 +154,7 @@ def whole(connection: sqlite3.Connection) -> Iterator[None]:
 
 
 @contextmanager
-def told(path: Path) -> Iterator[None]:
+def store_errors(path: Path) -> Iterator[None]:
     """What SQLite and the system say, as a sentence."""
     try:
         yield

@@ -21,7 +21,7 @@ from rigright.base.units import MIB
 from rigright.machine.bench.record import Result
 from rigright.machine.history.blocks import Column, columns_of
 from rigright.machine.history.columns import AT, MS, PEAK, Rows, at_ms, si, step_of, tick_of
-from rigright.machine.history.file import PATIENCE_S, damaged, default_path, opened, told, whole
+from rigright.machine.history.file import PATIENCE_S, damaged, default_path, opened, store_errors, whole
 from rigright.machine.history.grains import BLOCK_ROWS, GRAINS, MOST_BYTES, put_text, tidy
 from rigright.machine.possible import possible
 from rigright.machine.record import Machine
@@ -92,7 +92,7 @@ class History:
 
     def add_tick(self, tick: Tick) -> None:
         """Keep a moment; it is safe when this returns."""
-        with told(self.path):
+        with store_errors(self.path):
             if self._waiting >= BLOCK_ROWS:  # before it is kept: who is told of a failure may add it again
                 self._waiting = 0
                 tidy(self._open, most_bytes=self._most_bytes)
@@ -104,7 +104,7 @@ class History:
         key = machine_key(machine)
         at_s = machine.system.now_s or time.time()
         packed = zlib.compress(json.dumps(plain(machine)).encode())
-        with told(self.path), whole(self._open):
+        with store_errors(self.path), whole(self._open):
             self._open.execute("INSERT INTO machine (key, at_s, told) VALUES (?, ?, ?)", (key, at_s, packed))
             self._keep_newest("machine", MOST_MACHINES, key=key)
         return key
@@ -117,7 +117,7 @@ class History:
             (result.at_s, key, result.part, result.what, result.on, json.dumps(plain(result)))
             for result in timed
         ]
-        with told(self.path), whole(self._open):
+        with store_errors(self.path), whole(self._open):
             self._open.executemany(
                 "INSERT INTO result (at_s, machine, part, what, place, told) VALUES (?, ?, ?, ?, ?, ?)", rows
             )
@@ -128,7 +128,7 @@ class History:
         rows = [(event.at_s or time.time(), _mark(event), json.dumps(plain(event))) for event in events]
         if not rows:
             return 0
-        with told(self.path), whole(self._open):
+        with store_errors(self.path), whole(self._open):
             before = self._open.total_changes
             self._open.executemany("INSERT OR IGNORE INTO event (at_s, mark, told) VALUES (?, ?, ?)", rows)
             new = self._open.total_changes - before
@@ -175,7 +175,7 @@ class History:
         def take(name: str) -> bool:
             return wanted is None or name == AT or wanted(name)
 
-        with told(self.path):
+        with store_errors(self.path):
             for grain in reversed(GRAINS):
                 places = self._open.execute(_BLOCKS, (grain.step_s, since, until)).fetchall()
                 waiting = self._open.execute(_WAITING, (grain.step_s, since, until)).fetchall()
@@ -195,7 +195,7 @@ class History:
     def results(self, since_s: float | None = None, *, machine: Machine | None = None) -> tuple[Result, ...]:
         """What was measured, in the order it was kept, for clocks jump; of one machine where it is named."""
         key = None if machine is None else machine_key(machine)
-        with told(self.path):
+        with store_errors(self.path):
             values = self._open.execute(
                 "SELECT told FROM result WHERE at_s >= ? AND (? IS NULL OR machine = ?) ORDER BY n",
                 (since_s or 0.0, key, key),
@@ -209,7 +209,7 @@ class History:
 
     def machines(self, since_s: float | None = None, until_s: float | None = None) -> tuple[SeenMachine, ...]:
         """Machines as they were, oldest first."""
-        with told(self.path):
+        with store_errors(self.path):
             values = self._open.execute(
                 "SELECT key, at_s, told FROM machine WHERE at_s >= ? AND at_s <= ? ORDER BY at_s, n",
                 (since_s or 0.0, _FOR_EVER if until_s is None else until_s),
@@ -221,7 +221,7 @@ class History:
 
     def events(self, since_s: float | None = None, until_s: float | None = None) -> tuple[Event, ...]:
         """What happened, oldest first."""
-        with told(self.path):
+        with store_errors(self.path):
             values = self._open.execute(
                 "SELECT told FROM event WHERE at_s >= ? AND at_s <= ? ORDER BY at_s, n",
                 (since_s or 0.0, _FOR_EVER if until_s is None else until_s),

@@ -57,7 +57,7 @@ def read_log(text: str) -> Read:
             _put(blocks[-1], where, value=value.strip())
         elif colon and indent == 0:
             head[name] = value.strip()
-    devices = tuple(device_of(_told(block), index) for index, block in enumerate(blocks))
+    devices = tuple(device_of(_card_text(block), index) for index, block in enumerate(blocks))
     software = software_of(
         driver=head.get("KMD Version", head.get("Driver Version")),
         cuda=head.get("CUDA UMD Version", head.get("CUDA Version")),
@@ -79,7 +79,7 @@ def _put(block: _Block, where: str, *, value: str) -> None:
         block.values.setdefault(where, value)
 
 
-def _told(block: _Block) -> CardText:
+def _card_text(block: _Block) -> CardText:
     known = bool(block.programs) or seen(block.values.get("Processes")) is not None
     return CardText(
         form="text",

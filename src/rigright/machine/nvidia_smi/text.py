@@ -153,7 +153,7 @@ def links_of(status: str) -> dict[int, tuple[DirectLink, ...]]:
             if counted and kind and int(counted[1]) < _MOST_LINKS:
                 errors.setdefault(card, {}).setdefault(int(counted[1]), {}).setdefault(kind, int(counted[3]))
             elif is_new and not counted:
-                _told(direct_links, card, line=line)
+                _add_links(direct_links, card, line=line)
     return {
         card: _with_errors(direct_links.get(card), errors.get(card, {})) for card in direct_links | errors
     }
@@ -170,7 +170,7 @@ def _with_errors(
     )
 
 
-def _told(result: dict[int, tuple[DirectLink, ...]], card: int, *, line: str) -> None:
+def _add_links(result: dict[int, tuple[DirectLink, ...]], card: int, *, line: str) -> None:
     """One line below the name of a card."""
     lower = line.lower()
     match = _LINK.search(line)

@@ -28,7 +28,7 @@ _MOST_TIMES = 2  # that a device may hang before it is left alone
 class _NvmlReading:
     """What was read, and what never came back."""
 
-    found: Found = field(default_factory=dict)
+    readings: Found = field(default_factory=dict)
     hung: dict[int, dict[str, int]] = field(default_factory=dict)  # device -> reading -> HUNG, DIED or SLOW
     together: dict[str, Any] = field(default_factory=dict)  # what concerns several: pids, paths, flow
 
@@ -54,8 +54,8 @@ def read_whole(
         skip = [(device, reading) for device, calls in whole.hung.items() for reading in calls]
         request = {"do": "full", "devices": left, "skip": skip}
         answer = asking.aloud(request, patience_s=patience_s, until_s=until_s)
-        for device, readings in answer.found.items():
-            whole.found.setdefault(device, {}).update(readings)
+        for device, readings in answer.readings.items():
+            whole.readings.setdefault(device, {}).update(readings)
         left = [device for device in left if device not in answer.done]
         if answer.culprit is not None and answer.culprit[0] != SYSTEM:
             device, reading = answer.culprit
@@ -72,16 +72,16 @@ def read_whole(
         # where one call hung, those that had no time left waited for it
         for calls in whole.hung.values():
             calls.update((reading, HUNG) for reading, code in calls.items() if code == SLOW)
-    if whole.found and clock() < last_s:
+    if whole.readings and clock() < last_s:
         _read_together(whole, asking, patience_s=patience_s, until_s=until_s)
     return whole
 
 
 def _read_together(whole: _NvmlReading, asking: Asking, *, patience_s: float, until_s: float) -> None:
     """Names of programs, paths and traffic, of the devices that answer; what hangs here is left out."""
-    good = [device for device in whole.found if "handle" not in whole.hung.get(device, {})]
-    good = [device for device in good if whole.found[device].get("handle") is True]
-    wanted = {"pids": _pids(whole.found), "paths": good, "flow": good}
+    good = [device for device in whole.readings if "handle" not in whole.hung.get(device, {})]
+    good = [device for device in good if whole.readings[device].get("handle") is True]
+    wanted = {"pids": _pids(whole.readings), "paths": good, "flow": good}
     while wanted and asking.ready(until_s):
         request = {"do": "full", "devices": [], **wanted}
         answer = asking.aloud(request, patience_s=patience_s, until_s=until_s)
@@ -110,8 +110,8 @@ _TOLD_ANYWAY = {"mem"}  # worth a word even where the driver simply does not hav
 def read_of(whole: _NvmlReading, asking: Asking, *, owner: Owner) -> Read:
     """Everything of one full reading."""
     for device, ways in whole.together.get("flow") or ():
-        whole.found.get(device, {})["flow"] = ways
-    raws = {index: Raw(fields) for index, fields in whole.found.items()}
+        whole.readings.get(device, {})["flow"] = ways
+    raws = {index: Raw(fields) for index, fields in whole.readings.items()}
     indexes = sorted({*raws, *whole.hung})
     devices = tuple(_device(index, raws.get(index), whole=whole, owner=owner) for index in indexes)
     trouble = None if asking.trouble is None else trouble_of(asking.trouble)
@@ -144,7 +144,7 @@ def _device(index: int, raw: Raw | None, *, whole: _NvmlReading, owner: Owner) -
     """One device, in the state it showed."""
     missed = set(whole.hung.get(index, {}).values())
     state = "slow" if missed == {codes.SLOW} else "hung" if missed else None
-    if raw is None or "handle" not in raw.told:
+    if raw is None or "handle" not in raw.values:
         return Device(index=index, vendor="nvidia", state=state or "hung")
     device = device_of(index, raw, owner=owner, names=whole.names)
     if state is None and is_gone(raw):
@@ -160,7 +160,7 @@ def _unseen(
         hung = whole.hung.get(device.index, {})
         yield from ((device.index, reading, code) for reading, code in hung.items())
         raw = raws.get(device.index, Raw({}))
-        for reading in raw.told:
+        for reading in raw.values:
             code = raw.failed(reading)
             if code is None or reading in hung or (device.state == "lost" and reading != "handle"):
                 continue

@@ -132,7 +132,7 @@ class NvmlTrouble:
 class _NvmlAnswer:
     """What came back, as the child said it."""
 
-    found: Found
+    readings: Found
     done: frozenset[int] = frozenset()  # devices that were read to the end
     rest: Mapping[str, Any] = field(default_factory=dict)
     culprit: tuple[int, str] | None = None  # the call that never came back
@@ -210,7 +210,7 @@ class Asking:
             self.drop()
             return None
         result = {int(device): dict(readings) for device, readings in fields.get("all", ())}
-        return _NvmlAnswer(found=result, done=frozenset(result), rest=fields)
+        return _NvmlAnswer(readings=result, done=frozenset(result), rest=fields)
 
     def aloud(self, request: Mapping[str, Any], *, patience_s: float, until_s: float) -> _NvmlAnswer:
         """Call by call, each with its own patience."""
@@ -218,7 +218,7 @@ class Asking:
         fields: Found = {}
         done: set[int] = set()
         if process is None:
-            return _NvmlAnswer(found=fields, culprit=at, code=DIED)
+            return _NvmlAnswer(readings=fields, culprit=at, code=DIED)
         try:
             process.say({**request, "aloud": True})
             while True:
@@ -231,8 +231,8 @@ class Asking:
                     fields.setdefault(device, {})[reading] = given["is"]
                     done |= {device} if reading == "done" else set()
                 else:
-                    return _NvmlAnswer(found=fields, done=frozenset(done), rest=given)
+                    return _NvmlAnswer(readings=fields, done=frozenset(done), rest=given)
         except (Hung, Gone) as fault:
             self.drop()
             code = DIED if isinstance(fault, Gone) else SLOW if self._clock() >= until_s else HUNG
-            return _NvmlAnswer(found=fields, done=frozenset(done), culprit=at, code=code)
+            return _NvmlAnswer(readings=fields, done=frozenset(done), culprit=at, code=code)

@@ -96,17 +96,17 @@ _NOT_KNOWN = {2**32 - 1, 2**64 - 1}  # what the driver writes where it knows no 
 class Raw:
     """The readings of one device."""
 
-    told: Mapping[str, Any]
+    values: Mapping[str, Any]
 
     def failed(self, reading: str) -> int | None:
         """The code that came instead; None where there is a value, or nobody asked."""
-        value = self.told.get(reading)
+        value = self.values.get(reading)
         code = value.get("!") if isinstance(value, dict) else None
         return code if isinstance(code, int) else None
 
     def value(self, reading: str) -> Any:
         """A value as it came."""
-        value = self.told.get(reading)
+        value = self.values.get(reading)
         return None if isinstance(value, dict) else value
 
     def text(self, reading: str) -> str | None:
@@ -116,7 +116,7 @@ class Raw:
 
     def whole(self, reading: str) -> int | None:
         """A count."""
-        return _whole(self.told.get(reading))
+        return _whole(self.values.get(reading))
 
     def flag(self, reading: str) -> bool | None:
         """A yes or no."""
@@ -154,7 +154,7 @@ class Raw:
 
     def named(self, reading: str, name: str) -> Any:
         """One of several values, by its name in the table."""
-        value = self.told.get(reading)
+        value = self.values.get(reading)
         place = _place(reading, name)
         return value[place] if type(value) is list and place < len(value) else None
 
@@ -165,7 +165,7 @@ class Raw:
 
     def number(self, reading: str, name: str) -> int | None:
         """One of several values, a number."""
-        value = self.told.get(reading)
+        value = self.values.get(reading)
         place = _place(reading, name)
         return _whole(value[place]) if type(value) is list and place < len(value) else None
 

@@ -203,7 +203,7 @@ class Session:
         answer = self._asking.quietly(request, self._patience_s / 2) if is_old else None
         if answer is None:
             return self._aloud(request, now_s)
-        ticks = self._shape(answer.found, answer.rest, now_s=now_s)
+        ticks = self._shape(answer.readings, answer.rest, now_s=now_s)
         if not self._all_lost(ticks, now_s):
             self._try_again(now_s)
         return ticks
@@ -273,7 +273,7 @@ class Session:
             for device in self._keepers:
                 self._held.hang(device, HANDLE, now_s=now_s)
         ticks = self._shape(
-            {number: answer.found[number] for number in answer.done}, answer.rest, now_s=now_s
+            {number: answer.readings[number] for number in answer.done}, answer.rest, now_s=now_s
         )
         self._all_lost(ticks, now_s)
         return ticks
@@ -292,7 +292,7 @@ class Session:
         answer = self._asking.aloud(request, patience_s=self._patience_s / 4, until_s=until_s)
         if answer.culprit is not None:
             self._held.hang(device, answer.culprit[1], now_s=now_s)
-        elif is_gone(Raw(answer.found.get(device, {}))):
+        elif is_gone(Raw(answer.readings.get(device, {}))):
             self._held.lose(device, now_s=now_s)
         else:
             self._held.free(device)

@@ -18,7 +18,7 @@ from rigright.machine.probe import probe
 from rigright.machine.record import Machine
 from rigright.machine.system import Event, System
 from rigright.machine.vendors.nvidia import SMI
-from rigright.machine.world import ABSENT, PAST_TIME, PATIENCE_S, Said
+from rigright.machine.world import ABSENT, PAST_TIME, PATIENCE_S, CommandOutput
 
 _FIRST = re.compile(rb"(?:\A|\n)(rigright-collect[a-z0-9-]{0,80}) 1\r?\n")
 _LOOKED_BYTES = 65_536  # at the start: a banner may stand before it
@@ -46,7 +46,7 @@ class _Collected(Replay):
         text = _place(path, links)
         return text if known or text in there else None
 
-    def run(self, *argv: str, patience_s: float = PATIENCE_S) -> Said | None:
+    def run(self, *argv: str, patience_s: float = PATIENCE_S) -> CommandOutput | None:
         """What the command said."""
         return Replay.run(self, *(argv[:2] if argv[0] == "df" else argv), patience_s=patience_s)
 
@@ -121,9 +121,9 @@ def _kept(text: str, mark: str) -> tuple[Recording, bool]:
         elif kind == "code":
             with suppress(ValueError):  # words of the script, or none of ours
                 argv, out = tuple(shlex.split(asked[0])), asked[1].removesuffix("\n")
-                kept.commands[argv] = Said(code=_code(rest), out=out)
+                kept.commands[argv] = CommandOutput(code=_code(rest), out=out)
         elif kind == "absent" and rest == SMI[0]:
-            kept.commands[SMI] = Said(code=ABSENT, out="")
+            kept.commands[SMI] = CommandOutput(code=ABSENT, out="")
         elif kind == "links":
             links |= {_below(path, root): _below(to, root) for path, to in _LINK.findall(body)}
             kept.there.update(dict.fromkeys((_below(path, root) for path in _PLACED.findall(body)), True))
@@ -146,7 +146,7 @@ def _lay(kept: Recording, links: Mapping[str, str]) -> None:
 def _endless(kept: Recording, asked: str) -> None:
     """A command that never came to its end: it hung, or said more than anybody hears."""
     with suppress(ValueError):
-        kept.commands[tuple(shlex.split(asked))] = Said(code=PAST_TIME, out="")
+        kept.commands[tuple(shlex.split(asked))] = CommandOutput(code=PAST_TIME, out="")
 
 
 def _keep(kept: Recording, kind: str, *, rest: str, body: str, root: str) -> None:

@@ -219,32 +219,32 @@ def is_log(text: str, head: str) -> bool:
 
 def holds_messages(text: str) -> bool:
     """Whether a line of it is a known message of a program, a service or a tool."""
-    return next(_found(text, possible(text, TEXT)), None) is not None
+    return next(_messages(text, possible(text, TEXT)), None) is not None
 
 
 def read_messages(text: str) -> Read:
     """Each of them as an event."""
-    return _events(_found(text, possible(text, TEXT)))
+    return _events(_messages(text, possible(text, TEXT)))
 
 
 def holds_fields(text: str) -> bool:
     """Whether a text that nothing else reads has a known field, or is what programs log."""
     if _TALKS.search(text[:20_000]):
         return True
-    result = chain(_found(text, possible(text, FIELD, TEXT)), _unknown(text))
+    result = chain(_messages(text, possible(text, FIELD, TEXT)), _unknown(text))
     return next(result, None) is not None
 
 
 def read_fields(text: str) -> Read:
     """Its fields, and what looks like an error and is not known."""
-    return _events(chain(_found(text, possible(text, FIELD)), _unknown(text)))
+    return _events(chain(_messages(text, possible(text, FIELD)), _unknown(text)))
 
 
 def _events(events: Iterator[Event]) -> Read:
     return Read(fields={"events": tuple(dict.fromkeys(islice(events, _MOST_EVENTS)))})
 
 
-def _found(text: str, rows: tuple[MessagePattern, ...]) -> Iterator[Event]:
+def _messages(text: str, rows: tuple[MessagePattern, ...]) -> Iterator[Event]:
     """The messages of a text: those of each line, and fields of a document that stand over several."""
     if not rows:
         return

@@ -15,7 +15,7 @@ from rigright.machine.opened.forms import PastedForm, forms, forms_of
 from rigright.machine.opened.ports_text import port_files
 from rigright.machine.opened.sections import Section, sections
 from rigright.machine.opened.text import text_of
-from rigright.machine.opened.tree import answered, read_tree, rooted, told_by
+from rigright.machine.opened.tree import answered, read_of, read_tree, rooted
 from rigright.machine.probe import joined
 from rigright.machine.record import Machine, Read
 from rigright.machine.system import Event
@@ -102,7 +102,7 @@ class Pieces:
 
     def add_machine(self, machine: Machine, *, form: str) -> None:
         """A machine that was saved or lies there as a tree, beside other pieces."""
-        self.reads.append(told_by(machine))
+        self.reads.append(read_of(machine))
         self.read_as[form] = None
 
     def add(self, member: Member, *, alone: bool) -> None:

@@ -15,7 +15,7 @@ from rigright.machine.bundle.heard import Recording, Replay
 from rigright.machine.opened.sections import Section
 from rigright.machine.probe import probe
 from rigright.machine.record import Machine, Read
-from rigright.machine.world import Said
+from rigright.machine.world import CommandOutput
 
 _FILE = re.compile(r"/(?:proc|sys|etc|run|var/lib|lib/modules|dev)/\S+")
 _SYNCED = re.compile(r"(?:System clock synchronized|NTP synchronized|NTPSynchronized)[:=] *(yes|no)")
@@ -89,12 +89,12 @@ def read_tree(files: Mapping[str, bytes], commands: Mapping[tuple[str, ...], str
     kept = Recording(
         files=dict(files),
         folders={path: tuple(sorted(names)) for path, names in folders.items()},
-        commands={argv: Said(code=0, out=out) for argv, out in commands.items()},
+        commands={argv: CommandOutput(code=0, out=out) for argv, out in commands.items()},
     )
-    return told_by(probe(Replay(kept=kept)))
+    return read_of(probe(Replay(kept=kept)))
 
 
-def told_by(machine: Machine) -> Read:
+def read_of(machine: Machine) -> Read:
     """A machine as what was read of it: fields that say something."""
     bare = Machine()
     return Read(fields={

@@ -7,7 +7,7 @@ from rigright.machine.host import PciDevice
 from rigright.machine.lspci import read_lspci
 from rigright.machine.pci import FOLDER, functions, is_bridge
 from rigright.machine.record import Read, Unseen
-from rigright.machine.running.asking import said
+from rigright.machine.running.asking import run_command
 from rigright.machine.smbios import TABLE, board_slots
 from rigright.machine.world import World
 
@@ -21,7 +21,7 @@ def read(world: World) -> Read:
     devices = functions(world)
     if not devices and not world.names(FOLDER):
         # what lspci says: of this machine or a recorded one, never of another root
-        answer = said(world, *LSPCI)
+        answer = run_command(world, *LSPCI)
         devices = read_lspci(answer.out) if answer is not None and answer.code == 0 else ()
     slots = board_slots(world)
     return Read(

@@ -141,7 +141,7 @@ def read(world: World) -> Read:
         unseen_list = (Unseen(what="disks", why=say("no disks in /sys"), see="lsblk"),)
     unseen = [*_unseen_health(asked, fields), *unseen_list, *mounts.unseen]
     listed = tuple(disks) if world.has(_FOLDER) else None
-    return Read(fields={"disks": listed, "mounts": mounts.found}, unseen=tuple(unseen))
+    return Read(fields={"disks": listed, "mounts": mounts.mounts}, unseen=tuple(unseen))
 
 
 def _unseen_health(asked: list[Disk], fields: dict[str, dict[str, Any]]) -> tuple[Unseen, ...]:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from rigright.machine.world import PATIENCE_S, Said, World
+from rigright.machine.world import PATIENCE_S, CommandOutput, World
 
 
-def said(world: World, *argv: str, patience_s: float = PATIENCE_S) -> Said | None:
+def run_command(world: World, *argv: str, patience_s: float = PATIENCE_S) -> CommandOutput | None:
     """What a command says of the machine that is read; None where it would speak of another."""
     if world.is_live and world.commands is None and not world.is_own:
         return None
     return world.run(*argv, patience_s=patience_s)
 
 
-def told(world: World, *argv: str, patience_s: float = PATIENCE_S) -> str | None:
+def command_text(world: World, *argv: str, patience_s: float = PATIENCE_S) -> str | None:
     """The words of a command that went well."""
-    answer = said(world, *argv, patience_s=patience_s)
+    answer = run_command(world, *argv, patience_s=patience_s)
     return answer.out.strip() if answer is not None and answer.code == 0 else None
 
 

@@ -7,7 +7,7 @@ import re
 import struct
 
 from rigright.base.units import MEGA
-from rigright.machine.running.asking import told
+from rigright.machine.running.asking import command_text
 from rigright.machine.world import World
 
 _CHRONY_OFF = re.compile(r"System time\s*:\s*([\d.eE+-]+) seconds (slow|fast)")
@@ -20,12 +20,12 @@ _WORD_BYTES = 8
 
 def clock(world: World) -> tuple[bool | None, float | None]:
     """Synchronised, and the seconds it may be off, by whichever keeper of time answers."""
-    chrony = told(world, "chronyc", "-n", "tracking")
+    chrony = command_text(world, "chronyc", "-n", "tracking")
     if chrony:
         off, state = _CHRONY_OFF.search(chrony), _CHRONY_STATE.search(chrony)
         synced = None if state is None else "not synchronised" not in state[1].lower()
         return synced, None if off is None or not synced else float(off[1])
-    text = told(world, "timedatectl", "show", "-p", "NTPSynchronized", "--value")
+    text = command_text(world, "timedatectl", "show", "-p", "NTPSynchronized", "--value")
     if text in {"yes", "no"}:
         return text == "yes", None
     return _of_kernel() if world.is_own and world.commands is None else (None, None)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from rigright.base.bounded import json_object
-from rigright.machine.running.asking import told
+from rigright.machine.running.asking import command_text
 from rigright.machine.system import Package
 from rigright.machine.world import World
 
@@ -45,7 +45,7 @@ def containers(world: World, packages: tuple[Package, ...]) -> dict[str, Any]:
 
 def _docker(world: World) -> tuple[str | None, tuple[str, ...] | None, str | None]:
     """Version, runtimes and the default one: as the daemon says, else as its file does."""
-    texts = (told(world, "docker", "info", "--format", _FORMAT) or "").split("\t")
+    texts = (command_text(world, "docker", "info", "--format", _FORMAT) or "").split("\t")
     if len(texts) == 3 and texts[0]:
         return texts[0], tuple(sorted(json_object(texts[1]))), texts[2] or None
     text = world.text(_DAEMON)

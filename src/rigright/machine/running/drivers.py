@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from rigright.machine.running.asking import lines, told
+from rigright.machine.running.asking import command_text, lines
 from rigright.machine.world import World
 
 LIBRARY_FOLDERS = (
@@ -72,7 +72,7 @@ def drivers(world: World) -> dict[str, Any]:
 def _on_disk(world: World) -> str | None:
     """The version of the module that would be loaded into the running kernel."""
     for name in ("nvidia", "nvidia-current"):
-        version = told(world, "modinfo", "-F", "version", name)
+        version = command_text(world, "modinfo", "-F", "version", name)
         if version:
             return version
     return None
@@ -83,7 +83,7 @@ def dkms(world: World) -> tuple[tuple[str, str], ...]:
     if world.names(_DKMS_TREE):
         return tuple(sorted(_from_tree(world).items()))
     fields = {}
-    for line in lines(told(world, "dkms", "status")):
+    for line in lines(command_text(world, "dkms", "status")):
         match = _DKMS_LINE.fullmatch(line)
         if match and match["name"] in _DKMS_NAMES:
             fields[_named(match["name"], match["version"], kernel=match["kernel"])] = match["state"].split()[

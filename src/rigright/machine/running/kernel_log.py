@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from datetime import datetime
 
 from rigright.base.units import MEGA, MIB
-from rigright.machine.running.asking import said
+from rigright.machine.running.asking import run_command
 from rigright.machine.running.release import uptime_s
 from rigright.machine.world import World
 
@@ -114,10 +114,10 @@ def kernel_log(world: World, wanted: Wanted | None = None) -> Iterator[Line] | N
 
 
 def _text(world: World) -> str | None:
-    journal = said(world, *JOURNAL, patience_s=PATIENCE_S)
+    journal = run_command(world, *JOURNAL, patience_s=PATIENCE_S)
     if journal is not None and journal.code == 0 and " kernel: " in journal.out:
         return journal.out
-    ring = said(world, "dmesg")
+    ring = run_command(world, "dmesg")
     if ring is not None and ring.code == 0 and ring.out.strip():
         return ring.out
     return next((text for file in FILES if (text := world.text(file, most=MOST_BYTES))), None)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from rigright.base.units import MIB
-from rigright.machine.running.asking import told
+from rigright.machine.running.asking import command_text
 from rigright.machine.system import Module
 from rigright.machine.world import World
 
@@ -43,12 +43,12 @@ def modules(world: World) -> tuple[Module, ...] | None:
 def _module(world: World, fields: list[str]) -> Module:
     name = fields[0]
     asked = name in _SIGNED
-    licence = told(world, "modinfo", "-F", "license", name) if name == "nvidia" else None
+    licence = command_text(world, "modinfo", "-F", "license", name) if name == "nvidia" else None
     return Module(
         name=name,
         version=world.text(f"/sys/module/{name}/version"),
         users=tuple(user for user in fields[3].split(",") if user not in {"", "-"}),
-        signer=(told(world, "modinfo", "-F", "signer", name) or None) if asked else None,
+        signer=(command_text(world, "modinfo", "-F", "signer", name) or None) if asked else None,
         open_source=None if not licence else "MIT" in licence or "GPL" in licence,
     )
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from rigright.base.units import MIB
-from rigright.machine.running.asking import lines, told
+from rigright.machine.running.asking import command_text, lines
 from rigright.machine.system import Package
 from rigright.machine.world import World
 
@@ -62,7 +62,9 @@ def _of_pacman(world: World) -> Iterator[Package]:
 def _of_rpm(world: World) -> Iterator[Package]:
     if not any(world.has(folder) for folder in _RPM):
         return
-    asked = told(world, "rpm", "-qa", "--qf", "%{NAME} %{VERSION}-%{RELEASE}\\n", patience_s=PATIENCE_S)
+    asked = command_text(
+        world, "rpm", "-qa", "--qf", "%{NAME} %{VERSION}-%{RELEASE}\\n", patience_s=PATIENCE_S
+    )
     for line in lines(asked):
         name, _, version = line.partition(" ")
         if _MATTER.fullmatch(name):

@@ -14,11 +14,11 @@ _NAMES = ("index-url", "extra-index-url", "find-links", "no-index")
 
 def index(world: World, python: str) -> str | None:
     """Every setting of pip on where to look, as its options are written; None where it has none."""
-    fields = dict(_told(world, python))
+    fields = dict(_settings(world, python))
     return " ".join(f"--{name} {value}" for name, value in sorted(fields.items())) or None
 
 
-def _told(world: World, python: str) -> Iterator[tuple[str, str]]:
+def _settings(world: World, python: str) -> Iterator[tuple[str, str]]:
     """Names and values, the last to speak wins: the system, the user, the environment, variables."""
     home = world.env.get("HOME", "/root")
     prefix = python.rpartition("/bin/")[0]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from rigright.machine.running.asking import told
-from rigright.machine.values import meant
+from rigright.machine.running.asking import command_text
+from rigright.machine.values import firmware_word
 from rigright.machine.world import World
 
 RELEASE_FILES = ("/etc/os-release", "/usr/lib/os-release")
@@ -29,7 +29,7 @@ def release(world: World) -> dict[str, Any]:
     else:
         looked = world.has("/run") or world.has("/var/run")
         needs_reboot = False if os_id in _MARKS_REBOOTS and looked else None
-    stated = world.text("/proc/sys/kernel/arch") or told(world, "uname", "-m")
+    stated = world.text("/proc/sys/kernel/arch") or command_text(world, "uname", "-m")
     if stated:
         processor: str | None = stated
     else:
@@ -83,8 +83,8 @@ def _board(world: World) -> dict[str, str | None]:
         "bios": "bios_version",
         "bios_date": "bios_date",
     }
-    fields = {field: meant(world.text(f"{DMI}/{file}")) for field, file in files.items()}
+    fields = {field: firmware_word(world.text(f"{DMI}/{file}")) for field, file in files.items()}
     if fields["product"] is None:
         tree = world.text("/proc/device-tree/model")
-        fields["product"] = meant(tree.rstrip("\0")) if tree else None
+        fields["product"] = firmware_word(tree.rstrip("\0")) if tree else None
     return fields

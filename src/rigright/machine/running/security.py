@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rigright.machine.running.asking import told
+from rigright.machine.running.asking import command_text
 from rigright.machine.world import World
 
 EFI = "/sys/firmware/efi"
@@ -17,7 +17,7 @@ def secure_boot(world: World, container: str | None) -> bool | None:
     value = world.raw(_SECURE_BOOT, most=_ATTRIBUTES + 1)
     if value is not None and len(value) > _ATTRIBUTES:
         return value[_ATTRIBUTES] == 1
-    asked = told(world, "mokutil", "--sb-state") or ""
+    asked = command_text(world, "mokutil", "--sb-state") or ""
     if "SecureBoot" in asked:
         return "enabled" in asked
     if not world.names("/sys/firmware") or world.has(EFI):

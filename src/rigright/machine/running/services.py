@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rigright.machine.running.asking import said
+from rigright.machine.running.asking import run_command
 from rigright.machine.world import World
 
 MATTER = (
@@ -32,7 +32,9 @@ MATTER = (
 
 def services(world: World) -> tuple[tuple[str, str], ...] | None:
     """Each service that is installed and its state: ("docker", "active"); None where nobody keeps any."""
-    asked = said(world, "systemctl", "show", "-p", "Id", "-p", "LoadState", "-p", "ActiveState", *MATTER)
+    asked = run_command(
+        world, "systemctl", "show", "-p", "Id", "-p", "LoadState", "-p", "ActiveState", *MATTER
+    )
     if asked is None or asked.code != 0:
         return None
     pairs = []

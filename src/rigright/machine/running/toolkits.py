@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from rigright.base.bounded import bounded_json
-from rigright.machine.running.asking import told
+from rigright.machine.running.asking import command_text
 from rigright.machine.running.drivers import LIBRARY_FOLDERS
 from rigright.machine.system import Package, Toolkit
 from rigright.machine.world import World
@@ -31,7 +31,7 @@ def toolkits(world: World) -> tuple[Toolkit, ...]:
     known = [(place, version) for place, version in places.items() if version]
     for place, version in sorted(known):
         cudas.append(Toolkit(name="cuda", path=place, version=version, current=place == current))
-    asked = _RELEASE.search(told(world, "nvcc", "--version") or "")
+    asked = _RELEASE.search(command_text(world, "nvcc", "--version") or "")
     if asked and not any((version or "").startswith(asked[1]) for _, version in known):
         cudas.append(Toolkit(name="cuda", path="nvcc", version=asked[2], current=current is None))
     return (*cudas, *_rocms(world))
@@ -84,5 +84,5 @@ def fabric_version(world: World, packages: tuple[Package, ...]) -> str | None:
     texts = [match[0] for package in installed if (match := _NUMBERS.search(package.version or ""))]
     if texts:
         return texts[0]
-    asked = _NUMBERS.search(told(world, "nv-fabricmanager", "--version") or "")
+    asked = _NUMBERS.search(command_text(world, "nv-fabricmanager", "--version") or "")
     return asked[0] if asked else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from rigright.machine.running.asking import told
+from rigright.machine.running.asking import command_text
 from rigright.machine.running.release import DMI
 from rigright.machine.world import World
 
@@ -59,7 +59,7 @@ def _by_flag(world: World, dmi: str) -> str | None:
     flags = next((line for line in cpu.splitlines() if line.startswith("flags")), None)
     if flags is not None:
         return "unknown" if "hypervisor" in flags.split() else "none"
-    asked = told(world, "systemd-detect-virt", "--vm")
+    asked = command_text(world, "systemd-detect-virt", "--vm")
     return asked or ("none" if dmi.strip() else None)
 
 

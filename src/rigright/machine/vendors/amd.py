@@ -30,7 +30,7 @@ def read(world: World) -> Read:
     seen = cards(world)
     if world.is_live and not seen and not world.has(KFD):
         return Read()
-    given = _told(world).fields
+    given = _by_tools(world).fields
     listed: tuple[Device, ...] = given.get("devices", ())
     # the tools first; of cards that are cut the kernel: the tools' totals differ by their version
     if any(item.slices for item in seen):
@@ -49,7 +49,7 @@ def read(world: World) -> Read:
     return Read(fields=fields, unseen=missing)
 
 
-def _told(world: World) -> Read:
+def _by_tools(world: World) -> Read:
     """What the tools say; all that is asked of amd-smi at once, since each takes its time to start."""
     replies = at_once(lambda argv: world.run(*argv, patience_s=_PATIENCE_S), _ASKED)
     answers = [document for reply in replies if reply is not None for document in documents(reply.out)]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from rigright.base.page import Bar, Bars, Piece, Shown, Tone
 from rigright.base.words import clean
-from rigright.report.screen import Screen, cut, dye, fill, pad, told, toned, width, wrap
+from rigright.report.screen import Screen, cut, dye, fill, pad, screen_text, toned, width, wrap
 
 _WIDEST, _SHORTEST = 56, 16  # cells of the bar itself
 
@@ -44,7 +44,9 @@ def total(bar: Bar) -> float:
 def legend_entries(bars: Bars, screen: Screen) -> list[str]:
     """The names of the pieces in order, with their sizes where there is one bar only."""
     shown = {piece.name: piece.shown for piece in bars.bars[0].pieces} if len(bars.bars) == 1 else {}
-    return [f"{told(name, screen)} {clean(shown.get(name, ''))}".rstrip() for name in piece_orders(bars)]
+    return [
+        f"{screen_text(name, screen)} {clean(shown.get(name, ''))}".rstrip() for name in piece_orders(bars)
+    ]
 
 
 def _legend(bars: Bars, *, indent: int, screen: Screen) -> list[str]:
@@ -118,20 +120,20 @@ def draw_lanes(
     lanes: Sequence[Lane], screen: Screen, *, most: int, least: int, edge: int = 0
 ) -> tuple[list[str], int]:
     """The lines, and how far pictures are indented; a picture takes `edge` cells more than its room."""
-    side = min(max((width(told(lane.label, screen)) for lane in lanes), default=0), screen.width // 4)
-    tail = max((width(told(lane.shown, screen)) for lane in lanes), default=0)
+    side = min(max((width(screen_text(lane.label, screen)) for lane in lanes), default=0), screen.width // 4)
+    tail = max((width(screen_text(lane.shown, screen)) for lane in lanes), default=0)
     room = min(screen.width - side - tail - 4 - edge, most)
     if room >= least:
         mark = "…" if screen.unicode else "~"
-        heads = (pad(cut(told(lane.label, screen), side, mark=mark), side) for lane in lanes)
-        tails = (toned(told(lane.shown, screen), lane.tone, screen=screen) for lane in lanes)
+        heads = (pad(cut(screen_text(lane.label, screen), side, mark=mark), side) for lane in lanes)
+        tails = (toned(screen_text(lane.shown, screen), lane.tone, screen=screen) for lane in lanes)
         return [
             f"{head}  {lane.picture(room)}  {tail}".rstrip()
             for head, lane, tail in zip(heads, lanes, tails, strict=True)
         ], side + 2
     lines: list[str] = []
     for lane in lanes:
-        texts = wrap(f"{told(lane.label, screen)}: {told(lane.shown, screen)}", screen.width)
+        texts = wrap(f"{screen_text(lane.label, screen)}: {screen_text(lane.shown, screen)}", screen.width)
         lines += [toned(line, lane.tone, screen=screen) for line in texts]
         lines += filter(None, [lane.picture(screen.width - edge).rstrip()])
     return lines, 0

@@ -7,7 +7,7 @@ from itertools import pairwise
 from rigright.base.page import Plot
 from rigright.base.words import clean
 from rigright.report.draw.scales import Place, Scales, scales_of
-from rigright.report.screen import Screen, cut, dye, pad, told, toned, width, wrap
+from rigright.report.screen import Screen, cut, dye, pad, screen_text, toned, width, wrap
 
 _WIDEST = 72  # cells of the drawing
 _ACROSS, _UP = 2, 4  # dots of a cell
@@ -28,7 +28,9 @@ def draw_plot(plot: Plot, screen: Screen) -> list[str]:
     ticks = {round(scales.up(tick) * (plot.lines - 1)): scales.shown(tick) for tick in scales.y_ticks}
     edge = "│" if screen.unicode else "|"
     lines = [
-        toned(line, "dim", screen=screen) for line in wrap(told(plot.y_name, screen), screen.width) if line
+        toned(line, "dim", screen=screen)
+        for line in wrap(screen_text(plot.y_name, screen), screen.width)
+        if line
     ]
     for line in reversed(range(plot.lines)):
         drawn = "".join(_cell(cells.get((column, line)), screen) for column in range(room))
@@ -91,7 +93,7 @@ def _foot(plot: Plot, scales: Scales, *, sizes: tuple[int, int], screen: Screen)
         start = min(round(scales.across(tick) * (room - 1)), room - len(label))
         if start >= len(ticks) + bool(ticks):
             ticks = ticks.ljust(start) + label
-    names = wrap(told(plot.x_name, screen), room)
+    names = wrap(screen_text(plot.x_name, screen), room)
     return [
         f"{' ' * side} {corner}{rule * room}",
         f"{' ' * (side + 2)}{ticks}".rstrip(),
@@ -105,7 +107,7 @@ def _legend(plot: Plot, screen: Screen) -> list[str]:
     named += [(spot.letter, spot.name, spot.curve) for spot in plot.spots]
     lines = []
     for letter, name, order in named:
-        first, *more = wrap(told(name, screen), screen.width - 4)
+        first, *more = wrap(screen_text(name, screen), screen.width - 4)
         lines.append(f"  {dye(_letter(letter), order, screen=screen)} {first}".rstrip())
         lines += [f"    {line}" for line in more]
     return lines

@@ -9,7 +9,7 @@ from itertools import pairwise
 
 from rigright.base.page import Strip, Strips
 from rigright.report.draw.bars import Lane, draw_lanes
-from rigright.report.screen import Screen, told, toned, wrap
+from rigright.report.screen import Screen, screen_text, toned, wrap
 
 _WIDEST, _SHORTEST = 60, 12  # cells of the picture itself
 _BLOCKS = (" ▁▂▃▄▅▆▇█", " .:-=+*%#")
@@ -22,7 +22,7 @@ def draw_strips(strips: Strips, screen: Screen) -> list[str]:
         for strip in strips.strips
     ]
     lines, _ = draw_lanes(lanes, screen, most=_WIDEST, least=_SHORTEST)
-    span = "" if strips.span is None or not lines else told(strips.span, screen)
+    span = "" if strips.span is None or not lines else screen_text(strips.span, screen)
     return lines + [toned(line, "dim", screen=screen) for line in wrap(span, screen.width) if line]
 
 

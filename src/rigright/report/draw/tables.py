@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import zip_longest
 
 from rigright.base.page import Table, Tone
-from rigright.report.screen import NARROW_CELLS, Screen, longest_word, pad, told, toned, width, wrap
+from rigright.report.screen import NARROW_CELLS, Screen, longest_word, pad, screen_text, toned, width, wrap
 
 _GAP = "  "
 TYPED = "$ "  # a cell that begins so is a command
@@ -15,8 +15,8 @@ _SHORT_HEAD = 4  # cells
 
 def draw_table(table: Table, screen: Screen) -> list[str]:
     """The lines of a table."""
-    heads = [told(column.head, screen) for column in table.columns]
-    rows = [[told(cell, screen) for cell in row] for row in table.rows]
+    heads = [screen_text(column.head, screen) for column in table.columns]
+    rows = [[screen_text(cell, screen) for cell in row] for row in table.rows]
     widths = _widths(table, heads, rows=rows, room=screen.width)
     if widths is None:
         return _cards(table, heads, rows=rows, screen=screen)

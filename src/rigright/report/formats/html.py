@@ -36,7 +36,7 @@ _WIDE, _HIGH = 640.0, 320.0  # of a plot, in the units of its picture
 def render(page: Page, screen: Screen, *, paper: bool = False) -> str:
     """The page as a whole HTML document; the screen only tells the language. `paper`: to print and sign."""
     style = f"{_style('page')}{_style('print')}{_style('paper') if paper else ''}"
-    title = f"{'' if paper else escape(mark(page.tone, screen))}{_told(page.title, screen)}"
+    title = f"{'' if paper else escape(mark(page.tone, screen))}{_text(page.title, screen)}"
     return (
         f'<!doctype html>\n<html lang="{_LANGUAGE[screen.language]}">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width">\n'
@@ -74,7 +74,7 @@ def _style(file: str) -> str:
 
 def body(page: Page, screen: Screen, *, marked: bool = True) -> str:
     """The inside of the page, for a document that has the style; `marked`: with the tick of its verdict."""
-    title = f"{escape(mark(page.tone, screen)) if marked else ''}{_told(page.title, screen)}"
+    title = f"{escape(mark(page.tone, screen)) if marked else ''}{_text(page.title, screen)}"
     head = f"<h1>{title}</h1>" if page.tone == "plain" else f'<h1 class="{page.tone}">{title}</h1>'
     return "\n".join((head, *(text for part in page.parts for text in _part(part, screen))))
 
@@ -83,18 +83,18 @@ def _part(part: Part, screen: Screen) -> Iterator[str]:
     """What is not empty of the heading of a part, and the part."""
     head = getattr(part, "title", None)
     if head is not None:
-        yield f"<h2>{_told(head, screen)}</h2>"
+        yield f"<h2>{_text(head, screen)}</h2>"
     write: Callable[..., str] = _WRITTEN[type(part)]
     if text := write(part, screen):
         yield text
 
 
-def _told(stated: Shown, screen: Screen) -> str:
+def _text(stated: Shown, screen: Screen) -> str:
     return escape(clean(tell(stated, screen.language)))
 
 
 def _line(line: Line, screen: Screen) -> str:
-    marked = f"{escape(mark(line.tone, screen))}{_told(line.said, screen)}"
+    marked = f"{escape(mark(line.tone, screen))}{_text(line.text, screen)}"
     return f'<p class="{line.tone}">{marked}</p>'
 
 
@@ -104,13 +104,13 @@ def _table(table: Table, screen: Screen) -> str:
         for column in table.columns
     ]
     heads = "".join(
-        f"<th{side}>{_told(column.head, screen)}</th>"
+        f"<th{side}>{_text(column.head, screen)}</th>"
         for side, column in zip(sides, table.columns, strict=True)
     )
     tones = table.tones or ("plain",) * len(table.rows)
     rows = []
     for row, tone in zip(table.rows, tones, strict=False):
-        cells = (f"<td{side}>{_told(cell, screen)}</td>" for side, cell in zip(sides, row, strict=True))
+        cells = (f"<td{side}>{_text(cell, screen)}</td>" for side, cell in zip(sides, row, strict=True))
         rows.append(f'<tr class="{tone}">{"".join(cells)}</tr>')
     return '<div class="scroll"><table>\n<tr>' + heads + "</tr>\n" + "\n".join(rows) + "\n</table></div>"
 
@@ -130,7 +130,7 @@ def _bar(bar: Bar, orders: dict[Shown, int], *, scale: float, screen: Screen) ->
     pieces = [piece for piece in bar.pieces if piece.name in orders and piece.size > 0]
     stretches = [
         f'<i class="p{orders[piece.name] % _PIECES}" style="width:{100 * piece.size / scale:.2f}%"'
-        f' title="{_told(piece.name, screen)} {escape(clean(piece.shown))}"></i>'
+        f' title="{_text(piece.name, screen)} {escape(clean(piece.shown))}"></i>'
         for piece in pieces
     ]
     free = max(bar.limit - total(bar), 0)
@@ -138,14 +138,14 @@ def _bar(bar: Bar, orders: dict[Shown, int], *, scale: float, screen: Screen) ->
     stretches.append(f'<i class="limit" style="left:calc({100 * bar.limit / scale:.2f}% - 2px)"></i>')
     tone = "bad" if total(bar) > bar.limit else "plain"
     return (
-        f"<span>{_told(bar.label, screen)}</span>"
+        f"<span>{_text(bar.label, screen)}</span>"
         f'<div class="strip">{"".join(stretches)}</div>'
         f'<span class="{tone}">{escape(clean(bar.shown))}</span>\n'
     )
 
 
 def _points(points: Points, screen: Screen) -> str:
-    items = "".join(f"<li>{_told(item, screen)}</li>" for item in points.items)
+    items = "".join(f"<li>{_text(item, screen)}</li>" for item in points.items)
     return f'<ul class="{points.tone}">{items}</ul>' if items else ""
 
 
@@ -156,17 +156,17 @@ def _plot(plot: Plot, screen: Screen) -> str:
     names = [(curve.letter, curve.name, order) for order, curve in enumerate(plot.curves)]
     names += [(spot.letter, spot.name, spot.curve) for spot in plot.spots]
     legend = "".join(
-        f'<span><i class="p{order % _PIECES}"></i><b>{_told(letter, screen)}</b> {_told(name, screen)}</span>'
+        f'<span><i class="p{order % _PIECES}"></i><b>{_text(letter, screen)}</b> {_text(name, screen)}</span>'
         for letter, name, order in names
     )
     axes = [
-        f'<text x="{_WIDE:.0f}" y="{_HIGH + 34:.0f}" class="end">{_told(plot.x_name, screen)}</text>',
-        f'<text x="6" y="6">{_told(plot.y_name, screen)}</text>',
+        f'<text x="{_WIDE:.0f}" y="{_HIGH + 34:.0f}" class="end">{_text(plot.x_name, screen)}</text>',
+        f'<text x="6" y="6">{_text(plot.y_name, screen)}</text>',
     ]
     left = max(60, 8 + 8 * max((len(scales.shown(tick)) for tick in scales.y_ticks), default=0))
     return (
         f'<svg class="plot" viewBox="-{left} -10 {_WIDE + left + 20:.0f} {_HIGH + 50:.0f}" role="img"'
-        f' aria-label="{_told(plot.title or plot.y_name, screen)}">\n'
+        f' aria-label="{_text(plot.title or plot.y_name, screen)}">\n'
         + "\n".join((*_grid(scales), *axes, *_drawn(plot, scales, screen=screen)))
         + f'\n</svg>\n<div class="legend">{legend}</div>'
     )
@@ -195,17 +195,17 @@ def _drawn(plot: Plot, scales: Scales, *, screen: Screen) -> list[str]:
         for x, y in scales.places(((spot.x, spot.y),)):
             left, top = x * _WIDE, (1 - y) * _HIGH
             texts.append(f'<circle class="f{spot.curve % _PIECES}" cx="{left:.1f}" cy="{top:.1f}" r="4"/>')
-            texts.append(f'<text x="{left + 6:.1f}" y="{top - 5:.1f}">{_told(spot.letter, screen)}</text>')
+            texts.append(f'<text x="{left + 6:.1f}" y="{top - 5:.1f}">{_text(spot.letter, screen)}</text>')
     return texts
 
 
 def _strips(strips: Strips, screen: Screen) -> str:
     rows = "".join(
-        f"<span>{_told(strip.label, screen)}</span>{_over_time(strip)}"
-        f"<span>{_told(strip.shown, screen)}</span>\n"
+        f"<span>{_text(strip.label, screen)}</span>{_over_time(strip)}"
+        f"<span>{_text(strip.shown, screen)}</span>\n"
         for strip in strips.strips
     )
-    span = "" if strips.span is None else f'<p class="dim">{_told(strips.span, screen)}</p>'
+    span = "" if strips.span is None else f'<p class="dim">{_text(strips.span, screen)}</p>'
     return f'<div class="bars">\n{rows}</div>\n{span}'
 
 

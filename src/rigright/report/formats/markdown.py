@@ -20,10 +20,10 @@ _OPENING = re.compile(r"\A(\d{0,9})([#=+.)-])(?=[\s#=-]|\Z)")  # would open a he
 
 def render(page: Page, screen: Screen) -> str:
     """The page as Markdown; the screen only tells the language."""
-    blocks = [f"# {escape(mark(page.tone, screen))} {_told(page.title, screen)}".replace("#  ", "# ")]
+    blocks = [f"# {escape(mark(page.tone, screen))} {_text(page.title, screen)}".replace("#  ", "# ")]
     for part in page.parts:
         title = getattr(part, "title", None)
-        blocks += [f"## {_told(title, screen)}"] if title is not None else []
+        blocks += [f"## {_text(title, screen)}"] if title is not None else []
         write: Callable[..., str] = _WRITTEN[type(part)]
         blocks.append(write(part, screen))
     return "\n\n".join(block for block in blocks if block) + "\n"
@@ -34,26 +34,26 @@ def escape(text: str) -> str:
     return _SPECIAL.sub(r"\\\g<0>", clean(text))
 
 
-def _told(stated: Shown, screen: Screen) -> str:
+def _text(stated: Shown, screen: Screen) -> str:
     return escape(tell(stated, screen.language))
 
 
 def _opened(sentence: Shown, screen: Screen) -> str:
     """A sentence that stands at the start of a block."""
-    return _OPENING.sub(r"\1\\\2", _told(sentence, screen))
+    return _OPENING.sub(r"\1\\\2", _text(sentence, screen))
 
 
 def _line(line: Line, screen: Screen) -> str:
-    text = _opened(line.said, screen)
+    text = _opened(line.text, screen)
     if line.tone == "strong" and text:
         return f"**{text}**"
     return f"{escape(mark(line.tone, screen).strip())} {text}".strip()
 
 
 def _table(table: Table, screen: Screen) -> str:
-    heads = [_told(column.head, screen) for column in table.columns]
+    heads = [_text(column.head, screen) for column in table.columns]
     rules = ["---:" if column.right else "---" for column in table.columns]
-    rows = [[_told(cell, screen) for cell in row] for row in table.rows]
+    rows = [[_text(cell, screen) for cell in row] for row in table.rows]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in (heads, rules, *rows))
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from rigright.base.page import Bars, Commands, Line, Page, Plot, Points, Shown, Strips, Table, Tone
 from rigright.report.draw.bars import draw_bars
 from rigright.report.draw.tables import draw_table
-from rigright.report.screen import Screen, mark, told, toned, width, wrap
+from rigright.report.screen import Screen, mark, screen_text, toned, width, wrap
 
 _MARKED: frozenset[Tone] = frozenset({"good", "warn", "bad"})
 _WIDEST_TEXT = 100  # cells a sentence may take before it is hard to read
@@ -17,7 +17,7 @@ def render(page: Page, screen: Screen) -> str:
     """The page as lines of text, none wider than the screen but commands, which are to be copied."""
     answered = page.tone in _MARKED
     blocks = [
-        _line(Line(said=page.title, tone=page.tone), screen) if answered else _heading(page.title, screen)
+        _line(Line(text=page.title, tone=page.tone), screen) if answered else _heading(page.title, screen)
     ]
     for before, part in zip((None, *page.parts), page.parts, strict=False):
         draw: Callable[..., list[str]] = _DRAWN[type(part)]
@@ -37,7 +37,7 @@ def _heading(title: Shown | None, screen: Screen) -> list[str]:
 def _line(line: Line, screen: Screen) -> list[str]:
     return [
         toned(text, line.tone, screen=screen)
-        for text in _hung(mark(line.tone, screen), line.said, screen=screen)
+        for text in _hung(mark(line.tone, screen), line.text, screen=screen)
     ]
 
 
@@ -57,7 +57,7 @@ def _hung(mark: str, sentence: Shown, *, screen: Screen) -> list[str]:
 
 
 def _wrapped(sentence: Shown, screen: Screen, *, less: int = 0) -> list[str]:
-    return wrap(told(sentence, screen), min(screen.width, _WIDEST_TEXT) - less)
+    return wrap(screen_text(sentence, screen), min(screen.width, _WIDEST_TEXT) - less)
 
 
 def _plot(plot: Plot, screen: Screen) -> list[str]:
@@ -78,7 +78,7 @@ _DRAWN: dict[type, Callable[..., list[str]]] = {
     Bars: draw_bars,
     Points: _points,
     Commands: lambda commands, screen: [
-        f"  {toned('$', 'dim', screen=screen)} {told(item, screen)}" for item in commands.items
+        f"  {toned('$', 'dim', screen=screen)} {screen_text(item, screen)}" for item in commands.items
     ],
     Plot: _plot,
     Strips: _strips,

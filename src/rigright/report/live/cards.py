@@ -62,4 +62,4 @@ def _figures(device: DeviceTick) -> tuple[Words, ...]:
 
 def _state(device: DeviceTick) -> tuple[Words, Tone]:
     """The worst that is wrong with a card."""
-    return words.trouble(device) or words.held_back(device) or ("", "plain")
+    return words.trouble(device) or words.slowed_by(device) or ("", "plain")

@@ -13,7 +13,7 @@ from rigright.verbs.watch.watched import MachineMoment
 def readings(moment: MachineMoment, language: str) -> Iterator[str]:
     """The host and each card."""
     at = clock(moment.tick.at_s)
-    host = "  ".join(_told(piece, language) for piece in words.host(moment.tick.host))
+    host = "  ".join(_text(piece, language) for piece in words.host(moment.tick.host))
     yield f"{at}  {'host':<6} {host}"
     for device in moment.tick.devices:
         if device.state == "ok":
@@ -25,19 +25,19 @@ def readings(moment: MachineMoment, language: str) -> Iterator[str]:
                 words.clock(device.sm_hz),
                 *words.troubles(device),
             ]
-            pair = words.held_back(device)
+            pair = words.slowed_by(device)
             pieces += [pair[0]] if pair is not None else []
         else:
             pieces = [words.state(device)[0]]
-        yield f"{at}  {device.card:<6} {'  '.join(_told(piece, language) for piece in pieces)}"
+        yield f"{at}  {device.card:<6} {'  '.join(_text(piece, language) for piece in pieces)}"
 
 
 def news(moment: MachineMoment, language: str) -> Iterator[str]:
     """What happened."""
     for event in moment.events:
         at = clock(moment.tick.at_s if event.at_s is None else event.at_s)
-        yield f"{at}  {_told(say('event'), language):<6} {_told(words.event(event)[0], language)}"
+        yield f"{at}  {_text(say('event'), language):<6} {_text(words.event(event)[0], language)}"
 
 
-def _told(stated: Sentence | str, language: str) -> str:
+def _text(stated: Sentence | str, language: str) -> str:
     return clean(tell(stated, language))

@@ -26,7 +26,7 @@ class GridColumn:
     least: int = 0  # cells, so that columns stay where they are while rows change
 
 
-def told(sentence: Words, screen: Screen) -> str:
+def text_of(sentence: Words, screen: Screen) -> str:
     """A sentence or foreign text as this screen can show it; each letter as wide as it is counted."""
     text = clean(tell(sentence, screen.language))
     if screen.unicode or text.isascii():
@@ -37,7 +37,7 @@ def told(sentence: Words, screen: Screen) -> str:
 
 def line_of(sentence: Words, screen: Screen, *, tone: Tone = "plain") -> str:
     """A sentence on one line, cut to the screen."""
-    return toned(cut_to(told(sentence, screen), screen.width, screen=screen), tone, screen=screen)
+    return toned(cut_to(text_of(sentence, screen), screen.width, screen=screen), tone, screen=screen)
 
 
 def cut_to(text: str, cells: int, *, screen: Screen) -> str:
@@ -49,7 +49,7 @@ def joined(pieces: Sequence[Words], screen: Screen) -> str:
     """As many pieces on one line as there is room for, the most important first."""
     line = ""
     for piece in pieces:
-        text = ("   " if line else "") + told(piece, screen)
+        text = ("   " if line else "") + text_of(piece, screen)
         if width(line) + width(text) <= screen.width:
             line += text
     return toned(line, "dim", screen=screen)
@@ -70,8 +70,8 @@ def grid(
 ) -> list[str]:
     """The head, then a line for each row; columns that find no room are left out, the last is cut."""
     lines = [
-        [told(column.head, screen) for column in columns],
-        *([told(sentence, screen) for sentence in row] for row in rows),
+        [text_of(column.head, screen) for column in columns],
+        *([text_of(sentence, screen) for sentence in row] for row in rows),
     ]
     last = len(columns) - 1
     wide = [

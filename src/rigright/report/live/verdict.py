@@ -28,7 +28,7 @@ def verdict(recent: Recent, moment: MachineMoment) -> tuple[Sentence, Tone]:
         return ill
     causes = None if moment.detail is None else moment.detail.causes
     finding = next((cause.finding for cause in causes or () if cause.finding.severity != "note"), None)
-    doctor = None if finding is None else say("doctor: {finding}", finding=_told(finding))
+    doctor = None if finding is None else say("doctor: {finding}", finding=_finding_words(finding))
     if not devices:
         return doctor or say("no GPU listed by a driver"), _TONES[finding.severity] if finding else "dim"
     count, loads = len(devices), _loads(devices)
@@ -40,7 +40,7 @@ def verdict(recent: Recent, moment: MachineMoment) -> tuple[Sentence, Tone]:
     return with_semicolons(parts) or state, _TONES[finding.severity] if finding else "plain"
 
 
-def _told(finding: Finding) -> Sentence:
+def _finding_words(finding: Finding) -> Sentence:
     """What was found, and on what."""
     if finding.about is None:
         return finding.title

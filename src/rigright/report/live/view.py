@@ -9,7 +9,7 @@ from rigright.base.words import say
 from rigright.machine.parts.node_power import beside_cards
 from rigright.report.live import links, programs, words
 from rigright.report.live.cards import draw_cards
-from rigright.report.live.pieces import Words, cut_to, joined, line_of, told
+from rigright.report.live.pieces import Words, cut_to, joined, line_of, text_of
 from rigright.report.live.recent import Recent, clock
 from rigright.report.live.state import HELP, Frame, View
 from rigright.report.live.verdict import verdict
@@ -65,11 +65,11 @@ def _answer(recent: Recent, view: View, *, moment: MachineMoment, screen: Screen
     """The verdict, and at the right the time that it is of."""
     sentence, tone = verdict(recent, moment)
     time = clock(moment.tick.at_s)
-    when = told(time if view.at_s is None else say("history {time}", time=time), screen)
+    when = text_of(time if view.at_s is None else say("history {time}", time=time), screen)
     room = screen.width - width(when) - 2
     if room < 1:
         return cut_to(when, screen.width, screen=screen)
-    text = pad(cut_to(mark(tone, screen) + told(sentence, screen), room, screen=screen), room)
+    text = pad(cut_to(mark(tone, screen) + text_of(sentence, screen), room, screen=screen), room)
     left = toned(text, "strong" if tone == "plain" else tone, screen=screen)
     return f"{left}  {toned(when, 'dim' if view.at_s is None else 'strong', screen=screen)}"
 
@@ -82,7 +82,7 @@ def _host(moment: MachineMoment, screen: Screen) -> str:
     host: list[Words] = [*words.host(moment.tick.host)]
     if moment.power is not None:
         host.insert(2, beside_cards(moment.power, (tick.power_w for tick in moment.tick.devices)))
-    pieces: list[Words] = [cut_to(told(moment.host_name, screen), screen.width, screen=screen)]
+    pieces: list[Words] = [cut_to(text_of(moment.host_name, screen), screen.width, screen=screen)]
     pieces += [f"{count}x {name}" for name, count in kinds.items() if name != words.NONE]
     pieces += [say("driver {version}", version=driver)] if driver else []
     every = f"{moment.every_s:g} s" if moment.every_s >= 1 else show_seconds(moment.every_s)
@@ -107,7 +107,7 @@ def _rows(recent: Recent, view: View, *, moment: MachineMoment, screen: Screen) 
 def _events(recent: Recent, screen: Screen) -> list[str]:
     """The newest events, the last one at the bottom."""
     rows = [(at, *words.event(event)) for at, event in list(recent.events)[-_EVENTS:]]
-    return [line_of(f"{at}  {told(text, screen)}", screen, tone=tone) for at, text, tone in rows]
+    return [line_of(f"{at}  {text_of(text, screen)}", screen, tone=tone) for at, text, tone in rows]
 
 
 def _help(screen: Screen) -> list[str]:
@@ -115,7 +115,7 @@ def _help(screen: Screen) -> list[str]:
     keys = max(width(key) for key, _ in HELP) + 2
     texts = []
     for key, sentence in HELP:
-        first, *rest = wrap(told(sentence, screen), max(screen.width - keys, 8))
+        first, *rest = wrap(text_of(sentence, screen), max(screen.width - keys, 8))
         lines = [pad(key, keys) + first, *(" " * keys + line for line in rest)]
         texts += [cut_to(line, screen.width, screen=screen) for line in lines]
     return texts

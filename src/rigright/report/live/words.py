@@ -86,7 +86,7 @@ def flow(value: float | None) -> str:
     return NONE if value is None else f"{show_bytes(value)}/s"
 
 
-def held_back(device: DeviceTick) -> tuple[Sentence, Tone] | None:
+def slowed_by(device: DeviceTick) -> tuple[Sentence, Tone] | None:
     """Why it is below its full clock, where that is told and is news."""
     sentences = [_REASONS[text] for text in device.slowed_by or () if text in _REASONS]
     if not sentences:

@@ -144,7 +144,7 @@ def _next(result: Accepted) -> Iterator[str]:
 
 
 def _cards(verdict: NodeJudged) -> Sentence | str:
-    return cards_of(None if verdict.told is None else verdict.told.machine)
+    return cards_of(None if verdict.report is None else verdict.report.machine)
 
 
-plain = telling.Told(Accepted, telling.Told(NodeJudged, cards=_cards))
+plain = telling.RecordPrinter(Accepted, telling.RecordPrinter(NodeJudged, cards=_cards))

@@ -32,10 +32,10 @@ def page(verdict: NodeJudged, result: Accepted) -> Page:
     heads = (say("where"), say("problem"), say("measured"), say("evidence"))
     parts: list[Part] = [_table(heads, reasons, title=say("why it failed"))]
     results: tuple[Result, ...] = ()
-    if verdict.told is not None:
+    if verdict.report is not None:
         bad = {reason.about for reason in verdict.reasons}
-        results = tuple(figure for figure in verdict.told.results if figure.on in bad)
-        parts += _what_it_is(verdict.told.machine)
+        results = tuple(figure for figure in verdict.report.results if figure.on in bad)
+        parts += _what_it_is(verdict.report.machine)
     if results:
         figures: list[tuple[Shown, ...]] = [
             (figure.on, f"{figure.part}: {figure.what}", show_measured(figure.value, figure.unit),

@@ -9,7 +9,7 @@ from rigright.base.page import Column, Commands, Line, Page, Part, Points, Table
 from rigright.base.record import Inner, dataclass, derived
 from rigright.base.units import show_measured
 from rigright.base.words import say, with_commas
-from rigright.doctor.baseline import Baseline, TraitHeld, compared
+from rigright.doctor.baseline import Baseline, TraitCheck, compared
 from rigright.doctor.examine import EXIT_FAULT, RANKS, Examined
 from rigright.doctor.record import Finding, NotSeen
 from rigright.machine.record import Machine
@@ -28,7 +28,7 @@ def page(machine: Machine, baseline: Baseline) -> Page:
         file=baseline.file, traits=len(baseline.expect), figures=len(baseline.bench),
     )  # fmt: skip
     parts: list[Part] = [
-        Line(said=machine_name(machine)),
+        Line(text=machine_name(machine)),
         Table(
             columns=(Column(head=say("setting")), Column(head=say("value"), flexible=True)),
             rows=tuple((names[key], " / ".join(values)) for key, values in baseline.expect),
@@ -74,7 +74,7 @@ def check_page(result: Examined, baseline: Baseline) -> Page:
     else:
         sentence = say("all {seen} settings match {file}", seen=seen, file=baseline.file)
     tone: Tone = "bad" if result.exit_code == EXIT_FAULT else "warn" if odd or slow or not seen else "good"
-    parts: list[Part] = [Line(said=machine_name(result.case.machine))]
+    parts: list[Part] = [Line(text=machine_name(result.case.machine))]
     if odd:
         heads = (say("setting"), say("here"), say("baseline"))
         parts.append(
@@ -90,7 +90,7 @@ def check_page(result: Examined, baseline: Baseline) -> Page:
         )
         parts.append(Points(items=items, title=say("below the baseline"), tone="bad"))
     if blind:
-        parts.append(Line(said=say("not readable here: {traits}", traits=with_commas(blind)), tone="dim"))
+        parts.append(Line(text=say("not readable here: {traits}", traits=with_commas(blind)), tone="dim"))
     unmeasured = result.count(NotSeen) - len(blind)
     if unmeasured:
         given = say(
@@ -98,12 +98,12 @@ def check_page(result: Examined, baseline: Baseline) -> Page:
             count=unmeasured,
             all=len(baseline.bench),
         )
-        parts.append(Line(said=given, tone="dim"))
+        parts.append(Line(text=given, tone="dim"))
     return Page(title=sentence, parts=tuple(parts), tone=tone)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HeldAgainst:
+class BaselineView:
     """A node beside its baseline."""
 
     result: Inner[Examined]
@@ -120,7 +120,7 @@ class HeldAgainst:
         return self.result.exit_code
 
     @derived
-    def differs(self) -> tuple[TraitHeld, ...]:
+    def differs(self) -> tuple[TraitCheck, ...]:
         """Traits that are not as they should be."""
         return tuple(trait for trait in compared(self.result.case.machine, self.baseline) if trait.differs)
 
@@ -130,5 +130,5 @@ class HeldAgainst:
         return tuple(finding for check, finding in self.result.findings if check == "baseline_bench")
 
 
-plain = telling.Told(Baseline)
-check_plain = telling.Told(HeldAgainst)
+plain = telling.RecordPrinter(Baseline)
+check_plain = telling.RecordPrinter(BaselineView)

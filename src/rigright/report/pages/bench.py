@@ -10,8 +10,8 @@ from rigright.base.page import Column, Commands, Line, Page, Part, Points, Shown
 from rigright.base.units import show_measured, show_seconds
 from rigright.base.words import Sentence, say
 from rigright.doctor.examine import Examined
-from rigright.doctor.held import BaselineFigure
 from rigright.doctor.record import Finding, Fine
+from rigright.doctor.reference import BaselineFigure
 from rigright.verbs.bench.benched import BenchRun, PartList
 
 CELLS = 10  # of the bar of what was reached
@@ -31,7 +31,7 @@ def page(result: BenchRun, *, against: Examined | None = None) -> Page:
     verdict_line = _verdict(result)
     parts: list[Part] = [] if against is None else [_against(against)]
     if result.stopped:
-        parts.append(Line(said=say("interrupted: results so far are below"), tone="warn"))
+        parts.append(Line(text=say("interrupted: results so far are below"), tone="warn"))
     parts += (
         [
             Points(
@@ -74,10 +74,10 @@ def page(result: BenchRun, *, against: Examined | None = None) -> Page:
     parts += _best(result)
     if result.skipped:
         parts.append(Points(items=tuple(_skipped(result)), title=say("not measured"), tone="dim"))
-    parts += [Line(said=line, tone="dim") for line in _footnotes(result)]
+    parts += [Line(text=line, tone="dim") for line in _footnotes(result)]
     commands = tuple(_next(result))
     parts += [Commands(items=commands, title=say("next"))] if commands else []
-    return Page(title=verdict_line.said, tone=verdict_line.tone, parts=tuple(parts))
+    return Page(title=verdict_line.text, tone=verdict_line.tone, parts=tuple(parts))
 
 
 def _against(examined: Examined) -> Points | Line:
@@ -86,7 +86,7 @@ def _against(examined: Examined) -> Points | Line:
     if not below:
         fine = examined.count(Fine)
         return Line(
-            said=say("{count} results reach the baseline", count=fine), tone="good" if fine else "dim"
+            text=say("{count} results reach the baseline", count=fine), tone="good" if fine else "dim"
         )
     items = tuple(say("{title} ({value})", title=item.title, value=item.evidence[0].shows) for item in below)
     return Points(items=items, title=say("below the baseline"), tone="bad")
@@ -95,23 +95,23 @@ def _against(examined: Examined) -> Points | Line:
 def _verdict(result: BenchRun) -> Line:
     judged = [figure for figure in result.results if figure.verdict != "unknown"]
     if not result.results:
-        return Line(said=say("nothing was measured"), tone="warn")
+        return Line(text=say("nothing was measured"), tone="warn")
     rest = len(result.results) - len(judged)
     if not judged:
-        return Line(said=say("{count} results, no reference values to compare with", count=rest))
+        return Line(text=say("{count} results, no reference values to compare with", count=rest))
     if result.wrong_results:
         sentence = say("data corruption: {count} results with wrong values", count=len(result.wrong_results))
-        return Line(said=sentence, tone="bad")
+        return Line(text=sentence, tone="bad")
     if result.slow_results:
         worst = result.slow_results[0].result
         sentence = say(
             "{slow} of {judged} results below expectation, worst: {what} on {on}",
             slow=len(result.slow_results), judged=len(judged), what=f"{worst.part} {worst.what}", on=worst.on,
         )  # fmt: skip
-        return Line(said=sentence, tone="bad")
+        return Line(text=sentence, tone="bad")
     sentence = say("{judged} results as expected", judged=len(judged))
     return Line(
-        said=say("{said}; {count} have no reference", said=sentence, count=rest) if rest else sentence,
+        text=say("{said}; {count} have no reference", text=sentence, count=rest) if rest else sentence,
         tone="good",
     )
 
@@ -164,7 +164,7 @@ def _how(figures: list[BaselineFigure]) -> Line | None:
     first, *rest = [figure.result.settings for figure in figures]
     shared = [pair for pair in first if all(pair in other for other in rest)]
     text = "; ".join(f"{name.replace('_', ' ')} {value}" for name, value in shared)
-    return Line(said=text, tone="dim") if text else None
+    return Line(text=text, tone="dim") if text else None
 
 
 def _should(figure: BaselineFigure) -> str:
@@ -285,7 +285,7 @@ def plain_against(result: BenchRun, language: str, *, against: Examined | None) 
     def below(_: BenchRun) -> tuple[Finding, ...]:
         return () if against is None else tuple(finding for _, finding in against.findings)
 
-    return telling.Told(BenchRun, below_baseline=below)(result, language)
+    return telling.RecordPrinter(BenchRun, below_baseline=below)(result, language)
 
 
 def _below(_: BenchRun) -> tuple[Finding, ...]:
@@ -293,5 +293,5 @@ def _below(_: BenchRun) -> tuple[Finding, ...]:
     return ()
 
 
-plain = telling.Told(BenchRun, below_baseline=_below)
-list_plain = telling.Told(PartList)
+plain = telling.RecordPrinter(BenchRun, below_baseline=_below)
+list_plain = telling.RecordPrinter(PartList)

@@ -99,7 +99,7 @@ def months_between(low: float, high: float) -> str:
     return first if first == last else f"{first}-{last}"
 
 
-def money_said(figures: Mapping[str, Estimate], supply: Supply, *, currency: str) -> Shown:
+def money_words(figures: Mapping[str, Estimate], supply: Supply, *, currency: str) -> Shown:
     """What it costs and when that was so, in a verdict."""
     if supply.how == "own":
         return say("your own")
@@ -244,12 +244,12 @@ def note_lines(notes: Iterable[Shown], *, details: bool, decided: bool = False) 
             others[note] = None
     sentence = with_commas(dict.fromkeys(parts))
     if sentence is not None:
-        yield Line(said=assuming(sentence), tone="dim")
+        yield Line(text=assuming(sentence), tone="dim")
     shown = list(others) if details or len(others) <= MOST_NOTES else list(others)[: MOST_NOTES - 1]
     for note in shown:
-        yield Line(said=note, tone="dim")
+        yield Line(text=note, tone="dim")
     if len(shown) < len(others):
-        yield Line(said=say("{count} more notes: --details", count=len(others) - len(shown)), tone="dim")
+        yield Line(text=say("{count} more notes: --details", count=len(others) - len(shown)), tone="dim")
 
 
 def again(asked: str, flags: str, *, without: str = "") -> str:

@@ -46,8 +46,8 @@ def page(result: Assembled, *, why: bool = False, details: bool = False) -> Page
         parts.append(_variants(result))
     if first.doubts:
         parts.append(Points(title=say("to check"), items=tuple(map(ruling_line, first.doubts)), tone="warn"))
-    parts += [Line(said=sentence, tone="warn") for sentence in _warnings(result)]
-    parts += [Line(said=sentence, tone="dim") for sentence in (*_assumed(result), *result.notes)]
+    parts += [Line(text=sentence, tone="warn") for sentence in _warnings(result)]
+    parts += [Line(text=sentence, tone="dim") for sentence in (*_assumed(result), *result.notes)]
     if why:
         columns = (
             Column(head=say("part")),
@@ -262,7 +262,7 @@ def listed(proposal: Proposal) -> Iterator[str]:
             yield f"{keys[item.kind]}: {count}{item.name}{limit if item.kind == 'gpu' else ''}"
 
 
-def _said(result: Assembled) -> Sentence | str:
+def _answer_words(result: Assembled) -> Sentence | str:
     """The answer as a sentence."""
     return verdict(result)
 
@@ -272,4 +272,4 @@ def _list(proposal: Proposal) -> str:
     return "\n".join(listed(proposal))
 
 
-plain = telling.Told(Assembled, telling.Told(Proposal, list=_list), answer=_said)
+plain = telling.RecordPrinter(Assembled, telling.RecordPrinter(Proposal, list=_list), answer=_answer_words)

@@ -34,7 +34,7 @@ def page(result: CheckedList, *, details: bool = False) -> Page:
     absent = [NOUNS[kind] for kind in missing(result.rig)]
     if absent:
         sentence = say("not listed, not checked: {parts}", parts=_listed(absent))
-        parts.append(Line(said=sentence, tone="dim"))
+        parts.append(Line(text=sentence, tone="dim"))
     tone = "plain" if absent and result.verdict == OK else _TONES[result.verdict]
     return Page(title=verdict_line(result), tone=tone, parts=tuple(parts))
 
@@ -142,7 +142,7 @@ def sheet(result: CheckedList) -> Page:
     return Page(title=verdict_line(result), parts=(Table(columns=columns, rows=rows),))
 
 
-def _said(result: CheckedList) -> Sentence | str:
+def _answer_words(result: CheckedList) -> Sentence | str:
     """The answer as a sentence."""
     return verdict_line(result)
 
@@ -163,4 +163,4 @@ def _missing(result: CheckedList) -> tuple[str, ...]:
     return tuple(missing(result.rig))
 
 
-plain = telling.Told(CheckedList, answer=_said, understood=_understood, missing=_missing)
+plain = telling.RecordPrinter(CheckedList, answer=_answer_words, understood=_understood, missing=_missing)

@@ -28,8 +28,8 @@ def page(result: Anchored) -> Page:
     title = say("{file}: {runs} of your own runs", file=result.file, runs=result.runs)
     table = Table(columns=_ANCHORS, rows=tuple(_anchor(anchor_made) for anchor_made in result.anchors))
     saved = say("saved in {file}: now used by plan, explain and validate", file=result.saved)
-    parts: list[Part] = [table, Line(said=saved, tone="good")]
-    parts.append(Line(said=say("--anchors none ignores it; --anchors FILE uses another one"), tone="dim"))
+    parts: list[Part] = [table, Line(text=saved, tone="good")]
+    parts.append(Line(text=say("--anchors none ignores it; --anchors FILE uses another one"), tone="dim"))
     return Page(title=title, parts=(*parts, *_faults(result.faults)))
 
 
@@ -51,4 +51,4 @@ def _faults(faults: Iterable[Sentence]) -> list[Part]:
     return [Points(title=say("left out"), items=items, tone="warn")]
 
 
-plain = telling.Told(Anchored)
+plain = telling.RecordPrinter(Anchored)

@@ -143,9 +143,9 @@ def _notes(result: Sheets) -> Iterator[Shown]:
         yield say("processors: FP32 rate of the vector units at base clock; the most memory they take")
 
 
-def _said(result: Sheets) -> Sentence:
+def _answer_words(result: Sheets) -> Sentence:
     """The answer as a sentence."""
     return _verdict(result)
 
 
-plain = telling.Told(Sheets, verdict=_said)
+plain = telling.RecordPrinter(Sheets, verdict=_answer_words)

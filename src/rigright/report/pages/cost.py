@@ -23,7 +23,7 @@ from rigright.report.pages.brief import (
     note_lines,
     symbol,
 )
-from rigright.verbs.costed import API, BUY, OWN, RENT, REPLACE, RESERVED, SPOT, Costed, CostWay, ToldWay
+from rigright.verbs.costed import API, BUY, OWN, RENT, REPLACE, RESERVED, SPOT, Costed, CostWay, WayWithWork
 
 SURE, LIKELY = 0.995, 0.5  # shares of cases
 MOST_CURVES = 3  # of one screen
@@ -37,11 +37,11 @@ def page(result: Costed, *, why: bool = False, details: bool = False) -> Page:
     """The page for people."""
     answer = _kept(verdict(result), result)
     parts: list[Part] = [ways_table(result, banded=details), picture(result, details=details)]
-    parts += [Line(said=sentence, tone="dim") for sentence in sums(result)]
+    parts += [Line(text=sentence, tone="dim") for sentence in sums(result)]
     stale = sorted({str(way.as_of) for way in result.cost_ways if way.stale})
     if stale:
         parts.append(
-            Line(said=say("prices as of {date}; verify before buying", date=", ".join(stale)), tone="warn")
+            Line(text=say("prices as of {date}; verify before buying", date=", ".join(stale)), tone="warn")
         )
     if details and result.worth_usd:
         parts.append(resale(result))
@@ -53,7 +53,7 @@ def page(result: Costed, *, why: bool = False, details: bool = False) -> Page:
     if result.asked:
         more = [f"{result.asked} --details"] if not details else []
         parts.append(Commands(items=(*_next(result), *more), title=say("next")))
-    return Page(title=answer.said, tone=answer.tone, parts=tuple(parts))
+    return Page(title=answer.text, tone=answer.tone, parts=tuple(parts))
 
 
 def _kept(answer: Line, result: Costed) -> Line:
@@ -62,7 +62,7 @@ def _kept(answer: Line, result: Costed) -> Line:
         return answer
     reasons = with_commas(result.missed) or ""
     return Line(
-        said=say("misses the limit: {reasons}; {said}", reasons=reasons, said=answer.said), tone="bad"
+        text=say("misses the limit: {reasons}; {said}", reasons=reasons, text=answer.text), tone="bad"
     )
 
 
@@ -77,13 +77,13 @@ def verdict(result: Costed) -> Line:
         sentence = say("{machine}: keeping it is cheaper over {years} in {share} of cases: {costs}",
                    machine=machine, years=years, share=share, costs=spent)  # fmt: skip
         sure = other.buy_is_cheaper is not None and not 1 - SURE < other.buy_is_cheaper < SURE
-        return Line(said=sentence, tone="good" if sure else "warn")
+        return Line(text=sentence, tone="good" if sure else "warn")
     if own is None or other is None or other.payback is None:
         way = own or min(result.cost_ways, key=lambda way: way.ledger.total.value)
         usd = _between(way.ledger.total, currency)
         sentence = say("{machine}: {usd} over {years}, {way}", machine=machine, usd=usd, years=years,
                    way=_alone(way, result))  # fmt: skip
-        return Line(said=sentence, tone="good")
+        return Line(text=sentence, tone="good")
     paid = other.payback
     costs = with_commas(_spent(way, result) for way in (own, other))
     sentences: dict[str, Shown] = {
@@ -100,24 +100,24 @@ def verdict(result: Costed) -> Line:
         sentence = say(
             "{machine}: do not buy for {years}, it costs more in {share} of cases: {costs}", **sentences
         )
-        return Line(said=sentence, tone="good" if other.buy_is_cheaper < 1 - SURE else "warn")
+        return Line(text=sentence, tone="good" if other.buy_is_cheaper < 1 - SURE else "warn")
     if paid.share < LIKELY or not math.isfinite(paid.months):
         sentences["share"] = f"{other.buy_is_cheaper or 0.0:.0%}"
         sentence = say(
             "{machine}: buying is cheaper over {years} in {share} of cases, counting resale: {costs}",
             **sentences,
         )
-        return Line(said=sentence, tone="warn")
+        return Line(text=sentence, tone="warn")
     if paid.share >= SURE:
         sentence = say(
             "{machine}: buying pays off after {span}; over {years}: {costs}", span=span, **sentences
         )
-        return Line(said=sentence, tone="good")
+        return Line(text=sentence, tone="good")
     sentence = say(
         "{machine}: buying pays off after {span}, within {years} in {share} of cases; {costs}",
         span=span, **sentences,
     )  # fmt: skip
-    return Line(said=sentence, tone="warn")
+    return Line(text=sentence, tone="warn")
 
 
 def _alone(way: CostWay, result: Costed) -> Shown:
@@ -396,13 +396,13 @@ def sheet(result: Costed) -> Page:
     return Page(title=say("paid so far, USD"), parts=(Table(columns=heads, rows=rows),))
 
 
-def _said(result: Costed) -> Sentence | str:
+def _answer_words(result: Costed) -> Sentence | str:
     """The answer as a sentence."""
-    return verdict(result).said
+    return verdict(result).text
 
 
-def _name(told_way: ToldWay) -> Sentence:
+def _name(told_way: WayWithWork) -> Sentence:
     return name_of(told_way.way, told_way.costed)
 
 
-plain = telling.Told(Costed, telling.Told(ToldWay, name=_name), verdict=_said)
+plain = telling.RecordPrinter(Costed, telling.RecordPrinter(WayWithWork, name=_name), verdict=_answer_words)

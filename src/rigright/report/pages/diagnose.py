@@ -29,7 +29,7 @@ from rigright.report.judged import first_of
 from rigright.report.named import partly
 from rigright.verbs.diagnosed import BottleneckReport
 
-MOST_TOLD = 3  # causes that are told in full
+MOST_LISTED = 3  # causes that are told in full
 BUSY_ENOUGH = 0.85
 _MOST_SHARE = 0.9  # of the time; what is left beyond it is no more than the counters' error
 _SMALL_GAIN, _LARGE_GAIN = 1.1, 10.0  # below the one a second decimal tells something, above the other none
@@ -47,18 +47,18 @@ def page(result: BottleneckReport) -> Page:
 def _parts(result: BottleneckReport) -> Iterator[Part]:
     diagnosis = result.diagnosis
     if result.cut:
-        yield Line(said=partly(result.cut), tone="warn")
+        yield Line(text=partly(result.cut), tone="warn")
     if not diagnosis.bounds:  # else the strips say what they show
-        yield Line(said=say("bottleneck analysis ({source})", source=result.source), tone="dim")
+        yield Line(text=say("bottleneck analysis ({source})", source=result.source), tone="dim")
     lead = result.judgement.first
     if lead is not None:
         yield Points(title=lead.finding.title, items=tuple(_mended(lead)), tone="bad")
         if diagnosis.bounds:
-            yield Line(said=bound(result), tone="dim")
+            yield Line(text=bound(result), tone="dim")
     if diagnosis.bounds:
         yield from _over_time(result)
-    for item in diagnosis.bounds[:MOST_TOLD]:
-        yield _told(item, result.judgement.steps(item), once=result.is_snapshot)
+    for item in diagnosis.bounds[:MOST_LISTED]:
+        yield _bound_points(item, result.judgement.steps(item), once=result.is_snapshot)
     if result.drifts:
         heads = (say("benchmark"), say("measured on"), say("vs first run"))
         rows = tuple(
@@ -79,14 +79,14 @@ def _parts(result: BottleneckReport) -> Iterator[Part]:
     if items:
         yield Points(title=say("doctor findings"), items=tuple(items), tone="warn")
     for note in (*diagnosis.notes, *diagnosis.unseen):
-        yield Line(said=note, tone="dim")
+        yield Line(text=note, tone="dim")
     yield Commands(items=tuple(_next(result)), title=say("next"))
 
 
 def _over_time(result: BottleneckReport) -> Iterator[Part]:
     """What bound it over the time, and how busy things were; of one moment there is no such thing."""
     if result.is_snapshot:
-        yield Line(said=result.source, tone="dim")
+        yield Line(text=result.source, tone="dim")
         return
     bounds = result.diagnosis.bounds
     pieces = tuple(
@@ -106,7 +106,7 @@ def _over_time(result: BottleneckReport) -> Iterator[Part]:
     yield Strips(strips=tuple(strips), span=result.source)
     if result.node_power is not None and result.ticks:
         draws = (device.power_w for device in result.ticks[-1].devices)
-        yield Line(said=beside_cards(result.node_power, draws), tone="dim")
+        yield Line(text=beside_cards(result.node_power, draws), tone="dim")
 
 
 def verdict(result: BottleneckReport) -> Sentence:
@@ -186,7 +186,7 @@ def _strip(label: Sentence, values: tuple[float | None, ...], *, what: str = "")
     return Strip(label=label, values=values, shown=shown, high=1.0)
 
 
-def _told(bound: Bound, remedies: tuple[Step, ...], *, once: bool) -> Points:
+def _bound_points(bound: Bound, remedies: tuple[Step, ...], *, once: bool) -> Points:
     """One thing that binds; what was seen `once` tells no share of the time."""
     cause, share = bound.cause, f"{bound.share:.0%}"
     command = bound.evidence.command
@@ -221,9 +221,9 @@ def _next(result: BottleneckReport) -> Iterator[str]:
         yield "rigright bench --quick"
 
 
-def _said(result: BottleneckReport) -> Sentence | str:
+def _answer_words(result: BottleneckReport) -> Sentence | str:
     """The answer as a sentence."""
     return verdict(result)
 
 
-plain = telling.Told(BottleneckReport, verdict=_said)
+plain = telling.RecordPrinter(BottleneckReport, verdict=_answer_words)

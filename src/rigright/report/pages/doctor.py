@@ -52,11 +52,11 @@ def page(result: Examined, *, everything: bool = False, why: bool = False) -> Pa
     if first is not None:
         shown.sort(key=lambda finding_group: not any(own is first.finding for own in finding_group.findings))
     answer = _answer(result, shown[0] if first is not None else None)
-    parts: list[Part] = [Line(said=_counts(result), tone="dim"), *_causes(judgement)]
+    parts: list[Part] = [Line(text=_counts(result), tone="dim"), *_causes(judgement)]
     for place, group in enumerate(shown):
         if place or first is None:  # the title is the headline of the first
             tone = _TONES[group.first.severity]
-            parts.append(Line(said=_headline(group), tone=tone, apart=True))
+            parts.append(Line(text=_headline(group), tone=tone, apart=True))
         in_full = everything or why or not place
         parts.append(_finding(group, by_root=result.case.machine.typed_by_root, why=why, in_full=in_full))
     notes = tuple(_headline(group) for group in finding_groups if group.first.severity == "note")
@@ -80,7 +80,7 @@ def page(result: Examined, *, everything: bool = False, why: bool = False) -> Pa
     if shown or not partly:
         commands = tuple(_next(result, many=len(shown) > 1 or not partly, everything=everything))
         parts += [Commands(items=commands, title=say("next"))] if commands else []
-    return Page(title=answer.said, tone=answer.tone, parts=tuple(parts))
+    return Page(title=answer.text, tone=answer.tone, parts=tuple(parts))
 
 
 def _next(result: Examined, *, many: bool, everything: bool) -> Iterator[str]:
@@ -98,7 +98,7 @@ def _causes(judgement: Judgement) -> Iterator[Line]:
     for cause in judgement.bad:
         if cause.consequences:
             names = ", ".join(dict.fromkeys(check for check, _ in cause.consequences))
-            yield Line(said=say("{check} explains {others}", check=cause.check, others=names), tone="dim")
+            yield Line(text=say("{check} explains {others}", check=cause.check, others=names), tone="dim")
 
 
 def sheet(result: Examined) -> Page:
@@ -123,16 +123,16 @@ def _answer(result: Examined, first: FindingGroup | None) -> Line:
     """What to act on first; else that nothing is wrong in what was looked at."""
     machine = result.case.machine
     if first is not None:
-        return Line(said=_headline(first), tone=_TONES[result.findings[0][1].severity])
+        return Line(text=_headline(first), tone=_TONES[result.findings[0][1].severity])
     hidden = bus_cards(machine) if hides_cards(machine) else ""
     if hidden and machine.is_capture:
         sentence = say(
             "{cards} on the PCI bus; for their state, add {command}", cards=hidden, command=_more(machine)
         )
-        return Line(said=sentence)
+        return Line(text=sentence)
     if hidden:  # what was not looked at is no good news
         sentence = say("{cards} on the PCI bus, but no driver lists them here", cards=hidden)
-        return Line(said=sentence, tone="warn")
+        return Line(text=sentence, tone="warn")
     return _sound(result)
 
 
@@ -140,15 +140,15 @@ def _sound(result: Examined) -> Line:
     """That nothing to act on was found, and in how much."""
     machine, passed = result.case.machine, result.count(Fine)
     if (sentence := _of_text(result)) is not None:
-        return Line(said=sentence)
+        return Line(text=sentence)
     if not (passed or result.findings):
         add = say("nothing here could be checked; add {command}", command=_more(machine))
-        return Line(said=add if machine.is_capture else say("nothing here could be checked"))
+        return Line(text=add if machine.is_capture else say("nothing here could be checked"))
     if machine.cut:
-        return Line(said=say("no fault found, but the file is truncated: the rest is not checked"))
+        return Line(text=say("no fault found, but the file is truncated: the rest is not checked"))
     if machine.is_capture and passed < LEAST_SHARE * (passed + result.count(NotSeen)):
-        return Line(said=say("no fault found, but most checks need more than this file"))
-    return Line(said=say("no fault found"), tone="good")
+        return Line(text=say("no fault found, but most checks need more than this file"))
+    return Line(text=say("no fault found"), tone="good")
 
 
 def _of_text(result: Examined) -> Sentence | None:
@@ -275,7 +275,7 @@ def _machine(result: Examined) -> Sentence | str:
     return machine_name(result.case.machine)
 
 
-def _said(result: Examined) -> Sentence | str:
+def _answer_words(result: Examined) -> Sentence | str:
     """The answer as a sentence."""
     return page(result).title
 
@@ -292,7 +292,11 @@ def _by_hand(row: CheckFinding) -> Sparse[Sentence | str]:
     return checks()[row.check].manual
 
 
-plain = telling.Told(
-    Examined, telling.Told(Checked, group=_group), machine=_machine, verdict=_said, causes=_bad
+plain = telling.RecordPrinter(
+    Examined,
+    telling.RecordPrinter(Checked, group=_group),
+    machine=_machine,
+    verdict=_answer_words,
+    causes=_bad,
 )
-plain_why = telling.Told(Examined, plain, telling.Told(CheckFinding, manual=_by_hand))
+plain_why = telling.RecordPrinter(Examined, plain, telling.RecordPrinter(CheckFinding, manual=_by_hand))

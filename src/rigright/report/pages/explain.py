@@ -26,7 +26,7 @@ from rigright.report.pages.brief import (
     memory_name,
     misses,
     model_name,
-    money_said,
+    money_words,
     note_lines,
     overloaded,
     short_format,
@@ -56,7 +56,7 @@ def page(result: Explained, *, why: bool = False, details: bool = False) -> Page
     parts += note_lines(result.notes, details=details, decided=answer.tone != "bad")
     if result.asked:
         parts.append(Commands(items=tuple(_next(result, details=details)), title=say("next")))
-    return Page(title=answer.said, tone=answer.tone, parts=tuple(parts))
+    return Page(title=answer.text, tone=answer.tone, parts=tuple(parts))
 
 
 def _brief(result: Explained) -> Iterator[Part]:
@@ -103,8 +103,8 @@ def ram_bar(ram: RamUse) -> Bar:
 def ram_lines(ram: RamUse) -> Iterator[Part]:
     """What lies in main memory, who works how long on a token, and the flags."""
     times = {"ram": show_seconds(ram.token_s), "card": show_seconds(ram.cards_s)}
-    yield Line(said=ram.said)
-    yield Line(said=say("each token: {ram} on the CPU, {card} on the GPU", **times), tone="dim")
+    yield Line(text=ram.words)
+    yield Line(text=say("each token: {ram} on the CPU, {card} on the GPU", **times), tone="dim")
 
 
 def _reach(result: Explained) -> Iterator[tuple[Shown, ...]]:
@@ -125,7 +125,7 @@ def _detailed(result: Explained) -> Iterator[Part]:
     machine = say(
         "{machine}, {engine} {version}", machine=result.machine, engine=result.engine, version=version
     )
-    yield Line(said=machine, tone="dim")
+    yield Line(text=machine, tone="dim")
     yield _bars(result)
     yield _table(result)
     if result.ram is not None:
@@ -148,7 +148,7 @@ def _detailed(result: Explained) -> Iterator[Part]:
 def _verdict(result: Explained) -> Line:
     card = result.fullest
     if not result.fits:
-        return Line(said=_refusal(result, card), tone="bad")
+        return Line(text=_refusal(result, card), tone="bad")
     doubts: list[Sentence] = []
     fills = result.limits is not None and result.limits.pool_tok is not None
     fills = fills or result.ram is not None  # what has no room lies in main memory
@@ -157,9 +157,9 @@ def _verdict(result: Explained) -> Line:
     doubts += idle_cards(result.supply, used=len(result.cards))
     speed, strains = result.speed, list[Sentence]()
     if speed is not None and speed.rate_per_s is not None and not math.isfinite(speed.ttft_s.value):
-        return Line(said=_overloaded(result, speed, rate=speed.rate_per_s), tone="bad")
+        return Line(text=_overloaded(result, speed, rate=speed.rate_per_s), tone="bad")
     if result.broken:
-        return Line(said=misses(short(result.machine), result.broken, fields=result.held), tone="bad")
+        return Line(text=misses(short(result.machine), result.broken, fields=result.held), tone="bad")
     wish = result.wish
     doubts += unsure(result.certainty, safe=result.safe, limits=time_limits(wish))
     hurried = wish.ttft_s or wish.tpot_s or wish.tok_per_s
@@ -174,14 +174,14 @@ def _verdict(result: Explained) -> Line:
         figures=with_commas([_figures(result, waits=bool(strains)), _money(result)]) or "",
     )
     doubts += strains
-    return Line(said=with_semicolons([sentence, *doubts]) or sentence, tone="warn" if doubts else "good")
+    return Line(text=with_semicolons([sentence, *doubts]) or sentence, tone="warn" if doubts else "good")
 
 
 def _money(result: Explained) -> Shown | None:
     if result.supply is None:
         return None
     figures = result.figures if result.days is None else {**result.figures, "days": result.days}
-    return money_said(figures, result.supply, currency=result.wish.currency)
+    return money_words(figures, result.supply, currency=result.wish.currency)
 
 
 def _overloaded(result: Explained, speed: Speed, *, rate: float) -> Sentence:
@@ -405,9 +405,9 @@ def _next(result: Explained, *, details: bool) -> Iterator[str]:
     yield f"{result.asked} --why" if details else f"{result.asked} --details"
 
 
-def _said(result: Explained) -> Sentence | str:
+def _answer_words(result: Explained) -> Sentence | str:
     """The answer as a sentence."""
-    return _verdict(result).said
+    return _verdict(result).text
 
 
-plain = telling.Told(Explained, verdict=_said)
+plain = telling.RecordPrinter(Explained, verdict=_answer_words)

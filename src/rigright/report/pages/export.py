@@ -9,7 +9,7 @@ from rigright.base import telling
 from rigright.base.page import Column, Page, Points, Table
 from rigright.base.record import dataclass, derived
 from rigright.base.words import say
-from rigright.facts.launching import FlagHeld
+from rigright.facts.launching import FlagCheck
 
 
 def page(written: tuple[str, ...], files: Mapping[str, str]) -> Page:
@@ -23,7 +23,7 @@ def page(written: tuple[str, ...], files: Mapping[str, str]) -> Page:
     return Page(title=say("files"), parts=(Table(columns=columns, rows=rows),))
 
 
-def held_page(rows: tuple[FlagHeld, ...]) -> Page:
+def held_page(rows: tuple[FlagCheck, ...]) -> Page:
     """What a server was given otherwise than planned."""
     wrong = [row for row in rows if not row.kept]
     if not wrong:
@@ -43,10 +43,10 @@ class Exported:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HeldFlags:
+class FlagChecks:
     """A server that runs, beside its plan."""
 
-    flags: tuple[FlagHeld, ...]
+    flags: tuple[FlagCheck, ...]
 
     @derived
     def as_planned(self) -> bool:
@@ -54,5 +54,5 @@ class HeldFlags:
         return all(flag.kept for flag in self.flags)
 
 
-plain = telling.Told(Exported)
-held_plain = telling.Told(HeldFlags)
+plain = telling.RecordPrinter(Exported)
+held_plain = telling.RecordPrinter(FlagChecks)

@@ -31,4 +31,4 @@ def text(files: Mapping[str, str]) -> str:
     return "\n".join(f"# {name}\n{content}" for name, content in files.items())
 
 
-plain = telling.Told(PrintedFiles)
+plain = telling.RecordPrinter(PrintedFiles)

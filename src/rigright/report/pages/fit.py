@@ -184,4 +184,4 @@ def _next(result: Fitted) -> str:
     return shlex.join(["rigright", "explain", row.model, *kept, *texts])
 
 
-plain = telling.Told(Fitted)
+plain = telling.RecordPrinter(Fitted)

@@ -22,7 +22,7 @@ from rigright.report.fleet_rows import (
     state_of,
 )
 from rigright.verbs.fleet.hosts import file_of, folded
-from rigright.verbs.fleet.nodes import Differs, Fleet, NodeTold, Straggler
+from rigright.verbs.fleet.nodes import Differs, Fleet, NodeReport, Straggler
 
 MOST_ROWS = 20
 _FILES = "files"  # the way of answers that are kept already
@@ -45,7 +45,7 @@ def page(result: Fleet, *, everything: bool = False) -> Page:
         "{count} nodes over {way}, {seconds} s",
         count=len(result.nodes), way=result.over, seconds=f"{result.seconds:.1f}",
     )  # fmt: skip
-    parts: list[Part] = [Line(said=asked, tone="dim")]
+    parts: list[Part] = [Line(text=asked, tone="dim")]
     rows = rows_of(result)
     cells = [_node_cells(row, result) for row in rows]
     tones = [TONES[row.state] for row in rows] if result.what == "doctor" else []
@@ -78,7 +78,7 @@ def page(result: Fleet, *, everything: bool = False) -> Page:
     parts += [*_silent(result), *unmeasured]
     commands = tuple(_next(result, everything=everything))
     parts += [Commands(items=commands, title=say("next"))] if commands else []
-    return Page(title=verdict.said, tone=verdict.tone, parts=tuple(parts))
+    return Page(title=verdict.text, tone=verdict.tone, parts=tuple(parts))
 
 
 def _verdict(result: Fleet) -> Line:
@@ -92,7 +92,7 @@ def _verdict(result: Fleet) -> Line:
     if result.broken_off:
         rest.append(say("interrupted"))
     stated = with_commas([sentence, *rest])
-    return Line(said=stated or "", tone=tone)  # type: ignore[arg-type]
+    return Line(text=stated or "", tone=tone)  # type: ignore[arg-type]
 
 
 def _answered(result: Fleet) -> Sentence:
@@ -266,9 +266,9 @@ def _next(result: Fleet, *, everything: bool) -> Iterator[str]:
         yield f"rigright doctor --from {shlex.quote(f'{result.saved}/{file_of(bad.node)}')}"
 
 
-def _state(node: NodeTold) -> str:
+def _state(node: NodeReport) -> str:
     state = state_of(node)
     return "answered" if state == WELL and node.examined is None else state
 
 
-plain = telling.Told(Fleet, telling.Told(NodeTold, state=_state), endless="inf")
+plain = telling.RecordPrinter(Fleet, telling.RecordPrinter(NodeReport, state=_state), endless="inf")

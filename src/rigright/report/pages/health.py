@@ -16,12 +16,12 @@ def page(node: str, examined: Examined, *, done: str, reason: str | None) -> Pag
     tone: Tone = "bad" if examined.exit_code == EXIT_FAULT else "warn" if findings else "good"
     parts: list[Part] = []
     if done == "drained":
-        parts.append(Line(said=say("drained in Slurm: {reason}", reason=reason), tone="bad"))
+        parts.append(Line(text=say("drained in Slurm: {reason}", reason=reason), tone="bad"))
     elif done == "drained before":
-        parts.append(Line(said=say("already drained in Slurm; reason unchanged"), tone="warn"))
+        parts.append(Line(text=say("already drained in Slurm; reason unchanged"), tone="warn"))
     elif reason is not None:
         parts.append(
-            Line(said=say("still schedulable; --drain would drain it: {reason}", reason=reason), tone=tone)
+            Line(text=say("still schedulable; --drain would drain it: {reason}", reason=reason), tone=tone)
         )
     sentences = tuple(
         say("{about}: {title}", about=finding.about, title=finding.title) if finding.about else finding.title
@@ -59,4 +59,4 @@ class NodeHealth:
         return self.examined.findings
 
 
-plain = telling.Told(NodeHealth)
+plain = telling.RecordPrinter(NodeHealth)

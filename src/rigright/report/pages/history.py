@@ -41,7 +41,7 @@ def page(past: Past) -> Page:
     if not parts:
         title, tone = say("no history for that period"), "warn"
         parts = [Commands(items=("rigright watch",), title=say("next"))]
-    parts = [*parts, Line(said=say("kept in {path}", path=past.path), tone="dim")]
+    parts = [*parts, Line(text=say("kept in {path}", path=past.path), tone="dim")]
     return Page(title=title, parts=tuple(parts), tone=tone)
 
 
@@ -74,7 +74,7 @@ def _of_ticks(past: Past) -> tuple[list[Part], Shown]:
     since, until = span.since_s or 0.0, span.until_s or 0.0
     parts: list[Part] = [
         Line(
-            said=say(
+            text=say(
                 "{count} samples; watched {seen} of {whole}",
                 count=f"{span.n_moments:,}",
                 seen=show_seconds(span.seen_s),
@@ -82,7 +82,7 @@ def _of_ticks(past: Past) -> tuple[list[Part], Shown]:
             )
         )
     ]
-    parts += [Line(said=sentence, tone="bad") for sentence in _absences(span)]
+    parts += [Line(text=sentence, tone="bad") for sentence in _absences(span)]
     parts.append(_pictures(span))
     if span.cards:
         heads = (
@@ -143,7 +143,7 @@ def _strip(label: Sentence, figures: Figures, *, name: str) -> Strip:
 def _row(card: CardSpan, span: Span) -> tuple[Shown, ...]:
     figures = {figure.column.rpartition(".")[2]: figure for figure in card.figures}
 
-    def told(name: str, which: str, *, show: Show) -> str:
+    def value_at(name: str, which: str, *, show: Show) -> str:
         return show(getattr(figures[name], which)) if name in figures else _NONE
 
     sentences = [
@@ -153,12 +153,12 @@ def _row(card: CardSpan, span: Span) -> tuple[Shown, ...]:
     return (
         card.card,
         _NONE if card.energy_j is None else f"{card.energy_j / (KILO * _HOUR_S):.3f} kWh",
-        told("power_w", "mean", show=show_watts),
-        told("power_w", "most", show=show_watts),
-        told("busy_share", "mean", show=words.share),
-        told("mem_used_bytes", "most", show=show_bytes),
-        told("gpu_c", "most", show=words.celsius),
-        told("mem_c", "most", show=words.celsius),
+        value_at("power_w", "mean", show=show_watts),
+        value_at("power_w", "most", show=show_watts),
+        value_at("busy_share", "mean", show=words.share),
+        value_at("mem_used_bytes", "most", show=show_bytes),
+        value_at("gpu_c", "most", show=words.celsius),
+        value_at("mem_c", "most", show=words.celsius),
         with_commas(sentences) or "",
     )
 
@@ -220,9 +220,9 @@ def _date(at_s: float) -> str:
     return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at_s))
 
 
-def _said(past: Past) -> Sentence | str:
+def _answer_words(past: Past) -> Sentence | str:
     """The answer as a sentence."""
     return page(past).title
 
 
-plain = telling.Told(Past, endless="inf", summary=_said)
+plain = telling.RecordPrinter(Past, endless="inf", summary=_answer_words)

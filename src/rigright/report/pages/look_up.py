@@ -21,7 +21,7 @@ def page(result: Listing) -> Page:
         parts = [part for record in result.records for part in _one(kind, record, titled=count > 1)]
     else:
         parts = [_table(result)] if result.records else []
-    notes = tuple(Line(said=note, tone="dim") for note in result.notes)
+    notes = tuple(Line(text=note, tone="dim") for note in result.notes)
     title = _heading(kind.title, result)
     if count == 1:
         title = say("{kind}: {name}", kind=kind.title, name=_shown(kind.fields[0], result.records[0]))
@@ -42,7 +42,7 @@ def findings_page(findings: Findings) -> Page:
         }
         commands = tuple(f"rigright look-up {name} {_quoted(findings.text)}" for name in others)
         counts = ", ".join(f"{name} {count}" for name, count in others.items())
-        also = (Line(said=say("also in: {kinds}", kinds=counts), tone="dim"),) if others else ()
+        also = (Line(text=say("also in: {kinds}", kinds=counts), tone="dim"),) if others else ()
         return Page(title=shown.title, parts=(*shown.parts, *also, *_commands(commands)))
     parts = [
         part

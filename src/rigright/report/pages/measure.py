@@ -45,7 +45,7 @@ def _parts(measured: Measured) -> Iterator[Part]:
             ))  # fmt: skip
         yield Points(title=say("throttled"), items=tuple(slowed), tone="warn")
     for note in measured.notes:
-        yield Line(said=note, tone="dim")
+        yield Line(text=note, tone="dim")
     if any(not figure.inside for figure in measured.held):
         yield Commands(items=("rigright doctor", "rigright diagnose"), title=say("next"))
 
@@ -76,7 +76,7 @@ def _verdict(measured: Measured) -> Line:
         sentence = say("ended with exit code {code} after {time}", code=measured.exit_code, time=time)
     else:
         sentence = say("exit 0 after {time}", time=time)
-    return Line(said=sentence, tone="warn" if measured.exit_code else "good")
+    return Line(text=sentence, tone="warn" if measured.exit_code else "good")
 
 
 def _figures(measured: Measured) -> Iterator[tuple[Shown, Shown]]:
@@ -159,4 +159,4 @@ def _judged(figure: PlannedFigure) -> Sentence:
     return say("outside the plan's band: {share} of the plan", share=share)
 
 
-plain = telling.Told(Measured)
+plain = telling.RecordPrinter(Measured)

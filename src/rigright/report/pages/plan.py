@@ -31,7 +31,7 @@ from rigright.report.pages.brief import (
     unsure,
     with_share,
 )
-from rigright.report.pages.plan_next import next_commands, on_instead, on_step, unsaid
+from rigright.report.pages.plan_next import lost_choices, next_commands, on_instead, on_step
 from rigright.report.pages.plan_table import MOST_PLANS, plans_table
 from rigright.search import named
 from rigright.search.record import Plan
@@ -62,7 +62,7 @@ def page(result: Planned, *, why: bool = False, details: bool = False) -> Page:
         changed = [on_step(result, addition) for addition in steps]
         typed = [*texts, *changed] if details else [*(changed or texts)[:1], f"{result.asked} --details"]
         parts.append(Commands(items=tuple(typed), title=say("next")))
-    return Page(title=answer.said, tone=answer.tone, parts=tuple(parts))
+    return Page(title=answer.text, tone=answer.tone, parts=tuple(parts))
 
 
 def _brief(result: Planned) -> Iterator[Part]:
@@ -81,20 +81,20 @@ def _brief(result: Planned) -> Iterator[Part]:
         piece = Piece(name=say("fullest rank"), size=used, shown=f"{to_gib(used):.1f}")
         yield Bars(bars=(Bar(label=say("VRAM"), pieces=(piece,), limit=first.room_bytes, shown=shown),))
     if first.in_ram is not None:
-        yield Line(said=first.in_ram)
+        yield Line(text=first.in_ram)
     yield plans_table(result.shown[:MOST_PLANS], wish=result.wish)
     known = words.known_by(first)
     if known:
-        yield Line(said=known, tone="dim")
+        yield Line(text=known, tone="dim")
     if any(words.safe(plan) for plan in result.shown[:MOST_PLANS]):
-        yield Line(said=say("safe: every limit holds in 9 of 10 cases"), tone="dim")
+        yield Line(text=say("safe: every limit holds in 9 of 10 cases"), tone="dim")
     stale = [plan for plan in result.shown[:MOST_PLANS] if plan.supply.stale]
     if stale:
         dates = ", ".join(sorted({str(plan.supply.as_of) for plan in stale}))
-        yield Line(said=say("prices as of {date}; verify before buying", date=dates), tone="warn")
+        yield Line(text=say("prices as of {date}; verify before buying", date=dates), tone="warn")
     yield from _host(result, first)
     if any(plan.supply.used for plan in result.shown[:MOST_PLANS]):
-        yield Line(said=words.USED_CARDS, tone="warn")
+        yield Line(text=words.USED_CARDS, tone="warn")
 
 
 def _host(result: Planned, first: Plan) -> Iterator[Part]:
@@ -109,7 +109,7 @@ def _host(result: Planned, first: Plan) -> Iterator[Part]:
         elif host.why != BILL:
             cards = f"{first.supply.n_chips or first.n_chips}x {short(first.chip.name)}"
             sentence = say("{said}, estimated: no known machine holds {cards}", said=sentence, cards=cards)
-        yield Line(said=sentence, tone="dim")
+        yield Line(text=sentence, tone="dim")
 
 
 def steps_table(result: Planned) -> Table:
@@ -149,9 +149,9 @@ def verdict(result: Planned) -> Line:
     """The answer in one line."""
     first = result.first
     if first is None:
-        return Line(said=_refused(result), tone="bad")
+        return Line(text=_refused(result), tone="bad")
     if not result.fits:
-        return Line(said=_or_else(_missed(result, first), result), tone="bad")
+        return Line(text=_or_else(_missed(result, first), result), tone="bad")
     figures = with_commas(
         [words.speed(first), words.context(first, result.wish), words.money_of(first, result.wish)]
     )
@@ -171,7 +171,7 @@ def verdict(result: Planned) -> Line:
         )
         sentence = with_commas([heard, words.money_of(first, result.wish)]) or heard
     doubts = list(_doubts(result, first))
-    return Line(said=with_semicolons([sentence, *doubts]) or sentence, tone="warn" if doubts else "good")
+    return Line(text=with_semicolons([sentence, *doubts]) or sentence, tone="warn" if doubts else "good")
 
 
 def _doubts(result: Planned, first: Plan) -> Iterator[Shown]:
@@ -277,7 +277,7 @@ def _steps(result: Planned) -> list[Addition]:
 def _notes(result: Planned, *, details: bool) -> Iterator[Shown]:
     """Notes of the answer, and of plans those that the page does not say elsewhere."""
     yield from result.notes
-    lost = unsaid(result.first) if result.first is not None else ()
+    lost = lost_choices(result.first) if result.first is not None else ()
     if lost:
         yield say("explain has no option for this choice of the plan: {names}", names=", ".join(lost))
     shown = result.shown if details else result.shown[:1]
@@ -295,4 +295,4 @@ def _notes(result: Planned, *, details: bool) -> Iterator[Shown]:
         )
     if details and result.looked_at:
         yield say("layouts compared: {layouts}, on {chips} GPU models", layouts=f"{result.looked_at:,}",
-                  chips=result.found.chips)  # fmt: skip
+                  chips=result.result.chips)  # fmt: skip

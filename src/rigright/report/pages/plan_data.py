@@ -9,9 +9,9 @@ from rigright.report.pages import plan as pages
 from rigright.verbs.planning.planned import Planned, as_data, row_of
 
 
-def _said(result: Planned) -> Sentence | str:
+def _answer_words(result: Planned) -> Sentence | str:
     """The answer as a sentence."""
-    return pages.verdict(result).said
+    return pages.verdict(result).text
 
 
 def _tone(result: Planned) -> str:
@@ -19,7 +19,7 @@ def _tone(result: Planned) -> str:
     return pages.verdict(result).tone
 
 
-plain = telling.Told(Planned, as_data, verdict=_said, tone=_tone)
+plain = telling.RecordPrinter(Planned, as_data, verdict=_answer_words, tone=_tone)
 
 
 def sheet(result: Planned) -> Page:

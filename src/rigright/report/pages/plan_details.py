@@ -46,13 +46,13 @@ MOST_WHYS = 6
 def detailed(result: Planned) -> Iterator[Part]:
     """Everything but notes."""
     yield Line(
-        said=say("{model}: {work}", model=model_name(result.model), work=words.work(result.wish)), tone="dim"
+        text=say("{model}: {work}", model=model_name(result.model), work=words.work(result.wish)), tone="dim"
     )
     first = result.first
     if first is not None:
         yield _bars(first)
         yield full_table(result)
-    answer = result.found
+    answer = result.result
     if answer.broken and first is not None:
         broken = tuple(rejection.reason for rejection in answer.broken)
         yield Points(items=broken, title=say("limits missed"), tone="bad")

@@ -35,10 +35,10 @@ def next_commands(result: Planned, first: Plan) -> Iterator[str]:
     """Commands with everything filled in."""
     model = result.model_asked
     alone = result if first.prefill is None else replace(result, wish=replace(result.wish, rate_per_s=None))
-    for pool in () if unsaid(first) else _pools(first):
+    for pool in () if lost_choices(first) else _pools(first):
         yield shlex.join(["rigright", "explain", model, *_there(alone, pool), *_picture(result, pool)])
     plays = isinstance(first.work, Serving) and not (words.takes_samples(first) or words.transcribes(first))
-    plays = plays and not {*unsaid(first, "simulate")} - {"batch"}  # its load says how many
+    plays = plays and not {*lost_choices(first, "simulate")} - {"batch"}  # its load says how many
     if plays and _alike_workers(first) is not None and not first.drafts.drafted_tok:
         yield shlex.join(["rigright", "simulate", model, *_simulate_flags(result, first)])
     machines = list(dict.fromkeys(named.machine_flag(plan) for plan in result.shown))
@@ -50,7 +50,7 @@ def next_commands(result: Planned, first: Plan) -> Iterator[str]:
 
 def on_instead(result: Planned, other: Planned) -> str:
     """The same question of a machine that does; the kind of work is said where another would be assumed."""
-    machine, wish = other.wish.on or "", result.said
+    machine, wish = other.wish.on or "", result.typed
     flags, work = f"--on {shlex.quote(machine)}", other.wish.work
     if wish.work == AUTO and work in spoken():
         chips = tuple(card.chip for card in find_node(machine).cards)
@@ -167,7 +167,7 @@ def _money(plan: Plan, wish: PlanWish) -> dict[str, Any]:
     return {name: None if name in BESIDE.get(how, ()) else value for name, value in fields.items()}
 
 
-def unsaid(plan: Plan, verb: str = "explain") -> tuple[str, ...]:
+def lost_choices(plan: Plan, verb: str = "explain") -> tuple[str, ...]:
     """Choices of a plan that a verb has no option for, by name: it would answer for another plan."""
     known = fields_of(verb, kinds=_kinds(plan)) | DECIDED
     return tuple(name for name, value in _chosen(plan) if value is not None and name not in known)

@@ -22,7 +22,7 @@ from rigright.report.pages.brief import (
     images_rate,
     limit_time,
     little_spare,
-    money_said,
+    money_words,
     safe_load,
     show_tokens,
     symbol,
@@ -230,7 +230,7 @@ def context(plan: Plan, wish: PlanWish) -> Shown:
 
 def money_of(plan: Plan, wish: PlanWish) -> Shown:
     """What it costs and when that was so, in a verdict."""
-    return money_said(plan.figures, plan.supply, currency=wish.currency)
+    return money_words(plan.figures, plan.supply, currency=wish.currency)
 
 
 def at_percentile(name: str, head: Sentence, *, wish: PlanWish) -> Sentence:

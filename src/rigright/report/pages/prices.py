@@ -29,7 +29,7 @@ def page(result: PricesOfNames, *, why: bool = False) -> Page:
     if len(result.chips) != 1:
         return _many(result)
     prices = result.chips[0]
-    parts: list[Part] = [Line(said=prices.why, tone="dim"), _known(prices, result.currency, why=why)]
+    parts: list[Part] = [Line(text=prices.why, tone="dim"), _known(prices, result.currency, why=why)]
     cheapest = {offer.provider: offer for offer in reversed(prices.rents)}  # of each cloud
     rents = sorted(cheapest.values(), key=prices.rents.index)[:MOST_RENTS]
     if rents:
@@ -38,9 +38,9 @@ def page(result: PricesOfNames, *, why: bool = False) -> Page:
                 usd=show_money((offer.usd_per_h or 0.0) / offer.n_chips, result.currency))
             for offer in rents
         )  # fmt: skip
-        parts.append(Line(said=say("rent per card and hour: {offers}", offers=sentence)))
+        parts.append(Line(text=say("rent per card and hour: {offers}", offers=sentence)))
     if prices.stale:
-        parts.append(Line(said=say("old price: verify before buying; its band is wider"), tone="warn"))
+        parts.append(Line(text=say("old price: verify before buying; its band is wider"), tone="warn"))
     parts.append(Commands(items=("rigright prices import FILE",), title=say("next")))
     return Page(title=_taken(prices, result.currency), tone="plain", parts=tuple(parts))
 
@@ -91,7 +91,7 @@ def _many(result: PricesOfNames) -> Page:
     if len(ordered) > MOST_ROWS:
         parts.append(
             Line(
-                said=say(
+                text=say(
                     "{count} more: --csv lists all; give a name to see one", count=len(ordered) - MOST_ROWS
                 ),
                 tone="dim",
@@ -170,7 +170,7 @@ def judged(result: PriceList) -> Page:
         if items:
             parts.append(Points(items=items, title=head, tone="bad" if flaws is wrong else "warn"))
     if result.place:
-        parts.append(Line(said=say("kept in {file}", file=result.place), tone="dim"))
+        parts.append(Line(text=say("kept in {file}", file=result.place), tone="dim"))
     if result.kept is not None and result.prices:
         chips = list(dict.fromkeys(price.chip for price in result.prices))
         parts.append(
@@ -196,6 +196,6 @@ def forgotten(place: str) -> Page:
     return Page(title=say("removed: {file}", file=place), tone="good", parts=())
 
 
-plain = telling.Told(PricesOfNames)
-plain_list = telling.Told(PriceList)
-plain_forgotten = telling.Told(Forgotten)
+plain = telling.RecordPrinter(PricesOfNames)
+plain_list = telling.RecordPrinter(PriceList)
+plain_forgotten = telling.RecordPrinter(Forgotten)

@@ -75,7 +75,7 @@ def page(
     if sentences := tuple(understood(machine)):
         parts.append(Points(items=sentences))
     if saved is not None:
-        parts.append(Line(said=say("saved to {file}", file=saved), tone="good"))
+        parts.append(Line(text=say("saved to {file}", file=saved), tone="good"))
     if bundled is not None:
         parts += _bundled(bundled)
     parts.append(Commands(items=_next(machine), title=say("next")))
@@ -96,37 +96,37 @@ def _verdict(machine: Machine) -> Line:
             all=len(machine.devices),
             which=text,
         )
-        return Line(said=sentence, tone="bad")
+        return Line(text=sentence, tone="bad")
     if not machine.devices:
         return _none(machine)
     sizes = [total_bytes(device, machine) for device in machine.devices]
     free = [free_bytes(device, machine) for device in machine.devices]
     if any(size is None for size in (*sizes, *free)):
-        return Line(said=say("memory of some GPUs not reported"), tone="warn")
+        return Line(text=say("memory of some GPUs not reported"), tone="warn")
     told_free = show_bytes(sum(size or 0.0 for size in free))
     told_all = show_bytes(sum(size or 0.0 for size in sizes))
     if any(device.unified_memory for device in machine.devices):
         return Line(
-            said=say("{free} of {all} free, shared by CPU and GPU", free=told_free, all=told_all), tone="good"
+            text=say("{free} of {all} free, shared by CPU and GPU", free=told_free, all=told_all), tone="good"
         )
-    return Line(said=say("GPU memory: {free} of {all} free", free=told_free, all=told_all), tone="good")
+    return Line(text=say("GPU memory: {free} of {all} free", free=told_free, all=told_all), tone="good")
 
 
 def _none(machine: Machine) -> Line:
     """No driver shows a card: whether the bus holds some, whether anything was asked of drivers at all."""
     text = bus_cards(machine)
     if text and machine.system.kernel is not None:
-        return Line(said=say("no driver for GPUs on the bus: {cards}", cards=text), tone="warn")
+        return Line(text=say("no driver for GPUs on the bus: {cards}", cards=text), tone="warn")
     if text:
-        return Line(said=say("on the bus: {cards}; driver not queried", cards=text))
+        return Line(text=say("on the bus: {cards}; driver not queried", cards=text))
     if machine.events is not None and machine.system.kernel is None:
-        return Line(said=say("{count} faults in the kernel log", count=len(machine.events)))
+        return Line(text=say("{count} faults in the kernel log", count=len(machine.events)))
     none = (
         say("no GPU found")
         if machine.is_capture
         else say("everything runs on the CPU; see `rigright doctor`")
     )
-    return Line(said=none, tone="warn")
+    return Line(text=none, tone="warn")
 
 
 def _name(device: Device) -> str:
@@ -175,7 +175,7 @@ def _downshifted(machine: Machine) -> Iterator[Part]:
         sentence = say(
             "PCIe: generation and lanes, current/max.; idle GPUs lower the generation, not the lanes"
         )
-        yield Line(said=sentence, tone="dim")
+        yield Line(text=sentence, tone="dim")
 
 
 def _slices(machine: Machine) -> Iterator[Part]:
@@ -196,10 +196,10 @@ def _reach(machine: Machine) -> Iterator[Part]:
     """How the cards reach each other: in a line where all pairs are alike."""
     kinds = sorted({path.kind for path in machine.paths or ()})
     if len(kinds) == 1:
-        yield Line(said=say("all pairs: {kind}", kind=_meant(kinds[0])))
+        yield Line(text=say("all pairs: {kind}", kind=_meant(kinds[0])))
         return
     yield _matrix(machine)
-    yield Line(said=with_commas(_meant(kind) for kind in kinds) or "", tone="dim")
+    yield Line(text=with_commas(_meant(kind) for kind in kinds) or "", tone="dim")
 
 
 def _meant(kind: str) -> Shown:
@@ -266,11 +266,11 @@ def _bundled(bundled: Bundled) -> Iterator[Part]:
         commands=bundled.commands,
         file=bundled.file,
     )
-    yield Line(said=sentence, tone="good")
+    yield Line(text=sentence, tone="good")
     text = ", ".join(f"{kind} {count}" for kind, count in bundled.kept_out)
     if text:
-        yield Line(said=say("pseudonymised consistently: {kinds}", kinds=text), tone="dim")
-    yield Line(said=say("review it before sharing: `tar -tzf {file}`", file=bundled.file), tone="dim")
+        yield Line(text=say("pseudonymised consistently: {kinds}", kinds=text), tone="dim")
+    yield Line(text=say("review it before sharing: `tar -tzf {file}`", file=bundled.file), tone="dim")
 
 
 def _next(machine: Machine) -> tuple[str, ...]:
@@ -286,4 +286,4 @@ def _next(machine: Machine) -> tuple[str, ...]:
     return (doctor, f"rigright fit{on}", *(() if on else ("rigright bench --quick",)))
 
 
-plain = telling.Told(Machine, endless="inf")
+plain = telling.RecordPrinter(Machine, endless="inf")

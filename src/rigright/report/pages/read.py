@@ -34,9 +34,9 @@ def page(result: ReadGuide, *, details: bool = False) -> Page:
     parts += _errors(result.errors)
     parts += _unread(result, most=len(result.not_understood) if details else SHOWN_UNREAD)
     if result.cut:
-        parts.append(Line(said=say("only the first part was read: it is very long"), tone="warn"))
+        parts.append(Line(text=say("only the first part was read: it is very long"), tone="warn"))
     if not details and (result.right or len(result.not_understood) > SHOWN_UNREAD):
-        parts.append(Line(said=say("--details lists every claim and sentence"), tone="dim"))
+        parts.append(Line(text=say("--details lists every claim and sentence"), tone="dim"))
     return Page(title=verdict_line(result), tone=_tone(result), parts=tuple(parts))
 
 
@@ -73,7 +73,7 @@ def _group(claims: Sequence[GuideClaim], verdict: Verdict, *, most: int) -> Iter
     shown = claims[:most]
     yield Points(title=WORDS[verdict], items=tuple(map(claim_line, shown)), tone=_TONES[verdict])
     if len(claims) > most:
-        yield Line(said=say("and {count} more", count=len(claims) - most), tone="dim")
+        yield Line(text=say("and {count} more", count=len(claims) - most), tone="dim")
     commands = dict.fromkeys(claim.command for claim in shown if claim.command)
     if commands:
         yield Commands(items=tuple(commands))
@@ -127,7 +127,7 @@ def _unread(result: ReadGuide, *, most: int) -> Iterator[Part]:
     )
     yield Points(title=say("not understood, and so not checked"), items=items, tone="dim")
     if len(result.not_understood) > most:
-        yield Line(said=say("and {count} more", count=len(result.not_understood) - most), tone="dim")
+        yield Line(text=say("and {count} more", count=len(result.not_understood) - most), tone="dim")
 
 
 def sheet(result: ReadGuide) -> Page:
@@ -165,9 +165,9 @@ def sheet(result: ReadGuide) -> Page:
     return Page(title=verdict_line(result), parts=(Table(columns=columns, rows=tuple(rows)),))
 
 
-def _said(result: ReadGuide) -> Sentence | str:
+def _answer_words(result: ReadGuide) -> Sentence | str:
     """How many claims there are, and how many of each verdict."""
     return verdict_line(result)
 
 
-plain = telling.Told(ReadGuide, answer=_said)
+plain = telling.RecordPrinter(ReadGuide, answer=_answer_words)

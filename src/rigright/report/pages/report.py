@@ -41,12 +41,12 @@ _FLAG = re.compile(r"--(?=[a-z])")  # who signs types no options
 def page(result: Decided) -> Page:
     """The paper: what is decided, then what speaks for it and against it; sources stand last."""
     made = result.cost
-    parts: list[Part] = [_glance(result), Line(said=_speed(result), tone="dim"), _need(result)]
+    parts: list[Part] = [_glance(result), Line(text=_speed(result), tone="dim"), _need(result)]
     parts.append(_options(result))
     if reasons := tuple(_reasons(result)):
         parts.append(Points(title=say("reasons"), items=reasons))
     if made is not None:
-        parts.append(Points(title=say("cost over the years"), items=(costing.verdict(made).said,)))
+        parts.append(Points(title=say("cost over the years"), items=(costing.verdict(made).text,)))
         parts.append(costing.ways_table(made, banded=False))
         parts += [costing.picture(made, details=True)] if len(made.cost_ways) > 1 else []
         parts.append(Points(items=tuple(costing.sums(made))))
@@ -65,7 +65,7 @@ def page(result: Decided) -> Page:
         date=result.today,
         file=result.plan,
     )
-    parts.append(Line(said=sentence, tone="dim"))
+    parts.append(Line(text=sentence, tone="dim"))
     if made is not None:
         parts += [costing.sources(made), *([costing.resale(made)] if made.worth_usd else [])]
         parts.append(Points(title=say("assumed and not counted"), items=tuple(_taken(result))))
@@ -448,7 +448,7 @@ def _commands(result: Decided) -> Iterator[str]:
 def written(result: Decided, file: str) -> Page:
     """After it was written."""
     sentence = say("written: {file}", file=file)
-    return Page(title=verdict(result), tone=_tone(result), parts=(Line(said=sentence),))
+    return Page(title=verdict(result), tone=_tone(result), parts=(Line(text=sentence),))
 
 
 def document(result: Decided, screen: Screen) -> str:
@@ -463,7 +463,7 @@ def sheet(result: Decided) -> Page:
     return Page(title=verdict(result), parts=(_options(result),))
 
 
-def _said(result: Decided) -> Sentence | str:
+def _answer_words(result: Decided) -> Sentence | str:
     """The answer as a sentence."""
     return verdict(result)
 
@@ -480,11 +480,11 @@ def _acceptance(result: Decided) -> tuple[str, ...]:
     return tuple(_commands(result))
 
 
-plain = telling.Told(
+plain = telling.RecordPrinter(
     Decided,
     costing.plain,
     building.plain,
-    verdict=_said,
+    verdict=_answer_words,
     reasons=_why,
     risks=_dangers,
     acceptance=_acceptance,

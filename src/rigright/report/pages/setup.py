@@ -23,7 +23,7 @@ def page(result: SetUp, asked: str = "rigright setup") -> Page:
     if result.pick is not None:
         parts.append(_set(result, result.pick))
     if result.without_new_driver is not None:
-        parts.append(Line(said=_kept(result, result.without_new_driver), tone="strong"))
+        parts.append(Line(text=_kept(result, result.without_new_driver), tone="strong"))
     for number, step in enumerate(result.steps, 1):
         parts += _step(number, step, by_root=result.system.by_root)
     if result.notes:
@@ -41,11 +41,11 @@ def page(result: SetUp, asked: str = "rigright setup") -> Page:
             commands.append(f"{asked} --docker Dockerfile")
         commands.append("rigright doctor --only 'driver,software,containers'")
         parts.append(Commands(items=tuple(commands), title=say("next")))
-    return Page(title=verdict.said, tone=verdict.tone, parts=tuple(parts))
+    return Page(title=verdict.text, tone=verdict.tone, parts=tuple(parts))
 
 
 def _machine(result: SetUp) -> Line:
-    return Line(said=say("software for {machine}", machine=result.system.shown), tone="dim")
+    return Line(text=say("software for {machine}", machine=result.system.shown), tone="dim")
 
 
 def _done(result: SetUp, already: Installed) -> Page:
@@ -73,7 +73,7 @@ def _done(result: SetUp, already: Installed) -> Page:
 def _verdict(result: SetUp) -> Line:
     pick = result.pick
     if pick is None:
-        return Line(said=next(iter(result.unknown), say("no known version fits")), tone="bad")
+        return Line(text=next(iter(result.unknown), say("no known version fits")), tone="bad")
     if pick.no_kernels_for is not None:
         names = {".".join(map(str, pair)): name for pair, name in result.system.capabilities}
         sentence = say(
@@ -81,11 +81,11 @@ def _verdict(result: SetUp) -> Line:
             name=pick.name, version=pick.version, cuda=pick.cuda, chip=names[pick.no_kernels_for],
             capability=pick.no_kernels_for,
         )  # fmt: skip
-        return Line(said=sentence, tone="warn")
+        return Line(text=sentence, tone="warn")
     sentence = say("{name} {version}: {rest}", name=pick.name, version=pick.version, rest=_rest(result, pick))
     if result.instead is None:
-        return Line(said=sentence, tone="good")
-    return Line(said=say("{why}; nearest is {set}", why=result.instead, set=sentence), tone="warn")
+        return Line(text=sentence, tone="good")
+    return Line(text=say("{why}; nearest is {set}", why=result.instead, set=sentence), tone="warn")
 
 
 def _rest(result: SetUp, pick: Pick) -> Sentence:
@@ -162,7 +162,7 @@ def _kept(result: SetUp, kept: Pick) -> Sentence:
 
 
 def _step(number: int, step: SetupStep, *, by_root: bool) -> Iterator[Part]:
-    yield Line(said=say("{number}. {title}: {why}", number=number, title=step.title, why=step.why))
+    yield Line(text=say("{number}. {title}: {why}", number=number, title=step.title, why=step.why))
     if step.commands:
         commands = (typed(command, needs_root=step.as_root, by_root=by_root) for command in step.commands)
         yield Commands(items=tuple(commands))
@@ -174,4 +174,4 @@ def asked_line(words: list[tuple[str, str | None]]) -> str:
     return " ".join(["rigright setup", *texts])
 
 
-plain = telling.Told(SetUp)
+plain = telling.RecordPrinter(SetUp)

@@ -39,30 +39,30 @@ def page(result: Simulated, *, why: bool = False, details: bool = False) -> Page
     """The page for people; a simulation has no formulas to show, so `why` adds nothing."""
     del why
     answer, counted = _verdict(result), result.tally
-    parts: list[Part] = [Line(said=result.load, tone="dim")]
-    parts += [Line(said=_served_by(result), tone="dim")] if details else []
-    parts += [_table(result, details=details), Line(said=_throughput(result))]
-    parts += [Line(said=bind, tone="dim") for bind in result.binds]
+    parts: list[Part] = [Line(text=result.load, tone="dim")]
+    parts += [Line(text=_served_by(result), tone="dim")] if details else []
+    parts += [_table(result, details=details), Line(text=_throughput(result))]
+    parts += [Line(text=bind, tone="dim") for bind in result.binds]
     if counted.timeline:
         parts.append(_picture(result) if details else _strips(counted.timeline))
     if result.against is not None:
         parts.append(_against(result, result.against))
     if result.wrote is not None:
-        parts.append(Line(said=say("tokens of each request: {file}", file=result.wrote), tone="dim"))
+        parts.append(Line(text=say("tokens of each request: {file}", file=result.wrote), tone="dim"))
     parts += note_lines(result.notes, details=details)
-    return Page(title=answer.said, tone=answer.tone, parts=tuple(parts))
+    return Page(title=answer.text, tone=answer.tone, parts=tuple(parts))
 
 
 def _verdict(result: Simulated) -> Line:
     """Whether the load is carried and its targets are met, before any figure."""
     counted, rate = result.tally, result.rate_per_s
     if not counted.served:
-        return Line(said=say("no request completed"), tone="bad")
+        return Line(text=say("no request completed"), tone="bad")
     late = list(_late(result))
     if rate is not None and counted.backlog_share > BACKLOG and counted.requests_per_s < CARRIED * rate:
         served, is_one = counted.requests_per_s, result.machine.startswith("1x ")
         sentence = overloaded(short(result.machine), served=served, rate=rate, needed=None, is_one=is_one)
-        return Line(said=with_semicolons([sentence, *late]) or sentence, tone="bad")
+        return Line(text=with_semicolons([sentence, *late]) or sentence, tone="bad")
     at = at_share(result.targets.percentile)
     sentences = [
         say("TTFT{at} {time}", at=at, time=_time(counted.ttft_reached_s)),
@@ -81,7 +81,7 @@ def _verdict(result: Simulated) -> Line:
     if refused:
         tone = "warn" if tone == "good" else tone
         sentence = say("{said}; requests not served: {count}", said=sentence, count=f"{refused:,}")
-    return Line(said=sentence, tone=tone)
+    return Line(text=sentence, tone=tone)
 
 
 def _tone(result: Simulated) -> Tone:
@@ -264,4 +264,4 @@ def _against(result: Simulated, against: Against) -> Table:
     )
 
 
-plain = telling.Told(Simulated)
+plain = telling.RecordPrinter(Simulated)

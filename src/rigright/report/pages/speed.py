@@ -76,9 +76,9 @@ def limited_by(speed: Speed, *, hosted: bool = False) -> Line:
     token, prompt = names[speed.token_pass.bound], names[speed.prompt_pass.bound]
     if speed.audio_h_per_h is not None:
         heard = say("limited by {decoder} (decoder), {encoder} (encoder)", decoder=token, encoder=prompt)
-        return Line(said=heard, tone="dim")
+        return Line(text=heard, tone="dim")
     return Line(
-        said=say("limited by {token} (decode), {prompt} (prefill)", token=token, prompt=prompt), tone="dim"
+        text=say("limited by {token} (decode), {prompt} (prefill)", token=token, prompt=prompt), tone="dim"
     )
 
 
@@ -104,7 +104,7 @@ def speed_lines(speed: Speed) -> Iterator[Shown]:
             each=between(speed.user_tok_per_s),
             prefill=between(speed.prefill_tok_per_s),
         )
-    yield limited_by(speed).said
+    yield limited_by(speed).text
 
 
 def speed_table(speed: Speed) -> Table:

@@ -38,11 +38,11 @@ def page(result: Swept, *, why: bool = False, details: bool = False) -> Page:
         if (items := tuple(_reasons(result, fits=fits))[: most if details else 3])
     ]
     if result.out is not None:
-        parts.append(Line(said=say("answers written to {file}", file=result.out), tone="dim"))
+        parts.append(Line(text=say("answers written to {file}", file=result.out), tone="dim"))
     elif len(result.questions) > most:
         more = say("{count} more rows: --csv", count=len(result.questions) - most)
-        parts.append(Line(said=more, tone="dim"))
-    return Page(title=answer.said, tone=answer.tone, parts=tuple(parts))
+        parts.append(Line(text=more, tone="dim"))
+    return Page(title=answer.text, tone=answer.tone, parts=tuple(parts))
 
 
 def _reasons(result: Swept, *, fits: str) -> Iterator[Sentence]:
@@ -69,7 +69,7 @@ def _verdict(result: Swept) -> Line:
         kept=f"{result.kept:,}",
         seconds=f"{result.seconds:.1f}",
     )
-    return Line(said=sentence, tone="good" if fits == questions else "warn" if fits else "bad")
+    return Line(text=sentence, tone="good" if fits == questions else "warn" if fits else "bad")
 
 
 def _table(result: Swept, most: int) -> Table:
@@ -111,4 +111,4 @@ def sheet(result: Swept) -> Page:
     return Page(title=result.file, parts=(Table(columns=columns, rows=tuple(rows)),))
 
 
-plain = telling.Told(Swept)
+plain = telling.RecordPrinter(Swept)

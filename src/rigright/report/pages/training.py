@@ -33,7 +33,7 @@ from rigright.report.pages.brief import (
     memory_bar,
     misses,
     model_name,
-    money_said,
+    money_words,
     note_lines,
 )
 from rigright.report.pages.samples import learning_lines, sample_table
@@ -77,7 +77,7 @@ def page(result: Trained, *, why: bool = False, details: bool = False) -> Page:
     parts += note_lines(result.notes, details=details, decided=answer.tone != "bad")
     if result.asked:
         parts.append(Commands(items=tuple(_next(result, details=details)), title=say("next")))
-    return Page(title=answer.said, tone=answer.tone, parts=tuple(parts))
+    return Page(title=answer.text, tone=answer.tone, parts=tuple(parts))
 
 
 def _brief(result: Trained) -> Iterator[Part]:
@@ -110,13 +110,13 @@ def _brief(result: Trained) -> Iterator[Part]:
         rows=tuple(rows),
     )
     if result.time is not None:
-        yield Line(said=BOUNDS[result.time.bound], tone="dim")
+        yield Line(text=BOUNDS[result.time.bound], tone="dim")
 
 
 def _detailed(result: Trained) -> Iterator[Part]:
     """Everything but notes."""
     machine = say("{machine}, {trainer}", machine=result.machine, trainer=result.trainer)
-    yield Line(said=machine, tone="dim")
+    yield Line(text=machine, tone="dim")
     yield _bars(result)
     yield _table(result)
     if result.time is not None:
@@ -142,9 +142,9 @@ def _verdict(result: Trained) -> Line:
             sentence = say("{said}; use {change} ({size})", said=sentence, change=helping.change, size=size)
             if helping.flag:
                 sentence = say("{said}: {flag}", said=sentence, flag=helping.flag)
-        return Line(said=sentence, tone="bad")
+        return Line(text=sentence, tone="bad")
     if result.broken:
-        return Line(said=misses(short(result.machine), result.broken, fields={}), tone="bad")
+        return Line(text=misses(short(result.machine), result.broken, fields={}), tone="bad")
     figures: list[Shown] = [say("peak {size} of {total}", size=size, total=total)]
     if result.time is not None:
         figures.insert(0, say("{rate} tok/s", rate=show_short(result.time.tok_per_s)))
@@ -154,12 +154,12 @@ def _verdict(result: Trained) -> Line:
         figures.insert(0, done_in(result.days))
     if result.supply is not None:
         known = result.figures if result.days is None else {**result.figures, "days": result.days}
-        figures.append(money_said(known, result.supply, currency=result.wish.currency))
+        figures.append(money_words(known, result.supply, currency=result.wish.currency))
     sentence = say("{machine} trains {model} ({format}): {figures}", machine=short(result.machine),
                model=model_name(result.model), format=result.training.method,
                figures=with_commas(figures) or "")  # fmt: skip
     doubts = [*_doubts(result)]
-    return Line(said=with_semicolons([sentence, *doubts]) or sentence, tone="warn" if doubts else "good")
+    return Line(text=with_semicolons([sentence, *doubts]) or sentence, tone="warn" if doubts else "good")
 
 
 def _doubts(result: Trained) -> Iterator[Sentence]:
@@ -294,9 +294,9 @@ def _next(result: Trained, *, details: bool) -> Iterator[str]:
     yield f"{result.asked} --why" if details else f"{result.asked} --details"
 
 
-def _said(result: Trained) -> Sentence | str:
+def _answer_words(result: Trained) -> Sentence | str:
     """The answer as a sentence."""
-    return _verdict(result).said
+    return _verdict(result).text
 
 
-plain = telling.Told(Trained, verdict=_said)
+plain = telling.RecordPrinter(Trained, verdict=_answer_words)

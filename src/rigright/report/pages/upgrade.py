@@ -57,7 +57,7 @@ def page(result: Upgraded) -> Page:
     elif result.by_cause:
         parts.append(_by_cause(result))
     elif result.over_budget:
-        parts.append(Line(said=_too_dear(result)))
+        parts.append(Line(text=_too_dear(result)))
     if result.refused:
         parts.append(
             Points(title=say("would help, does not fit"), items=tuple(map(_refused, result.refused)))
@@ -65,7 +65,7 @@ def page(result: Upgraded) -> Page:
     if result.changes:
         parts.append(Points(title=say("5. roll-out"), items=tuple(_rollout(result))))
     parts.append(Commands(items=tuple(_next(result)), title=say("next")))
-    return Page(title=answer.said, tone=answer.tone, parts=tuple(parts))
+    return Page(title=answer.text, tone=answer.tone, parts=tuple(parts))
 
 
 def _next(result: Upgraded) -> Iterator[str]:
@@ -104,28 +104,28 @@ def _verdict(result: Upgraded) -> Iterator[Line]:
     """What to mend, what to change, and whether the recording is old."""
     lead = result.lead
     if lead is not None:
-        yield Line(said=first_of(lead), tone="bad")
+        yield Line(text=first_of(lead), tone="bad")
     if not result.shares and result.diagnosed is not None:
-        yield Line(said=bound(result.diagnosed), tone="dim" if lead else "warn")
+        yield Line(text=bound(result.diagnosed), tone="dim" if lead else "warn")
     elif lead is None or result.changes:  # what is to be mended is no "nothing to change"
         yield _answer(result)
     if result.is_snapshot and result.changes:
         sentence = say(
             "based on one snapshot: before buying, watch a whole run with `rigright diagnose --for 10min`"
         )
-        yield Line(said=sentence, tone="warn")
+        yield Line(text=sentence, tone="warn")
     if result.cut:
-        yield Line(said=partly(result.cut), tone="warn")
+        yield Line(text=partly(result.cut), tone="warn")
     if result.recorded_days_ago is not None and result.recorded_days_ago >= OLD_DAYS:
         sentence = say(
             "this capture is {days} days old: the machine may have changed", days=result.recorded_days_ago
         )
-        yield Line(said=sentence, tone="warn")
+        yield Line(text=sentence, tone="warn")
 
 
 def _answer(result: Upgraded) -> Line:
     if not result.changes:
-        return Line(said=say("no known upgrade makes this workload faster"), tone="warn")
+        return Line(text=say("no known upgrade makes this workload faster"), tone="warn")
     first = result.changes[0].change
     usd = first.usd
     fields: dict[str, object] = {
@@ -139,7 +139,7 @@ def _answer(result: Upgraded) -> Line:
         sentence = say("do first: {change}: up to {gain}x faster, {cost}", **fields)
     else:
         sentence = say("then: {change}: up to {gain}x faster, {cost}", **fields)
-    return Line(said=sentence, tone="plain" if result.is_snapshot else "good")
+    return Line(text=sentence, tone="plain" if result.is_snapshot else "good")
 
 
 def _baseline(result: Upgraded) -> Sentence:
@@ -241,9 +241,9 @@ def _wave(wave: Wave, *, canary: bool) -> Sentence:
     )
 
 
-def _said(result: Upgraded) -> Sentence | None:
+def _answer_words(result: Upgraded) -> Sentence | None:
     """The answer as a sentence."""
     return None if result.diagnosed is None else verdict(result.diagnosed)
 
 
-plain = telling.Told(Upgraded, verdict=_said)
+plain = telling.RecordPrinter(Upgraded, verdict=_answer_words)

@@ -45,7 +45,7 @@ def page(result: Validation) -> Page:
     """The page for people."""
     head = say("{file}: {rows} rows of {kind}", file=result.file, rows=len(result.rows), kind=result.kind)
     if not result.rows:
-        return Page(title=head, parts=(Line(said=say("the table has a header but no rows"), tone="warn"),))
+        return Page(title=head, parts=(Line(text=say("the table has a header but no rows"), tone="warn"),))
     beside = [
         (row, prediction)
         for row in result.rows
@@ -54,7 +54,7 @@ def page(result: Validation) -> Page:
     ]
     is_few = 0 < len(beside) <= FEW
     answer = _beside_verdict(beside) if is_few else _verdict(result)
-    parts: list[Part] = [Line(said=head, tone="dim")]
+    parts: list[Part] = [Line(text=head, tone="dim")]
     if is_few:
         parts.append(_beside(beside))
     parts += [
@@ -74,14 +74,14 @@ def page(result: Validation) -> Page:
     if faults:
         title = say("{count} unreadable measured values", count=len(faults))
         parts.append(Points(items=faults[:MOST_REASONS], title=title, tone="warn"))
-    return Page(title=answer.said, tone=answer.tone, parts=tuple(parts))
+    return Page(title=answer.text, tone=answer.tone, parts=tuple(parts))
 
 
 def _beside_verdict(beside: Sequence[tuple[Judged, Prediction]]) -> Line:
     """Of few figures: how many their bands hold."""
     inside, all_of = sum(bool(prediction.holds) for _, prediction in beside), len(beside)
     sentence = say("{inside} of {all} measured values are within their 80 % band", inside=inside, all=all_of)
-    return Line(said=sentence, tone="good" if inside >= 0.8 * all_of else "warn")
+    return Line(text=sentence, tone="good" if inside >= 0.8 * all_of else "warn")
 
 
 def _beside(beside: Sequence[tuple[Judged, Prediction]]) -> Table:
@@ -125,7 +125,7 @@ def _verdict(result: Validation) -> Line:
         all=len(ones),
         measured=measured,
     )
-    return Line(said=sentence, tone="good" if measured else "plain" if answered else "warn")
+    return Line(text=sentence, tone="good" if measured else "plain" if answered else "warn")
 
 
 def _table(result: Validation, dimension: str) -> Table | None:
@@ -162,4 +162,4 @@ def _reasons(result: Validation) -> Iterator[Sentence]:
         yield say("{times} times: {reason}", times=times, reason=reason) if times > 1 else reason
 
 
-plain = telling.Told(Validation)
+plain = telling.RecordPrinter(Validation)

@@ -22,7 +22,7 @@ def page(moment: MachineMoment | None) -> Page:
         tones: list[Tone] = []
         for device in moment.tick.devices:
             sentence, tone = words.state(device)
-            pair = words.held_back(device)
+            pair = words.slowed_by(device)
             wrong: list[Shown] = [*words.troubles(device), *([pair[0]] if pair else [])]
             rows.append(
                 (
@@ -49,13 +49,13 @@ def page(moment: MachineMoment | None) -> Page:
             )
         )
     else:
-        parts.append(Line(said=say("no GPU listed by a driver"), tone="dim"))
+        parts.append(Line(text=say("no GPU listed by a driver"), tone="dim"))
     parts.append(Points(title=say("host"), items=tuple(words.host(tick.host))))
-    parts += [Line(said=given, tone=tone) for given, tone in map(words.event, moment.events)]
-    parts += [Line(said=note, tone="warn") for note in moment.notes]
+    parts += [Line(text=given, tone=tone) for given, tone in map(words.event, moment.events)]
+    parts += [Line(text=note, tone="warn") for note in moment.notes]
     return Page(
         title=say("{host} at {time}", host=moment.host_name, time=clock(tick.at_s)), parts=tuple(parts)
     )
 
 
-plain = telling.Told(MachineMoment, endless="inf")
+plain = telling.RecordPrinter(MachineMoment, endless="inf")

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from rigright.sim.room import Manner, PassRoom, WaitingPrompt
+from rigright.sim.room import PassRoom, PassRules, WaitingPrompt
 
-MANNER = Manner(ahead=True, keeps=1.0, computes=False)
+MANNER = PassRules(ahead=True, keeps=1.0, computes=False)
 
 
 def pick(queue: Iterable[WaitingPrompt], room: PassRoom) -> list[tuple[WaitingPrompt, int]]:

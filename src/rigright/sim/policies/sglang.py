@@ -5,9 +5,9 @@ Somebody is let in when the cache would last for 0.7 of what those at work will 
 
 from __future__ import annotations
 
-from rigright.sim.room import Manner
+from rigright.sim.room import PassRules
 from rigright.sim.room import fill as pick
 
 __all__ = ["MANNER", "pick"]
 
-MANNER = Manner(mixes=False, ahead=True, keeps=0.7)
+MANNER = PassRules(mixes=False, ahead=True, keeps=0.7)

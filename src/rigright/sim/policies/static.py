@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from rigright.sim.room import Manner, PassRoom, WaitingPrompt, fill
+from rigright.sim.room import PassRoom, PassRules, WaitingPrompt, fill
 
-MANNER = Manner(mixes=False, keeps=1.0, drains=True)
+MANNER = PassRules(mixes=False, keeps=1.0, drains=True)
 
 
 def pick(queue: Iterable[WaitingPrompt], room: PassRoom) -> list[tuple[WaitingPrompt, int]]:

@@ -5,9 +5,9 @@ Prompts are whole unless chunking was asked for, and share passes with next toke
 
 from __future__ import annotations
 
-from rigright.sim.room import Manner
+from rigright.sim.room import PassRules
 from rigright.sim.room import fill as pick
 
 __all__ = ["MANNER", "pick"]
 
-MANNER = Manner(ahead=True, keeps=1.0)
+MANNER = PassRules(ahead=True, keeps=1.0)

@@ -5,9 +5,9 @@ When none is left for next tokens, the newest sequence is paused and worked on a
 
 from __future__ import annotations
 
-from rigright.sim.room import Manner
+from rigright.sim.room import PassRules
 from rigright.sim.room import fill as pick
 
 __all__ = ["MANNER", "pick"]
 
-MANNER = Manner(ahead=True)
+MANNER = PassRules(ahead=True)

@@ -6,9 +6,9 @@ cache back and is worked on again later. A pass is made up while the one before 
 
 from __future__ import annotations
 
-from rigright.sim.room import Manner
+from rigright.sim.room import PassRules
 from rigright.sim.room import fill as pick
 
 __all__ = ["MANNER", "pick"]
 
-MANNER = Manner(ahead=True)
+MANNER = PassRules(ahead=True)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from rigright.sim.room import Manner
+from rigright.sim.room import PassRules
 from rigright.sim.room import fill as pick
 
 __all__ = ["MANNER", "pick"]
 
-MANNER = Manner()
+MANNER = PassRules()

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from rigright.base.record import Inner, derived
 from rigright.base.words import Sentence
 from rigright.doctor.examine import exit_of
-from rigright.doctor.held import BaselineFigure
+from rigright.doctor.reference import BaselineFigure
 from rigright.machine.bench.record import Skipped
 from rigright.machine.record import Machine
 

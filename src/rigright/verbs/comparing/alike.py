@@ -15,7 +15,7 @@ from rigright.demand import PlanWish, Serving, Training
 from rigright.facts.chips import short
 from rigright.facts.formats import find_format, find_kv_format
 from rigright.search.find import find
-from rigright.search.record import Found, Plan
+from rigright.search.record import Plan, SearchResult
 from rigright.verbs.comparing.things import Thing
 
 COMMON = ("fp8", "int8", "awq4", "gguf:Q8_0", "gguf:Q4_K_M")  # tried where no one's own choice does for all
@@ -26,7 +26,7 @@ class Alike(NamedTuple):
     """The things as they are asked to be alike, with what was found of each, and what to say of it."""
 
     things: tuple[Thing, ...]
-    found: tuple[Found, ...]
+    results: tuple[SearchResult, ...]
     notes: tuple[Sentence, ...]
 
 
@@ -43,7 +43,7 @@ class Setting(NamedTuple):
     usual: Callable[[Any], bool] = bool  # whether others may be asked for it: not for 2 bit
 
 
-def plans_of(arch: Arch, thing: Thing) -> Found:
+def plans_of(arch: Arch, thing: Thing) -> SearchResult:
     """Its plans, on as few cards as will do where only their name was said."""
     wish = thing.wish
     *few, last = thing.counts
@@ -56,7 +56,7 @@ def plans_of(arch: Arch, thing: Thing) -> Found:
     return find(arch, replace(wish, aim="speed", most_chips=plan.n_chips), market=thing.market, alone=True)
 
 
-def _sold(arch: Arch, thing: Thing, *, most: int | None) -> Found | None:
+def _sold(arch: Arch, thing: Thing, *, most: int | None) -> SearchResult | None:
     """The plans on so many cards; None where as few are not sold this way."""
     try:
         return _at_most(arch, thing, most=most)
@@ -64,7 +64,7 @@ def _sold(arch: Arch, thing: Thing, *, most: int | None) -> Found | None:
         return None
 
 
-def _at_most(arch: Arch, thing: Thing, *, most: int | None) -> Found:
+def _at_most(arch: Arch, thing: Thing, *, most: int | None) -> SearchResult:
     wish = thing.wish if most is None else replace(thing.wish, most_chips=most)
     return find(arch, wish, market=thing.market, alone=True)
 
@@ -83,7 +83,7 @@ def alike(arch: Arch, things: Sequence[Thing]) -> Alike:
     return Alike(here, answers, tuple(dict.fromkeys((*notes, *_assumed(first, answers), *own))))
 
 
-def _assumed(first: Sequence[Found], now: Sequence[Found]) -> Iterator[Sentence]:
+def _assumed(first: Sequence[SearchResult], now: Sequence[SearchResult]) -> Iterator[Sentence]:
     """What was assumed before it was fixed for all: of one whose own choice became that of all."""
     lengths = {_served("context_tok")(item.plans[0]) for item in now if item.plans}
     like = [item for item in first if item.plans and _served("context_tok")(item.plans[0]) in lengths]
@@ -91,7 +91,7 @@ def _assumed(first: Sequence[Found], now: Sequence[Found]) -> Iterator[Sentence]
         yield from (note for note in answer.notes if note.kind == ASSUMED)
 
 
-def _counted(thing: Thing, moments: Found) -> Thing:
+def _counted(thing: Thing, moments: SearchResult) -> Thing:
     """The thing with as many cards as do the work well: no setting makes them more."""
     if thing.counts == (None,) or not moments.plans or not _is_usual(moments.plans[0]):
         return thing
@@ -104,8 +104,8 @@ def _is_usual(plan: Plan) -> bool:
 
 
 def _paid_alike(
-    arch: Arch, things: tuple[Thing, ...], *, answers: tuple[Found, ...]
-) -> tuple[tuple[Thing, ...], tuple[Found, ...], list[Sentence]]:
+    arch: Arch, things: tuple[Thing, ...], *, answers: tuple[SearchResult, ...]
+) -> tuple[tuple[Thing, ...], tuple[SearchResult, ...], list[Sentence]]:
     """All bought, or all rented, where nobody said which.
 
     Bought where no card would stand idle, unless only rented ones are as many for all.
@@ -113,7 +113,7 @@ def _paid_alike(
     hows = {answer.plans[0].supply.how for answer in answers if answer.plans}
     if len(hows) < 2 or any(thing.wish.buy is not None or thing.wish.clouds for thing in things):
         return things, answers, []
-    ways = dict[bool, tuple[Found, ...]]()
+    ways = dict[bool, tuple[SearchResult, ...]]()
     for buy in (True, False):
         pairs = zip(things, answers, strict=True)
         tried = tuple(_with(arch, thing, fixed={"buy": buy}, had=answer) for thing, answer in pairs)
@@ -136,8 +136,8 @@ def _is_priced(plan: Plan, *, buy: bool) -> bool:
 
 
 def _set_alike(
-    arch: Arch, things: tuple[Thing, ...], *, answers: tuple[Found, ...], setting: Setting
-) -> tuple[tuple[Thing, ...], tuple[Found, ...], list[Sentence]]:
+    arch: Arch, things: tuple[Thing, ...], *, answers: tuple[SearchResult, ...], setting: Setting
+) -> tuple[tuple[Thing, ...], tuple[SearchResult, ...], list[Sentence]]:
     """One setting the same for all that can have it; the others keep their own, with a word on it."""
     able = [place for place, answer in enumerate(answers) if answer.plans]
     own = {place: setting.of(answers[place].plans[0]) for place in able}
@@ -169,10 +169,10 @@ def _set_alike(
         else thing
         for place, thing in enumerate(things)
     )
-    return fixed, now, list(_said(answers, now, able=able, setting=setting, value=value))
+    return fixed, now, list(_front_notes(answers, now, able=able, setting=setting, value=value))
 
 
-def _with(arch: Arch, thing: Thing, *, fixed: dict[str, Any], had: Found) -> Found:
+def _with(arch: Arch, thing: Thing, *, fixed: dict[str, Any], had: SearchResult) -> SearchResult:
     """What is found with a setting, where it keeps what was kept; what was there before where nothing is."""
     if not had.plans:
         return had
@@ -183,7 +183,7 @@ def _with(arch: Arch, thing: Thing, *, fixed: dict[str, Any], had: Found) -> Fou
     return answer if answer.plans and _as_good(answer, had) else had
 
 
-def _as_good(answer: Found, had: Found) -> bool:
+def _as_good(answer: SearchResult, had: SearchResult) -> bool:
     """Whether a service still starts and writes as fast as people want, where it did before."""
     usual = None if had.wish is None else works().get(had.wish.work)
     new, old = answer.plans[0].figures, had.plans[0].figures
@@ -194,8 +194,13 @@ def _as_good(answer: Found, had: Found) -> bool:
     )
 
 
-def _said(
-    before: Sequence[Found], now: Sequence[Found], *, able: Sequence[int], setting: Setting, value: Any
+def _front_notes(
+    before: Sequence[SearchResult],
+    now: Sequence[SearchResult],
+    *,
+    able: Sequence[int],
+    setting: Setting,
+    value: Any,
 ) -> Iterator[Sentence]:
     """Who cannot have what the others have, and who alone would have had better."""
     shown, better = setting.shown(value), dict[str, list[str]]()
@@ -210,7 +215,7 @@ def _said(
         yield say("{value} for all; {name} would also run {own}", value=shown, name=", ".join(names), own=own)
 
 
-def _name(whole: Found) -> str:
+def _name(whole: SearchResult) -> str:
     plan = whole.plans[0]
     name = short(plan.chip.name)
     return name if plan.n_chips == 1 else f"{plan.n_chips}x {name}"

@@ -14,13 +14,13 @@ from rigright.base.patience import patience
 from rigright.base.units import MIB
 from rigright.base.words import Sentence, say
 from rigright.machine.bench.record import Skipped
-from rigright.machine.far.parcel import NO_PYTHON, RemoteRequest
-from rigright.machine.far.shell import MARK, script, start_shell
-from rigright.machine.far.talk import talk
 from rigright.machine.opened.collected import host_of, is_collected, read_collected
+from rigright.machine.remote.parcel import NO_PYTHON, RemoteRequest
+from rigright.machine.remote.shell import MARK, script, start_shell
+from rigright.machine.remote.talk import talk
 from rigright.machine.stored import plain
-from rigright.verbs.fleet.came import Came
 from rigright.verbs.fleet.hosts import MOST_NODES
+from rigright.verbs.fleet.outcome import NodeOutcome
 
 SHELL_S = 120.0  # for a node: every command there has its own time
 START_S = 30.0  # until srun has started
@@ -39,7 +39,7 @@ def collector() -> bytes:
     return script(f"{MARK}-{secrets.token_hex(8)}").encode()
 
 
-class ShellEar:
+class ShellReader:
     """Hears one node out, up to a limit."""
 
     def __init__(self) -> None:
@@ -67,31 +67,33 @@ def by_one_srun(
     as_root: bool,
     why: Sentence,
     stop: Event,
-) -> Iterator[Came]:
+) -> Iterator[NodeOutcome]:
     """Nodes of a Slurm allocation, by one more srun; it labels lines with the task they are of."""
-    ears: dict[bytes, ShellEar] = {}
+    ears: dict[bytes, ShellReader] = {}
 
     def heard(line: bytes) -> None:
         label, _, rest = line.partition(b": ")
         if label.strip().isdigit() and len(ears) < MOST_NODES:
-            ears.setdefault(label.strip(), ShellEar()).hear(rest.strip())
+            ears.setdefault(label.strip(), ShellReader()).hear(rest.strip())
 
     where = ("--nodes", str(len(nodes)), "--nodelist", ",".join(nodes))
     line = (*argv, *where, "sh", "-c", f"{start_shell(as_root=as_root)} | {PACKED}")
     talk(line, data=collector(), heard=heard, patience_s=patience(SHELL_S + START_S), stop=stop)
     for ear in ears.values():
         raw = ear.unpacked()
-        yield came_of(host_of(raw) or "?", raw, ask=ask, otherwise=why)
+        yield outcome_of(host_of(raw) or "?", raw, ask=ask, otherwise=why)
 
 
-def came_of(node: str, raw: bytes, *, ask: RemoteRequest, otherwise: Sentence) -> Came:
+def outcome_of(node: str, raw: bytes, *, ask: RemoteRequest, otherwise: Sentence) -> NodeOutcome:
     """The node as its answer shows it; `otherwise` why there is none."""
     if not is_collected(raw):
-        return Came(node=node, trouble=otherwise)
+        return NodeOutcome(node=node, trouble=otherwise)
     try:
         machine = read_collected(raw, name=node)
     except RigError as error:
-        return Came(node=node, trouble=error.sentence)
+        return NodeOutcome(node=node, trouble=error.sentence)
     parts = () if ask.bench is None else ask.bench.parts or ("bench",)
     fields: dict[str, Any] = {"node": node, "machine": plain(machine), "results": []}
-    return Came(node=node, told=fields | {"skipped": [plain(Skipped(part=part, why=OLD)) for part in parts]})
+    return NodeOutcome(
+        node=node, reply=fields | {"skipped": [plain(Skipped(part=part, why=OLD)) for part in parts]}
+    )

@@ -13,9 +13,9 @@ from typing import Literal
 from rigright.base.errors import AskError
 from rigright.base.tables import DATA
 from rigright.base.words import say
-from rigright.machine.far.parcel import RemoteRequest, parcel, start_line
-from rigright.machine.far.shell import script
-from rigright.verbs.fleet.came import PATIENCE_S
+from rigright.machine.remote.parcel import RemoteRequest, parcel, start_line
+from rigright.machine.remote.shell import script
+from rigright.verbs.fleet.outcome import PATIENCE_S
 
 FOLDER = DATA / "fleet"
 SCRIPT = "/etc/slurm/rigright-health.sh"

@@ -18,9 +18,9 @@ from rigright.base.words import Sentence, say
 from rigright.doctor.binding.judgement import conclude
 from rigright.doctor.examine import Examined, case_of, chosen, examine
 from rigright.doctor.record import Finding
-from rigright.machine.far.agent import node_name
-from rigright.machine.far.talk import Talked, talk
 from rigright.machine.probe import probe
+from rigright.machine.remote.agent import node_name
+from rigright.machine.remote.talk import Talked, talk
 from rigright.machine.world import World, here
 from rigright.verbs.fleet.troubles import LATE, meant
 

@@ -8,7 +8,7 @@ import shutil
 from rigright.base.errors import MissingError
 from rigright.base.patience import patience
 from rigright.base.words import say
-from rigright.machine.far.talk import talk
+from rigright.machine.remote.talk import talk
 from rigright.verbs.fleet.troubles import BROKEN_OFF, LATE, meant
 
 IDLE = "idle"

@@ -18,7 +18,7 @@ EXIT_INTERRUPT = 130
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NodeTold:
+class NodeReport:
     """One node, and what came from it; `trouble` says why nothing did."""
 
     node: str
@@ -109,7 +109,7 @@ class Fleet:
 
     what: Literal["probe", "doctor", "bench"]
     over: str  # "ssh", "Slurm", "Kubernetes", or a folder
-    nodes: tuple[NodeTold, ...]
+    nodes: tuple[NodeReport, ...]
     differs: tuple[Differs, ...] = ()
     spreads: tuple[NodeSpread, ...] = ()
     stragglers: tuple[Straggler, ...] = ()
@@ -120,12 +120,12 @@ class Fleet:
     notes: Inner[tuple[Sentence, ...]] = ()
 
     @property
-    def silent(self) -> tuple[NodeTold, ...]:
+    def silent(self) -> tuple[NodeReport, ...]:
         """Nodes of which nothing came."""
         return tuple(node for node in self.nodes if node.trouble is not None)
 
     @property
-    def told(self) -> tuple[NodeTold, ...]:
+    def told(self) -> tuple[NodeReport, ...]:
         """Nodes that answered."""
         return tuple(node for node in self.nodes if node.trouble is None)
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from statistics import median
 
 from rigright.machine.bench.record import Result
-from rigright.verbs.fleet.nodes import NodeSpread, NodeTold, Straggler
+from rigright.verbs.fleet.nodes import NodeReport, NodeSpread, Straggler
 
 BEHIND_SHARE = 0.05
 ROBUST_Z = 3.5  # Iglewicz and Hoaglin's limit for a modified z-score
@@ -23,7 +23,7 @@ Figure = tuple[str, str, str]  # part, what, unit
 
 
 def spread_of(
-    nodes: Iterable[NodeTold], kind: Mapping[str, str]
+    nodes: Iterable[NodeReport], kind: Mapping[str, str]
 ) -> tuple[tuple[NodeSpread, ...], tuple[Straggler, ...]]:
     """Every figure that two nodes of a kind or more have, and the stragglers, the worst first."""
     figures: dict[tuple[str, Figure], dict[str, Result]] = {}

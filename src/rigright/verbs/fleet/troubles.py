@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable, Sequence
 
 from rigright.base.words import Sentence, say
-from rigright.machine.far.landing import LATE as LANDING_LATE
-from rigright.machine.far.parcel import NO_PYTHON, OLDEST
-from rigright.machine.far.talk import Talked
+from rigright.machine.remote.landing import LATE as LANDING_LATE
+from rigright.machine.remote.parcel import NO_PYTHON, OLDEST
+from rigright.machine.remote.talk import Talked
 
 LATE = say("timed out; see --timeout")
 BROKEN_OFF = say("interrupted before it answered")
@@ -37,7 +37,7 @@ _LABEL = re.compile(rb"^ *\d{1,6}: ")  # of srun
 _GRAVE = ("error", "fatal", "unrecognized", "invalid", "failed", "denied")
 
 
-def said_by_landing(line: bytes) -> bytes | None:
+def landing_complaint(line: bytes) -> bytes | None:
     """A landing's own word on why it cannot go on, without srun's label; None where it is none."""
     word = _LABEL.sub(b"", line)
     return word if word.startswith((NO_PYTHON.encode(), LANDING_LATE.encode())) else None
@@ -62,7 +62,7 @@ def trouble(talked: Talked, words: Sequence[bytes] = ()) -> Sentence:
     return meant(talked.complaints) or say("exited without an answer (exit code {code})", code=talked.code)
 
 
-def said_of(node: str, talked: Talked) -> Sentence | None:
+def complaint_about(node: str, talked: Talked) -> Sentence | None:
     """What a program that came to its end complained of one node."""
     lines = [line for line in talked.complaints if re.search(rf"\b{re.escape(node)}\b", line)]
     return meant(lines) if talked.ended == "done" else None

@@ -82,7 +82,7 @@ def field(
     key = name.rstrip("?")
     usual = next((row for end, row in UNITS.items() if key.endswith(end)), PLAIN)
     return ListingField(
-        told=text if law is None else f"{text}!",
+        written=text if law is None else f"{text}!",
         head=head,
         names=names,
         read=_known(law or attrgetter(way or key)),

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from rigright.base.page import Part, Shown, Tone
 from rigright.base.record import dataclass
-from rigright.base.telling import Told
+from rigright.base.telling import RecordPrinter
 from rigright.base.words import Sentence
 
 
@@ -24,7 +24,7 @@ class Unit(NamedTuple):
 class ListingField:
     """A column of a kind. The record says what stands in it, of which type and unit, and what it means."""
 
-    told: str  # "mem_bytes", "chip=rents" under another name, "error?" where there is one
+    written: str  # "mem_bytes", "chip=rents" under another name, "error?" where there is one
     head: Sentence  # with the unit shown: "memory GB"
     read: Callable[[Any], Any]  # record -> what it tells, or None
     law: Callable[[Any], Any] | None = None  # says it where the record does not; its docstring is the meaning
@@ -38,7 +38,7 @@ class ListingField:
     @property
     def key(self) -> str:
         """Its name in JSON, with its unit: "mem_bytes"; also what --where and --sort take."""
-        return self.told.partition("=")[0].rstrip("!?")
+        return self.written.partition("=")[0].rstrip("!?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,10 +72,10 @@ class ListingKind:
     searched: bool = True  # words are looked for in every text of every record
 
     @property
-    def tells(self) -> Told:
+    def tells(self) -> RecordPrinter:
         """All that `--json` tells of a record."""
         laws: dict[str, Any] = {field.key: field.law for field in self.fields if field.law is not None}
-        return Told(self.record, keys=[field.told for field in self.fields], **laws)
+        return RecordPrinter(self.record, keys=[field.written for field in self.fields], **laws)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -148,10 +148,10 @@ def _weights(card: ModelCard) -> Part | None:
 def _files(files: Files | None) -> Part | None:
     if files is None:
         return None
-    return Points(title=say("Files"), items=(*_held(files), *files.notes))
+    return Points(title=say("Files"), items=(*_parts_words(files), *files.notes))
 
 
-def _held(files: Files) -> tuple[Sentence, ...]:
+def _parts_words(files: Files) -> tuple[Sentence, ...]:
     types = ", ".join(
         f"{dtype} {show_bytes(size)}"
         for dtype, size in sorted(files.bytes_by_dtype.items(), key=lambda pair: -pair[1])

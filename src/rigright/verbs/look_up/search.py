@@ -10,8 +10,8 @@ from typing import Any
 from rigright.base.errors import AskError, RigError
 from rigright.base.words import say
 from rigright.verbs import clock
-from rigright.verbs.look_up.frame import find_kind, kind_names
 from rigright.verbs.look_up.listing import Findings, Listing, ListingKind, LookUpQuery
+from rigright.verbs.look_up.verb import find_kind, kind_names
 from rigright.verbs.look_up.words import saying, speaking_of
 
 MOST_CHARS = 1000  # of a question

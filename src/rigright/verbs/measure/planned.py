@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from rigright.base.words import Sentence, say
 from rigright.verbs.measure.measured import Measured, PlannedFigure
-from rigright.verbs.measure.power import held_power, why_no_power
+from rigright.verbs.measure.power import power_beside_plan, why_no_power
 from rigright.verbs.runs.planned import PlannedRun
 
 _SPEEDS = ("output_tok_per_s", "train_tok_per_s")
@@ -42,11 +42,11 @@ def hold(measured: Measured, planned: PlannedRun) -> tuple[PlannedFigure, ...]:
                 measured=measured.tokens / measured.lasted_s,
             )
         )
-    each.extend(held_power(measured, chip=planned.plan.get("chip"), work=planned.wish.get("work")))
+    each.extend(power_beside_plan(measured, chip=planned.plan.get("chip"), work=planned.wish.get("work")))
     return tuple(each)
 
 
-def unheld(measured: Measured, planned: PlannedRun) -> Iterator[Sentence]:
+def power_notes(measured: Measured, planned: PlannedRun) -> Iterator[Sentence]:
     """Why power is not held against a plan that has it."""
     if planned.figure("power_w") is None or any(figure.name == "power" for figure in measured.held):
         return

@@ -16,7 +16,7 @@ from rigright.verbs.measure.measured import Measured, PlannedFigure
 METER = 0.05  # of a reading: as near as NVIDIA's manual says its meters are
 
 
-def held_power(measured: Measured, *, chip: object, work: object) -> Iterator[PlannedFigure]:
+def power_beside_plan(measured: Measured, *, chip: object, work: object) -> Iterator[PlannedFigure]:
     """What a card drew while it worked, and at most; nothing where other cards were used than planned."""
     result = by_id().get(chip) if isinstance(chip, str) else None
     phase = PHASES.get(work) if isinstance(work, str) else None
@@ -25,7 +25,7 @@ def held_power(measured: Measured, *, chip: object, work: object) -> Iterator[Pl
     if not all(_is(name, result) for name in measured.chips):
         return
     drawn = draw_w(power_terms((result,)), busy_in(phase))
-    yield _held(drawn, sum(watts for _, watts in measured.working_w) / len(measured.working_w))
+    yield _power_figure(drawn, sum(watts for _, watts in measured.working_w) / len(measured.working_w))
     # the most that any card drew at one moment
     peaks = (course.peak for course in measured.courses if course.unit == "w")
     peak = max(peaks, default=None)
@@ -50,7 +50,7 @@ def why_no_power(measured: Measured) -> Sentence:
     return say("power not compared with the plan: different GPUs than planned")
 
 
-def _held(drawn: Draw, watts: float) -> PlannedFigure:
+def _power_figure(drawn: Draw, watts: float) -> PlannedFigure:
     return PlannedFigure(
         name="power",
         label=say("power per GPU under load"),

@@ -45,7 +45,7 @@ def with_runs(measured: Measured, files: Sequence[str], *, plan: str, save_as: s
         notes.append(
             say("measured at concurrency {loads}; the plan assumes {users}", loads=text, users=f"{users:g}")
         )
-    figures = [figure for run in runs for figure in _held(run, planned)]
+    figures = [figure for run in runs for figure in _beside_plan(run, planned)]
     if not figures:
         notes.append(say("the file has no metric from the plan"))
     whole = replace(measured, held=(*measured.held, *figures), notes=(*measured.notes, *notes))
@@ -63,7 +63,7 @@ def _runs(files: Sequence[str], planned: PlannedRun) -> Iterator[Run]:
             yield Run(kind=run.kind, cells=completed(run.kind, run.cells, setup=setup))
 
 
-def _held(run: Run, planned: PlannedRun) -> Iterator[PlannedFigure]:
+def _beside_plan(run: Run, planned: PlannedRun) -> Iterator[PlannedFigure]:
     for column in (run.cells.get("metric"), "tok_per_s_per_chip"):
         if column not in FIGURES:
             continue

@@ -11,7 +11,7 @@ from rigright.choice.work import USUAL_TOK_PER_S
 from rigright.cost.estimate import Estimate
 from rigright.demand import PlanWish, Serving
 from rigright.search.named import plan_told, pool
-from rigright.search.record import Found, Plan, Rejection
+from rigright.search.record import Plan, Rejection, SearchResult
 
 if TYPE_CHECKING:
     from rigright.verbs.serving.explained import Reason
@@ -50,13 +50,13 @@ class Planned:
     active_params: int  # that work on a token
     licence: str | None  # of the model
     wish: PlanWish  # with what nobody said filled in
-    found: Inner[Found]
+    result: Inner[SearchResult]
     today: str  # prices are stale or not against this
     why: tuple[Reason, ...] = ()  # of the first plan
     steps: tuple[Addition, ...] = ()  # where a machine that was named has no room, or is slow
     notes: tuple[Sentence, ...] = ()  # what was assumed, and what to know
     seen_cards: Inner[int] = 0  # of the machine on, where it was looked at and not named
-    said: Inner[PlanWish] = PlanWish()  # the wish as it was typed
+    typed: Inner[PlanWish] = PlanWish()  # the wish as it was typed
     elsewhere: Inner[Planned | None] = None  # the same of a machine that does, where none fits what was named
     asked: Inner[str] = ""  # the command that asks this again
     model_asked: str = ""  # the model as it was typed
@@ -67,56 +67,56 @@ class Planned:
     @derived
     def plans(self) -> tuple[Plan, ...]:
         """The front, best first."""
-        return self.found.plans
+        return self.result.plans
 
     @derived
     def nearest(self) -> Plan | None:
         """Where nothing meets every limit: what comes closest."""
-        return self.found.nearest
+        return self.result.nearest
 
     @derived
     def instead(self) -> Plan | None:
         """Where what was named does not do: what does."""
-        return self.found.instead
+        return self.result.instead
 
     @derived
     def broken(self) -> tuple[Rejection, ...]:
         """The limits it breaks."""
-        return self.found.broken
+        return self.result.broken
 
     @derived
     def why_not(self) -> tuple[Rejection, ...]:
         """What was left behind, and why."""
-        return self.found.rejections
+        return self.result.rejections
 
     @derived
     def looked_at(self) -> int:
         """Layouts scored."""
-        return self.found.looked_at
+        return self.result.looked_at
 
     @derived
     def chips(self) -> int:
         """Kinds of card."""
-        return self.found.chips
+        return self.result.chips
 
     @derived
     def fits(self) -> bool:
         """Whether a plan keeps every limit."""
-        return bool(self.found.plans)
+        return bool(self.result.plans)
 
     @property
     def first(self) -> Plan | None:
         """The best plan, or what comes closest."""
-        return self.found.plans[0] if self.found.plans else self.found.nearest
+        return self.result.plans[0] if self.result.plans else self.result.nearest
 
     @property
     def shown(self) -> tuple[Plan, ...]:
         """The plans of the table."""
-        nearest = self.found.nearest
-        return self.found.plans or (() if nearest is None else (nearest,))
+        nearest = self.result.nearest
+        return self.result.plans or (() if nearest is None else (nearest,))
 
 
-as_data = telling.Told(Planned, plan_told)  # what `--json` tells, but for the verdict of the page
+as_data = telling.RecordPrinter(Planned, plan_told)  # what `--json` tells, but for the verdict of the page
 
 
 def row_of(plan: Plan) -> dict[str, str]:

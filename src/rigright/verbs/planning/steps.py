@@ -36,7 +36,7 @@ def steps(planned: Planned, *, arch: Arch, market: Market, ask: Ask) -> tuple[Ad
 
     All are asked for the same work, so they can be held against each other. `ask` answers a question.
     """
-    stated, wish = planned.said, planned.wish
+    stated, wish = planned.typed, planned.wish
     named = stated.on if stated.on is not None else stated.owned
     node = market.there if market.there is not None else None if named is None else find_node(named)
     first = planned.first
@@ -65,13 +65,13 @@ def steps(planned: Planned, *, arch: Arch, market: Market, ask: Ask) -> tuple[Ad
 
 def instead_of(planned: Planned, *, ask: Ask) -> Planned | None:
     """What is answered of the machine that does instead, where nothing fits what was named."""
-    other = planned.found.instead
+    other = planned.result.instead
     return None if other is None else _asked(planned, on=machine_flag(other), ask=ask)
 
 
 def _asked(planned: Planned, *, on: str, ask: Ask, buy: bool | None = None) -> Planned | None:
     """The same question of another machine, with the same kind of work; None where nothing fits."""
-    stated, wish = planned.said, planned.wish
+    stated, wish = planned.typed, planned.wish
     freed = replace(stated, on=on, owned=None, chips=(), vendors=(), most_chips=None, most_plans=1)
     if buy is not None:
         freed = replace(freed, buy=buy, used=False)
@@ -79,7 +79,7 @@ def _asked(planned: Planned, *, on: str, ask: Ask, buy: bool | None = None) -> P
         plan = ask(replace(freed, work=wish.work if wish.work in spoken() else stated.work))
     except RigError:
         return None
-    return plan if plan.found.plans else None
+    return plan if plan.result.plans else None
 
 
 def _slow(plan: Plan) -> bool:

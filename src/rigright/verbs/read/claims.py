@@ -44,7 +44,7 @@ def judged(figure: Figured, passage: Passage) -> ClaimVerdict:
     right = [
         pair
         for pair in known
-        if any(kind.holds(quantity, value) for value in as_said(figure, pair[1], context=context))
+        if any(kind.holds(quantity, value) for value in values_meant(figure, pair[1], context=context))
     ]
     denied = _NOT.search(passage.text[max(0, quantity.start - 12) : quantity.start]) is not None
     shown = right if right and len(right) < len(known) else known
@@ -67,7 +67,7 @@ def lacks(subject: ClaimSubject, kind: ClaimKind) -> Sentence | None:
     return None
 
 
-def as_said(figure: Figured, value: float, *, context: str) -> Iterator[float]:
+def values_meant(figure: Figured, value: float, *, context: str) -> Iterator[float]:
     """What a text may rightly say of a value: one card's or that of all, with sparsity where it says so."""
     count, adds = figure.subject.count, figure.kind.adds
     alone = count == 1 or not adds or any(word in context for word in _EACH)

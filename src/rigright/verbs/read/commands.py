@@ -76,7 +76,7 @@ def commands_in(passage: Passage) -> Iterator[GuideClaim]:
     yield from claims or known_commands(passage)
 
 
-def told(passage: Passage, at: int, *, about: str | None, under_load: ClaimVerdict) -> GuideClaim:
+def command_claim(passage: Passage, at: int, *, about: str | None, under_load: ClaimVerdict) -> GuideClaim:
     """A claim of a command."""
     return GuideClaim(
         line=passage.line,
@@ -98,7 +98,7 @@ def packages(passage: Passage) -> Iterator[GuideClaim]:
         rest = rest[: stop.start()] if stop else rest
         index = _INDEX.search(rest)
         if index is not None:
-            yield told(passage, pip.start(), about=index[1], under_load=wheels(index[1]))
+            yield command_claim(passage, pip.start(), about=index[1], under_load=wheels(index[1]))
         skip = False
         for word in rest.replace('"', " ").replace("'", " ").split()[:MOST_WORDS]:
             if skip or word.startswith("-"):
@@ -106,7 +106,7 @@ def packages(passage: Passage) -> Iterator[GuideClaim]:
                 continue
             if "/" in word or not _PACKAGE.fullmatch(word):
                 break
-            yield told(passage, pip.start(), about=word, under_load=package(word))
+            yield command_claim(passage, pip.start(), about=word, under_load=package(word))
 
 
 def wheels(name: str) -> ClaimVerdict:
@@ -160,7 +160,7 @@ def versions(passage: Passage) -> Iterator[GuideClaim]:
         name = {"pytorch": "torch"}.get(match[1].casefold(), match[1].casefold())
         if newest_of(name) is not None:
             about = f"{name} {match[2]}"
-            yield told(passage, match.start(), about=about, under_load=versioned(name, match[2]))
+            yield command_claim(passage, match.start(), about=about, under_load=versioned(name, match[2]))
 
 
 def engine_flags(passage: Passage) -> Iterator[GuideClaim]:
@@ -176,11 +176,11 @@ def engine_flags(passage: Passage) -> Iterator[GuideClaim]:
         command = f"rigright export {program} MODEL"
         for truth in wrong:
             verdict = ClaimVerdict(verdict=WRONG, truth=truth, command=command)
-            yield told(passage, at, about=launcher.label, under_load=verdict)
+            yield command_claim(passage, at, about=launcher.label, under_load=verdict)
         if typed and not wrong:
             truth = say("{program} {version} knows these flags", **name)
             verdict = ClaimVerdict(verdict=RIGHT, truth=truth, command=command)
-            yield told(passage, at, about=launcher.label, under_load=verdict)
+            yield command_claim(passage, at, about=launcher.label, under_load=verdict)
 
 
 def strange_flags(typed: Iterable[re.Match[str]], *, program: str) -> Iterator[Sentence]:
@@ -208,7 +208,7 @@ def queries(passage: Passage) -> Iterator[GuideClaim]:
         if not strange:
             truth = say("nvidia-smi knows these fields")
         verdict = ClaimVerdict(verdict=UNKNOWN if strange else RIGHT, truth=truth, command="rigright probe")
-        yield told(passage, query.start(), about=None, under_load=verdict)
+        yield command_claim(passage, query.start(), about=None, under_load=verdict)
 
 
 def drivers(passage: Passage) -> Iterator[GuideClaim]:
@@ -223,7 +223,7 @@ def drivers(passage: Passage) -> Iterator[GuideClaim]:
         if branch.ended:
             truth = say("{branch} gets no more fixes; {newest} is supported", branch=number, newest=newest)
         verdict = ClaimVerdict(verdict=DATED if branch.ended else RIGHT, truth=truth, source=branch.source)
-        yield told(passage, match.start(), about=f"driver {number}", under_load=verdict)
+        yield command_claim(passage, match.start(), about=f"driver {number}", under_load=verdict)
 
 
 def cuda_drivers(passage: Passage) -> Iterator[GuideClaim]:
@@ -256,7 +256,7 @@ def cuda_drivers(passage: Passage) -> Iterator[GuideClaim]:
     )
     verdict = RIGHT if int(match[1]) in {least[0], own[0]} else WRONG
     result = ClaimVerdict(verdict=verdict, truth=truth)
-    yield told(passage, cuda.start(), about=f"CUDA {cuda[1]}", under_load=result)
+    yield command_claim(passage, cuda.start(), about=f"CUDA {cuda[1]}", under_load=result)
 
 
 def variables(passage: Passage) -> Iterator[GuideClaim]:
@@ -269,7 +269,7 @@ def variables(passage: Passage) -> Iterator[GuideClaim]:
         if slow is not None:
             truth = say("slows the program: {why}", why=slow.why)
             verdict = ClaimVerdict(verdict=UNKNOWN, truth=truth, command="rigright doctor")
-            yield told(passage, match.start(), about=match[1], under_load=verdict)
+            yield command_claim(passage, match.start(), about=match[1], under_load=verdict)
 
 
 def known_commands(passage: Passage) -> Iterator[GuideClaim]:
@@ -285,5 +285,5 @@ def known_commands(passage: Passage) -> Iterator[GuideClaim]:
             verdict = ClaimVerdict(
                 verdict=UNKNOWN, truth=say("not run; this shows the same"), command=instead
             )
-            yield told(passage, match.start(), about=word, under_load=verdict)
+            yield command_claim(passage, match.start(), about=word, under_load=verdict)
             return

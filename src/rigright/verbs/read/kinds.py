@@ -10,7 +10,7 @@ from rigright.base.loader import records
 from rigright.base.record import dataclass
 from rigright.base.units import GIB, GIGA, KILO
 from rigright.base.words import Sentence
-from rigright.verbs.read.quantities import ABOUT, LEAST, MOST, SaidQuantity
+from rigright.verbs.read.quantities import ABOUT, LEAST, MOST, StatedQuantity
 
 NEED = "memory needed"  # of a model: the laws of memory judge it, no field
 ROUGH = 2.0  # times the tolerance, of a figure that is said to be rough
@@ -50,7 +50,7 @@ class ClaimKind:
         """Whether of several fields the first is what a reader wants to know."""
         return bool(self.fields) and self.fields[0] in _ONE_FIGURE
 
-    def takes(self, quantity: SaidQuantity) -> bool:
+    def takes(self, quantity: StatedQuantity) -> bool:
         """Whether it is told in such a unit."""
         return quantity.unit in self.measures or (quantity.unit == "pieces" and "count" in self.measures)
 
@@ -72,7 +72,7 @@ class ClaimKind:
                 )
                 yield from (float(size) * GIGA for size in sizes)
 
-    def holds(self, quantity: SaidQuantity, value: float) -> bool:
+    def holds(self, quantity: StatedQuantity, value: float) -> bool:
         """Whether a figure says a value, within what it may be off."""
         off = self.tolerance * (ROUGH if quantity.bound == ABOUT else 1.0)
         for low, high in self.readings(quantity):
@@ -86,7 +86,7 @@ class ClaimKind:
                 return True
         return False
 
-    def readings(self, quantity: SaidQuantity) -> Iterator[tuple[float, float]]:
+    def readings(self, quantity: StatedQuantity) -> Iterator[tuple[float, float]]:
         """A figure in SI as it may be meant: sizes in thousands or in 1024s, bits in bytes."""
         factor = 1.0
         if quantity.unit == "bits_per_s":

@@ -22,7 +22,7 @@ from rigright.verbs.look_up.model_card import ModelCard
 from rigright.verbs.read.claims import claim_of
 from rigright.verbs.read.kinds import NEED
 from rigright.verbs.read.passages import Passage
-from rigright.verbs.read.quantities import LEAST, MOST, SaidQuantity
+from rigright.verbs.read.quantities import LEAST, MOST, StatedQuantity
 from rigright.verbs.read.record import RIGHT, UNKNOWN, WRONG, ClaimVerdict, GuideClaim, Verdict
 from rigright.verbs.read.subjects import CHIP, MODEL, ClaimSubject
 from rigright.verbs.read.whose import figured
@@ -75,7 +75,7 @@ _RUNS = pattern(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SaidMachine:
+class StatedMachine:
     """A model on a machine as a text has it."""
 
     model: str
@@ -103,7 +103,7 @@ def arch_of(subject: ClaimSubject) -> Arch | None:
         return None
 
 
-def format_said(text: str, at: int | None = None) -> str | None:
+def format_named(text: str, at: int | None = None) -> str | None:
     """The format of weights that a text names; of several the last one before a place, else the first."""
     plain = text.casefold()
     rows = sorted(
@@ -135,7 +135,7 @@ def needs(passage: Passage) -> Iterator[GuideClaim]:
             yield claim_of(passage, figure.quantity.start, subject=figure.subject, kind=NEED, verdict=verdict)
 
 
-def need(quantity: SaidQuantity, subject: ClaimSubject, *, passage: Passage) -> ClaimVerdict | None:
+def need(quantity: StatedQuantity, subject: ClaimSubject, *, passage: Passage) -> ClaimVerdict | None:
     """Whether so much memory is what a model takes."""
     arch = arch_of(subject)
     if arch is None:
@@ -149,7 +149,9 @@ def need(quantity: SaidQuantity, subject: ClaimSubject, *, passage: Passage) -> 
     size = re.fullmatch(r"(\d{1,4}(?:\.\d{1,2})?)\s?[bB]", subject.text.strip())
     nominal = 1.0 if size is None else float(size[1]) * GIGA / params(arch)  # it is named by its size alone
     weights = (
-        format_said(text, quantity.start - start) or format_said(passage.topic) or format_said(passage.whole)
+        format_named(text, quantity.start - start)
+        or format_named(passage.topic)
+        or format_named(passage.whole)
     )
     command = f"rigright look-up model {arch.name.partition('#')[0]}"
     if weights is not None:
@@ -158,11 +160,11 @@ def need(quantity: SaidQuantity, subject: ClaimSubject, *, passage: Passage) -> 
         return ClaimVerdict(verdict=sized(quantity, full), truth=truth, command=command)
     formats = dict.fromkeys((arch.stored or "bf16", *USUAL_FORMATS))
     sizes = {name: weights_bytes(arch, name) * nominal for name in formats}
-    return unsaid_need(quantity, sizes, enough=enough, command=command)
+    return need_of_any_format(quantity, sizes, enough=enough, command=command)
 
 
-def unsaid_need(
-    quantity: SaidQuantity, sizes: Mapping[str, float], *, enough: bool, command: str
+def need_of_any_format(
+    quantity: StatedQuantity, sizes: Mapping[str, float], *, enough: bool, command: str
 ) -> ClaimVerdict:
     """Whether a need is that of some usual format, where the text names none."""
     fitting = [name for name, size in sizes.items() if sized(quantity, size) == RIGHT]
@@ -184,7 +186,7 @@ def gb(size: float) -> str:
     return f"{size / GIGA:.3g} GB" if size < KILO * GIGA else f"{size / GIGA:,.0f} GB"
 
 
-def sized(quantity: SaidQuantity, size: float) -> Verdict:
+def sized(quantity: StatedQuantity, size: float) -> Verdict:
     """Whether a need is what weights of a size take."""
     reads = ((1.0, size * BELOW_WEIGHTS), (GIB / GIGA, size * BELOW_BINARY))
     most = size * (PLENTY if quantity.bound == LEAST else BESIDE_WEIGHTS)
@@ -194,7 +196,7 @@ def sized(quantity: SaidQuantity, size: float) -> Verdict:
     return RIGHT if fine else WRONG
 
 
-def training_need(quantity: SaidQuantity, arch: Arch, *, method: str, enough: bool) -> ClaimVerdict:
+def training_need(quantity: StatedQuantity, arch: Arch, *, method: str, enough: bool) -> ClaimVerdict:
     """Whether so much memory is what training takes."""
     count, (low, high) = params(arch), BYTES[method]
     command = f"rigright explain {arch.name.partition('#')[0]} --on a100 --train {method}"
@@ -217,7 +219,7 @@ def method_of(text: str) -> str | None:
     return "full" if _TRAINS.search(text) else None
 
 
-def machines(passage: Passage) -> Iterator[tuple[ClaimSubject, SaidMachine]]:
+def machines(passage: Passage) -> Iterator[tuple[ClaimSubject, StatedMachine]]:
     """Models with the machine that a passage names for each, and whether it says that this works."""
     models = [subject for subject in (*passage.subjects, *passage.above) if subject.kind == MODEL]
     cards = [
@@ -235,18 +237,18 @@ def machines(passage: Passage) -> Iterator[tuple[ClaimSubject, SaidMachine]]:
     for group in [cards] if mixed else [[subject] for subject in cards[:MOST_CARDS]]:
         yield (
             models[0],
-            SaidMachine(
+            StatedMachine(
                 model=models[0].name.partition("#")[0],
                 machine=" + ".join(f"{subject.count}x {subject.name}" for subject in group),
                 works=_CANNOT.search(passage.text) is None,
-                weights=format_said(text),
+                weights=format_named(text),
                 context_tok=None if context is None else int(context[1] or context[2]) * KIB,
                 method=method_of(f"{passage.topic} {passage.text}"),
             ),
         )
 
 
-def configured(passage: Passage, subject: ClaimSubject, *, machine: SaidMachine) -> Iterator[GuideClaim]:
+def configured(passage: Passage, subject: ClaimSubject, *, machine: StatedMachine) -> Iterator[GuideClaim]:
     """A model on a machine: whether it fits, and the speed that the text gives it."""
     verdict = trains(machine) if machine.method else serves(machine)
     at = max(subject.start, 0)
@@ -263,7 +265,7 @@ def configured(passage: Passage, subject: ClaimSubject, *, machine: SaidMachine)
 
 
 @lru_cache(256)
-def speed_on(machine: SaidMachine) -> tuple[float, float, float] | None:
+def speed_on(machine: StatedMachine) -> tuple[float, float, float] | None:
     """Tokens a second of one user: value, low, high; None where nothing is generated or it does not fit."""
     from rigright.verbs.explain import explain
 
@@ -278,7 +280,7 @@ def speed_on(machine: SaidMachine) -> tuple[float, float, float] | None:
 
 
 @lru_cache(256)
-def serves(machine: SaidMachine) -> ClaimVerdict:
+def serves(machine: StatedMachine) -> ClaimVerdict:
     """Whether a model fits a machine; in two bits, which nobody asked for, it does not."""
     from rigright.verbs.explain import explain
 
@@ -314,7 +316,7 @@ def serves(machine: SaidMachine) -> ClaimVerdict:
 
 
 @lru_cache(128)
-def trains(machine: SaidMachine) -> ClaimVerdict:
+def trains(machine: StatedMachine) -> ClaimVerdict:
     """Whether a model can be trained on a machine."""
     from rigright.verbs.explain_training import explain_training
 

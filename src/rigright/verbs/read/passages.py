@@ -10,7 +10,7 @@ from functools import cached_property
 from rigright.base.cells import TextTable, tables_of
 from rigright.base.patterns import pattern
 from rigright.base.units import MIB
-from rigright.verbs.read.quantities import SaidQuantity, quantities, unit_in
+from rigright.verbs.read.quantities import StatedQuantity, quantities, unit_in
 from rigright.verbs.read.subjects import ClaimSubject, generation, subjects
 
 MOST_BYTES = MIB
@@ -61,7 +61,7 @@ class Passage:
         return subjects(self.text)
 
     @cached_property
-    def quantities(self) -> tuple[SaidQuantity, ...]:
+    def quantities(self) -> tuple[StatedQuantity, ...]:
         """Its figures."""
         return quantities(self.text)
 
@@ -73,7 +73,7 @@ class Passage:
         return " ".join(self.plain[end:start] for end, start in zip(ends, starts, strict=True))
 
     @cached_property
-    def figures(self) -> tuple[SaidQuantity, ...]:
+    def figures(self) -> tuple[StatedQuantity, ...]:
         """Those of them that are no part of a name."""
         named = self.subjects
         return tuple(

@@ -14,7 +14,7 @@ from rigright.facts.cpus import CpuModel
 from rigright.facts.prices import newest_prices, prices
 from rigright.verbs.read.claims import claim_of
 from rigright.verbs.read.passages import Passage
-from rigright.verbs.read.quantities import LEAST, MOST, SaidQuantity
+from rigright.verbs.read.quantities import LEAST, MOST, StatedQuantity
 from rigright.verbs.read.record import DATED, RIGHT, UNKNOWN, WRONG, ClaimVerdict, GuideClaim
 from rigright.verbs.read.subjects import CHIP, CPU, OFFER, ClaimSubject
 
@@ -38,10 +38,10 @@ _EACH = ("each", "每", "单价")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SaidPrice:
+class StatedPrice:
     """A price in US dollars as a text says it."""
 
-    quantity: SaidQuantity
+    quantity: StatedQuantity
     owner: ClaimSubject
     low: float
     high: float
@@ -81,14 +81,14 @@ def prices_in(passage: Passage) -> Iterator[GuideClaim]:
             low, high = (from_currency(value, quantity.currency) for value in (quantity.low, quantity.high))
         except RigError:
             continue
-        price = SaidPrice(quantity=quantity, owner=owner, low=low, high=high, context=context)
+        price = StatedPrice(quantity=quantity, owner=owner, low=low, high=high, context=context)
         verdict = affordable(price) if budget else rented(price) if quantity.per_hour else bought(price)
         if verdict is not None:
             kind = "budget" if budget else "price"
             yield claim_of(passage, quantity.start, subject=owner, kind=kind, verdict=verdict)
 
 
-def owner_of(passage: Passage, quantity: SaidQuantity) -> ClaimSubject | None:
+def owner_of(passage: Passage, quantity: StatedQuantity) -> ClaimSubject | None:
     """What a price is asked for: the thing before it, else the first of the sentence, else the one above."""
     inside = [subject for subject in passage.subjects if subject.kind in {CHIP, CPU, OFFER}]
     before = [subject for subject in inside if subject.end <= quantity.start]
@@ -118,7 +118,7 @@ def todays(owner: ClaimSubject) -> list[CardPrice]:
     return card_prices
 
 
-def affordable(stated: SaidPrice) -> ClaimVerdict | None:
+def affordable(stated: StatedPrice) -> ClaimVerdict | None:
     """Whether so much money buys what is recommended for it."""
     known = todays(stated.owner)
     if not known or stated.quantity.bound == LEAST:
@@ -136,7 +136,7 @@ def shows(owner: ClaimSubject) -> str | None:
     return f'rigright prices show "{owner.name.removeprefix("GeForce ")}"' if owner.kind == CHIP else None
 
 
-def bought(price: SaidPrice) -> ClaimVerdict | None:
+def bought(price: StatedPrice) -> ClaimVerdict | None:
     """A card or a processor that is bought."""
     if price.owner.kind == CPU:
         return processor(price)
@@ -167,7 +167,7 @@ def bought(price: SaidPrice) -> ClaimVerdict | None:
     return ClaimVerdict(verdict=verdict, truth=truth, command=shows(price.owner))
 
 
-def processor(price: SaidPrice) -> ClaimVerdict:
+def processor(price: StatedPrice) -> ClaimVerdict:
     """A processor: its list price, and what shops ask."""
     cpu = price.owner.records[0]
     listed = cpu.list_price_usd if isinstance(cpu, CpuModel) else None
@@ -187,7 +187,7 @@ def processor(price: SaidPrice) -> ClaimVerdict:
     return ClaimVerdict(verdict=DATED if used else WRONG, truth=truth)
 
 
-def rented(price: SaidPrice) -> ClaimVerdict:
+def rented(price: StatedPrice) -> ClaimVerdict:
     """An hour of a machine, or of a card of one."""
     value = price.owner.records[0]
     if isinstance(value, Offer):

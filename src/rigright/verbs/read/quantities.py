@@ -80,7 +80,7 @@ _CURRENCIES = {"$": "USD", "€": "EUR", "£": "GBP", "¥": "CNY", "￥": "CNY"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SaidQuantity:
+class StatedQuantity:
     """One figure, or a range of them."""
 
     start: int
@@ -121,9 +121,9 @@ def _sizes() -> dict[str, tuple[str, float]]:
     return {word.casefold(): pair for word, pair in cased.items()} | cased
 
 
-def quantities(text: str) -> tuple[SaidQuantity, ...]:
+def quantities(text: str) -> tuple[StatedQuantity, ...]:
     """Every quantity of a text in its order; years, versions and list numbers are left out."""
-    result: list[SaidQuantity] = []
+    result: list[StatedQuantity] = []
     place = 0
     while len(result) < MOST_QUANTITIES:
         match = _ONE.search(text, place)
@@ -161,12 +161,12 @@ def _measured(text: str, end: int) -> tuple[str, float, int, str]:
     return of, size, unit.end(), written
 
 
-def _single(text: str, match: re.Match[str]) -> SaidQuantity:
+def _single(text: str, match: re.Match[str]) -> StatedQuantity:
     scale, end = _scaled(text, match.end())
     return _made(text, match.start(), low=_value(match[1]) * scale, high=_value(match[1]) * scale, end=end)
 
 
-def _ranged(text: str, spread: re.Match[str]) -> SaidQuantity | None:
+def _ranged(text: str, spread: re.Match[str]) -> StatedQuantity | None:
     """Two numbers joined by a dash or a word, the first of which may bear its unit, too."""
     low, high = _value(spread[1]), _value(spread[3])
     first = (spread[2] or "").strip("$ ")
@@ -180,7 +180,7 @@ def _ranged(text: str, spread: re.Match[str]) -> SaidQuantity | None:
     return _made(text, spread.start(), low=low, high=high, end=end)
 
 
-def _made(text: str, start: int, *, low: float, high: float, end: int) -> SaidQuantity:
+def _made(text: str, start: int, *, low: float, high: float, end: int) -> StatedQuantity:
     of, size, stop, written = _measured(text, end)
     before = text[max(0, start - _NEAR) : start]
     currency = ""
@@ -205,7 +205,7 @@ def _made(text: str, start: int, *, low: float, high: float, end: int) -> SaidQu
         currency != ""
         and re.match(r"\s?(?:/|per |每)\s?(?:h\b|hr|hour|小时)", text[stop : stop + 10]) is not None
     )
-    return SaidQuantity(
+    return StatedQuantity(
         start=start, end=stop, low=low * size, high=high * size, unit=of, text=text[start:stop].strip(),
         bound=_bound(before, text[stop : stop + 4]), currency=currency,
         is_binary="i" in written.casefold(), per_hour=per_hour,

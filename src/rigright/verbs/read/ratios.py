@@ -8,7 +8,7 @@ from rigright.base.words import say
 from rigright.verbs.read.claims import claim_of
 from rigright.verbs.read.kinds import ClaimKind, kind_named, kinds
 from rigright.verbs.read.passages import Passage
-from rigright.verbs.read.quantities import ABOUT, SaidQuantity
+from rigright.verbs.read.quantities import ABOUT, StatedQuantity
 from rigright.verbs.read.record import RIGHT, UNKNOWN, WRONG, ClaimVerdict, GuideClaim
 from rigright.verbs.read.subjects import CHIP, LINK, ClaimSubject
 
@@ -31,7 +31,7 @@ def ratios(passage: Passage) -> Iterator[GuideClaim]:
             yield claim_of(passage, quantity.start, subject=pair[0], kind="ratio", verdict=verdict)
 
 
-def compared(passage: Passage, quantity: SaidQuantity) -> tuple[ClaimSubject, ClaimSubject] | None:
+def compared(passage: Passage, quantity: StatedQuantity) -> tuple[ClaimSubject, ClaimSubject] | None:
     """The two things that a factor compares: the nearest to it, in their order."""
     for kind in (CHIP, LINK):
         known = [subject for subject in passage.subjects if subject.kind == kind]
@@ -57,7 +57,7 @@ def compared_by(passage: Passage, kind: str) -> ClaimKind | None:
 
 
 def factor(
-    passage: Passage, quantity: SaidQuantity, *, pair: tuple[ClaimSubject, ClaimSubject]
+    passage: Passage, quantity: StatedQuantity, *, pair: tuple[ClaimSubject, ClaimSubject]
 ) -> ClaimVerdict:
     """A factor against the figures of the two."""
     first, second = pair

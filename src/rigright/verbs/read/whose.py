@@ -14,7 +14,7 @@ from rigright.base.record import dataclass, replace
 from rigright.facts.find import chips_meant
 from rigright.verbs.read.kinds import BARE, ClaimKind, kind_named, kinds
 from rigright.verbs.read.passages import Passage
-from rigright.verbs.read.quantities import SaidQuantity
+from rigright.verbs.read.quantities import StatedQuantity
 from rigright.verbs.read.subjects import CHIP, MODEL, ClaimSubject
 
 FAR = 28  # signs between a figure and the word for it that must be said
@@ -35,7 +35,7 @@ _RIGHT_BEFORE = re.compile(r"\s?(?:的|of|of the|on the|nvidia)?\s?", re.IGNOREC
 class Figured:
     """A figure, what it is of, and which quantity it is."""
 
-    quantity: SaidQuantity
+    quantity: StatedQuantity
     subject: ClaimSubject
     kind: ClaimKind
 
@@ -66,7 +66,7 @@ def figured(passage: Passage) -> Iterator[Figured]:
             yield Figured(quantity=quantity, subject=item, kind=kind)
 
 
-def _respectively(passage: Passage) -> dict[SaidQuantity, ClaimSubject]:
+def _respectively(passage: Passage) -> dict[StatedQuantity, ClaimSubject]:
     """Of "A and B have 1 and 2 respectively": which figure is whose."""
     if not any(word in passage.plain for word in _RESPECTIVELY) or len(passage.subjects) < 2:
         return {}
@@ -74,7 +74,7 @@ def _respectively(passage: Passage) -> dict[SaidQuantity, ClaimSubject]:
     return dict(zip(passage.figures, passage.subjects, strict=True)) if same else {}
 
 
-def nearest(passage: Passage, quantity: SaidQuantity) -> Iterator[ClaimSubject]:
+def nearest(passage: Passage, quantity: StatedQuantity) -> Iterator[ClaimSubject]:
     """Subjects that a figure may be of, the likeliest first."""
     inside = [subject for subject in passage.subjects if not (passage.is_code and subject.kind == MODEL)]
     before = [subject for subject in reversed(inside) if subject.end <= quantity.start]
@@ -116,7 +116,7 @@ def of_form(subject: ClaimSubject, between: str) -> ClaimSubject:
         return subject
 
 
-def worded_kind(passage: Passage, quantity: SaidQuantity, *, subject: ClaimSubject) -> ClaimKind | None:
+def worded_kind(passage: Passage, quantity: StatedQuantity, *, subject: ClaimSubject) -> ClaimKind | None:
     """The quantity that a figure is: the one whose word stands nearest among those of its unit."""
     pair: tuple[float, ClaimKind] | None = None
     for kind in kinds():
@@ -129,7 +129,7 @@ def worded_kind(passage: Passage, quantity: SaidQuantity, *, subject: ClaimSubje
     return None if pair is None else pair[1]
 
 
-def plain_kind(quantity: SaidQuantity, subject: ClaimSubject) -> ClaimKind | None:
+def plain_kind(quantity: StatedQuantity, subject: ClaimSubject) -> ClaimKind | None:
     """What the unit alone tells."""
     if quantity.unit in BARE:
         return None
@@ -137,7 +137,7 @@ def plain_kind(quantity: SaidQuantity, subject: ClaimSubject) -> ClaimKind | Non
     return next((kind for kind in fitting if not kind.needs_word), None)
 
 
-def distance(passage: Passage, quantity: SaidQuantity, *, word: str) -> float:
+def distance(passage: Passage, quantity: StatedQuantity, *, word: str) -> float:
     """Signs between a figure and a word; commas, other figures, and that it may mean others count, too."""
     bare = word.removeprefix(LOOSE)
     loosely = 0.0 if bare == word else LOOSELY

@@ -173,7 +173,7 @@ def architectures(passage: Passage) -> Iterator[GuideClaim]:
         for match in re.finditer(rf"(?<![a-z0-9]){re.escape(word)}(?![a-z0-9.])", passage.plain):
             if any(item.start <= match.start() < item.end for item in passage.subjects):
                 continue
-            subject = said_of(passage, match.start(), end=match.end())
+            subject = subject_of(passage, match.start(), end=match.end())
             known = (
                 [] if subject is None else [record for record in subject.records if isinstance(record, Chip)]
             )
@@ -183,7 +183,7 @@ def architectures(passage: Passage) -> Iterator[GuideClaim]:
                 yield checked(passage, match.start(), subject=subject, kind="architecture", pair=shown)
 
 
-def said_of(passage: Passage, start: int, *, end: int) -> ClaimSubject | None:
+def subject_of(passage: Passage, start: int, *, end: int) -> ClaimSubject | None:
     """The card an architecture is said of: the nearest in its clause, or the one above that it is told of."""
     named = [subject for subject in passage.subjects if subject.kind == CHIP]
     near = [

@@ -78,7 +78,7 @@ def gather(asked: Sequence[str]) -> Iterator[RecognisedFile]:
         if text != STDIO and text.strip() and Path(text).is_dir():
             yield from _folder(Path(text))
         else:
-            yield _found(text)
+            yield _recognised(text)
 
 
 @cache
@@ -99,7 +99,7 @@ def outputs() -> tuple[OutputFormat, ...]:
     return tuple(sorted(every, key=lambda output_format: output_format.name))
 
 
-def _found(asked: str) -> RecognisedFile:
+def _recognised(asked: str) -> RecognisedFile:
     table = read_text(asked)
     folder = None if asked == STDIO else Path(asked).absolute().parent
     read = document(table.name, table.text, folder=folder)
@@ -115,7 +115,7 @@ def _folder(folder: Path) -> Iterator[RecognisedFile]:
     taken: set[tuple[str, str, str]] = set()
     for path in _paths(folder):
         try:
-            file = _found(str(path))
+            file = _recognised(str(path))
         except RigError:
             continue
         place = (str(path.parent), path.stem, file.output.name if file.output else "")

@@ -229,7 +229,7 @@ def _log_rows(document: Document, setup: RunSetup, *, spec: Spec) -> Iterator[Ru
     """Each figure of the last start in a log; of a training, all in one row."""
     del setup
     text = document.text[max(document.text.rfind(spec["start"]), 0) :] if "start" in spec else document.text
-    fields: dict[str, object] = {column: _said(text, where) for column, where in spec["cells"].items()}
+    fields: dict[str, object] = {column: _first_match(text, where) for column, where in spec["cells"].items()}
     figures: dict[str, float] = {}
     for figure in spec["figures"]:
         value = _logged(text, figure["patterns"], pick=_PICKS[figure["pick"]])
@@ -260,7 +260,7 @@ def _logged(text: str, patterns: Sequence[str], *, pick: Callable[[list[float]],
     return None
 
 
-def _said(text: str, where: Any) -> str:
+def _first_match(text: str, where: Any) -> str:
     """What the first pattern that occurs says."""
     for pattern in [where] if isinstance(where, str) else where:
         if pattern.startswith("="):

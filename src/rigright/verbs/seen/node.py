@@ -61,7 +61,7 @@ def node_of(machine: Machine, *, alone: bool = False) -> Node:
     gone = [device for device in machine.devices if device.state != "ok"]
     return Node(
         cards=tuple(replace(card, index=place) for place, card in enumerate(cards)),
-        notes=(*_told(cards), *notes, *_left_out(gone, strangers), *_cut(shown)),
+        notes=(*_notes(cards), *notes, *_left_out(gone, strangers), *_cut(shown)),
         host=host,
     )
 
@@ -170,7 +170,7 @@ def _is(device: Device, text: str) -> bool:
     return len(text) > len("GPU-") and (device.uuid or "").startswith(text)
 
 
-def _told(cards: list[Card]) -> Iterator[Sentence]:
+def _notes(cards: list[Card]) -> Iterator[Sentence]:
     """What is planned with."""
     if all(card.free_bytes is None for card in cards):
         yield say("free memory not reported; planning with all of it")

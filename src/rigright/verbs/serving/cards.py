@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from rigright.choice.case import Case
-from rigright.choice.offload import flags, ram_bytes, told_in_ram
+from rigright.choice.offload import flags, ram_bytes, ram_words
 from rigright.cost.memory_bands import Parts, parts_of
 from rigright.cost.memory_kv import token_bytes
 from rigright.cost.memory_serving import PARTS, Bound, ServingMemory
@@ -99,7 +99,7 @@ def ram_use(case: Case) -> RamUse | None:
         all_layers=len(layers),
         moe_layers=sum(1 for layer in layers if layer.ffn is not None and layer.ffn.experts),
         flags=flags(case.arch, offload, engine=case.engine, batch_tok=batch),
-        said=told_in_ram(case.arch, offload, engine=case.engine, batch_tok=batch),
+        words=ram_words(case.arch, offload, engine=case.engine, batch_tok=batch),
         token_s=inside_s,
         cards_s=max(token_s - inside_s, 0.0),
     )

@@ -58,7 +58,7 @@ class RamUse:
     all_layers: int  # of the model
     moe_layers: int  # of them, with routed experts
     flags: str  # as the engine takes them
-    said: Inner[Sentence]  # what lies there, and the flags
+    words: Inner[Sentence]  # what lies there, and the flags
     token_s: float  # of a next token, on the processor
     cards_s: float  # and on the cards, with the way between them
 

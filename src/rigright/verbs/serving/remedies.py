@@ -10,7 +10,7 @@ from typing import Any
 from rigright.base.units import from_gib, show_short, to_gib
 from rigright.base.words import Sentence, say, with_commas
 from rigright.choice.case import Case
-from rigright.choice.offload import can_offload, cpu_moe, gpu_layers, least_offload, told_in_ram, with_offload
+from rigright.choice.offload import can_offload, cpu_moe, gpu_layers, least_offload, ram_words, with_offload
 from rigright.choice.ways import is_run
 from rigright.cost.memory_kv import generates
 from rigright.demand import Layout
@@ -178,7 +178,7 @@ def _to_the_host(case: Case) -> Iterator[Remedy]:
             continue
         layout, serving = Layout(pp=len(case.cards)), with_offload(case.serving, offload)
         changed = replace(case, host=host, layout=layout, serving=serving)
-        parts = told_in_ram(case.arch, offload, engine=case.engine)
+        parts = ram_words(case.arch, offload, engine=case.engine)
         rate = show_short(speed(changed).user_tok_per_s.value)
         size = f"{to_gib(host.ram_bytes):.0f}"
         machine = f"{Node(cards=case.cards).shown} + {f'{size}gb' if known is None else host.said}"

@@ -12,9 +12,9 @@ from rigright.choice.case import Case
 from rigright.cost.known import CHIP, CLASS, ELSEWHERE, KIN, NEVER, TRAVELLED, Known
 from rigright.facts.chips import Chip
 from rigright.facts.hosts import CPU, Host, host_chip
+from rigright.predict.bands import HYBRID, STREAMS, least_known, subject_of, tell
 from rigright.predict.served import server_rates
 from rigright.predict.timed import TIME_PARTS, Speed, TimeParts
-from rigright.predict.told import HYBRID, STREAMS, least_known, subject_of, tell
 
 DIGITS = 6  # of a second: less is the noise of sums
 BANDED = {"TTFT": "ttft_s", "TPOT": "tpot_s", "tok/s": "output_tok_per_s"}

@@ -15,7 +15,7 @@ from rigright.sim.fleet import Played, ReplicaFleet
 from rigright.sim.fleet import play as play_fleet
 from rigright.sim.load import Load
 from rigright.sim.tally import Tally, Targets, tally
-from rigright.verbs.simulate.shops import fleet_of, shop_of
+from rigright.verbs.simulate.replicas import fleet_of, replica_of
 from rigright.verbs.simulate.wish import ROUNDS, PlayWish
 
 SAMPLE = 400  # requests that show what a plan does
@@ -23,7 +23,7 @@ SAMPLE = 400  # requests that show what a plan does
 
 def play_case(case: Case, load: Load, *, wish: PlayWish) -> tuple[ReplicaFleet, Played]:
     """Play a load on a case."""
-    shop = shop_of(case, load, wish=wish)
+    shop = replica_of(case, load, wish=wish)
     fleet = fleet_of(case, shop, wish=wish)
     return fleet, play_fleet(load, fleet)
 

@@ -17,8 +17,8 @@ from rigright.demand import Traffic
 from rigright.facts.chips import Chip
 from rigright.facts.hosts import Host
 from rigright.facts.nodes import Card, find_node
+from rigright.predict.bands import figure_in
 from rigright.predict.cases import AnyCases, figures, prepared, serves_most
-from rigright.predict.told import figure_in
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

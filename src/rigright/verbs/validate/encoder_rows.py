@@ -15,7 +15,7 @@ from rigright.base.units import KILO
 from rigright.base.words import Sentence, say, with_semicolons
 from rigright.facts.chips import Chip
 from rigright.facts.find import find_chip
-from rigright.predict.encoded import encoded_rates, encoded_s, texts_told
+from rigright.predict.encoded import encoded_rates, encoded_s, texts_with_band
 from rigright.verbs.validate.models import model_of
 from rigright.verbs.validate.record import Prediction
 
@@ -82,7 +82,7 @@ def predict_encoder(row: Row) -> Prediction:
     ask = read_encoder(row)
     texts = float(ask.samples) * ask.cards * KILO
     rate = texts / float(encoder_figures([ask])[0])
-    estimate = texts_told(
+    estimate = texts_with_band(
         rate, arch=ask.arch, engine=ask.engine, chip=ask.chip, source=row.get("source") or ""
     )
     return Prediction(

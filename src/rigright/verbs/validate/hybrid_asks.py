@@ -88,7 +88,7 @@ def read_hybrid(row: Row) -> RunAsk:
         ram=ram,
         disk_share=_beyond(row, work, ram=ram),
         threads=threads,
-        repacked=bool(_REPACKED.search(weights_said(row))) or "-rtr" in offload,
+        repacked=bool(_REPACKED.search(weights_named(row))) or "-rtr" in offload,
         active_experts=row.get("active_experts"),
     )
     assumed = [
@@ -104,7 +104,7 @@ def _tok(row: Row, column: str) -> float:
     return USUAL_TOK[column] if value is None else float(value)
 
 
-def weights_said(row: Row) -> str:
+def weights_named(row: Row) -> str:
     """The format as the row writes it, without remarks."""
     value = row.get("weights") or ""
     match = _FORMAT.search(value)
@@ -113,16 +113,16 @@ def weights_said(row: Row) -> str:
 
 def _weights(row: Row, arch: Arch) -> str:
     """The format nearest to what is told."""
-    text = weights_said(row)
+    text = weights_named(row)
     try:
         return find_format(f"gguf:{_REPACKED.sub('', text)}").id
     except RigError:
         plain = {"bf16": "bf16", "int4": "int4", "int8": "gguf:Q8_0"}
         form = next((own for word, own in plain.items() if text.lower().startswith(word)), "")
-        return form or _held(row, arch)
+        return form or _usual_format(row, arch)
 
 
-def _held(row: Row, arch: Arch) -> str:
+def _usual_format(row: Row, arch: Arch) -> str:
     """The usual format of a file that nobody names: the next smaller ones where memory would not hold it."""
     vram = sum(chip.mem_bytes for chip in _chips(row))
     room = from_gib(row["ram_gb"]) * RAM_SHARE + vram if row.get("ram_gb") else None
@@ -194,7 +194,7 @@ def in_ram(row: Row, work: PassWork, *, arch: Arch) -> InRam:
     layers, moe = float(work.layers), float(work.moe_layers)
     left = _whole_layers(offload, on_gpu, layers=layers) / layers
     dense_too = "FFN" in text or text.startswith("last")
-    count = _layers_said(offload, text, layers=layers if dense_too or not moe else moe)
+    count = _layers_in_ram(offload, text, layers=layers if dense_too or not moe else moe)
     experts = min(count / moe, 1.0) if moe else 0.0
     ffn = 0.0
     if dense_too:
@@ -237,7 +237,7 @@ def _whole_layers(offload: str, on_gpu: str, *, layers: float) -> float:
     return 0.0 if match is None else max(layers - float(match[1]), 0.0)
 
 
-def _layers_said(offload: str, text: str, *, layers: float) -> float:
+def _layers_in_ram(offload: str, text: str, *, layers: float) -> float:
     """Layers whose experts, or whole feed-forward parts, lie in main memory."""
     if match := _MOE.search(offload):
         return float(match[1])

@@ -54,7 +54,7 @@ def _words_in(kind: str, raw: Mapping[str, str]) -> list[tuple[Noted, str]]:
     rows: list[tuple[int, Noted, str]] = []
     for sources in _sources(kind):
         text = "; ".join(filter(None, map(raw.get, sources)))
-        rows += _said(kind, sources, text=text[:MOST_CHARS]) if text else ()
+        rows += _noted(kind, sources, text=text[:MOST_CHARS]) if text else ()
     return [(words, cell) for _, words, cell in sorted(rows, key=itemgetter(0))]
 
 
@@ -64,7 +64,7 @@ def _sources(kind: str) -> tuple[tuple[str, ...], ...]:
 
 
 @lru_cache(maxsize=MANY)
-def _said(kind: str, sources: tuple[str, ...], *, text: str) -> tuple[tuple[int, Noted, str], ...]:
+def _noted(kind: str, sources: tuple[str, ...], *, text: str) -> tuple[tuple[int, Noted, str], ...]:
     """What a text says; runs of one place often bear one note."""
     rows = (
         (place, words, words.pattern.search(text))

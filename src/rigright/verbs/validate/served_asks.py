@@ -84,7 +84,7 @@ def read_served(row: Row) -> RunAsk:
         ),
         metric=row["metric"], median=sent.median, is_laid_out=layout is not None,
         is_cut=bool(row.get("disagg")) or row.get("ep") is not None or row.get("mode") != "max",
-        unsaid=_unsaid(sent), assumed=tuple(assumed),
+        unsaid=_open_lengths(sent), assumed=tuple(assumed),
     )  # fmt: skip
 
 
@@ -93,12 +93,12 @@ def cards_of(row: Row) -> int:
     return row.get("n_chips") or (row.get("tp") or 1) * (row.get("pp") or 1) * (row.get("dp") or 1)
 
 
-def _unsaid(sent: ServedLoad) -> tuple[Prior, ...]:
+def _open_lengths(sent: ServedLoad) -> tuple[Prior, ...]:
     """Lengths that neither the row nor its benchmark tells, and those that we only estimate."""
     result = list[Prior]()
     for name, flag, known in (
-        ("prompt_tok", sent.said_prompt, sent.prompt_tok),
-        ("output_tok", sent.said_output, sent.output_tok),
+        ("prompt_tok", sent.states_prompt, sent.prompt_tok),
+        ("output_tok", sent.states_output, sent.output_tok),
     ):
         if known is None:
             result.append(priors("serving")[name])
@@ -136,9 +136,9 @@ def _lengths(sent: ServedLoad, assumed: list[Sentence]) -> tuple[float, float]:
     usual = priors("serving")
     prompt = usual["prompt_tok"].middle if sent.prompt_tok is None else sent.prompt_tok
     output = usual["output_tok"].middle if sent.output_tok is None else sent.output_tok
-    if not sent.said_output:
+    if not sent.states_output:
         assumed.append(say("output length not stated: assuming {tok} tokens", tok=f"{output:g}"))
-    if not sent.said_prompt:
+    if not sent.states_prompt:
         assumed.append(say("prompt length not stated: assuming {tok} tokens", tok=f"{prompt:.4g}"))
     return max(float(prompt), 1.0), max(float(output), 1.0)
 

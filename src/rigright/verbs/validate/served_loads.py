@@ -24,8 +24,8 @@ class ServedLoad:
 
     prompt_tok: float | None = None
     output_tok: float | None = None
-    said_prompt: bool = False  # by the row itself
-    said_output: bool = False
+    states_prompt: bool = False  # by the row itself
+    states_output: bool = False
     unsure: bool = False  # the benchmark's lengths are estimates of ours
     samples: float = 0.0  # that the tower for pictures works on, for a request
     rate_per_s: float | None = None
@@ -40,8 +40,8 @@ def load_of(row: Row, arch: Arch) -> ServedLoad:
     """The load of a row: its own columns, the means of its note, then what its benchmark is known to send."""
     scenario = row.get("scenario") or ""
     name = MLPERF if scenario else str(row.get("task") or "")
-    known = _found(_loads(), arch, load=name) if name else {}
-    limits = _found(_limits(), arch, scenario=scenario) if scenario in OPEN else {}
+    known = _first_row(_loads(), arch, load=name) if name else {}
+    limits = _first_row(_limits(), arch, scenario=scenario) if scenario in OPEN else {}
     prompt, output = row.get("prompt_tok"), row.get("output_tok")
     if output is None:
         output = row.get("mean_output_tok") or known.get("output_tok")
@@ -53,7 +53,7 @@ def load_of(row: Row, arch: Arch) -> ServedLoad:
     rate = row.get("scheduled_samples_per_s") or row.get("rate_per_s")
     return ServedLoad(
         prompt_tok=prompt, output_tok=output, samples=samples,
-        said_prompt=row.get("prompt_tok") is not None, said_output=row.get("output_tok") is not None,
+        states_prompt=row.get("prompt_tok") is not None, states_output=row.get("output_tok") is not None,
         rate_per_s=rate,
         requests=_requests(row),
         unsure=known.get("confidence") == "low",
@@ -103,7 +103,7 @@ def _samples(arch: Arch, known: Row) -> float:
     return float(known["pictures"] * (share + (1 if (eye.sample_tok or 0) < TILE_TOK else 0)))
 
 
-def _found(rows: tuple[Row, ...], arch: Arch, **cells: str) -> Row:
+def _first_row(rows: tuple[Row, ...], arch: Arch, **cells: str) -> Row:
     """The first row of such cells whose model the name contains; one without a model holds all."""
     name = arch.name.lower()
     return next(

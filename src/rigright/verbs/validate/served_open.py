@@ -95,11 +95,11 @@ def _wish(row: Row, cut: Layout | None) -> ServingWish:
         budget_tok=tokens("max_num_batched_tokens"),
         max_seqs=tokens("max_num_seqs"),
         utilisation=row.get("gpu_memory_utilization"),
-        **({} if cut is None else _told(row, cut)),
+        **({} if cut is None else _layout_fields(row, cut)),
     )
 
 
-def _told(row: Row, cut: Layout) -> dict[str, Any]:
+def _layout_fields(row: Row, cut: Layout) -> dict[str, Any]:
     """A layout as somebody asks for it; what a run says nothing of its engine did by itself."""
     left = set() if row.get("value") else {name for name in ("pp", "dp", "ep") if row.get(name) is None}
     if "pp" not in left:  # then all of its cards say how many replicas

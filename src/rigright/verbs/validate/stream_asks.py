@@ -68,11 +68,11 @@ def read_stream(row: Row) -> RunAsk:
         is_alone=True,
         prompt_left_out=bool(row.get("prompt_left_out")),
     )
-    unsaid = _unsaid(row, engine, chip=chip)
+    unsaid = _open_choices(row, engine, chip=chip)
     return RunAsk(case=case, metric=row["metric"], unsaid=unsaid, assumed=tuple(assumed))
 
 
-def _unsaid(row: Row, engine: Engine, *, chip: Chip) -> tuple[Prior, ...]:
+def _open_choices(row: Row, engine: Engine, *, chip: Chip) -> tuple[Prior, ...]:
     """What a row leaves open, with how people run: lengths, the format, the backend."""
     tables = ["streams", engine.unsaid_weights]
     if not engine.backend and engine.backends:

@@ -123,7 +123,7 @@ def reported(row: Row, arch: Arch, *, trainer: Trainer) -> Reported:
     return Reported(
         arch=arch,
         trainer=trainer,
-        said=TrainingWish(
+        wish=TrainingWish(
             method=method_of(cell("method"), cell("precision")),
             optimizer=optimizer_of(cell("optimizer")),
             precision=precision_of(cell("precision"), trainer, sharding=sharding or "none"),

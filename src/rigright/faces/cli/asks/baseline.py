@@ -30,7 +30,7 @@ def answer(options: argparse.Namespace) -> Answer:
     return Answer(
         page=lambda: pages.check_page(result, expected),
         plain=lambda language: pages.check_plain(
-            pages.HeldAgainst(result=result, baseline=expected), language
+            pages.BaselineView(result=result, baseline=expected), language
         ),
         exit_code=result.exit_code,
         record=result,

@@ -19,27 +19,27 @@ _EXIT_STOPPED = 130
 def answer(options: argparse.Namespace) -> Answer:
     """Measure, or read what was measured."""
     from rigright.report.pages import bench as pages
-    from rigright.verbs.bench import frame
+    from rigright.verbs.bench import verb
 
-    expected = frame.baseline(options.baseline)  # a file that cannot be read is told before minutes of work
+    expected = verb.baseline(options.baseline)  # a file that cannot be read is told before minutes of work
     if options.list:
-        listed = frame.parts()
+        listed = verb.parts()
         return Answer(
             page=lambda: pages.list_page(listed), plain=lambda language: pages.list_plain(listed, language)
         )
     if options.listen is not None:
-        frame.listen(options.listen, lambda address: _listening(address, options.language))
+        verb.listen(options.listen, lambda address: _listening(address, options.language))
     if options.from_file is not None:
-        result = frame.bench_from(options.from_file)
+        result = verb.bench_from(options.from_file)
     else:
-        result = frame.bench(
+        result = verb.bench(
             *options.parts,
             wish=_wish(options),
             plan=options.plan,
-            keep=frame.Keep(save=options.save, rows=options.rows, history=not options.no_history),
+            keep=verb.Keep(save=options.save, rows=options.rows, history=not options.no_history),
             progress=lambda title, place: _progress(title, place, language=options.language),
         )
-    against = frame.against(result, expected)
+    against = verb.against(result, expected)
     return Answer(
         page=lambda: pages.page(result, against=against),
         plain=lambda language: pages.plain_against(result, language, against=against),
@@ -51,7 +51,7 @@ def answer(options: argparse.Namespace) -> Answer:
 
 
 def _wish(options: argparse.Namespace) -> Any:
-    from rigright.verbs.bench.frame import BenchWish
+    from rigright.verbs.bench.verb import BenchWish
 
     return BenchWish(
         quick=options.quick,

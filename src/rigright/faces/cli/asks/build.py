@@ -20,10 +20,10 @@ def answer(options: argparse.Namespace) -> Answer:
             say("{first} and {second} cannot be combined", first=named[0], second=named[1]),
             hint=say("remove one of them"),
         )
-    from rigright.faces.cli.options import said_in
+    from rigright.faces.cli.options import typed_options
 
     if options.check is not None:
-        for option in said_in(options, "plan"):
+        for option in typed_options(options, "plan"):
             raise AskError(
                 say("{first} and {second} cannot be combined", first="--check", second=f"--{option}"),
                 hint=say("remove one of them"),
@@ -34,7 +34,7 @@ def answer(options: argparse.Namespace) -> Answer:
     from rigright.verbs.build import build
     from rigright.verbs.wished import wish_of
 
-    fields = said_in(options, "plan")
+    fields = typed_options(options, "plan")
     typed = [] if options.what is None else [options.what]
     typed += [] if options.from_file is None else ["--from", options.from_file]
     typed += [] if options.room is None else ["--room", options.room]

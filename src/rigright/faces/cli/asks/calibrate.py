@@ -13,13 +13,13 @@ SUMMARY = say("calibrate predictions to your own runs")
 
 def answer(options: argparse.Namespace) -> Answer:
     """Re-anchor."""
-    from rigright.faces.cli.options import said_in
+    from rigright.faces.cli.options import typed_options
     from rigright.faces.cli.terminal import counting
     from rigright.report.pages import calibrate as pages
-    from rigright.verbs.calibrate.frame import calibrate
+    from rigright.verbs.calibrate.verb import calibrate
     from rigright.verbs.runs.setup import setup_of
 
-    setup = setup_of("calibrate", said_in(options, "calibrate"))
+    setup = setup_of("calibrate", typed_options(options, "calibrate"))
     with counting(options.language) as progress:
         anchored = calibrate(options.own, out=options.out, setup=setup, progress=progress)
     return Answer(

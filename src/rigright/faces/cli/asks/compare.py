@@ -17,13 +17,13 @@ FACTS = frozenset({"currency", "used", "prices"})  # options that facts without 
 
 def answer(options: argparse.Namespace) -> Answer:
     """Compare."""
-    from rigright.faces.cli.options import said_in
+    from rigright.faces.cli.options import typed_options
     from rigright.options.read import command
     from rigright.report.pages import compare as pages
     from rigright.verbs.compare import compare
     from rigright.verbs.wished import wish_of
 
-    fields = said_in(options, "compare")
+    fields = typed_options(options, "compare")
     options.things = apart(options.things)
     if options.model is None:
         return _facts(options, fields)

@@ -15,13 +15,13 @@ SUMMARY = say("cost of a machine over years: buy, rent or API, and when buying p
 def answer(options: argparse.Namespace) -> Answer:
     """Cost it."""
     from rigright.demand import CostWish
-    from rigright.faces.cli.options import said_in
+    from rigright.faces.cli.options import typed_options
     from rigright.options.read import command, fill, values_of
     from rigright.report.pages import cost as pages
     from rigright.verbs.cost import cost
     from rigright.verbs.wished import local_of, wish_of
 
-    fields = said_in(options, "cost")
+    fields = typed_options(options, "cost")
     named = [name for name in (options.what, options.from_file) if name is not None]
     if len(named) > 1 or not (named or "own" in fields or options.model):
         raise AskError(

@@ -15,12 +15,12 @@ SUMMARY = say("one model on one machine: memory by part and GPU, limits, and wha
 def answer(options: argparse.Namespace) -> Answer:
     """Explain."""
     from rigright.demand import PlanWish, ServingWish, TrainingWish
-    from rigright.faces.cli.options import said_in
-    from rigright.options.read import command, fill, kinds_said, values_of
+    from rigright.faces.cli.options import typed_options
+    from rigright.options.read import command, fill, kinds_typed, values_of
     from rigright.options.row import TRAINS
 
-    fields = said_in(options, "explain")
-    kinds = kinds_said(fields)
+    fields = typed_options(options, "explain")
+    kinds = kinds_typed(fields)
     values = values_of("explain", fields, kinds=kinds, beside=[options.model], local=_currency(fields))
     work = fill(PlanWish, "explain", values=values | {"budget_said": fields.get("budget")})
     if "currency" in values and "currency" not in fields:

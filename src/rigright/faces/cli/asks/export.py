@@ -42,17 +42,17 @@ def answer(options: argparse.Namespace) -> Answer:
 
 def _checked(options: argparse.Namespace) -> Answer:
     """A server that runs, flag by flag."""
-    from rigright.report.pages.export import HeldFlags, held_page, held_plain
+    from rigright.report.pages.export import FlagChecks, held_page, held_plain
     from rigright.verbs.export import is_launched
     from rigright.verbs.launch import launch_of
-    from rigright.verbs.launch_check import held, running_words
+    from rigright.verbs.launch_check import compare_flags, running_words
 
     target = options.target if is_launched(options.target) else None
     launch = launch_of(_plan(options), target, number=options.number, checkpoint=options.checkpoint)
-    rows = held(launch, running_words(options.check))
+    rows = compare_flags(launch, running_words(options.check))
     return Answer(
         page=lambda: held_page(rows),
-        plain=lambda language: held_plain(HeldFlags(flags=rows), language),
+        plain=lambda language: held_plain(FlagChecks(flags=rows), language),
         exit_code=0 if all(row.kept for row in rows) else 1,
     )
 
@@ -72,11 +72,11 @@ def _launched(options: argparse.Namespace, data: dict[str, Any]) -> dict[str, st
 
 def _plan(options: argparse.Namespace) -> dict[str, Any]:
     """The plan of a file, or of a model."""
-    from rigright.faces.cli.options import said_in
+    from rigright.faces.cli.options import typed_options
     from rigright.verbs.export import planned_for
     from rigright.verbs.launch import read_plan
 
-    fields = said_in(options, "plan")
+    fields = typed_options(options, "plan")
     if (options.plan_file is None) == (options.model is None):
         raise AskError(
             say("give either a model or --from plan.json"),

@@ -14,12 +14,12 @@ SUMMARY = say("what runs on a machine: models and formats that fit, with maximum
 def answer(options: argparse.Namespace) -> Answer:
     """Find what fits."""
     from rigright.base.errors import AskError
-    from rigright.faces.cli.options import said_in
+    from rigright.faces.cli.options import typed_options
     from rigright.options.read import command, fill, values_of
     from rigright.report.pages import fit as pages
     from rigright.verbs.fit import FitWish, fit
 
-    fields = said_in(options, "fit")
+    fields = typed_options(options, "fit")
     if options.machine is not None:
         if options.on is not None:
             raise AskError(

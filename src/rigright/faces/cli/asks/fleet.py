@@ -28,7 +28,7 @@ def answer(options: argparse.Namespace) -> Answer:
 
 def _fleet(options: argparse.Namespace) -> Answer:
     from rigright.report.pages import fleet as pages
-    from rigright.verbs.fleet.frame import fleet
+    from rigright.verbs.fleet.verb import fleet
 
     result = fleet(
         options.what,
@@ -50,8 +50,8 @@ def _accept(options: argparse.Namespace) -> Answer:
     from rigright.report.pages import accept as pages
     from rigright.report.pages import accept_report
     from rigright.report.screen import Screen
+    from rigright.verbs.fleet.accept.accept import BURN_S, AcceptWish, accept
     from rigright.verbs.fleet.accept.folder import keep_reports
-    from rigright.verbs.fleet.accept.frame import BURN_S, AcceptWish, accept
 
     if options.what != "bench":
         raise AskError(say("--accept belongs to bench: rigright fleet bench --accept FOLDER"))
@@ -115,8 +115,8 @@ def _files(options: argparse.Namespace) -> Answer:
 
 
 def _wish(options: argparse.Namespace) -> Any:
-    from rigright.verbs.fleet.came import PARALLEL
-    from rigright.verbs.fleet.frame import FleetWish, bench_of
+    from rigright.verbs.fleet.outcome import PARALLEL
+    from rigright.verbs.fleet.verb import FleetWish, bench_of
 
     way = _way(options)
     return FleetWish(

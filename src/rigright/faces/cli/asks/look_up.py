@@ -26,7 +26,7 @@ _FILTERS = {
 def answer(options: argparse.Namespace) -> Answer:
     """Look it up."""
     from rigright.report.pages import look_up as pages
-    from rigright.verbs.look_up.frame import LookUpWish, is_kind, kind_summaries, look_up
+    from rigright.verbs.look_up.verb import LookUpWish, is_kind, kind_summaries, look_up
 
     if options.kind is None:
         summaries = kind_summaries()

@@ -19,7 +19,7 @@ def answer(options: argparse.Namespace) -> Answer:
     """Measure."""
     from threading import Timer
 
-    from rigright.verbs.measure.frame import EVERY_S, measure
+    from rigright.verbs.measure.verb import EVERY_S, measure
 
     beside = Timer(STARTED_S, _prepare, (options,))
     beside.daemon = True

@@ -15,13 +15,13 @@ SUMMARY = say("best machines for a model, a workload and your limits: speed, pri
 
 def answer(options: argparse.Namespace) -> Answer:
     """Plan."""
-    from rigright.faces.cli.options import said_in
+    from rigright.faces.cli.options import typed_options
     from rigright.options.read import command
     from rigright.report.pages import plan as pages
     from rigright.verbs.plan import plan
     from rigright.verbs.wished import wish_of
 
-    fields = said_in(options, "plan")
+    fields = typed_options(options, "plan")
     result = plan(
         options.model,
         wish=wish_of(fields, beside=[options.model]),

@@ -14,7 +14,7 @@ SUMMARY = say("judge a guide: each claim, parts list, command and error in it, w
 def answer(options: argparse.Namespace) -> Answer:
     """Read it."""
     from rigright.report.pages import read as pages
-    from rigright.verbs.read.frame import read
+    from rigright.verbs.read.verb import read
 
     result = read(options.file)
     return Answer(

@@ -14,7 +14,7 @@ SUMMARY = say("decision paper: need, options, cost over years, risks, bill of ma
 
 def answer(options: argparse.Namespace) -> Answer:
     """Write the paper."""
-    from rigright.faces.cli.options import said_in
+    from rigright.faces.cli.options import typed_options
     from rigright.options.read import command
     from rigright.report.pages import report as pages
     from rigright.report.screen import Screen
@@ -22,7 +22,7 @@ def answer(options: argparse.Namespace) -> Answer:
     from rigright.verbs.report import report
     from rigright.verbs.wished import wish_of
 
-    fields = said_in(options, "plan")
+    fields = typed_options(options, "plan")
     if not is_plan(options.what):
         result = report(
             options.what,

@@ -21,7 +21,7 @@ _FILES = ("script", "docker", "requirements")
 def answer(options: argparse.Namespace) -> Answer:
     """Choose, and tell or write it."""
     from rigright.report.pages import setup as pages
-    from rigright.verbs.setup.frame import SetupWish, setup, write_file
+    from rigright.verbs.setup.verb import SetupWish, setup, write_file
 
     wish = SetupWish(
         on=options.on,

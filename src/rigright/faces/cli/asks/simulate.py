@@ -14,14 +14,14 @@ SUMMARY = say("simulate traffic request by request: queueing, TTFT, TPOT, share 
 def answer(options: argparse.Namespace) -> Answer:
     """Play."""
     from rigright.demand import ServingWish
-    from rigright.faces.cli.options import said_in
+    from rigright.faces.cli.options import typed_options
     from rigright.options.read import command, fill, values_of
     from rigright.options.row import TEXT
     from rigright.report.pages import simulate as pages
-    from rigright.verbs.simulate.frame import simulate
+    from rigright.verbs.simulate.verb import simulate
     from rigright.verbs.simulate.wish import PlayWish
 
-    fields = said_in(options, "simulate")
+    fields = typed_options(options, "simulate")
     if options.trace is not None and options.requests is not None:  # its name in scripts of before --out
         fields["out"] = fields.pop("requests")
     values = values_of("simulate", fields, kinds=TEXT)

@@ -16,7 +16,7 @@ SUMMARY = say("run `plan` over a grid of models, workloads, limits and prices")
 def answer(options: argparse.Namespace) -> Answer:
     """Sweep."""
     from rigright.report.pages import sweep as pages
-    from rigright.verbs.sweep.frame import sweep
+    from rigright.verbs.sweep.verb import sweep
 
     if options.ray is not None and options.workers is not None:
         raise AskError(say("--workers applies to this machine only; a Ray cluster uses all its cores"))

@@ -15,7 +15,7 @@ SUMMARY = say("what to upgrade first: gain, cost, requirements and roll-out")
 def answer(options: argparse.Namespace) -> Answer:
     """Rank changes."""
     from rigright.report.pages import upgrade as pages
-    from rigright.verbs.upgrade.frame import upgrade
+    from rigright.verbs.upgrade.verb import upgrade
 
     result = upgrade(
         options.from_file,

@@ -14,20 +14,20 @@ SUMMARY = say("compare predictions with measured runs: a table or benchmark outp
 
 def answer(options: argparse.Namespace) -> Answer:
     """Validate a file."""
-    from rigright.faces.cli.options import said_in
+    from rigright.faces.cli.options import typed_options
     from rigright.faces.cli.terminal import counting
     from rigright.report.pages import validate as pages
     from rigright.verbs.runs.files import STDIO
     from rigright.verbs.runs.setup import setup_of
     from rigright.verbs.validate.files import predictions_csv, write_predictions
-    from rigright.verbs.validate.frame import validate
+    from rigright.verbs.validate.verb import validate
 
     out = options.predictions
     if out == STDIO and options.form != "text":
         raise AskError(
             say("--predictions - and --{form} both write to stdout; give a file name", form=options.form)
         )
-    setup = setup_of("validate", said_in(options, "validate"))
+    setup = setup_of("validate", typed_options(options, "validate"))
     with counting(options.language) as progress:
         result = validate(options.files, setup=setup, progress=progress)
     if out is not None and out != STDIO:

@@ -12,7 +12,7 @@ from rigright.base.words import clean, say, tell
 from rigright.faces.cli.answer import Answer
 
 if TYPE_CHECKING:
-    from rigright.verbs.watch.frame import Watch
+    from rigright.verbs.watch.verb import Watch
 
 STAGE = "machine"
 SUMMARY = say("live view: GPUs, host, processes, events; Prometheus metrics; history")
@@ -23,7 +23,7 @@ def answer(options: argparse.Namespace) -> Answer:
     from rigright.faces.cli.live import can_live
     from rigright.faces.cli.watching import live
     from rigright.report.pages import watch as pages
-    from rigright.verbs.watch.frame import WatchWish, watch
+    from rigright.verbs.watch.verb import WatchWish, watch
 
     if options.unit:
         return _unit(options)
@@ -48,7 +48,7 @@ def answer(options: argparse.Namespace) -> Answer:
                 plain=lambda language: pages.plain(moment, language),
                 record=moment,
             )
-        _until_told(moments, lambda: (live if is_live else _lines)(moments, options))
+        _until_stopped(moments, lambda: (live if is_live else _lines)(moments, options))
     options.form = "text"  # all was said while it went on
     return Answer(page=lambda: pages.page(None), plain=lambda _language: None, text=str)
 
@@ -71,7 +71,7 @@ def _unit(options: argparse.Namespace) -> Answer:
     )
 
 
-def _until_told(moments: Watch, run: Callable[[], None]) -> None:
+def _until_stopped(moments: Watch, run: Callable[[], None]) -> None:
     """SIGTERM and Ctrl-C are the usual ends, and no errors."""
     import signal
 

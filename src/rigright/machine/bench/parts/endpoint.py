@@ -57,7 +57,7 @@ def run(ask: BenchRequest) -> Iterator[Result | Skipped]:
             yield Skipped(part="", why=error.sentence)
             return
         seed += load.requests
-        yield from told(spoken, load=load, took_s=took, on=endpoint, about=about)
+        yield from load_results(spoken, load=load, took_s=took, on=endpoint, about=about)
 
 
 def _loads(at_once: tuple[int, ...]) -> tuple[SentLoad, ...]:
@@ -98,7 +98,7 @@ def _sent(
             raise
 
 
-def told(
+def load_results(
     spoken: list[Spoken], *, load: SentLoad, took_s: float, on: str, about: Settings
 ) -> Iterator[Result]:
     """Three figures of one load."""

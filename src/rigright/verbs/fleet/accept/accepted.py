@@ -9,7 +9,7 @@ from rigright.base.record import Inner, derived
 from rigright.base.words import Sentence
 from rigright.doctor.examine import EXIT_FAULT, EXIT_WARNING
 from rigright.machine.bench.record import Result
-from rigright.verbs.fleet.nodes import EXIT_INTERRUPT, Differs, NodeTold
+from rigright.verbs.fleet.nodes import EXIT_INTERRUPT, Differs, NodeReport
 
 DRAIN = "drain.txt"  # in the folder: nodes that fail, one a line
 Source = Literal["values", "doctor", "baseline", "reference", "cards", "peers", "traits", "network"]
@@ -66,7 +66,7 @@ class NodeJudged:
     state: State
     reasons: tuple[Failing, ...] = ()
     not_judged: tuple[Sentence, ...] = ()  # what was not judged, and why
-    told: Inner[NodeTold | None] = None
+    report: Inner[NodeReport | None] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

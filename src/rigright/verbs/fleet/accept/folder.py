@@ -22,8 +22,8 @@ from rigright.base.units import MIB
 from rigright.base.words import say
 from rigright.machine.stored import plain, restored
 from rigright.verbs.fleet.accept.accepted import DRAIN, Accepted, Met, NodeJudged
-from rigright.verbs.fleet.came import Came
 from rigright.verbs.fleet.hosts import file_of
+from rigright.verbs.fleet.outcome import NodeOutcome
 
 SCHEMA = 1
 KEPT = ("results", "skipped", "seconds")  # beside the machine
@@ -57,9 +57,9 @@ class Folder:
                           folder=path, name=name, before=before, now=now)  # fmt: skip
                 raise AskError(why, hint=say("use the same options, or another folder"))
 
-    def keep(self, stage: Stage, outcome: Came) -> None:
+    def keep(self, stage: Stage, outcome: NodeOutcome) -> None:
         """A node's answer."""
-        fields = dict(outcome.told or {})
+        fields = dict(outcome.reply or {})
         machine = fields.pop("machine", None) or {}
         save_text(
             self.path / stage / file_of(outcome.node), json.dumps({**machine, **fields, "node": outcome.node})

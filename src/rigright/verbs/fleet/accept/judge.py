@@ -15,13 +15,13 @@ from dataclasses import dataclass, field, replace
 from rigright.base.units import show_measured
 from rigright.base.words import Sentence, say
 from rigright.doctor.examine import case_of
-from rigright.doctor.held import held_all, wrong_values
 from rigright.doctor.record import CheckInput
+from rigright.doctor.reference import compare_all, wrong_values
 from rigright.machine.bench.record import Result
 from rigright.machine.traits import TRAITS
 from rigright.verbs.fleet.accept.accepted import Between, Failing, Met, NodeJudged, Source, State, Suspect
 from rigright.verbs.fleet.accept.meetings import Pairings, pairings, slow_between
-from rigright.verbs.fleet.nodes import Differs, NodeTold
+from rigright.verbs.fleet.nodes import Differs, NodeReport
 from rigright.verbs.fleet.odd import differences, kinds
 from rigright.verbs.fleet.stragglers import ENOUGH, LESS_IS_BETTER, spread_of
 
@@ -45,8 +45,8 @@ class SoFar:
     """What came so far."""
 
     names: dict[str, None] = field(default_factory=dict)
-    told: dict[str, NodeTold] = field(default_factory=dict)
-    again: dict[str, NodeTold] = field(default_factory=dict)  # what was measured once more
+    reports: dict[str, NodeReport] = field(default_factory=dict)
+    again: dict[str, NodeReport] = field(default_factory=dict)  # what was measured once more
     met: list[Met] = field(default_factory=list)
 
     def is_twice(self, node: str, part: str) -> bool:
@@ -70,7 +70,7 @@ class Verdicts:
     differs: tuple[Differs, ...]
 
 
-def suspects(nodes: Mapping[str, NodeTold], again: Mapping[str, NodeTold]) -> tuple[Suspect, ...]:
+def suspects(nodes: Mapping[str, NodeReport], again: Mapping[str, NodeReport]) -> tuple[Suspect, ...]:
     """Figures that lie too low, each by what shows it best; of two runs the better one counts."""
     best = {
         name: replace(item, results=better(item.results, again[name].results)) if name in again else item
@@ -127,7 +127,7 @@ def _alone(node: str, case: CheckInput) -> Iterator[Suspect]:
             mine = (result.part, result.what, result.unit) == (expected.part, expected.what, expected.unit)
             if mine and not expected.holds(result.value):
                 yield _suspect(node, result, source="baseline", full=expected.value)
-    for figure in held_all(case.results, case):
+    for figure in compare_all(case.results, case):
         if figure.verdict != "slow" or not figure.full or figure.confidence in UNSURE:
             continue
         source: Source = "cards" if figure.basis == "other cards" else "reference"
@@ -141,7 +141,7 @@ def _suspect(node: str, result: Result, *, source: Source, full: float) -> Suspe
 
 def judged(known: SoFar, *, whole: bool = True) -> Verdicts:
     """The verdict; `whole`: nothing was broken off before its end."""
-    given, again = known.told, known.again
+    given, again = known.reports, known.again
     kind = kinds({name: entry.machine for name, entry in given.items() if entry.machine is not None})
     low, everywhere = _shared(suspects(given, again), kind)
     differs = differences({name: entry.machine for name, entry in given.items() if entry.machine is not None})
@@ -174,7 +174,7 @@ def judged(known: SoFar, *, whole: bool = True) -> Verdicts:
         left = tuple(_left(name, known, kind=kind, once=once, whole=whole))
         why = tuple(reasons[name])
         state: State = "fail" if why else "open" if left else "pass"
-        nodes.append(NodeJudged(node=name, state=state, reasons=why, not_judged=left, told=given.get(name)))
+        nodes.append(NodeJudged(node=name, state=state, reasons=why, not_judged=left, report=given.get(name)))
     return Verdicts(nodes=tuple(nodes), everywhere=everywhere, between=ways, differs=differs)
 
 
@@ -198,7 +198,7 @@ def _shared(
     return tuple(own), tuple(shared)
 
 
-def _damaged(node: NodeTold, again: NodeTold) -> Iterator[Failing]:
+def _damaged(node: NodeReport, again: NodeReport) -> Iterator[Failing]:
     for result in better(node.results, again.results):
         if wrong := wrong_values(result):
             count = f"{wrong:g}"
@@ -206,7 +206,7 @@ def _damaged(node: NodeTold, again: NodeTold) -> Iterator[Failing]:
             yield _wrong(result, seen)
 
 
-def _odd_sums(nodes: Mapping[str, NodeTold]) -> Iterator[tuple[str, Failing]]:
+def _odd_sums(nodes: Mapping[str, NodeReport]) -> Iterator[tuple[str, Failing]]:
     """Cards of one chip, under one PyTorch, that got another product of the same matrices than most did."""
     groups: dict[tuple[str, ...], list[tuple[str, Result, str]]] = {}
     for name, node in nodes.items():
@@ -231,7 +231,7 @@ def _wrong(result: Result, seen: Sentence) -> Failing:
     return Failing(source="values", says=says, seen=seen, about=result.on)
 
 
-def _doctor(node: NodeTold) -> Iterator[Failing]:
+def _doctor(node: NodeReport) -> Iterator[Failing]:
     for check, finding in node.findings:
         of_baseline = check == "baseline_traits" and finding.severity != "note"
         if check not in MEASURED and (finding.severity == "fault" or of_baseline):
@@ -241,7 +241,7 @@ def _doctor(node: NodeTold) -> Iterator[Failing]:
             yield Failing(source=source, says=finding.title, seen=seen, about=finding.about)
 
 
-def _traits(given: Mapping[str, NodeTold], differs: Sequence[Differs]) -> Iterator[tuple[str, Failing]]:
+def _traits(given: Mapping[str, NodeReport], differs: Sequence[Differs]) -> Iterator[tuple[str, Failing]]:
     """What most of its like have, and this node has not; a baseline says it better where there is one."""
     weights = {str(trait.name): trait.weight for trait in TRAITS}
     for differ in differs:
@@ -304,11 +304,11 @@ def _left(
     name: str, known: SoFar, *, kind: Mapping[str, str], once: frozenset[str], whole: bool
 ) -> Iterator[Sentence]:
     """What is not known of a node."""
-    item = known.told.get(name)
+    item = known.reports.get(name)
     if item is None or item.machine is None:
         yield (None if item is None else item.trouble) or say("not queried yet")
         return
-    like = [other for node, other in known.told.items() if kind.get(node) == kind.get(name)]
+    like = [other for node, other in known.reports.items() if kind.get(node) == kind.get(name)]
     here = {result.part for result in item.results}
     parts = Counter(part for other in like for part in {result.part for result in other.results})
     for part in sorted(part for part, count in parts.items() if part not in here and count > len(like) / 2):

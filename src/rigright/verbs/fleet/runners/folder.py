@@ -11,10 +11,10 @@ from typing import Any
 from rigright.base.bounded import bounded_json
 from rigright.base.errors import AskError, RigError
 from rigright.base.words import say
-from rigright.machine.far.envelope import heard
 from rigright.machine.opened import open_machine, plain_bytes, read_machine
+from rigright.machine.remote.envelope import heard
 from rigright.machine.stored import plain
-from rigright.verbs.fleet.came import Came, Remote
+from rigright.verbs.fleet.outcome import NodeOutcome, Remote
 
 NAME = "files"
 ask = None  # what is kept cannot be asked again
@@ -22,7 +22,7 @@ MOST_FILES = 20_000
 KEPT = frozenset({"results", "skipped", "seconds"})  # of a benchmark
 
 
-def run(way: Remote) -> Iterator[Came]:
+def run(way: Remote) -> Iterator[NodeOutcome]:
     """Every file of the folder, each named by its node."""
     folder = Path(way.where)
     if not folder.is_dir():
@@ -34,17 +34,17 @@ def run(way: Remote) -> Iterator[Came]:
         try:
             yield from _read(file)
         except RigError as error:
-            yield Came(node=file.stem, trouble=error.sentence)
+            yield NodeOutcome(node=file.stem, trouble=error.sentence)
 
 
-def _read(file: Path) -> Iterator[Came]:
+def _read(file: Path) -> Iterator[NodeOutcome]:
     if file.is_dir():
-        yield Came(node=file.name, told={"machine": plain(open_machine(file))})
+        yield NodeOutcome(node=file.name, reply={"machine": plain(open_machine(file))})
         return
     raw = plain_bytes(file)
     rows = heard(raw)
     for row in rows:
-        yield Came(node=str(row.get("node") or file.stem)[:253], told=row)
+        yield NodeOutcome(node=str(row.get("node") or file.stem)[:253], reply=row)
     if not rows:
         data: Any = None
         with suppress(ValueError):
@@ -54,6 +54,6 @@ def _read(file: Path) -> Iterator[Came]:
         if not isinstance(machine, dict):
             read = read_machine(raw, name=f"*{file.suffix}")  # so that nodes with the same trouble are one
             machine = plain(replace(read, origin=file.name))
-        yield Came(
-            node=file.stem, told={"machine": machine, **{name: data[name] for name in KEPT & data.keys()}}
+        yield NodeOutcome(
+            node=file.stem, reply={"machine": machine, **{name: data[name] for name in KEPT & data.keys()}}
         )

@@ -13,8 +13,8 @@ from rigright.base.bounded import bounded_json
 from rigright.base.errors import MissingError
 from rigright.base.patience import patience
 from rigright.base.words import say
-from rigright.machine.far.talk import talk
-from rigright.verbs.fleet.came import Came, Emit, Errand, Hearing, Remote, gathered
+from rigright.machine.remote.talk import talk
+from rigright.verbs.fleet.outcome import Emit, Errand, Hearing, NodeOutcome, Remote, gathered
 from rigright.verbs.fleet.troubles import LATE, meant
 
 NAME = "Kubernetes"
@@ -36,7 +36,7 @@ class Pod:
     why: str = ""  # it waits, where it does
 
 
-def run(way: Remote) -> Iterator[Came]:
+def run(way: Remote) -> Iterator[NodeOutcome]:
     """The last answer of every pod; one node's newest pod speaks for it."""
     kubectl = shutil.which("kubectl")
     if kubectl is None:
@@ -52,7 +52,7 @@ def run(way: Remote) -> Iterator[Came]:
                 selector=selector,
             )
         )
-    yield from (Came(node=pod.node) for pod in pods)
+    yield from (NodeOutcome(node=pod.node) for pod in pods)
     tasks = [(Errand(nodes=(pod.node,), ask=way.ask), partial(_log, line, pod)) for pod in pods]
     yield from (outcome for _, outcome in gathered(tasks, at_once=way.parallel))
 
@@ -63,7 +63,7 @@ def _log(line: tuple[str, ...], pod: Pod, *, emit: Emit, stop: Event) -> None:
     argv = (*line, "logs", "--namespace", pod.namespace, pod.name, "--container", CONTAINER, f"--tail={TAIL}")
     talked = talk(argv, heard=heard.hear, patience_s=patience(REACH_S), stop=stop)
     if heard.answers:
-        emit(Came(node=pod.node, told=heard.answers[-1]))
+        emit(NodeOutcome(node=pod.node, reply=heard.answers[-1]))
         return
     if pod.phase == "Pending":
         why = say("pod pending: {why}", why=pod.why or pod.phase)
@@ -72,7 +72,7 @@ def _log(line: tuple[str, ...], pod: Pod, *, emit: Emit, stop: Event) -> None:
     else:
         complaint = meant(talked.complaints) if talked.code else None
         why = complaint or say("no answer yet in the log of pod {pod}", pod=pod.name)
-    emit(Came(node=pod.node, trouble=why))
+    emit(NodeOutcome(node=pod.node, trouble=why))
 
 
 def _pods(line: tuple[str, ...], selector: str) -> list[Pod]:

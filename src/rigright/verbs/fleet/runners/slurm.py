@@ -13,13 +13,13 @@ from typing import Any
 from rigright.base.errors import AskError, MissingError
 from rigright.base.patience import patience
 from rigright.base.words import say
-from rigright.machine.far.parcel import parcel, start_line
-from rigright.machine.far.talk import talk
+from rigright.machine.remote.parcel import parcel, start_line
+from rigright.machine.remote.talk import talk
 from rigright.verbs.fleet.by_shell import by_one_srun, is_without_python
-from rigright.verbs.fleet.came import Came, Emit, Errand, Hearing, Remote, gathered
 from rigright.verbs.fleet.hosts import listed
 from rigright.verbs.fleet.idle import IDLE, states
-from rigright.verbs.fleet.troubles import LATE, meant, said_of, trouble
+from rigright.verbs.fleet.outcome import Emit, Errand, Hearing, NodeOutcome, Remote, gathered
+from rigright.verbs.fleet.troubles import LATE, complaint_about, meant, trouble
 
 NAME = "Slurm"
 QUEUE_S = 30.0  # beside the nodes' own time: to be given the nodes, to send, to come to an end
@@ -30,13 +30,14 @@ OPTIONS = (
 )
 
 
-def run(way: Remote) -> Iterator[Came]:
+def run(way: Remote) -> Iterator[NodeOutcome]:
     """Every node of the allocation; those that srun names and that say nothing come last."""
     wanted, others = _expected(way)
     yield from (
-        Came(node=node, trouble=say("skipped: Slurm state {state}", state=state)) for node, state in others
+        NodeOutcome(node=node, trouble=say("skipped: Slurm state {state}", state=state))
+        for node, state in others
     )
-    yield from (Came(node=node) for node in wanted)
+    yield from (NodeOutcome(node=node) for node in wanted)
     job = Errand(nodes=wanted, ask=way.ask)
     yield from (outcome for _, outcome in gathered([(job, partial(_srun, way, job))], at_once=1))
 
@@ -46,7 +47,7 @@ def nodes(way: Remote) -> tuple[str, ...]:
     return _expected(way)[0]
 
 
-def ask(way: Remote, jobs: Sequence[Errand]) -> Iterator[tuple[Errand, Came]]:
+def ask(way: Remote, jobs: Sequence[Errand]) -> Iterator[tuple[Errand, NodeOutcome]]:
     """One srun for each job, all of them at the same time."""
     return gathered([(job, partial(_job, way, job)) for job in jobs], at_once=len(jobs))
 
@@ -57,7 +58,7 @@ def _job(way: Remote, job: Errand, *, emit: Emit, stop: Event) -> None:
         _srun(way, job.at(job.nodes[0]), emit=emit, stop=stop)
     except MissingError as error:
         for node in job.nodes:
-            emit(Came(node=node, trouble=error.sentence))
+            emit(NodeOutcome(node=node, trouble=error.sentence))
 
 
 def _srun(way: Remote, job: Errand, *, emit: Emit, stop: Event) -> None:
@@ -70,10 +71,10 @@ def _srun(way: Remote, job: Errand, *, emit: Emit, stop: Event) -> None:
     def take(fields: dict[str, Any]) -> None:
         name, others = str(fields.get("node"))[:253], listed(fields.get("nodes"))
         for node in sorted(others - expected - {name}):
-            emit(Came(node=node))
+            emit(NodeOutcome(node=node))
         expected.update(others, {name})
         texts.add(name)
-        emit(Came(node=name, told=fields))
+        emit(NodeOutcome(node=name, reply=fields))
 
     heard = Hearing(take)
     argv = (srun, *_options(way, job.nodes), *OPTIONS)
@@ -91,7 +92,7 @@ def _srun(way: Remote, job: Errand, *, emit: Emit, stop: Event) -> None:
             texts.add(outcome.node)
             emit(outcome)
     for node in sorted(expected - texts):
-        emit(Came(node=node, trouble=said_of(node, talked) or why))
+        emit(NodeOutcome(node=node, trouble=complaint_about(node, talked) or why))
     if not expected:
         raise MissingError(say("srun returned no answer from any node: {why}", why=why))
 

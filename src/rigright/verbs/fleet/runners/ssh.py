@@ -10,12 +10,12 @@ from threading import Event
 from rigright.base.errors import MissingError
 from rigright.base.patience import patience
 from rigright.base.words import say
-from rigright.machine.far.parcel import RemoteRequest, parcel, start_line
-from rigright.machine.far.shell import start_shell
-from rigright.machine.far.talk import talk
-from rigright.verbs.fleet.by_shell import SHELL_S, ShellEar, came_of, collector, is_without_python
-from rigright.verbs.fleet.came import Came, Emit, Errand, Hearing, Remote, gathered
+from rigright.machine.remote.parcel import RemoteRequest, parcel, start_line
+from rigright.machine.remote.shell import start_shell
+from rigright.machine.remote.talk import talk
+from rigright.verbs.fleet.by_shell import SHELL_S, ShellReader, collector, is_without_python, outcome_of
 from rigright.verbs.fleet.hosts import hosts_of
+from rigright.verbs.fleet.outcome import Emit, Errand, Hearing, NodeOutcome, Remote, gathered
 from rigright.verbs.fleet.troubles import trouble
 
 NAME = "ssh"
@@ -34,10 +34,10 @@ OPTIONS = (
 )
 
 
-def run(way: Remote) -> Iterator[Came]:
+def run(way: Remote) -> Iterator[NodeOutcome]:
     """Every host, so many at once."""
     hosts = nodes(way)
-    yield from (Came(node=host) for host in hosts)
+    yield from (NodeOutcome(node=host) for host in hosts)
     yield from (outcome for _, outcome in ask(way, (Errand(nodes=hosts, ask=way.ask),)))
 
 
@@ -46,7 +46,7 @@ def nodes(way: Remote) -> tuple[str, ...]:
     return hosts_of(way.where)
 
 
-def ask(way: Remote, jobs: Sequence[Errand]) -> Iterator[tuple[Errand, Came]]:
+def ask(way: Remote, jobs: Sequence[Errand]) -> Iterator[tuple[Errand, NodeOutcome]]:
     """Every host of every job; those that meet wait for each other, so all of them are asked at once."""
     ssh = shutil.which("ssh")
     if ssh is None:
@@ -76,15 +76,15 @@ def _host(way: Remote, argv: Sequence[str], *, ask: RemoteRequest, emit: Emit, s
     until_s = ask.patience_s + patience(REACH_S)
     talked = talk(start, data=parcel(ask), heard=heard.hear, patience_s=until_s, stop=stop)
     if heard.answers:
-        emit(Came(node=host, told=heard.answers[-1]))
+        emit(NodeOutcome(node=host, reply=heard.answers[-1]))
         return
     why = trouble(talked, heard.words)
     if not is_without_python(heard.words):
-        emit(Came(node=host, trouble=why))
+        emit(NodeOutcome(node=host, trouble=why))
         return
-    shell = ShellEar()
+    shell = ShellReader()
     start = (*argv, start_shell(as_root=way.as_root))
     patience_s = max(patience(SHELL_S), ask.patience_s)
     talked = talk(start, data=collector(), heard=shell.hear, patience_s=patience_s, stop=stop)
     late = trouble(talked) if talked.ended == "late" else why
-    emit(came_of(host, bytes(shell.heard), ask=ask, otherwise=late))
+    emit(outcome_of(host, bytes(shell.heard), ask=ask, otherwise=late))

@@ -34,7 +34,7 @@ def _speaks_of(entry: Check, words: list[str]) -> bool:
 
 def _manual(entry: Check) -> tuple[Part, ...]:
     """The manual, a paragraph a line."""
-    return tuple(Line(said=paragraph) for paragraph in manual_of(entry))
+    return tuple(Line(text=paragraph) for paragraph in manual_of(entry))
 
 
 def group(entry: Check) -> str:

@@ -22,7 +22,7 @@ def _find(asked: LookUpQuery) -> tuple[Chip, ...]:
         result = find_chips(text)
     except AskError:
         words = [word if word.isascii() else _english(word) for word in text.split()]
-        result = with_words(chips(), " ".join(words), texts=_said)
+        result = with_words(chips(), " ".join(words), texts=_chip_words)
         if not result or not any(words):
             raise
         return result
@@ -34,7 +34,7 @@ def _english(word: str) -> str:
     return " ".join(token.text for token in read_tokens(word))
 
 
-def _said(chip: Chip) -> str:
+def _chip_words(chip: Chip) -> str:
     """What a chip is and has, in words; notes say what it lacks, too."""
     texts = [chip.vendor, chip.name, chip.architecture, chip.segment, chip.form, chip.mem_type]
     return " ".join(filter(None, (*texts, chip.link, chip.isa)))

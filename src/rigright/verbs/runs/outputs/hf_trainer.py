@@ -26,14 +26,14 @@ _LEFT_LISTED = 12  # of an adapter's targets
 
 def claims(document: Document) -> bool:
     """Whether a Trainer wrote it."""
-    return _SAMPLES in _told(document) or any(
+    return _SAMPLES in _figures(document) or any(
         isinstance(row.get("log_history"), list) for row in document.objects
     )
 
 
 def rows(document: Document, setup: RunSetup) -> Iterator[Run]:
     """The run of a file: tokens a second and chip, and the peak where the Trainer tracked memory."""
-    fields = _told(document)
+    fields = _figures(document)
     seq, chips = setup.number("seq"), setup.chips()
     seconds, samples = number(fields.get(_RUN)), number(fields.get(_SAMPLES))
     tokens = number(fields.get("train_tokens_per_second"))
@@ -54,7 +54,7 @@ def rows(document: Document, setup: RunSetup) -> Iterator[Run]:
     yield Run(kind="training", cells=cells(values))
 
 
-def _told(result: Document) -> dict[str, Any]:
+def _figures(result: Document) -> dict[str, Any]:
     """Its figures, the last word on each."""
     fields: dict[str, Any] = {}
     for row in result.objects:

@@ -25,7 +25,7 @@ from rigright.cost.power import Busy, draw_w
 from rigright.facts.chips import Chip
 from rigright.facts.find import find_chip
 from rigright.predict.images import BatchTime
-from rigright.predict.painted import painted_rates, painted_time, painted_told
+from rigright.predict.painted import painted_rates, painted_time, painted_with_band
 from rigright.predict.samples import batch_time, network_rates, network_speed
 from rigright.terms.fitted import power_band, power_terms
 from rigright.verbs.validate.record import Basis, Prediction, TableKind, each
@@ -151,7 +151,7 @@ def _timed(ask: DiffusionAsk, *, model: str, source: str) -> tuple[BatchTime, Es
     if ask.network is None:
         time = painted_time(ask.net, painted_rates([ask.chip]), run=ask.run)
         what = Ran(model=ask.net.word or model, source=source)
-        return time, painted_told(float(np.squeeze(time.total_s)), net=ask.net, chip=ask.chip, what=what)
+        return time, painted_with_band(float(np.squeeze(time.total_s)), net=ask.net, chip=ask.chip, what=what)
     run = ImageRun(compiled=ask.run.compiled)
     time = batch_time(ask.network, network_rates(ask.network, [ask.chip], run=run), batch=ask.run.batch)
     rate = float(ask.run.batch) / float(np.squeeze(time.total_s))

@@ -13,8 +13,8 @@ from rigright.base.units import KILO
 from rigright.base.words import say, with_semicolons
 from rigright.cost.bands import figure_of
 from rigright.facts.hosts import host_chip
+from rigright.predict.bands import HYBRID, METRICS, case_of, least_known, tell_known, widened_for_host
 from rigright.predict.cases import predict as predict_cases
-from rigright.predict.told import HYBRID, METRICS, case_of, least_known, tell_known, unsaid
 from rigright.verbs.validate.hybrid_asks import read_hybrid
 from rigright.verbs.validate.record import Basis, Prediction, TableKind, each
 
@@ -30,7 +30,7 @@ def predict(row: Row) -> tuple[Prediction, ...]:
         HYBRID, arch=case.arch, engine=case.engine, chips=(host_chip(host),), case=asked,
         source=row.get("source") or "",
     )  # fmt: skip
-    estimates = tell_known(figures, HYBRID, known=unsaid(known, host=host), case=asked)
+    estimates = tell_known(figures, HYBRID, known=widened_for_host(known, host=host), case=asked)
     estimate = estimates.get(METRICS.get(metric, ""))
     if estimate is None or not np.isfinite(estimate.value) or estimate.value <= 0:
         raise AskError(say('"{metric}" is not a single-stream metric', metric=metric))

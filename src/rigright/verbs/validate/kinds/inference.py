@@ -17,7 +17,7 @@ from rigright.cost.bands import figure_of
 from rigright.cost.known import Known, ran
 from rigright.cost.unsaid import trials, weighed
 from rigright.facts.anchors import FULL, RunCase, anchors
-from rigright.predict.told import at, measured_as, most_output, subject_of, told_metric
+from rigright.predict.bands import at, measured_as, metric_with_band, most_output, subject_of
 from rigright.terms.known import known_of_one
 from rigright.terms.memory import weights_bytes
 from rigright.verbs.validate.ask import RunAsk, runs_of
@@ -71,7 +71,7 @@ def speeds(read: Sequence[SpeedRow | Answer]) -> list[Answer]:
     asked = [row for row in read if isinstance(row, SpeedRow)]
     known: dict[object, Known] = {}  # rows alike in what was measured of them share their bands
     errors = iter(
-        each(lambda value, values: _told(value, values, seen=known), asked, together(_figures, asked))
+        each(lambda value, values: _predictions(value, values, seen=known), asked, together(_figures, asked))
     )
     return [next(errors) if isinstance(row, SpeedRow) else row for row in read]
 
@@ -83,7 +83,9 @@ def _figures(read: Sequence[SpeedRow]) -> list[list[float]]:
     return [part.tolist() for part in np.split(values, ends)]
 
 
-def _told(asked: SpeedRow, values: Sequence[float], *, seen: dict[object, Known]) -> tuple[Prediction, ...]:
+def _predictions(
+    asked: SpeedRow, values: Sequence[float], *, seen: dict[object, Known]
+) -> tuple[Prediction, ...]:
     """What a row measures, from the figures of its asks."""
     row, ask, value = asked.row, asked.asks[0], values[0]
     sent, metric = ask.traffic, ask.metric
@@ -109,7 +111,7 @@ def _told(asked: SpeedRow, values: Sequence[float], *, seen: dict[object, Known]
         case if anchors() else case.staged,
     )
     known = seen.get(alike) or seen.setdefault(alike, known_of_one(subject, ask.chip, what=what))
-    estimate = told_metric(subject, metric, value=value, known=known, apart=case.apart)
+    estimate = metric_with_band(subject, metric, value=value, known=known, apart=case.apart)
     if known.shift and not ask.case.is_alone:
         estimate = at(estimate, _together(ask, estimate.value, known=known))
     tried = values[-len(trials(ask.unsaid)) :]

@@ -23,7 +23,7 @@ from rigright.facts.training import find_trainer, trainers
 from rigright.predict import trained_unsaid
 from rigright.predict.trained import SUBJECT as TIME
 from rigright.predict.trained import TrainingCase, own_case
-from rigright.predict.trained_unsaid import FigureFound, Open, OpenFigure, figures_of
+from rigright.predict.trained_unsaid import Open, OpenFigure, WeighedFigure, figures_of
 from rigright.search.training_settled import Uncut, fastest_of
 from rigright.terms.training import program_of
 from rigright.verbs.validate import training_words as words
@@ -40,7 +40,7 @@ class TrainingAsk:
     """What a row asks: what it tells of a run, and what `choice` makes of the rest."""
 
     row: Row
-    told: Reported
+    report: Reported
     taken: RunTaken
     card: Card | None  # None: the row names no chip, or none we know
     no_card: Sentence | None  # why
@@ -66,7 +66,7 @@ class TrainingAsk:
         """A usual batch; programs that cut models are told how by who knows what fits."""
         if self.no_card is not None:
             raise AskError(self.no_card)
-        return self._open(self.taken.usual, room=self.told.work == "training" and not self.row.get("oom"))
+        return self._open(self.taken.usual, room=self.report.work == "training" and not self.row.get("oom"))
 
     def _open(self, training: Training, *, room: bool) -> Open:
         case = TrainingCase(
@@ -80,16 +80,16 @@ class TrainingAsk:
             case=case,
             unsaid=self.taken.unsaid,
             room_bytes=self.limit_bytes if room else None,
-            loose=self.told.loose and training.method == "full",
-            work=self.told.work,
+            loose=self.report.loose and training.method == "full",
+            work=self.report.work,
         )
 
     @property
     def uncut(self) -> Uncut | None:
         """What is asked of its layout, where that is open."""
-        if self.card is None or not runs.is_open(self.told):
+        if self.card is None or not runs.is_open(self.report):
             return None
-        wish, chips = self.told.said, int(self.told.n_chips or 1)
+        wish, chips = self.report.wish, int(self.report.n_chips or 1)
         return Uncut(
             arch=self.taken.arch, training=self.taken.usual, card=self.card, cards=chips,
             batch=wish.global_batch or chips, cp=wish.cp,
@@ -98,7 +98,7 @@ class TrainingAsk:
     def settled(self, layout: Layout | None) -> TrainingAsk:
         """The same with nothing left open, and a word on each cell that was not understood."""
         taken = self.taken if layout is None else runs.with_layout(self.taken, layout)
-        taken = runs.gathered(self.told, taken)
+        taken = runs.gathered(self.report, taken)
         unknown = [
             say(
                 'unknown {column} "{cell}": using {value}',
@@ -147,13 +147,13 @@ def _begin(row: Row) -> TrainingAsk:
     taken = runs.run_taken(report)
     ask = TrainingAsk(
         row=row,
-        told=report,
+        report=report,
         taken=replace(taken, assumed=(*notes, *taken.assumed)),
         card=card,
         no_card=no_card,
         box=_box(row, card),
     )
-    if report.said.micro_batch is not None:
+    if report.wish.micro_batch is not None:
         return ask
     whole = replace(ask.peaking, room_bytes=ask.limit_bytes)
     return replace(ask, taken=runs.with_samples(ask.taken, whole.batches().middle))
@@ -199,11 +199,11 @@ def _speed_of(asked: TrainingAsk) -> OpenFigure:
     return OpenFigure(open=asked.timed, figure=trained_unsaid.SPEED)
 
 
-def _peak(asked: TrainingAsk, peak: FigureFound) -> Prediction:
+def _peak(asked: TrainingAsk, peak: WeighedFigure) -> Prediction:
     case = peak.case
     return Prediction.of(
-        PEAK, peak.found, times=1 / GIB, group=asked.kind,
-        why=with_semicolons((*asked.taken.assumed, *decided(peak.found, show=show_bytes))),
+        PEAK, peak.integral, times=1 / GIB, group=asked.kind,
+        why=with_semicolons((*asked.taken.assumed, *decided(peak.integral, show=show_bytes))),
         basis=Basis(
             subject=MEMORY, figure=PEAK_PART, chip="", engine=program_of(case.training),
             model=case.arch.name, case=trained_case(case.training), of=to_gib(peak.passing_bytes),
@@ -211,12 +211,12 @@ def _peak(asked: TrainingAsk, peak: FigureFound) -> Prediction:
     )  # fmt: skip
 
 
-def _speed(asked: TrainingAsk, speed: FigureFound) -> Prediction:
+def _speed(asked: TrainingAsk, speed: WeighedFigure) -> Prediction:
     case, taken = speed.case, asked.taken
     return Prediction.of(
-        SPEED, speed.found,
+        SPEED, speed.integral,
         why=with_semicolons(
-            (*taken.assumed, *taken.timed, *decided(speed.found, show="{:.3g} tok/s".format))
+            (*taken.assumed, *taken.timed, *decided(speed.integral, show="{:.3g} tok/s".format))
         ),
         basis=Basis(
             subject=TIME, figure=figure_of(SPEED), chip="" if case.chip is None else case.chip.id,

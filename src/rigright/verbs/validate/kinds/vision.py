@@ -28,7 +28,7 @@ from rigright.facts.chips import Chip
 from rigright.facts.cpus import CpuRate, find_cpu
 from rigright.facts.find import find_chip
 from rigright.facts.nodes import find_node
-from rigright.predict.images import ImageCase, ImageCases, Place, samples_told
+from rigright.predict.images import ImageCase, ImageCases, Place, samples_with_band
 from rigright.predict.trained_memory import least
 from rigright.search.images_score import TRAINER
 from rigright.terms.samples import work_of_arch
@@ -262,14 +262,14 @@ def answers(rows: Sequence[Row]) -> list[Answer]:
     """Samples a second of all chips together; all rows share a call of the law."""
     asks = each(read_image, rows)
     speeds = together(_speeds, asks)
-    return each(lambda row, ask, speed: _told(row, ask, speed=speed), rows, asks, speeds)
+    return each(lambda row, ask, speed: _predictions(row, ask, speed=speed), rows, asks, speeds)
 
 
 def _speeds(asks: Sequence[ImageAsk]) -> list[float]:
     return list(map(float, ImageCases.of([ask.case for ask in asks]).samples_per_s()))
 
 
-def _told(row: Row, ask: ImageAsk, *, speed: float) -> tuple[Prediction, ...]:
+def _predictions(row: Row, ask: ImageAsk, *, speed: float) -> tuple[Prediction, ...]:
     case, model = ask.case, row.get("model") or ""
     if not isfinite(speed):
         raise AskError(say("no peak rate known for {chip} in this precision", chip=row.get("gpu") or ""))
@@ -281,7 +281,7 @@ def _told(row: Row, ask: ImageAsk, *, speed: float) -> tuple[Prediction, ...]:
         prompt_tok=row.get("img_size") or row.get("seq_len") or 0.0,
     )
     what = Ran(kind=case.kind.kin, model=model, source=row.get("source") or "", case=ran)
-    estimate = samples_told(speed, place=case.place, what=what, trains=case.trains)
+    estimate = samples_with_band(speed, place=case.place, what=what, trains=case.trains)
     chip = case.place.id if isinstance(case.place, Chip) else None
     basis = (
         None if chip is None else Basis(subject=SUBJECT, figure="samples", chip=chip, model=model, case=ran)

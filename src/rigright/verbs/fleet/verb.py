@@ -21,15 +21,15 @@ from rigright.doctor.examine import case_of, chosen, examine
 from rigright.doctor.record import Wanted
 from rigright.machine.bench.record import Result, Skipped
 from rigright.machine.bench.session import BUDGET_S, QUICK_BUDGET_S, BenchWish
-from rigright.machine.far.parcel import Bench, RemoteRequest
 from rigright.machine.possible import possible
 from rigright.machine.record import Machine, Unseen
+from rigright.machine.remote.parcel import Bench, RemoteRequest
 from rigright.machine.stored import restored
 from rigright.verbs.doctor.wanted import wanted_of
-from rigright.verbs.fleet.came import PARALLEL, PATIENCE_S, Came, Remote
 from rigright.verbs.fleet.hosts import file_of
-from rigright.verbs.fleet.nodes import Fleet, NodeTold
+from rigright.verbs.fleet.nodes import Fleet, NodeReport
 from rigright.verbs.fleet.odd import differences, kinds
+from rigright.verbs.fleet.outcome import PARALLEL, PATIENCE_S, NodeOutcome, Remote
 from rigright.verbs.fleet.stragglers import spread_of
 from rigright.verbs.fleet.troubles import BROKEN_OFF
 
@@ -79,12 +79,12 @@ def fleet(what: What, *, wish: FleetWish, progress: Progress | None = None) -> F
         except OSError as error:
             why = say("cannot write {file}: {why}", file=wish.save, why=error.strerror or error)
             raise AskError(why) from None
-    nodes: dict[str, NodeTold] = {}
+    nodes: dict[str, NodeReport] = {}
     broken_off = False
     try:
         for outcome in _asked(what, wish):
             nodes[outcome.node] = read(outcome)
-            if wish.save is not None and outcome.told is not None and nodes[outcome.node].trouble is None:
+            if wish.save is not None and outcome.reply is not None and nodes[outcome.node].trouble is None:
                 _save(Path(wish.save), outcome)
             if progress is not None:
                 waiting = sum(node.is_waited_for for node in nodes.values())
@@ -95,7 +95,7 @@ def fleet(what: What, *, wish: FleetWish, progress: Progress | None = None) -> F
             raise
         broken_off = True
     nodes = {
-        name: node if not node.is_waited_for else NodeTold(node=node.node, trouble=BROKEN_OFF)
+        name: node if not node.is_waited_for else NodeReport(node=node.node, trouble=BROKEN_OFF)
         for name, node in nodes.items()
     }
     result = _together(what, nodes)
@@ -111,11 +111,11 @@ def fleet(what: What, *, wish: FleetWish, progress: Progress | None = None) -> F
     )
 
 
-def _asked(what: What, wish: FleetWish) -> Iterator[Came]:
+def _asked(what: What, wish: FleetWish) -> Iterator[NodeOutcome]:
     bench = (wish.bench or bench_of()) if what == "bench" else None
     patience_s = wish.patience_s or (PATIENCE_S + (0.0 if bench is None else _bench_s(bench)))
     way = way_of(wish, RemoteRequest(patience_s=patience_s, bench=bench))
-    outcomes: Iterator[Came] = shelf.take(RUNNERS, wish.over, bears="run")(way)
+    outcomes: Iterator[NodeOutcome] = shelf.take(RUNNERS, wish.over, bears="run")(way)
     return outcomes
 
 
@@ -148,10 +148,15 @@ def _bench_s(bench: Bench) -> float:
 
 
 def _node(
-    outcome: Came, *, what: What, only: tuple[str, ...], wanted: Wanted | None, baseline: Baseline | None
-) -> NodeTold:
+    outcome: NodeOutcome,
+    *,
+    what: What,
+    only: tuple[str, ...],
+    wanted: Wanted | None,
+    baseline: Baseline | None,
+) -> NodeReport:
     """One node's words as records, examined as far as it was asked."""
-    node = node_told(outcome)
+    node = node_report(outcome)
     if node.machine is None or what == "probe":
         return node
     about = only if what == "doctor" else HELD
@@ -159,22 +164,22 @@ def _node(
     return replace(node, examined=examine(case, about))
 
 
-def node_told(outcome: Came) -> NodeTold:
+def node_report(outcome: NodeOutcome) -> NodeReport:
     """One node's words as records; what cannot be read is told of that node alone."""
-    fields = outcome.told
+    fields = outcome.reply
     if fields is None:  # with no trouble either it is only expected
-        return NodeTold(node=outcome.node, trouble=outcome.trouble)
+        return NodeReport(node=outcome.node, trouble=outcome.trouble)
     try:
         if "problem" in fields:
             told_of = {"what": "node", "why": fields["problem"]}
-            return NodeTold(node=outcome.node, trouble=restored(Unseen, told_of, where=outcome.node).why)
+            return NodeReport(node=outcome.node, trouble=restored(Unseen, told_of, where=outcome.node).why)
         machine = possible(restored(Machine, fields.get("machine"), where=outcome.node))
         results = _listed(Result, fields, where=outcome.node)
         skipped = _listed(Skipped, fields, where=outcome.node)
     except DataError as error:
-        return NodeTold(node=outcome.node, trouble=error.whole)
+        return NodeReport(node=outcome.node, trouble=error.whole)
     seconds = fields.get("seconds")
-    return NodeTold(
+    return NodeReport(
         node=outcome.node,
         machine=machine,
         results=results,
@@ -191,7 +196,7 @@ def _listed(kind: type[R], fields: dict[str, Any], *, where: str) -> tuple[R, ..
     return tuple(restored(kind, value, where=where) for value in listed)
 
 
-def _together(what: What, nodes: dict[str, NodeTold]) -> dict[str, Any]:
+def _together(what: What, nodes: dict[str, NodeReport]) -> dict[str, Any]:
     """What follows from all nodes: the odd ones out and the slow ones."""
     machines = {node: item.machine for node, item in nodes.items() if item.machine is not None}
     kind = kinds(machines)
@@ -207,7 +212,7 @@ def _together(what: What, nodes: dict[str, NodeTold]) -> dict[str, Any]:
     }
 
 
-def _why(node: NodeTold) -> JudgedCause | None:
+def _why(node: NodeReport) -> JudgedCause | None:
     """What slows a node down, by all of its doctor's checks: not the slow figure itself."""
     if node.machine is None:
         return None
@@ -217,9 +222,9 @@ def _why(node: NodeTold) -> JudgedCause | None:
     )
 
 
-def _save(folder: Path, outcome: Came) -> None:
+def _save(folder: Path, outcome: NodeOutcome) -> None:
     """A node's words as `probe --from` reads them too; a full disk loses the copy, not the answer."""
-    fields = dict(outcome.told or {})
+    fields = dict(outcome.reply or {})
     file = folder / file_of(outcome.node)
     with suppress(OSError):
         part = file.with_name(f".{file.stem}.part")

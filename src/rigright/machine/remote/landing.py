@@ -22,7 +22,7 @@ from typing import IO, Any
 LATE = "rigright-late"
 AGENT = (  # nothing of the folder that the node happens to be in
     "import sys; sys.path[:] = [one for one in sys.path if one]; import runpy; "
-    "runpy.run_module('rigright.machine.far.agent', run_name='__main__', alter_sys=True)"
+    "runpy.run_module('rigright.machine.remote.agent', run_name='__main__', alter_sys=True)"
 )
 
 

@@ -43,7 +43,7 @@ class _Speaker:
         self.pieces: dict[int, bytes] = {}
 
 
-class Ear:
+class LineJoiner:
     """Joins lines of many nodes, in whatever order they come."""
 
     def __init__(self) -> None:
@@ -71,7 +71,7 @@ class Ear:
 
 def heard(text: bytes) -> list[dict[str, Any]]:
     """Everything that nodes told in a text, such as a log."""
-    ear = Ear()
+    ear = LineJoiner()
     return [fields for line in text.splitlines() if (fields := ear.hear(line)) is not None]
 
 

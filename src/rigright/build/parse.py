@@ -85,7 +85,7 @@ def rig_of(lines: Iterable[ListLine]) -> Rig:
     whole = next((line.text for line in lines if line.part == "machine"), "")
     _, _, inside = re.sub(r"\bwith\b|\bw/|带|配", "+", whole).partition("+")
     if inside and not fields["cards"]:
-        fields["cards"] = _cards_said(inside).get("cards", ())
+        fields["cards"] = _card_groups(inside).get("cards", ())
     return Rig(**fields, remarks=remarks)
 
 
@@ -219,7 +219,7 @@ def _kit(kit: Kit, count: int) -> Modules:
     )  # fmt: skip
 
 
-def _cards_said(text: str) -> dict[str, Any]:
+def _card_groups(text: str) -> dict[str, Any]:
     """Groups of cards joined by plus signs or commas, each with what is said of it."""
     plain = re.sub(
         r"pcie? ?(?:gen ?)?\d?(?:\.0)? ?x\d{1,2}\b|\bat x\d{1,2}(?:/x\d{1,2})*", " ", english(text)
@@ -482,6 +482,6 @@ def machine_named(text: str) -> Finished | None:
 
 
 _READERS: dict[str, Callable[[str], dict[str, Any]]] = {
-    "cpu": _cpu, "board": _board, "ram": _ram, "gpu": _cards_said, "psu": _psu, "case": _case, "ssd": _ssd,
+    "cpu": _cpu, "board": _board, "ram": _ram, "gpu": _card_groups, "psu": _psu, "case": _case, "ssd": _ssd,
     "cooler": _cooler, "nic": _nic, "room": _room, "machine": _machine,
 }  # fmt: skip

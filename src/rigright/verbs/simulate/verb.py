@@ -16,8 +16,8 @@ from rigright.cost.memory_kv import generates
 from rigright.demand import PlanWish, ServingWish, Traffic
 from rigright.facts.anchors import RunCase
 from rigright.facts.nodes import Node
+from rigright.predict.bands import tell
 from rigright.predict.kept import chance_of
-from rigright.predict.told import tell
 from rigright.search.single import single
 from rigright.sim.arrivals import CLOSED, Arrivals, made_load
 from rigright.sim.fleet import ReplicaFleet
@@ -28,8 +28,8 @@ from rigright.verbs.runs.files import read_text
 from rigright.verbs.seen.here import the_node
 from rigright.verbs.simulate.files import write_requests
 from rigright.verbs.simulate.play import life_s, play_case
+from rigright.verbs.simulate.replicas import ENDLESS_BLOCKS, policy_of
 from rigright.verbs.simulate.setup import read_setup, refuse_both
-from rigright.verbs.simulate.shops import ENDLESS_BLOCKS, policy_of
 from rigright.verbs.simulate.simulated import Against, Simulated
 from rigright.verbs.simulate.wish import PlayWish, check
 
@@ -172,7 +172,7 @@ def _simulated(
         pool_tok=None if endless else shop.blocks * shop.block_tok,
         max_seqs=shop.max_seqs,
         budget_tok=shop.budget_tok,
-        load=_told(load, requests),
+        load=_load_words(load, requests),
         rate_per_s=None if load.trace is not None or load.is_loop else load.rate_per_s,
         tally=counted,
         targets=Targets(),
@@ -203,7 +203,7 @@ def _certainty(case: Case, counted: Tally, *, load: PlayWish) -> dict[str, float
     }
 
 
-def _told(load: PlayWish, requests: Load) -> Sentence:
+def _load_words(load: PlayWish, requests: Load) -> Sentence:
     if load.trace is not None:
         return say("{count} requests from the trace", count=f"{requests.count:,}")
     fields = {

@@ -11,9 +11,9 @@ from threading import Event
 from typing import Any, Protocol
 
 from rigright.base.words import Sentence
-from rigright.machine.far.envelope import Ear
-from rigright.machine.far.parcel import RemoteRequest
-from rigright.verbs.fleet.troubles import said_by_landing
+from rigright.machine.remote.envelope import LineJoiner
+from rigright.machine.remote.parcel import RemoteRequest
+from rigright.verbs.fleet.troubles import landing_complaint
 
 PATIENCE_S = 60.0  # for one node, unless the user says otherwise
 PARALLEL = 32  # nodes asked at once
@@ -34,11 +34,11 @@ class Remote:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Came:
+class NodeOutcome:
     """One node's words, or why there are none; with neither, a node that is going to be asked."""
 
     node: str
-    told: dict[str, Any] | None = None
+    reply: dict[str, Any] | None = None
     trouble: Sentence | None = None
 
 
@@ -65,7 +65,7 @@ class Errand:
         return replace(self.ask, meeting=replace(self.ask.meeting, me=node))
 
 
-Emit = Callable[[Came], None]
+Emit = Callable[[NodeOutcome], None]
 
 
 class NodeTask(Protocol):
@@ -75,9 +75,11 @@ class NodeTask(Protocol):
         """Emit each node as it comes."""
 
 
-def gathered(tasks: Sequence[tuple[Errand, NodeTask]], *, at_once: int) -> Iterator[tuple[Errand, Came]]:
+def gathered(
+    tasks: Sequence[tuple[Errand, NodeTask]], *, at_once: int
+) -> Iterator[tuple[Errand, NodeOutcome]]:
     """What tasks emit, as it comes; whoever stops listening stops them."""
-    queue: Queue[tuple[Errand, Came] | None] = Queue()
+    queue: Queue[tuple[Errand, NodeOutcome] | None] = Queue()
     stop = Event()
 
     def work(errand: Errand, task: NodeTask) -> None:
@@ -112,12 +114,12 @@ class Hearing:
     def __init__(self, take: Callable[[dict[str, Any]], None] | None = None) -> None:
         self.answers: list[dict[str, Any]] = []
         self.words: list[bytes] = []
-        self._take, self._ear = take or self.answers.append, Ear()
+        self._take, self._ear = take or self.answers.append, LineJoiner()
 
     def hear(self, line: bytes) -> None:
         """One line more, with the label that srun puts before it or without."""
         fields = self._ear.hear(line)
-        word = said_by_landing(line) if fields is None else None
+        word = landing_complaint(line) if fields is None else None
         if fields is not None:
             self._take(fields)
         elif word is not None:

@@ -12,9 +12,9 @@ from typing import Any
 
 from rigright.base.errors import RigError
 from rigright.base.words import say
-from rigright.machine.far.envelope import lines
 from rigright.machine.probe import probe
 from rigright.machine.record import Machine
+from rigright.machine.remote.envelope import lines
 from rigright.machine.stored import plain, restored
 from rigright.machine.world import World, here
 

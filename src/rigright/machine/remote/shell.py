@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 
 from rigright.base.tables import DATA
-from rigright.machine.far.parcel import AS_ROOT
 from rigright.machine.parts.surroundings import BEGIN, NAMED
+from rigright.machine.remote.parcel import AS_ROOT
 from rigright.machine.running.services import MATTER
 
 SCRIPT = "fleet/collect.sh"

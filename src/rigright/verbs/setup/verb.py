@@ -34,10 +34,10 @@ from rigright.verbs.setup.choice import (
     python_for,
     toolkit_for,
 )
+from rigright.verbs.setup.notes import glibc_notes, newer, notes_of, unknown_of, without_package
 from rigright.verbs.setup.others import on_jetson, without_nvidia
 from rigright.verbs.setup.set_up import MACOS, WINDOWS, Pick, SetUp, SetupStep, Target
 from rigright.verbs.setup.target import look, target_of
-from rigright.verbs.setup.told import glibc_notes, newer, notes_of, unknown_of, without_package
 from rigright.verbs.setup.ways import (
     IN_WINDOWS,
     driver_way,

@@ -16,11 +16,11 @@ from pathlib import Path
 
 import pytest
 
-from rigright.machine.far.envelope import heard
-from rigright.machine.far.landing import LATE
-from rigright.machine.far.parcel import NO_PYTHON, RemoteRequest, parcel, program, start_line
-from rigright.machine.far.talk import talk
 from rigright.machine.record import Machine
+from rigright.machine.remote.envelope import heard
+from rigright.machine.remote.landing import LATE
+from rigright.machine.remote.parcel import NO_PYTHON, RemoteRequest, parcel, program, start_line
+from rigright.machine.remote.talk import talk
 from rigright.machine.stored import restored
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="nodes of a fleet are asked by a POSIX shell")
@@ -134,10 +134,10 @@ def slow_parcel(seconds, *, patience_s, lifeline=True):
         for name in (
             "rigright/__init__.py",
             "rigright/machine/__init__.py",
-            "rigright/machine/far/__init__.py",
+            "rigright/machine/remote/__init__.py",
         ):
             archive.writestr(name, "")
-        archive.writestr("rigright/machine/far/agent.py", f"import time\ntime.sleep({seconds})\n")
+        archive.writestr("rigright/machine/remote/agent.py", f"import time\ntime.sleep({seconds})\n")
     landing = (Path(parcel.__code__.co_filename).parent / "landing.py").read_bytes()
     size = len(packed.getvalue())
     head = {"size_bytes": size, "lifeline": lifeline, "patience_s": patience_s, "ask": {}}
@@ -184,7 +184,7 @@ def emptied(folder, limit_s=60.0):
 
 
 def filled(folder, limit_s=60.0):
-    return waited(lambda: any(folder.glob("*/rigright/machine/far/agent.py")), limit_s)
+    return waited(lambda: any(folder.glob("*/rigright/machine/remote/agent.py")), limit_s)
 
 
 def waited(holds, limit_s):

@@ -55,15 +55,15 @@ class _Beside:
     sizes: dict[object, float] = field(default_factory=dict)  # the largest message in MiB
 
 
-def held_all(results: Sequence[Result], case: CheckInput) -> tuple[BaselineFigure, ...]:
+def compare_all(results: Sequence[Result], case: CheckInput) -> tuple[BaselineFigure, ...]:
     """Every figure of one machine."""
     beside = _beside(results, case)
-    return tuple(_held(result, case, beside=beside) for result in results)
+    return tuple(_compare(result, case, beside=beside) for result in results)
 
 
-def held(result: Result, case: CheckInput, *, beside: Sequence[Result] = ()) -> BaselineFigure:
+def compare_result(result: Result, case: CheckInput, *, beside: Sequence[Result] = ()) -> BaselineFigure:
     """One figure; `beside` holds those of the other cards."""
-    return _held(result, case, beside=_beside(beside, case))
+    return _compare(result, case, beside=_beside(beside, case))
 
 
 def _beside(results: Sequence[Result], case: CheckInput) -> _Beside:
@@ -78,7 +78,7 @@ def _beside(results: Sequence[Result], case: CheckInput) -> _Beside:
     return beside
 
 
-def _held(result: Result, case: CheckInput, *, beside: _Beside) -> BaselineFigure:
+def _compare(result: Result, case: CheckInput, *, beside: _Beside) -> BaselineFigure:
     """However fast: what gives wrong values is wrong."""
     figure = _compared(result, case, beside=beside)
     return replace(figure, verdict="wrong") if wrong_values(result) else figure

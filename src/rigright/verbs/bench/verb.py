@@ -14,7 +14,7 @@ from rigright.base.files import check_place
 from rigright.base.words import Sentence, say
 from rigright.doctor.baseline import Baseline, load
 from rigright.doctor.examine import Examined, case_of, examine
-from rigright.doctor.held import BaselineFigure, held_all
+from rigright.doctor.reference import BaselineFigure, compare_all
 from rigright.machine.bench import burn_logs, copy_logs
 from rigright.machine.bench.ask import SentLoad
 from rigright.machine.bench.record import Result, Skipped
@@ -100,7 +100,7 @@ def bench(
             stopped = False
         made = BenchRun(
             machine=machine,
-            results=tuple(by_plan(figure, planned) for figure in held_all(results, case_of(machine))),
+            results=tuple(by_plan(figure, planned) for figure in compare_all(results, case_of(machine))),
             skipped=tuple(skipped),
             titles=tuple((name, titles[name]) for name in names),
             quick=wish.quick,
@@ -151,7 +151,7 @@ def bench_from(file: str) -> BenchRun:
     titles = known() | burn_logs.TITLES | copy_logs.TITLES
     return BenchRun(
         machine=machine,
-        results=held_all(bench_file.results, case_of(machine)),
+        results=compare_all(bench_file.results, case_of(machine)),
         skipped=bench_file.skipped,
         titles=tuple((name, titles.get(name) or say("{text}", text=name)) for name in names),
         quick=bench_file.quick,

@@ -18,17 +18,17 @@ from rigright.machine.bench.ask import Meeting
 from rigright.machine.bench.needs import NO_TORCH
 from rigright.machine.bench.record import Skipped
 from rigright.machine.bench.session import BenchWish, pick
-from rigright.machine.far.parcel import Bench, RemoteRequest
+from rigright.machine.remote.parcel import Bench, RemoteRequest
 from rigright.machine.stored import plain
 from rigright.verbs.fleet.accept.accepted import Accepted, Met
 from rigright.verbs.fleet.accept.folder import Folder, Stage
 from rigright.verbs.fleet.accept.judge import SoFar, judged, suspects
 from rigright.verbs.fleet.accept.meetings import wanted
-from rigright.verbs.fleet.came import PATIENCE_S, Came, Errand, Remote
-from rigright.verbs.fleet.frame import BENCH_SLACK, RUNNERS, FleetWish, node_told, typed, way_of
 from rigright.verbs.fleet.hosts import by_number
-from rigright.verbs.fleet.nodes import NodeTold
+from rigright.verbs.fleet.nodes import NodeReport
 from rigright.verbs.fleet.odd import kinds
+from rigright.verbs.fleet.outcome import PATIENCE_S, Errand, NodeOutcome, Remote
+from rigright.verbs.fleet.verb import BENCH_SLACK, RUNNERS, FleetWish, node_report, typed, way_of
 
 PARTS = (
     *("gemm", "device_memory", "memory_values", "transfer", "peer", "collectives"),
@@ -39,7 +39,7 @@ BUDGET_S, MEET_S = 300.0, 60.0
 BURN_S = 600.0
 USED = 0.8  # of its time that a load lasts
 
-Asking = Callable[[Sequence[Errand]], Iterator[tuple[Errand, Came]]]
+Asking = Callable[[Sequence[Errand]], Iterator[tuple[Errand, NodeOutcome]]]
 Progress = Callable[[Sentence, tuple[int, int]], None]  # what is done now, how far it is
 
 
@@ -100,7 +100,7 @@ def accepted(
         run.known.names.update(dict.fromkeys(names(known=run.begun())))
         run.all_stages()
     except KeyboardInterrupt:
-        if not run.known.told:
+        if not run.known.reports:
             raise
         broken_off = True
     known = run.known
@@ -135,12 +135,12 @@ class _Run:
     def begun(self) -> tuple[str, ...]:
         """Nodes of the folder; what they said is taken up."""
         for name, fields in self.folder.answers("answers").items():
-            self._take("answers", Came(node=name, told=fields))
+            self._take("answers", NodeOutcome(node=name, reply=fields))
         for stage in ("load", "again"):
             for name, fields in self.folder.answers(stage).items():
-                self._take(stage, Came(node=name, told=fields))
+                self._take(stage, NodeOutcome(node=name, reply=fields))
         self.known.met.extend(self.folder.met())
-        return tuple(self.known.told)
+        return tuple(self.known.reports)
 
     def all_stages(self) -> None:
         """Whatever is not known yet."""
@@ -148,7 +148,9 @@ class _Run:
         alone = tuple(part for part in self.parts if part not in {LOAD, TOGETHER})
         each = dict.fromkeys(known.names, alone)
         self._stage("answers", each, shown=say("each node alone"), budget_s=BUDGET_S)
-        heard = sorted((name for name, node in known.told.items() if node.machine is not None), key=by_number)
+        heard = sorted(
+            (name for name, node in known.reports.items() if node.machine is not None), key=by_number
+        )
         if LOAD in self.parts:
             loaded = dict.fromkeys(heard, (LOAD,))
             self._stage("load", loaded, shown=say("under load"), budget_s=self.wish.burn_s / USED)
@@ -162,7 +164,7 @@ class _Run:
         """Ask the nodes that have not answered yet; what they say is kept before it is judged."""
         known = self.known
         done = {
-            "answers": {name for name, node in known.told.items() if node.machine is not None},
+            "answers": {name for name, node in known.reports.items() if node.machine is not None},
             "load": set(self.folder.answers("load")),
             "again": set[str](),
         }[stage]
@@ -177,7 +179,7 @@ class _Run:
         self.progress(shown, (0, count))
         for number, (_, outcome) in enumerate(self.asking(jobs), 1):
             outcome = self._with_earlier(outcome) if stage == "again" else outcome  # noqa: PLW2901
-            if outcome.told is not None and "problem" not in outcome.told:
+            if outcome.reply is not None and "problem" not in outcome.reply:
                 self.folder.keep(stage, outcome)
             self._take(stage, outcome)
             self.progress(shown, (number, count))
@@ -187,7 +189,7 @@ class _Run:
         known, asked = self.known, set[tuple[str, str]]()
         while True:
             slow: dict[str, tuple[str, ...]] = {}
-            for suspect in suspects(known.told, known.again):
+            for suspect in suspects(known.reports, known.again):
                 place = (suspect.node, suspect.result.part)
                 if not known.is_twice(*place) and place not in asked:
                     slow[suspect.node] = (*slow.get(suspect.node, ()), suspect.result.part)
@@ -205,28 +207,28 @@ class _Run:
         bench = Bench(wish=wish, parts=parts) if parts else None
         return RemoteRequest(patience_s=PATIENCE_S + BENCH_SLACK * budget_s, bench=bench, meeting=meeting)
 
-    def _with_earlier(self, outcome: Came) -> Came:
+    def _with_earlier(self, outcome: NodeOutcome) -> NodeOutcome:
         """What was measured again before stays beside it."""
         before = self.known.again.get(outcome.node)
-        if before is None or outcome.told is None:
+        if before is None or outcome.reply is None:
             return outcome
         fields = {
-            name: [*plain(getattr(before, name)), *outcome.told.get(name, ())]
+            name: [*plain(getattr(before, name)), *outcome.reply.get(name, ())]
             for name in ("results", "skipped")
         }
-        return replace(outcome, told={**outcome.told, **fields})
+        return replace(outcome, reply={**outcome.reply, **fields})
 
-    def _take(self, stage: Stage, outcome: Came) -> None:
+    def _take(self, stage: Stage, outcome: NodeOutcome) -> None:
         """A node's words among what is known."""
         known = self.known
-        node = node_told(outcome)
+        node = node_report(outcome)
         if stage == "answers":
-            known.told[outcome.node] = self._examined(node)
+            known.reports[outcome.node] = self._examined(node)
         elif stage == "again":
             if node.trouble is None:
                 known.again[outcome.node] = node
-        elif outcome.node in known.told:
-            first = known.told[outcome.node]
+        elif outcome.node in known.reports:
+            first = known.reports[outcome.node]
             skipped = node.skipped or (
                 () if node.trouble is None else (Skipped(part=LOAD, why=node.trouble),)
             )
@@ -237,9 +239,9 @@ class _Run:
                 results=(*first.results, *node.results),
                 skipped=(*first.skipped, *skipped),
             )
-            known.told[outcome.node] = self._examined(both)
+            known.reports[outcome.node] = self._examined(both)
 
-    def _examined(self, node: NodeTold) -> NodeTold:
+    def _examined(self, node: NodeReport) -> NodeReport:
         if node.machine is None:
             return node
         case = case_of(node.machine, results=node.results, baseline=self.baseline)
@@ -248,14 +250,18 @@ class _Run:
     def _together(self, heard: Sequence[str]) -> None:
         """Pairs, trials and halves, each kind of node among its own."""
         known = self.known
-        kind = kinds({name: node.machine for name in heard if (node := known.told[name]).machine is not None})
+        kind = kinds(
+            {name: node.machine for name in heard if (node := known.reports[name]).machine is not None}
+        )
         able = [
-            name for name in heard if not any(skipped.why == NO_TORCH for skipped in known.told[name].skipped)
+            name
+            for name in heard
+            if not any(skipped.why == NO_TORCH for skipped in known.reports[name].skipped)
         ]
         groups: dict[str, list[str]] = {}
         for name in able:
             groups.setdefault(kind[name], []).append(name)
-        low = frozenset(suspect.node for suspect in suspects(known.told, known.again))
+        low = frozenset(suspect.node for suspect in suspects(known.reports, known.again))
         while True:
             ahead: list[Met] = []
             for nodes in groups.values():
@@ -280,11 +286,11 @@ class _Run:
             for wish in wishes
         }
         waiting = {job: dict.fromkeys(job.nodes) for job in of_job}
-        heard: dict[Errand, list[NodeTold]] = {job: [] for job in of_job}
+        heard: dict[Errand, list[NodeReport]] = {job: [] for job in of_job}
         self.progress(shown, (0, len(of_job)))
         done = 0
         for job, outcome in self.asking(tuple(of_job)):
-            heard[job].append(node_told(outcome))
+            heard[job].append(node_report(outcome))
             waiting[job].pop(outcome.node, None)
             if not waiting[job]:
                 limit = _met(of_job[job], heard[job])
@@ -294,7 +300,7 @@ class _Run:
                 self.progress(shown, (done, len(of_job)))
 
 
-def _met(wish: Met, heard: Sequence[NodeTold]) -> Met:
+def _met(wish: Met, heard: Sequence[NodeReport]) -> Met:
     """What came of a meeting: the first node's rate, or the first reason of any."""
     figures = [result for node in heard for result in node.results if result.part == TOGETHER]
     skips = [

@@ -20,11 +20,19 @@ from rigright.machine.bench.ask import BenchRequest as Measure
 from rigright.machine.bench.child import BenchChild
 from rigright.machine.bench.record import Result, Skipped
 from rigright.machine.bench.session import BenchWish
-from rigright.machine.far.envelope import heard
-from rigright.machine.far.parcel import NO_PYTHON, OLDEST, Bench, RemoteRequest, parcel, program, start_line
+from rigright.machine.remote.envelope import heard
+from rigright.machine.remote.parcel import (
+    NO_PYTHON,
+    OLDEST,
+    Bench,
+    RemoteRequest,
+    parcel,
+    program,
+    start_line,
+)
 from rigright.machine.stored import restored
 
-AGENT = "rigright/machine/far/agent.py"
+AGENT = "rigright/machine/remote/agent.py"
 
 
 @cache

@@ -10,8 +10,8 @@ import zlib
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rigright.machine.far import envelope
-from rigright.machine.far.envelope import Ear, heard, lines
+from rigright.machine.remote import envelope
+from rigright.machine.remote.envelope import LineJoiner, heard, lines
 
 PLAIN = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(max_size=20),
@@ -29,7 +29,7 @@ def as_bytes(told):
 def test_whatever_is_told_is_heard_in_any_order(told, chance):
     sent = as_bytes(told)
     chance.shuffle(sent)
-    ear = Ear()
+    ear = LineJoiner()
     came = [one for line in sent if (one := ear.hear(line)) is not None]
     assert came == [told]
 
@@ -97,7 +97,7 @@ def test_more_lines_than_a_node_may_send_are_not_kept(monkeypatch):
 def test_more_speakers_than_nodes_are_not_kept(monkeypatch):
     monkeypatch.setattr(envelope, "MOST_SPEAKERS", 2)
     sent = [as_bytes({"node": str(number), "much": secret(2000, number)}) for number in range(4)]
-    ear = Ear()
+    ear = LineJoiner()
     first = [ear.hear(one[0]) for one in sent]
     rest = [told for one in sent for line in one[1:] if (told := ear.hear(line)) is not None]
     assert first == [None] * 4
@@ -120,6 +120,6 @@ def test_what_is_no_record_is_refused():
 
 @given(st.binary(max_size=400))
 def test_any_bytes_may_come(noise):
-    ear = Ear()
+    ear = LineJoiner()
     for start in (b"", b"rigright-told ", b"rigright-told 0123456789abcdef 0 1 00000000 "):
         assert ear.hear(start + noise) is None

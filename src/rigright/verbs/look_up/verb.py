@@ -80,7 +80,7 @@ def _why_none(conditions: list[Condition], known: tuple[Any, ...]) -> tuple[Sent
     )
 
 
-def _found(kind: ListingKind, asked: LookUpQuery) -> tuple[Any, ...]:
+def _records(kind: ListingKind, asked: LookUpQuery) -> tuple[Any, ...]:
     """What the kind's own reader of names finds; else every record in whose texts the words stand."""
     refused: AskError | None = None
     try:
@@ -106,7 +106,7 @@ def look_up(
     kind = find_kind(name)
     asked = LookUpQuery(words=words, today=today, run_code=wish.run_code, input_shape=wish.input_shape)
     conditions = [read_condition(text, kind.fields) for text in wish.where]
-    known = _found(kind, asked)
+    known = _records(kind, asked)
     records: tuple[Any, ...] = tuple(
         record for record in known if all(condition.holds(record) for condition in conditions)
     )

@@ -220,12 +220,16 @@ def _judge(
         source=(raw.get("source") or "").strip(),
         chip=(raw.get("chip") or raw.get("gpu") or "").strip(),
         model=(raw.get("arch") or raw.get("model") or raw.get("shape") or "").strip(),
-        predictions=tuple(_held(kind, prediction, row=asked.row, wrong=wrong) for prediction in predictions),
+        predictions=tuple(
+            _beside_measured(kind, prediction, row=asked.row, wrong=wrong) for prediction in predictions
+        ),
         faults=tuple(wrong.values()),
     )
 
 
-def _held(kind: TableKind, prediction: Prediction, *, row: Row, wrong: Mapping[str, Sentence]) -> Prediction:
+def _beside_measured(
+    kind: TableKind, prediction: Prediction, *, row: Row, wrong: Mapping[str, Sentence]
+) -> Prediction:
     """A prediction beside its own row's measured figure, or beside the reason why that is none."""
     column = (
         prediction.metric

@@ -29,8 +29,8 @@ from rigright.verbs.calibrate import toml
 from rigright.verbs.calibrate.belief import Belief, Cell, beliefs
 from rigright.verbs.calibrate.calibrated import Anchored, AnchorMade
 from rigright.verbs.runs.setup import NOTHING_SAID, RunSetup
-from rigright.verbs.validate.frame import validate
 from rigright.verbs.validate.validation import Judged, Prediction, Validation
+from rigright.verbs.validate.verb import validate
 
 TAIL = 1.2816  # standard deviations from the middle to the edge of an 80 % band
 WILD = 1.5  # logarithm: an own run further off than that is another thing than was predicted

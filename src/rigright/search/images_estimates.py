@@ -68,7 +68,7 @@ def plan_of(table: Candidates, place: int, *, network: Network, best_at: Sequenc
         ranks=memory,
         room_bytes=room,
         total_bytes=float(kind.card.total_bytes),
-        figures=_told(table, place, kind=kind, supply=supply, network=network),
+        figures=_estimates(table, place, kind=kind, supply=supply, network=network),
         supply=supply,
         bound=BOUNDS[max(BOUNDS, key=lambda part: float(getattr(points, part)[point]))],
         reasons=reasons_of([_named(network, name) for name in best_at]),
@@ -101,7 +101,7 @@ def _single(network: Network, way: SampleWay, *, kind: Kind) -> tuple[Sentence, 
                 time=show_seconds(time_s), steps=network.steps),)  # fmt: skip
 
 
-def _told(
+def _estimates(
     table: Candidates, place: int, *, kind: Kind, supply: Supply, network: Network
 ) -> Mapping[str, Estimate]:
     """Figures with the band of the speed, and of the prices."""
@@ -109,10 +109,10 @@ def _told(
     rate = network_speed(
         network, kind.chip, value=figures["images_per_s"], trains=table.question.ways[0].trains
     )
-    return told_of(figures, rate=rate, power=power_of(table, place), supply=supply, network=network)
+    return image_estimates(figures, rate=rate, power=power_of(table, place), supply=supply, network=network)
 
 
-def told_of(
+def image_estimates(
     figures: Mapping[str, float], *, rate: Estimate, power: Estimate, supply: Supply, network: Network
 ) -> Mapping[str, Estimate]:
     """The same of figures that are known: `rate` is their rate as it is told."""

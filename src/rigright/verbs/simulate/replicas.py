@@ -22,7 +22,7 @@ from rigright.predict.ranks import worst
 from rigright.sim.fleet import Handover, ReplicaFleet
 from rigright.sim.load import Load
 from rigright.sim.pace import pace_of
-from rigright.sim.server import Shop
+from rigright.sim.server import Replica
 from rigright.verbs.simulate.wish import PlayWish
 
 POLICIES = "rigright.sim.policies"
@@ -42,7 +42,7 @@ def policy_of(engine: Engine, asked: str | None) -> str:
     return name
 
 
-def shop_of(case: Case, load: Load, *, wish: PlayWish) -> Shop:
+def replica_of(case: Case, load: Load, *, wish: PlayWish) -> Replica:
     """One replica of a case; its cache holds as many tokens of such requests as the law of time counts."""
     policy = policy_of(case.engine, wish.policy)
     limits = limits_of(case, _usual(load, machines=wish.replicas))
@@ -51,7 +51,7 @@ def shop_of(case: Case, load: Load, *, wish: PlayWish) -> Shop:
     max_seqs = _seats(case, limits)
     law = pass_law(case, budget_tok=budget)
     longest = int(np.max(load.prompt_tok + load.output_tok, initial=LEAST_CONTEXT_TOK))
-    return Shop(
+    return Replica(
         pace=pace_of(
             law.seconds, max_seqs=max_seqs, budget_tok=budget, context_tok=longest, rounds=law.rounds,
             overlap=law.overlap,
@@ -104,7 +104,7 @@ def _blocks(case: Case, limits: Limits) -> tuple[int, int]:
     return int(pool_tok) // block_tok, block_tok
 
 
-def fleet_of(case: Case, shop: Shop, *, wish: PlayWish) -> ReplicaFleet:
+def fleet_of(case: Case, shop: Replica, *, wish: PlayWish) -> ReplicaFleet:
     """Replicas of the case, and workers for prompts alone where they were asked for."""
     replicas = int(case.layout.dp) * wish.replicas
     if not wish.prefill_workers:

@@ -95,7 +95,9 @@ def tell(
     """
     chips = chips if host is None else (host_chip(host),)
     subject = subject_of(engine, chips[0])
-    known = unsaid(least_known(subject, arch=arch, engine=engine, chips=chips, case=case), host=host)
+    known = widened_for_host(
+        least_known(subject, arch=arch, engine=engine, chips=chips, case=case), host=host
+    )
     estimates = tell_known(figures, subject, known=known, case=case)
     if not transcribes(arch):
         return estimates
@@ -109,7 +111,7 @@ def tell_known(
 ) -> dict[str, Estimate]:
     """The same where it is settled what is known."""
     estimates = {
-        name: _told(subject, name, value=value, known=known, apart=case.apart)
+        name: _with_band(subject, name, value=value, known=known, apart=case.apart)
         for name, value in figures.items()
     }
     output, each = estimates.get("output_tok_per_s"), estimates.get("tpot_s")
@@ -120,7 +122,7 @@ def tell_known(
     return estimates
 
 
-def unsaid(known: Known, *, host: Host | None) -> Known:
+def widened_for_host(known: Known, *, host: Host | None) -> Known:
     """The same with bands as much wider as what nobody said of a host makes them."""
     width = 1.0 if host is None else 1.0 + sum(UNSAID.get(name, 0.0) for name in host.assumed)
     wider = {figure: width * np.asarray(known.narrow.get(figure, 1.0)) for figure in HOSTED}
@@ -141,10 +143,10 @@ def least_known(
     return known.at(known.least())
 
 
-def told_metric(subject: str, metric: str, *, value: float, known: Known, apart: bool) -> Estimate:
+def metric_with_band(subject: str, metric: str, *, value: float, known: Known, apart: bool) -> Estimate:
     """A figure of a run file with the band that a plan gives it."""
     if metric in METRICS:
-        return _told(subject, METRICS[metric], value=value, known=known, apart=apart)
+        return _with_band(subject, METRICS[metric], value=value, known=known, apart=apart)
     return estimate(figure_of(metric, split=apart), value=value, known=known)
 
 
@@ -154,7 +156,7 @@ def measured_as(subject: str, metric: str) -> tuple[str, bool]:
     return figure_of(figure), is_inverse
 
 
-def _told(subject: str, name: str, *, value: float, known: Known, apart: bool) -> Estimate:
+def _with_band(subject: str, name: str, *, value: float, known: Known, apart: bool) -> Estimate:
     figure, is_inverse = MEASURED[subject][name]
     figure = figure_of(figure, split=apart)
     if not is_inverse:

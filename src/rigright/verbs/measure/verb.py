@@ -55,7 +55,7 @@ def measure(
     finally:
         ticks.close()
     given = replace(
-        _told(book, ended, command=command, every_s=every_s),
+        _measured(book, ended, command=command, every_s=every_s),
         at_s=at_s,
         # how long after the start the cards were first seen; None where there are none
         first_look_s=max(0.0, book.before.clock_s - began_s) if book.before.devices else None,
@@ -79,7 +79,7 @@ def measure(
     if given.lasted_s < 10 * given.every_s:
         notes.append(say("short run with few samples; use a shorter --every"))
     measured = replace(given, notes=tuple(notes))
-    measured = measured if planned is None else _held(measured, planned)
+    measured = measured if planned is None else _beside_plan(measured, planned)
     return measured if save_as is None else _kept(measured, save_as, planned=planned)
 
 
@@ -124,7 +124,7 @@ def _sample(book: TickLog, ticks: Sampler, *, stop: threading.Event, every_s: fl
             stop.wait(due_s - time.monotonic())
 
 
-def _told(book: TickLog, ended: run.Ended, *, command: Sequence[str], every_s: float) -> Measured:
+def _measured(book: TickLog, ended: run.Ended, *, command: Sequence[str], every_s: float) -> Measured:
     used = book.used()
     names = {device.index: device.name or "" for device in book.before.devices}
     return Measured(
@@ -162,10 +162,10 @@ def _kept(measured: Measured, file: str, *, planned: PlannedRun | None) -> Measu
     return measured
 
 
-def _held(measured: Measured, planned: PlannedRun) -> Measured:
+def _beside_plan(measured: Measured, planned: PlannedRun) -> Measured:
     """Its figures beside the plan's, and why one of them is not."""
-    from rigright.verbs.measure.planned import hold, unheld
+    from rigright.verbs.measure.planned import hold, power_notes
 
     return replace(
-        measured, held=hold(measured, planned), notes=(*measured.notes, *unheld(measured, planned))
+        measured, held=hold(measured, planned), notes=(*measured.notes, *power_notes(measured, planned))
     )

@@ -6,9 +6,8 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 
-from rigright.machine.device import Device, Slice
-from rigright.machine.filled import devices_filled, filled
-from rigright.machine.host import Path
+from rigright.machine.device import Device
+from rigright.machine.filled import devices_filled, filled, keyed
 from rigright.machine.nvidia_smi import complaints, query, tables, text
 from rigright.machine.record import Read, telling
 from rigright.machine.system import System
@@ -110,52 +109,11 @@ _RANKS = {reader: rank for rank, (_, reader) in enumerate(_READERS)}
 def laid(first: Read, then: Read) -> Read:
     """Two readings of the same cards as one."""
     row, other = first.fields, then.fields
-    both = {**other, **row}
-    both["devices"] = tuple(
-        sorted(_joined(row.get("devices", ()), other.get("devices", ())), key=lambda device: device.index)
-    )
-    if "paths" in row and "paths" in other:
-        both["paths"] = _ways(row["paths"], other["paths"])
+    devices = devices_filled(row.get("devices", ()), other.get("devices", ()))
+    both = {**other, **row, "devices": tuple(sorted(devices, key=lambda device: device.index))}
+    if "paths" in row and "paths" in other:  # of one matrix the way, of another whether they may
+        paths = keyed((*row["paths"], *other["paths"]), ("a", "b"))
+        both["paths"] = tuple(sorted(paths, key=lambda way: (way.a, way.b)))
     if "software" in row and "software" in other:
         both["software"] = filled(row["software"], other["software"])
     return Read(fields=both, unseen=(*first.unseen, *then.unseen))
-
-
-def _ways(first: tuple[Path, ...], then: tuple[Path, ...]) -> tuple[Path, ...]:
-    """How pairs reach each other, of one matrix, and whether they may, of another."""
-    paths = {(way.a, way.b): way for way in first}
-    for way in then:
-        own = paths.setdefault((way.a, way.b), way)
-        peer = way.peer if own.peer is None else own.peer
-        paths[way.a, way.b] = replace(own, kind=own.kind or way.kind, peer=peer)
-    return tuple(paths[pair] for pair in sorted(paths))
-
-
-def _joined(first: tuple[Device, ...], then: tuple[Device, ...]) -> tuple[Device, ...]:
-    """The same cards, with names of MIG instances and errors of links that only another reading has."""
-    named = {device.index: device.slices for device in then if device.slices}
-    counted = {
-        device.index: {direct_link.index: direct_link for direct_link in device.links or ()}
-        for device in then
-    }
-    return tuple(
-        replace(
-            device,
-            slices=_slices(device.slices, named.get(device.index, ())),
-            links=device.links
-            and tuple(
-                filled(direct_link, counted.get(device.index, {}).get(direct_link.index, direct_link))
-                for direct_link in device.links
-            ),
-        )
-        for device in devices_filled(first, then)
-    )
-
-
-def _slices(slices: tuple[Slice, ...], named: tuple[Slice, ...]) -> tuple[Slice, ...]:
-    if len(slices) != len(named):
-        return slices
-    return tuple(
-        replace(item, profile=item.profile or name.profile, uuid=item.uuid or name.uuid)
-        for item, name in zip(slices, named, strict=True)
-    )

@@ -9,7 +9,7 @@ from typing import Any
 
 from rigright.base.errors import DataError
 from rigright.base.words import say
-from rigright.machine.filled import devices_filled, filled
+from rigright.machine.filled import devices_filled, keyed
 from rigright.machine.opened.archive import Member
 from rigright.machine.opened.forms import PastedForm, forms, forms_of
 from rigright.machine.opened.ports_text import port_files
@@ -215,16 +215,8 @@ def _laid(reads: list[Read]) -> list[Read]:
             elif name == "events":
                 lists[name] = _together(lists.get(name, ()), value)
             elif name in _KEYS and isinstance(value, tuple):
-                lists[name] = _keyed((*lists.get(name, ()), *value), _KEYS[name])
+                lists[name] = keyed((*lists.get(name, ()), *value), _KEYS[name])
             else:
                 kept[name] = value
         rest.append(replace(read, fields=kept))
     return [*rest, Read(fields=lists)]
-
-
-def _keyed(values: tuple[Any, ...], names: tuple[str, ...]) -> tuple[Any, ...]:
-    fields: dict[tuple[object, ...], Any] = {}
-    for value in values:
-        key = tuple(getattr(value, name) for name in names)
-        fields[key] = filled(fields[key], value) if key in fields else value
-    return tuple(fields.values())

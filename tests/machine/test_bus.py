@@ -15,10 +15,10 @@ from rigright.base.units import GIB, MIB
 from rigright.machine.device import Device
 from rigright.machine.host import PciDevice
 from rigright.machine.lspci import UNKNOWN, read_lspci
-from rigright.machine.nic_ways import way_between, with_nics
 from rigright.machine.parts import network
 from rigright.machine.parts.bus import read
 from rigright.machine.pci import extended, functions
+from rigright.machine.probe import way_between, with_nics
 from rigright.machine.record import Machine
 from rigright.machine.values import gen_of, lanes_of
 from rigright.machine.world import World

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 
 from rigright.base.units import GIGA
-from rigright.machine.filled import filled
+from rigright.machine.filled import keyed
 from rigright.machine.host import Port
 from rigright.machine.opened.sections import Section, sections
 from rigright.machine.parts.network import rdma_kind
@@ -82,21 +83,19 @@ def is_fabric(text: str) -> bool:
 
 def read_fabric(text: str) -> Read:
     """The ports of this machine, laid together from all that tells of them; and what mlxlink complains of."""
-    ports: dict[str, Port] = {}
+    ports: list[Port] = []
     places: dict[tuple[str, str], str] = {}  # of a lid and a port, its name
     events: list[Event] = []
     for section in sections(text):
-        for port, lid in _ports(section):
-            if len(ports) < _MOST_PORTS:
-                ports[port.name] = filled(ports[port.name], port) if port.name in ports else port
+        for port, lid in islice(_ports(section), _MOST_PORTS):
+            ports.append(port)
             if lid:
                 places[lid, port.name.rpartition("/")[2]] = port.name
         if _MLXLINK.search(section.text):
             events += _complaints(section)
     for section in sections(text):
-        for port in _counted(section, places):
-            ports[port.name] = filled(ports[port.name], port) if port.name in ports else port
-    return Read(fields={"ports": tuple(ports.values()), **telling(events=tuple(events))})
+        ports += _counted(section, places)
+    return Read(fields={"ports": keyed(ports, ("name",))[:_MOST_PORTS], **telling(events=tuple(events))})
 
 
 def _ports(section: Section) -> Iterator[tuple[Port, str]]:

@@ -9,7 +9,7 @@ import math
 import re
 from dataclasses import replace
 
-from rigright.base.tables import DATA, raw_rows
+from rigright.base.loader import rows
 from rigright.base.units import GIB, KIB, KILO, MEGA, MIB
 from rigright.machine.device import Clocks, Device, Power, Thermal
 from rigright.machine.host import Memory
@@ -29,17 +29,17 @@ def with_board(world: World, read: Read) -> Read:
     # what the board and its chip call themselves
     raw = (world.raw(f"{tree}/compatible", _MOST_BYTES) for tree in _TREES)
     text = next((data for data in raw if data), b"").decode("utf-8", "replace").replace("\0", " ")
-    row = _row(text) if _SOC in text else None
-    if row is None:
+    module = _module(text) if _SOC in text else None
+    if module is None:
         return read
+    name, isa = module
     devices: tuple[Device, ...] = read.fields.get("devices", ())
     # with its memory, which the system tells a little less of than is soldered
-    name = row["name"]
     total = meminfo(world).get("MemTotal")
     named = name if not total else f"{name} {2 ** math.ceil(math.log2(total / GIB))}GB"
-    bare = Device(index=0, vendor="nvidia", isa=row["isa"], unified_memory=True)
+    bare = Device(index=0, vendor="nvidia", isa=isa, unified_memory=True)
     boards = tuple(
-        replace(device, name=named, isa=device.isa or row["isa"], unified_memory=True)
+        replace(device, name=named, isa=device.isa or isa, unified_memory=True)
         for device in devices or (bare,)
         if device.pci is None
     )
@@ -47,17 +47,14 @@ def with_board(world: World, read: Read) -> Read:
     return Read(fields={**read.fields, "devices": (*boards, *cards)}, unseen=read.unseen)
 
 
-def _row(text: str) -> dict[str, str] | None:
-    """The row of the module: the longest number that is told."""
-    rows = [row for _, row in raw_rows(DATA / "jetson_modules.csv", required=("module", "name", "isa"))]
-    known = [row for row in rows if re.search(rf"\b{re.escape(row['module'])}", text)]
-    return max(known, key=lambda row: len(row["module"]), default=None)
-
-
-def _module_named(number: str) -> tuple[str, str] | None:
-    """The name and the compute capability of a module by its number: "p3767-0005"."""
-    row = _row(number)
-    return None if row is None else (row["name"], row["isa"])
+def _module(text: str) -> tuple[str, str] | None:
+    """Name and compute capability of the module whose number stands in a text; the longest number counts."""
+    table = rows("jetson_modules.csv", "module", "name", "isa")
+    known = [row for row in table if re.search(rf"\b{re.escape(row[0])}", text)]
+    if not known:
+        return None
+    _, name, isa = max(known, key=lambda row: len(row[0]))
+    return name, isa
 
 
 _TICK = re.compile(r"\bRAM (\d{1,7})/(\d{1,7})MB \(lfb [^\n]{0,2000}")
@@ -107,7 +104,7 @@ def read_release(text: str) -> Read:
     fields = words_in(text)
     size = _RAM.search(fields.get("Module", ""))
     model = fields.get("Model", "").partition(" - Jetpack")[0]
-    pair = _module_named(fields.get("P-Number", ""))
+    pair = _module(fields.get("P-Number", ""))
     name, isa = pair or (fields.get("Module", "").partition(" (")[0] or None, None)
     device = Device(
         index=0,

@@ -27,6 +27,7 @@ _ERRORS = (
     ("fatal", "aer_dev_fatal", "TOTAL_ERR_FATAL"),
 )
 BRIDGE = "0x0604"
+_DRM, _DRM_CARD = "/sys/class/drm", re.compile(r"card\d+")
 _KEPT = ("0x03", "0x12", "0x0108", "0x02")  # graphics, processing accelerators, NVMe, network
 _SWITCHES = {("0x0680", "10de")}  # NVSwitch
 _PCI = re.compile(r"(?:([0-9a-f]{1,8}):)?([0-9a-f]{2}):([0-9a-f]{2})(?:\.([0-7]))?\Z", re.IGNORECASE)
@@ -111,6 +112,12 @@ def _redirects(raw: bytes, at: int) -> bool | None:
         return None
     (control,) = struct.unpack_from("<H", raw, at + 6)
     return bool(control & _REDIRECTS)
+
+
+def drm_folders(world: World, vendor: str) -> list[str]:
+    """The folders of a vendor's cards in the display system."""
+    folders = [f"{_DRM}/{name}/device" for name in world.names(_DRM) if _DRM_CARD.fullmatch(name)]
+    return [folder for folder in folders if world.text(f"{folder}/vendor") == vendor]
 
 
 def slot_side(world: World, folder: str) -> str:

@@ -14,12 +14,12 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
-from rigright.base.tables import DATA, raw_rows
+from rigright.base.loader import rows
 from rigright.base.units import KILO, MEGA, MIB
 from rigright.machine.cells import scaled_of
 from rigright.machine.device import Clocks, Device, Ecc, PcieLink, Power, Retired, Slice, Thermal
 from rigright.machine.host import Path
-from rigright.machine.pci import link_at, slot_side
+from rigright.machine.pci import drm_folders, link_at, slot_side
 from rigright.machine.values import read_value
 from rigright.machine.world import World
 
@@ -38,7 +38,7 @@ def shares_memory(isa: str | None) -> bool:
 
 @cache
 def _inside() -> frozenset[str]:
-    return frozenset(row["isa"] for _, row in raw_rows(DATA / "amd_inside.csv", required=("isa",)))
+    return frozenset(isa for (isa,) in rows("amd_inside.csv", "isa"))
 
 
 _COUNTS = "_err_count"
@@ -235,20 +235,14 @@ def _located(fields: Mapping[str, int]) -> str:
     return f"{fields.get('domain', 0):04x}:{place >> 8 & 0xFF:02x}:{place >> 3 & 0x1F:02x}.{place & 7}"
 
 
-_DRM = "/sys/class/drm"
 _VENDOR = "0x1002"
 _MILLI = 1 / KILO
 _MICRO = 1 / MEGA
-_CARD = re.compile(r"card\d+\Z")
 
 
 def cards(world: World) -> tuple[Device, ...]:
     """Every AMD card of the display system, in the order of their addresses."""
-    devices = [
-        _card(world, f"{_DRM}/{name}/device")
-        for name in world.names(_DRM)
-        if _CARD.match(name) and world.text(f"{_DRM}/{name}/device/vendor") == _VENDOR
-    ]
+    devices = [_card(world, folder) for folder in drm_folders(world, _VENDOR)]
     ordered = tuple(sorted(devices, key=lambda device: device.pci or ""))
     known, places = topology(world), addresses(ordered)
     whole = (

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from rigright.base.tables import DATA, read_rows, text
+from rigright.base.loader import records
+from rigright.base.record import dataclass
 from rigright.base.units import KILO, MEGA
 from rigright.machine.nvml.codes import LOST, NOT_LOADED, UNKNOWN
 
-_COLUMNS = ("reading", "call", "given", "takes", "each", "when", "see", "kind")
 _PLANS = {
     "full": {"full", "rare", "moved", "both"},
     "tick": {"both"},
@@ -27,15 +26,13 @@ class _Reading:
 
     reading: str
     call: str
-    given: str
-    takes: str
-    each: str
     when: str  # "full": once; "both": at each tick too; "rare": at few; "moved": also when memory was taken;
     # "activity": at each tick of those who ask for it
-    see: str
-    kind: (
-        str  # what the field of this name is made of it by: "text", "whole", "flag", "milli", "mega", "real"
-    )
+    given: str = ""
+    takes: str = ""
+    each: str = ""
+    see: str = ""
+    kind: str = ""  # how the field of this name is made: "text", "whole", "flag", "milli", "mega", "real"
 
     @property
     def row(self) -> list[str]:
@@ -46,10 +43,7 @@ class _Reading:
 @cache
 def readings() -> tuple[_Reading, ...]:
     """All of them, in the order they are asked for."""
-    rows = read_rows(
-        DATA / "readings.csv", dict.fromkeys(_COLUMNS, text), required=("reading", "call", "when")
-    )
-    return tuple(_Reading(**{name: row[name] or "" for name in _COLUMNS}) for row in rows)
+    return records("readings.csv", _Reading)
 
 
 @cache

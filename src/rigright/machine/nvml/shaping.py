@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
-from rigright.base.tables import DATA, read_rows, text, whole
+from rigright.base.loader import rows
 from rigright.base.units import GIGA, KILO
 from rigright.machine.device import Device, Fabric, Program, Slice, device_from
 from rigright.machine.nvml import codes
@@ -105,8 +105,7 @@ def _pci_id(number: int | None) -> str | None:
 
 @cache
 def _cores_per_sm() -> dict[str, int]:
-    rows = read_rows(DATA / "sm_cores.csv", {"isa": text, "cores_per_sm": whole})
-    return {row["isa"]: row["cores_per_sm"] for row in rows}
+    return {isa: int(cores) for isa, cores in rows("sm_cores.csv", "isa", "cores_per_sm")}
 
 
 def _sms(cores: int | None, isa: str | None) -> int | None:

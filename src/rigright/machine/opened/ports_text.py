@@ -51,27 +51,18 @@ _WORDS = {  # as perfquery and mlxlink name counters, and as the kernel does
     "Link Down Counter": "link_downed",
     "Link Error Recovery Counter": "link_error_recovery",
 }
-_LANES = {
-    2.5: 2.5,
-    5.0: 5.0,
-    10.0: 10.0,
-    14.0625: 14.0,
-    25.78125: 25.0,
-    53.125: 50.0,
-    106.25: 100.0,
-    212.5: 200.0,
-}
-_SPEEDS = {
-    "SDR": 2.5,
-    "DDR": 5,
-    "QDR": 10,
-    "FDR10": 10,
-    "FDR": 14,
-    "EDR": 25,
-    "HDR": 50,
-    "NDR": 100,
-    "XDR": 200,
-}
+_GENERATIONS = (  # of InfiniBand: name, signals of a lane and what it carries, Gb/s
+    *(
+        ("SDR", 2.5, 2.5),
+        ("DDR", 5.0, 5.0),
+        ("QDR", 10.0, 10.0),
+        ("FDR10", 10.3125, 10.0),
+        ("FDR", 14.0625, 14.0),
+    ),
+    *(("EDR", 25.78125, 25.0), ("HDR", 53.125, 50.0), ("NDR", 106.25, 100.0), ("XDR", 212.5, 200.0)),
+)
+_LANES = {signals: rate for _, signals, rate in _GENERATIONS}
+_SPEEDS = {name: rate for name, _, rate in _GENERATIONS}
 _UP = {"active", "port_active", "up"}
 
 

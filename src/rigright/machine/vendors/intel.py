@@ -13,12 +13,10 @@ from rigright.machine.cells import scaled_of
 from rigright.machine.device import Device, Power, Thermal
 from rigright.machine.filled import devices_filled
 from rigright.machine.intel import document_of, listed, read_list
-from rigright.machine.pci import link_at, slot_side
+from rigright.machine.pci import drm_folders, link_at, slot_side
 from rigright.machine.record import Read, Unseen
 from rigright.machine.world import World
 
-_DRM = "/sys/class/drm"
-_CARD = re.compile(r"card\d+\Z")
 _INTEL = "0x8086"
 _IN_PROCESSOR = re.compile(r"0000:00:02\.\d")
 _MILLI, _MICRO = 1 / KILO, 1 / MEGA
@@ -51,10 +49,7 @@ def read(world: World) -> Read:
 def _cards(world: World) -> tuple[Device, ...]:
     """Those of the display system that stand on a bus of their own."""
     devices = []
-    for name in world.names(_DRM):
-        folder = f"{_DRM}/{name}/device"
-        if not _CARD.match(name) or world.text(f"{folder}/vendor") != _INTEL:
-            continue
+    for folder in drm_folders(world, _INTEL):
         place = (world.link(folder) or "").rpartition("/")[2]
         if not _IN_PROCESSOR.match(place):
             devices.append(_card(world, folder, place=place))

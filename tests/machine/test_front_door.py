@@ -140,29 +140,24 @@ def test_nor_is_it_under_a_stamp_of_no_log(label):
         read_machine(f"{label}{XID}".encode(), name="x")
 
 
-PROMPTS = (
-    *(
-        "root@host:~# {}",
-        "$ {}",
-        "# {}",
-        "user@box:/data/my runs$ sudo {}",
-        "[root@gpu1 ~]# {}",
-        "(base) a@b:~$ {}",
-    ),
-    *(
-        "C:\\Users\\me>{}",
-        "PS C:\\Users\\me> {}",
-        "user@mac ~ % {}",
-        "\u276f {}",
-        "!{}",
-        "+ {}",
-        "bash-5.1$ {}",
-    ),
-    *("==== {} ====", "### {}", "__________________________________________\n\n/usr/bin/{}\n"),
-)
+PROMPTS = r"""root@host:~# {}
+$ {}
+# {}
+user@box:/data/my runs$ sudo {}
+[root@gpu1 ~]# {}
+(base) a@b:~$ {}
+C:\Users\me>{}
+PS C:\Users\me> {}
+user@mac ~ % {}
+❯ {}
+!{}
++ {}
+bash-5.1$ {}
+==== {} ====
+### {}""".splitlines()
 
 
-@pytest.mark.parametrize("prompt", PROMPTS)
+@pytest.mark.parametrize("prompt", [*PROMPTS, f"{'_' * 42}\n\n/usr/bin/{{}}\n"])
 def test_several_commands_pasted_in_one_text_are_each_read(prompt):
     pieces = (("nvidia-smi -L", SMI_L), ("dmesg -T", f"[Tue Jan 21 04:41:44 2025] {XID}\n"), ("lspci", LSPCI))
     text = "\n".join(f"{prompt.format(command)}\n{said}" for command, said in pieces)
@@ -336,29 +331,10 @@ Vendor ID:           GenuineIntel
         lambda one: one.memory.total_bytes == 2 * 2**40,
     ),
     "lsblk -J": (
-        json.dumps(
-            {
-                "blockdevices": [
-                    {
-                        "name": "nvme0n1",
-                        "size": "3.5T",
-                        "type": "disk",
-                        "rota": False,
-                        "model": "PM9A3",
-                        "children": [
-                            {
-                                "name": "nvme0n1p1",
-                                "size": "3.5T",
-                                "type": "part",
-                                "mountpoint": "/",
-                                "fstype": "ext4",
-                            }
-                        ],
-                    },
-                    {"name": "loop0", "size": "4K", "type": "loop"},
-                ]
-            }
-        ),
+        """{"blockdevices": [
+            {"name": "nvme0n1", "size": "3.5T", "type": "disk", "rota": false, "model": "PM9A3", "children": [
+                {"name": "nvme0n1p1", "size": "3.5T", "type": "part", "mountpoint": "/", "fstype": "ext4"}]},
+            {"name": "loop0", "size": "4K", "type": "loop"}]}""",
         lambda one: (
             [(disk.name, disk.kind, disk.model) for disk in one.disks] == [("nvme0n1", "nvme", "PM9A3")]
             and [(mount.path, mount.disk) for mount in one.mounts] == [("/", "nvme0n1")]
@@ -752,22 +728,15 @@ def test_two_machines_in_one_folder_stay_two_and_are_named(files, names, tmp_pat
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)
-    for opens in (lambda: open_machine(tmp_path), lambda: read_machine(tarred(files), name="x.tar")):
+    for opens in (
+        lambda: open_machine(tmp_path),
+        lambda: read_machine(tar({name: text.encode() for name, text in files.items()}), name="x.tar"),
+    ):
         with pytest.raises(DataError) as refused:
             opens()
         told = dict(refused.value.sentence.values)
         assert (told["count"], told["names"]) == (2, names)
         assert "rigright fleet" in str(refused.value.hint)
-
-
-def tarred(files):
-    file = io.BytesIO()
-    with tarfile.open(fileobj=file, mode="w") as tar:
-        for name, text in files.items():
-            member = tarfile.TarInfo(name)
-            member.size = len(text.encode())
-            tar.addfile(member, io.BytesIO(text.encode()))
-    return file.getvalue()
 
 
 def test_two_cards_of_one_machine_are_one_machine(tmp_path):

@@ -75,8 +75,8 @@ def _recorded(world: World) -> Read:
         return Read()
     if is_complaint(reply.out) and "<nvidia_smi_log" not in reply.out:
         return read_complaint(reply.out)
+    from rigright.machine.nvidia_smi.query import read_xml
     from rigright.machine.nvidia_smi.text import links_of, numa_of, paths_of
-    from rigright.machine.nvidia_smi.xml import read_xml
 
     try:
         read = read_xml(reply.out)

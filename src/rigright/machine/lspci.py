@@ -6,18 +6,19 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from rigright.base.units import KIB, parse_bytes
 from rigright.machine.host import PciDevice
-from rigright.machine.pci.link import BRIDGE, gen_of, is_bridge, is_kept, lanes_of
+from rigright.machine.pci import BRIDGE, is_bridge, is_kept
+from rigright.machine.record import Read
+from rigright.machine.values import gen_of, lanes_of, size_of
 
 UNKNOWN = "????"  # the half of an id that a text without -nn does not tell
-CLASSES = {
+_CLASSES = {
     "VGA compatible controller": "0x0300", "3D controller": "0x0302", "Display controller": "0x0380",
     "Processing accelerators": "0x1200", "Non-Volatile memory controller": "0x0108",
     "Ethernet controller": "0x0200", "Infiniband controller": "0x0207", "Network controller": "0x0280",
     "PCI bridge": BRIDGE, "Bridge": "0x0680",
 }  # fmt: skip
-VENDORS = {
+_VENDORS = {
     "NVIDIA": "10de", "Advanced Micro Devices": "1002", "Intel": "8086", "Mellanox": "15b3", "Habana": "1da3",
     "Broadcom": "14e4", "Samsung": "144d", "Micron": "1344", "Matrox": "102b", "ASPEED": "1a03",
     "Microsoft": "1414", "SK hynix": "1c5c", "Sandisk": "15b7", "Realtek": "10ec", "Aquantia": "1d6a",
@@ -31,6 +32,11 @@ _REVISION = re.compile(r"\(rev ([0-9a-f]{2})\)")
 _LINK = re.compile(r"Speed ([\d.]+GT/s)[^,]*, Width x(\d{1,2})")
 _ROOT = "0000:"
 _MOST_LINES = 400_000
+
+
+def read_pasted(text: str) -> Read:
+    """What somebody pasted of it."""
+    return Read(fields={"pci": read_lspci(text)})
 
 
 def read_lspci(text: str) -> tuple[PciDevice, ...]:
@@ -67,7 +73,7 @@ def _blocks(text: str) -> Iterator[tuple[re.Match[str], tuple[str, ...]]]:
 def _bare(head: re.Match[str], lines: tuple[str, ...]) -> PciDevice:
     """One function, its parents not known yet."""
     address = head["address"] if head["address"].count(":") == 2 else _ROOT + head["address"]
-    known = f"0x{head['class']}" if head["class"] else CLASSES.get(head["kind"].strip())
+    known = f"0x{head['class']}" if head["class"] else _CLASSES.get(head["kind"].strip())
     gen_max, lanes_max = _link(lines, "LnkCap:")
     gen, lanes = _link(lines, "LnkSta:")
     control = _after(lines, "ACSCtl:")
@@ -94,7 +100,7 @@ def _id(name: str) -> str:
     """The id a line tells, whole or in part."""
     if match := _ID.search(name):
         return match.group(1)
-    vendor = next((code for start, code in VENDORS.items() if name.startswith(start)), UNKNOWN)
+    vendor = next((code for start, code in _VENDORS.items() if name.startswith(start)), UNKNOWN)
     device = re.search(r"Device ([0-9a-f]{4})\b", name)
     return f"{vendor}:{device.group(1) if device else UNKNOWN}"
 
@@ -116,7 +122,7 @@ def _regions(lines: tuple[str, ...]) -> Iterator[float]:
     for line in lines:
         match = re.match(r"Region \d: Memory .*\[size=(\d{1,6}[KMGT]?)\]", line)
         if match:
-            yield parse_bytes(_binary(match.group(1)))
+            yield size_of(match.group(1)) or 0.0
 
 
 def _rebar(lines: tuple[str, ...]) -> float | None:
@@ -126,15 +132,8 @@ def _rebar(lines: tuple[str, ...]) -> float | None:
         if line.startswith("Capabilities:"):
             physical = "Physical Resizable BAR" in line
         elif physical and (match := re.search(r"supported: ([\dKMGTPEB ]+)", line)):
-            return max(parse_bytes(_binary(size)) for size in match.group(1).split() if size[-2:] != "EB")
+            return max((size_of(size) or 0.0 for size in match.group(1).split()), default=None)
     return None
-
-
-def _binary(size: str) -> str:
-    """As a size in powers of two, which lspci writes "128GB" or "16M"."""
-    number = size.rstrip("BKMGTP")
-    unit = size[len(number) :].rstrip("B")
-    return str(int(number) * KIB) + "TiB" if unit == "P" else f"{number}{unit}i" if unit else number
 
 
 def _below(lines: tuple[str, ...]) -> str | None:

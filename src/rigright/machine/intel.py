@@ -1,21 +1,21 @@
-"""xpu-smi: the list of devices as JSON or as a table, one device in full, and its figures now."""
+"""Intel's tools: xpu-smi of data-centre and Arc GPUs (JSON, table), hl-smi of Gaudi (table, CSV)."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 
 from rigright.base.bounded import json_object
 from rigright.base.units import MEGA, MIB
-from rigright.machine.device import Device
-from rigright.machine.device_text.device import device_from
-from rigright.machine.device_text.fields import read_fields
-from rigright.machine.record import Read
+from rigright.machine.device import Device, Program, device_from
+from rigright.machine.record import Read, telling
 from rigright.machine.system import Software
+from rigright.machine.values import csv_rows, read_fields, read_value
 
-TABLE = "intel_smi.csv"
+_TABLE = "intel_smi.csv"
 _MOST_DEVICES = 256
 _VERSION = re.compile(r"(?:[A-Z]\w*_)?(\d+(?:\.\d+)+)")  # "I915_23.10.72_PSB_..."; not a hash
 _STATS = {  # figure -> field, and what it is multiplied and divided by
@@ -91,7 +91,8 @@ def read_list(*documents: Any, now: Mapping[int, Any] | None = None) -> Read:
         index = row.get("device_id", place)
         fields.setdefault(index if isinstance(index, int) else place, {}).update(row)
     devices = tuple(
-        _device(index, item, stats=_stats((now or {}).get(index))) for index, item in sorted(fields.items())
+        _xpu_device(index, item, stats=_stats((now or {}).get(index)))
+        for index, item in sorted(fields.items())
     )
     versions = (_VERSION.match(str(item.get("driver_version", ""))) for item in fields.values())
     driver = next((match[1] for match in versions if match), None)
@@ -117,9 +118,9 @@ def _figures(listed: Any) -> Iterator[tuple[str, float]]:
             yield str(item.get("metrics_type")), float(value)
 
 
-def _device(index: int, fields: Mapping[str, Any], *, stats: Mapping[str, float]) -> Device:
+def _xpu_device(index: int, fields: Mapping[str, Any], *, stats: Mapping[str, float]) -> Device:
     values = {name: str(value) for name, value in fields.items() if isinstance(value, str | int | float)}
-    result = read_fields(TABLE, "xpu_smi", values=values)
+    result = read_fields(_TABLE, "xpu_smi", values=values)
     result |= {
         field: stats[name] * times / per for name, (field, times, per) in _STATS.items() if name in stats
     }
@@ -134,3 +135,54 @@ def _device(index: int, fields: Mapping[str, Any], *, stats: Mapping[str, float]
     else:
         result["mem_used_bytes"] = now
     return device_from(result, vendor="intel", index=index)
+
+
+_CARD = re.compile(
+    r"^\|\s*(\d{1,3})\s+(HL-\w{1,20})\s[^|\n]{0,80}\|\s*([0-9a-fA-F:.]{7,16})[^|\n]{0,80}"
+    r"\|\s*(\d{1,9}|N/A)\s"
+    r"[^\n]{0,80}\n\|\s*\S{1,8}\s+(\d{1,3})C\s+\S{1,8}\s+"
+    r"(\d{1,5})W ?/ ?(\d{1,5})W[^|\n]{0,40}"
+    r"\|\s*(\d{1,9})MiB ?/ ?(\d{1,9})MiB[^|\n]{0,40}\|\s*(\d{1,3})%",
+    re.MULTILINE,
+)
+_CELLS = (  # what stands in it, in the words of a query
+    *("name", "bus_id", "ecc.errors.uncorrected.volatile.total", "temperature.aip", "power.draw"),
+    *("power.limit", "memory.used", "memory.total", "utilization.aip"),
+)
+_DRIVER = re.compile(r"Driver Version:\s*(\d[\w.]{1,30})")
+_PROCESS = re.compile(r"^\|\s*(\d{1,3})\s+(\d{1,9})\s+C\s+(\S{1,80})\s+(\d{1,9})\s?MiB\s*\|", re.MULTILINE)
+_PROCESSES = "Compute Processes"
+_QUERY_HEADS = {"bus_id", "uuid", "index", "utilization.aip", "temperature.aip"}
+
+
+def read_hl_smi(text: str) -> Read:
+    """The cards of the table, or of the query."""
+    devices: dict[int, Device] = {}
+    for match in [*_CARD.finditer(text)][:_MOST_DEVICES]:
+        row = dict(zip(_CELLS, match.groups()[1:], strict=True))
+        devices.setdefault(int(match[1]), _gaudi_device(row, int(match[1])))
+    below = text.partition(_PROCESSES)[2]
+    for index, pid, name, value in _PROCESS.findall(below)[: _MOST_DEVICES * 16]:
+        device = devices.get(int(index))
+        if device is not None:
+            program = Program(pid=int(pid), name=name, mem_bytes=float(value) * MIB)
+            devices[int(index)] = replace(device, programs=(*(device.programs or ()), program))
+    result = tuple(devices[index] for index in sorted(devices)) or _of_query(text)
+    driver = _DRIVER.search(text)
+    return Read(fields=telling(devices=result, software=Software(driver=driver[1]) if driver else None))
+
+
+def _of_query(text: str) -> tuple[Device, ...]:
+    """The CSV of `hl-smi -Q ... -f csv`, with its line of names."""
+    devices = []
+    for place, row in enumerate(csv_rows(text, marks=("uuid", "bus_id", "index"), most=_MOST_DEVICES)):
+        index: Any = read_value("count", row.get("index"))
+        if not _QUERY_HEADS.isdisjoint(row):
+            devices.append(_gaudi_device(row, place if index is None else index))
+    return tuple(devices)
+
+
+def _gaudi_device(row: Mapping[str, str], index: int) -> Device:
+    """A card of the words of a query."""
+    device = device_from(read_fields(_TABLE, "hl_smi", values=row), vendor="intel", index=index)
+    return device if device.ecc is None else replace(device, ecc=replace(device.ecc, on=True))

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from examples import few
-from rigright.arch import count, samples
+from rigright.arch import count
 from rigright.arch.classifiers import classifier
 from rigright.arch.image_kinds import arch_kind
 from rigright.arch.sources import zoo
@@ -63,7 +63,7 @@ def one(value):
 def test_work_is_two_operations_a_multiply_add_and_is_told_alike_everywhere(name):
     found = arch(name)
     work = work_of_arch(found)
-    assert work.macs * 2 == samples.flops_per_sample(found, tok=1)
+    assert work.macs * 2 == count.flops_per_sample(found, tok=1)
     assert work.params == count.params(found)
     towers = [work_of_tower(tower) for tower in found.towers]
     assert sum(tower.macs for tower in towers) == pytest.approx(work.macs)

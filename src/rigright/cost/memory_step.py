@@ -19,7 +19,7 @@ MATRIX = 2  # dimensions
 
 def samples_bytes(tower: Tower, samples: Numbers, *, element_bytes: float) -> Numbers:
     """Feature maps alive at once while so many pictures go through a tower."""
-    from rigright.arch.samples import peak_map_elems
+    from rigright.arch.count import peak_map_elems
 
     return np.asarray(samples, dtype=float) * peak_map_elems(tower) * element_bytes
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from rigright.arch.record import Arch, Cut, Weight
-from rigright.arch.roles import is_bias, part
+from rigright.arch.record import Arch, Cut, Weight, is_bias, part
 from rigright.base.errors import AskError
 from rigright.base.words import say
 

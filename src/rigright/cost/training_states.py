@@ -8,8 +8,7 @@ from functools import cache
 
 import numpy as np
 
-from rigright.arch.record import Cut, Weight
-from rigright.arch.roles import part
+from rigright.arch.record import Cut, Weight, part
 from rigright.base.record import dataclass
 from rigright.cost.shards import share
 from rigright.demand import Layout, Numbers

@@ -9,8 +9,7 @@ from functools import cache
 import numpy as np
 
 from rigright.arch.count import elems, flops_per_pair
-from rigright.arch.record import Arch, Cut, Layer, Mix, Mixer, Weight
-from rigright.arch.roles import is_matrix, part
+from rigright.arch.record import Arch, Cut, Layer, Mix, Mixer, Weight, is_matrix, part
 from rigright.base.record import dataclass
 from rigright.cost.training_adapters import is_target
 from rigright.cost.training_saved import STATE_MIXERS

@@ -7,8 +7,7 @@ from functools import cache
 
 from rigright.arch import count
 from rigright.arch.blocks import head
-from rigright.arch.record import Arch, Tower, Weight
-from rigright.arch.roles import part
+from rigright.arch.record import Arch, Tower, Weight, part
 from rigright.base.record import kept
 
 ENTRY = frozenset({"embed", "position", "patch", "project"})

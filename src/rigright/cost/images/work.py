@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 
-from rigright.arch import count, samples
+from rigright.arch import count
 from rigright.arch.image_kinds import ImageKind
-from rigright.arch.record import Arch, Layer, Mixer, Tower, Weight
-from rigright.arch.roles import is_matrix
+from rigright.arch.record import Arch, Layer, Mixer, Tower, Weight, is_matrix
 from rigright.base.record import dataclass
 from rigright.base.units import GIGA, MEGA
 from rigright.demand import Numbers
@@ -34,7 +33,7 @@ def work_of_sample(arch: Arch, kind: ImageKind, *, tok: int) -> ImageWork:
     pairs = sum(part.pairs for part in parts)
     folded = kind.kin in FOLDED
     return ImageWork(
-        macs=samples.flops_per_sample(arch, tok=tok) / 2,
+        macs=count.flops_per_sample(arch, tok=tok) / 2,
         acts=sum(part.acts for part in parts) + (pairs if folded else 0.0),
         pairs=0.0 if folded else pairs,
         params=count.params(arch),
@@ -44,11 +43,11 @@ def work_of_sample(arch: Arch, kind: ImageKind, *, tok: int) -> ImageWork:
 
 def work_of_tower(tower: Tower, *, tok: int = 1) -> ImageWork:
     """The work of one tower."""
-    length = 1 if samples.fixed(tower) else tok
+    length = 1 if count.fixed(tower) else tok
     layers = Counter(tower.layers)
     matrices = [(weight, times) for weight, times in count.weights((tower,)) if is_matrix(weight)]
     return ImageWork(
-        macs=samples.tower_flops(tower, tok=tok) / 2,
+        macs=count.tower_flops(tower, tok=tok) / 2,
         acts=sum(_written(weight) * times for weight, times in matrices) * length
         + sum(_looked(layer, tok) * times for layer, times in layers.items()),
         pairs=sum(_pairs(layer, tok) * times for layer, times in layers.items()),
@@ -65,7 +64,7 @@ def work_of_counts(*, gmacs: float, mactivs: float, params_m: float | None) -> I
 def _looked(layer: Layer, tok: int) -> float:
     """Elements that attention itself writes."""
     return sum(
-        samples.places(layer, part, which="q", tok=tok) * mixer.heads * mixer.value_dim
+        count.places(layer, part, which="q", tok=tok) * mixer.heads * mixer.value_dim
         for mixer, part in ((layer.mixer, "attn"), (layer.cross, "cross"))
         if mixer is not None and mixer.heads
     )
@@ -85,7 +84,7 @@ def _pairs(layer: Layer, tok: int) -> float:
 
 
 def _scores(mixer: Mixer, layer: Layer, *, part: str, tok: int) -> float:
-    queries = samples.places(layer, part, which="q", tok=tok)
-    keys = samples.places(layer, part, which="k", tok=tok)
+    queries = count.places(layer, part, which="q", tok=tok)
+    keys = count.places(layer, part, which="k", tok=tok)
     seen = keys if mixer.window_tok is None else min(keys, mixer.window_tok)
     return float(mixer.heads) * queries * seen

@@ -11,8 +11,7 @@ import numpy as np
 
 from rigright.arch import cache, count
 from rigright.arch.cache import ELEM_BYTES
-from rigright.arch.record import Arch, Ffn, Layer, Mixer, Tower
-from rigright.arch.roles import part
+from rigright.arch.record import Arch, Ffn, Layer, Mixer, Tower, part
 from rigright.arch.sources.open import examine
 from rigright.arch.sources.opened import Opened
 from rigright.base.errors import RigError

@@ -13,7 +13,7 @@ from rigright.arch.classifiers import classifier
 from rigright.arch.image_kinds import ImageKind, arch_kind, kind_of
 from rigright.arch.record import Arch
 from rigright.arch.sources import zoo
-from rigright.arch.sources.copies import copied
+from rigright.arch.sources.find import copied
 from rigright.arch.sources.open import open_model
 from rigright.base.errors import AskError
 from rigright.base.tables import Row

@@ -63,7 +63,7 @@ POSIX_ONLY = {
 }
 MOST = {
     "files": 1055,
-    "lines": 132300,
+    "lines": 132400,
     "public names": 4047,
     "lines of tests": 91400,
 }  # lower them as less is reached

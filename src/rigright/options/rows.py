@@ -202,7 +202,7 @@ TRAINING = (
     _row("seq", "N", read=parse_count, text=say("tokens per training sequence"), fields="seq_tok",
          verbs=f"{PLANS} explain {RUNS}", works=frozenset({TRAIN})),
     _row("method", "METHOD", read=str, text=say("full, lora, qlora, dora"), aliases="train",
-         verbs=f"{PLANS} {RUNS}", works=TRAINS, choices=lambda: METHODS),
+         verbs=f"{PLANS} {RUNS}", works=TRAINS, choices=lambda: METHODS, bare="full"),
     _row("trainer", "NAME", read=str, text=say("framework: hf, pytorch, deepspeed, megatron ..."),
          verbs=f"{PLANS} explain {RUNS}", works=TRAINS),
     _row("days", "TIME", read=days, text=say("deadline: 14, 36h"), verbs=f"{PLANS} explain",

@@ -111,7 +111,7 @@ def _verdict(result: BenchRun) -> Line:
         return Line(text=sentence, tone="bad")
     sentence = say("{judged} results as expected", judged=len(judged))
     return Line(
-        text=say("{said}; {count} have no reference", text=sentence, count=rest) if rest else sentence,
+        text=say("{said}; {count} have no reference", said=sentence, count=rest) if rest else sentence,
         tone="good",
     )
 

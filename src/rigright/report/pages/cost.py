@@ -62,7 +62,7 @@ def _kept(answer: Line, result: Costed) -> Line:
         return answer
     reasons = with_commas(result.missed) or ""
     return Line(
-        text=say("misses the limit: {reasons}; {said}", reasons=reasons, text=answer.text), tone="bad"
+        text=say("misses the limit: {reasons}; {said}", reasons=reasons, said=answer.text), tone="bad"
     )
 
 

@@ -24,26 +24,33 @@ def sample_rate(speed: SampleSpeed) -> Sentence:
 
 def samples_table(speed: SampleSpeed, *, more: tuple[tuple[Shown, ...], ...] = ()) -> Table:
     """What a person wants of it, with its band; then what is paid for it."""
-    head = say("texts/s") if speed.length_tok is not None else say("images/s")
-    known = [(head, speed.rate), (say("batch, s"), speed.batch_s)]
-    if speed.compiled is not None and not speed.is_compiled:
-        known.append((say("images/s with torch.compile"), speed.compiled))
-    rows = tuple(
-        (name, show_short(estimate.value), f"{show_short(estimate.low)}-{show_short(estimate.high)}")
-        for name, estimate in known
-    )
     return Table(
         columns=(
             Column(head="", flexible=True),
             Column(head=say("estimate"), right=True),
             Column(head=say("80 % band"), right=True),
         ),
-        rows=(
-            *rows,
-            *more,
-            (say("batch size"), f"{speed.batch_per_card:,}", ""),
-            (say("limited by"), _name(speed.bound), ""),
-        ),
+        rows=(*sample_speeds(speed), *more, *sample_settings(speed)),
+    )
+
+
+def sample_speeds(speed: SampleSpeed) -> tuple[tuple[Shown, ...], ...]:
+    """How fast it is, with its band, a row each."""
+    head = say("texts/s") if speed.length_tok is not None else say("images/s")
+    known = [(head, speed.rate), (say("batch, s"), speed.batch_s)]
+    if speed.compiled is not None and not speed.is_compiled:
+        known.append((say("images/s with torch.compile"), speed.compiled))
+    return tuple(
+        (name, show_short(estimate.value), f"{show_short(estimate.low)}-{show_short(estimate.high)}")
+        for name, estimate in known
+    )
+
+
+def sample_settings(speed: SampleSpeed) -> tuple[tuple[Shown, ...], ...]:
+    """How many at once, and what limits them."""
+    return (
+        (say("batch size"), f"{speed.batch_per_card:,}", ""),
+        (say("limited by"), _name(speed.bound), ""),
     )
 
 

@@ -36,7 +36,7 @@ from rigright.report.pages.brief import (
     money_words,
     note_lines,
 )
-from rigright.report.pages.samples import learning_lines, sample_table
+from rigright.report.pages.samples import learning_lines, sample_settings, sample_speeds, sample_table
 from rigright.report.pages.training_time import BOUNDS, speed_facts, step_rows, time_table
 from rigright.report.pages.training_time import NAMES as TIMES
 from rigright.verbs.serving.explained import Remedy
@@ -93,11 +93,13 @@ def _brief(result: Trained) -> Iterator[Part]:
     if result.time is not None:
         rows += step_rows(result.time)
     if result.samples is not None:
-        rows.append((say("images/s"), show_short(result.samples.rate.value), ""))
+        rows += sample_speeds(result.samples)
     if result.figures:
         from rigright.report.pages.plan_table import money_rows
 
         rows += money_rows(result.figures, wish=result.wish)
+    if result.samples is not None:
+        rows += sample_settings(result.samples)
     rows.append((say("max micro-batch"), f"{result.limits.micro_batch:,}", ""))
     if result.limits.seq_tok is not None:
         rows.append((say("max sequence, tokens"), f"{result.limits.seq_tok:,}", ""))

@@ -25,9 +25,8 @@ from rigright.choice.networks import (
     network_of,
 )
 from rigright.cost.diffusion import SUBJECT, DiffusionRun, diffusion_rates, diffusion_time
-from rigright.cost.images.law import forward
-from rigright.cost.images.rates import ImageRun
-from rigright.cost.memory_kv import takes_samples
+from rigright.cost.images import ImageRun, forward
+from rigright.cost.layers import takes_samples
 from rigright.facts.chips import by_id
 from rigright.facts.engines import find_engine
 from rigright.facts.nodes import find_node

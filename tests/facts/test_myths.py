@@ -16,8 +16,8 @@ from rigright.arch.sources.open import open_model
 from rigright.base.errors import AskError
 from rigright.base.units import GIB, GIGA, MEGA, TERA
 from rigright.base.words import Sentence, sentences, tell
-from rigright.cost.training_acts import activations
-from rigright.cost.training_stages import stage_of
+from rigright.cost.training.acts import activations
+from rigright.cost.training.setup import stage_of
 from rigright.demand import Layout, Training
 from rigright.facts.chips import by_id, chips
 from rigright.facts.clouds import find_instance

@@ -18,9 +18,17 @@ from rigright.arch.image_kinds import ImageKind
 from rigright.base.record import dataclass
 from rigright.cost.bands import estimate
 from rigright.cost.estimate import Estimate
-from rigright.cost.images.law import forward, train
-from rigright.cost.images.rates import SUBJECT, ImageRates, ImageRun, cpu_place, image_rates, place_of
-from rigright.cost.images.work import ImageWork
+from rigright.cost.images import (
+    SUBJECT,
+    ImageRates,
+    ImageRun,
+    ImageWork,
+    cpu_place,
+    forward,
+    image_rates,
+    place_of,
+    train,
+)
 from rigright.cost.known import Known, Ran
 from rigright.cost.links import Wire
 from rigright.demand import Numbers

@@ -18,8 +18,7 @@ from rigright.cost import diffusion
 from rigright.cost.bands import beyond, estimate
 from rigright.cost.diffusion import DiffusionRates, DiffusionRun
 from rigright.cost.estimate import Estimate, spread
-from rigright.cost.images.rates import SUBJECT, ImageRates, ImageRun
-from rigright.cost.images.work import work_of_tower
+from rigright.cost.images import SUBJECT, ImageRates, ImageRun, work_of_tower
 from rigright.cost.known import Ran
 from rigright.demand import Numbers
 from rigright.facts.chips import Chip

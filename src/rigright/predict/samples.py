@@ -10,7 +10,7 @@ from rigright.base.record import dataclass
 from rigright.choice.networks import ENGINE, LOOK, READ, Network
 from rigright.cost.diffusion import DiffusionRun
 from rigright.cost.estimate import Estimate
-from rigright.cost.images.rates import ImageRun
+from rigright.cost.images import ImageRun
 from rigright.cost.known import Ran
 from rigright.demand import Numbers
 from rigright.facts.chips import Chip

@@ -18,7 +18,7 @@ from rigright.choice.offload import asked_offload, with_offload
 from rigright.choice.ways import Site, is_sliced, ways_on
 from rigright.choice.work import assumed, contexts, settled
 from rigright.choice.work import traffic_of as sent
-from rigright.cost.memory_kv import generates, takes_samples
+from rigright.cost.layers import generates, takes_samples
 from rigright.demand import PlanWish, ServingWish
 from rigright.facts.host_words import find_host
 from rigright.facts.nodes import Node

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rigright.arch.image_kinds import arch_kind
 from rigright.arch.record import Arch
-from rigright.cost.images.work import ImageWork, work_of_sample
+from rigright.cost.images import ImageWork, work_of_sample
 
 
 def work_of_arch(arch: Arch, *, tok: int = 1) -> ImageWork:

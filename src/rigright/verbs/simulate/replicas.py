@@ -9,7 +9,7 @@ import numpy as np
 from rigright.base.errors import AskError, unknown
 from rigright.base.words import say
 from rigright.choice.case import Case
-from rigright.cost.memory_kv import token_bytes
+from rigright.cost.memory.kv import token_bytes
 from rigright.cost.speed.parts import ranks_of
 from rigright.cost.speed.service import Limits
 from rigright.demand import Traffic

@@ -12,7 +12,7 @@ from rigright.base.words import Sentence, say
 from rigright.choice.case import Case
 from rigright.choice.layout import is_staged
 from rigright.cost.estimate import Estimate
-from rigright.cost.memory_kv import generates
+from rigright.cost.layers import generates
 from rigright.demand import PlanWish, ServingWish, Traffic
 from rigright.facts.anchors import RunCase
 from rigright.facts.nodes import Node

@@ -19,8 +19,7 @@ from rigright.base.errors import AskError
 from rigright.base.tables import Row
 from rigright.base.units import GIB, KILO
 from rigright.base.words import Sentence, say
-from rigright.cost.images.rates import SUBJECT, ImageRun
-from rigright.cost.images.work import ImageWork, work_of_counts
+from rigright.cost.images import SUBJECT, ImageRun, ImageWork, work_of_counts
 from rigright.cost.known import Ran
 from rigright.demand import Layout, Training
 from rigright.facts.anchors import FULL, RunCase

@@ -7,10 +7,10 @@ import numpy as np
 from rigright.arch.record import Arch, Cut
 from rigright.base.record import dataclass
 from rigright.cost.shards import attention_share
-from rigright.cost.training_saved import STATE_MIXERS
-from rigright.cost.training_setup import Setup
-from rigright.cost.training_time_rates import TrainingRates
-from rigright.cost.training_time_work import Bulk, Effort, mixer_flops
+from rigright.cost.training.rates import TrainingRates
+from rigright.cost.training.saved import STATE_MIXERS
+from rigright.cost.training.setup import Setup
+from rigright.cost.training.work import Bulk, Effort, mixer_flops
 from rigright.demand import Layout, Numbers
 
 BACKWARD_MOVES = 1.6  # bytes of cheap operations backward over forward: gradients too are read

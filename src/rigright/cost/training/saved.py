@@ -13,7 +13,7 @@ import numpy as np
 from rigright.arch.record import Cut, Ffn, Layer, Mix, Mixer, Weight
 from rigright.arch.roles import is_bias, is_matrix, part
 from rigright.base.record import dataclass
-from rigright.cost.training_adapters import is_target
+from rigright.cost.training.learners import is_target
 from rigright.demand import Layout, Numbers
 from rigright.facts.training import Trainer
 

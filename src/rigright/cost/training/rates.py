@@ -9,7 +9,7 @@ import numpy as np
 
 from rigright.base.record import dataclass
 from rigright.cost.links import Wire
-from rigright.cost.training_setup import Setup
+from rigright.cost.training.setup import Setup
 from rigright.demand import Numbers, Training
 from rigright.facts.chips import Chip
 from rigright.facts.fabrics import pcie_bytes_per_s

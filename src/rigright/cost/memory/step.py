@@ -8,7 +8,7 @@ import numpy as np
 
 from rigright.arch.record import Arch, Ffn, Layer, Mix, Mixer, Tower
 from rigright.base.record import kept
-from rigright.cost.memory_kv import lanes, unlike_layers
+from rigright.cost.layers import lanes, unlike_layers
 from rigright.cost.shards import attention_share
 from rigright.demand import Layout, Numbers
 from rigright.facts.engines import Engine

@@ -12,13 +12,11 @@ import numpy as np
 from rigright.arch.record import Arch
 from rigright.base.record import dataclass
 from rigright.base.units import GIB
-from rigright.cost.memory_anchors import PEAK, OwnMemory
-from rigright.cost.training_acts import Acts, activations
-from rigright.cost.training_params import adapter_states, frozen_bytes, full_states, unit_bytes
-from rigright.cost.training_setup import Setup
-from rigright.cost.training_stages import TrainingStage, micro_batches, stage_of
-from rigright.cost.training_states import States
-from rigright.cost.training_towers import bystander_bytes, untied
+from rigright.cost.own_runs import PEAK, OwnMemory
+from rigright.cost.training.acts import Acts, activations
+from rigright.cost.training.learners import bystander_bytes, untied
+from rigright.cost.training.setup import Setup, TrainingStage, micro_batches, stage_of
+from rigright.cost.training.states import States, adapter_states, frozen_bytes, full_states, unit_bytes
 from rigright.demand import Layout, Numbers
 
 PARTS = (

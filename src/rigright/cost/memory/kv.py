@@ -1,23 +1,67 @@
-"""Layout of the KV cache in an engine: pages of one size for all layers, single tokens, or rows of cells."""
+"""KV-cache memory: bytes per token in each layer, states per sequence, and the layout of it all in an engine.
+
+An engine keeps pages of one size for all layers, single tokens, or rows of cells.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
-from rigright.arch.cache import BOUNDED
+from rigright.arch.cache import BOUNDED, ELEM_BYTES, GROWING, STATE_BYTES, entry_elems
 from rigright.arch.record import Arch, Mix, Mixer
 from rigright.base.record import dataclass
-from rigright.cost.memory_kv import (
-    CACHED,
-    cross_tok,
-    entries,
-    entry_bytes,
-    lanes,
-    rounded,
-    state_bytes,
-)
+from rigright.cost.layers import CACHED, cross_tok, lanes
+from rigright.cost.shards import attention_share, cache_share
 from rigright.demand import Layout, Numbers
 from rigright.facts.engines import Engine
+
+
+def entry_bytes(mixer: Mixer, layout: Layout, *, element_bytes: float) -> Numbers:
+    """Bytes one rank keeps for one cache entry of one layer."""
+    if mixer.kind not in CACHED:
+        return 0.0 * cache_share(layout, kv_heads=1, latent=True)
+    own = entry_elems(mixer) - mixer.index_dim
+    shared = own * cache_share(layout, kv_heads=mixer.kv_heads, latent=mixer.latent_dim > 0)
+    return (shared + mixer.index_dim * cache_share(layout, kv_heads=1, latent=True)) * element_bytes
+
+
+def state_bytes(mixer: Mixer, layout: Layout) -> Numbers:
+    """Bytes of one layer's constant state of one sequence on one rank."""
+    size = mixer.state32_elems * STATE_BYTES + mixer.state16_elems * ELEM_BYTES
+    return size * attention_share(layout)
+
+
+def entries(mixer: Mixer, context_tok: Numbers, *, extra_tok: Numbers, cross: int) -> Numbers:
+    """Cache entries one layer keeps of one sequence; a window may keep `extra_tok` beyond itself.
+
+    A compressed cache may keep a window of its newest tokens uncompressed beside it.
+    """
+    context = np.asarray(context_tok, dtype=float)
+    if mixer.kind == Mix.CROSS:
+        return np.full_like(context, cross)
+    grown = np.ceil(context / mixer.every_tok)
+    if mixer.kind in BOUNDED and mixer.window_tok is not None:
+        return np.minimum(grown, mixer.window_tok + extra_tok)
+    beside = 0.0 if mixer.window_tok is None else np.minimum(context, mixer.window_tok)
+    return grown + beside if mixer.kind in GROWING | BOUNDED else np.zeros_like(context)
+
+
+def rounded(number: Numbers, multiple: Numbers) -> Numbers:
+    """Up to the next multiple."""
+    return np.ceil(np.asarray(number, dtype=float) / multiple) * multiple
+
+
+def token_bytes(arch: Arch, layout: Layout, *, element_bytes: float) -> Numbers:
+    """Bytes one more token of a long sequence costs one rank, all layers together (windows are full)."""
+    return sum(
+        (
+            entry_bytes(mixer, layout, element_bytes=element_bytes) / mixer.every_tok * count
+            for mixer, count in lanes(arch).items()
+            if mixer.kind in GROWING
+        ),
+        start=np.zeros_like(np.asarray(layout.tp, dtype=float)),
+    )
+
 
 GROUP_SLACK = 1.5  # kinds of layer closer in number than this share the larger number
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rigright.arch.record import Arch
-from rigright.cost.memory_serving import Bound, CardWork, ServingMemory, layer_bytes, stage_memories, works_of
-from rigright.cost.memory_settings import EngineCard, Start
-from rigright.cost.memory_split import split_by_free, split_layers
+from rigright.cost.memory.serving import Bound, CardWork, ServingMemory, layer_bytes, stage_memories, works_of
+from rigright.cost.memory.settings import EngineCard, Start
+from rigright.cost.memory.stages import split_by_free, split_layers
 from rigright.cost.weights import WeightBytes
 from rigright.demand import Layout
 

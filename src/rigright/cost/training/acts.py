@@ -9,7 +9,8 @@ import numpy as np
 
 from rigright.arch.record import Layer, Tower
 from rigright.base.record import dataclass, replace
-from rigright.cost.training_saved import (
+from rigright.cost.training.learners import companions, kv_heads_of, trunk_of
+from rigright.cost.training.saved import (
     SCORE_BYTES,
     STAT_BYTES,
     Batch,
@@ -19,8 +20,7 @@ from rigright.cost.training_saved import (
     layer_saved,
     layer_working,
 )
-from rigright.cost.training_stages import TrainingStage, in_flight
-from rigright.cost.training_towers import companions, kv_heads_of, trunk_of
+from rigright.cost.training.setup import TrainingStage, in_flight
 from rigright.demand import Numbers
 
 LOSS_CHUNK = 10  # bytes an element of the stream that a chunked loss works with

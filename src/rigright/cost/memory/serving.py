@@ -11,12 +11,12 @@ import numpy as np
 from rigright.arch.record import Arch, Cut
 from rigright.base.record import dataclass, kept, replace
 from rigright.base.units import MIB
-from rigright.cost.memory_anchors import ALL, BESIDE, GRAPHS, STEP, OwnMemory, largest, own_memory
-from rigright.cost.memory_kv import lanes, mixers_of, rounded, unlike_layers
-from rigright.cost.memory_pages import Ask, CacheNeed, cache_need
-from rigright.cost.memory_settings import EngineCard, Settings, Start, settle
-from rigright.cost.memory_stages import Stage, rank_stages, stages
-from rigright.cost.memory_step import (
+from rigright.cost.bands import Parts
+from rigright.cost.layers import lanes, mixers_of, unlike_layers
+from rigright.cost.memory.kv import Ask, CacheNeed, cache_need, rounded
+from rigright.cost.memory.settings import EngineCard, Settings, Start, settle
+from rigright.cost.memory.stages import Stage, rank_stages, stages
+from rigright.cost.memory.step import (
     FP32_BYTES,
     absorbed_bytes,
     expert_buffers_bytes,
@@ -27,6 +27,7 @@ from rigright.cost.memory_step import (
     seen_bytes,
     unpacked_bytes,
 )
+from rigright.cost.own_runs import ALL, BESIDE, GRAPHS, STEP, OwnMemory, largest, own_memory
 from rigright.cost.shards import share
 from rigright.cost.weights import WeightBytes, on_cards
 from rigright.demand import Layout, Numbers, Serving
@@ -115,6 +116,19 @@ class ServingMemory:
     def fits(self) -> Numbers:
         """Whether all that was asked fits."""
         return self.spare_bytes >= 0
+
+
+def parts_of(memory: ServingMemory, *, mixed: float = 0.0) -> Parts:
+    """All that a rank needs; `mixed`: the part of its weights by which files of its format differ."""
+    return Parts(
+        counted=memory.weights_bytes + memory.cache_bytes + memory.states_bytes + memory.tables_bytes,
+        step=memory.step_bytes,
+        libraries=memory.libraries_bytes,
+        graphs=memory.graphs_bytes,
+        beside=memory.collectives_bytes + memory.context_bytes + memory.slack_bytes,
+        mixed=mixed * memory.weights_bytes,
+        narrow=memory.narrow,
+    )
 
 
 def pool_tok(memory: ServingMemory, tokens: Numbers) -> Numbers:

@@ -12,9 +12,8 @@ from rigright.arch.count import elems, flops_per_pair
 from rigright.arch.record import Arch, Cut, Layer, Mix, Mixer, Weight
 from rigright.arch.roles import is_matrix, part
 from rigright.base.record import dataclass
-from rigright.cost.training_adapters import is_target
-from rigright.cost.training_saved import STATE_MIXERS
-from rigright.cost.training_towers import companions, trunk_of
+from rigright.cost.training.learners import companions, is_target, trunk_of
+from rigright.cost.training.saved import STATE_MIXERS
 from rigright.demand import Numbers
 
 CHUNK_TOK = 128  # tokens that linear attention and state spaces treat as one block

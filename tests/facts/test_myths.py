@@ -24,7 +24,7 @@ from rigright.facts.clouds import find_instance
 from rigright.facts.cpus import cpus
 from rigright.facts.engines import find_engine
 from rigright.facts.fabrics import pcie_bytes_per_s, pcie_raw_bytes_per_s
-from rigright.facts.myths import MythValue, find_myth, myths
+from rigright.facts.guides import MythValue, find_myth, myths
 from rigright.facts.parts import platforms
 from rigright.facts.software import tensorflow_releases, torch_builds, version_of
 from rigright.terms.memory import weights_bytes

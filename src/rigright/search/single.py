@@ -163,7 +163,7 @@ def _searched(
     if question.ways or wider(question).ways or offloaded(question).ways:
         flag = any(getattr(wish, name) is not None for name in CUTS)
         return best(question) or (best(replace(question, by_hand=True)) if flag else None)
-    from rigright.search.unrun import is_known, no_way
+    from rigright.search.why import is_known, no_way
 
     if is_known(question):
         raise AskError(no_way(question))

@@ -27,10 +27,9 @@ from rigright.facts.chips import Chip
 from rigright.facts.cpus import CpuRate, find_cpu
 from rigright.facts.find import find_chip
 from rigright.facts.nodes import find_node
-from rigright.predict.images import ImageCase, ImageCases, Place, samples_with_band
+from rigright.predict.images import ImageCase, ImageCases, Place, samples_with_band, work_of_arch
 from rigright.predict.trained_memory import least
 from rigright.search.images_score import TRAINER
-from rigright.terms.samples import work_of_arch
 from rigright.verbs.serving.pictures import resized
 from rigright.verbs.validate.ask import first_card
 from rigright.verbs.validate.foreign import word

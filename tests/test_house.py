@@ -87,7 +87,6 @@ SHELVES = {
     "machine/vendors": {"read"},
     "machine/parts": {"read"},
     "machine/bench/parts": {"TITLE", "GROUP", "NEEDS", "SHARE", "run"},
-    "sim/policies": {"MANNER", "pick"},
 }
 
 

@@ -18,7 +18,7 @@ from rigright.choice.offload import can_offload, least_offload, ram_bytes, with_
 from rigright.choice.ways import NO_LOSS, Site, formats_in, taken_on, ways_on
 from rigright.choice.work import USUAL_TOK_PER_S, contexts, settled
 from rigright.cost.estimate import Estimate
-from rigright.cost.memory_kv import generates, takes_samples
+from rigright.cost.layers import generates, takes_samples
 from rigright.demand import PlanWish, ServingWish
 from rigright.facts.engines import Engine
 from rigright.facts.formats import find_format

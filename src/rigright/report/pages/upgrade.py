@@ -9,7 +9,7 @@ from rigright.base import telling
 from rigright.base.page import Bar, Bars, Column, Commands, Line, Page, Part, Piece, Points, Table, Tone
 from rigright.base.units import show_usd
 from rigright.base.words import Sentence, say, with_commas
-from rigright.build.record import Change, Fit, Worth
+from rigright.build.change import Change, Fit, Worth
 from rigright.cost.estimate import Estimate
 from rigright.report.judged import first_of
 from rigright.report.named import partly

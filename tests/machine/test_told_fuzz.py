@@ -113,8 +113,8 @@ def test_json_may_hold_anything_under_the_words_we_know(word, inside):
 
 
 PIECES = [
-    "\n", " ", "[", "|", "a ", "GPU 0: x", "GPU0\t", "x : ", "0000:00", "# $ nvidia-smi ", "\nLink 1: ", "<gpu>",
-    "card0", "serial ", "aa:", "1.2.3.4", "/home/", "token",
+    "\n", " ", "[", "|", "a ", "GPU 0: x", "GPU0\t", "x : ", "0000:00", "# $ nvidia-smi ", "\nLink 1: ",
+    "<gpu>", "card0", "serial ", "aa:", "1.2.3.4", "/home/", "token",
 ]  # fmt: skip
 
 

@@ -42,7 +42,7 @@ def _program(language: str, tables: list[list[Entry]]) -> str:
     heads = HEADS[language]
     tagline = next(part for part in front_page().parts if isinstance(part, Line))
     lines = [
-        *_head("rigright", tell(tagline.said, language).rstrip(".。"), language),
+        *_head("rigright", tell(tagline.text, language).rstrip(".。"), language),
         *(_section(heads["synopsis"]), ".B rigright", _text(COMMAND[language])),
     ]
     for part in front_page().parts:

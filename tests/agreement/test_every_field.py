@@ -122,7 +122,7 @@ def test_the_next_command_says_every_choice_or_names_what_it_cannot(kind, trains
 
 def _notes(result: Planned) -> list[Any]:
     page = plan_page.page(result, details=True)
-    return [part for part in page.parts if isinstance(getattr(part, "said", None), Sentence)]
+    return [part for part in page.parts if isinstance(getattr(part, "text", None), Sentence)]
 
 
 def test_what_only_explain_can_be_told_is_not_simulated():

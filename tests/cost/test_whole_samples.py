@@ -16,16 +16,14 @@ from rigright.arch.image_kinds import arch_kind
 from rigright.arch.sources import zoo
 from rigright.arch.sources.painters import painter
 from rigright.choice.networks import network_of
-from rigright.cost.images.law import forward, train
-from rigright.cost.images.rates import ImageRun, image_rates, place_of
-from rigright.cost.images.work import work_of_tower
-from rigright.cost.memory_kv import takes_samples
+from rigright.cost.images import ImageRun, forward, image_rates, place_of, train, work_of_tower
+from rigright.cost.layers import takes_samples
 from rigright.demand import Training
 from rigright.facts.chips import by_id, chips
 from rigright.facts.engines import find_engine
+from rigright.predict.images import work_of_arch
 from rigright.predict.samples import batch_time, network_rates
 from rigright.terms.fitted import fitted, wire_of
-from rigright.terms.samples import work_of_arch
 from rigright.terms.speed import rates_of
 from rigright.terms.training import set_up, training_rates
 

@@ -28,7 +28,7 @@ texts = st.text(alphabet=LETTERS, max_size=30)
 shown = texts | texts.map(lambda text: say("no such file: {file}", file=text))
 tones = st.sampled_from(["plain", "good", "warn", "bad", "dim", "strong"])
 titles = st.none() | shown
-lines = st.builds(Line, said=shown, tone=tones)
+lines = st.builds(Line, text=shown, tone=tones)
 
 
 @st.composite

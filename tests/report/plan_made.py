@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rigright.base.words import say
 from rigright.cost.estimate import Estimate
-from rigright.cost.memory_serving import ServingMemory
+from rigright.cost.memory.serving import ServingMemory
 from rigright.demand import Layout, PlanWish, Serving, Training
 from rigright.facts.find import find_chip
 from rigright.search.record import Plan, Rejection, SearchResult, Supply
@@ -84,7 +84,7 @@ def planned(*plans, nearest=None, broken=(), rejections=(REJECTED,), **changes):
         "active_params": 70_553_706_496,
         "licence": "llama3.1",
         "wish": PlanWish(prompt_tok=7000, output_tok=1192, tpot_s=0.05, budget_usd=8000),
-        "found": SearchResult(
+        "result": SearchResult(
             plans=plans, rejections=rejections, looked_at=1234, chips=9, nearest=nearest, broken=broken
         ),
         "today": "2026-11-21",

@@ -68,7 +68,7 @@ def test_the_plan_is_told_in_json_and_commands(tight):
     assert told["prefill"]["dp"] == plan.prefill.dp
     assert row_of(plan)["prefill"] == named.pool(plan.prefill)
     result = Planned(
-        model="m", params=1, active_params=1, licence=None, wish=PlanWish(**TIGHT), found=tight,
+        model="m", params=1, active_params=1, licence=None, wish=PlanWish(**TIGHT), result=tight,
         today="2026-11-21", model_asked="llama-3.1-70b",
     )  # fmt: skip
     commands = [line for line in plan_next.next_commands(result, plan) if " explain " in line]
@@ -80,7 +80,7 @@ def test_alike_workers_can_be_played(tight):
     """A simulation takes workers for prompts that are cut as those for tokens are, so many for each."""
     plan = tight.plans[0]
     result = Planned(
-        model="m", params=1, active_params=1, licence=None, wish=PlanWish(**TIGHT), found=tight,
+        model="m", params=1, active_params=1, licence=None, wish=PlanWish(**TIGHT), result=tight,
         today="2026-11-21", model_asked="llama-3.1-70b",
     )  # fmt: skip
     for prompts, tokens, flag in (((2, 3), (2, 1), "--prefill-workers 3"), ((2, 1), (4, 1), None)):

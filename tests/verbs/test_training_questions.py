@@ -50,7 +50,7 @@ def test_what_is_near_nothing_is_not_called_near():
 
 def test_the_labels_of_precisions_are_told_in_chinese():
     for precision in precisions().values():
-        assert not re.search(r"\b(?:with|and|under|pure|parameters)\b", tell(precision.text, CHINESE))
+        assert not re.search(r"\b(?:with|and|under|pure|parameters)\b", tell(precision.said, CHINESE))
 
 
 def test_numbers_of_reasons_are_told_in_chinese(capsys):

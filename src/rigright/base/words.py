@@ -128,14 +128,14 @@ def tell(thing: object, language: str) -> str:
         template = sentences(language).get(thing.text, thing.text)
     if language == ENGLISH:
         values = dict(thing.values)
-        for name, many, text in plurals(template):
+        for name, many, text in _plurals(template):
             if str(values.get(name)) == "1":
                 template = template.replace(many, text)
     return template.format_map({name: tell(value, language) for name, value in thing.values})
 
 
 @cache
-def plurals(template: str) -> tuple[tuple[str, str, str], ...]:
+def _plurals(template: str) -> tuple[tuple[str, str, str], ...]:
     """Numbers of an English template with what is counted: (name, as it stands, as it is said of one)."""
     if "{" not in template or "s" not in template:
         return ()

@@ -12,12 +12,15 @@ from rigright.arch.record import Arch
 from rigright.base.errors import AskError
 from rigright.base.record import dataclass, replace
 from rigright.base.words import say
+from rigright.choice.networks import READ, network_of
 from rigright.choice.training import STAGES, WIDTHS, Space, batch_of, seq_tok_of, work_of
+from rigright.cost.layers import takes_samples
 from rigright.demand import Layout, Numbers, PlanWish, Training, TrainingWish
 from rigright.facts.nodes import Card, Node
 from rigright.predict.columns import at, joined
 from rigright.predict.trained import CUTS, TrainingCase, columns_of, step_rates, steps
 from rigright.predict.trained_memory import alike_in_memory, least_bytes
+from rigright.search.images_score import usual_batch
 from rigright.search.market import Market
 from rigright.search.question import Kind, Question
 from rigright.search.training_explore import explored, preferred
@@ -49,8 +52,20 @@ def settle(arch: Arch, node: Node, *, stated: TrainingWish) -> Settled:
     kind = Kind(card=smallest, counts=(cards,), per_node=len(node.cards), named=True, whole=cards)
     wish = PlanWish(work=work, seq_tok=seq, global_batch=batch, method=stated.method)
     question = Question(arch=arch, wish=wish, market=NOWHERE, kinds=(kind,), ways=())
+    stated = _with_samples(question, stated)
     training, layout = _best(*explored(question, stated, anywhere=True), batch=batch)
     return Settled(work=work, training=training, layout=layout, batch=batch)
+
+
+def _with_samples(question: Question, stated: TrainingWish) -> TrainingWish:
+    """As many images at once as a plan takes, where nobody said how many."""
+    is_open = stated.micro_batch is None and stated.global_batch is None and stated.accumulate is None
+    if not (is_open and stated.method == "full" and takes_samples(question.arch)):
+        return stated
+    network = network_of(question.arch, image_px=stated.image_size)
+    form = "fp32" if stated.precision == "fp32" else "fp16"
+    batch = None if network.does == READ else usual_batch(question, network, form=form)
+    return stated if batch is None else replace(stated, micro_batch=batch)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -164,7 +164,7 @@ def test_a_recording_says_when_it_is_old(tmp_path, monkeypatch):
         file.write_text(json.dumps(plain(replace(BOX, system=System(now_s=at_s)))), encoding="utf-8")
         result = upgrade(str(file), bound="compute=90%")
         assert result.recorded_days_ago == days
-        said = " ".join(str(getattr(part, "said", "")) for part in pages.page(result).parts)
+        said = " ".join(str(getattr(part, "text", "")) for part in pages.page(result).parts)
         assert bool(re.search(rf"\b{days}\b", said)) is old
 
 

@@ -6,7 +6,7 @@ import argparse
 import re
 import sys
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 from typing import Any, NoReturn
 
 from rigright.base.errors import AskError
@@ -59,15 +59,21 @@ class Parser(argparse.ArgumentParser):
         if typed:
             arguments = counted(arguments)
             takes_machine = any(action.dest == "machine" for action in self._actions)
-            arguments = machine_joined(arguments) if takes_machine else arguments
-        options, extras = parse(arguments)
+            arguments = _machine_joined(arguments) if takes_machine else arguments
+        try:
+            options, extras = parse(arguments)
+        except AskError:
+            apart = _filled(arguments, self.taken)
+            if apart == [*arguments]:
+                raise
+            options, extras = parse(apart)
         if extras and typed:
             from rigright.verbs.machine_words import machine_in
 
             machine = machine_in(extras) if "--on" in self._option_string_actions else []
-            options, extras = (options, machine) if machine else parse(unquoted(arguments, extras))
+            options, extras = (options, machine) if machine else parse(_unquoted(arguments, extras))
         if extras:
-            raise unknown_argument(extras, list(self._option_string_actions))
+            raise _unknown_argument(extras, list(self._option_string_actions))
         for action in self._actions:
             value = getattr(options, action.dest, None)
             if action.option_strings and (value == "" or (isinstance(value, list) and "" in value)):
@@ -91,6 +97,21 @@ class Parser(argparse.ArgumentParser):
         raise understand(message)
 
 
+def _filled(arguments: Sequence[str], taken: Sequence[Group]) -> list[str]:
+    """The arguments; `--train MODEL` is `--train=full MODEL`: what follows is none of its words."""
+    bare = {
+        flag: (option.bare, choices())
+        for _, options in taken
+        for option in options
+        if option.bare and (choices := option.choices) is not None
+        for flag in option.flags
+    }
+    return [
+        f"{word}={bare[word][0]}" if word in bare and after not in bare[word][1] else word
+        for word, after in zip_longest(arguments, arguments[1:], fillvalue="")
+    ]
+
+
 def counted(arguments: Sequence[str]) -> list[str]:
     """The arguments, a bare "2x" joined to what it counts."""
     joined = list[str]()
@@ -102,7 +123,7 @@ def counted(arguments: Sequence[str]) -> list[str]:
     return joined
 
 
-def machine_joined(arguments: Sequence[str]) -> list[str]:
+def _machine_joined(arguments: Sequence[str]) -> list[str]:
     """The arguments of a verb that takes nothing but a machine: all words behind `--on` name it."""
     joined, named = list[str](), False
     for argument in arguments:
@@ -114,7 +135,7 @@ def machine_joined(arguments: Sequence[str]) -> list[str]:
     return joined
 
 
-def unquoted(arguments: Sequence[str], extras: Sequence[str]) -> list[str]:
+def _unquoted(arguments: Sequence[str], extras: Sequence[str]) -> list[str]:
     """The arguments, each word that has no place of its own joined to the word before it."""
     left, joined = list(extras), list[str]()
     for argument in arguments:
@@ -191,7 +212,7 @@ def translate(text: str, language: str) -> str:
     return sentences(language).get(text, text)
 
 
-def unknown_argument(extras: Sequence[str], known: Sequence[str]) -> AskError:
+def _unknown_argument(extras: Sequence[str], known: Sequence[str]) -> AskError:
     """The complaint about the first of the arguments without a place, with the nearest known option."""
     from difflib import get_close_matches
 

@@ -10,6 +10,7 @@ from rigright.arch import families
 from rigright.arch.config import Config
 from rigright.arch.decoder import HEADS, HIDDEN, LAYERS, warned
 from rigright.arch.defaults import full, kind_of_class
+from rigright.arch.defaults import known as has_defaults
 from rigright.arch.families import GENERIC
 from rigright.arch.record import Arch
 from rigright.base.errors import DataError
@@ -100,7 +101,7 @@ def _own_type(config: Config) -> Any:
 def _read(file: str, config: Config, *, name: str) -> Arch:
     """What the family file reads, with the class's own defaults beneath the config."""
     kind = _own_type(config)
-    if not isinstance(kind, str) or _CLASS.search(kind):
+    if not isinstance(kind, str) or (_CLASS.search(kind) and not has_defaults(kind)):
         kind = next(filter(None, map(kind_of_class, _own_names(config))), file)
     whole = full(config.over(model_type=kind), kind)
     arch = families.reader(file)(whole, name)

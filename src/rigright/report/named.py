@@ -11,7 +11,7 @@ from rigright.base.words import Sentence, say
 from rigright.doctor.wires import counted
 from rigright.machine.record import Machine
 
-MOST_FORMS, MOST_UNREAD = 12, 3
+_MOST_FORMS, _MOST_UNREAD = 12, 3
 
 
 def machine_name(machine: Machine) -> Shown:
@@ -28,16 +28,16 @@ def machine_name(machine: Machine) -> Shown:
 def understood(machine: Machine) -> Iterator[Shown]:
     """What of a capture was read and what was not, where there is more than one thing to tell."""
     if len(machine.read_as) > 1 or machine.unread:
-        yield say("read: {forms}", forms=", ".join(machine.read_as[:MOST_FORMS]))
+        yield say("read: {forms}", forms=", ".join(machine.read_as[:_MOST_FORMS]))
     if machine.cut:
         yield partly(machine.cut)
     if machine.unread:
-        names = ", ".join(machine.unread[:MOST_UNREAD])
-        more = len(machine.unread) - MOST_UNREAD
+        names = ", ".join(machine.unread[:_MOST_UNREAD])
+        more = len(machine.unread) - _MOST_UNREAD
         sentence = say("{names} and {count} more", names=names, count=more) if more > 0 else names
         yield say("not recognised: {names}", names=sentence)
 
 
 def partly(names: Sequence[str]) -> Sentence:
     """What was read only in part."""
-    return say("only partly read (truncated or too large): {names}", names=", ".join(names[:MOST_UNREAD]))
+    return say("only partly read (truncated or too large): {names}", names=", ".join(names[:_MOST_UNREAD]))

@@ -24,7 +24,7 @@ from rigright.report.typed import of_host, typed
 if TYPE_CHECKING:
     from rigright.machine.bundle.write import Bundled
 
-MOST_UNSEEN = 8
+_MOST_UNSEEN = 8
 _MOST_IN_MATRIX = 16
 
 
@@ -242,7 +242,7 @@ def _unseen(machine: Machine, *, everything: bool) -> Iterator[Part]:
         _blind(why, see, what=[item.what for item in same], machine=machine)
         for (why, see), same in kinds.items()
     ]
-    most = len(items) if everything else MOST_UNSEEN
+    most = len(items) if everything else _MOST_UNSEEN
     if len(items) > most:
         items = [*items[:most], say("and {count} more: --all", count=len(items) - most)]
     if items:

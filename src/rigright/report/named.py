@@ -1,4 +1,4 @@
-"""What a machine and its cards are called on a page."""
+"""What a machine, its cards and the cause to mend first are called on a page."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import PurePath
 
 from rigright.base.page import Shown
 from rigright.base.words import Sentence, say
+from rigright.doctor.binding.judgement import JudgedCause
 from rigright.doctor.wires import counted
 from rigright.machine.record import Machine
 
@@ -41,3 +42,10 @@ def understood(machine: Machine) -> Iterator[Shown]:
 def partly(names: Sequence[str]) -> Sentence:
     """What was read only in part."""
     return say("only partly read (truncated or too large): {names}", names=", ".join(names[:_MOST_UNREAD]))
+
+
+def first_of(lead: JudgedCause) -> Sentence:
+    """What to mend before anything else."""
+    if not lead.about:
+        return say("fix first: {title}", title=lead.finding.title)
+    return say("fix first: {title} ({about})", title=lead.finding.title, about=", ".join(sorted(lead.about)))

@@ -26,8 +26,7 @@ from rigright.doctor.binding.judgement import JudgedCause
 from rigright.doctor.binding.record import Bound
 from rigright.doctor.record import Step
 from rigright.machine.parts.node_power import beside_cards
-from rigright.report.judged import first_of
-from rigright.report.named import partly
+from rigright.report.named import first_of, partly
 from rigright.verbs.diagnosed import BottleneckReport
 
 _MOST_LISTED = 3  # causes that are told in full

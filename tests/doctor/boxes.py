@@ -11,17 +11,7 @@ from rigright.base.words import say
 from rigright.doctor import examine as examining
 from rigright.doctor.examine import case_of, examine
 from rigright.doctor.record import Check, Finding, NotSeen
-from rigright.machine.device import (
-    Clocks,
-    Device,
-    DirectLink,
-    Ecc,
-    Fabric,
-    PcieLink,
-    Power,
-    Retired,
-    Thermal,
-)
+from rigright.machine.device import Clocks, Device, DirectLink, Ecc, Fabric, PcieLink, Power, Retired, Thermal
 from rigright.machine.host import Path
 from rigright.machine.record import Machine
 from rigright.machine.system import Event, System

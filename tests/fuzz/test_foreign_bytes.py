@@ -17,18 +17,16 @@ from desk import fill, quiet, result, ticks
 from fake_dmi import tables
 from rigright.base.errors import RigError
 from rigright.base.units import GIB, MIB
-from rigright.machine import ipmi, meminfo, mountinfo
+from rigright.machine import lspci, meminfo, mounts, pci, smbios
 from rigright.machine.bench import fio, logs, speaking
 from rigright.machine.cpuinfo import read_cpuinfo
 from rigright.machine.exporter.server import read_place, read_token
 from rigright.machine.nvidia_smi import text as smi_text
 from rigright.machine.opened import read_machine
-from rigright.machine.pci import config_space, lspci
+from rigright.machine.parts import sensors
 from rigright.machine.record import Machine
 from rigright.machine.remote.envelope import heard, lines
 from rigright.machine.running import kernel_log
-from rigright.machine.smbios import modules, slots
-from rigright.machine.smbios import text as dmidecode
 from rigright.machine.stored import plain
 from rigright.machine.world import World
 from rigright.verbs.bench.files import read_results
@@ -135,20 +133,20 @@ def held(file):
 
 
 READERS = {
-    "smbios modules": (TABLE, modules.modules_of),
-    "smbios slots": (TABLE, slots.slots_of),
-    "dmidecode modules": (DMI.encode(), of_text(dmidecode.read_modules)),
-    "dmidecode slots": (DMI.encode(), of_text(dmidecode.read_slots)),
+    "smbios modules": (TABLE, smbios.modules_of),
+    "smbios slots": (TABLE, smbios.slots_of),
+    "dmidecode modules": (DMI.encode(), of_text(smbios.read_modules)),
+    "dmidecode slots": (DMI.encode(), of_text(smbios.read_slots)),
     "lspci": (LSPCI.encode(), of_text(lspci.read_lspci)),
-    "config space": (bytes(range(256)) * 16, config_space.extended),
+    "config space": (bytes(range(256)) * 16, pci.extended),
     "topology": (TOPO.encode(), of_text(smi_text.paths_of)),
     "nvlink": (b"GPU 0: NVIDIA A100 (UUID: GPU-1)\n\t Link 0: 25 GB/s\n", of_text(smi_text.links_of)),
-    "sensors": (SENSORS.encode(), of_text(ipmi.read_sensors)),
-    "sdr": (SDR.encode(), of_text(ipmi.read_sdr)),
+    "sensors": (SENSORS.encode(), of_text(sensors.read_sensors)),
+    "sdr": (SDR.encode(), of_text(sensors.read_sdr)),
     "kernel log": (XID.encode(), of_text(lambda text: list(kernel_log.parsed(text)))),
     "cpuinfo": (CPUINFO.encode(), of_tree("proc/cpuinfo", read_cpuinfo)),
     "meminfo": (b"MemTotal:  131072 kB\nHugePages_Total: 2\n", of_tree("proc/meminfo", meminfo.meminfo)),
-    "mountinfo": (MOUNTS.encode(), of_tree("proc/self/mountinfo", mountinfo.entries)),
+    "mountinfo": (MOUNTS.encode(), of_tree("proc/self/mountinfo", mounts.entries)),
     "nccl log": (NCCL.encode(), of_text(logs.nccl_tests)),
     "nvbandwidth log": (BANDWIDTH.encode(), of_text(logs.nvbandwidth)),
     "fio": (FIO.encode(), of_text(lambda text: fio.read(text, "read"))),

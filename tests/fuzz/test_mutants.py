@@ -53,7 +53,7 @@ def test_every_reader_of_the_code_is_found():
     """Of each room that reads foreign text, one that is known: nothing was registered."""
     known = {
         "machine.nvidia_smi.text.listed",
-        "machine.opened.collect_env.read",
+        "machine.opened.collect_env.read_collect_env",
         "machine.bench.logs.nccl_tests",
         "machine.running.kernel_log.parsed",
     }

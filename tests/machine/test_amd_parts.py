@@ -12,10 +12,8 @@ from test_pasted_vendors import TABLE
 
 from rigright.base.units import GIB
 from rigright.doctor.gpus import bad_pages_line, reset
-from rigright.machine.amd.answers import documents, read_answers
-from rigright.machine.amd.errors import bad_pages_of, ecc_of
-from rigright.machine.amd.nodes import topology
-from rigright.machine.amd.parts import whole_cards
+from rigright.machine.amd.answers import documents, read_answers, whole_cards
+from rigright.machine.amd.kernel import bad_pages_of, ecc_of, topology
 from rigright.machine.bundle.write import write_bundle
 from rigright.machine.device import Device, Program
 from rigright.machine.opened import open_machine, read_machine

@@ -14,14 +14,13 @@ from fake_trees import planted, remembered
 from rigright.base.units import GIB, MIB
 from rigright.machine.device import Device
 from rigright.machine.host import PciDevice
-from rigright.machine.nic_ways import way_between, with_nics
+from rigright.machine.lspci import UNKNOWN, read_lspci
 from rigright.machine.parts import network
 from rigright.machine.parts.bus import read
-from rigright.machine.pci.config_space import extended
-from rigright.machine.pci.link import gen_of, lanes_of
-from rigright.machine.pci.lspci import UNKNOWN, read_lspci
-from rigright.machine.pci.sysfs import functions
+from rigright.machine.pci import extended, functions
+from rigright.machine.probe import way_between, with_nics
 from rigright.machine.record import Machine
+from rigright.machine.values import gen_of, lanes_of
 from rigright.machine.world import World
 
 GPU = "0000:19:00.0"

@@ -11,18 +11,17 @@ from test_other_vendors import recorded, tree
 from rigright.base.units import GIB, MIB
 from rigright.doctor.examine import case_of, examine
 from rigright.doctor.recognise import chip_of
-from rigright.machine.amd.isa import shares_memory
+from rigright.machine.amd.kernel import shares_memory
 from rigright.machine.device import Device
 from rigright.machine.host import Memory
 from rigright.machine.opened import open_machine, read_machine
-from rigright.machine.pci.link import gen_of
-from rigright.machine.record import Machine
-from rigright.machine.room import free_bytes
+from rigright.machine.record import Machine, free_bytes
 from rigright.machine.running.drivers import drivers
 from rigright.machine.running.frameworks import frameworks
 from rigright.machine.running.log_lines import event_of
 from rigright.machine.sampling.drm import DrmReader
 from rigright.machine.system import Framework, Python, Software
+from rigright.machine.values import gen_of
 from rigright.machine.vendors import amd, apple, intel
 from rigright.machine.world import World
 

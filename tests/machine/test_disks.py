@@ -13,11 +13,9 @@ from hypothesis import strategies as st
 from fake_trees import planted
 from rigright.base.patience import NAME
 from rigright.base.units import GIB, KIB, MEGA
-from rigright.machine.disk_health import health_of
 from rigright.machine.host import Disk
-from rigright.machine.mountinfo import entries
-from rigright.machine.mounts import mounts_of
-from rigright.machine.parts.disks import read
+from rigright.machine.mounts import entries, mounts_of
+from rigright.machine.parts.disks import health_of, read
 from rigright.machine.world import World, here
 
 

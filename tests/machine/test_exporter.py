@@ -24,7 +24,7 @@ from rigright.machine.exporter.server import ListenAddress, MetricsServer, read_
 from rigright.machine.exporter.table import metrics
 from rigright.machine.exporter.tally import MetricsTally, WatchSettings, reasons
 from rigright.machine.exporter.text import chosen, figure
-from rigright.machine.pci.link import pci_key
+from rigright.machine.pci import pci_key
 from rigright.machine.system import Event
 from rigright.machine.tick import Activity, DeviceTick, HostTick, LinkTick
 from rigright.machine.world import World

@@ -16,10 +16,9 @@ from rigright.faces.cli.main import main
 from rigright.facts.drivers import driver_packages
 from rigright.machine.device import Device
 from rigright.machine.host import Disk, Mount
-from rigright.machine.looking import only_looks
 from rigright.machine.nvml.readings import readings
 from rigright.machine.record import Machine, Unseen
-from rigright.machine.stored import plain, restored
+from rigright.machine.stored import only_looks, plain, restored
 from rigright.machine.system import System
 
 EVIL = (

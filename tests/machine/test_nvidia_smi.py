@@ -10,8 +10,8 @@ from rigright.base.errors import DataError
 from rigright.base.units import GIGA, MEGA, MIB
 from rigright.machine.device import Retired, Slice
 from rigright.machine.nvidia_smi.capture import read_capture, sections
+from rigright.machine.nvidia_smi.query import read_xml
 from rigright.machine.nvidia_smi.text import links_of, listed, numa_of, paths_of
-from rigright.machine.nvidia_smi.xml import read_xml
 
 HEAD = '<?xml version="1.0" ?>\n<!DOCTYPE nvidia_smi_log SYSTEM "nvsmi_device_v12.dtd">\n'
 SIMPLE_TOPO = """\
@@ -332,13 +332,8 @@ def test_two_forms_of_one_moment_say_the_same(capture, name):
     told = {}
     for section in sections(capture(name)):
         first = section.lstrip().partition("\n")[0]
-        kind = (
-            "log"
-            if "NVSMI LOG" in section
-            else "csv"
-            if first.startswith("timestamp, driver_version")
-            else None
-        )
+        is_csv = first.startswith("timestamp, driver_version")
+        kind = "log" if "NVSMI LOG" in section else "csv" if is_csv else None
         if kind is not None and kind not in told:
             (told[kind],) = dict(read_capture(section).fields)["devices"]
     log_, csv = told["log"], told["csv"]

@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 from rigright.base.errors import RigError
 from rigright.base.units import MIB
 from rigright.machine.nvidia_smi.capture import read_capture
-from rigright.machine.nvidia_smi.log import read_log
-from rigright.machine.nvidia_smi.sheets import read_sheet
+from rigright.machine.nvidia_smi.query import read_log, read_xml
+from rigright.machine.nvidia_smi.tables import read_sheet
 from rigright.machine.nvidia_smi.text import numa_of, paths_of
-from rigright.machine.nvidia_smi.xml import read_xml
 from rigright.machine.nvml import codes
 from rigright.machine.opened import read_machine
 

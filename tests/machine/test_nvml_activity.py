@@ -9,7 +9,7 @@ import pytest
 
 from fake_driver import Driver
 from rigright.machine.nvml import session
-from rigright.machine.nvml.activity import APART_S
+from rigright.machine.nvml.hands import APART_S
 from rigright.machine.nvml.session import Session
 
 DONE = {

@@ -13,11 +13,9 @@ import pytest
 
 from fake_driver import Driver, driver_env
 from rigright.base.patience import NAME
-from rigright.machine.nvml import asking, codes, session, set_aside, whole
-from rigright.machine.nvml.asking import MOST_STUCK, Asking
-from rigright.machine.nvml.process import Gone, Hung, Process
-from rigright.machine.nvml.session import Session
-from rigright.machine.nvml.set_aside import HANDLE, Holds
+from rigright.machine.nvml import codes, full, process, session
+from rigright.machine.nvml.process import MOST_STUCK, Asking, Gone, Hung, Process
+from rigright.machine.nvml.session import HANDLE, Holds, Session
 
 
 def opened(play, patience_s=1.6, **more):
@@ -89,7 +87,7 @@ def test_each_device_keeps_its_own_last_xid(tmp_path):
 
 
 def test_a_hung_device_is_named_and_the_others_are_read(monkeypatch):
-    monkeypatch.setattr(asking, "HANDLE_S", 0.5)
+    monkeypatch.setattr(process, "HANDLE_S", 0.5)
     devices, read = devices_of("hung")
     assert states(devices) == ["ok"] * 6 + ["hung", "ok"]
     assert all(one.power.draw_w for one in devices if one.index != 6)
@@ -128,7 +126,7 @@ def test_where_every_device_hangs_it_ends():
 
 def test_a_driver_that_only_is_slow_is_not_called_hung(monkeypatch):
     """Without persistence each device must wake first; what there was no time for is told as that."""
-    monkeypatch.setattr(whole, "WHOLE_S", 1.2)
+    monkeypatch.setattr(full, "WHOLE_S", 1.2)
     devices, read = devices_of({"like": "healthy_8xh100", "each": {"handle": "@0.35 1"}})
     assert states(devices)[:1] == ["ok"]
     assert set(states(devices)[-3:]) == {"slow"}
@@ -147,7 +145,7 @@ def test_a_driver_that_only_is_slow_is_not_called_hung(monkeypatch):
     ],
 )
 def test_a_driver_that_does_not_start_says_why(play, code, monkeypatch):
-    monkeypatch.setattr(asking, "START_S", 1.0)
+    monkeypatch.setattr(process, "START_S", 1.0)
     with opened(play) as live:
         read = live.devices()
         assert live.hangs is (code == codes.HUNG)
@@ -186,13 +184,13 @@ def test_ticks_get_over_a_call_that_begins_to_hang(tmp_path):
 
 
 def test_what_hung_is_tried_again_and_welcome_back(tmp_path, monkeypatch):
-    monkeypatch.setattr(asking, "HANDLE_S", 0.5)
+    monkeypatch.setattr(process, "HANDLE_S", 0.5)
     play = Driver.play("healthy_2x4090", tmp_path)
     with opened(play) as live:
         live.tick()
         play.change(1, all="!hang")
         assert live.tick()[1].state == "hung"
-        live._held._holds[1] = set_aside.Hold(state="hung", readings=frozenset({HANDLE}), until_s=0.0)
+        live._held._holds[1] = session.Hold(state="hung", readings=frozenset({HANDLE}), until_s=0.0)
         play.table["later"] = []
         play.write()
         live.tick()  # a new child's first
@@ -201,7 +199,7 @@ def test_what_hung_is_tried_again_and_welcome_back(tmp_path, monkeypatch):
 
 
 def test_a_lost_device_comes_back_after_a_reset(tmp_path, monkeypatch):
-    monkeypatch.setattr(set_aside, "LOST_S", 0.0)
+    monkeypatch.setattr(session, "LOST_S", 0.0)
     play = Driver.play("healthy_2x4090", tmp_path)
     with opened(play) as live:
         live.tick()
@@ -300,8 +298,8 @@ def test_children_that_cannot_be_ended_do_not_pile_up(monkeypatch):
         started.append(Unkillable(env))
         return started[-1]
 
-    monkeypatch.setattr("rigright.machine.nvml.asking.Process", start)
-    monkeypatch.setattr("rigright.machine.nvml.asking.START_S", 0.05)
+    monkeypatch.setattr("rigright.machine.nvml.process.Process", start)
+    monkeypatch.setattr("rigright.machine.nvml.process.START_S", 0.05)
     lines = Asking({**os.environ, **driver_env("hung_driver")})
     for _ in range(3 * MOST_STUCK):
         assert not lines.ready(time.monotonic() + 1)

@@ -18,8 +18,7 @@ from rigright.facts.faults import slowdowns
 from rigright.machine.device import Device, Slice
 from rigright.machine.nvml import codes
 from rigright.machine.nvml.links import links_of, paths_of
-from rigright.machine.nvml.raw import Raw, is_gone
-from rigright.machine.nvml.readings import plans, readings
+from rigright.machine.nvml.readings import Raw, is_gone, plans, readings
 from rigright.machine.nvml.session import Session
 from rigright.machine.nvml.shaping import device_of
 

@@ -11,7 +11,7 @@ import pytest
 import scenes
 from rigright.base.patience import NAME
 from rigright.machine.device import Device
-from rigright.machine.nvml import asking, codes
+from rigright.machine.nvml import codes, process
 from rigright.machine.probe import PATIENCE_S, probe
 from rigright.machine.system import Software
 from rigright.machine.vendors.nvidia import read
@@ -119,7 +119,7 @@ def test_a_machine_that_has_nothing_of_nvidia_is_not_told_of_a_driver(tmp_path):
 
 
 def test_a_hung_driver_is_not_asked_once_more_through_its_tool(tmp_path, monkeypatch):
-    monkeypatch.setattr(asking, "START_S", 0.3)
+    monkeypatch.setattr(process, "START_S", 0.3)
     world = scenes.scene("hung_driver", tmp_path)
     (tmp_path / "commands" / command_file((SMI, "-q", "-x"))).write_text(f"0\n{LOG}", encoding="utf-8")
     answer = read(world)

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from rigright.base.units import GIB, MIB
-from rigright.machine.amd.isa import isa_of
+from rigright.machine.amd.kernel import isa_of
 from rigright.machine.opened import open_machine
 from rigright.machine.vendors import amd, apple, intel
 from rigright.machine.world import World

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fake_trees import remembered
-from rigright.machine.ipmi import read_sdr, read_sensors
-from rigright.machine.parts.sensors import read
+from rigright.machine.parts.sensors import read, read_sdr, read_sensors
 from rigright.machine.world import World
 
 

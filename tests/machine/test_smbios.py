@@ -13,11 +13,16 @@ import fake_dmi
 from debian import needs
 from fake_trees import planted
 from rigright.base.units import GIB
-from rigright.machine.smbios import text
-from rigright.machine.smbios.modules import channel_of, modules_of
-from rigright.machine.smbios.raw import structures
-from rigright.machine.smbios.read import board_slots, memory_modules
-from rigright.machine.smbios.slots import slots_of
+from rigright.machine.smbios import (
+    board_slots,
+    channel_of,
+    memory_modules,
+    modules_of,
+    read_modules,
+    read_slots,
+    slots_of,
+    structures,
+)
 
 MODULES = st.lists(
     st.fixed_dictionaries(
@@ -61,8 +66,8 @@ def test_dmidecode_reads_the_same_out_of_the_same_bytes(dump, modules, slots):
     dump.write_bytes(entry.ljust(32, b"\0") + table)
     argv = ["dmidecode", "--from-dump", str(dump)]
     told = subprocess.run(argv, capture_output=True, text=True, check=True, timeout=30).stdout
-    assert text.read_modules(told) == modules_of(table)
-    assert text.read_slots(told) == slots_of(table)
+    assert read_modules(told) == modules_of(table)
+    assert read_slots(told) == slots_of(table)
 
 
 def test_sizes_beyond_the_old_field():
@@ -138,6 +143,6 @@ def test_a_structure_shorter_than_its_fields_tells_what_it_has():
 
 @given(st.text(max_size=400))
 def test_any_text_is_taken(told):
-    text.read_modules(told)
-    text.read_slots(told)
-    text.read_modules("Memory Device\n\tSize: " + told)
+    read_modules(told)
+    read_slots(told)
+    read_modules("Memory Device\n\tSize: " + told)

@@ -11,7 +11,7 @@ import pytest
 from fake_driver import Driver
 from rigright.machine.device import DirectLink
 from rigright.machine.nvml import session
-from rigright.machine.nvml.activity import APART_S
+from rigright.machine.nvml.hands import APART_S
 from rigright.machine.nvml.session import Session
 from rigright.machine.sampling.ports import PortUse
 from rigright.machine.tick import DeviceTick, LinkTick, Tick

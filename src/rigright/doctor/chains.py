@@ -14,7 +14,7 @@ from rigright.doctor.log_lines import LINE_CHARS
 from rigright.doctor.record import Checked, CheckInput, Evidence, Finding, Verdict
 from rigright.doctor.xid_asked import AFTER
 from rigright.facts.faults import xids
-from rigright.machine.pci.link import pci_key
+from rigright.machine.pci import pci_key
 from rigright.machine.system import Event
 
 BEFORE_S, AFTER_S = 30.0, 120.0  # around the Xid: what led to it, and what came of it

@@ -9,7 +9,7 @@ from rigright.doctor.advice import advised_step, label, number
 from rigright.doctor.record import CheckInput, NotSeen, Step
 from rigright.facts.chips import Chip
 from rigright.machine.device import Device
-from rigright.machine.pci.link import pci_key
+from rigright.machine.pci import pci_key
 from rigright.machine.record import Machine
 
 BUSY_SHARE = 0.5  # of the time; below it clocks and links rest, and say nothing

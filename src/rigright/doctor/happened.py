@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from rigright.base.units import KILO
 from rigright.base.words import Sentence, say
 from rigright.doctor.record import CheckInput, Severity, Step
-from rigright.machine.opened.named_text import NAMES
+from rigright.machine.opened.forms import fault_forms
 from rigright.machine.running.messages import MESSAGE, UNKNOWN
 from rigright.machine.system import Event
 
@@ -30,7 +30,7 @@ def events(case: CheckInput, *kinds: str) -> list[Event] | None:
 def _holds_log(case: CheckInput) -> bool:
     """Whether the kernel's log was there to be read: a text of programs and tools alone is none."""
     machine = case.machine
-    texts = NAMES | {"messages", "text"}
+    texts = fault_forms() | {"messages", "text"}
     return (
         not texts.intersection(machine.read_as)
         or "kernel log" in machine.read_as

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from rigright.facts.faults import Xid
-from rigright.machine.pci.link import pci_key
+from rigright.machine.pci import pci_key
 from rigright.machine.system import Event
 
 CHANGED = 154  # "GPU recovery action changed from ... to ..."

@@ -12,6 +12,7 @@ from rigright.base.record import dataclass, replace
 from rigright.base.words import Sentence, say
 from rigright.facts.chips import Chip
 from rigright.facts.clouds import find_instance, machine_of_family, providers_of
+from rigright.facts.computers import chip_of_computer
 from rigright.facts.fabrics import Stated, cabled, take_cabling
 from rigright.facts.find import Match, match_tokens, names_chip
 from rigright.facts.host_words import take_host
@@ -127,7 +128,7 @@ def chip_card(chip: Chip) -> Card:
 
 def _of_instance(text: str) -> Node | None:
     """The machine that a cloud rents under this name; None where no cloud writes names so."""
-    from rigright.facts.instances import is_instance, machine_of
+    from rigright.facts.clouds import is_instance, machine_of
 
     provider, colon, name = text.strip().partition(":")
     text = name.strip() if colon and providers_of(provider) else text
@@ -148,6 +149,7 @@ def _of_instance(text: str) -> Node | None:
 
 
 def _find_cards(text: str, *, host: Host | None = None) -> Node:
+    text, called = chip_of_computer(text)
     family = None if len(text) > MOST_FAMILY or names_chip(text) else machine_of_family(text)
     if family is not None:
         return _in_one_box(find_node(family))
@@ -185,6 +187,7 @@ def _find_cards(text: str, *, host: Host | None = None) -> Node:
     pairs = [cabled(card.chip, stated, cards=len(cards)) for card in cards]
     notes = (
         *noted,
+        *(() if called is None else (called,)),
         *(match.note for match in matches if match.note),
         *(note for _, sentences in pairs for note in sentences),
     )

@@ -7,6 +7,7 @@ import re
 from rigright.machine.world import World
 
 _WHOLE = re.compile(r"\s*(-?\d{1,20})(?!\d)")
+_ALONE = re.compile(r"\s*(-?\d{1,18})\s*")
 _REAL = re.compile(r"\s*(-?\d{1,20}(?:\.\d{1,20})?)")
 
 
@@ -25,6 +26,12 @@ def real(text: str | None) -> float | None:
 def whole_of(world: World, path: str) -> int | None:
     """The whole number a file begins with."""
     return whole(world.text(path, 64))
+
+
+def scaled_of(world: World, path: str, *, scale: float) -> float | None:
+    """The whole number of a file that holds nothing else, in another unit."""
+    match = _ALONE.fullmatch(world.text(path) or "")
+    return float(match[1]) * scale if match else None
 
 
 def positive_of(world: World, path: str) -> int | None:

@@ -16,8 +16,8 @@ from rigright.base.errors import CommandError
 from rigright.base.units import KIB
 from rigright.base.words import say
 
-SIGNALLED = 128  # a shell adds the signal's number to it
-NOT_ALLOWED = 126
+_SIGNALLED = 128  # a shell adds the signal's number to it
+_NOT_ALLOWED = 126
 _FROM_TERMINAL = ("SIGINT", "SIGQUIT", "SIGHUP")  # a terminal sends these to all in front of it
 _PASSED_ON = ("SIGINT", "SIGQUIT", "SIGHUP", "SIGTERM", "SIGUSR1", "SIGUSR2", "SIGBREAK")
 
@@ -50,7 +50,7 @@ def wait(process: subprocess.Popen[bytes], *, since_s: float) -> Ended:
     cpu_s, largest_bytes = _used(process) if hasattr(os, "wait4") else (None, None)
     code = process.wait()
     return Ended(
-        exit_code=SIGNALLED - code if code < 0 else code,
+        exit_code=_SIGNALLED - code if code < 0 else code,
         by_signal=_signal_name(-code) if code < 0 else None,
         lasted_s=time.monotonic() - since_s,
         cpu_s=cpu_s,
@@ -126,5 +126,5 @@ def _cannot_start(program: str, error: Exception) -> CommandError:
         )
     why = getattr(error, "strerror", None) or str(error)
     refused = CommandError(say('the command "{program}" cannot be started: {why}', program=program, why=why))
-    refused.exit_code = NOT_ALLOWED
+    refused.exit_code = _NOT_ALLOWED
     return refused

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from rigright.base.tables import DATA, read_rows, text
+from rigright.base.loader import rows
 from rigright.base.units import MIB
 from rigright.machine.world import World
 
@@ -77,10 +77,9 @@ def _blocks(text: str) -> Iterator[Mapping[str, str]]:
 def _arm(blocks: tuple[Mapping[str, str], ...]) -> tuple[str, str]:
     """Maker and designs of Arm cores, large and small, out of their two numbers."""
     pairs = dict.fromkeys((block.get("CPU implementer", ""), block.get("CPU part", "")) for block in blocks)
-    rows = read_rows(DATA / "arm_cores.csv", dict.fromkeys(_ARM_COLUMNS, text), required=_ARM_COLUMNS)
-    known = {(row["implementer"], row["part"]): (row["vendor"], row["name"]) for row in rows}
+    known = {
+        (implementer, part): (vendor, name)
+        for implementer, part, vendor, name in rows("arm_cores.csv", "implementer", "part", "vendor", "name")
+    }
     result = [known[pair] for pair in pairs if pair in known]
     return (result[0][0], " + ".join(name for _, name in result)) if result else ("", "")
-
-
-_ARM_COLUMNS = ("implementer", "part", "vendor", "name", "source", "as_of", "confidence")

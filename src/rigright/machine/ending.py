@@ -8,10 +8,10 @@ import subprocess
 from contextlib import suppress
 from typing import Any
 
-KILL = getattr(signal, "SIGKILL", signal.SIGTERM)
+_KILL = getattr(signal, "SIGKILL", signal.SIGTERM)
 
 
-def send(process: subprocess.Popen[Any], number: int = KILL) -> None:
+def send(process: subprocess.Popen[Any], number: int = _KILL) -> None:
     """A signal to the whole group of a program that leads one; where there are no groups, its end."""
     with suppress(OSError):
         if hasattr(os, "killpg"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import MISSING, fields, is_dataclass, replace
 from typing import Any, TypeVar
 
@@ -19,6 +20,11 @@ def filled(record: R, other: R) -> R:
         mine, theirs = getattr(record, field.name), getattr(other, field.name)
         if is_dataclass(mine) and type(mine) is type(theirs):
             changes[field.name] = filled(mine, theirs)
+        elif field.name == "links" and mine and theirs:
+            known = {link.index: link for link in theirs}
+            changes["links"] = tuple(filled(link, known.get(link.index, link)) for link in mine)
+        elif field.name == "slices" and mine and len(mine) == len(theirs):
+            changes["slices"] = tuple(map(filled, mine, theirs))
         elif _is_gap(mine, field.default) and not _is_gap(theirs, field.default):
             changes[field.name] = theirs
     return replace(record, **changes)
@@ -26,7 +32,16 @@ def filled(record: R, other: R) -> R:
 
 def _is_gap(value: Any, default: Any) -> bool:
     """Whether a field says nothing: unknown, or an empty list where that is what it begins with."""
-    return value is None or (value == () and default in ((), MISSING))
+    return value is None or value == "" or (value == () and default in ((), MISSING))
+
+
+def keyed(values: Iterable[R], names: tuple[str, ...]) -> tuple[R, ...]:
+    """Each thing once: those that some fields say are the same, filled from each other."""
+    things: dict[tuple[object, ...], R] = {}
+    for value in values:
+        key = tuple(getattr(value, name) for name in names)
+        things[key] = filled(things[key], value) if key in things else value
+    return tuple(things.values())
 
 
 def devices_filled(devices: tuple[Device, ...], others: tuple[Device, ...]) -> tuple[Device, ...]:

@@ -11,11 +11,13 @@ from rigright.base import shelf
 from rigright.base.errors import RigError
 from rigright.base.patience import patience
 from rigright.base.words import Sentence, say
-from rigright.machine.nic_ways import with_nics
+from rigright.machine.host import PciDevice
 from rigright.machine.possible import possible
 from rigright.machine.record import Machine, Read, Unseen
 from rigright.machine.world import World
 
+_RDMA = ("infiniband", "roce")
+_MOST = 256
 PATIENCE_S = 8.0  # for all of it: a part that is not done by then is not observed
 _SHELVES = ("rigright.machine.vendors", "rigright.machine.parts")
 
@@ -77,3 +79,39 @@ def _over(before: Any, value: Any) -> Any:
         given = {field.name: getattr(value, field.name) for field in fields(before)}
         return replace(before, **{name: new for name, new in given.items() if new != getattr(bare, name)})
     return value
+
+
+def with_nics(machine: Machine) -> Machine:
+    """The machine, each of its cards with the way to each RDMA card, where the bus shows both."""
+    bus = {device.address: device for device in machine.pci or ()}
+    ports = {port.name.partition("/")[0]: port.pci for port in machine.ports or () if port.kind in _RDMA}
+    nics = [(name, bus[pci]) for name, pci in ports.items() if pci in bus][:_MOST]
+    if not nics:
+        return machine
+    devices = tuple(
+        replace(
+            device,
+            nics=tuple((name, way) for name, nic in nics if (way := way_between(bus[device.pci], nic))),
+        )
+        if device.pci in bus and not device.nics
+        else device
+        for device in machine.devices
+    )
+    return replace(machine, devices=devices)
+
+
+def way_between(device: PciDevice, other: PciDevice) -> str | None:
+    """PIX: one switch between them; PXB: several; PHB: one host bridge; NODE: one NUMA node; SYS: two."""
+    common = len({*device.parents} & {*other.parents})
+    if common:
+        return "PIX" if max(len(device.parents), len(other.parents)) - common <= 1 else "PXB"
+    if _root(device) == _root(other):
+        return "PHB"
+    if (device.numa_node is None) != (other.numa_node is None):
+        return None
+    return "NODE" if device.numa_node == other.numa_node else "SYS"
+
+
+def _root(device: PciDevice) -> str:
+    """The host bridge: domain and bus of the first bridge, or of what sits right on it."""
+    return (device.parents or (device.address,))[0].rpartition(":")[0]

@@ -13,9 +13,9 @@ from rigright.machine.device import Device
 from rigright.machine.host import Port
 from rigright.machine.record import Machine
 
-Reading = Callable[[Machine], str | None]
-GBIT = GIGA / 8  # bytes
-ROUGHLY_BYTES = 2.0 * GIB  # of main memory: firmware and kernel keep a little more or less
+_Reading = Callable[[Machine], str | None]
+_GBIT = GIGA / 8  # bytes
+_ROUGHLY_BYTES = 2.0 * GIB  # of main memory: firmware and kernel keep a little more or less
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Trait:
 
     key: str  # as a baseline names it
     name: Sentence
-    read: Reading
+    read: _Reading
     weight: Literal["note", "warning", "fault"] = "warning"  # of a difference from a baseline
 
 
@@ -43,7 +43,7 @@ def one_of(values: Iterable[str | None]) -> str | None:
     return ", ".join(sorted({value for value in values if value})) or None
 
 
-def each(read: Callable[[Device], str | None]) -> Reading:
+def each(read: Callable[[Device], str | None]) -> _Reading:
     """A trait of the cards: its distinct values."""
     return lambda machine: one_of(map(read, machine.devices))
 
@@ -87,7 +87,7 @@ def _modules(machine: Machine) -> str | None:
 def _port(port: Port) -> str | None:
     if port.kind in {"virtual", "wifi"} or not port.bytes_per_s:
         return None
-    return f"{port.kind} {port.bytes_per_s / GBIT:.0f} Gbit/s"
+    return f"{port.kind} {port.bytes_per_s / _GBIT:.0f} Gbit/s"
 
 
 def _torch(machine: Machine) -> str | None:
@@ -126,7 +126,7 @@ TRAITS = (
     Trait("gpu_clock", say("maximum GPU clock"), each(_clock)),
     Trait("governor", say("CPU governor"), lambda m: one_of(m.cpu.governors)),
     Trait(
-        "memory", say("system memory"), lambda m: _gib(m.memory.total_bytes, ROUGHLY_BYTES), weight="fault"
+        "memory", say("system memory"), lambda m: _gib(m.memory.total_bytes, _ROUGHLY_BYTES), weight="fault"
     ),
     Trait("memory_modules", say("DIMMs"), _modules, weight="fault"),
     Trait("swap", say("swap"), lambda m: _gib(m.memory.swap_total_bytes), weight="note"),

@@ -13,7 +13,7 @@ from rigright.doctor.record import CheckInput, Fine, NotSeen, Severity, Verdict,
 from rigright.doctor.stack import driver, is_contained, numbers, service
 from rigright.facts.fabrics import fabric_of
 from rigright.machine.device import Fabric
-from rigright.machine.pci.link import pci_key
+from rigright.machine.pci import pci_key
 from rigright.machine.system import Event
 
 IMEX, MANAGER = "nvidia-imex", "nvidia-fabricmanager"

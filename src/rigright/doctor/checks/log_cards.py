@@ -14,7 +14,7 @@ from rigright.doctor.happened import events
 from rigright.doctor.log_lines import by_place, log_is_clean, logged, unseen
 from rigright.doctor.nic import nic_at, rdma_ports
 from rigright.doctor.record import CheckInput, Severity, Verdict, check
-from rigright.machine.pci.link import pci_key
+from rigright.machine.pci import pci_key
 from rigright.machine.system import Event
 
 # words of a line -> its finding; the first that fits

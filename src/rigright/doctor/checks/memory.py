@@ -15,7 +15,7 @@ from rigright.doctor.record import CheckInput, Fine, NotSeen, Severity, Verdict,
 from rigright.doctor.stack import is_contained, setting, sysctl_unseen
 from rigright.doctor.wires import is_real
 from rigright.facts.cpus import CHANNEL_BYTES, cpu_named
-from rigright.machine.amd.isa import shares_memory
+from rigright.machine.amd.kernel import shares_memory
 from rigright.machine.host import MemoryModule
 
 CORRECTED_A_DAY = 24.0

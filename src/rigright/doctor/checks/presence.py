@@ -14,10 +14,10 @@ from rigright.doctor.wires import HANDED_ON, accelerators, functions, left_out, 
 from rigright.facts.chips import by_id, chips
 from rigright.facts.fabrics import fabric_of
 from rigright.machine.host import PciDevice
-from rigright.machine.nvml.asking import NvmlTrouble
 from rigright.machine.nvml.codes import DIED, HUNG, NO_PERMISSION, as_sentence
 from rigright.machine.nvml.codes import why as told
 from rigright.machine.nvml.full import trouble_of
+from rigright.machine.nvml.process import NvmlTrouble
 
 DEADLY = told(DIED)
 BLOCKED = "blocked by the operating system"  # by Windows, of what runs in WSL

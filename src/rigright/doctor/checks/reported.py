@@ -15,7 +15,7 @@ from rigright.doctor.record import CheckInput, Evidence, Finding, Fine, NotSeen,
 from rigright.doctor.xid_asked import AFTER, action_of, followed
 from rigright.doctor.xid_steps import steps_of
 from rigright.facts.faults import repeated, xids
-from rigright.machine.pci.link import pci_key
+from rigright.machine.pci import pci_key
 from rigright.machine.system import Diagnosed, Event
 
 HOUR_S = 3600.0

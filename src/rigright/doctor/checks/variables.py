@@ -12,7 +12,7 @@ from rigright.doctor.gpus import answering
 from rigright.doctor.record import CheckInput, Finding, Fine, NotSeen, Severity, Verdict, check
 from rigright.doctor.stack import frameworks, variable
 from rigright.facts.software import slowing_variables
-from rigright.machine.amd.isa import shares_memory
+from rigright.machine.amd.kernel import shares_memory
 from rigright.machine.device import Device
 
 CUDA = re.compile(r"cuda-(\d+\.\d+)")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from rigright.machine.bundle.marks import Marks
-from rigright.machine.pci.config_space import capabilities
-from rigright.machine.smbios.raw import structures
+from rigright.machine.pci import capabilities
+from rigright.machine.smbios import structures
 
 _STRINGS = {  # kind of structure -> where in it the numbers of its private strings stand
     1: (0x07,),

@@ -15,7 +15,7 @@ from rigright.machine.exporter.table import metrics
 from rigright.machine.host import NodePower, Port
 from rigright.machine.parts.network import rdma_ports
 from rigright.machine.parts.node_power import node_power
-from rigright.machine.pci.link import pci_key
+from rigright.machine.pci import pci_key
 from rigright.machine.system import Event
 from rigright.machine.tick import Tick
 from rigright.machine.world import World

@@ -6,13 +6,12 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 
-from rigright.machine.device import Device, Slice
-from rigright.machine.device_text.blocks import blocks
-from rigright.machine.filled import devices_filled, filled
-from rigright.machine.host import Path
-from rigright.machine.nvidia_smi import complaints, log, monitors, picture, sheets, text, xml
+from rigright.machine.device import Device
+from rigright.machine.filled import devices_filled, filled, keyed
+from rigright.machine.nvidia_smi import complaints, query, tables, text
 from rigright.machine.record import Read, telling
 from rigright.machine.system import System
+from rigright.machine.values import blocks
 
 _COMMAND = re.compile(
     r"^[^\n|]{0,80}[$>#%][ \t]*(?:sudo )?(?:\S{0,80}/)?(nvidia-smi(?:\.exe)?\b.*)$", re.MULTILINE
@@ -25,14 +24,14 @@ _WINDOWS = re.compile(  # its driver models, which no other system has
 _RULE = re.compile(r"^#{8,}.*$|^# \S.* :: .*$", re.MULTILINE)
 _MOST_SECTIONS = 200
 
-Reader = Callable[[str], Read]
+_Reader = Callable[[str], Read]
 
 
 def is_capture(given: str) -> bool:
     """Whether some of it is nvidia-smi's."""
     return bool(
         _COMMAND.search(given)
-        or _readers(sheets.headed(given))
+        or _readers(tables.headed(given))
         or text.is_peers(given)
         or complaints.is_complaint(given)
     )
@@ -40,9 +39,9 @@ def is_capture(given: str) -> bool:
 
 def read_capture(given: str) -> Read:
     """The machine of one moment: the closest readings count, and of a command run twice the first."""
-    given = sheets.headed(given.replace("\xa0", " "))  # as web pages have it
+    given = tables.headed(given.replace("\xa0", " "))  # as web pages have it
     known = [
-        (reader, section) for section in map(sheets.headed, sections(given)) for reader in _readers(section)
+        (reader, section) for section in map(tables.headed, sections(given)) for reader in _readers(section)
     ]
     if not known and not text.is_peers(given):
         return complaints.read_complaint(given)
@@ -71,12 +70,13 @@ def sections(text: str) -> list[str]:
     return [before, *under] if before.strip() else under
 
 
-def _readers(section: str) -> list[Reader]:
+def _readers(section: str) -> list[_Reader]:
     """All that can read some of it, judged by what it holds."""
     return [reader for is_one, reader in _READERS if is_one(section)]
 
 
-def _topo(section: str) -> Read:
+def read_topo(section: str) -> Read:
+    """How cards reach each other, the network cards and the processors."""
     numa, nics = text.numa_of(section), text.nics_of(section)
     devices = tuple(
         Device(index=index, vendor="nvidia", numa_node=numa.get(index), nics=nics.get(index, ()))
@@ -85,7 +85,8 @@ def _topo(section: str) -> Read:
     return Read(fields={"devices": devices, "paths": text.paths_of(section)})
 
 
-def _links(section: str) -> Read:
+def read_links(section: str) -> Read:
+    """The NVLinks of each card."""
     devices = tuple(
         replace(device, links=text.links_of(section).get(device.index)) for device in text.listed(section)
     )
@@ -94,15 +95,15 @@ def _links(section: str) -> Read:
 
 _LINKS = re.compile(r"^[ \t]{0,40}Link \d{1,3}: |NVLink information|support N[vV][lL]ink", re.MULTILINE)
 _LIST = re.compile(r"^\s{0,40}GPU \d{1,3}: .{1,200}\(UUID: ", re.MULTILINE)
-_READERS: tuple[tuple[Callable[[str], object], Reader], ...] = (  # the closest reading first
-    (lambda text: xml.START in text, xml.read_xml),
-    (lambda text: log.MARK in text, log.read_log),
-    (sheets.is_sheet, sheets.read_sheet),
-    (lambda given: "CPU Affinity" in given or text.paths_of(given), _topo),
-    (_LINKS.search, _links),
+_READERS: tuple[tuple[Callable[[str], object], _Reader], ...] = (  # the closest reading first
+    (lambda text: query.START in text, query.read_xml),
+    (lambda text: query.MARK in text, query.read_log),
+    (tables.is_sheet, tables.read_sheet),
+    (lambda given: "CPU Affinity" in given or text.paths_of(given), read_topo),
+    (_LINKS.search, read_links),
     (_LIST.search, lambda section: Read(fields={"devices": text.listed(section)})),
-    (picture.is_picture, picture.read_picture),
-    (monitors.is_monitor, monitors.read_monitor),
+    (tables.is_picture, tables.read_picture),
+    (tables.is_monitor, tables.read_monitor),
 )
 _RANKS = {reader: rank for rank, (_, reader) in enumerate(_READERS)}
 
@@ -110,52 +111,11 @@ _RANKS = {reader: rank for rank, (_, reader) in enumerate(_READERS)}
 def laid(first: Read, then: Read) -> Read:
     """Two readings of the same cards as one."""
     row, other = first.fields, then.fields
-    both = {**other, **row}
-    both["devices"] = tuple(
-        sorted(_joined(row.get("devices", ()), other.get("devices", ())), key=lambda device: device.index)
-    )
-    if "paths" in row and "paths" in other:
-        both["paths"] = _ways(row["paths"], other["paths"])
+    devices = devices_filled(row.get("devices", ()), other.get("devices", ()))
+    both = {**other, **row, "devices": tuple(sorted(devices, key=lambda device: device.index))}
+    if "paths" in row and "paths" in other:  # of one matrix the way, of another whether they may
+        paths = keyed((*row["paths"], *other["paths"]), ("a", "b"))
+        both["paths"] = tuple(sorted(paths, key=lambda way: (way.a, way.b)))
     if "software" in row and "software" in other:
         both["software"] = filled(row["software"], other["software"])
     return Read(fields=both, unseen=(*first.unseen, *then.unseen))
-
-
-def _ways(first: tuple[Path, ...], then: tuple[Path, ...]) -> tuple[Path, ...]:
-    """How pairs reach each other, of one matrix, and whether they may, of another."""
-    paths = {(way.a, way.b): way for way in first}
-    for way in then:
-        own = paths.setdefault((way.a, way.b), way)
-        peer = way.peer if own.peer is None else own.peer
-        paths[way.a, way.b] = replace(own, kind=own.kind or way.kind, peer=peer)
-    return tuple(paths[pair] for pair in sorted(paths))
-
-
-def _joined(first: tuple[Device, ...], then: tuple[Device, ...]) -> tuple[Device, ...]:
-    """The same cards, with names of MIG instances and errors of links that only another reading has."""
-    named = {device.index: device.slices for device in then if device.slices}
-    counted = {
-        device.index: {direct_link.index: direct_link for direct_link in device.links or ()}
-        for device in then
-    }
-    return tuple(
-        replace(
-            device,
-            slices=_slices(device.slices, named.get(device.index, ())),
-            links=device.links
-            and tuple(
-                filled(direct_link, counted.get(device.index, {}).get(direct_link.index, direct_link))
-                for direct_link in device.links
-            ),
-        )
-        for device in devices_filled(first, then)
-    )
-
-
-def _slices(slices: tuple[Slice, ...], named: tuple[Slice, ...]) -> tuple[Slice, ...]:
-    if len(slices) != len(named):
-        return slices
-    return tuple(
-        replace(item, profile=item.profile or name.profile, uuid=item.uuid or name.uuid)
-        for item, name in zip(slices, named, strict=True)
-    )

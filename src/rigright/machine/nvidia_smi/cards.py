@@ -8,13 +8,11 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Literal
 
-from rigright.machine.device import Device, Program, Slice
-from rigright.machine.device_text.device import device_from, part_of
-from rigright.machine.device_text.fields import read_fields
-from rigright.machine.device_text.values import read_value, seen
+from rigright.machine.device import Device, Program, Slice, device_from, part_of
 from rigright.machine.system import Python, Software
+from rigright.machine.values import read_fields, read_value, seen
 
-Form = Literal["xml", "text", "query"]
+_Form = Literal["xml", "text", "query"]
 TABLE = "nvidia_smi.csv"
 _INTEGRATED = ("gb10", "thor", "orin", "xavier", "tegra", "jetson", "n1x")  # CPU and GPU share one memory
 _LOST = "gpu is lost"
@@ -42,7 +40,7 @@ _VERSION = re.compile(r"\d{1,6}(?:\.\d{1,6}){1,3}(?![\w.])")
 class CardText:
     """What one form of output says of one card: its words -> their values, still as text."""
 
-    form: Form
+    form: _Form
     values: Mapping[str, str]
     slices: tuple[Slice, ...] = ()
     programs: tuple[Program, ...] | None = None
@@ -83,13 +81,13 @@ def _recovery(fields: Mapping[str, Any], *, needs_reset: bool) -> str | None:
     return "none" if fields.get("reset.required") is False else None
 
 
-def slices_of(listed: Iterable[Mapping[str, str]], form: Form) -> tuple[Slice, ...]:
+def slices_of(listed: Iterable[Mapping[str, str]], form: _Form) -> tuple[Slice, ...]:
     """The MIG instances of a card that say which they are."""
     rows = (part_of(read_fields(TABLE, form, values=values), "slice") for values in listed)
     return tuple(Slice(**row) for row in rows if "gpu_instance" in row)
 
 
-def programs_of(listed: Iterable[Mapping[str, str]], form: Form) -> tuple[Program, ...]:
+def programs_of(listed: Iterable[Mapping[str, str]], form: _Form) -> tuple[Program, ...]:
     """The processes that hold memory of a card."""
     pid, *words = _PROGRAM_WORDS[form]
     programs = (

@@ -7,10 +7,10 @@ import re
 from rigright.base.units import MIB
 from rigright.base.words import say
 from rigright.machine.device import Device
-from rigright.machine.device_text.values import address
 from rigright.machine.nvml.codes import MISMATCH, NO_PERMISSION, NOT_LOADED, why
 from rigright.machine.record import Read, Unseen
 from rigright.machine.system import Software
+from rigright.machine.values import address
 
 _GONE = re.compile(
     r"device handle for GPU.{0,12}?([0-9A-F]{4,8}(?::[0-9A-F]{2}){2}\.[0-7]):?(.{0,80})", re.IGNORECASE

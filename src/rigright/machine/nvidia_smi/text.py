@@ -7,11 +7,10 @@ from dataclasses import replace
 
 from rigright.base.units import GIGA
 from rigright.machine.device import Device, DirectLink, Slice
-from rigright.machine.device_text.blocks import blocks
-from rigright.machine.device_text.values import read_value
 from rigright.machine.host import Path
+from rigright.machine.values import blocks, read_value
 
-MOST_DEVICES = 512
+_MOST_DEVICES = 512
 _MOST_LINKS = 64
 _MOST_NICS = 64
 _NIC = re.compile(r"^\s{0,8}(NIC\d{1,3}): (\S{1,40})$", re.MULTILINE)
@@ -130,7 +129,7 @@ def _matrix(topo: str) -> tuple[list[str], dict[str, list[str]]]:
             names = (
                 texts if texts and all(map(_PLACE.match, texts[: 1 if "Affinity" in line else None])) else []
             )
-        elif cells and cells[0] in names and len(rows) < MOST_DEVICES:
+        elif cells and cells[0] in names and len(rows) < _MOST_DEVICES:
             rows[cells[0]] = cells[1:]
         elif rows:
             break
@@ -148,7 +147,7 @@ def links_of(status: str) -> dict[int, tuple[DirectLink, ...]]:
         if head:  # pasted twice, the first stands
             card = int(head.group(1))
             is_new = card not in direct_links
-        elif card is not None and max(len(direct_links), len(errors)) < MOST_DEVICES:
+        elif card is not None and max(len(direct_links), len(errors)) < _MOST_DEVICES:
             counted = _ERRORS.search(line)
             kind = _KINDS.get(counted[2].lower()) if counted else None
             if counted and kind and int(counted[1]) < _MOST_LINKS:
@@ -195,7 +194,7 @@ def listed(text: str) -> tuple[Device, ...]:
         card, part = _GPU.match(line.strip()), _MIG.match(line.strip())
         if card:
             last = card.groups()  # a card said again is the same one
-            if last not in devices and len(devices) < MOST_DEVICES:
+            if last not in devices and len(devices) < _MOST_DEVICES:
                 mark = read_value("mark", last[2])
                 devices[last] = Device(
                     index=int(last[0]), vendor="nvidia", name=last[1], uuid=str(mark) if mark else None

@@ -27,16 +27,16 @@ from rigright.machine.nvml.hands import (
 )
 
 SYSTEM = -1  # in place of a device
-LOST = 15
-CLOCK = "clock"  # when a device was read
-PEER_READ = 0
+_LOST = 15
+_CLOCK = "clock"  # when a device was read
+_PEER_READ = 0
 _XID = 8
 
 
 Plan = dict[str, list[Reader]]  # reading -> the ways to read it, tried in turn
 
 
-class Child:
+class _Child:
     """The library with its handles, and the plans that the parent sent."""
 
     def __init__(self, nvml: Any, plans: dict[str, list[list[str]]]) -> None:
@@ -73,10 +73,10 @@ class Child:
             if not self._follow(plan, device, known=known, left_out=left_out, asked=asked):
                 self.handles.pop(device, None)
                 break
-        known[CLOCK] = time.monotonic()
+        known[_CLOCK] = time.monotonic()
         if aloud:
-            for reading in ("handle", CLOCK, "done"):
-                tell({"of": [device, reading], "is": known.get(reading, True)})
+            for reading in ("handle", _CLOCK, "done"):
+                _tell({"of": [device, reading], "is": known.get(reading, True)})
         return known
 
     def _follow(
@@ -88,18 +88,18 @@ class Child:
             if reading in left_out:
                 continue
             if aloud:
-                tell({"at": [device, reading]})
+                _tell({"at": [device, reading]})
             try:
                 value = ways[0](handle, known)
             except Exception as error:  # noqa: BLE001 - also a binding that is older or newer than we know
                 value = _otherwise(ways, handle, known=known, error=error)
             known[reading] = value
             if aloud:
-                tell({"of": [device, reading], "is": value})
+                _tell({"of": [device, reading], "is": value})
             if type(value) is dict:
                 if value["!"] in _NEVER and asked["do"] == "tick":
                     self.never[device].add(reading)
-                if value["!"] == LOST or reading == "handle":
+                if value["!"] == _LOST or reading == "handle":
                     known["handle"] = value
                     return False
         return True
@@ -136,7 +136,7 @@ class Child:
                 device,
                 other,
                 self._or_none("nvmlDeviceGetTopologyCommonAncestor", handles[device], handles[other]),
-                self._or_none("nvmlDeviceGetP2PStatus", handles[device], handles[other], PEER_READ),
+                self._or_none("nvmlDeviceGetP2PStatus", handles[device], handles[other], _PEER_READ),
             ]
             for device in devices
             for other in devices
@@ -218,12 +218,12 @@ def _address(handle: Any) -> int | None:
 _written = json.JSONEncoder(separators=(",", ":")).encode
 
 
-def tell(line: dict[str, Any]) -> None:
+def _tell(line: dict[str, Any]) -> None:
     """One line to the parent, at once."""
     os.write(sys.__stdout__.fileno(), _written(line).encode() + b"\n")  # type: ignore[union-attr]
 
 
-def answer(child: Child, asked: dict[str, Any]) -> None:
+def answer(child: _Child, asked: dict[str, Any]) -> None:
     """One request: device after device, then what concerns all of them."""
     aloud = asked.get("aloud", False)
     fields = {device: child.read(device, asked=asked) for device in asked["devices"]}
@@ -238,15 +238,15 @@ def answer(child: Child, asked: dict[str, Any]) -> None:
         if not asked.get(name):
             continue
         if aloud:
-            tell({"at": [SYSTEM, name]})
+            _tell({"at": [SYSTEM, name]})
         try:
             rest[name] = ask()
         except Exception:  # noqa: BLE001 - old drivers know nothing of it
             rest[name] = []
-    tell({"end": asked["do"], **rest, **({} if aloud else {"all": list(fields.items())})})
+    _tell({"end": asked["do"], **rest, **({} if aloud else {"all": list(fields.items())})})
 
 
-def open_library(nvml: Any) -> dict[str, Any]:
+def _open_library(nvml: Any) -> dict[str, Any]:
     """Start the library; what it says of itself, or the code of its failure."""
     try:
         nvml.nvmlInit()
@@ -280,17 +280,17 @@ def main() -> None:
     queue: SimpleQueue[bytes] = SimpleQueue()
     Thread(target=_lines, args=(queue,), daemon=True).start()
     plans = json.loads(queue.get())
-    tell({"at": [SYSTEM, "start"]})
+    _tell({"at": [SYSTEM, "start"]})
     try:
         import pynvml
     except ImportError:
-        tell({"missing": True})
+        _tell({"missing": True})
         return
-    opened = open_library(pynvml)
-    tell(opened)
+    opened = _open_library(pynvml)
+    _tell(opened)
     if "system" not in opened:
         return
-    child = Child(pynvml, plans)
+    child = _Child(pynvml, plans)
     while True:
         answer(child, json.loads(queue.get()))
 

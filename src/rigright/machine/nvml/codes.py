@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import cache, lru_cache
 from types import MappingProxyType
 
-from rigright.base.tables import DATA, read_rows, text
+from rigright.base.loader import rows
 from rigright.base.units import KILO
 from rigright.base.words import Sentence, say
 
@@ -74,8 +74,7 @@ def word(words: tuple[str | None, ...] | Mapping[int, str], code: object) -> str
 
 @cache
 def _slowdowns() -> tuple[tuple[int, str], ...]:
-    rows = read_rows(DATA / "slowdowns.csv", {"bit": lambda cell: int(cell, 16), "word": text})
-    return tuple((row["bit"], row["word"]) for row in rows)
+    return tuple((int(bit, 16), word) for bit, word in rows("slowdowns.csv", "bit", "word"))
 
 
 def slowed_by(bits: object) -> tuple[str, ...] | None:

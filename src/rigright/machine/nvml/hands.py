@@ -8,19 +8,81 @@ from __future__ import annotations
 
 import ctypes
 import struct
+import time
 from collections.abc import Callable, Iterable, Sequence
+from ctypes import c_void_p, cast
+from math import isfinite
 from operator import attrgetter
 from typing import Any
 
-from rigright.machine.nvml.activity import CALL as ACTIVITY
-from rigright.machine.nvml.activity import ActivityReader
+_ACTIVITY = "nvmlGpmMetricsGet"
+APART_S = 0.1  # of two samples: the driver renews its counters no faster
+_Key = tuple[int | None, int | None]  # a device, and the number of a MIG instance
 
-NOT_SUPPORTED, BAD_ARGUMENT, TOO_SMALL, NO_SUCH_CALL = 3, 2, 7, 13
-TRY_ANOTHER = {BAD_ARGUMENT, NOT_SUPPORTED, TOO_SMALL, NO_SUCH_CALL, 25, 26}
-FIELDS = "nvmlDeviceGetFieldValues"
+
+class _ActivityReader:
+    """Keeps the last sample of each device and instance; the first reading of one tells nothing yet."""
+
+    def __init__(self, nvml: Any, numbers: list[int]) -> None:
+        self._nvml, self._count = nvml, len(numbers)
+        self._asked = nvml.c_nvmlGpmMetricsGet_t(
+            version=nvml.NVML_GPM_METRICS_GET_VERSION, numMetrics=self._count
+        )
+        for place, number in enumerate(numbers):
+            self._asked.metrics[place].metricId = number
+        self._samples: dict[_Key, tuple[float, Any]] = {}  # when it was taken, and the sample
+        self._instances: dict[int | None, set[int]] = {}
+
+    def __call__(self, handle: Any, known: dict[str, Any]) -> list[list[Any]]:
+        """[instance or None, value, ...] of the device and of each instance; None for what is not counted."""
+        nvml, device = self._nvml, cast(handle, c_void_p).value
+        if not nvml.nvmlGpmQueryDeviceSupport(handle).isSupportedDevice:
+            raise nvml.NVMLError(nvml.NVML_ERROR_NOT_SUPPORTED)
+        if isinstance(known.get("slices"), list):
+            self._instances[device] = {part["gi"] for part in known["slices"] if part["gi"] is not None}
+        there = {(device, None), *((device, number) for number in self._instances.get(device, ()))}
+        for gone in [key for key in self._samples if key[0] == device and key not in there]:
+            nvml.nvmlGpmSampleFree(self._samples.pop(gone)[1])
+        pairs = ((key[1], self._since(key, handle)) for key in sorted(there, key=str))
+        return [[instance, *values] for instance, values in pairs if values is not None]
+
+    def _since(self, key: _Key, handle: Any) -> list[float | None] | None:
+        """What was done since the sample before; None where there was none, or none can be taken."""
+        nvml, asked, now_s = self._nvml, self._asked, time.monotonic()
+        taken_s, before = self._samples.get(key, (0.0, None))
+        if before is not None and now_s - taken_s < APART_S:
+            return None
+        sample = nvml.nvmlGpmSampleAlloc()
+        try:
+            if key[1] is None:
+                nvml.nvmlGpmSampleGet(handle, sample)
+            else:
+                nvml.nvmlGpmMigSampleGet(handle, key[1], sample)
+        except nvml.NVMLError:  # an instance is gone, or a cut device tells of its instances alone
+            nvml.nvmlGpmSampleFree(sample)
+            return None
+        self._samples[key] = now_s, sample
+        if before is None:
+            return None
+        asked.sample1, asked.sample2 = before, sample
+        try:
+            nvml.nvmlGpmMetricsGet(asked)
+        except nvml.NVMLError:
+            return None
+        finally:
+            nvml.nvmlGpmSampleFree(before)
+        return [
+            metric.value if metric.nvmlReturn == 0 and isfinite(metric.value) else None
+            for metric in asked.metrics[: self._count]
+        ]
+
+
+NOT_SUPPORTED, _BAD_ARGUMENT, _TOO_SMALL, NO_SUCH_CALL = 3, 2, 7, 13
+TRY_ANOTHER = {_BAD_ARGUMENT, NOT_SUPPORTED, _TOO_SMALL, NO_SUCH_CALL, 25, 26}
+_FIELDS = "nvmlDeviceGetFieldValues"
 _MOST_LINKS = 64  # of one device, whatever the driver says
 
-Row = Sequence[str]  # reading, call, given, takes, each
+_Row = Sequence[str]  # reading, call, given, takes, each
 Reader = Callable[[Any, dict[str, Any]], Any]  # of a device's handle, and what was read of it before
 
 
@@ -38,18 +100,18 @@ def code_of(error: Exception) -> int:
     return code if isinstance(code, int) else NO_SUCH_CALL
 
 
-def reader_of(nvml: Any, row: Row) -> Reader:
+def reader_of(nvml: Any, row: _Row) -> Reader:
     """A row of the table as a function of a device's handle and what was read of it before."""
     _, call, given, takes, each = row
-    if call == FIELDS:
+    if call == _FIELDS:
         return _numbers(nvml, given.split(), each=each)
     function = getattr(nvml, call, None)
     constants = [_constant(nvml, name) for name in given.split() if not name.startswith("&")]
     shape = next((getattr(nvml, name[1:], None) for name in given.split() if name.startswith("&")), None)
     if function is None or None in constants or ("&" in given and shape is None):
         return _absent
-    if call == ACTIVITY:
-        return ActivityReader(nvml, [constant for constant in constants if constant is not None])
+    if call == _ACTIVITY:
+        return _ActivityReader(nvml, [constant for constant in constants if constant is not None])
     ask = function if shape is None else _filling(function, shape)
     take = _taker(takes)
 
@@ -127,11 +189,11 @@ def _numbers(nvml: Any, names: list[str], *, each: str) -> Reader:
     if each:
         return lambda handle, known: _Numbered(
             [(known_one, link) for known_one in known_ones for link in range(_times(each, known))]
-        ).read(pointer(FIELDS), handle)
+        ).read(pointer(_FIELDS), handle)
     kept = _Numbered([(known_one, 0) for known_one in known_ones])
 
     def read(handle: Any, _known: dict[str, Any]) -> list[Any]:
-        result = kept.read(pointer(FIELDS), handle)
+        result = kept.read(pointer(_FIELDS), handle)
         if len(result) == len(numbers):
             return result
         values = iter(result)
@@ -146,7 +208,7 @@ def _of_links(pointer: Callable[[str], Any], numbers: Sequence[int | None], *, e
     def read(handle: Any, known: dict[str, Any]) -> list[list[Any]]:
         links = range(_times(each, known))
         asked = [(number, link) for link in links for number in numbers if number is not None]
-        result = iter(_Numbered(asked).read(pointer(FIELDS), handle))
+        result = iter(_Numbered(asked).read(pointer(_FIELDS), handle))
         given = [[None if number is None else next(result) for number in numbers] for _ in links]
         if not any(value is not None for values in given for value in values):
             raise Failure(NOT_SUPPORTED)

@@ -1,4 +1,4 @@
-"""NVLinks of a device, and the paths between devices as `nvidia-smi topo -m` writes them."""
+"""NVLinks of a device, now and as a record; the paths between devices as `nvidia-smi topo -m` has them."""
 
 from __future__ import annotations
 
@@ -7,17 +7,61 @@ from collections.abc import Iterable, Sequence
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
-from rigright.base.units import MEGA
+from rigright.base.units import KIB, MEGA
 from rigright.machine.device import Device, DirectLink
-from rigright.machine.device_text.values import address
 from rigright.machine.nvml import codes
-from rigright.machine.nvml.link_ticks import at_link, errors_of
-from rigright.machine.nvml.raw import Raw, floats
+from rigright.machine.nvml.readings import Raw, floats
+from rigright.machine.tick import LinkTick
+from rigright.machine.values import address
 
 if TYPE_CHECKING:
     from rigright.machine.host import Path
 
-VERSIONS = (None, 1.0, 2.0, 2.2, 3.0, 3.1, 4.0, 5.0, 6.0)
+
+_BYTES = {"rx_bytes", "tx_bytes"}
+_COUNTERS = ("replay", "recovery", "crc_flit", "crc_data")
+
+
+def link_ticks(raw: Raw) -> tuple[LinkTick, ...] | None:
+    """Every link at one moment, with what it counted so far."""
+    states = raw.value("links.state")
+    if not isinstance(states, list):
+        return None
+    result = []
+    for index, state in enumerate(states):
+        rx, tx = (floats(_at_link(raw, reading, index=index)) for reading in ("links.rx_kib", "links.tx_kib"))
+        counts = _counts(raw, index)
+        tick = LinkTick(
+            index=index,
+            is_up=None if state is None else bool(state),
+            rx_bytes=counts.get("rx_bytes") if rx is None else rx * KIB,
+            tx_bytes=counts.get("tx_bytes") if tx is None else tx * KIB,
+            errors=_errors_of(raw, index),
+        )
+        result.append(tick)
+    return tuple(result)
+
+
+def _at_link(raw: Raw, reading: str, *, index: int) -> object:
+    """What a reading tells of one link."""
+    values = raw.items(reading)
+    value = values[index] if index < len(values) else None
+    return value[0] if isinstance(value, list) and value else value
+
+
+def _errors_of(raw: Raw, index: int) -> tuple[tuple[str, int], ...]:
+    """What one link counted, by kind: as far as Hopper each kind by a call of its own, then all by number."""
+    fields = {name: _at_link(raw, f"links.{name}", index=index) for name in _COUNTERS} | _counts(raw, index)
+    return tuple((name, count) for name, count in fields.items() if name not in _BYTES and type(count) is int)
+
+
+def _counts(raw: Raw, index: int) -> dict[str, int]:
+    """What a link of Blackwell counted: bytes each way, and errors by kind."""
+    values = raw.items("links.counts")
+    return dict(Raw({"links.counts": values[index]}).counts("links.counts")) if index < len(values) else {}
+
+
+_VERSIONS = (None, 1.0, 2.0, 2.2, 3.0, 3.1, 4.0, 5.0, 6.0)
 
 
 def links_of(raw: Raw) -> tuple[DirectLink, ...] | None:
@@ -32,16 +76,16 @@ def links_of(raw: Raw) -> tuple[DirectLink, ...] | None:
 
 
 def _link(raw: Raw, index: int, *, active: object, common: object) -> DirectLink:
-    speed = floats(at_link(raw, "links.speed", index=index)) or floats(common)
-    version = at_link(raw, "links.version", index=index)
+    speed = floats(_at_link(raw, "links.speed", index=index)) or floats(common)
+    version = _at_link(raw, "links.version", index=index)
     return DirectLink(
         index=index,
         active=None if active is None else bool(active),
-        version=VERSIONS[version] if isinstance(version, int) and 0 <= version < len(VERSIONS) else None,
+        version=_VERSIONS[version] if isinstance(version, int) and 0 <= version < len(_VERSIONS) else None,
         bytes_per_s=speed * MEGA if speed and active else None,
-        peer=address(str(at_link(raw, "links.peer", index=index) or "")),
-        peer_kind=codes.word(codes.PEER_KINDS, at_link(raw, "links.peer_kind", index=index)),
-        errors=errors_of(raw, index),
+        peer=address(str(_at_link(raw, "links.peer", index=index) or "")),
+        peer_kind=codes.word(codes.PEER_KINDS, _at_link(raw, "links.peer_kind", index=index)),
+        errors=_errors_of(raw, index),
     )
 
 

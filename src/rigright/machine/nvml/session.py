@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from rigright.base.words import Sentence
 from rigright.machine.nvml import codes
-from rigright.machine.nvml.asking import START_S, SYSTEM, Asking
-from rigright.machine.nvml.owners import owner_of
-from rigright.machine.nvml.raw import Raw, is_gone
-from rigright.machine.nvml.set_aside import HANDLE, Holds
+from rigright.machine.nvml.process import START_S, SYSTEM, Asking
+from rigright.machine.nvml.readings import Raw, is_gone
 from rigright.machine.nvml.ticks import TickKeeper
 from rigright.machine.tick import DeviceTick
 from rigright.machine.world import ROOT, World
@@ -23,6 +22,100 @@ if TYPE_CHECKING:
     from typing import Self  # not in Python 3.10
 
     from rigright.machine.record import Read
+
+
+_UID = "Uid:"
+
+
+def _owner_of(world: World, pid: int) -> str | None:
+    """The user of a program; None where it is gone, or hidden from us."""
+    status = world.text(f"/proc/{pid}/status", 4096)
+    if status is None:
+        return None if world.has("/proc/self") else _by_psutil(pid)
+    line = next((line for line in status.splitlines() if line.startswith(_UID)), "")
+    uid = next(iter(line.removeprefix(_UID).split()), None)
+    return None if uid is None else _read_users(world.text("/etc/passwd") or "").get(uid, uid)
+
+
+@cache
+def _read_users(passwd: str) -> dict[str, str]:
+    rows = (line.split(":") for line in passwd.splitlines())
+    return {row[2]: row[0] for row in rows if len(row) > 2}
+
+
+def _by_psutil(pid: int) -> str | None:
+    try:
+        import psutil
+
+        return str(psutil.Process(pid).username())
+    except Exception:  # noqa: BLE001 - gone, hidden, or no psutil: nobody knows
+        return None
+
+
+HANDLE = "handle"  # stands for the whole device
+_FIRST_S, _MOST_S = 30.0, 600.0  # between two tries of what hung; each takes twice as long as the one before
+LOST_S = 60.0  # between two looks for a device that was lost
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hold:
+    """One device that is not wholly asked."""
+
+    state: str  # "hung", "lost"
+    readings: frozenset[str]
+    until_s: float
+    wait_s: float = _FIRST_S
+
+
+class Holds:
+    """All of them."""
+
+    def __init__(self) -> None:
+        self._holds: dict[int, Hold] = {}
+
+    def hang(self, device: int, reading: str, *, now_s: float) -> None:
+        """It hung: leave the call out; where a second call hangs too, the whole device."""
+        hold = self._holds.get(device)
+        if hold is None or hold.state != "hung":
+            hold = Hold(state="hung", readings=frozenset({reading}), until_s=now_s)
+        elif reading in hold.readings:
+            hold = replace(hold, wait_s=min(hold.wait_s * 2, _MOST_S))
+        else:
+            hold = replace(hold, readings=hold.readings | {HANDLE})
+        self._holds[device] = replace(hold, until_s=now_s + hold.wait_s)
+
+    def lose(self, device: int, *, now_s: float) -> None:
+        """It is lost."""
+        self._holds[device] = Hold(state="lost", readings=frozenset({HANDLE}), until_s=now_s + LOST_S)
+
+    def free(self, device: int) -> None:
+        """It answers again."""
+        self._holds.pop(device, None)
+
+    def state(self, device: int) -> str | None:
+        """Why it is held; None where it is not."""
+        hold = self._holds.get(device)
+        return None if hold is None else hold.state
+
+    def whole(self, device: int) -> bool:
+        """Whether nothing at all is asked of it."""
+        hold = self._holds.get(device)
+        return hold is not None and HANDLE in hold.readings
+
+    def skip(self) -> list[tuple[int, str]]:
+        """The calls to leave out."""
+        return [
+            (device, reading) for device, hold in self._holds.items() for reading in sorted(hold.readings)
+        ]
+
+    def n_hung(self) -> int:
+        """How many hang."""
+        return sum(hold.state == "hung" for hold in self._holds.values())
+
+    def due(self, now_s: float) -> int | None:
+        """A device whose time has come to be tried again."""
+        return next((device for device, hold in self._holds.items() if now_s >= hold.until_s), None)
+
 
 PATIENCE_S = 2.0
 _CALL_S = 1.2  # the most for one call of a full reading
@@ -77,12 +170,14 @@ class Session:
 
     def devices(self) -> Read:
         """Everything that the driver tells, within a few seconds."""
-        from rigright.machine.nvml.full import read_of  # a session of ticks starts without what it needs
-        from rigright.machine.nvml.whole import read_whole
+        from rigright.machine.nvml.full import (
+            read_of,  # a session of ticks starts without what it needs
+            read_whole,
+        )
 
         with self._lock:
             whole = read_whole(self._asking, patience_s=min(self._patience_s, self._asking.patience(_CALL_S)))
-            return read_of(whole, self._asking, owner=lambda pid: owner_of(self._world, pid))
+            return read_of(whole, self._asking, owner=lambda pid: _owner_of(self._world, pid))
 
     def tick(self) -> tuple[DeviceTick, ...]:
         """What changes, of all devices, cheaply."""
@@ -225,7 +320,7 @@ class Session:
 
     def _owner(self, pid: int) -> str | None:
         if pid not in self._owners:
-            self._owners[pid] = owner_of(self._world, pid)
+            self._owners[pid] = _owner_of(self._world, pid)
         return self._owners[pid]
 
     def _unread(self) -> tuple[DeviceTick, ...]:

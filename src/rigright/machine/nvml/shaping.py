@@ -7,16 +7,15 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
-from rigright.base.tables import DATA, read_rows, text, whole
+from rigright.base.loader import rows
 from rigright.base.units import GIGA, KILO
-from rigright.machine.device import Device, Fabric, Program, Slice
-from rigright.machine.device_text.device import device_from
-from rigright.machine.device_text.values import address
+from rigright.machine.device import Device, Fabric, Program, Slice, device_from
 from rigright.machine.nvml import codes
 from rigright.machine.nvml.links import cpu_links_of, links_of
-from rigright.machine.nvml.raw import Raw, floats
+from rigright.machine.nvml.readings import Raw, floats
+from rigright.machine.values import address
 
-PERCENT = 100
+_PERCENT = 100
 _VENDOR_BITS = 16
 _NO_ID = 2**32
 _MEMORY = ("total", "used", "free", "reserved")
@@ -84,7 +83,7 @@ def pci_of(raw: Raw) -> str | None:
 
 def share(percent: float | None) -> float | None:
     """Per cent -> a share."""
-    return None if percent is None else percent / PERCENT
+    return None if percent is None else percent / _PERCENT
 
 
 def _lowest_bit(words: list[Any]) -> int | None:
@@ -106,8 +105,7 @@ def _pci_id(number: int | None) -> str | None:
 
 @cache
 def _cores_per_sm() -> dict[str, int]:
-    rows = read_rows(DATA / "sm_cores.csv", {"isa": text, "cores_per_sm": whole})
-    return {row["isa"]: row["cores_per_sm"] for row in rows}
+    return {isa: int(cores) for isa, cores in rows("sm_cores.csv", "isa", "cores_per_sm")}
 
 
 def _sms(cores: int | None, isa: str | None) -> int | None:
@@ -195,7 +193,7 @@ def fans_of(raw: Raw) -> tuple[float, ...]:
     """Each fan's share of full speed."""
     value = raw.value("thermal.fans")
     speeds = value if isinstance(value, list) else [value]
-    return tuple(speed / PERCENT for speed in speeds if isinstance(speed, int))
+    return tuple(speed / _PERCENT for speed in speeds if isinstance(speed, int))
 
 
 def recovery_of(raw: Raw) -> str | None:

@@ -9,9 +9,8 @@ from typing import Any
 from rigright.base.units import KILO, MEGA, MIB
 from rigright.machine.device import Program
 from rigright.machine.nvml import codes
-from rigright.machine.nvml.link_ticks import link_ticks
-from rigright.machine.nvml.raw import Raw, floats, is_gone
-from rigright.machine.nvml.readings import rare
+from rigright.machine.nvml.links import link_ticks
+from rigright.machine.nvml.readings import Raw, floats, is_gone, rare
 from rigright.machine.nvml.shaping import (
     Owner,
     fabric_seen,
@@ -27,7 +26,7 @@ from rigright.machine.tick import Activity, DeviceTick
 
 _FINE = 0  # what NVIDIA's binding raises where the driver has no sample
 _RECENT_S = 5.0  # that a sample of a program's use counts as of now
-Traffic = tuple[float, int | None, int | None]  # when, and the counters of PCIe traffic then
+_Traffic = tuple[float, int | None, int | None]  # when, and the counters of PCIe traffic then
 
 
 class TickKeeper:
@@ -37,7 +36,7 @@ class TickKeeper:
         self.index = index
         self.last_xid: int | None = None
         self.counts_traffic: bool | None = None  # None: not known yet
-        self._traffic: Traffic | None = None
+        self._traffic: _Traffic | None = None
         self._rare: dict[str, Any] = {}  # what is not read at each tick, as it was last told
         self._still: dict[str, Any] = {}  # the fields made of it
         self._names: dict[int, str] = {}  # of programs

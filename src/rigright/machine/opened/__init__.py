@@ -19,7 +19,7 @@ from rigright.base.files import expanded, unread
 from rigright.base.units import MIB
 from rigright.base.words import say
 from rigright.machine.bundle.open import open_bundle
-from rigright.machine.opened.archive import MOST_BYTES, Member, is_bundle, of_folder, unpacked
+from rigright.machine.opened.archive import MOST_BYTES, Member, of_folder, unpacked
 from rigright.machine.opened.collected import is_collected, read_collected
 from rigright.machine.opened.owners import machines_of
 from rigright.machine.opened.pieces import Pieces
@@ -106,10 +106,8 @@ def _joined(members: list[Member], *, name: str) -> Machine:
         )
     pieces = Pieces(name=name)
     for member in members:
-        if is_bundle(member):
+        if member.is_archive:
             stored: Machine | None = open_bundle(member.raw, name=name)
-        elif member.is_archive:  # what stands in it comes as members of its own
-            continue
         elif is_collected(member.raw):
             stored = read_collected(member.raw, name=member.name or name)
         else:

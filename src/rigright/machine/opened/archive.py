@@ -16,8 +16,8 @@ from rigright.base.words import say
 from rigright.machine.bundle.open import is_archive, most_unpacked, unzipped
 
 MOST_BYTES = 64 * MIB  # of what is handed over, and of all that it holds
-MOST_MEMBERS = 20_000
-MOST_OF_ONE = 32 * MIB
+_MOST_MEMBERS = 20_000
+_MOST_OF_ONE = 32 * MIB
 _MOST_NESTED = 3
 _GZIP, _ZIP = b"\x1f\x8b", b"PK\x03\x04"
 _OWN = ("machine.json", "index.json")
@@ -29,18 +29,13 @@ class Member:
 
     name: str
     raw: bytes
-    is_archive: bool = False
+    is_archive: bool = False  # one that `probe --bundle` wrote
     is_cut: bool = False  # it ends too early, or what held it does
-
-
-def is_bundle(member: Member) -> bool:
-    """Whether it is an archive that `probe --bundle` wrote."""
-    return member.is_archive
 
 
 def unpacked(raw: bytes, *, name: str) -> list[Member]:
     """Its files, those of archives in it too; a bundle of ours stays whole."""
-    budget = [min(2 * MOST_BYTES, max(len(raw), 2 * most_unpacked(len(raw)))), MOST_MEMBERS]
+    budget = [min(2 * MOST_BYTES, max(len(raw), 2 * most_unpacked(len(raw)))), _MOST_MEMBERS]
     return list(_opened(raw, name, depth=0, budget=budget))
 
 
@@ -80,11 +75,11 @@ def _of_tar(raw: bytes, *, name: str, is_whole: bool) -> Iterator[tuple[str, byt
     try:
         with tarfile.open(fileobj=io.BytesIO(raw), mode="r:") as tar:
             for place, member in enumerate(tar):
-                if place >= MOST_MEMBERS:
+                if place >= _MOST_MEMBERS:
                     raise DataError(say("{file} is too large to read", file=name))
                 if member.isreg() and not member.issparse():
                     begin = member.offset_data
-                    data = raw[begin : begin + min(member.size, MOST_OF_ONE)]
+                    data = raw[begin : begin + min(member.size, _MOST_OF_ONE)]
                     yield member.name.removeprefix("./"), data, len(data) == member.size
     except (tarfile.TarError, OSError, EOFError, ValueError, OverflowError, RecursionError) as error:
         if is_whole:
@@ -95,11 +90,11 @@ def _of_zip(raw: bytes, *, name: str) -> Iterator[tuple[str, bytes, bool]]:
     try:
         with zipfile.ZipFile(io.BytesIO(raw)) as archive:
             left = most_unpacked(len(raw))
-            for member in archive.infolist()[:MOST_MEMBERS]:
+            for member in archive.infolist()[:_MOST_MEMBERS]:
                 if member.is_dir():
                     continue
                 with archive.open(member) as file:
-                    data = file.read(min(MOST_OF_ONE, left))
+                    data = file.read(min(_MOST_OF_ONE, left))
                 left -= len(data)
                 yield member.filename, data, len(data) == member.file_size
     except (zipfile.BadZipFile, OSError, EOFError, ValueError, RuntimeError) as error:
@@ -108,7 +103,7 @@ def _of_zip(raw: bytes, *, name: str) -> Iterator[tuple[str, bytes, bool]]:
 
 def of_folder(path: Path, *, without: frozenset[str] = frozenset()) -> list[Member]:
     """The plain files below a folder but for some in it, those of archives too; links are not followed."""
-    budget = [MOST_BYTES * 2, MOST_MEMBERS]
+    budget = [MOST_BYTES * 2, _MOST_MEMBERS]
     members: list[Member] = []
     for above, folders, files in os.walk(path):
         folders[:] = sorted(name for name in folders if Path(above) != path or name not in without)
@@ -118,7 +113,7 @@ def of_folder(path: Path, *, without: frozenset[str] = frozenset()) -> list[Memb
                 continue
             try:
                 with file.open("rb") as open_file:
-                    raw = open_file.read(MOST_OF_ONE)
+                    raw = open_file.read(_MOST_OF_ONE)
             except OSError:
                 continue
             inside = str(file.relative_to(path))

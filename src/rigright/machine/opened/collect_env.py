@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 
 from rigright.base.units import MIB
-from rigright.machine.device import Device
+from rigright.machine.device import Device, maker_of
 from rigright.machine.nvidia_smi.capture import is_capture, laid, read_capture
 from rigright.machine.nvidia_smi.cards import software_of
 from rigright.machine.record import Read
 from rigright.machine.system import Framework, Python, System
+from rigright.machine.values import words_in
 
 _MOST_CHARS = MIB
 _MOST_CARDS = 512
@@ -18,30 +19,29 @@ _CARD = re.compile(
     r"^[ \t]{0,20}(?:GPU models and configuration[ \t]*:[ \t]*)?GPU (\d{1,3}(?:,\d{1,3})*): (\S.{0,100})$",
     re.MULTILINE,
 )
-_AMD = re.compile(r"\bAMD\b|Radeon|Instinct")
 _ISA = re.compile(r"\((gfx[0-9a-f]{3,4})\b")
 _KERNEL = re.compile(r"Linux-(\S{1,100})-(x86_64|aarch64|ppc64le)-with")
 _DRIVER = ("nvidia driver version", "cuda driver version")
 _TORCH = ("pytorch version", "pytorch")
 
 
-def matches(text: str) -> bool:
+def is_collect_env(text: str) -> bool:
     """Whether it names a PyTorch, and a driver or a platform, as collect_env does."""
-    fields = _first_lines(text)
+    fields = words_in(text[:_MOST_CHARS], lower=True)
     flag = _first(fields, _DRIVER) is not None or {"python platform", "is cuda available"} <= fields.keys()
     return flag and _first(fields, _TORCH) is not None
 
 
-def read(text: str) -> Read:
+def read_collect_env(text: str) -> Read:
     """Its cards, how they reach each other, driver, system and PyTorch."""
-    fields = _first_lines(text)
+    fields = words_in(text[:_MOST_CHARS], lower=True)
     devices: dict[int, Device] = {}
     for indexes, name in _CARD.findall(text[:_MOST_CHARS]):
         for index in map(int, indexes.split(",")[:_MOST_CARDS]):
             if len(devices) < _MOST_CARDS:
                 devices.setdefault(index, _card(index, name))
     alone = fields.get("gpu models and configuration", "")  # of ROCm: the first card, without its number
-    if not devices and _AMD.search(alone):
+    if not devices and maker_of(alone) == "amd":
         devices[0] = _card(0, alone)
     kernel = _KERNEL.search(fields.get("python platform", ""))
     # the Python that ran it, with its PyTorch
@@ -78,11 +78,11 @@ def _card(index: int, fields: str) -> Device:
     """A card by its name; ROCm writes its instruction set behind it."""
     name = fields.partition(" (")[0].strip()
     isa = _ISA.search(fields)
-    vendor = "amd" if isa or _AMD.search(fields) else "nvidia"
+    vendor = "amd" if isa else maker_of(fields)
     return Device(index=index, vendor=vendor, name=name, isa=isa[1] if isa else None)
 
 
-def _first_lines(text: str) -> dict[str, str]:
+def _said(text: str) -> dict[str, str]:
     """The first of each of its lines."""
     fields: dict[str, str] = {}
     for name, value in _SAID.findall(text[:_MOST_CHARS]):

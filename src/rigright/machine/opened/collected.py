@@ -20,13 +20,13 @@ from rigright.machine.system import Event, System
 from rigright.machine.vendors.nvidia import SMI
 from rigright.machine.world import ABSENT, PAST_TIME, PATIENCE_S, CommandOutput
 
-FIRST = re.compile(rb"(?:\A|\n)(rigright-collect[a-z0-9-]{0,80}) 1\r?\n")
-LOOKED_BYTES = 65_536  # at the start: a banner may stand before it
-MOST_PARTS = 20_000
-MOST_FILES = 200_000
+_FIRST = re.compile(rb"(?:\A|\n)(rigright-collect[a-z0-9-]{0,80}) 1\r?\n")
+_LOOKED_BYTES = 65_536  # at the start: a banner may stand before it
+_MOST_PARTS = 20_000
+_MOST_FILES = 200_000
 MOST_BYTES = MIB  # of a file that is no text, written as hex
-MOST_DIGITS = 12  # of a time
-MOST_STEPS = 40  # of links that lead to links
+_MOST_DIGITS = 12  # of a time
+_MOST_STEPS = 40  # of links that lead to links
 _ENDED = {124, 137, 143}  # what `timeout` says of a command that it ended
 _HOST = re.compile(rb"^rigright-collect[a-z0-9-]{0,80} host (\S{1,253})$", re.MULTILINE)
 _FILE = re.compile(r"^==> (.*) <==$\n", re.MULTILINE)
@@ -35,7 +35,7 @@ _OCTETS = re.compile(r"\b[0-9a-f]{2}\b")
 _PLACED = re.compile(r"^[dl]\S+ .*? (/\S+)(?: -> \S+)?$", re.MULTILINE)
 
 
-class Collected(Replay):
+class _Collected(Replay):
     """A machine as it was collected: links lead on from wherever they are asked, `df` told of every mount."""
 
     def link(self, path: str) -> str | None:
@@ -53,21 +53,21 @@ class Collected(Replay):
 
 def is_collected(raw: bytes) -> bool:
     """Whether these bytes are such an answer."""
-    return FIRST.search(raw[:LOOKED_BYTES]) is not None
+    return _FIRST.search(raw[:_LOOKED_BYTES]) is not None
 
 
 def read_collected(raw: bytes, *, name: str) -> Machine:
     """The machine, by the readers of live ones; what ends too early is read up to there."""
-    match = FIRST.search(raw[:LOOKED_BYTES])
+    match = _FIRST.search(raw[:_LOOKED_BYTES])
     if match is None:
         raise DataError(say("{file} is not output of collect.sh", file=name))
     mark = match[1].decode()
     text = raw[match.end() :].decode("utf-8", "surrogateescape").replace("\r\n", "\n")
     kept, ended = _kept(text, mark)
-    machine = probe(Collected(kept=kept, env=kept.env), origin=name)
+    machine = probe(_Collected(kept=kept, env=kept.env), origin=name)
     fields = {kind: rest for kind, rest, _ in _parts(text, mark) if kind in {"now", "user"}}
     system = machine.system
-    if fields.get("now", "").isdecimal() and len(fields["now"]) < MOST_DIGITS:
+    if fields.get("now", "").isdecimal() and len(fields["now"]) < _MOST_DIGITS:
         system = replace(system, now_s=float(fields["now"]))
     if fields.get("user", "").isdecimal():
         system = replace(system, as_root=fields["user"] == "0")
@@ -87,13 +87,13 @@ def _dated(machine: Machine, system: System) -> tuple[Event, ...] | None:
 
 def host_of(raw: bytes) -> str | None:
     """What the machine calls itself in such an answer."""
-    match = _HOST.search(raw[:LOOKED_BYTES])
+    match = _HOST.search(raw[:_LOOKED_BYTES])
     return None if match is None else match[1].decode("utf-8", "replace")
 
 
 def _parts(text: str, mark: str) -> Iterator[tuple[str, str, str]]:
     """Each part: its kind, the rest of its first line, what follows."""
-    pieces = re.split(rf"^{re.escape(mark)} ", text, maxsplit=MOST_PARTS, flags=re.MULTILINE)
+    pieces = re.split(rf"^{re.escape(mark)} ", text, maxsplit=_MOST_PARTS, flags=re.MULTILINE)
     for piece in pieces[1:]:
         head, _, body = piece.partition("\n")
         kind, _, rest = head.partition(" ")
@@ -174,7 +174,7 @@ def _below(path: str, root: str) -> str:
 
 def _files(body: str, root: str) -> dict[str, bytes]:
     """Each file under its name."""
-    pieces = _FILE.split(body, maxsplit=MOST_FILES)
+    pieces = _FILE.split(body, maxsplit=_MOST_FILES)
     fields: dict[str, bytes] = {}
     for path, content in zip(pieces[1::2], pieces[2::2], strict=False):
         fields[_below(path, root)] = content.removesuffix("\n").encode("utf-8", "surrogateescape")
@@ -192,7 +192,7 @@ def _place(path: str, links: Mapping[str, str | None]) -> str:
         if name in {"", ".", ".."}:
             continue
         here = posixpath.join(at, name)
-        to = links.get(here) if steps < MOST_STEPS else None
+        to = links.get(here) if steps < _MOST_STEPS else None
         if to is None:
             at = here
             continue

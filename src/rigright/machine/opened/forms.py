@@ -1,194 +1,162 @@
-"""The one table of what a text may be: a form, the mark it is known by, and what reads it.
-
-A form whose answers come in pieces (`nvidia-smi -q`, `-L`, `topo -m`) reads all its sections together.
-"""
+"""What a text may be: the rows of `data/pasted.toml`, how each is known in a section and what it reads."""
 
 from __future__ import annotations
 
 import re
-import textwrap
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
-from typing import TypeVar
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from functools import cache
+from importlib import import_module
+from itertools import islice
+from typing import Any
 
-from rigright.machine import jetson_text
-from rigright.machine.amd import agents, rocm_text, tables
-from rigright.machine.amd import answers as amd
-from rigright.machine.amd import text as amd_text
-from rigright.machine.dcgm import diag
-from rigright.machine.intel import hl_smi, xpu_smi
-from rigright.machine.nvidia_smi import capture
-from rigright.machine.opened import (
-    bench_text,
-    collect_env,
-    fabric_log,
-    fabric_text,
-    host_text,
-    journal,
-    lshw_text,
-    message_lines,
-    named_text,
-    sensors_text,
-)
+from rigright.base.bounded import json_object
+from rigright.base.patterns import pattern
+from rigright.base.tables import DATA, read_toml
+from rigright.machine.device import Device, device_from, maker_of
 from rigright.machine.opened.sections import Section
-from rigright.machine.pci.lspci import read_lspci
-from rigright.machine.record import Read
-from rigright.machine.running.kernel_log import is_kernels, is_stamped, parsed
-from rigright.machine.running.log_lines import events_of, is_worth_a_look
-from rigright.machine.vendors import apple
+from rigright.machine.record import Machine, Read
+from rigright.machine.values import read_value
 
-_LSPCI = re.compile(r"^(?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7] \S.*?: ", re.MULTILINE)
-_LOG_COMMANDS = re.compile(
-    r"(?:dmesg|journalctl)\b|/var/(?:log|lib/systemd/pstore)/(?:kern|syslog|messages|dmesg)"
-)
-_PANIC = re.compile(r"(?:Panic|Oops|Emergency|Shutdown|Unknown)#\d+ Part\d+")
-_PASSED_ON = re.compile(
-    r"^(\w{3} [ \d]\d [\d:.]{8,16} \S+|\d{4}-\d\d-\d\d[T ][\d:.,]{8,20}\S{0,6} \S+)"
-    r" (?:containerd|dockerd?|podman|conmon|crio|kubelet|k8s_\S+|docker/\S+|[0-9a-f]{12})"
-    r"(?:\[\d+\])?: (?=\[\s*\d+\.\d+\]|NVRM: )",
-    re.MULTILINE,
-)
-_Parsed = TypeVar("_Parsed")
-_LOOKED_AT = 400  # lines, to tell what most of them are
-_LEAST_SHARE = 0.3  # of them
+_MOST_CARDS = 512
+_KINDS = {"_bytes": "bytes", "_w": "w", "_c": "c", "_hz": "hz", "_share": "share"}  # of a group of a pattern
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a field stands: in the group of a pattern, or it is what a pattern means."""
+
+    find: re.Pattern[str]
+    meaning: str | None
+
+    def value(self, text: str) -> str | None:
+        """What stands there."""
+        match = self.find.search(text)
+        return None if match is None else self.meaning or match[1]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PastedForm:
-    """One form of text."""
+    """One form of text; the columns are those of the table."""
 
     name: str  # as people call it
-    matches: Callable[[Section], object]
-    read: Callable[[Section], Read]
-    together: str | None = None  # all its sections are one text, this command above those without one
-    rest: bool = False  # of what no other form reads, logs aside
+    typed: str | None = None
+    marks: tuple[re.Pattern[str], ...] = ()
+    unless: re.Pattern[str] | None = None
+    looked_at: int | None = None
+    json: str | None = None
+    knows: str | None = None
+    parse: str | None = None
+    read: str | None = None
+    head: bool = False
+    as_text: str | None = None
+    fields: Mapping[str, tuple[_Place, ...]] = field(default_factory=dict)
+    cards: tuple[re.Pattern[str], ...] = ()
+    together: str | None = None
+    rest: bool = False
+    log: bool = False
+
+    @property
+    def tells_faults_alone(self) -> bool:
+        """Whether it holds nothing but messages."""
+        return self.rest and self.knows is None
+
+    def matches(self, section: Section) -> bool:
+        """Whether a section holds some of it."""
+        if self.typed is not None and section.head.startswith(self.typed):
+            return True
+        if self.parse is not None:
+            return bool(_function(self.parse)(section.text))
+        if self.knows is not None:
+            return bool(_function(self.knows)(*self._given(section)))
+        text = section.text[: self.looked_at]
+        is_marked = any(mark.search(text) for mark in self.marks)
+        is_marked = is_marked or (self.json is not None and self.json in json_object(text))
+        return is_marked and not (self.unless and self.unless.search(text))
+
+    def reading(self, section: Section) -> Read:
+        """What a section tells."""
+        if self.parse is not None and self.read is not None:
+            return _function(self.read)(_function(self.parse)(section.text))  # type: ignore[no-any-return]
+        if self.read is not None:
+            return _function(self.read)(*self._given(section))  # type: ignore[no-any-return]
+        if not self.fields and not self.cards:
+            return Read(fields={"events": ()})
+        text = (self.as_text and _function(self.as_text)(section.text)) or section.text
+        devices = _devices(text, self.cards)
+        return Read(fields={**_records(text, self.fields), **({"devices": devices} if devices else {})})
+
+    def _given(self, section: Section) -> tuple[str, ...]:
+        return (section.text, section.head) if self.head else (section.text,)
 
 
-def _marked(name: str, is_one: Callable[[str], object], *, read: Callable[[str], Read]) -> PastedForm:
-    """Known by a mark in its text."""
-    return PastedForm(
-        name=name, matches=lambda section: is_one(section.text), read=lambda section: read(section.text)
-    )
+@cache
+def forms() -> tuple[PastedForm, ...]:
+    """All of them, in the order of the table."""
+    return tuple(map(_form, read_toml(DATA / "pasted.toml")["form"]))
 
 
-def _parsed(name: str, parse: Callable[[str], _Parsed], *, read: Callable[[_Parsed], Read]) -> PastedForm:
-    """Known by what a parser finds in it; nothing found is no such form."""
-    return PastedForm(
-        name=name, matches=lambda section: parse(section.text), read=lambda section: read(parse(section.text))
-    )
-
-
-def read_kernel_log(section: Section) -> Read:
-    """The faults it tells of; of a text that is no log, those lines that are the kernel's."""
-    text = _log_text(section)
-    crashed = _PANIC.match(text.lstrip()) is not None  # kept by firmware over the start that came after
-    if not _is_log(text):
-        text = "\n".join(line for line in text.splitlines() if is_worth_a_look(line) and is_kernels(line))
-    result = events_of(parsed(text, wanted=is_worth_a_look))
-    events = tuple(replace(event, earlier=True) for event in result) if crashed else result
-    return Read(fields={"events": events})
-
-
-def _log_text(section: Section) -> str:
-    """A log line by line: a journal's own forms, and what container engines pass on of the kernel's lines."""
-    text = journal.journal_lines(section.text) or section.text
-    return _PASSED_ON.sub(r"\1 kernel: ", textwrap.dedent(text) if text[:1] in {" ", "\t"} else text)
-
-
-def _is_log(text: str) -> bool:
-    """Whether most of its first lines bear the stamp of a log."""
-    lines = [line for line in text[: _LOOKED_AT * 200].splitlines()[:_LOOKED_AT] if line.strip()]
-    stamped = sum(is_stamped(line) or _PANIC.match(line) is not None for line in lines)
-    return stamped > 0 and stamped >= _LEAST_SHARE * len(lines)
-
-
-def _holds_log(section: Section) -> bool:
-    """A log, what a command of logs printed, or a few lines of one among others."""
-    if fabric_log.MARK.search(section.text[:2000]) or not section.text:
-        return False
-    if _LOG_COMMANDS.match(section.head) and "Operation not permitted" not in section.text[:400]:
-        return True
-    text = _log_text(section)
-    return _is_log(text) or any(is_worth_a_look(line) and is_kernels(line) for line in text.splitlines())
-
-
-FORMS: tuple[PastedForm, ...] = (
-    PastedForm(
-        name="nvidia-smi",
-        matches=lambda section: capture.is_capture(
-            section.whole if section.head[:10] == "nvidia-smi" else section.text
-        ),
-        read=lambda section: capture.read_capture(section.text),
-        together="nvidia-smi",
-    ),
-    _marked("PyTorch collect_env", collect_env.matches, read=collect_env.read),
-    PastedForm(name="kernel log", matches=_holds_log, read=read_kernel_log),
-    _marked("lspci", _LSPCI.search, read=lambda text: Read(fields={"pci": read_lspci(text)})),
-    _parsed("amd-smi", amd.smi_documents, read=lambda values: amd.read_answers(*values)),
-    PastedForm(
-        name="amd-smi",
-        matches=lambda section: (
-            amd.cards_of(amd_text.cards_in(section.text)) or tables.is_table(section.text)
-        ),
-        read=lambda section: tables.laid_over(
-            amd.read_answers(amd_text.cards_in(section.text)), section.text
-        ),
-        together="amd-smi",
-    ),
-    _parsed("rocm-smi", amd.rocm_document, read=amd.read_rocm),
-    _parsed("rocm-smi", rocm_text.rocm_json, read=amd.read_rocm),
-    _marked("rocminfo", agents.is_rocminfo, read=agents.read_agents),
-    _marked("dcgmi diag", diag.matches, read=diag.read),
-    _marked("fabric manager log", fabric_log.MARK.search, read=fabric_log.read_log),
-    replace(
-        _marked("InfiniBand tools", fabric_text.is_fabric, read=fabric_text.read_fabric), together="ibstat"
-    ),
-    _marked("dmidecode", host_text.is_dmidecode, read=host_text.read_dmidecode),
-    _marked("lscpu", host_text.is_lscpu, read=host_text.read_lscpu),
-    PastedForm(
-        name="free",
-        matches=lambda section: host_text.FREE_HEAD.search(section.text),
-        read=lambda section: host_text.read_free(section.text, section.head),
-    ),
-    _marked("uname", host_text.UNAME.search, read=host_text.read_uname),
-    PastedForm(
-        name="df",
-        matches=lambda section: (
-            host_text.DF_HEAD.search(section.text) and "inode" not in section.text.lower()
-        ),
-        read=lambda section: host_text.read_df(section.text, section.head),
-    ),
-    _marked("hostnamectl", host_text.HOSTNAMECTL.search, read=host_text.read_hostnamectl),
-    _marked("lsblk", host_text.is_lsblk, read=host_text.read_lsblk),
-    PastedForm(
-        name="smartctl",
-        matches=lambda section: host_text.is_smart(section.text),
-        read=lambda section: host_text.read_smart(section.text, section.head),
-    ),
-    _parsed("xpu-smi", xpu_smi.document_of, read=xpu_smi.read_list),
-    _parsed("xpu-smi", xpu_smi.table_document, read=xpu_smi.read_list),
-    _marked("hl-smi", hl_smi.is_hl_smi, read=hl_smi.read_hl_smi),
-    _marked("lshw", lshw_text.is_lshw, read=lshw_text.read_lshw),
-    _marked("sensors", sensors_text.is_sensors, read=sensors_text.read_text),
-    _parsed("system_profiler", apple.parsed, read=apple.read_profile),
-    _marked("tegrastats", jetson_text.is_tegrastats, read=jetson_text.read_tegrastats),
-    _marked("jetson_release", jetson_text.is_release, read=jetson_text.read_release),
-    _marked("benchmark log", bench_text.is_benchmark, read=bench_text.read_benchmark),
-    PastedForm(name="messages", matches=message_lines.holds_messages, read=message_lines.read_messages),
-    _marked("env", named_text.is_environment, read=named_text.read_environment),
-    _marked("uname", named_text.is_release, read=named_text.read_release),
-    *(
-        replace(_marked(name, named_text.is_named(name), read=named_text.read_nothing), rest=True)
-        for name in named_text.NAMED
-    ),
-    PastedForm(name="text", matches=message_lines.holds_fields, read=message_lines.read_fields, rest=True),
-)
-_LOGS = frozenset({"kernel log", "messages"})
+@cache
+def fault_forms() -> frozenset[str]:
+    """The names of those that tell of faults alone."""
+    return frozenset(form.name for form in forms() if form.tells_faults_alone)
 
 
 def forms_of(section: Section) -> Iterator[PastedForm]:
     """Every form that a section holds some of."""
-    pasted_forms = [form for form in FORMS if not form.rest and form.matches(section)]
-    rest = all(form.name in _LOGS for form in pasted_forms)
-    yield from pasted_forms
-    yield from (form for form in FORMS if form.rest and rest and form.matches(section))
+    known = [form for form in forms() if not form.rest and form.matches(section)]
+    yield from known
+    if all(form.log for form in known):
+        yield from (form for form in forms() if form.rest and form.matches(section))
+
+
+def _form(row: Mapping[str, Any]) -> PastedForm:
+    made = dict(row)
+    for name in ("marks", "cards"):
+        made[name] = tuple(pattern(text, re.MULTILINE) for text in row.get(name, ()))
+    if "unless" in row:
+        made["unless"] = pattern(row["unless"])
+    made["fields"] = {name: tuple(_places(cell)) for name, cell in row.get("fields", {}).items()}
+    return PastedForm(**made)
+
+
+def _places(cell: Any) -> Iterator[_Place]:
+    for item in cell if isinstance(cell, list) else [cell]:
+        pair = item if isinstance(item, dict) else {"find": item}
+        yield _Place(pattern(pair["find"], re.MULTILINE), pair.get("is"))
+
+
+@cache
+def _function(place: str) -> Callable[..., Any]:
+    module, _, name = place.partition(":")
+    return getattr(import_module(f"rigright.machine.{module}"), name)  # type: ignore[no-any-return]
+
+
+def _records(text: str, rows: Mapping[str, tuple[_Place, ...]]) -> dict[str, Any]:
+    """The machine's records whose fields stand in the text."""
+    parts: dict[str, dict[str, str]] = {}
+    for where, places in rows.items():
+        value = next((value for place in places if (value := place.value(text)) is not None), None)
+        if value is not None:
+            record, _, name = where.partition(".")
+            parts.setdefault(record, {})[name] = value
+    kinds = {part.name: part.default_factory for part in fields(Machine)}
+    return {record: kinds[record](**values) for record, values in parts.items()}  # type: ignore[operator]
+
+
+def _devices(text: str, patterns: tuple[re.Pattern[str], ...]) -> tuple[Device, ...]:
+    """A card wherever a pattern stands; of one that stands twice the first counts."""
+    devices: dict[int, Device] = {}
+    for find in patterns:
+        for match in islice(find.finditer(text), _MOST_CARDS):
+            groups = {name.replace("__", "."): value for name, value in match.groupdict().items()}
+            index = int(groups.pop("index"))
+            values = {name: read_value(_kind(name), value) for name, value in groups.items()}
+            known = {name: value for name, value in values.items() if value is not None}
+            vendor = maker_of(str(known.get("name", "")))
+            devices.setdefault(index, device_from(known, vendor=vendor, index=index))
+    return tuple(devices[index] for index in sorted(devices))
+
+
+def _kind(name: str) -> str:
+    return next((kind for ending, kind in _KINDS.items() if name.endswith(ending)), "text")

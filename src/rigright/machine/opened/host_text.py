@@ -7,32 +7,23 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from rigright.base.bounded import json_object
-from rigright.base.units import KIB, MEGA, MIB, parse_bytes
+from rigright.base.units import KIB, MEGA, MIB
 from rigright.machine.cells import real, whole
 from rigright.machine.cpuinfo import FLAGS, VENDORS
-from rigright.machine.disk_health import health_in
 from rigright.machine.host import Cpu, Disk, Memory, Mount, NumaNode
+from rigright.machine.parts.disks import health_in
 from rigright.machine.record import Read, telling
-from rigright.machine.running.release import meant
-from rigright.machine.smbios.text import read_modules, read_slots, title_fields
 from rigright.machine.system import System
+from rigright.machine.values import size_of, words_in
 
-MOST_ROWS = 4096
-DF_HEAD = re.compile(r"^Filesystem +(?:Type +)?\S+.* Mounted on\s*$", re.MULTILINE)
+_MOST_ROWS = 4096
 _DF_ROW = re.compile(
     r"^(?P<source>/dev/\S+|[\w.-]+:/\S*) +(?:(?P<kind>[a-z]\w{1,12}) +)?(?P<size>[\d.]+[KMGTP]?i?) +"
     r"[\d.]+[KMGTP]?i? +(?P<free>[\d.]+[KMGTP]?i?) +\d{1,3}% +(?P<path>/\S*)$",
     re.MULTILINE,
 )
-HOSTNAMECTL = re.compile(r"^ *Operating System: \S.*\n(?:.*\n){0,4} *Kernel: Linux \S+", re.MULTILINE)
-_LSCPU = re.compile(r"^(?:Architecture: {2,}\S|CPU\(s\): {2,}\d)", re.MULTILINE)
-_SAID = re.compile(r"^[ \t]{0,24}([A-Z][^:\n]{1,60}):[ \t]{0,60}(\S.{0,8000})$", re.MULTILINE)
 _NUMA = re.compile(r"NUMA node(\d{1,4}) CPU\(s\)")
 _FREE = re.compile(r"^(Mem|Swap): +(\S+) +(\S+) +(\S+)(?: +\S+ +\S+ +(\S+))?", re.MULTILINE)
-FREE_HEAD = re.compile(r"^\s*total +used +free\b", re.MULTILINE)
-UNAME = re.compile(
-    r"^(?:uname: )?Linux (\S{1,255}) (\d+\.\d+\S{0,100}) #.{0,200}?\b(x86_64|aarch64|ppc64le)\b", re.MULTILINE
-)
 _VIRTUAL_DISKS = ("vd", "xvd", "hd")
 _PASSED_DISKS = ("loop", "ram", "zram", "sr", "fd", "nbd", "dm-")
 _LSBLK_ROW = re.compile(
@@ -42,11 +33,6 @@ _LSBLK_ROW = re.compile(
 )
 
 
-def is_lscpu(text: str) -> bool:
-    """Whether it is lscpu's text or JSON."""
-    return _LSCPU.search(text) is not None or "lscpu" in json_object(text)
-
-
 def read_lscpu(text: str) -> Read:
     """The processors, of its text or its JSON."""
     fields: dict[str, str] = {}
@@ -54,8 +40,7 @@ def read_lscpu(text: str) -> Read:
         for name, value in _fields(json_object(text).get("lscpu"), 0):
             fields.setdefault(name.rstrip(":"), value)
     else:
-        for name, value in _SAID.findall(text):
-            fields.setdefault(name.strip(), value.strip())
+        fields = words_in(text)
     threads, sockets = whole(fields.get("CPU(s)")), whole(fields.get("Socket(s)"))
     per_socket = whole(fields.get("Core(s) per socket")) or whole(fields.get("Core(s) per cluster"))
     most = real(fields.get("CPU max MHz"))
@@ -78,7 +63,7 @@ def read_lscpu(text: str) -> Read:
 
 
 def _fields(listed: Any, depth: int) -> Iterator[tuple[str, str]]:
-    for value in listed[:MOST_ROWS] if isinstance(listed, list) and depth < 8 else ():
+    for value in listed[:_MOST_ROWS] if isinstance(listed, list) and depth < 8 else ():
         if isinstance(value, dict):
             yield str(value.get("field", "")), str(value.get("data") or "")
             yield from _fields(value.get("children"), depth + 1)
@@ -90,41 +75,23 @@ def read_free(text: str, head: str) -> Read:
     unit = next((asked[word] for word in head.split() if word in asked), KIB)
     rows = {match[1]: match.groups()[1:] for match in _FREE.finditer(text)}
 
-    def size(cell: str | None) -> float | None:
-        if cell is None or cell.replace(".", "", 1).isdecimal():
-            return None if cell is None else float(cell) * unit
-        match = re.fullmatch(r"(\d{1,12}(?:\.\d{1,6})?)([KMGTP])i?B?", cell)
-        return parse_bytes(f"{match[1]}{match[2]}i") if match else 0.0 if cell == "0B" else None
-
     total, _, _, available = rows.get("Mem", (None,) * 4)
     swap_total, swap_used, _, _ = rows.get("Swap", (None,) * 4)
     memory = Memory(
-        total_bytes=size(total),
-        available_bytes=size(available),
-        swap_total_bytes=size(swap_total),
-        swap_used_bytes=size(swap_used),
+        total_bytes=size_of(total, unit=unit),
+        available_bytes=size_of(available, unit=unit),
+        swap_total_bytes=size_of(swap_total, unit=unit),
+        swap_used_bytes=size_of(swap_used, unit=unit),
     )
     return Read(fields={"memory": memory})
-
-
-def read_uname(text: str) -> Read:
-    """Host, kernel and processor."""
-    match = UNAME.search(text)
-    if match is None:
-        return Read()
-    virtual = "wsl2" if "microsoft" in match[2].lower() else None
-    return Read(fields={"system": System(host=match[1], kernel=match[2], arch=match[3], virtual=virtual)})
 
 
 def read_df(text: str, head: str) -> Read:
     """File systems with a disk or a server below them; numbers alone are KiB, or what was asked for."""
     unit = MIB if re.search(r"-\w*m\b", head) else KIB
     mounts = []
-    for match in [*_DF_ROW.finditer(text)][:MOST_ROWS]:
-        size, free = (
-            float(given) * unit if given.isdecimal() else _size(given.removesuffix("i"))
-            for given in (match["size"], match["free"])
-        )
+    for match in [*_DF_ROW.finditer(text)][:_MOST_ROWS]:
+        size, free = (size_of(match[name], unit=unit) for name in ("size", "free"))
         mounts.append(
             Mount(
                 path=match["path"],
@@ -137,21 +104,6 @@ def read_df(text: str, head: str) -> Read:
     return Read(fields={"mounts": tuple(mounts)})
 
 
-def read_hostnamectl(text: str) -> Read:
-    """Name, system, kernel and maker."""
-    fields = {name.strip(): value.strip() for name, value in _SAID.findall(text)}
-    system = System(
-        host=fields.get("Static hostname"),
-        os_name=fields.get("Operating System"),
-        kernel=fields.get("Kernel", "").removeprefix("Linux ") or None,
-        arch={"x86-64": "x86_64", "arm64": "aarch64"}.get(fields.get("Architecture", "")),
-        virtual=fields.get("Virtualization"),
-        maker=fields.get("Hardware Vendor"),
-        product=fields.get("Hardware Model"),
-    )
-    return Read(fields={"system": system})
-
-
 def is_lsblk(text: str) -> bool:
     """Whether it is lsblk's text or JSON."""
     return _LSBLK_ROW.search(text) is not None or "blockdevices" in json_object(text)
@@ -161,11 +113,11 @@ def read_lsblk(text: str) -> Read:
     """Disks and what is mounted of them, of its text or its JSON."""
     listed = json_object(text).get("blockdevices")
     if not isinstance(listed, list):
-        rows = [match.groupdict() for match in _LSBLK_ROW.finditer(text)][:MOST_ROWS]
+        rows = [match.groupdict() for match in _LSBLK_ROW.finditer(text)][:_MOST_ROWS]
         listed = [{**row, "size": row["size"].replace(",", ".")} for row in rows]
     disks: list[Disk] = []
     mounts: list[Mount] = []
-    for value in listed[:MOST_ROWS]:
+    for value in listed[:_MOST_ROWS]:
         if isinstance(value, dict) and isinstance(name := value.get("name"), str):
             bare = name.rpartition("/")[2]
             if value.get("type", "disk") == "disk" and not bare.startswith(_PASSED_DISKS):
@@ -187,18 +139,8 @@ def _disk(name: str, row: Mapping[str, Any]) -> Disk:
         name=name,
         kind=kind,
         model=model.strip() if isinstance(model, str) else None,
-        size_bytes=_size(row.get("size")),
+        size_bytes=size_of(row.get("size")),
     )
-
-
-def _size(value: Any) -> float | None:
-    """Bytes, or a number with the first letter of a binary unit."""
-    if isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
-    match = re.fullmatch(r"(\d{1,18}(?:\.\d{1,6})?)([KMGTP]?)", value) if isinstance(value, str) else None
-    if match is None:
-        return None
-    return parse_bytes(f"{match[1]}{match[2]}i") if match[2] else float(match[1])
 
 
 def _mounts(disk: str, row: Mapping[str, Any], *, depth: int) -> Iterator[Mount]:
@@ -211,16 +153,15 @@ def _mounts(disk: str, row: Mapping[str, Any], *, depth: int) -> Iterator[Mount]
                 source=f"/dev/{row.get('name')}",
                 kind=row["fstype"],
                 disk=disk,
-                size_bytes=_size(row.get("fssize")),
-                free_bytes=_size(row.get("fsavail")),
+                size_bytes=size_of(row.get("fssize")),
+                free_bytes=size_of(row.get("fsavail")),
             )
     below = row.get("children")
-    for inner in below[:MOST_ROWS] if isinstance(below, list) and depth < 8 else ():
+    for inner in below[:_MOST_ROWS] if isinstance(below, list) and depth < 8 else ():
         if isinstance(inner, dict):
             yield from _mounts(disk, inner, depth=depth + 1)
 
 
-_SMART = re.compile(r"^smartctl \d", re.MULTILINE)
 _SMART_LINES = (  # of its text, under the words of its JSON
     (r"(?:Device Model|Model Number|Product): +(\S.*)", "model_name"),
     (r"SMART overall-health self-assessment test result: (\w+)", "passed"),
@@ -233,11 +174,6 @@ _SMART_LINES = (  # of its text, under the words of its JSON
     (r"Unsafe Shutdowns: +([\d,]+)", "unsafe_shutdowns"),
 )
 _SMART_ROW = re.compile(r"^ *(\d{1,3}) \w+ +0x\w{4} +(?:\S+ +){6}(\d{1,18})", re.MULTILINE)
-
-
-def is_smart(text: str) -> bool:
-    """Whether it is smartctl's text or JSON."""
-    return _SMART.search(text) is not None or "smartctl" in json_object(text)
 
 
 def read_smart(text: str, head: str) -> Read:
@@ -278,27 +214,7 @@ def read_smart(text: str, head: str) -> Read:
         name=name,
         kind="nvme" if name.startswith("nvme") else None,
         model=model if isinstance(model, str) else None,
-        size_bytes=_size(size.get("bytes")) if isinstance(size, dict) else None,
+        size_bytes=size_of(size.get("bytes")) if isinstance(size, dict) else None,
         **health_in(fields),
     )
     return Read(fields={"disks": (disk,)})
-
-
-def is_dmidecode(text: str) -> bool:
-    """Whether dmidecode wrote it."""
-    return "Handle 0x" in text and "DMI type" in text
-
-
-def read_dmidecode(text: str) -> Read:
-    """Memory modules, slots, board and firmware."""
-    modules, slots = read_modules(text), read_slots(text)
-    fields = title_fields(text)
-    system = System(
-        maker=meant(fields.get("System Information", {}).get("Manufacturer")),
-        product=meant(fields.get("System Information", {}).get("Product Name")),
-        board=meant(fields.get("Base Board Information", {}).get("Product Name")),
-        bios=meant(fields.get("BIOS Information", {}).get("Version")),
-        bios_date=meant(fields.get("BIOS Information", {}).get("Release Date")),
-    )
-    memory = Memory(modules=modules) if modules else None
-    return Read(fields={"system": system, **telling(memory=memory, slots=slots)})

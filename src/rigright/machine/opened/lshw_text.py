@@ -11,12 +11,12 @@ from rigright.base.units import parse_bytes
 from rigright.machine.cells import whole
 from rigright.machine.host import Cpu, Disk, Memory, MemoryModule, PciDevice
 from rigright.machine.record import Read, telling
-from rigright.machine.running.release import meant
-from rigright.machine.smbios.modules import channel_of
+from rigright.machine.smbios import channel_of
 from rigright.machine.system import System
+from rigright.machine.values import firmware_word
 
 _MOST_NODES, _MOST_DEPTH = 4096, 24
-MARK = re.compile(
+_MARK = re.compile(
     r"^ {2,}\*-core\b|^ {2,}\*-(?:memory|cpu|display|pci|bank|network)(?::\d+)?(?: .*)?$", re.MULTILINE
 )
 _NODE = re.compile(r"^( *)\*-([\w-]{1,40})(?::\d{1,5})?(?: .{0,60})?$")
@@ -37,7 +37,7 @@ _MAKERS = {
 
 def is_lshw(text: str) -> bool:
     """Whether it is a tree of lshw."""
-    return MARK.search(text) is not None or bool(_of_json(text))
+    return _MARK.search(text) is not None or bool(_of_json(text))
 
 
 def read_lshw(text: str) -> Read:
@@ -51,11 +51,11 @@ def read_lshw(text: str) -> Read:
     core = next((node for node in nodes if _is(node, "core")), {})
     bios = next((node for node in nodes if _is(node, "firmware")), {})
     system = System(
-        maker=meant(_word(top, "vendor")),
-        product=meant(_word(top, "product")),
-        board=meant(_word(core, "product")),
-        bios=meant(_word(bios, "version")),
-        bios_date=meant(_word(bios, "date")),
+        maker=firmware_word(_word(top, "vendor")),
+        product=firmware_word(_word(top, "product")),
+        board=firmware_word(_word(core, "product")),
+        bios=firmware_word(_word(bios, "version")),
+        bios_date=firmware_word(_word(bios, "date")),
     )
     modules = tuple(_module(kind) for kind in kinds["bank"])
     total = next(
@@ -115,8 +115,8 @@ def _module(node: Mapping[str, Any]) -> MemoryModule:
         size_bytes=size,
         kind=kind[1] if kind and size else None,
         rated_mt_s=float(speed[1]) if speed and size else None,
-        maker=meant(_word(node, "vendor")),
-        part=meant(_word(node, "product")),
+        maker=firmware_word(_word(node, "vendor")),
+        part=firmware_word(_word(node, "product")),
     )
 
 
@@ -146,7 +146,7 @@ def _disk(node: Mapping[str, Any]) -> Disk | None:
     if not re.fullmatch(r"nvme\d{1,3}n\d{1,3}|sd[a-z]{1,3}|vd[a-z]{1,3}", name):
         return None
     kind = "nvme" if name.startswith("nvme") else "virtual" if name.startswith("vd") else None
-    return Disk(name=name, kind=kind, model=meant(_word(node, "product")), size_bytes=_size(node))
+    return Disk(name=name, kind=kind, model=firmware_word(_word(node, "product")), size_bytes=_size(node))
 
 
 def _of_json(text: str) -> list[dict[str, Any]]:

@@ -3,21 +3,67 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rigright.base.errors import DataError
 from rigright.base.words import say
-from rigright.machine.filled import devices_filled, filled
+from rigright.machine.filled import devices_filled, keyed
 from rigright.machine.opened.archive import Member
-from rigright.machine.opened.forms import FORMS, PastedForm, forms_of
+from rigright.machine.opened.forms import PastedForm, forms, forms_of
 from rigright.machine.opened.ports_text import port_files
 from rigright.machine.opened.sections import Section, sections
 from rigright.machine.opened.text import text_of
-from rigright.machine.opened.timeline import together
 from rigright.machine.opened.tree import answered, read_of, read_tree, rooted
 from rigright.machine.probe import joined
 from rigright.machine.record import Machine, Read
+from rigright.machine.system import Event
+
+_SAME_S = 2.0  # clocks of the kernel and of what writes its lines down
+
+
+def _together(first: tuple[Event, ...], then: tuple[Event, ...]) -> tuple[Event, ...]:
+    """The events of both, oldest first."""
+    if not first or not then:
+        return first or then
+    events = list(first)
+    open_: dict[tuple[object, ...], list[int]] = defaultdict(list)  # places that no other event has met yet
+    for place, event in enumerate(first):
+        open_[_key(event)].append(place)
+    for event in then:
+        near = open_[_key(event)]
+        meant = next((number for number in near if _is_same(events[number], event)), None)
+        if meant is None:
+            events.append(event)
+            continue
+        near.remove(meant)
+        mine = events[meant]
+        events[meant] = replace(
+            mine,
+            at_s=event.at_s if mine.at_s is None else mine.at_s,
+            up_s=event.up_s if mine.up_s is None else mine.up_s,
+            earlier=mine.earlier if mine.earlier is not None else event.earlier,
+        )
+    if all(item.at_s is not None for item in events):
+        events.sort(key=lambda item: item.at_s or 0.0)
+    elif all(item.up_s is not None and item.at_s is None and not item.earlier for item in events):
+        events.sort(key=lambda item: item.up_s or 0.0)
+    return tuple(events)
+
+
+def _key(event: Event) -> tuple[object, ...]:
+    return event.kind, event.pci, event.code, " ".join(event.text.split())[:160]
+
+
+def _is_same(device: Event, other: Event) -> bool:
+    """Whether both tell of one moment, as far as their stamps go."""
+    if device.at_s is not None and other.at_s is not None:
+        return abs(device.at_s - other.at_s) <= _SAME_S
+    if device.up_s is not None and other.up_s is not None:
+        return abs(device.up_s - other.up_s) <= _SAME_S
+    return True
+
 
 SUPPORTED = (
     "nvidia-smi, nvidia-bug-report.log.gz, dmesg, journalctl, syslog, amd-smi, rocm-smi, xpu-smi, lspci, "
@@ -44,7 +90,7 @@ class Pieces:
     """All that was found so far."""
 
     name: str
-    of_form: dict[int, list[Section]] = field(default_factory=dict)  # place in FORMS -> its sections
+    of_form: dict[PastedForm, list[Section]] = field(default_factory=dict)
     reads: list[Read] = field(default_factory=list)
     files: dict[str, bytes] = field(default_factory=dict)
     commands: dict[tuple[str, ...], str] = field(default_factory=dict)
@@ -102,7 +148,7 @@ class Pieces:
             return True
         pasted_forms = list(forms_of(section))
         for form in pasted_forms:
-            self.of_form.setdefault(FORMS.index(form), []).append(section)
+            self.of_form.setdefault(form, []).append(section)
             self.read_as.setdefault(form.name)
         if not pasted_forms and section.head and section.text.strip():
             self.unread.setdefault(section.head)
@@ -111,8 +157,8 @@ class Pieces:
     def machine(self) -> Machine:
         """All of it as one machine."""
         reads = [*self.reads]
-        for place, own in sorted(self.of_form.items()):
-            reads += _read(FORMS[place], own)
+        for form in forms():
+            reads += _read(form, self.of_form.get(form, []))
         tree = {**rooted(self.members), **self.files}
         if self.members:
             self.read_as.setdefault("/proc, /sys, /etc")
@@ -151,10 +197,10 @@ class Pieces:
 
 def _read(form: PastedForm, sections: list[Section]) -> list[Read]:
     """All sections of a form, together or one by one."""
-    if form.together is not None:
+    if form.together is not None and sections:
         under = [replace(section, head=section.head or form.together) for section in sections]
-        return [form.read(Section(head="", text="".join(section.whole for section in under)))]
-    return [form.read(section) for section in sections]
+        return [form.reading(Section(head="", text="".join(section.whole for section in under)))]
+    return [form.reading(section) for section in sections]
 
 
 def _laid(reads: list[Read]) -> list[Read]:
@@ -167,18 +213,10 @@ def _laid(reads: list[Read]) -> list[Read]:
             if name == "devices":
                 lists[name] = devices_filled(lists.get(name, ()), value)
             elif name == "events":
-                lists[name] = together(lists.get(name, ()), value)
+                lists[name] = _together(lists.get(name, ()), value)
             elif name in _KEYS and isinstance(value, tuple):
-                lists[name] = _keyed((*lists.get(name, ()), *value), _KEYS[name])
+                lists[name] = keyed((*lists.get(name, ()), *value), _KEYS[name])
             else:
                 kept[name] = value
         rest.append(replace(read, fields=kept))
     return [*rest, Read(fields=lists)]
-
-
-def _keyed(values: tuple[Any, ...], names: tuple[str, ...]) -> tuple[Any, ...]:
-    fields: dict[tuple[object, ...], Any] = {}
-    for value in values:
-        key = tuple(getattr(value, name) for name in names)
-        fields[key] = filled(fields[key], value) if key in fields else value
-    return tuple(fields.values())

@@ -7,47 +7,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from rigright.base.bounded import bounded_json_at
+from rigright.base.tables import DATA, read_toml
 from rigright.base.units import MIB
 
-MOST_SECTIONS = 2000
-_PROGRAMS = "|".join(
-    re.escape(item)
-    for item in (
-        *("nvidia-smi", "nvidia-smi.exe", "dcgmi", "nvcc", "nv-fabricmanager", "nvidia-bug-report.sh"),
-        *("amd-smi", "rocm-smi", "rocminfo", "xpu-smi", "tegrastats", "jetson_release", "system_profiler"),
-        *(
-            "dmesg",
-            "journalctl",
-            "lspci",
-            "lsmod",
-            "lscpu",
-            "lsblk",
-            "lshw",
-            "numactl",
-            "free",
-            "df",
-            "uname",
-        ),
-        *(
-            "cat",
-            "zcat",
-            "tail",
-            "head",
-            "grep",
-            "uptime",
-            "hostnamectl",
-            "hostname",
-            "sysctl",
-            "ulimit",
-            "env",
-        ),
-        *("ibstat", "ibstatus", "ibv_devinfo", "ibdev2netdev", "iblinkinfo", "perfquery", "mlxlink", "mst"),
-        *("ethtool", "ip", "ifconfig", "smartctl", "nvme", "dmidecode", "sensors", "ipmitool", "modinfo"),
-        *("docker", "podman", "kubectl", "systemctl", "dkms", "mokutil", "timedatectl", "chronyc", "python"),
-        *("python3", "pip", "nvbandwidth", "fio", "gpustat", "nvitop", "ls", "lsof", "fuser", "ps", "top"),
-        *("systemd-detect-virt", "all_reduce_perf", "gpu_burn", "hl-smi", "lshw"),
-    )
-)
+_MOST_SECTIONS = 2000
+_PROGRAMS = "|".join(map(re.escape, read_toml(DATA / "pasted.toml")["programs"]))
 _COMMAND = rf"(?:(?:sudo|time)\s+(?:-\w\s+)*)?(?:\S{{0,120}}/)?(?:{_PROGRAMS})(?![\w.:-])[^\n]{{0,300}}"
 _FILE = r"/(?:proc|sys|etc|var|run)/[^\s:]{1,200}"
 _SHELL = (  # what stands before a command that was typed
@@ -95,7 +59,7 @@ def sections(text: str) -> list[Section]:
     result: list[Section] = []
     head, start = "", 0
     for match in _HEAD.finditer(text):
-        if len(result) >= MOST_SECTIONS:
+        if len(result) >= _MOST_SECTIONS:
             break
         _add(result, head, text=text[start : match.start()])
         stated = "" if match["fence"] else next(part for part in match.groups() if part)

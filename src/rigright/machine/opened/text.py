@@ -42,7 +42,7 @@ def text_of(raw: bytes, *, name: str) -> str:
         text = _ESCAPES.sub("", text)
     if "\x08" in text:
         text = _OVERSTRUCK.sub("", text)
-    return _set_out(unwrapped(_set_out(_RUN_ON.sub(r"\1\n", text))))
+    return _set_out(_unwrapped(_set_out(_RUN_ON.sub(r"\1\n", text))))
 
 
 def _set_out(text: str) -> str:
@@ -66,7 +66,7 @@ def _coding(raw: bytes) -> str:
     return "utf-8"
 
 
-def unwrapped(text: str) -> str:
+def _unwrapped(text: str) -> str:
     """The lines without what a container engine, a cluster or a forum set before each of them."""
     for form, inner in _WRAPS:
         first = [line for line in islice(text.splitlines(), _FIRST_LINES) if line.strip()]

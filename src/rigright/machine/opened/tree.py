@@ -5,8 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import fields
+from functools import cache
 from pathlib import PurePosixPath
+from typing import Any
 
+from rigright.base.patterns import pattern
+from rigright.base.tables import DATA, read_toml
 from rigright.machine.bundle.heard import Recording, Replay
 from rigright.machine.opened.sections import Section
 from rigright.machine.probe import probe
@@ -14,39 +18,6 @@ from rigright.machine.record import Machine, Read
 from rigright.machine.world import CommandOutput
 
 _FILE = re.compile(r"/(?:proc|sys|etc|run|var/lib|lib/modules|dev)/\S+")
-_BEGINNINGS: tuple[tuple[re.Pattern[str], str], ...] = (  # a file by what it holds, whoever printed it
-    (re.compile(r"\s*(?:\w+=.*\n){0,30}(?:PRETTY_NAME|ID|VERSION_ID)=", re.MULTILINE), "/etc/os-release"),
-    (re.compile(r"\s*processor[ \t]*: 0\n"), "/proc/cpuinfo"),
-    (re.compile(r"\s*MemTotal:\s+\d+ kB\n"), "/proc/meminfo"),
-    (re.compile(r"\s*NVRM version: "), "/proc/driver/nvidia/version"),
-    (re.compile(r"\s*Module\s+Size\s+Used by\s*\n"), "/proc/modules"),
-    (re.compile(r"\s*(?:[a-z]\w{1,60} +\d{3,18} +\d{1,9}(?: \S*)?\n?){1,2000}\Z"), "/proc/modules"),
-    (re.compile(r"\s*BOOT_IMAGE=\S+ .{0,4000}\s*\Z"), "/proc/cmdline"),
-)
-_ANSWERS: tuple[
-    tuple[re.Pattern[str], tuple[str, ...]], ...
-] = (  # a command by its beginning, as readers ask it
-    (re.compile(r"chronyc\b.*\btracking"), ("chronyc", "-n", "tracking")),
-    (re.compile(r"timedatectl"), ("timedatectl", "show", "-p", "NTPSynchronized", "--value")),
-    (re.compile(r"mokutil --sb-state"), ("mokutil", "--sb-state")),
-    (re.compile(r"dkms status"), ("dkms", "status")),
-    (re.compile(r"nvcc (?:--version|-V)"), ("nvcc", "--version")),
-    (re.compile(r"nv-fabricmanager --version"), ("nv-fabricmanager", "--version")),
-    (re.compile(r"systemd-detect-virt"), ("systemd-detect-virt", "--vm")),
-    (re.compile(r"ipmitool sdr"), ("ipmitool", "sdr")),
-    (re.compile(r"ipmitool sensor"), ("ipmitool", "sensor")),
-)
-_SPOKEN: tuple[tuple[re.Pattern[str], tuple[str, ...]], ...] = (  # a command by what it prints
-    (re.compile(r"\s*nvcc: NVIDIA \(R\) Cuda compiler"), ("nvcc", "--version")),
-    (re.compile(r"\s*SecureBoot (?:enabled|disabled)"), ("mokutil", "--sb-state")),
-    (re.compile(r"\s*Reference ID +: "), ("chronyc", "-n", "tracking")),
-    (re.compile(r"(?:[^|\n]{1,40}\|[^|\n]{1,40}\| *(?:ok|ns|cr|nc|nr)\s*(?:\n|$)){2}"), ("ipmitool", "sdr")),
-    (
-        re.compile(r"[^|\n]{1,40}\|[^|\n]{1,40}\|[^|\n]{1,20}\|[^|\n]{1,20}(?:\|[^|\n]{1,20}){6}\s*(?:\n|$)"),
-        ("ipmitool", "sensor"),
-    ),
-    (re.compile(r"\s*Local time: "), ("timedatectl", "show", "-p", "NTPSynchronized", "--value")),
-)
 _SYNCED = re.compile(r"(?:System clock synchronized|NTP synchronized|NTPSynchronized)[:=] *(yes|no)")
 _INFINIBAND = re.compile(
     r"(?:.*/)?(?P<inside>[^/]+/(?:ports/\d{1,3}/.+|hca_type|fw_ver|board_id|node_guid|node_type|hw_rev))\Z"
@@ -62,16 +33,29 @@ def answered(section: Section) -> tuple[str, str] | tuple[tuple[str, ...], str] 
         return None
     if head.startswith("lsmod") and _MODULE_ROW.search(text):  # without its heading, where grep cut it
         return "/proc/modules", _loaded(f"Module Size Used by\n{text}")
-    path = head if _FILE.fullmatch(head) else next((at for form, at in _BEGINNINGS if form.match(text)), None)
+    path = head if _FILE.fullmatch(head) else _place_of("begins", text, kind="file")
     if path is not None:
         return path, _loaded(text) if path == "/proc/modules" else text.strip("\n") + "\n"
-    asked = ((form.match(head), argv) for form, argv in _ANSWERS)
-    spoken = ((form.match(text), argv) for form, argv in _SPOKEN)
-    argv = next((argv for match, argv in (*asked, *spoken) if match), None)
+    argv = _place_of("typed", head, kind="command") or _place_of("begins", text, kind="command")
     if argv is not None and argv[0] == "timedatectl":
         synced = _SYNCED.search(text)
         return None if synced is None else (argv, synced[1] + "\n")
     return None if argv is None else (argv, text + "\n")
+
+
+def _place_of(known_by: str, text: str, *, kind: str) -> Any:
+    """The file, or the command, whose answer the beginning of a text is."""
+    return next((place for find, place in _places(known_by, kind) if find.match(text)), None)
+
+
+@cache
+def _places(known_by: str, kind: str) -> tuple[tuple[re.Pattern[str], Any], ...]:
+    rows = (row for row in read_toml(DATA / "pasted.toml")["answer"] if kind in row)
+    return tuple(
+        (pattern(text, re.MULTILINE), tuple(row[kind]) if kind == "command" else row[kind])
+        for row in rows
+        for text in row.get(known_by, ())
+    )
 
 
 def _loaded(text: str) -> str:

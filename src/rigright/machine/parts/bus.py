@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from rigright.base.words import Sentence, say
 from rigright.machine.host import PciDevice
-from rigright.machine.pci.link import is_bridge
-from rigright.machine.pci.lspci import read_lspci
-from rigright.machine.pci.sysfs import FOLDER, functions
+from rigright.machine.lspci import read_lspci
+from rigright.machine.pci import FOLDER, functions, is_bridge
 from rigright.machine.record import Read, Unseen
 from rigright.machine.running.asking import run_command
-from rigright.machine.smbios.read import TABLE, board_slots
+from rigright.machine.smbios import TABLE, board_slots
 from rigright.machine.world import World
 
 LSPCI = ("lspci", "-Dvvvnn")
-SEE_ACS = "sudo lspci -vvv | grep -E '^[0-9a-f]|ACSCtl|Resizable BAR|BAR [0-9]: current'"
-SEE_SLOTS = "sudo dmidecode -t slot"
+_SEE_ACS = "sudo lspci -vvv | grep -E '^[0-9a-f]|ACSCtl|Resizable BAR|BAR [0-9]: current'"
+_SEE_SLOTS = "sudo dmidecode -t slot"
 
 
 def read(world: World) -> Read:
@@ -29,7 +28,7 @@ def read(world: World) -> Read:
         fields={"pci": devices or (() if world.names(FOLDER) else None), "slots": slots},
         unseen=(
             *_unseen_bus(world, devices),
-            *(() if slots is not None else (Unseen(what="slots", why=why_no_table(world), see=SEE_SLOTS),)),
+            *(() if slots is not None else (Unseen(what="slots", why=why_no_table(world), see=_SEE_SLOTS),)),
         ),
     )
 
@@ -45,8 +44,8 @@ def _unseen_bus(world: World, devices: tuple[PciDevice, ...]) -> tuple[Unseen, .
         return ()
     why = say("only root can read the extended PCI configuration space")
     return (
-        Unseen(what="pci.acs", why=why, see=SEE_ACS),
-        Unseen(what="pci.rebar_max_bytes", why=why, see=SEE_ACS),
+        Unseen(what="pci.acs", why=why, see=_SEE_ACS),
+        Unseen(what="pci.rebar_max_bytes", why=why, see=_SEE_ACS),
     )
 
 

@@ -9,15 +9,15 @@ from rigright.machine.cells import chosen, whole, whole_of, word_of
 from rigright.machine.control_groups import memory_limit_bytes
 from rigright.machine.host import Memory, MemoryModule
 from rigright.machine.meminfo import meminfo
-from rigright.machine.mountinfo import entries
+from rigright.machine.mounts import entries
 from rigright.machine.parts.bus import why_no_table
 from rigright.machine.record import Read, Unseen
 from rigright.machine.running.settings import limits
-from rigright.machine.smbios.read import memory_modules
+from rigright.machine.smbios import memory_modules
 from rigright.machine.world import World
 
-SHARED = "/dev/shm"  # noqa: S108 - looked at, never written
-SEE_MODULES = "sudo dmidecode -t memory"
+_SHARED = "/dev/shm"  # noqa: S108 - looked at, never written
+_SEE_MODULES = "sudo dmidecode -t memory"
 _EDAC = "/sys/devices/system/edac/mc"
 _SIZES = {"k": KIB, "m": MIB, "g": KIB * MIB}
 
@@ -60,13 +60,13 @@ def read(world: World) -> Read:
         corrected_errors=corrected,
         uncorrected_errors=uncorrected,
     )
-    unseen = () if modules else (Unseen(what="memory.modules", why=why_no_table(world), see=SEE_MODULES),)
+    unseen = () if modules else (Unseen(what="memory.modules", why=why_no_table(world), see=_SEE_MODULES),)
     return Read(fields={"memory": memory}, unseen=unseen)
 
 
 def _shared(world: World, total: float) -> float | None:
     """The size of shared memory; the kernel does not tell the size it gives unasked, half of memory."""
-    entry = next((item for item in reversed(entries(world)) if item.path == SHARED), None)
+    entry = next((item for item in reversed(entries(world)) if item.path == _SHARED), None)
     if entry is None or entry.kind != "tmpfs":
         return None
     text = next((item.removeprefix("size=") for item in entry.of_system if item.startswith("size=")), None)

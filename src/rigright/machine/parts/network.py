@@ -8,7 +8,7 @@ from rigright.base.units import GIGA, MEGA
 from rigright.base.words import say
 from rigright.machine.cells import positive_of, whole_of, word_of
 from rigright.machine.host import Port
-from rigright.machine.pci.sysfs import address_above, numa_of
+from rigright.machine.pci import address_above, numa_of
 from rigright.machine.record import Read, Unseen
 from rigright.machine.world import World
 

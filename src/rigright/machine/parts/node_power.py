@@ -17,8 +17,8 @@ from rigright.machine.parts import sensors
 from rigright.machine.record import Read
 from rigright.machine.world import World
 
-PATIENCE_S = 5.0  # the controller takes its time
-MOST_W = 200_000.0  # of a node: above it is no reading
+_PATIENCE_S = 5.0  # the controller takes its time
+_MOST_W = 200_000.0  # of a node: above it is no reading
 _DCMI = re.compile(r"Instantaneous power reading:\s*(\d{1,6}) Watts")
 _WHOLE = re.compile(
     r"(?i)(?:^|[ /_-])(?:sys(?:tem)?|total|chassis|node|server)[ _-]?(?:input[ _-]?)?(?:power|pwr|level)"
@@ -41,9 +41,11 @@ def node_power(world: World) -> NodePower | None:
 def _of_controller(world: World) -> NodePower | None:
     if not any(world.has(door) for door in sensors.DOORS):
         return None
-    reply = world.run("ipmitool", "dcmi", "power", "reading", patience_s=PATIENCE_S)
+    reply = world.run("ipmitool", "dcmi", "power", "reading", patience_s=_PATIENCE_S)
     match = _DCMI.search(reply.out) if reply is not None and reply.code == 0 else None
-    return NodePower(watts=float(match[1]), source="dcmi") if match and 0 < float(match[1]) < MOST_W else None
+    return (
+        NodePower(watts=float(match[1]), source="dcmi") if match and 0 < float(match[1]) < _MOST_W else None
+    )
 
 
 def of_sensors(sensors: Sequence[Sensor]) -> NodePower | None:
@@ -58,7 +60,7 @@ def of_sensors(sensors: Sequence[Sensor]) -> NodePower | None:
 def meters_of(sensors: Sequence[Sensor]) -> Iterator[tuple[bool, Sensor]]:
     """Sensors of power: whether one is of the whole node, else of a supply."""
     powers = {
-        item.name: item for item in sensors if item.kind == "power" and 0 < (item.value or 0.0) < MOST_W
+        item.name: item for item in sensors if item.kind == "power" and 0 < (item.value or 0.0) < _MOST_W
     }
     for name, sensor in powers.items():
         is_whole = bool(_WHOLE.search(name))

@@ -14,7 +14,7 @@ from rigright.machine.host import Cpu, NumaNode
 from rigright.machine.record import Read, Unseen
 from rigright.machine.world import World
 
-FOLDER = "/sys/devices/system/cpu"
+_FOLDER = "/sys/devices/system/cpu"
 _MOST = 4096
 _MAC = ("sysctl", "-e", "hw", "machdep.cpu")
 
@@ -25,18 +25,20 @@ def read(world: World) -> Read:
     if threads.threads is None:
         return _elsewhere(world)
     policies = [
-        f"{FOLDER}/cpufreq/{name}" for name in world.names(f"{FOLDER}/cpufreq") if name[:6] == "policy"
+        f"{_FOLDER}/cpufreq/{name}" for name in world.names(f"{_FOLDER}/cpufreq") if name[:6] == "policy"
     ]
     first = policies[0] if policies else ""
     sockets, cores = _topology(world, threads)
     texts = (word_of(world, f"{at}/scaling_governor") for at in policies[:_MOST])
     # whether cores may run above their base clock; Intel's file says it the other way round
-    off = whole_of(world, f"{FOLDER}/intel_pstate/no_turbo")
-    on = whole_of(world, f"{FOLDER}/cpufreq/boost")
+    off = whole_of(world, f"{_FOLDER}/intel_pstate/no_turbo")
+    on = whole_of(world, f"{_FOLDER}/cpufreq/boost")
     # the most times any core or package was slowed by heat since boot
-    names = [name for name in world.names(FOLDER)[:_MOST] if re.fullmatch(r"cpu\d+", name)]
+    names = [name for name in world.names(_FOLDER)[:_MOST] if re.fullmatch(r"cpu\d+", name)]
     files = ("core_throttle_count", "package_throttle_count")
-    counts = [whole_of(world, f"{FOLDER}/{name}/thermal_throttle/{file}") for name in names for file in files]
+    counts = [
+        whole_of(world, f"{_FOLDER}/{name}/thermal_throttle/{file}") for name in names for file in files
+    ]
     return Read(
         fields={"cpu": Cpu(
             name=threads.name,
@@ -72,7 +74,7 @@ def _topology(world: World, threads: Threads) -> tuple[int | None, int | None]:
     if threads.sockets and threads.cores:
         return threads.sockets, threads.cores
     places = [
-        f"{FOLDER}/{name}/topology" for name in world.names(FOLDER)[:_MOST] if re.fullmatch(r"cpu\d+", name)
+        f"{_FOLDER}/{name}/topology" for name in world.names(_FOLDER)[:_MOST] if re.fullmatch(r"cpu\d+", name)
     ]
     pairs = {
         (whole_of(world, f"{at}/physical_package_id"), word_of(world, f"{at}/thread_siblings_list"))

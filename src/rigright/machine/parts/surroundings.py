@@ -25,6 +25,11 @@ _SECRET = re.compile(r"TOKEN|KEY|SECRET|PASS|CREDENTIAL|AUTH|COOKIE|SIGNATURE|PR
 _HARMLESS = {"TOKENIZERS_PARALLELISM"}
 _IN_ADDRESS = re.compile(r"//[^/@\s]+@")
 _MOST_CHARS = 2000
+_MOST_TEXT = 300_000
+_VARIABLE = re.compile(
+    r"^(?:(?:declare -x|export) )?([A-Za-z_][A-Za-z0-9_]{0,80})=(.{0,4000})$", re.MULTILINE
+)
+_LEAST_VARIABLES = 3
 HIDDEN = "(set)"
 
 
@@ -44,3 +49,26 @@ def shown(name: str, value: str) -> str:
     if _SECRET.search(name) and name not in _HARMLESS:
         return HIDDEN
     return _IN_ADDRESS.sub("//", value)[:_MOST_CHARS]
+
+
+def is_environment(text: str) -> bool:
+    """Whether it is what `env` prints: variables and nothing else, some that matter here."""
+    values = _VARIABLE.findall(text[:_MOST_TEXT])
+    lines = [line for line in text[:_MOST_TEXT].splitlines() if line.strip()]
+    return (
+        len(values) >= _LEAST_VARIABLES
+        and 2 * len(values) > len(lines)
+        and any(matters(name) for name, _ in values)
+    )
+
+
+def read_environment(text: str) -> Read:
+    """Those that change what accelerators do; a secret is told as set."""
+    fields = {
+        name: value.strip("\"'") for name, value in _VARIABLE.findall(text[:_MOST_TEXT]) if matters(name)
+    }
+    return Read(
+        fields=telling(
+            environment=tuple((name, shown(name, value)) for name, value in sorted(fields.items()))
+        )
+    )

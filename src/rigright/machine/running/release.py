@@ -6,14 +6,11 @@ import re
 from typing import Any
 
 from rigright.machine.running.asking import command_text
+from rigright.machine.values import firmware_word
 from rigright.machine.world import World
 
 RELEASE_FILES = ("/etc/os-release", "/usr/lib/os-release")
 DMI = "/sys/class/dmi/id"
-_FILLED_IN_NEVER = {
-    "", "none", "default string", "to be filled by o.e.m.", "system product name", "system manufacturer",
-    "not specified", "unknown", "o.e.m.", "empty", "not applicable", "0", "x.x", "base board product name",
-}  # fmt: skip
 _KERNEL = re.compile(r"\d+\.\d+[\w.+~-]*")
 _REBOOT_MARKS = ("/run/reboot-required", "/var/run/reboot-required")
 _MARKS_REBOOTS = {"ubuntu", "pop", "linuxmint"}  # systems that leave a mark when they want a reboot
@@ -86,14 +83,8 @@ def _board(world: World) -> dict[str, str | None]:
         "bios": "bios_version",
         "bios_date": "bios_date",
     }
-    fields = {field: meant(world.text(f"{DMI}/{file}")) for field, file in files.items()}
+    fields = {field: firmware_word(world.text(f"{DMI}/{file}")) for field, file in files.items()}
     if fields["product"] is None:
         tree = world.text("/proc/device-tree/model")
-        fields["product"] = meant(tree.rstrip("\0")) if tree else None
+        fields["product"] = firmware_word(tree.rstrip("\0")) if tree else None
     return fields
-
-
-def meant(text: str | None) -> str | None:
-    """A name somebody wrote; makers leave some as they found them."""
-    stated = (text or "").strip()
-    return None if stated.lower() in _FILLED_IN_NEVER else stated

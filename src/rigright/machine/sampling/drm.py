@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from rigright.base.units import KILO, MEGA
-from rigright.machine.amd.metrics import FILE as METRICS
-from rigright.machine.amd.metrics import slowed_by
-from rigright.machine.pci.link import gen_of
-from rigright.machine.pci.on_card import slot_side
+from rigright.machine.amd.kernel import METRICS, slowed_by
+from rigright.machine.pci import slot_side
 from rigright.machine.sampling.kept import Kept
 from rigright.machine.tick import DeviceTick
+from rigright.machine.values import gen_of
 from rigright.machine.world import World
 
 _DRM = "/sys/class/drm"
@@ -134,7 +133,7 @@ def _lent(world: World) -> frozenset[str]:
 
     if not world.has(_COMPUTES):
         return frozenset()
-    from rigright.machine.amd.nodes import inside  # of no use to a start without AMD's
+    from rigright.machine.amd.kernel import inside  # of no use to a start without AMD's
 
     return frozenset(pci for pci in inside(world) if size(pci, "gtt") > size(pci, "vram"))
 

@@ -6,8 +6,7 @@ from dataclasses import replace
 
 from rigright.base.words import say
 from rigright.machine.amd.answers import documents, read_answers, read_rocm, rocm_document
-from rigright.machine.amd.kernel import cards
-from rigright.machine.amd.nodes import KFD, paths, topology
+from rigright.machine.amd.kernel import KFD, cards, paths, topology
 from rigright.machine.at_once import at_once
 from rigright.machine.device import Device
 from rigright.machine.filled import devices_filled

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from rigright.base.bounded import json_object
-from rigright.base.errors import RigError
-from rigright.base.units import MIB, parse_bytes
+from rigright.base.units import MIB
 from rigright.machine.device import Device
 from rigright.machine.host import Cpu, Memory
 from rigright.machine.record import Read
 from rigright.machine.system import System
+from rigright.machine.values import size_of
 from rigright.machine.world import World
 
 _HARDWARE, _DISPLAYS = "SPHardwareDataType", "SPDisplaysDataType"
@@ -33,7 +33,7 @@ def read(world: World) -> Read:
     limit = "" if wired is None else wired.out.strip()
     return read_profile(
         fields,
-        free_bytes=None if pages is None else free_of(pages.out),
+        free_bytes=None if pages is None else _free_of(pages.out),
         wired_mib=int(limit) if limit.isdecimal() else None,
     )
 
@@ -50,7 +50,7 @@ def read_profile(
     """The machine; `wired_mib`: what the system lets the GPU hold, where somebody set it."""
     hardware, display = _first(fields, _HARDWARE), _first(fields, _DISPLAYS)
     name = _text(hardware, "chip_type") or _text(display, "sppci_model")
-    total = _size(_text(hardware, "physical_memory"))
+    total = size_of(_text(hardware, "physical_memory"))
     if name is None or not name.startswith("Apple"):
         return Read()  # a Mac of Intel's time: nothing a model would run on
     cores = _text(display, "sppci_cores")
@@ -76,7 +76,7 @@ def read_profile(
     )
 
 
-def free_of(vm_stat: str) -> float | None:
+def _free_of(vm_stat: str) -> float | None:
     """What the system could hand out, of `vm_stat`."""
     page = re.search(r"page size of (\d{1,7}) bytes", vm_stat)
     counts = dict(re.findall(r"(?m)^(Pages [a-z ]+?):\s+(\d{1,15})\.", vm_stat))
@@ -93,14 +93,6 @@ def _first(text: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 def _text(fields: Mapping[str, Any], name: str) -> str | None:
     value = fields.get(name)
     return value if isinstance(value, str) else None
-
-
-def _size(value: str | None) -> float | None:
-    """Of "64 GB", which Apple means in binary."""
-    try:
-        return None if value is None else parse_bytes(value.replace(" GB", "GiB").replace(" TB", "TiB"))
-    except RigError:
-        return None
 
 
 def _cpu(name: str, text: str | None) -> Cpu:

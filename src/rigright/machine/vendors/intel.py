@@ -9,16 +9,14 @@ from typing import Any
 from rigright.base.bounded import json_object
 from rigright.base.units import KILO, MEGA
 from rigright.base.words import say
+from rigright.machine.cells import scaled_of
 from rigright.machine.device import Device, Power, Thermal
-from rigright.machine.device_text.sysfs import link_at, scaled
 from rigright.machine.filled import devices_filled
-from rigright.machine.intel.xpu_smi import document_of, listed, read_list
-from rigright.machine.pci.on_card import slot_side
+from rigright.machine.intel import document_of, listed, read_list
+from rigright.machine.pci import drm_folders, link_at, slot_side
 from rigright.machine.record import Read, Unseen
 from rigright.machine.world import World
 
-_DRM = "/sys/class/drm"
-_CARD = re.compile(r"card\d+\Z")
 _INTEL = "0x8086"
 _IN_PROCESSOR = re.compile(r"0000:00:02\.\d")
 _MILLI, _MICRO = 1 / KILO, 1 / MEGA
@@ -51,10 +49,7 @@ def read(world: World) -> Read:
 def _cards(world: World) -> tuple[Device, ...]:
     """Those of the display system that stand on a bus of their own."""
     devices = []
-    for name in world.names(_DRM):
-        folder = f"{_DRM}/{name}/device"
-        if not _CARD.match(name) or world.text(f"{folder}/vendor") != _INTEL:
-            continue
+    for folder in drm_folders(world, _INTEL):
         place = (world.link(folder) or "").rpartition("/")[2]
         if not _IN_PROCESSOR.match(place):
             devices.append(_card(world, folder, place=place))
@@ -82,7 +77,7 @@ def _sensors(world: World, folder: str) -> dict[str, Any]:
     place = f"{folder}/hwmon/{chip}"
 
     def first(names: tuple[str, ...], scale: float) -> float | None:
-        read = (scaled(world.text(f"{place}/{name}"), scale) for name in names)
+        read = (scaled_of(world, f"{place}/{name}", scale=scale) for name in names)
         return next((value for value in read if value), None)
 
     heat = {world.text(f"{place}/temp{at}_label") or "": f"temp{at}_input" for at in range(1, 5)}

@@ -9,9 +9,8 @@ from rigright.base import telling
 from rigright.base.page import Line, Page, Part, Points, Shown, Tone, prose, table
 from rigright.base.units import to_gib
 from rigright.base.words import Sentence, say
-from rigright.build.judge import NOUNS
+from rigright.build.judge import DOUBT, IMPOSSIBLE, NOUNS, OK, Ruling
 from rigright.build.machine import Rig
-from rigright.build.ruling import DOUBT, IMPOSSIBLE, OK, Ruling
 from rigright.verbs.assembled import CheckedList
 
 _TONES: dict[str, Tone] = {OK: "good", DOUBT: "warn", IMPOSSIBLE: "bad"}

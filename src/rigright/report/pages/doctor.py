@@ -16,7 +16,7 @@ from rigright.doctor.examine import Examined, checks, group_of
 from rigright.doctor.manuals import manual_of
 from rigright.doctor.record import Checked, CheckFinding, Fine, NotSeen, Step
 from rigright.doctor.wires import bus_cards, hides_cards
-from rigright.machine.opened.named_text import NAMES
+from rigright.machine.opened.forms import fault_forms
 from rigright.machine.record import Machine
 from rigright.machine.running.messages import UNKNOWN
 from rigright.report.findings import Blind, FindingGroup, blind, fine, groups
@@ -32,7 +32,7 @@ _SURE = {
     "likely": say("likely, not certain"),
     "maybe": say("possible: it may have another cause"),
 }
-_LOGS = NAMES | {"kernel log", "messages", "text"}  # forms that tell of faults alone
+_LOGS = frozenset({"kernel log", "messages", "text"})
 _BLANK = ("", prose(""))
 
 
@@ -155,7 +155,7 @@ def _of_text(result: Examined) -> Sentence | None:
     machine = result.case.machine
     if any(event.kind == UNKNOWN for event in machine.events or ()):
         return say("no known fault found, but some lines look like errors")
-    if not machine.is_capture or not _LOGS.issuperset(machine.read_as):
+    if not machine.is_capture or not (_LOGS | fault_forms()).issuperset(machine.read_as):
         return None
     notes = groups(result)
     if notes:

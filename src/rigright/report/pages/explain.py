@@ -24,7 +24,7 @@ from rigright.base.page import (
 )
 from rigright.base.units import GIB, show_bytes, show_seconds, show_short, to_gib
 from rigright.base.words import Sentence, say, with_commas, with_semicolons
-from rigright.cost.memory_serving import PARTS
+from rigright.cost.memory.serving import PARTS
 from rigright.facts.chips import short
 from rigright.facts.hosts import CPU_ID
 from rigright.predict.timed import Speed

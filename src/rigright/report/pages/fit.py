@@ -173,11 +173,13 @@ def _next(result: Fitted) -> str:
     row, typed = result.models[0], shlex.split(result.asked)
     kept = [
         word
-        for flag in ("--on", "--context")
+        for flag in ("--on", "--context", "--concurrency")
         if flag in typed
         for word in (flag, typed[typed.index(flag) + 1])
     ]
     texts = ["--engine", row.engine, "--weights", short_format(row.weights_format)]
+    if "--concurrency" in typed and row.kv_format is not None:
+        texts += ["--kv", row.kv_format, *(() if "--context" in kept else ("--context", str(row.sized_tok)))]
     return shlex.join(["rigright", "explain", row.model, *kept, *texts])
 
 

@@ -8,7 +8,7 @@ from rigright.base.money import show_money
 from rigright.base.page import Bar, Bars, Line, Part, Piece, Points, Shown, Table, prose, table
 from rigright.base.units import show_bytes, to_gib
 from rigright.base.words import Sentence, say, with_commas
-from rigright.cost.memory_serving import ServingMemory
+from rigright.cost.memory.serving import ServingMemory
 from rigright.demand import Training
 from rigright.facts.chips import short
 from rigright.report.pages import plan_words as words

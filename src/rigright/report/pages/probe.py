@@ -14,8 +14,7 @@ from rigright.base.words import Sentence, say, with_commas
 from rigright.doctor.wires import bus_cards
 from rigright.machine.device import Device
 from rigright.machine.host import Path
-from rigright.machine.record import Machine, Unseen
-from rigright.machine.room import free_bytes, total_bytes
+from rigright.machine.record import Machine, Unseen, free_bytes, total_bytes
 from rigright.report.live.words import reason
 from rigright.report.named import machine_name, understood
 from rigright.report.pages.probe_host import host_rows

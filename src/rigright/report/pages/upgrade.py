@@ -23,7 +23,7 @@ from rigright.base.page import (
 )
 from rigright.base.units import show_usd
 from rigright.base.words import Sentence, say, with_commas
-from rigright.build.record import Change, Fit, Worth
+from rigright.build.change import Change, Fit, Worth
 from rigright.cost.estimate import Estimate
 from rigright.report.named import first_of, partly
 from rigright.report.pages.diagnose import bound, shown_gain, verdict

@@ -13,8 +13,7 @@ from rigright.facts.chips import Chip, chips
 from rigright.facts.find import with_memory
 from rigright.facts.nodes import Card, Node, device_of, host_card
 from rigright.machine.device import Device, Slice
-from rigright.machine.record import Machine
-from rigright.machine.room import free_bytes, total_bytes
+from rigright.machine.record import Machine, free_bytes, total_bytes
 from rigright.verbs.seen.host import host_of
 
 _CUT = 7  # compute shares that MIG cuts a card into

@@ -16,7 +16,7 @@ from rigright.machine.bench.ask import BenchRequest, Deadline
 from rigright.machine.bench.figures import Settings, rate
 from rigright.machine.bench.record import Result, Skipped
 from rigright.machine.bench.torched import pytorch
-from rigright.machine.device_text.sysfs import link_at
+from rigright.machine.pci import link_at
 from rigright.machine.world import World, here
 
 TITLE = say("copies between host memory and each GPU")

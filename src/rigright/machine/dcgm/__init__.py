@@ -1,1 +1,0 @@
-"""Output of NVIDIA's DCGM diagnostics."""

@@ -1,1 +1,0 @@
-"""Intel data-centre and Arc GPUs."""

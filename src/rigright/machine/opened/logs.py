@@ -1,0 +1,294 @@
+"""Logs among what was pasted: the kernel's in any coat, journalctl's, the fabric manager's; and messages."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from datetime import datetime
+from itertools import chain, islice
+from typing import Any
+
+from rigright.base.bounded import bounded_json_at
+from rigright.base.units import MEGA, MIB
+from rigright.machine.record import Read, telling
+from rigright.machine.running.kernel_log import is_kernels, is_stamped, parsed
+from rigright.machine.running.log_lines import address as kernel_address
+from rigright.machine.running.log_lines import event_of, events_of, is_worth_a_look
+from rigright.machine.running.messages import FIELD, MESSAGE, TEXT, UNKNOWN, MessagePattern, fit, possible
+from rigright.machine.system import Event, Software
+from rigright.machine.values import address
+
+_MOST_ENTRIES = 500_000
+_MOST_MESSAGE = 4000  # of one message
+_FIELD = re.compile(r"[ ]{4}([A-Z_0-9]{1,64})=(.*)")
+_EXPORTED = re.compile(r"([A-Z_0-9]{1,64})=(.*)")
+_VERBOSE = re.compile(r"\w{3} \d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d+)? \S+ \[s=")
+
+
+def _journal_lines(text: str) -> str | None:
+    """The text as such lines; None where it is no journal's."""
+    start = text.lstrip("\x1e \n")[:400]
+    if (
+        start.startswith(("{", "data: {"))
+        and '"MESSAGE"' in text[:100_000]
+        and '_TIMESTAMP"' in text[:100_000]
+    ):
+        return "\n".join(filter(None, map(_line, _documents(text))))
+    if _VERBOSE.match(start):
+        return "\n".join(filter(None, map(_line, _blocks(text, _VERBOSE, field=_FIELD))))
+    if start.startswith("__CURSOR="):
+        return "\n".join(filter(None, map(_line, _blocks(text, re.compile("__CURSOR="), field=_EXPORTED))))
+    return None
+
+
+def _documents(text: str) -> Iterator[Mapping[str, Any]]:
+    """An object a line (`-o json`, `json-seq`), or over many (`json-pretty`)."""
+    at = 0
+    for _ in range(_MOST_ENTRIES):
+        start = text.find("{", at)
+        if start < 0:
+            return
+        is_pretty = text.startswith("{\n", start)
+        end = text.find("\n}" if is_pretty else "\n", start)
+        at = end + 2 * is_pretty if end >= 0 else len(text)
+        try:
+            value, _ = bounded_json_at(text[start:at], 0)
+        except ValueError:
+            continue
+        if isinstance(value, dict):
+            yield value
+
+
+def _blocks(text: str, head: re.Pattern[str], *, field: re.Pattern[str]) -> Iterator[Mapping[str, Any]]:
+    """An entry begins with its head; its fields follow, a line each."""
+    entry: dict[str, str] = {}
+    for line in islice(text.splitlines(), _MOST_ENTRIES):
+        if head.match(line) and entry:
+            yield entry
+            entry = {}
+        if match := field.match(line):
+            entry.setdefault(match[1], match[2])
+        elif (match := _VERBOSE.match(line)) is not None:
+            entry["at"] = line.partition(" [s=")[0]
+    if entry:
+        yield entry
+
+
+def _line(entry: Mapping[str, Any]) -> str | None:
+    """When, where, who, what."""
+    value = entry.get("MESSAGE")
+    if isinstance(value, list):  # bytes that are no UTF-8
+        value = bytes(item & 255 for item in value[:_MOST_MESSAGE] if isinstance(item, int)).decode(
+            "utf-8", "replace"
+        )
+    at = entry.get("_SOURCE_REALTIME_TIMESTAMP") or entry.get("__REALTIME_TIMESTAMP")
+    if not isinstance(value, str):
+        return None
+    host = str(entry.get("_HOSTNAME") or "host").split()[:1]
+    who = str(entry.get("SYSLOG_IDENTIFIER") or entry.get("_COMM") or "program").split()[:1]
+    if entry.get("_TRANSPORT") == "kernel":
+        who = ["kernel"]
+    elif who == ["kernel"]:  # said so itself
+        who = ["program"]
+    if isinstance(at, str) and at.isdecimal() and len(at) < 20:
+        when = f"{int(at) / MEGA:.6f}"
+    else:
+        when = str(entry.get("at") or "0000000000.0")
+    first = " ".join(value[:_MOST_MESSAGE].split("\n"))
+    return f"{when} {(host or ['host'])[0]} {(who or ['program'])[0]}: {first}"
+
+
+_FABRIC_MARK = re.compile(
+    r"^\[\w{3} \d{2} \d{4} \d\d:\d\d:\d\d\] \[(?:INFO|WARN(?:ING)?|ERROR|FATAL|DEBUG)\] \[tid", re.MULTILINE
+)
+_FABRIC_LINE = re.compile(
+    r"^\[(\w{3} \d{2} \d{4} \d\d:\d\d:\d\d)\] \[(?:ERROR|FATAL)\] \[tid \d+\] (.{1,400})", re.MULTILINE
+)
+_VERSION = re.compile(r"[Ff]abric [Mm]anager version[ :]+(\d{1,4}(?:\.\d{1,4}){1,3})")
+_SXID = re.compile(r"NVSwitch (?:non-)?fatal error (\d{1,6})\b.{0,80}?pci bus id ([0-9A-Fa-f:.]{10,18})")
+
+
+def is_fabric_log(text: str) -> bool:
+    """Whether the fabric manager wrote it."""
+    return _FABRIC_MARK.search(text) is not None
+
+
+def read_fabric_log(text: str) -> Read:
+    """The manager's version, and each error of a switch as the kernel would have told it (SXid)."""
+    version = _VERSION.search(text)
+    events = []
+    for at, value in _FABRIC_LINE.findall(text):
+        match = _SXID.search(value)
+        if match is not None:
+            events.append(
+                Event(
+                    kind="sxid",
+                    text=value.strip(),
+                    at_s=_seconds(at),
+                    pci=address(match[2]),
+                    code=int(match[1]),
+                )
+            )
+    software = Software(fabric_manager=version[1]) if version else None
+    return Read(fields=telling(events=tuple(events[-_MOST_EVENTS:]), software=software))
+
+
+def _seconds(stamp: str) -> float | None:
+    try:
+        return datetime.strptime(stamp, "%b %d %Y %H:%M:%S").timestamp()  # noqa: DTZ007 - as logs are
+    except (ValueError, OverflowError):
+        return None
+
+
+_MOST_EVENTS = 400
+_MOST_LINE, _MOST_TEXT = 2000, 600  # characters looked at, and kept
+_MOST_DOCUMENT = MIB  # characters of a document whose fields stand over several lines
+_MOST_LINES = 500_000
+_LOOKS_LIKE = re.compile(
+    r"(?<![\w-])(?:errors?|fail(?:ed|ure|s)?|fatal|panic|exception|aborted|segfault|unhealthy|critical|"
+    r"unable to|cannot|could not|timed ?out|time-?out)(?![\w=-])|\*ERROR\*|\w(?:Error|Exception): "
+    r"|错误|失败|异常|超时",
+    re.IGNORECASE,
+)
+_SAYS_NONE = re.compile(
+    r"(?i)\b(?:no|0|without|zero|non-?fatal|ignor\w+|not an?|if|retry on) (?:\w+ )?(?:errors?|failures?)"
+    r"|(?:errors?|fail\w*|failures?|critical|occurred|exceptions?|timeouts?)\W{0,4}[:=|]\W{0,4}"
+    r"(?:0(?!x|\.?[1-9])|none\b|no\b|n/?a\b|false\b|ok\b|\[\]|null\b|not active)|error_?(?:log|rate|count)"
+)
+_DOCUMENT = re.compile(r"\s*\[?\s*\{\s*\"")
+_HEADING = re.compile(r"\s*[\w #/()&-]{1,40}:?\s*")
+_OF_TRACEBACK = re.compile(r"\s*(?:File \"|Traceback|raise |\^+\s*$|During handling|The above exception)")
+_TALKS = re.compile(  # a line of some program's log
+    r"\b(?:INFO|WARN(?:ING)?|ERROR|DEBUG|CRITICAL|FATAL|TRACE)\b|^[IWEF]\d{4} \d\d:\d\d|\blevel=\w+"
+    r"|\"level\"\s*:|^\S{0,3}\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d",
+    re.MULTILINE,
+)
+
+
+_LOG_COMMANDS = re.compile(
+    r"(?:dmesg|journalctl)\b|/var/(?:log|lib/systemd/pstore)/(?:kern|syslog|messages|dmesg)"
+)
+_PANIC = re.compile(r"(?:Panic|Oops|Emergency|Shutdown|Unknown)#\d+ Part\d+")
+_PASSED_ON = re.compile(
+    r"^(\w{3} [ \d]\d [\d:.]{8,16} \S+|\d{4}-\d\d-\d\d[T ][\d:.,]{8,20}\S{0,6} \S+)"
+    r" (?:containerd|dockerd?|podman|conmon|crio|kubelet|k8s_\S+|docker/\S+|[0-9a-f]{12})"
+    r"(?:\[\d+\])?: (?=\[\s*\d+\.\d+\]|NVRM: )",
+    re.MULTILINE,
+)
+_LOOKED_AT = 400  # lines, to tell what most of them are
+_LEAST_SHARE = 0.3  # of them
+
+
+def read_kernel_log(text: str, _head: str) -> Read:
+    """The faults it tells of; of a text that is no log, those lines that are the kernel's."""
+    text = _log_text(text)
+    crashed = _PANIC.match(text.lstrip()) is not None  # kept by firmware over the start that came after
+    if not _is_mostly_log(text):
+        text = "\n".join(line for line in text.splitlines() if is_worth_a_look(line) and is_kernels(line))
+    result = events_of(parsed(text, wanted=is_worth_a_look))
+    events = tuple(replace(event, earlier=True) for event in result) if crashed else result
+    return Read(fields={"events": events})
+
+
+def _log_text(text: str) -> str:
+    """A log line by line: a journal's own forms, and what container engines pass on of the kernel's lines."""
+    text = _journal_lines(text) or text
+    return _PASSED_ON.sub(r"\1 kernel: ", textwrap.dedent(text) if text[:1] in {" ", "\t"} else text)
+
+
+def _is_mostly_log(text: str) -> bool:
+    """Whether most of its first lines bear the stamp of a log."""
+    lines = [line for line in text[: _LOOKED_AT * 200].splitlines()[:_LOOKED_AT] if line.strip()]
+    stamped = sum(is_stamped(line) or _PANIC.match(line) is not None for line in lines)
+    return stamped > 0 and stamped >= _LEAST_SHARE * len(lines)
+
+
+def is_log(text: str, head: str) -> bool:
+    """A log, what a command of logs printed, or a few lines of one among others."""
+    if is_fabric_log(text[:2000]) or not text:
+        return False
+    if _LOG_COMMANDS.match(head) and "Operation not permitted" not in text[:400]:
+        return True
+    text = _log_text(text)
+    return _is_mostly_log(text) or any(
+        is_worth_a_look(line) and is_kernels(line) for line in text.splitlines()
+    )
+
+
+def holds_messages(text: str) -> bool:
+    """Whether a line of it is a known message of a program, a service or a tool."""
+    return next(_messages(text, possible(text, TEXT)), None) is not None
+
+
+def read_messages(text: str) -> Read:
+    """Each of them as an event."""
+    return _events(_messages(text, possible(text, TEXT)))
+
+
+def holds_fields(text: str) -> bool:
+    """Whether a text that nothing else reads has a known field, or is what programs log."""
+    if _TALKS.search(text[:20_000]):
+        return True
+    result = chain(_messages(text, possible(text, FIELD, TEXT)), _unknown(text))
+    return next(result, None) is not None
+
+
+def read_fields(text: str) -> Read:
+    """Its fields, and what looks like an error and is not known."""
+    return _events(chain(_messages(text, possible(text, FIELD)), _unknown(text)))
+
+
+def _events(events: Iterator[Event]) -> Read:
+    return Read(fields={"events": tuple(dict.fromkeys(islice(events, _MOST_EVENTS)))})
+
+
+def _messages(text: str, rows: tuple[MessagePattern, ...]) -> Iterator[Event]:
+    """The messages of a text: those of each line, and fields of a document that stand over several."""
+    if not rows:
+        return
+    for line in _lines(text):
+        pair = fit(line, rows)
+        if pair is not None and event_of(line) is None:  # what the kernel's log tells is told there
+            yield _event(pair[1])
+    if _DOCUMENT.match(text) and text.count("\n") > 1:
+        whole = " ".join(text[:_MOST_DOCUMENT].split())
+        for row in (message_pattern for message_pattern in rows if message_pattern.scope == FIELD):
+            yield from (_event(match) for match in islice(row.pattern.finditer(whole), _MOST_EVENTS))
+
+
+def _lines(text: str) -> Iterator[str]:
+    return (line[:_MOST_LINE] for line in islice(text.splitlines(), _MOST_LINES))
+
+
+def _event(match: re.Match[str]) -> Event:
+    """What was said, from where it fits on: the table finds it again by that."""
+    fields = match.groupdict()
+    pid = fields.get("pid")
+    return Event(
+        kind=MESSAGE,
+        text=match.string[match.start() : max(match.end(), match.start() + _MOST_TEXT)].strip(),
+        pci=kernel_address(fields.get("pci")),
+        pid=int(pid[:9]) if pid else None,
+    )
+
+
+def _unknown(text: str) -> Iterator[Event]:
+    """Lines that look like errors, and of which no row knows what they mean."""
+    rows = possible(text, TEXT, FIELD)
+    for line in _lines(text):
+        if (
+            _LOOKS_LIKE.search(line)
+            and not _SAYS_NONE.search(line)
+            and not _OF_TRACEBACK.match(line)
+            and not _HEADING.fullmatch(line)
+            and fit(line, rows) is None
+            and event_of(line) is None
+        ):
+            yield Event(kind=UNKNOWN, text=_bare(line)[:_MOST_TEXT])
+
+
+def _bare(line: str) -> str:
+    """A line without the stamp of the log that it stands in."""
+    return next((text for _, _, text in parsed(line) if text), line).strip()

@@ -1,1 +1,0 @@
-"""The PCI bus: from /sys with its configuration space, or from lspci output."""

@@ -14,9 +14,8 @@ from rigright.machine.host import Memory, Port
 from rigright.machine.record import Machine
 from rigright.machine.system import Software, System
 from rigright.machine.traits import TRAITS
+from rigright.verbs.fleet.compare import differences, kinds, spread_of
 from rigright.verbs.fleet.nodes import NodeReport
-from rigright.verbs.fleet.odd import differences, kinds
-from rigright.verbs.fleet.stragglers import spread_of
 
 H100 = "NVIDIA H100 80GB HBM3"
 GIB = 2**30

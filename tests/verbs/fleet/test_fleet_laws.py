@@ -20,10 +20,9 @@ from rigright.machine.record import Machine
 from rigright.machine.stored import plain
 from rigright.machine.system import Software, System
 from rigright.machine.traits import TRAITS
+from rigright.verbs.fleet.compare import BEHIND_SHARE, ENOUGH, differences, kinds, spread_of
 from rigright.verbs.fleet.hosts import expand, file_of, folded, read_hosts
 from rigright.verbs.fleet.nodes import NodeReport
-from rigright.verbs.fleet.odd import differences, kinds
-from rigright.verbs.fleet.stragglers import BEHIND_SHARE, ENOUGH, spread_of
 
 GIB = 2**30
 CHANGES = {  # one trait other than the others have it -> how a machine gets it

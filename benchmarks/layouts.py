@@ -8,7 +8,7 @@ import time
 import numpy as np
 
 from rigright.arch.sources.open import open_model
-from rigright.cost.memory_serving import serving_memory
+from rigright.cost.memory.serving import serving_memory
 from rigright.demand import Layout, Serving
 from rigright.facts.engines import find_engine
 from rigright.facts.nodes import find_node

@@ -24,7 +24,7 @@ import numpy as np
 
 from rigright.base.errors import RigError
 from rigright.base.tables import DATA, number, read_rows, text
-from rigright.cost.memory_bands import SIZES, Parts
+from rigright.cost.bands import SIZES, Parts
 from rigright.verbs.validate.door import SURE, enter
 from rigright.verbs.validate.kinds.memory import KIND, memory_figure
 from rigright.verbs.validate.notes import noted_cells

@@ -65,7 +65,7 @@ MOST = {
     "files": 1055,
     "lines": 132400,
     "public names": 4047,
-    "lines of tests": 91430,
+    "lines of tests": 91450,
 }  # lower them as less is reached
 USED_ONCE = 0.2972  # private functions named once, of all functions: lower it when less is reached
 SHARED_CLASS_NAMES = 0  # class names that more than one module defines: lower it when fewer are left
@@ -87,7 +87,6 @@ SHELVES = {
     "machine/vendors": {"read"},
     "machine/parts": {"read"},
     "machine/bench/parts": {"TITLE", "GROUP", "NEEDS", "SHARE", "run"},
-    "sim/policies": {"MANNER", "pick"},
 }
 
 

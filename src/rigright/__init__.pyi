@@ -574,6 +574,8 @@ def fit(
     max_params: Texts | None = None,
     all_formats: bool | None = None,
     context: Texts | None = None,
+    concurrency: Texts | None = None,
+    users: Texts | None = None,
     engine: Texts | None = None,
     licence: Texts | None = None,
     license: Texts | None = None,

@@ -14,7 +14,7 @@ from drawn_questions import THOROUGH, Asked, bounded, market, plain, seeds
 from rigright.arch.sources import zoo
 from rigright.base.errors import AskError
 from rigright.choice.work import is_home
-from rigright.cost.memory_kv import generates
+from rigright.cost.layers import generates
 from rigright.demand import ServingWish
 from rigright.faces.cli.main import verb_parser
 from rigright.faces.cli.options import typed_options

@@ -4,7 +4,7 @@ import csv
 
 import pytest
 
-from rigright.arch import count, samples
+from rigright.arch import count
 from rigright.arch.classifiers import classifier, classifier_configs
 
 FUSED = {"vit_so400m_patch14_siglip_384"}  # counted by a tool that sees no pairs in a fused attention
@@ -36,7 +36,7 @@ def test_multiply_adds_as_printed(shared):
     wrong = {}
     for (model, side), (_, gmacs) in benchmarked(shared).items():
         arch = classifier(model, image_px=side)
-        flops = count.flops_per_tok(arch.trunk) if model in FUSED else samples.flops_per_sample(arch)
+        flops = count.flops_per_tok(arch.trunk) if model in FUSED else count.flops_per_sample(arch)
         ours = flops / 2 / 10**9
         if abs(ours - gmacs) > 0.02 + 0.02 * gmacs:  # two decimals; some count norms and gates as well
             wrong[model, side] = (gmacs, ours)
@@ -50,8 +50,8 @@ def test_a_name_nobody_has_is_none():
 @pytest.mark.parametrize("name", ["resnet50", "convnext_tiny", "efficientnet_b0", "regnety_032"])
 def test_larger_images_cost_more_and_hold_more(name):
     small, large = classifier(name, image_px=224), classifier(name, image_px=320)
-    assert samples.flops_per_sample(large) > samples.flops_per_sample(small)
-    assert samples.kept_elems(large.trunk) > samples.kept_elems(small.trunk)
+    assert count.flops_per_sample(large) > count.flops_per_sample(small)
+    assert count.kept_elems(large.trunk) > count.kept_elems(small.trunk)
     assert count.params(large) == count.params(small)
 
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from rigright.arch import count, samples
+from rigright.arch import count
 from rigright.arch.read import read_config
 from rigright.arch.record import Mix
 from rigright.base.errors import DataError
@@ -125,7 +125,7 @@ def test_image_and_text_attend_to_each_other():
     tok = arch.trunk.sample_tok + 512
     pairs = 5 * 4 * 48 * tok**2
     matrices = count.flops_per_tok(arch.trunk)
-    assert samples.flops_per_sample(arch) == matrices + pairs
+    assert count.flops_per_sample(arch) == matrices + pairs
 
 
 def test_a_larger_latent_is_more_tokens_and_no_more_parameters():

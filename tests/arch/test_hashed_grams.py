@@ -9,7 +9,7 @@ import pytest
 
 from rigright.arch import cache, count
 from rigright.arch.read import read_config
-from rigright.arch.roles import is_matrix
+from rigright.arch.record import is_matrix
 from rigright.base.errors import DataError
 
 CASES = json.loads((Path(__file__).parent / "qwen4_exp_reference.json").read_text(encoding="utf-8"))["cases"]

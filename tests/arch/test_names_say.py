@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rigright.arch.sources import tags, zoo
+from rigright.arch.sources import spelling, zoo
 from rigright.arch.sources.find import find, is_known
 from rigright.arch.sources.open import open_model
 from rigright.arch.sources.spelling import spell, tables
@@ -45,7 +45,7 @@ def test_every_row_of_the_library_is_a_model_in_a_format_that_exists():
         if row["model"]:
             found = find(row["tag"] if ":" in row["tag"] else f"ollama/{row['tag']}")
             assert found.engine == "ollama"
-            assert found.stored == tags.read_tag(f"ollama/{row['tag']}").stored
+            assert found.stored == spelling.read_tag(f"ollama/{row['tag']}").stored
 
 
 @pytest.mark.parametrize("size", ["7b", "70b", "a 70b model", "8B 参数的模型", "一个 32b 的大模型", "1t"])

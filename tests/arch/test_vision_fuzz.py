@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rigright.arch import count, samples
+from rigright.arch import count
 from rigright.arch.read import read_config
 from rigright.base.errors import RigError
 
@@ -57,7 +57,7 @@ def test_a_damaged_config_is_an_error_of_ours_or_a_model(config, data):
     except RigError:
         return
     assert count.params(arch) > 0
-    assert samples.flops_per_sample(arch, tok=16) >= 0
+    assert count.flops_per_sample(arch, tok=16) >= 0
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rigright.arch import count, samples
+from rigright.arch import count
 from rigright.arch.read import read_config
 from rigright.arch.vision import sides
 from rigright.base.errors import DataError
@@ -40,7 +40,7 @@ def test_work_by_the_formula_everyone_knows(layers, hidden, grid):
     pairs = 4 * tok**2 * hidden
     patching = 2 * grid * grid * hidden * 3 * 16 * 16
     pooler = 2 * hidden**2
-    assert samples.flops_per_sample(arch) == layers * (matrices + pairs) + patching + pooler
+    assert count.flops_per_sample(arch) == layers * (matrices + pairs) + patching + pooler
 
 
 @given(st.integers(1, 16))

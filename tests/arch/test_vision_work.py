@@ -10,7 +10,7 @@ import json
 
 import pytest
 
-from rigright.arch import samples
+from rigright.arch import count
 from rigright.arch.read import read_config
 
 IMAGE = {"num_labels": 1000}
@@ -55,12 +55,12 @@ def model(shared, told, **over):
     ],
 )
 def test_flops_equal_those_torch_counts(shared, told, over, tok, flops):
-    assert samples.flops_per_sample(model(shared, told, **over), tok=tok) == flops
+    assert count.flops_per_sample(model(shared, told, **over), tok=tok) == flops
 
 
 def test_whisper_encoder_flops(shared):
     encoder = model(shared, "openai/whisper-small").towers[0]
-    assert samples.tower_flops(encoder) == 344_162_304_000
+    assert count.tower_flops(encoder) == 344_162_304_000
 
 
 @pytest.mark.parametrize(
@@ -74,30 +74,30 @@ def test_whisper_encoder_flops(shared):
 )
 def test_kept_maps_are_what_autograd_saves(shared, told, kept_bytes, within):
     tower = model(shared, told).towers[-1]
-    assert 4 * samples.kept_elems(tower) == pytest.approx(kept_bytes, rel=within)
+    assert 4 * count.kept_elems(tower) == pytest.approx(kept_bytes, rel=within)
 
 
 @pytest.mark.parametrize("told", ["microsoft/resnet-50", CONVNEXT])
 def test_twice_the_side_is_four_times_the_work_of_a_convolutional_network(shared, told):
     small, large = (model(shared, told, image_size=side) for side in (224, 448))
-    ratio = samples.flops_per_sample(large) / samples.flops_per_sample(small)
+    ratio = count.flops_per_sample(large) / count.flops_per_sample(small)
     assert ratio == pytest.approx(4, rel=0.01)
-    assert samples.kept_elems(large.towers[-1]) == pytest.approx(
-        4 * samples.kept_elems(small.towers[-1]), rel=0.01
+    assert count.kept_elems(large.towers[-1]) == pytest.approx(
+        4 * count.kept_elems(small.towers[-1]), rel=0.01
     )
-    assert samples.peak_map_elems(large.towers[-1]) == pytest.approx(
-        4 * samples.peak_map_elems(small.towers[-1]), rel=0.01
+    assert count.peak_map_elems(large.towers[-1]) == pytest.approx(
+        4 * count.peak_map_elems(small.towers[-1]), rel=0.01
     )
 
 
 def test_twice_the_side_is_more_than_four_times_the_work_of_attention(shared):
     small, large = (model(shared, "google/vit-base-patch16-224", image_size=side) for side in (224, 448))
-    assert samples.flops_per_sample(large) > 4 * samples.flops_per_sample(small)
+    assert count.flops_per_sample(large) > 4 * count.flops_per_sample(small)
 
 
 def test_an_image_model_never_holds_more_at_once_than_it_writes(shared):
     for told in ("microsoft/resnet-50", CONVNEXT, SD15, SD15_VAE):
         for tower in model(shared, told).towers:
             written = sum(sum(layer.map_elems) for layer in tower.layers)
-            assert 0 < samples.peak_map_elems(tower) < written
-            assert 0 < samples.kept_elems(tower) <= written + 10**6
+            assert 0 < count.peak_map_elems(tower) < written
+            assert 0 < count.kept_elems(tower) <= written + 10**6

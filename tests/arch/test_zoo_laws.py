@@ -12,8 +12,7 @@ from totals_explained import explain_total
 
 from rigright.arch import cache, count
 from rigright.arch.read import read_config
-from rigright.arch.record import Cut, Mix
-from rigright.arch.roles import PARTS, is_bias, is_matrix, part
+from rigright.arch.record import PARTS, Cut, Mix, is_bias, is_matrix, part
 from rigright.arch.sources import zoo
 from rigright.base.errors import RigError
 from rigright.base.words import tell

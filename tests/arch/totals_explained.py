@@ -9,8 +9,7 @@ from fractions import Fraction
 from itertools import combinations
 
 from rigright.arch import count
-from rigright.arch.record import Arch, Layer, Tower, Weight
-from rigright.arch.roles import is_bias, part
+from rigright.arch.record import Arch, Layer, Tower, Weight, is_bias, part
 from rigright.base.words import Sentence, say
 
 MAX_TERMS = 3

@@ -10,9 +10,7 @@ from hypothesis import strategies as st
 
 from rigright.base import shelf
 from rigright.base.units import GIB, GIGA
-from rigright.build.prices import part_usd
-from rigright.build.record import Change, Fit, Standing
-from rigright.build.worth import gain, ranked
+from rigright.build.change import Change, Fit, Standing, gain, part_usd, ranked
 from rigright.cost.estimate import Estimate
 from rigright.doctor.binding.judge import causes
 from rigright.facts.chips import by_id

@@ -12,10 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rigright.base.errors import RigError
-from rigright.build.judge import judge, rules
+from rigright.build.judge import DOUBT, IMPOSSIBLE, OK, ORDER, judge, rules, worst
 from rigright.build.listed import KINDS, MOST_LINES, lines_of
 from rigright.build.parse import rig_of
-from rigright.build.ruling import DOUBT, IMPOSSIBLE, OK, ORDER, worst
 from rigright.verbs.build import check_text
 
 HERE = Path(__file__).parent

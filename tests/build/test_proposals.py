@@ -12,11 +12,10 @@ from hypothesis import strategies as st
 
 from examples import few
 from rigright.base.errors import RigError
-from rigright.build.judge import judge
+from rigright.build.judge import IMPOSSIBLE, judge, worst
 from rigright.build.parse import room_of
 from rigright.build.proposals.propose import propose
 from rigright.build.proposals.record import CHEAPEST, GROWING, LABELS, RECOMMENDED, BuildWish
-from rigright.build.ruling import IMPOSSIBLE, worst
 from rigright.facts.chips import chips
 from rigright.report.pages.build import listed, plain
 from rigright.verbs.build import build, check_text, circuit_of

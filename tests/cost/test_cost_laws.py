@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from rigright.arch import count
 from rigright.arch.record import Cut
 from rigright.arch.sources import zoo
-from rigright.cost.memory_serving import ServingMemory, serving_memory
+from rigright.cost.memory.serving import ServingMemory, serving_memory
 from rigright.demand import Layout, Serving
 from rigright.facts.engines import engines, find_engine
 from rigright.facts.formats import formats, mixes

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from rigright.arch.sources import zoo
 from rigright.base.units import MIB
-from rigright.cost.memory_places import dealt_bounds
-from rigright.cost.memory_serving import stage_memories
-from rigright.cost.memory_split import even_bounds, split_by_free
+from rigright.cost.memory.places import dealt_bounds
+from rigright.cost.memory.serving import stage_memories
+from rigright.cost.memory.stages import even_bounds, split_by_free
 from rigright.cost.speed.dealt import deal, head_share
 from rigright.demand import Layout, Serving
 from rigright.facts.chips import by_id

@@ -15,15 +15,23 @@ from rigright.arch.image_kinds import OTHER, arch_kind, kind_of
 from rigright.arch.sources import zoo
 from rigright.arch.sources.painters import painter, painter_of
 from rigright.choice.networks import network_of
-from rigright.cost.images.law import forward, train
-from rigright.cost.images.rates import ImageRates, ImageRun, cpu_place, image_rates, place_of
-from rigright.cost.images.work import ImageWork, work_of_counts
+from rigright.cost.images import (
+    ImageRates,
+    ImageRun,
+    ImageWork,
+    cpu_place,
+    forward,
+    image_rates,
+    place_of,
+    train,
+    work_of_counts,
+)
 from rigright.facts.chips import by_id, chips
 from rigright.facts.corrections import corrections
 from rigright.facts.cpus import find_cpu
+from rigright.predict.images import work_of_arch
 from rigright.predict.samples import batch_time, network_rates
 from rigright.terms.fitted import fitted, wire_of
-from rigright.terms.samples import work_of_arch
 
 SD15 = "stable-diffusion-v1-5/stable-diffusion-v1-5#unet"
 SDXL = "stabilityai/stable-diffusion-xl-base-1.0#unet"

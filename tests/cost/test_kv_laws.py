@@ -9,8 +9,8 @@ from rigright.arch import cache
 from rigright.arch.record import Arch, Layer, Mix, Mixer, Tower
 from rigright.arch.sources import zoo
 from rigright.base.errors import RigError
-from rigright.cost.memory_kv import entries, entry_bytes, lanes, state_bytes, token_bytes
-from rigright.cost.memory_pages import Ask, cache_need
+from rigright.cost.layers import lanes
+from rigright.cost.memory.kv import Ask, cache_need, entries, entry_bytes, state_bytes, token_bytes
 from rigright.demand import Layout
 from rigright.facts.engines import find_engine
 from rigright.facts.formats import find_kv_format, kv_formats

@@ -25,17 +25,15 @@ from rigright.choice.networks import (
     network_of,
 )
 from rigright.cost.diffusion import SUBJECT, DiffusionRun, diffusion_rates, diffusion_time
-from rigright.cost.images.law import forward
-from rigright.cost.images.rates import ImageRun
-from rigright.cost.memory_kv import takes_samples
+from rigright.cost.images import ImageRun, forward
+from rigright.cost.layers import takes_samples
 from rigright.facts.chips import by_id
 from rigright.facts.engines import find_engine
 from rigright.facts.nodes import find_node
-from rigright.predict.images import Learning
+from rigright.predict.images import Learning, work_of_arch
 from rigright.predict.samples import batch_time, network_rates, network_speed, train_time
 from rigright.terms.fitted import fitted, wire_of
 from rigright.terms.memory import device_of
-from rigright.terms.samples import work_of_arch
 from rigright.verbs.validate.kinds.diffusion import predict
 
 NAMES = ("resnet50", "vit-base", "sd 1.5", "sdxl", "sd3", "flux.1-schnell", "bge-large-en-v1.5")

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from rigright.arch.sources import zoo
 from rigright.base.tables import DATA, number, read_rows, text, whole
 from rigright.base.units import GIB, MIB
-from rigright.cost.memory_bands import Parts
-from rigright.cost.memory_serving import ServingMemory, layer_bytes, serving_memory, stage_memories, works_of
-from rigright.cost.memory_split import split_layers
-from rigright.cost.memory_step import rope_tables_bytes
+from rigright.cost.bands import Parts
+from rigright.cost.memory.serving import ServingMemory, layer_bytes, serving_memory, stage_memories, works_of
+from rigright.cost.memory.stages import split_layers
+from rigright.cost.memory.step import rope_tables_bytes
 from rigright.cost.shards import stage_bounds
 from rigright.demand import Layout, Serving
 from rigright.facts.engines import engines, find_engine

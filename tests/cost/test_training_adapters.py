@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from rigright.arch.read import read_config
 from rigright.arch.record import Cut, Weight
 from rigright.base.errors import AskError
-from rigright.cost.training_adapters import GROUPS, NAMES, check_targets, halves, is_target
-from rigright.cost.training_params import adapter_groups
+from rigright.cost.training.learners import GROUPS, NAMES, check_targets, halves, is_target
+from rigright.cost.training.states import adapter_groups
 
 LLAMA = {
     "model_type": "llama",

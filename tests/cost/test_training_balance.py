@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 from rigright.arch.count import flops_per_tok
 from rigright.arch.sources import zoo
 from rigright.arch.sources.open import open_model
-from rigright.cost.training_time import days
-from rigright.cost.training_time_links import exposed_s
-from rigright.cost.training_time_work import effort_of, model_flops_per_tok, pairs_of
+from rigright.cost.training.time import days, exposed_s
+from rigright.cost.training.work import effort_of, model_flops_per_tok, pairs_of
 from rigright.demand import Layout, Training
 from rigright.facts.chips import by_id, chips
 from rigright.predict.trained import steps

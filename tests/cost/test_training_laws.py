@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from rigright.arch.sources import zoo
 from rigright.base.tables import DATA
-from rigright.cost.training_setup import METHODS, OFFLOADS, RECOMPUTES, SCHEDULES
+from rigright.cost.training.setup import METHODS, OFFLOADS, RECOMPUTES, SCHEDULES
 from rigright.demand import Layout, Training
 from rigright.predict.trained_memory import training_memory
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from rigright.arch.read import read_config
 from rigright.base.errors import AskError
 from rigright.cost.shards import stage_bounds
-from rigright.cost.training_memory import PARTS
-from rigright.cost.training_stages import in_flight, stage_edge, stage_of
+from rigright.cost.training.memory import PARTS
+from rigright.cost.training.setup import in_flight, stage_edge, stage_of
 from rigright.demand import Layout, Training
 from rigright.facts.training import trainers
 from rigright.predict.trained_memory import training_memory

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from rigright.arch.read import read_config
-from rigright.cost.training_memory import LASTING, PARTS, PASSES
+from rigright.cost.training.memory import LASTING, PARTS, PASSES
 from rigright.demand import Layout, Training
 from rigright.facts.corrections import corrections
 from rigright.facts.training import find_trainer

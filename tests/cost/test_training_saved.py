@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from rigright.arch.read import read_config
 from rigright.arch.record import Arch, Layer
-from rigright.cost.training_saved import Batch, Saved, layer_input, layer_saved, layer_working
+from rigright.cost.training.saved import Batch, Saved, layer_input, layer_saved, layer_working
 from rigright.demand import Layout, Training
 from rigright.terms.training import set_up
 

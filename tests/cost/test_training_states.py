@@ -10,9 +10,15 @@ from hypothesis import strategies as st
 from rigright.arch import count
 from rigright.arch.read import read_config
 from rigright.arch.record import Cut, Weight
-from rigright.cost.training_params import adapter_states, frozen_bytes, full_states
-from rigright.cost.training_stages import stage_of
-from rigright.cost.training_states import groups_of, state_bytes, summed
+from rigright.cost.training.setup import stage_of
+from rigright.cost.training.states import (
+    adapter_states,
+    frozen_bytes,
+    full_states,
+    groups_of,
+    state_bytes,
+    summed,
+)
 from rigright.demand import Layout, Training
 from rigright.facts.training import find_optimizer, optimizers
 from rigright.predict.trained_memory import training_memory

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rigright.arch.read import read_config
-from rigright.cost.training_time import TrainingTime, days
-from rigright.cost.training_time_rates import matmul_of
+from rigright.cost.training.rates import matmul_of
+from rigright.cost.training.time import TrainingTime, days
 from rigright.demand import Layout, Training
 from rigright.facts.chips import by_id
 from rigright.facts.corrections import corrections
@@ -399,7 +399,7 @@ def test_long_sequences_nobody_fitted(seq, chips, tp, cp, micro, tflops):
 
 
 def test_fsdp_of_adapters_costs_the_host_more_than_of_whole_layers():
-    from rigright.cost.training_adapters import adapted
+    from rigright.cost.training.learners import adapted
 
     arch = llama()
     assert [adapted(arch, targets) for targets in ("q v", "attn", "linear")] == [2, 4, 7]

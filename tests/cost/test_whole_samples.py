@@ -10,22 +10,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from examples import few
-from rigright.arch import count, samples
+from rigright.arch import count
 from rigright.arch.classifiers import classifier
 from rigright.arch.image_kinds import arch_kind
 from rigright.arch.sources import zoo
 from rigright.arch.sources.painters import painter
 from rigright.choice.networks import network_of
-from rigright.cost.images.law import forward, train
-from rigright.cost.images.rates import ImageRun, image_rates, place_of
-from rigright.cost.images.work import work_of_tower
-from rigright.cost.memory_kv import takes_samples
+from rigright.cost.images import ImageRun, forward, image_rates, place_of, train, work_of_tower
+from rigright.cost.layers import takes_samples
 from rigright.demand import Training
 from rigright.facts.chips import by_id, chips
 from rigright.facts.engines import find_engine
+from rigright.predict.images import work_of_arch
 from rigright.predict.samples import batch_time, network_rates
 from rigright.terms.fitted import fitted, wire_of
-from rigright.terms.samples import work_of_arch
 from rigright.terms.speed import rates_of
 from rigright.terms.training import set_up, training_rates
 
@@ -63,7 +61,7 @@ def one(value):
 def test_work_is_two_operations_a_multiply_add_and_is_told_alike_everywhere(name):
     found = arch(name)
     work = work_of_arch(found)
-    assert work.macs * 2 == samples.flops_per_sample(found, tok=1)
+    assert work.macs * 2 == count.flops_per_sample(found, tok=1)
     assert work.params == count.params(found)
     towers = [work_of_tower(tower) for tower in found.towers]
     assert sum(tower.macs for tower in towers) == pytest.approx(work.macs)

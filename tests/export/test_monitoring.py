@@ -16,7 +16,7 @@ from rigright.base.errors import AskError
 from rigright.export.asked import ExportRequest
 from rigright.export.targets import alerts as rules
 from rigright.export.targets import grafana
-from rigright.export.yaml import dumps
+from rigright.export.text import dumps
 from rigright.facts.monitoring import alerts, dashboard
 from rigright.machine.exporter.table import metrics
 from rigright.verbs.export import export, write

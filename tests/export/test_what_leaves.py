@@ -12,7 +12,7 @@ import yaml
 
 from launch_plans import argv_of, base
 from rigright.base.errors import AskError
-from rigright.cost.training_setup import METHODS, OFFLOADS, RECOMPUTES, SCHEDULES, SHARDINGS
+from rigright.cost.training.setup import METHODS, OFFLOADS, RECOMPUTES, SCHEDULES, SHARDINGS
 from rigright.demand import Layout, Serving, Training
 from rigright.export.launch import EVERYWHERE
 from rigright.facts.launching import programs

@@ -13,7 +13,7 @@ from rigright.base.words import CHINESE, ENGLISH, sentences, tell
 from rigright.doctor.examine import checks
 from rigright.faces.cli.main import main
 from rigright.facts.chips import by_id, chips
-from rigright.facts.myths import find_myth
+from rigright.facts.guides import find_myth
 from rigright.verbs.look_up.kinds.myths import right
 from rigright.verbs.setup.choice import known_names
 from rigright.verbs.setup.verb import SetupWish, setup

@@ -10,7 +10,7 @@ import pytest
 from rigright.base.tables import DATA
 from rigright.cost.bands import FIGURES, LEVELS, deviation
 from rigright.cost.known import NEVER, NOTHING, Known
-from rigright.cost.training_time_rates import SAME
+from rigright.cost.training.rates import SAME
 from rigright.demand import Training
 from rigright.facts.chips import by_id, chips, classes
 from rigright.facts.corrections import corrections

@@ -11,8 +11,7 @@ import pytest
 from rigright.base.words import tell
 from rigright.faces.cli.front import verbs
 from rigright.faces.cli.main import verb_parser
-from rigright.facts.guides import asked_item, guide_items
-from rigright.facts.myths import myths
+from rigright.facts.guides import asked_item, guide_items, myths
 from rigright.verbs.look_up.kinds.guides import right
 
 SHARED = Path(__file__).parents[2] / ".." / "shared" / "guides"

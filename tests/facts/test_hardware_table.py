@@ -13,7 +13,7 @@ import pytest
 from rigright.base import shelf
 from rigright.base.tables import DATA, raw_rows
 from rigright.base.units import GIB, GIGA
-from rigright.build.prices import part_usd
+from rigright.build.change import part_usd
 from rigright.doctor import laws
 from rigright.doctor.examine import checks
 from rigright.doctor.record import CheckInput

@@ -16,15 +16,15 @@ from rigright.arch.sources.open import open_model
 from rigright.base.errors import AskError
 from rigright.base.units import GIB, GIGA, MEGA, TERA
 from rigright.base.words import Sentence, sentences, tell
-from rigright.cost.training_acts import activations
-from rigright.cost.training_stages import stage_of
+from rigright.cost.training.acts import activations
+from rigright.cost.training.setup import stage_of
 from rigright.demand import Layout, Training
 from rigright.facts.chips import by_id, chips
 from rigright.facts.clouds import find_instance
 from rigright.facts.cpus import cpus
 from rigright.facts.engines import find_engine
 from rigright.facts.fabrics import pcie_bytes_per_s, pcie_raw_bytes_per_s
-from rigright.facts.myths import MythValue, find_myth, myths
+from rigright.facts.guides import MythValue, find_myth, myths
 from rigright.facts.parts import platforms
 from rigright.facts.software import tensorflow_releases, torch_builds, version_of
 from rigright.terms.memory import weights_bytes

@@ -25,7 +25,7 @@ from rigright.facts.drivers import (
     packages_for,
 )
 from rigright.facts.engines import engines
-from rigright.facts.myths import find_myth, myths
+from rigright.facts.guides import find_myth, myths
 from rigright.facts.software import (
     cuda_releases,
     driver_for,

@@ -127,8 +127,9 @@ def test_counters_stand_on_their_port_by_lid_or_by_what_was_asked():
     assert dict(by_lid["mlx5_3/1"].counters)["link_downed"] == 7
     asked = ports("$ perfquery -C mlx5_5 -P 1\n" + perfquery(99, LinkDownedCounter=7))
     assert dict(asked["mlx5_5/1"].counters)["link_downed"] == 7
-    alone = ports(perfquery(99, LinkDownedCounter=7))
-    assert set(alone) == {"lid99/1"}
+    alone = ports(perfquery(99, SymbolErrorCounter=7, VL15Dropped=3))
+    assert alone.keys() == {"lid99/1"}
+    assert {("symbol_error", 7), ("VL15_dropped", 3)} <= set(alone["lid99/1"].counters)
 
 
 @pytest.mark.parametrize(

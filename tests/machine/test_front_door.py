@@ -604,45 +604,6 @@ def test_what_firmware_kept_of_a_crash_is_of_an_earlier_run():
 
 
 NETWORK = {  # the command -> what it prints, and what the port then is
-    "ibstat": (
-        """CA 'mlx5_0'
-        CA type: MT4129
-        Firmware version: 28.39.1002
-        Port 1:
-                State: Active
-                Physical state: LinkUp
-                Rate: 400
-                Link layer: InfiniBand
-""",
-        ("mlx5_0/1", "infiniband", "up", 50e9),
-    ),
-    "ibstat mlx5_1": (
-        """CA 'mlx5_1'
-        Port 1:
-                State: Down
-                Physical state: Polling
-                Link layer: InfiniBand
-""",
-        ("mlx5_1/1", "infiniband", "polling", None),
-    ),
-    "ibstatus": (
-        """Infiniband device 'mlx5_2' port 1 status:
-        state:           4: ACTIVE
-        phys state:      5: LinkUp
-        rate:            200 Gb/sec (4X HDR)
-        link_layer:      Ethernet
-""",
-        ("mlx5_2/1", "roce", "up", 25e9),
-    ),
-    "ibv_devinfo": (
-        """hca_id: mlx5_3
-        fw_ver:                         28.39.1002
-                port:   1
-                        state:                  PORT_ACTIVE (4)
-                        link_layer:             InfiniBand
-""",
-        ("mlx5_3/1", "infiniband", "up", None),
-    ),
     "mlxlink -d mlx5_4": (
         """Operational Info
 ----------------
@@ -671,15 +632,6 @@ def test_what_tools_of_the_network_print_is_read(command):
             continue
         (found,) = read_machine(f"{head}{text}".encode(), name="x").ports
         assert (found.name, found.kind, found.state, found.bytes_per_s) == port
-
-
-def test_counters_of_perfquery_belong_to_the_card_that_was_asked():
-    text = (
-        "# Port counters: Lid 3 port 1 (CapMask: 0x5A00)\nSymbolErrorCounter:.......7\nVL15Dropped:.....0\n"
-    )
-    (found,) = read_machine(f"$ perfquery -C mlx5_0 -P 1\n{text}".encode(), name="x").ports
-    assert (found.name, dict(found.counters)) == ("mlx5_0/1", {"symbol_error": 7, "VL15_dropped": 0})
-    assert read_machine(text.encode(), name="x").ports[0].name == "lid3/1"
 
 
 OTHER_L = SMI_L.replace("GPU-1111", "GPU-9999")

@@ -112,25 +112,13 @@ def test_json_may_hold_anything_under_the_words_we_know(word, inside):
     )
 
 
-@pytest.mark.parametrize(
-    "piece",
-    [
-        *(
-            "\n",
-            " ",
-            "[",
-            "|",
-            "a ",
-            "GPU 0: x",
-            "GPU0\t",
-            "x : ",
-            "0000:00",
-            "# $ nvidia-smi ",
-            "\nLink 1: ",
-        ),
-        *("<gpu>", "card0", "serial ", "aa:", "1.2.3.4", "/home/", "token"),
-    ],
-)
+PIECES = [
+    "\n", " ", "[", "|", "a ", "GPU 0: x", "GPU0\t", "x : ", "0000:00", "# $ nvidia-smi ", "\nLink 1: ",
+    "<gpu>", "card0", "serial ", "aa:", "1.2.3.4", "/home/", "token",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("piece", PIECES)
 def test_a_piece_said_again_and_again_is_no_burden(piece):
     """A reader whose work grew with the square of the length would sit here for minutes."""
     takes((piece * (MOST_CHARS // len(piece))).encode())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rigright.base.words import say
 from rigright.cost.estimate import Estimate
-from rigright.cost.memory_serving import ServingMemory
+from rigright.cost.memory.serving import ServingMemory
 from rigright.demand import Layout, PlanWish, Serving, Training
 from rigright.facts.find import find_chip
 from rigright.search.record import Plan, Rejection, SearchResult, Supply

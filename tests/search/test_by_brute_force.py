@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from examples import few
 from rigright.choice.layout import STAGES
 from rigright.cost.links import Wire
-from rigright.cost.memory_serving import serving_memory
+from rigright.cost.memory.serving import serving_memory
 from rigright.demand import Layout, PlanWish, Serving
 from rigright.facts.chips import by_id
 from rigright.facts.units import sold_count

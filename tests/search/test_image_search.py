@@ -10,7 +10,7 @@ from examples import few
 from rigright.arch.sources.open import open_model
 from rigright.base.errors import AskError
 from rigright.choice.networks import network_of
-from rigright.cost.images.rates import ImageRun
+from rigright.cost.images import ImageRun
 from rigright.demand import PlanWish, ServingWish
 from rigright.facts.units import sold_count
 from rigright.predict.samples import batch_time, network_rates

@@ -19,9 +19,8 @@ from rigright.facts.find import with_memory
 from rigright.facts.own_prices import use
 from rigright.facts.prices import Price, newest_prices, prices
 from rigright.money.machine_price import around_usd
-from rigright.search.counts import offers_of
 from rigright.search.find import find
-from rigright.search.market import market_on
+from rigright.search.market import market_on, offers_of
 from rigright.search.question import ask, kinds_of
 from rigright.search.serving import filled
 from rigright.search.supply import BUY, RENT, SIZES, prices_of, supply_of

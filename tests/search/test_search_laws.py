@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from examples import few
 from rigright.choice.layout import STAGED
-from rigright.cost.memory_serving import serving_memory
+from rigright.cost.memory.serving import serving_memory
 from rigright.demand import PlanWish, ServingWish
 from rigright.facts.engines import find_engine
 from rigright.facts.formats import find_format

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from examples import few
 from rigright.base.errors import AskError
-from rigright.cost.training_towers import trunk_of
+from rigright.cost.training.learners import trunk_of
 from rigright.demand import PlanWish
 from rigright.facts.chips import chips
 from rigright.predict.trained import steps

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import importlib
-
 import numpy as np
 
 from rigright.sim.load import Load
 from rigright.sim.pace import Pace
+from rigright.sim.room import policies
 from rigright.sim.server import Replica
 
 POLICIES = ("vllm", "vllm_sync", "static", "sglang", "tensorrt_llm", "tensorrt_llm_max")
@@ -26,12 +25,11 @@ def law(content):
 
 
 def make_shop(policy="vllm", *, blocks=4096, block_tok=16, seats=8, budget=512, pace=None, **more):
-    module = importlib.import_module(f"rigright.sim.policies.{policy}")
-    more.setdefault("chunks", not policy.startswith("tensorrt"))
+    rules = policies()[policy]
+    more.setdefault("chunks", rules.chunks)
     return Replica(
         pace=pace or Pace(law, most_seqs=seats, most_tok=budget, most_context=4096),
-        manner=module.MANNER,
-        pick=module.pick,
+        policy=rules,
         blocks=blocks,
         block_tok=block_tok,
         max_seqs=seats,
@@ -84,7 +82,7 @@ class _Slow:
             while self.todo and self.load.arrival_s[self.todo[0]] <= self.clock:
                 self.waiting.append(self.todo.pop(0))
             flying = flying or self.settle()
-            after = self.settle() if self.shop.manner.ahead else None
+            after = self.settle() if self.shop.policy.ahead else None
             self.work(flying)
             flying = after
         count = self.load.count

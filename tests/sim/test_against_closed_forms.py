@@ -18,8 +18,8 @@ from rigright.demand import Layout, Traffic
 from rigright.facts.engines import find_engine
 from rigright.facts.nodes import find_node
 from rigright.predict.passes import law_of
-from rigright.sim.arrivals import Arrivals, made_load
 from rigright.sim.fleet import ReplicaFleet, play
+from rigright.sim.load import Arrivals, made_load
 from rigright.sim.pace import pace_of
 from rigright.sim.tally import Targets, moments_of, spread, tally
 from rigright.terms.speed import rates_of, work_of

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from rigright.base.errors import DataError
 from rigright.demand import Traffic
-from rigright.sim.arrivals import PROCESSES, Arrivals, lengths, made_load
-from rigright.sim.trace import MOST_LISTED, read_trace
+from rigright.sim.load import MOST_LISTED, PROCESSES, Arrivals, lengths, made_load, read_trace
 from spoken import values
 
 TRAFFIC = Traffic(prompt_tok=800, output_tok=200, rate_per_s=5.0, prompt_spread=0.5, output_spread=0.3)

@@ -12,7 +12,7 @@ from examples import few
 from rigright.arch.sources.open import open_model
 from rigright.base.errors import AskError, RigError
 from rigright.base.words import tell
-from rigright.cost.memory_serving import PARTS
+from rigright.cost.memory.serving import PARTS
 from rigright.demand import ServingWish
 from rigright.faces.cli.main import main
 from rigright.facts.nodes import find_node

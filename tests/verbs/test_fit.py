@@ -116,3 +116,15 @@ def test_the_command(capsys):
     shown = capsys.readouterr().out
     assert shown.startswith("✗")
     assert "都放不下" in shown
+
+
+def test_users_at_once_all_have_room_and_the_next_command_says_the_same():
+    """More users fit no more models; each row holds their contexts, and `explain` says the same."""
+    alone, busy = (fit("4090", wish=FitWish(users=users, limit=6)) for users in (None, 16))
+    assert busy.found < alone.found
+    assert all(row.context_tok is None or row.context_tok >= row.sized_tok for row in busy.models)
+    first = busy.models[0]
+    packed = {"weights": first.weights_format, "kv": first.kv_format, "context_tok": first.sized_tok}
+    wish = ServingWish(users=16, engine=first.engine, **packed)
+    explained = explain(first.model, "4090", wish=wish)
+    assert explained.speed.output_tok_per_s.value == pytest.approx(first.output_tok_per_s.value)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from examples import few
-from rigright.arch.sources.copies import copied
+from rigright.arch.sources.find import copied
 from rigright.facts.engines import find_engine
 from rigright.facts.find import find_chip
 from rigright.facts.formats import find_format, find_kv_format

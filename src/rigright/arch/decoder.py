@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from functools import cache
 
 from rigright.arch import blocks
-from rigright.arch.blocks import Block
+from rigright.arch.blocks import Block, matrix
 from rigright.arch.config import Config
-from rigright.arch.record import Arch, Layer, Mix, Tower, Weight
+from rigright.arch.record import Arch, Cut, Layer, Mix, Tower, Weight
 from rigright.base.errors import DataError
 from rigright.base.record import dataclass, replace
-from rigright.base.words import say
+from rigright.base.words import Sentence, say
 
 # one quantity, and every key that configs name it by
 HIDDEN = ("hidden_size", "n_embd", "d_model", "model_dim", "dim", "embed_dim", "emb_dim", "hidden_dim")
@@ -45,7 +45,7 @@ CONTEXT = (
     "seq_length",
 )
 SLIDING = frozenset({"sliding_attention", "sliding", "local", "local_attention", "sliding_window", "swa"})
-CHUNKED = "chunked_attention"
+MTP_LAYERS = ("num_nextn_predict_layers", "num_mtp_modules", "num_mtp_layers", "mtp_num_hidden_layers")
 _SLIDES = {True: "sliding_attention", False: "full_attention"}
 
 
@@ -252,14 +252,47 @@ def always(_: int) -> bool:
     return True
 
 
-def mixes(kind: str) -> Mix:
-    """What a layer type's word means."""
-    return Mix.WINDOW if kind in SLIDING else Mix.CHUNK if kind == CHUNKED else Mix.FULL
+def near_published(arch: Arch) -> Arch:
+    """Counted from a description; only the publisher's rounded total is known to agree."""
+    return warned(
+        arch,
+        say(
+            "{family}: counted from its description; close to the published total, not checked "
+            "against a reference implementation",
+            family=arch.family,
+        ),
+    )
 
 
-def late_windows(config: Config) -> tuple[int | None, ...]:
-    """Qwen's rule: no windows unless asked, and then from layer `max_window_layers` on."""
-    if not config.flag("use_sliding_window", default=False):
-        return ()
-    first = config.whole("max_window_layers", default=0)
-    return windows(config, lambda index: index >= first)
+def warned(arch: Arch, warning: Sentence) -> Arch:
+    """The Arch with one more warning."""
+    return replace(arch, warnings=(*arch.warnings, warning))
+
+
+def with_mtp(
+    config: Config,
+    arch: Arch,
+    *,
+    layer: Layer | None = None,
+    copies: bool = True,
+    extra: tuple[Weight, ...] = (),
+) -> Arch:
+    """The Arch with its prediction layers spare, as many as the config says.
+
+    Each is a layer like the trunk's last, what joins it to the trunk and, with `copies`, the token
+    table and the head once more, as DeepSeek-V3's files have them.
+    """
+    count = next((config.layers(key) for key in MTP_LAYERS if config.raw.get(key) is not None), 0)
+    if not count or not arch.trunk.layers:
+        return arch
+    body = layer or arch.trunk.layers[-1]
+    hidden, vocab = arch.trunk.hidden, arch.vocab
+    tables = (*blocks.embedding(vocab, hidden), *blocks.head(vocab, hidden, tied=False)) if copies else ()
+    outer = (*mtp_joint(hidden), *tables, *extra)
+    tower = Tower(name="mtp", hidden=hidden, layers=(body,) * count, outer=outer * count)
+    return replace(arch, spare=(*arch.spare, tower))
+
+
+def mtp_joint(hidden: int) -> tuple[Weight, ...]:
+    """Norms of the token and of the state, the matrix that joins them, the last norm."""
+    return (*blocks.norm(hidden) * 3, *matrix("project", hidden, inputs=2 * hidden, cut=Cut.WHOLE))

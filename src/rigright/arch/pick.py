@@ -1,20 +1,49 @@
-"""Which family a config belongs to: by its declared type, else by its keys."""
+"""Which family a config belongs to: by its declared type, else by its keys, else by its name."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from rigright.arch import families
 from rigright.arch.config import Config
-from rigright.arch.decoder import HEADS, HIDDEN, LAYERS
+from rigright.arch.decoder import HEADS, HIDDEN, LAYERS, warned
 from rigright.arch.defaults import full, kind_of_class
 from rigright.arch.families import GENERIC
 from rigright.arch.record import Arch
 from rigright.base.errors import DataError
-from rigright.base.record import replace
 from rigright.base.words import Sentence, say
 
 NESTED = ("text_config", "llm_config", "language_config", "language_model", "thinker_config")
+# keys that only one kind of model bears -> the family that reads it; the first that fits wins
+_TELLTALES: tuple[tuple[frozenset[str], str], ...] = (
+    (frozenset({"block_out_channels", "down_block_types", "cross_attention_dim"}), "unet"),
+    (frozenset({"block_out_channels", "latent_channels"}), "vae"),
+    (frozenset({"num_mel_bins", "decoder_layers", "encoder_layers"}), "whisper"),
+    (frozenset({"d_kv", "d_ff", "num_heads"}), "t5"),
+    (frozenset({"image_size", "patch_size", "hidden_size", "num_hidden_layers"}), "vit"),
+    (frozenset({"depths", "hidden_sizes", "embedding_size"}), "resnet"),
+    (frozenset({"type_vocab_size", "hidden_size"}), "bert"),
+    (frozenset({"hybrid_override_pattern"}), "nemotron_h"),
+    (frozenset({"linear_num_key_heads", "linear_num_value_heads"}), "qwen3_next"),
+    (frozenset({"attn_layer_period", "mamba_d_state"}), "jamba"),
+    (frozenset({"mamba_n_heads", "layer_types", "shared_intermediate_size"}), "granitemoehybrid"),
+    (frozenset({"mamba_n_heads", "attn_layer_indices"}), "bamba"),
+    (frozenset({"state_size", "conv_kernel", "n_groups"}), "mamba2"),
+    (frozenset({"state_size", "conv_kernel"}), "mamba"),
+    (frozenset({"block_configs"}), "nemotron_nas"),
+    (frozenset({"dim", "n_layers", "n_heads"}), "params_json"),
+    (frozenset({"new_decoder_architecture", "parallel_attn"}), "falcon"),
+    (frozenset({"rotary_pct", "use_parallel_residual"}), "gpt_neox"),
+    (frozenset({"rotary_dim", "n_embd"}), "gptj"),
+    (frozenset({"query_pre_attn_scalar", "sliding_window_pattern"}), "gemma3_text"),
+    (frozenset({"query_pre_attn_scalar", "attn_logit_softcapping"}), "gemma2"),
+)
+_EXPERT_KEYS = frozenset({"num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts"})
+_DIGITS = re.compile(r"_?[0-9]+")
+_STEM = re.compile(r"[a-z]{3,}")
+_MIN_LIKENESS = 0.7
 
 
 def read_family(config: Config, name: str) -> Arch:
@@ -31,20 +60,18 @@ def read_family(config: Config, name: str) -> Arch:
                 for key in ("tie_word_embeddings", "torch_dtype", "dtype", "vocab_size")
                 if key in config.raw and key not in inner.raw
             }
-            return _warned(read_family(inner.over(**fields), name), _inner_only(config, key))
+            return warned(read_family(inner.over(**fields), name), _inner_only(config, key))
     # the nearest family's reading, and where that fails the generic one
-    from rigright.arch import strangers
-
     texts = _own_names(config)
-    near = strangers.by_keys(config, families.table())
-    near = near or (strangers.by_name(texts[0], config, matches=families.names()) if texts else None)
+    near = _by_keys(config, families.table())
+    near = near or (_by_name(texts[0], config, matches=families.names()) if texts else None)
     if near is not None:
         try:
-            return _warned(_read(near, config, name=name), _assumed(config, near))
+            return warned(_read(near, config, name=name), _assumed(config, near))
         except DataError:
             pass
     try:
-        return _warned(_read(GENERIC, config, name=name), _assumed(config, GENERIC))
+        return warned(_read(GENERIC, config, name=name), _assumed(config, GENERIC))
     except DataError as lack:
         raise DataError(_unreadable(config, lack)) from lack
 
@@ -77,7 +104,7 @@ def _read(file: str, config: Config, *, name: str) -> Arch:
     whole = full(config.over(model_type=kind), kind)
     arch = families.reader(file)(whole, name)
     unsaid = _assumed_size(config, whole)
-    return _warned(arch, unsaid) if unsaid else arch
+    return warned(arch, unsaid) if unsaid else arch
 
 
 def _assumed_size(config: Config, whole: Config) -> Sentence | None:
@@ -96,10 +123,6 @@ def _assumed_size(config: Config, whole: Config) -> Sentence | None:
         where=config.where,
         keys=", ".join(missing),
     )
-
-
-def _warned(arch: Arch, warning: Sentence) -> Arch:
-    return replace(arch, warnings=(*arch.warnings, warning))
 
 
 def _inner_only(config: Config, key: str) -> Sentence:
@@ -133,3 +156,34 @@ def _unreadable(config: Config, lack: DataError) -> Sentence:
 
 def _type(config: Config) -> str:
     return (_own_names(config) or ["?"])[0][:80]
+
+
+def _by_keys(config: Config, files: Iterable[str]) -> str | None:
+    """The family whose own keys the config bears."""
+    keys, there = frozenset(config), frozenset(files)
+    return next((file for telltale, file in _TELLTALES if telltale <= keys and file in there), None)
+
+
+def _by_name(word: str, config: Config, *, matches: Mapping[str, str]) -> str | None:
+    """The family whose model type is most alike but for its version; of equals the newest."""
+    word = word.lower()
+    stem = _STEM.match(word)
+    if stem is None:
+        return None
+    sparse = not _EXPERT_KEYS.isdisjoint(config)
+    kin = [name for name in matches if name.startswith(stem.group())]
+    kin = [name for name in kin if ("moe" in name) == sparse] or kin
+    ranked = sorted((_likeness(word, name), _version(name), name) for name in kin)
+    return matches[ranked[-1][2]] if ranked and ranked[-1][0] >= _MIN_LIKENESS else None
+
+
+def _likeness(word: str, name: str) -> float:
+    from difflib import SequenceMatcher
+
+    return SequenceMatcher(None, _DIGITS.sub("", word), _DIGITS.sub("", name)).ratio()
+
+
+def _version(name: str) -> float:
+    """The first number in a name: qwen3_5 is 3.5, deepseek_v32 is 3.2."""
+    digits = re.sub(r"\D", "", "".join(_DIGITS.findall(name)))[:4]
+    return float(f"{digits[0]}.{digits[1:] or 0}") if digits else 0.0

@@ -44,11 +44,11 @@ def read_row(row: Row, config: Config, *, name: str) -> Arch:
         else:
             arch = read_decoder(config, name, style=style, size=size)
     if "mtp" in row:
-        from rigright.arch.mtp import with_mtp
+        from rigright.arch.decoder import with_mtp
 
         arch = with_mtp(config, arch, copies=row["mtp"] == "copies")
     if "near_published" in row:
-        from rigright.arch.assumed import near_published
+        from rigright.arch.decoder import near_published
 
         return near_published(arch)
     return arch

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Literal
 
 from rigright.base.record import dataclass
@@ -37,6 +38,31 @@ class Table:
     rows: tuple[tuple[Shown, ...], ...]
     title: Shown | None = None
     tones: tuple[Tone, ...] = ()  # one a row, or none
+
+
+Heading = Shown | Column  # a bare head is a column of short texts
+
+
+def number(head: Shown) -> Column:
+    """A column of numbers: they stand right."""
+    return Column(head=head, right=True)
+
+
+def prose(head: Shown) -> Column:
+    """A column of sentences or long names: it gives way on a narrow screen."""
+    return Column(head=head, flexible=True)
+
+
+def table(
+    heads: Iterable[Heading],
+    rows: Iterable[Iterable[Shown]],
+    *,
+    title: Shown | None = None,
+    tones: Iterable[Tone] = (),
+) -> Table:
+    """A table of heads and rows."""
+    columns = tuple(head if isinstance(head, Column) else Column(head=head) for head in heads)
+    return Table(columns=columns, rows=tuple(map(tuple, rows)), title=title, tones=tuple(tones))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,15 +1,45 @@
-"""Every rule over a machine."""
+"""Every rule over a machine, and what it says: fine, a doubt to look into, or impossible."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import cache
+from typing import Literal
 
 from rigright.base import shelf
-from rigright.base.words import say
+from rigright.base.record import dataclass
+from rigright.base.words import Sentence, say
 from rigright.build.machine import Rig
-from rigright.build.ruling import DOUBT, ORDER, BuildRule, Ruling
+
+Verdict = Literal["ok", "doubt", "impossible"]
+OK, DOUBT, IMPOSSIBLE = "ok", "doubt", "impossible"
+ORDER = (OK, DOUBT, IMPOSSIBLE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ruling:
+    """One thing a rule found."""
+
+    verdict: str
+    parts: tuple[str, ...]  # kinds it concerns: "cpu", "board", "ram", "gpu", "psu", "case" ...
+    reason: Sentence
+    do: Sentence | None = None  # what mends it
+    rule: str = ""  # its name, as --json bears it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuildRule:
+    """One rule: a function that yields what it finds, nothing where nothing is known."""
+
+    name: str
+    judge: Callable[[Rig], Iterator[Ruling]]
+
+
+def worst(rulings: Iterable[Ruling]) -> str:
+    """The verdict on the whole."""
+    return max((ruling.verdict for ruling in rulings), key=ORDER.index, default=OK)
+
 
 NOUNS = {
     "cpu": say("CPU"),

@@ -12,8 +12,8 @@ from rigright.base.words import Sentence, say
 from rigright.choice.drafts import NONE, Drafts
 from rigright.choice.layout import usual_layout
 from rigright.choice.ways import Site, format_of, format_on, formats_in, is_run, is_sliced, taken_on
-from rigright.cost.memory_kv import is_generator, takes_samples
-from rigright.cost.memory_settings import Settings, settle
+from rigright.cost.layers import is_generator, takes_samples
+from rigright.cost.memory.settings import Settings, settle
 from rigright.cost.speed.reach import KERNEL
 from rigright.cost.speed.work import InRam
 from rigright.cost.weights import WeightBytes

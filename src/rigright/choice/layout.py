@@ -12,7 +12,7 @@ from rigright.arch.record import Arch, Mixer
 from rigright.base.errors import AskError
 from rigright.base.record import replace
 from rigright.base.words import say
-from rigright.cost.memory_kv import takes_samples
+from rigright.cost.layers import takes_samples
 from rigright.cost.weights import has_experts
 from rigright.demand import Layout, Numbers, ServingWish
 from rigright.facts.engines import Engine
@@ -193,7 +193,7 @@ def check_layout(arch: Arch, node: Node, *, layout: Layout) -> None:
 
 def check_experts(arch: Arch, ep: int, *, ranks: int) -> None:
     """Refuse ranks that experts do not share out over, and more of them than a stage has."""
-    from rigright.cost.training_towers import trunk_of
+    from rigright.cost.training.learners import trunk_of
 
     experts = max((layer.ffn.experts for layer in trunk_of(arch).layers if layer.ffn is not None), default=0)
     if ep > 1 and (experts == 0 or experts % ep):

@@ -18,10 +18,10 @@ from rigright.arch.sources.painters import Painter, painter
 from rigright.base.errors import AskError
 from rigright.base.record import dataclass
 from rigright.base.words import say
-from rigright.cost.memory_kv import is_generator
-from rigright.cost.memory_serving import ServingMemory, serving_memory
-from rigright.cost.memory_settings import EngineCard
-from rigright.cost.memory_step import samples_bytes
+from rigright.cost.layers import is_generator
+from rigright.cost.memory.serving import ServingMemory, serving_memory
+from rigright.cost.memory.settings import EngineCard
+from rigright.cost.memory.step import samples_bytes
 from rigright.demand import Layout, Numbers, Serving
 from rigright.terms.memory import started, weigh, weights_bytes
 

@@ -13,8 +13,9 @@ from functools import cache
 from rigright.arch.record import Arch, Cut
 from rigright.base.errors import AskError
 from rigright.base.words import Sentence, say
-from rigright.cost.memory_kv import lanes, mixers_of, token_bytes
-from rigright.cost.memory_serving import ServingMemory, stage_memories
+from rigright.cost.layers import lanes, mixers_of
+from rigright.cost.memory.kv import token_bytes
+from rigright.cost.memory.serving import ServingMemory, stage_memories
 from rigright.cost.speed.work import InRam
 from rigright.cost.weights import on_cards
 from rigright.demand import Layout, Offload, Serving, ServingWish
@@ -98,7 +99,7 @@ def memories_with(
     start, weights = started(replace(serving, offload=offload)), weigh(arch, serving.weights)
     devices = [device_of(card, start.engine) for card in cards]
     layout = Layout(pp=len(cards))
-    from rigright.cost.memory_places import dealt_bounds
+    from rigright.cost.memory.places import dealt_bounds
 
     bounds = dealt_bounds(arch, weights, start=start, layout=layout, devices=devices)
     places = list(zip(devices, bounds, strict=True))

@@ -16,8 +16,8 @@ from rigright.base.errors import AskError
 from rigright.base.record import dataclass, replace
 from rigright.base.units import GIGA
 from rigright.base.words import say
-from rigright.cost.training_setup import mixed_of
-from rigright.cost.training_towers import trunk_of
+from rigright.cost.training.learners import trunk_of
+from rigright.cost.training.setup import mixed_of
 from rigright.demand import Layout, PlanWish, Training, TrainingWish
 from rigright.facts.chips import Chip
 from rigright.facts.engines import how_runs

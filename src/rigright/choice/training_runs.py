@@ -13,7 +13,7 @@ from rigright.arch.record import Arch
 from rigright.base.errors import AskError
 from rigright.base.record import dataclass, replace
 from rigright.base.words import Sentence, say
-from rigright.cost.training_towers import trunk_of
+from rigright.cost.training.learners import trunk_of
 from rigright.demand import Layout, Training, TrainingWish
 from rigright.facts.chips import Chip
 from rigright.facts.training import Trainer

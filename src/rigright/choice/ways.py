@@ -11,7 +11,7 @@ from rigright.arch.record import Arch
 from rigright.base.errors import AskError
 from rigright.base.record import dataclass
 from rigright.choice.work import RACK, is_home
-from rigright.cost.memory_kv import generates, transcribes
+from rigright.cost.layers import generates, transcribes
 from rigright.demand import PlanWish, ServingWish, grown_users
 from rigright.facts.chips import Chip
 from rigright.facts.engines import NATIVE, Engine, engines, find_engine, how_runs

@@ -10,7 +10,7 @@ from rigright.arch.record import Arch
 from rigright.base.record import dataclass, replace
 from rigright.base.tables import DATA, read_toml
 from rigright.base.words import DECIDES, Sentence, assuming, say, with_commas
-from rigright.cost.memory_kv import generates, transcribes
+from rigright.cost.layers import generates, transcribes
 from rigright.demand import Numbers, PlanWish, Traffic
 from rigright.facts.chips import Chip
 

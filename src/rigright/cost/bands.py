@@ -3,12 +3,14 @@
 Errors have levels: run, source, chip, engine, model. A band includes each level that was not measured:
 variances add in logarithms, and `low` and `high` say how many standard deviations hold four of five runs.
 All of it comes from runs left out of the fit (`lab/`). Everything is a number or an array with one entry
-per plan.
+per plan. Memory of inference is a sum: each part is as certain as runs show, and parts add as independent
+errors.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import fields
 
 import numpy as np
 
@@ -135,3 +137,38 @@ def terms_in(bands: Mapping[str, Mapping[str, float]], figure: str) -> Mapping[s
 
 def _of(fields: Mapping[str, Numbers], metric: str) -> Numbers:
     return fields.get(figure_of(metric).partition(",")[0], 1.0) if fields else 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """What a figure is made of, in bytes."""
+
+    counted: Numbers = 0.0  # weights, caches, states and rotary tables
+    step: Numbers = 0.0  # activations and logits
+    libraries: Numbers = 0.0
+    graphs: Numbers = 0.0
+    beside: Numbers = 0.0  # contexts, collectives, fragments
+    loading: Numbers = 0.0  # what copies of a loading may leave, whatever the model's size
+    mixed: Numbers = 0.0  # what files of a format differ by, half of it
+    narrow: Numbers = 1.0  # no bytes: how much of the band of what is not counted own starts leave
+
+
+SIZES = tuple(field.name for field in fields(Parts) if field.name != "narrow")
+COUNTED = frozenset({"counted", "mixed"})
+
+
+def summed_band(
+    value: Numbers, *, parts: Parts, edges: Mapping[str, tuple[float, float]], wider: float
+) -> tuple[Numbers, Numbers]:
+    """Low and high of a value that is the sum of its parts, by the edges of each.
+
+    `wider`: where its like was not measured.
+    """
+    below = above = np.asarray(parts.mixed, dtype=float) ** 2
+    for name in SIZES:
+        low, high = edges.get(name, (1.0, 1.0))
+        size = np.asarray(getattr(parts, name), dtype=float)
+        sure = wider * (1.0 if name in COUNTED else np.asarray(parts.narrow))
+        below = below + ((1 - low**sure) * size) ** 2
+        above = above + ((high**sure - 1) * size) ** 2
+    return value - np.sqrt(below), value + np.sqrt(above)

@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 
 from rigright.arch import count
-from rigright.arch.record import Arch, Layer, Tower, Weight
-from rigright.arch.roles import is_bias, part
+from rigright.arch.record import Arch, Layer, Tower, Weight, is_bias, part
 from rigright.base.record import dataclass, kept, replace
 from rigright.cost.shards import ByCut, merged
 from rigright.facts.formats import BITS, GgufMix, Rule

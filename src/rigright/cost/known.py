@@ -12,7 +12,7 @@ import numpy as np
 
 from rigright.arch.record import Arch, Mix
 from rigright.base.record import dataclass, replace
-from rigright.cost.memory_kv import unlike_layers
+from rigright.cost.layers import unlike_layers
 from rigright.demand import Numbers
 from rigright.facts.anchors import ANY, RunCase
 from rigright.facts.engines import Engine

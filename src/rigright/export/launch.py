@@ -220,7 +220,7 @@ class Launch:
     def copies(self) -> int:
         """Groups of ranks that each hold all of the states, where hybrid sharding divides them in groups."""
         shared = self.dp * self.cp
-        from rigright.cost.training_states import dividing  # with numpy, which a look at a machine needs not
+        from rigright.cost.training.states import dividing  # with numpy, which a look at a machine needs not
 
         own = int(dividing(shared, self.training.sharding))
         if shared % own or own % self.cp:

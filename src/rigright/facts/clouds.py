@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from functools import cache
 
@@ -12,6 +13,35 @@ from rigright.base.plugins import read_facts
 from rigright.base.record import dataclass
 from rigright.base.words import Bilingual, say
 from rigright.facts.chips import by_id
+
+_SLICE = re.compile(r"(?:(?:cloud )?tpu[ -]?)?(v4|v5p|v5e|v5litepod|v6e)-(\d{1,4})")
+_NAMED = re.compile(  # as AWS, Azure, Oracle, Alibaba, Google and Tencent call what they rent
+    r"(?:u-)?[a-z]\w{0,9}(?:-\w+)?\.(?:\d{0,3}x?large|metal)(?:-\w+)?|standard_\w+|[bv]m\.gpu[\w.-]*"
+    r"|ecs\.[\w.-]+|[a-z]\d\w?-(?:high|mega|ultra|edge|max|standard)\w*-\d+\w*|[a-z]{2,6}\d\w*\.\w*large\d+"
+)
+_CORES = frozenset({"v4", "v5p"})  # whose slices are counted in cores, two a chip
+
+
+@cache
+def _instances() -> dict[str, str]:
+    return {name.casefold(): machine for name, machine in rows("instances.csv", "instance", "machine")}
+
+
+def machine_of(name: str) -> str | None:
+    """The GPUs of an instance or of a slice, as they are typed: "8x h100 sxm", "4x tpu v5p"."""
+    plain = " ".join(name.casefold().split())
+    cut = _SLICE.fullmatch(plain)
+    if cut is None:
+        return _instances().get(plain)
+    kind, count = cut[1].replace("v5litepod", "v5e"), int(cut[2])
+    chips, odd = divmod(count, 2 if kind in _CORES else 1)
+    return None if odd or not chips else f"{chips}x tpu {kind}"
+
+
+def is_instance(name: str) -> bool:
+    """Whether a name is written as clouds write those of instances."""
+    return _NAMED.fullmatch(name.casefold().strip()) is not None
+
 
 _SERIES = pattern(r"(?:Standard_)?(N[A-Z])\d+[a-z]*(?:_([A-Z]\w+?))?_(v\d)")  # as Azure writes them
 

@@ -128,7 +128,7 @@ def chip_card(chip: Chip) -> Card:
 
 def _of_instance(text: str) -> Node | None:
     """The machine that a cloud rents under this name; None where no cloud writes names so."""
-    from rigright.facts.instances import is_instance, machine_of
+    from rigright.facts.clouds import is_instance, machine_of
 
     provider, colon, name = text.strip().partition(":")
     text = name.strip() if colon and providers_of(provider) else text

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from datetime import date
 from functools import cache
 
+from rigright.base.loader import records
 from rigright.base.record import dataclass
-from rigright.base.tables import DATA, number, read_rows, text
 from rigright.base.units import GIGA
 from rigright.cost.estimate import Estimate
 from rigright.facts.chips import by_id
@@ -57,11 +57,7 @@ class Contract:
 @cache
 def contracts() -> tuple[Contract, ...]:
     """Every contract of the table, in its order."""
-    words = ("provider", "as_of", "source", "confidence", "notes")
-    numbers = ("years", "share_low", "share", "share_high")
-    readers = {**dict.fromkeys(words, text), **dict.fromkeys(numbers, number)}
-    rows = read_rows(DATA / "reserved.csv", readers, required=(*words[:-1], *numbers))
-    return tuple(Contract(**row) for row in rows)
+    return records("reserved.csv", Contract)
 
 
 def chips_of(offer: Offer) -> int:

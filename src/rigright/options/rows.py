@@ -131,7 +131,7 @@ WORK = (
     _row("context", "N", read=parse_count, text=say("context tokens per sequence: 8192, 32k"),
          fields="context_tok", verbs=f"{PLANS} {ONE} fit {RUNS}", works=PROMPTED | {EMBED}),
     _row("concurrency", "N", read=whole, text=say("concurrent requests"), aliases="users",
-         fields="users concurrency", verbs=f"{PLANS} {ONE} {RUNS}", works=TEXT, bars="rate", most=GIGA),
+         fields="users concurrency", verbs=f"{PLANS} {ONE} fit {RUNS}", works=TEXT, bars="rate", most=GIGA),
     _row("rate", "R", read=parse_rate, text=say("request rate: 5/s, 300/min"), fields="rate_per_s",
          verbs=f"{PLANS} {ONE}", works=TEXT | SAMPLES, most=FAR),
     _row("cached", "SHARE", read=cached, text=say("prefix cache hit rate, as a share of the prompt: 50%"),

@@ -13,7 +13,7 @@ from rigright.base.units import KILO
 from rigright.cost.bands import estimate, figure_of
 from rigright.cost.estimate import Estimate
 from rigright.cost.known import Known, ran
-from rigright.cost.memory_kv import transcribes
+from rigright.cost.layers import transcribes
 from rigright.demand import Numbers, Traffic
 from rigright.facts.anchors import ANY, RunCase
 from rigright.facts.chips import Chip

@@ -15,7 +15,7 @@ from rigright.base.record import dataclass, replace
 from rigright.choice.case import Case
 from rigright.choice.drafts import head_bytes
 from rigright.choice.layout import is_staged, surely
-from rigright.cost.memory_serving import ServingMemory, pool_tok
+from rigright.cost.memory.serving import ServingMemory, pool_tok
 from rigright.cost.speed.eras import table_of
 from rigright.cost.speed.rates import SUBJECT
 from rigright.cost.speed.service import Limits

@@ -14,7 +14,7 @@ from rigright.base.record import dataclass, kept, replace
 from rigright.choice.case import Case, serving_case
 from rigright.choice.drafts import NONE, Drafts, head_bytes
 from rigright.choice.offload import in_ram
-from rigright.cost.memory_settings import EngineCard
+from rigright.cost.memory.settings import EngineCard
 from rigright.cost.speed.rates import Rates
 from rigright.cost.speed.work import PassWork
 from rigright.demand import Layout, Numbers, Serving, Traffic

@@ -14,13 +14,23 @@ from typing import Any
 
 import numpy as np
 
-from rigright.arch.image_kinds import ImageKind
+from rigright.arch.image_kinds import ImageKind, arch_kind
+from rigright.arch.record import Arch
 from rigright.base.record import dataclass
 from rigright.cost.bands import estimate
 from rigright.cost.estimate import Estimate
-from rigright.cost.images.law import forward, train
-from rigright.cost.images.rates import SUBJECT, ImageRates, ImageRun, cpu_place, image_rates, place_of
-from rigright.cost.images.work import ImageWork
+from rigright.cost.images import (
+    SUBJECT,
+    ImageRates,
+    ImageRun,
+    ImageWork,
+    cpu_place,
+    forward,
+    image_rates,
+    place_of,
+    train,
+    work_of_sample,
+)
 from rigright.cost.known import Known, Ran
 from rigright.cost.links import Wire
 from rigright.demand import Numbers
@@ -28,6 +38,12 @@ from rigright.facts.chips import Chip, chips
 from rigright.facts.cpus import CpuRate
 from rigright.terms.fitted import fitted, wire_of
 from rigright.terms.known import bands_of, known_of_one
+
+
+def work_of_arch(arch: Arch, *, tok: int = 1) -> ImageWork:
+    """What a sample goes through; `tok`: of a text, where towers have no length of their own."""
+    return work_of_sample(arch, arch_kind(arch), tok=tok)
+
 
 Place = Chip | CpuRate  # where a network runs
 

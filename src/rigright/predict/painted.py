@@ -18,15 +18,13 @@ from rigright.cost import diffusion
 from rigright.cost.bands import beyond, estimate
 from rigright.cost.diffusion import DiffusionRates, DiffusionRun
 from rigright.cost.estimate import Estimate, spread
-from rigright.cost.images.rates import SUBJECT, ImageRates, ImageRun
-from rigright.cost.images.work import work_of_tower
+from rigright.cost.images import SUBJECT, ImageRates, ImageRun, work_of_tower
 from rigright.cost.known import Ran
 from rigright.demand import Numbers
 from rigright.facts.chips import Chip
-from rigright.predict.images import BatchTime, image_time, reached
+from rigright.predict.images import BatchTime, image_time, reached, work_of_arch
 from rigright.terms.fitted import fitted, wire_of
 from rigright.terms.known import known_of_one
-from rigright.terms.samples import work_of_arch
 
 NEVER_TRIED = (0.4, 2.5)  # measured over predicted, of what no run ever tried
 PAINTED = {"unet": (0.6, 1.5)}  # the same of twelve published runs, none of which was fitted

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from rigright.arch.sources import zoo
 from rigright.base.words import Sentence, say
 from rigright.choice.case import Case
-from rigright.cost.memory_kv import is_generator
-from rigright.cost.memory_serving import Bound, ServingMemory, serving_memory, stage_memories
+from rigright.cost.layers import is_generator
+from rigright.cost.memory.serving import Bound, ServingMemory, serving_memory, stage_memories
 from rigright.cost.shards import stage_bounds
 from rigright.demand import Numbers
 from rigright.facts.nodes import Card
@@ -43,7 +43,7 @@ def memories(case: Case) -> tuple[ServingMemory, ...]:
     """Memory of unlike ranks, each on its own card."""
     stages = _stages(case)
     if _deals(case, stages) and all(len(_unlike(cards)) == 1 for cards in stages):
-        from rigright.cost.memory_places import dealt_memories
+        from rigright.cost.memory.places import dealt_memories
 
         devices = [device_of(cards[0], case.engine) for cards in stages]
         asked: dict[str, Any] = {"layout": case.layout, "devices": devices}
@@ -85,7 +85,7 @@ def deal_notes(case: Case) -> tuple[Sentence, ...]:
     flag = case.engine.split_flag
     if flag is None or len(bounds) == 1:
         return ()
-    from rigright.cost.memory_places import usual_bounds
+    from rigright.cost.memory.places import usual_bounds
 
     if bounds == usual_bounds(case.arch, devices):
         return ()
@@ -144,7 +144,7 @@ def _bounds(case: Case, stages: Sequence[Sequence[Card]]) -> tuple[Bound, ...]:
     """Layers of each stage: even in engines that cut tensors, by memory in those that deal out layers."""
     if case.engine.split == "tensor" or len(stages) == 1:
         return stage_bounds(len(case.arch.trunk.layers), len(stages))
-    from rigright.cost.memory_places import dealt_bounds
+    from rigright.cost.memory.places import dealt_bounds
 
     devices = [device_of(smallest(cards), case.engine) for cards in stages]
     start = started(case.serving)

@@ -10,7 +10,7 @@ import numpy as np
 
 from rigright.arch.record import Arch
 from rigright.base.record import dataclass, replace
-from rigright.cost.memory_serving import (
+from rigright.cost.memory.serving import (
     Bound,
     ServingMemory,
     less_spare,
@@ -18,8 +18,8 @@ from rigright.cost.memory_serving import (
     rank_memories,
     stage_memories,
 )
-from rigright.cost.memory_settings import EngineCard
-from rigright.cost.memory_stages import rank_stages
+from rigright.cost.memory.settings import EngineCard
+from rigright.cost.memory.stages import rank_stages
 from rigright.demand import Layout, Numbers, Serving
 from rigright.facts.engines import find_engine
 from rigright.facts.nodes import Card
@@ -161,7 +161,7 @@ def stage_rooms(
 def _places(
     arch: Arch, cards: Sequence[Card], *, serving: Serving, layout: Layout
 ) -> list[tuple[EngineCard, Bound]]:
-    from rigright.cost.memory_places import dealt_bounds
+    from rigright.cost.memory.places import dealt_bounds
 
     start, weights = started(serving), weigh(arch, serving.weights)
     devices = [device_of(card, start.engine) for card in cards]

@@ -14,7 +14,7 @@ import numpy as np
 from rigright.arch.record import Arch
 from rigright.base.record import dataclass, replace
 from rigright.choice.case import Case
-from rigright.cost.memory_split import even_bounds
+from rigright.cost.memory.stages import even_bounds
 from rigright.cost.speed.pipeline import pipeline_gain
 from rigright.cost.speed.rates import SUBJECT, Rates
 from rigright.cost.speed.service import Limits, Service, serve

@@ -13,7 +13,7 @@ from rigright.choice.layout import is_staged
 from rigright.choice.work import SPEECH
 from rigright.choice.work import work_of as work_named
 from rigright.cost.estimate import Estimate
-from rigright.cost.memory_kv import transcribes
+from rigright.cost.layers import transcribes
 from rigright.cost.speed.pipeline import micro_seqs
 from rigright.cost.speed.service import Service
 from rigright.cost.speed.step import Pass, StepTime

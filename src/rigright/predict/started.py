@@ -16,10 +16,10 @@ from rigright.base.record import dataclass, replace
 from rigright.base.units import GIB, MIB
 from rigright.base.words import say
 from rigright.choice.case import Case
-from rigright.cost.memory_anchors import ALL, BESIDE, GRAPHS, STEP, own_memory
-from rigright.cost.memory_bands import SIZES, Parts, parts_of
-from rigright.cost.memory_serving import ServingMemory, case_of
-from rigright.cost.memory_settings import EngineCard
+from rigright.cost.bands import SIZES, Parts
+from rigright.cost.memory.serving import ServingMemory, case_of, parts_of
+from rigright.cost.memory.settings import EngineCard
+from rigright.cost.own_runs import ALL, BESIDE, GRAPHS, STEP, own_memory
 from rigright.demand import Numbers
 from rigright.facts.anchors import RunCase
 from rigright.facts.formats import GgufMix, find_format

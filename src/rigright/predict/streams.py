@@ -13,7 +13,7 @@ from rigright.arch.record import Arch
 from rigright.base.record import dataclass
 from rigright.base.units import from_gib
 from rigright.choice.case import Case
-from rigright.cost.memory_kv import entry_bytes, state_bytes
+from rigright.cost.memory.kv import entry_bytes, state_bytes
 from rigright.cost.speed.step import Pass
 from rigright.cost.speed.stream import prompt_s, stream_of, token_s
 from rigright.cost.speed.work import PassWork

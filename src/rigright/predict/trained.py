@@ -17,10 +17,10 @@ from rigright.arch.record import Arch
 from rigright.base.record import dataclass, replace
 from rigright.cost.bands import banded, mark
 from rigright.cost.known import ran
-from rigright.cost.training_setup import Setup
-from rigright.cost.training_time import TrainingTime, own_case, training_time
-from rigright.cost.training_time_rates import PLAIN, SUBJECT, TrainingRates, matmul_of
-from rigright.cost.training_towers import trunk_of
+from rigright.cost.training.learners import trunk_of
+from rigright.cost.training.rates import PLAIN, SUBJECT, TrainingRates, matmul_of
+from rigright.cost.training.setup import Setup
+from rigright.cost.training.time import TrainingTime, own_case, training_time
 from rigright.demand import Layout, Training
 from rigright.facts.chips import Chip
 from rigright.facts.fabrics import fabric_of

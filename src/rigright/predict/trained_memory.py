@@ -14,7 +14,7 @@ import numpy as np
 from rigright.arch.record import Arch
 from rigright.base.record import dataclass, replace
 from rigright.cost.estimate import Estimate
-from rigright.cost.training_memory import PARTS, Terms, TrainingMemory, rank_memory
+from rigright.cost.training.memory import PARTS, Terms, TrainingMemory, rank_memory
 from rigright.demand import Layout, Numbers, Training
 from rigright.facts.anchors import anchors, unmoved
 from rigright.predict.columns import at

@@ -11,7 +11,7 @@ from rigright.arch.record import Arch
 from rigright.base.units import show_bytes
 from rigright.base.words import DECIDES, Sentence, say
 from rigright.choice.training import is_pure
-from rigright.cost.training_setup import GATHERED, mixed_of
+from rigright.cost.training.setup import GATHERED, mixed_of
 from rigright.demand import Layout, Training
 from rigright.facts.chips import Chip
 from rigright.facts.training import find_precision, find_trainer

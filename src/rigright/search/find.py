@@ -9,7 +9,7 @@ from rigright.base.errors import AskError
 from rigright.base.record import replace
 from rigright.base.words import say
 from rigright.choice.work import AUTO, works
-from rigright.cost.memory_kv import generates
+from rigright.cost.layers import generates
 from rigright.demand import PlanWish
 from rigright.facts.nodes import find_node
 from rigright.search.market import Market

@@ -13,7 +13,7 @@ from rigright.base.errors import AskError
 from rigright.base.words import Sentence, assuming, say
 from rigright.choice.networks import PACKED, PAINT, READ, Network, network_of
 from rigright.cost.estimate import SECONDS_PER_DAY
-from rigright.cost.memory_kv import takes_samples
+from rigright.cost.layers import takes_samples
 from rigright.demand import Numbers, PlanWish
 from rigright.money.tariff import SECONDS_PER_H, usd_per_mtok
 from rigright.search.choose import choose, field_of

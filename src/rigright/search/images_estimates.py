@@ -12,7 +12,7 @@ from rigright.base.units import show_seconds, show_short
 from rigright.base.words import Sentence, say
 from rigright.choice.networks import PAINT, READ, Network, network_memory
 from rigright.cost.estimate import Estimate
-from rigright.cost.memory_serving import ServingMemory
+from rigright.cost.memory.serving import ServingMemory
 from rigright.demand import Layout, Serving, Training
 from rigright.predict.samples import batch_time, network_rates, network_speed
 from rigright.predict.trained_memory import least, shown

@@ -10,7 +10,7 @@ import numpy as np
 from rigright.base.errors import AskError
 from rigright.base.words import say
 from rigright.choice.networks import ENGINE, READ, Network, network_memory, precisions
-from rigright.cost.images.rates import ImageRun
+from rigright.cost.images import ImageRun
 from rigright.demand import Layout, Numbers, PlanWish, Training
 from rigright.facts.chips import features_of
 from rigright.facts.engines import Engine, find_engine, how_runs

@@ -1,24 +1,25 @@
-"""The market of a question: prices of cards and offers of clouds, as records that travel."""
+"""The market of a question: prices of cards, offers of clouds, and how many of a chip one can come by."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, replace
 from datetime import date
 from typing import Any
 
-from rigright.base.money import from_currency
+from rigright.base.money import CNY, from_currency
 from rigright.base.record import dataclass
 from rigright.demand import PlanWish
 from rigright.facts.chips import Chip, by_id, chips
-from rigright.facts.clouds import Offer, offers
+from rigright.facts.clouds import Offer, offers, providers_of
 from rigright.facts.hosts import CPU
 from rigright.facts.nodes import Node
 from rigright.facts.own_prices import in_force
 from rigright.facts.prices import OWN, OWN_RENT, Price
+from rigright.facts.units import sold_count
 from rigright.money.machine_price import Ordered
 from rigright.money.prices import GUESSED, Quote, quote_of
-from rigright.money.renting import BOX
+from rigright.money.renting import BOX, chips_of, price_of
 
 PRICED = (  # of a wish: what asks for a price, or sets a limit to it
     "budget_usd", "usd_per_h", "usd_per_mtok", "power_w", "owned", "clouds", "buy", "spot", "used",
@@ -107,3 +108,55 @@ def _in_usd(offer: Offer) -> Offer:
         usd_per_h=from_currency(offer.native_per_h, offer.currency),
         spot_usd_per_h=None if spot is None else from_currency(spot, offer.currency),
     )
+
+
+def offers_of(market: Market, chip: str, *, wish: PlanWish) -> tuple[Offer, ...]:
+    """What is rented out of a chip, whole cards, with a price: in the clouds that are named, else at home.
+
+    What the user pays by a price of their own goes before all. Clouds that bill in yuan rent to those who
+    pay in yuan, and the others hardly do.
+    """
+    clouds = {provider for cloud in wish.clouds for provider in (*providers_of(cloud), cloud)}
+    at_home = wish.currency == CNY
+    known = [offer for offer in market.offers.get(chip, ()) if price_of(offer, spot=wish.spot)]
+    own = tuple(offer for offer in known if offer.is_own)
+    if own and not wish.clouds:
+        return own
+    return tuple(
+        offer
+        for offer in known
+        if (offer.provider in clouds if wish.clouds else (offer.currency == CNY) == at_home)
+    )
+
+
+def counts_of(
+    chip: Chip, wish: PlanWish, *, market: Market, asked: Iterable[int], most: int | None = None
+) -> tuple[int, ...]:
+    """Each number that is asked for, or the next that can be had; `most` at most.
+
+    Of what nobody rents out to such a wish, the numbers in which it is sold: that is told then.
+    """
+    asked = tuple(asked)
+    numbers = set(_counts(chip, wish, market=market, asked=asked)) or {
+        sold_count(chip, number) for number in asked
+    }
+    return tuple(sorted(count for count in numbers if most is None or count <= most))
+
+
+def _counts(chip: Chip, wish: PlanWish, *, market: Market, asked: tuple[int, ...]) -> Iterator[int]:
+    if wish.buy is not False and not wish.clouds:
+        yield from (sold_count(chip, count) for count in asked)
+    for offer in offers_of(market, chip.id, wish=wish) if wish.buy is not True else ():
+        yield from (rented_count(offer, count) for count in asked)
+
+
+def rented_count(offer: Offer, n_chips: int) -> int:
+    """The fewest devices of whole instances that hold so many; beyond one machine, of whole machines."""
+    each, number = chips_of(offer), most_devices(offer)
+    unit = each if n_chips <= number else number
+    return -(-n_chips // unit) * unit
+
+
+def most_devices(offer: Offer) -> int:
+    """Devices that one machine of an offer holds at most."""
+    return max(chips_of(offer), (offer.most_chips or 0) * chips_of(offer) // max(int(offer.n_chips), 1))

@@ -16,9 +16,8 @@ from rigright.choice.layout import is_staged
 from rigright.choice.offload import ram_words
 from rigright.choice.ways import reads_gguf
 from rigright.cost.estimate import Estimate
-from rigright.cost.memory_bands import parts_of
-from rigright.cost.memory_kv import transcribes
-from rigright.cost.memory_serving import ServingMemory, serving_memory
+from rigright.cost.layers import transcribes
+from rigright.cost.memory.serving import ServingMemory, parts_of, serving_memory
 from rigright.cost.weights import has_experts
 from rigright.demand import Layout, Numbers, Serving
 from rigright.facts.engines import find_engine

@@ -25,8 +25,7 @@ from rigright.facts.formats import find_format
 from rigright.facts.hosts import CPU, Host
 from rigright.facts.nodes import Card, Node, chip_card, device_of, find_node
 from rigright.facts.units import box_of, devices_of, fills_boxes, sold_count, units_of
-from rigright.search.counts import counts_of
-from rigright.search.market import Market
+from rigright.search.market import Market, counts_of
 
 NODE_CHIPS = 8
 MOST_CHIPS = 64

@@ -9,7 +9,7 @@ from rigright.base.record import Inner, dataclass, derived
 from rigright.base.words import Sentence
 from rigright.choice.drafts import NONE, Drafts
 from rigright.cost.estimate import Estimate, added
-from rigright.cost.memory_serving import ServingMemory
+from rigright.cost.memory.serving import ServingMemory
 from rigright.demand import Layout, PlanWish, Serving, Training
 from rigright.facts.chips import Chip
 from rigright.facts.hosts import Host

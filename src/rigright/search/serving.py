@@ -93,7 +93,7 @@ def searched(question: Question) -> tuple[Candidates, tuple[Limit, ...], tuple[L
         if last is None or (size and not (spills and len(last[0].options.index))):
             last = table, limits, comfort
     if last is None:
-        from rigright.search.unrun import no_way
+        from rigright.search.why import no_way
 
         raise AskError(no_way(question))
     return last

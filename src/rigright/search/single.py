@@ -18,7 +18,7 @@ from rigright.choice.offload import asked_offload, with_offload
 from rigright.choice.ways import Site, is_sliced, ways_on
 from rigright.choice.work import assumed, contexts, settled
 from rigright.choice.work import traffic_of as sent
-from rigright.cost.memory_kv import generates, takes_samples
+from rigright.cost.layers import generates, takes_samples
 from rigright.demand import PlanWish, ServingWish
 from rigright.facts.host_words import find_host
 from rigright.facts.nodes import Node
@@ -163,7 +163,7 @@ def _searched(
     if question.ways or wider(question).ways or offloaded(question).ways:
         flag = any(getattr(wish, name) is not None for name in CUTS)
         return best(question) or (best(replace(question, by_hand=True)) if flag else None)
-    from rigright.search.unrun import is_known, no_way
+    from rigright.search.why import is_known, no_way
 
     if is_known(question):
         raise AskError(no_way(question))

@@ -21,8 +21,7 @@ from rigright.money.machine_price import Stored, around_usd, stored_of
 from rigright.money.prices import Quote, priced
 from rigright.money.renting import SIZES, cheapest, chips_of, holds, price_of
 from rigright.money.tariff import NO_HOST
-from rigright.search.counts import offers_of, rented_count
-from rigright.search.market import Market
+from rigright.search.market import Market, offers_of, rented_count
 from rigright.search.question import Kind, Question
 from rigright.search.record import Supply
 

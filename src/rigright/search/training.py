@@ -15,7 +15,7 @@ from rigright.base.words import DECIDES, Sentence, assuming, say
 from rigright.choice.training import batch_of, seq_tok_of, tokens_of
 from rigright.choice.training_runs import box_of
 from rigright.cost.estimate import SECONDS_PER_DAY, Estimate
-from rigright.cost.training_setup import METHODS
+from rigright.cost.training.setup import METHODS
 from rigright.demand import Numbers, PlanWish
 from rigright.facts.nodes import find_node
 from rigright.money.tariff import usd_per_mtok

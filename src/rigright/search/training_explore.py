@@ -9,7 +9,7 @@ import numpy as np
 
 from rigright.base.errors import AskError
 from rigright.base.words import say
-from rigright.cost.training_setup import METHODS
+from rigright.cost.training.setup import METHODS
 from rigright.demand import Numbers, PlanWish, TrainingWish
 from rigright.predict.columns import grouped
 from rigright.predict.trained_memory import most_bytes

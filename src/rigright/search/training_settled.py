@@ -14,7 +14,7 @@ from rigright.base.record import dataclass, replace
 from rigright.base.words import say
 from rigright.choice.networks import READ, network_of
 from rigright.choice.training import STAGES, WIDTHS, Space, batch_of, seq_tok_of, work_of
-from rigright.cost.memory_kv import takes_samples
+from rigright.cost.layers import takes_samples
 from rigright.demand import Layout, Numbers, PlanWish, Training, TrainingWish
 from rigright.facts.nodes import Card, Node
 from rigright.predict.columns import at, joined

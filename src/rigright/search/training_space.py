@@ -12,7 +12,7 @@ import numpy as np
 from rigright.arch.record import Arch
 from rigright.base.record import dataclass
 from rigright.choice.training import Able, Space, able_of, spaces_of
-from rigright.cost.training_towers import trunk_of
+from rigright.cost.training.learners import trunk_of
 from rigright.demand import Numbers, PlanWish, Training, TrainingWish
 from rigright.facts.chips import Chip
 from rigright.facts.engines import how_runs

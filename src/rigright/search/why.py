@@ -1,4 +1,4 @@
-"""Why not cheaper: what costs less than the first plan, and the limit that each breaks, with its number."""
+"""Why not cheaper: what costs less than the first plan, and the limit each breaks; why nothing runs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,11 @@ from rigright.base.money import USD, currency_of
 from rigright.base.record import replace
 from rigright.base.units import KILO, show_bytes, show_count, to_gib
 from rigright.base.words import Sentence, say
+from rigright.choice.ways import format_of
 from rigright.demand import Numbers, PlanWish
+from rigright.facts.chips import Chip
+from rigright.facts.engines import engines_of, find_engine, how_runs, runs_of, unrun
+from rigright.facts.formats import find_kv_format
 from rigright.money.tariff import tariff_in, write_off_usd_per_h
 from rigright.search.figures import Limit, limits_on
 from rigright.search.plans import Candidates
@@ -20,6 +24,40 @@ from rigright.search.question import Question
 from rigright.search.record import Rejection, SearchResult
 from rigright.search.score import Misfits
 from rigright.search.supply import options
+
+NOTHING = say("no engine runs these weights on these GPUs; remove a format or engine")
+
+
+def is_known(question: Question) -> bool:
+    """Whether it is known what the engines run that were asked for; memory alone is known of others too."""
+    return all(runs_of(find_engine(name).id) for name in question.wish.engines)
+
+
+def no_way(question: Question) -> Sentence:
+    """What is in the way, and what would run."""
+    chips = {chip.id: chip for kind in question.kinds for chip in kind.chips}
+    if len(chips) == 1:
+        return _on_one(question, next(iter(chips.values())))
+    return NOTHING
+
+
+def _on_one(question: Question, chip: Chip) -> Sentence:
+    wish, arch = question.wish, question.arch
+    named = tuple(find_engine(name).id for name in wish.engines)
+    engines = named or engines_of(chip)
+    form = arch.stored or arch.dtype
+    if wish.weights and engines:
+        form = format_of(wish.weights[0], engine=find_engine(engines[0]), named=bool(named))
+    if wish.kv and any(how_runs(name, form, chip=chip) for name in engines):
+        cache = find_kv_format(wish.kv[0])
+        return say(
+            "{engine} has no {kv} KV cache; these do: {engines}",
+            engine=engines[0], kv=cache.label, engines=", ".join(cache.engines),
+        )  # fmt: skip
+    if not engines:
+        return say("no known engine runs on {chip}", chip=chip.name)
+    return unrun(engines[0], form, chip=chip) or NOTHING
+
 
 FAR = 1e3  # in logarithms of ratios
 HOPELESS, NEAR_EQUAL = 10.0, 1.1  # times a limit, beyond which so much more of the way is no nearer

@@ -1,12 +1,19 @@
-"""What arrives: requests with their moments and lengths, and the book in which a replay writes."""
+"""Loads: requests, made up by a process (the same again for a seed) or read from a trace."""
 
 from __future__ import annotations
 
 from array import array
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from rigright.base.errors import DataError
+from rigright.base.tables import bad_cell, number, open_rows, read_cells, text
+from rigright.base.words import Sentence, say
+from rigright.demand import Traffic
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,3 +65,194 @@ class Book:
 def _flat(code: str, values: np.ndarray) -> array[Any]:
     """As Python's own array, whose items are read faster than NumPy's."""
     return array(code, np.ascontiguousarray(values, dtype=code).tobytes())
+
+
+DAY_SWING = 0.8  # of a day's rate, from its mean to its top
+CURVE_POINTS = 4096
+CLOSED = "closed"
+TOGETHER = "together"  # a closed loop whose users all start at the same moment, as benchmarks do
+UNLIKE = 0.1  # of lengths of answers to users that go on: were all alike, their prompts would fall into step
+LOOPS = frozenset({CLOSED, TOGETHER})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arrivals:
+    """How requests arrive."""
+
+    kind: str = "poisson"  # a key of PROCESSES, or one of LOOPS
+    spread: float = 2.0  # gamma: standard deviation of gaps over their mean; 1 is Poisson, 0 a metronome
+    burst: int = 10  # burst: requests that come together
+    period_s: float = 86_400.0  # diurnal: from top to top
+    think_s: float = 0.0  # closed: between an answer and the next question
+    life_s: float = 0.0  # closed: users start at any moment of it, as if they had been there; 0: all at once
+
+
+def made_load(traffic: Traffic, *, count: int, process: Arrivals, seed: int) -> Load:
+    """So many requests of a traffic."""
+    dice = np.random.default_rng(seed)
+    users = None
+    if process.kind in LOOPS:
+        users = max(min(int(traffic.concurrency), count), 1)
+        moments = np.zeros(count)
+        moments[:users] = np.sort(dice.uniform(0, process.life_s + process.think_s, users))
+        moments -= moments[0]
+    else:
+        moments = PROCESSES[process.kind](dice, count, rate_per_s=float(traffic.rate_per_s), process=process)
+        moments -= moments[0]
+    steady = users is not None and process.life_s > 0
+    spread = traffic.output_spread
+    if spread is None:
+        spread = UNLIKE if steady else 0.0
+    prompt = lengths(dice, count, mean=traffic.prompt_tok, spread=traffic.prompt_spread)
+    return Load(
+        arrival_s=moments,
+        prompt_tok=prompt,
+        output_tok=lengths(
+            dice,
+            count,
+            mean=traffic.output_tok,
+            spread=spread,
+        ),
+        cached_tok=np.minimum(np.full(count, int(traffic.cached_tok)), prompt - 1),
+        users=users,
+        think_s=process.think_s,
+        steady=steady,
+    )
+
+
+def lengths(dice: np.random.Generator, count: int, *, mean: float, spread: float) -> np.ndarray:
+    """Whole lengths of at least one token, log-normal around a mean."""
+    if spread <= 0:
+        return np.full(count, max(int(mean), 1))
+    sigma = np.sqrt(np.log1p(spread * spread))
+    drawn = dice.lognormal(np.log(mean) - sigma * sigma / 2, sigma, count)
+    return np.maximum(np.rint(drawn), 1).astype(int)
+
+
+Moments = Callable[..., np.ndarray]  # dice and count; the rate and the process by name
+
+
+def _poisson(dice: np.random.Generator, count: int, *, rate_per_s: float, process: Arrivals) -> np.ndarray:
+    del process  # nothing to choose
+    return np.cumsum(dice.exponential(1 / rate_per_s, count))
+
+
+def _gamma(dice: np.random.Generator, count: int, *, rate_per_s: float, process: Arrivals) -> np.ndarray:
+    if process.spread <= 0:
+        return np.arange(count) / rate_per_s
+    shape = 1 / process.spread**2
+    return np.cumsum(dice.gamma(shape, 1 / (rate_per_s * shape), count))
+
+
+def _burst(dice: np.random.Generator, count: int, *, rate_per_s: float, process: Arrivals) -> np.ndarray:
+    bursts = -(-count // process.burst)
+    starts = np.cumsum(dice.exponential(process.burst / rate_per_s, bursts))
+    return np.repeat(starts, process.burst)[:count]
+
+
+def _diurnal(dice: np.random.Generator, count: int, *, rate_per_s: float, process: Arrivals) -> np.ndarray:
+    """A rate that swings over a day around its mean, from its lowest: time stretched until it is even."""
+    even = np.cumsum(dice.exponential(1.0, count))
+    days = np.ceil(even[-1] / rate_per_s / process.period_s) + 1
+    turn = np.linspace(0, days, int(days) * CURVE_POINTS + 1)
+    due = rate_per_s * process.period_s * (turn - DAY_SWING * np.sin(2 * np.pi * turn) / (2 * np.pi))
+    return np.interp(even, due, turn * process.period_s)
+
+
+PROCESSES: dict[str, Moments] = {
+    "poisson": _poisson,
+    "gamma": _gamma,
+    "burst": _burst,
+    "diurnal": _diurnal,
+}
+
+
+MOST_TOK = 2**31
+MOST_S = 1e10
+MOST_REQUESTS = 2_000_000
+MOST_LISTED = 5
+MEASURED = {"first_token_s", "last_token_s"}
+NEEDED = ("arrival_s", "prompt_tok", "output_tok")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trace:
+    """The requests that can be read, by arrival, and every name in the order of the file."""
+
+    load: Load
+    names: tuple[str | None, ...]  # of all rows; those without one go by their number
+    places: np.ndarray  # of each request of the load, its row among all
+    first_s: np.ndarray  # as measured; nan where the file does not tell
+    last_s: np.ndarray
+    notes: tuple[Sentence, ...] = ()
+
+
+def _tokens(cell: str) -> int:
+    value = number(cell)
+    if value != int(value) or not 1 <= value <= MOST_TOK:
+        raise ValueError(cell)
+    return int(value)
+
+
+def _moment(cell: str) -> float:
+    value = number(cell)
+    if not 0 <= value <= MOST_S:
+        raise ValueError(cell)
+    return value
+
+
+_READERS = {
+    "request": text,
+    "arrival_s": _moment,
+    "prompt_tok": _tokens,
+    "output_tok": _tokens,
+    "cached_tok": lambda cell: 0 if number(cell) == 0 else _tokens(cell),
+    "first_token_s": _moment,
+    "last_token_s": _moment,
+}
+
+
+def read_trace(lines: Iterable[str], name: str) -> Trace:
+    """Read the lines of a trace; `name` is what complaints call it."""
+    names: list[str | None] = []
+    columns = {column: array("d") for column in _READERS if column != "request"}  # a row is kept as numbers
+    places = array("q")
+    faults: list[Sentence] = []
+    for line, raw in open_rows(lines, name, required=NEEDED, most_rows=MOST_REQUESTS + 1):
+        row, bad = read_cells(raw, _READERS, required=NEEDED)
+        names.append(row["request"])
+        if len(names) > MOST_REQUESTS:
+            raise DataError(say("{file} has more than {most} requests", file=name, most=f"{MOST_REQUESTS:,}"))
+        needed = [column for column in bad if column not in MEASURED]
+        if needed:
+            if len(faults) <= MOST_LISTED:
+                faults.append(bad_cell(Path(name), line, column=needed[0], cell=raw.get(needed[0])).sentence)
+            continue
+        places.append(len(names) - 1)
+        for column, values in columns.items():
+            value = row[column]
+            values.append(np.nan if value is None else value)
+    if not places:
+        raise DataError(faults[0] if faults else say("{file} contains no requests", file=name))
+    # the first faults, and how many more there are
+    more = len(names) - len(places) - MOST_LISTED
+    sentences = tuple(faults[:MOST_LISTED])
+    if more > 0:
+        sentences += (say("{count} more unreadable rows", count=more),)
+    order = np.argsort(np.asarray(columns["arrival_s"]), kind="stable")
+    whole = {column: np.asarray(columns.pop(column))[order] for column in list(columns)}
+    prompt = whole["prompt_tok"].astype(int)
+    cached = np.nan_to_num(whole["cached_tok"]).astype(int)
+    return Trace(
+        load=Load(
+            arrival_s=whole["arrival_s"],
+            prompt_tok=prompt,
+            output_tok=whole["output_tok"].astype(int),
+            cached_tok=np.minimum(cached, prompt - 1),
+        ),
+        names=tuple(names),
+        places=np.array(places)[order],
+        first_s=whole["first_token_s"],
+        last_s=whole["last_token_s"],
+        notes=sentences,
+    )

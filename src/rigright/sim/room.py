@@ -1,30 +1,41 @@
-"""What a policy is asked: who waits, what room there is; and the ways in which policies differ."""
+"""Batching policies: the ways in which they differ; who waits, what room there is, whom a pass takes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 from typing import NamedTuple
+
+from rigright.base.loader import blocks
 
 
 class WaitingPrompt(NamedTuple):
     """A prompt that wants to be worked on."""
 
     request: int
-    left_tok: int  # of it, still to be worked on
+    left_tok: int  # of it, still to be worked on; 0: its cache comes from elsewhere
     hold_tok: int  # cache to set aside when it is let in; 0: it has been let in
     to_come_tok: int  # it will make so many tokens
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PassRules:
-    """How passes are made up once it is settled who is let in."""
+class Policy:
+    """How a scheduler makes up its passes (see policies.toml)."""
 
+    id: str
     mixes: bool = True  # sequences make tokens in the passes that work on prompts
     ahead: bool = False  # a pass is made up while the one before it runs
     keeps: float = 0.0  # of the tokens still to come, cache kept free when somebody is let in
     drains: bool = False  # nobody is let in before all have left
     computes: bool = True  # prompts are worked on; False: their caches come from elsewhere
+    chunks: bool = True  # prompts are cut over passes where nobody says whether they are
+
+
+@cache
+def policies() -> dict[str, Policy]:
+    """Every policy by its id."""
+    return blocks("policies.toml", Policy)
 
 
 class PassRoom:
@@ -63,16 +74,14 @@ class PassRoom:
         return True
 
 
-Pick = Callable[[Iterable[WaitingPrompt], PassRoom], list[tuple[WaitingPrompt, int]]]
-
-
 def fill(queue: Iterable[WaitingPrompt], room: PassRoom) -> list[tuple[WaitingPrompt, int]]:
     """In order of arrival as long as there is room; the last one may be cut where prompts are."""
     taken: list[tuple[WaitingPrompt, int]] = []
     for ask in queue:
-        tok = min(ask.left_tok, room.tok) if room.chunks else ask.left_tok
-        fits = tok <= room.tok or not taken  # a prompt longer than a pass goes alone
-        if room.tok < 1 or not fits or not room.admit(ask):
+        tok = min(ask.left_tok, max(room.tok, 0)) if room.chunks else ask.left_tok
+        # a prompt longer than a pass goes alone; one that is not worked on takes nothing of it
+        fits = not ask.left_tok or (room.tok >= 1 and (tok <= room.tok or not taken))
+        if not fits or not room.admit(ask):
             break
         taken.append((ask, tok))
         room.tok -= tok

@@ -20,7 +20,7 @@ from rigright.sim.decodes import Decodes
 from rigright.sim.load import Book
 from rigright.sim.log import Log
 from rigright.sim.pace import Pace
-from rigright.sim.room import PassRoom, PassRules, Pick, WaitingPrompt
+from rigright.sim.room import PassRoom, Policy, WaitingPrompt, fill
 
 NEVER = float("inf")
 _NOBODY: list[int] = []
@@ -31,8 +31,7 @@ class Replica:
     """What a replica is: its pace, its policy and its room."""
 
     pace: Pace
-    manner: PassRules
-    pick: Pick
+    policy: Policy
     blocks: int  # of cache
     block_tok: int
     max_seqs: int
@@ -101,7 +100,7 @@ class Server:
 
     def run(self, until_s: float = NEVER) -> None:
         """Work until the clock has reached a moment, or nothing is left to do."""
-        ahead, inbox = self.shop.manner.ahead, self._inbox
+        ahead, inbox = self.shop.policy.ahead, self._inbox
         while self.next_s < until_s:
             now = self._now
             if now is None or (inbox and inbox[0][0] <= self.clock):
@@ -182,7 +181,7 @@ class Server:
 
     def _plan(self) -> SimPass | None:
         """Settle the next pass, from what is known now."""
-        decodes, manner = self._decodes, self.shop.manner
+        decodes, policy = self._decodes, self.shop.policy
         beat = self._beat + 1
         grown = decodes.growth(beat)
         evicted = grown > self.free
@@ -190,11 +189,11 @@ class Server:
             grown = self._make_room(beat)
         asks = self._partial or (self._waiting and not (evicted or self._blocked))
         picks = self._pick(grown) if asks else []
-        seqs = decodes.count if manner.mixes or not picks else 0
+        seqs = decodes.count if policy.mixes or not picks else 0
         if not picks and not seqs:
             return None
         context, standing, ending = decodes.context_tok(beat), decodes.count - seqs, []
-        if seqs or manner.mixes:
+        if seqs or policy.mixes:
             self.free -= grown
             self._beat = beat
             ending = decodes.ending(beat)
@@ -226,23 +225,23 @@ class Server:
     def _pick(self, grown: int) -> list[tuple[WaitingPrompt, int]]:
         """Whom the policy lets in, and how much of each prompt is worked on."""
         shop, decodes, running = self.shop, self._decodes, len(self._seated)
-        if shop.manner.drains and self._is_closed(running):
+        if shop.policy.drains and self._is_closed(running):
             self._blocked = True
             return []
-        beside = decodes.count if shop.manner.mixes else 0
+        beside = decodes.count if shop.policy.mixes else 0
         room = PassRoom(
             tok=shop.budget_tok * shop.pace.rounds - beside,
             seats=shop.max_seqs - running,
-            blocks=self.free - (grown if shop.manner.mixes else 0),
+            blocks=self.free - (grown if shop.policy.mixes else 0),
             block_tok=shop.block_tok,
             running=running,
             chunks=shop.chunks,
         )
-        if shop.manner.keeps:
+        if shop.policy.keeps:
             # what those that were let in will still make
             begun = sum(self.book.output[request] for request in self._partial)
-            room.promise(shop.manner.keeps, self._decodes.promised_tok(self._beat + 1) + begun)
-        picks = shop.pick(self._queue(), room)
+            room.promise(shop.policy.keeps, self._decodes.promised_tok(self._beat + 1) + begun)
+        picks = fill(self._queue(), room)
         self._blocked = not picks
         return picks
 
@@ -259,7 +258,7 @@ class Server:
             yield WaitingPrompt(request, target - done, 0, book.output[request])
         for request in self._waiting:
             target = book.prompt[request] + made.get(request, 0)
-            left = max(target - book.cached[request], 1) if self.shop.manner.computes else 0
+            left = max(target - book.cached[request], 1) if self.shop.policy.computes else 0
             yield WaitingPrompt(request, left, target, book.output[request] - made.get(request, 0))
 
     def _take(

@@ -49,7 +49,7 @@ def _placed(
     own: Sequence[Anchor], chips: Sequence[Chip], *, what: Ran
 ) -> dict[str, list[tuple[float, float]]]:
     """By figure: where the user's own runs put each chip, and what they leave of its band."""
-    from rigright.cost.anchored import moved
+    from rigright.cost.own_runs import moved
 
     noted(own, chips={chip.id for chip in chips})
     return {

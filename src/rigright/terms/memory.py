@@ -9,10 +9,10 @@ import numpy as np
 from rigright.arch.record import Arch
 from rigright.base.record import kept, replace
 from rigright.base.units import KIB, MIB
-from rigright.cost.memory_anchors import SERVING
-from rigright.cost.memory_bands import Parts, parts_of, summed_band
-from rigright.cost.memory_serving import ServingMemory
-from rigright.cost.memory_settings import EngineCard, Start
+from rigright.cost.bands import Parts, summed_band
+from rigright.cost.memory.serving import ServingMemory, parts_of
+from rigright.cost.memory.settings import EngineCard, Start
+from rigright.cost.own_runs import SERVING
 from rigright.cost.weights import WeightBytes, least_bytes, stored
 from rigright.demand import Numbers, Serving
 from rigright.facts.chips import Chip

@@ -7,10 +7,11 @@ from typing import Any
 
 from rigright.arch.record import Arch
 from rigright.cost.links import Wire
-from rigright.cost.memory_anchors import TRAINING, OwnMemory, own_memory, trained_case
-from rigright.cost.training_adapters import check_targets
-from rigright.cost.training_saved import Habit
-from rigright.cost.training_setup import (
+from rigright.cost.own_runs import TRAINING, OwnMemory, own_memory, trained_case
+from rigright.cost.training.learners import check_targets
+from rigright.cost.training.rates import SUBJECT, TrainingRates, reached
+from rigright.cost.training.saved import Habit
+from rigright.cost.training.setup import (
     GATHERED,
     METHODS,
     OFFLOADS,
@@ -22,7 +23,6 @@ from rigright.cost.training_setup import (
     check_word,
     mixed_of,
 )
-from rigright.cost.training_time_rates import SUBJECT, TrainingRates, reached
 from rigright.demand import Training
 from rigright.facts.chips import Chip
 from rigright.facts.formats import find_format

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from rigright.base.record import Inner, dataclass, derived
 from rigright.base.words import Sentence
+from rigright.build.judge import OK, Ruling, worst
 from rigright.build.listed import ListLine
 from rigright.build.machine import Rig
 from rigright.build.proposals.record import BuildWish, Proposal, Proposed, Refusal, recommended
-from rigright.build.ruling import OK, Ruling, worst
 
 EXITS = {"ok": 0, "doubt": 10, "impossible": 20}
 

@@ -349,7 +349,7 @@ def _exact(usd: float) -> Estimate:
 
 def _rented(subject: Asset, *, market: Market, wish: PlanWish, duty: float) -> Iterator[CostWay]:
     """By the hour, at spot prices, and by contract; a price of a cloud has power and building in it."""
-    from rigright.search.counts import offers_of
+    from rigright.search.market import offers_of
 
     node, months = subject.node, wish.years * MONTHS_PER_YEAR
     if node.is_mixed:

@@ -13,7 +13,7 @@ from rigright.arch.sources.open import open_model
 from rigright.base.errors import AskError
 from rigright.choice.case import Case
 from rigright.cost.estimate import Estimate, days_of
-from rigright.cost.memory_kv import generates, takes_samples
+from rigright.cost.layers import generates, takes_samples
 from rigright.demand import PlanWish, ServingWish
 from rigright.facts.engines import backend_label
 from rigright.facts.nodes import Node, find_node

@@ -11,7 +11,7 @@ from rigright.arch.count import params
 from rigright.arch.sources.open import open_model
 from rigright.base.words import Sentence
 from rigright.cost.estimate import Estimate, days_of
-from rigright.cost.training_adapters import halves, is_target
+from rigright.cost.training.learners import halves, is_target
 from rigright.demand import PlanWish, TrainingWish
 from rigright.predict.timed import SampleSpeed
 from rigright.predict.trained_step import StepUse, slowest

@@ -18,7 +18,7 @@ from rigright.choice.offload import can_offload, least_offload, ram_bytes, with_
 from rigright.choice.ways import NO_LOSS, Site, formats_in, taken_on, ways_on
 from rigright.choice.work import USUAL_TOK_PER_S, contexts, settled
 from rigright.cost.estimate import Estimate
-from rigright.cost.memory_kv import generates, takes_samples
+from rigright.cost.layers import generates, takes_samples
 from rigright.demand import PlanWish, ServingWish
 from rigright.facts.engines import Engine
 from rigright.facts.formats import find_format
@@ -50,13 +50,23 @@ class FitWish:
     min_params: float | None = None
     max_params: float | None = None
     context_tok: int | None = None
+    users: int | None = None  # at once, each with a whole context; None: one
     engine: str | None = None
     every_format: bool = False  # a row for each format that fits, the lossy ones too
     limit: int | None = SHOWN  # None: all
 
+    @property
+    def batch(self) -> int:
+        """Sequences that lie in memory at once."""
+        return self.users or 1
+
+    @property
+    def at_once(self) -> ServingWish:
+        """The serving that has to fit."""
+        return ServingWish(batch=self.batch)
+
 
 MOST_LISTED = 12
-ALONE = ServingWish(batch=1)
 
 
 def fit(on: str | None = None, *, wish: FitWish | None = None, asked: str = "") -> Fitted:
@@ -181,7 +191,7 @@ def _fitting(arch: Arch, node: Node, *, wish: FitWish) -> Iterator[Case]:
         on=node.shown, engines=() if wish.engine is None else (wish.engine,), context_tok=wish.context_tok
     )
     if not generates(arch):
-        case = fixed(arch, node, wish=ALONE, work=replace(stated, context_tok=SAMPLE_TOK))
+        case = fixed(arch, node, wish=wish.at_once, work=replace(stated, context_tok=SAMPLE_TOK))
         if float(worst(case).spare_bytes) >= 0:
             yield case
         return
@@ -197,7 +207,7 @@ def _fitting(arch: Arch, node: Node, *, wish: FitWish) -> Iterator[Case]:
     for context, form in product(contexts(stated, work)[:2], tuple(forms)):
         if form in texts or is_over(arch, form, room=room):
             continue
-        case = fixed(arch, node, wish=ALONE, work=replace(work, context_tok=context, weights=(form,)))
+        case = fixed(arch, node, wish=wish.at_once, work=replace(work, context_tok=context, weights=(form,)))
         if float(worst(case).spare_bytes) >= 0:
             yield case
             texts.add(form)
@@ -205,11 +215,11 @@ def _fitting(arch: Arch, node: Node, *, wish: FitWish) -> Iterator[Case]:
                 return
     if not texts:
         short = replace(work, context_tok=contexts(stated, work)[:2][-1])
-        spilled = _spilled(arch, node, work=work, engine=engine)
-        yield from _squeezed(arch, node, work=short, site=site) if spilled is None else (spilled,)
+        spilled = _spilled(arch, node, wish=wish, work=work, engine=engine)
+        yield from _squeezed(arch, node, wish=wish, work=short, site=site) if spilled is None else (spilled,)
 
 
-def _spilled(arch: Arch, node: Node, *, work: PlanWish, engine: Engine) -> Case | None:
+def _spilled(arch: Arch, node: Node, *, wish: FitWish, work: PlanWish, engine: Engine) -> Case | None:
     """With a part in main memory, in the smallest format that people take."""
     if not can_offload(engine) or node.host is None or node.has_no_cards:
         return None
@@ -217,19 +227,19 @@ def _spilled(arch: Arch, node: Node, *, work: PlanWish, engine: Engine) -> Case 
     forms = tuple(formats_in(arch, work, engine=engine, chips=chips))
     if not forms:
         return None
-    case = fixed(arch, node, wish=ALONE, work=replace(work, weights=(forms[-1],)))
+    case = fixed(arch, node, wish=wish.at_once, work=replace(work, weights=(forms[-1],)))
     offload = least_offload(arch, case.serving, cards=node.cards, host=node.host)
     return None if offload is None else replace(case, serving=with_offload(case.serving, offload))
 
 
-def _squeezed(arch: Arch, node: Node, *, work: PlanWish, site: Site) -> Iterator[Case]:
+def _squeezed(arch: Arch, node: Node, *, wish: FitWish, work: PlanWish, site: Site) -> Iterator[Case]:
     """The first way that fits of all there are: formats that lose more, smaller caches, other engines."""
     room = sum(card.room_bytes for card in node.cards) * node.n_nodes
     for way in ways_on(arch, work, site=site, more=True):
         if is_over(arch, way.weights, room=room):
             continue
-        wish = replace(work, engines=(way.engine.id,), weights=(way.weights,), kv=(way.kv,))
-        case = fixed(arch, node, wish=ALONE, work=wish)
+        packed = replace(work, engines=(way.engine.id,), weights=(way.weights,), kv=(way.kv,))
+        case = fixed(arch, node, wish=wish.at_once, work=packed)
         if float(worst(case).spare_bytes) >= 0:
             yield case
             return
@@ -248,11 +258,15 @@ def _samples_per_s(case: Case) -> Estimate | None:
 def _row(case: Case, node: Node, *, wish: FitWish) -> Fitting:
     arch = case.arch
     if generates(arch):
-        form = case.serving.weights if wish.every_format else None
-        asked = ServingWish(engine=wish.engine, weights=form, context_tok=wish.context_tok)
+        asked = ServingWish(engine=wish.engine, context_tok=wish.context_tok, users=wish.users)
+        if wish.every_format or wish.users:
+            asked = replace(asked, weights=case.serving.weights)
+        if wish.users:  # the way that has room for them all
+            context = case.serving.context_tok
+            asked = replace(asked, engine=case.engine.id, kv=case.serving.kv, context_tok=context)
         case = single(arch, node, wish=asked).case
     memory, identity = worst(case), identity_of(arch.name)
-    context = context_limit(case.over(batch=1)) if generates(arch) else None
+    context = context_limit(case.over(batch=-(-wish.batch // case.layout.dp))) if generates(arch) else None
     timed = speed(case) if generates(arch) else None
     return Fitting(
         model=arch.name,
@@ -263,6 +277,7 @@ def _row(case: Case, node: Node, *, wish: FitWish) -> Fitting:
         params=count.params(arch),
         active_params=count.active_params(arch),
         weights_format=case.serving.weights,
+        kv_format=case.serving.kv,
         engine=case.engine.id,
         weights_bytes=case.weights.total_bytes,
         used_bytes=float(memory.need_bytes),

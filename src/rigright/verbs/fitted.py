@@ -17,6 +17,7 @@ class Fitting:
     params: int  # of the model
     active_params: int  # that work on a token
     weights_format: str  # a name of `rigright look-up formats`
+    kv_format: str | None  # of its cache, "16bit" where nothing smaller was needed
     engine: str  # that runs it
     weights_bytes: float  # of all cards
     used_bytes: float  # of the fullest card, with the context asked for

@@ -17,7 +17,7 @@ from rigright.base.units import MIB
 from rigright.base.words import say
 from rigright.choice.case import serving_case
 from rigright.choice.offload import cpu_moe, gpu_layers
-from rigright.cost.memory_places import dealt_bounds
+from rigright.cost.memory.places import dealt_bounds
 from rigright.cost.weights import has_experts
 from rigright.demand import Layout, Offload, Serving, Training
 from rigright.export.launch import Launch, ServerSettings, TrainerSettings

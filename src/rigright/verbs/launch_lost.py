@@ -9,8 +9,8 @@ from typing import Any
 from rigright.base.errors import AskError, RigError
 from rigright.base.record import dataclass
 from rigright.base.words import say
-from rigright.cost.training_setup import METHODS, OFFLOADS, RECOMPUTES, SCHEDULES, SHARDINGS
-from rigright.cost.training_states import dividing
+from rigright.cost.training.setup import METHODS, OFFLOADS, RECOMPUTES, SCHEDULES, SHARDINGS
+from rigright.cost.training.states import dividing
 from rigright.demand import Layout, Serving, Training
 from rigright.export.launch import Launch
 from rigright.facts.launching import Launcher

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 def plan(model: str, *, wish: PlanWish | None = None, why: bool = False, asked: str = "") -> Planned:
     """Plan machines for a model; `asked` is the command to build on."""
-    from rigright.cost.memory_kv import generates
+    from rigright.cost.layers import generates
     from rigright.search.find import SERVED
 
     wish = wish or PlanWish()
@@ -122,7 +122,7 @@ def _searched(
 
 def _open(arch: Arch, wish: PlanWish, *, planned: Planned) -> Iterator[Sentence]:
     """Which input that nobody said decides most about the first plan."""
-    from rigright.cost.memory_kv import generates
+    from rigright.cost.layers import generates
 
     first = planned.plans[0] if planned.plans else None
     if first is None:

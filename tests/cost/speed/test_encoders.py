@@ -11,7 +11,7 @@ from rigright.arch.count import flops_per_tok
 from rigright.arch.sources.open import open_model
 from rigright.cost.speed.encoder import EncoderRates, encode_s
 from rigright.facts.find import find_chip
-from rigright.predict.encoded import encoded_rates
+from rigright.predict.samples import encoded_rates
 
 BERT = "google-bert/bert-base-uncased"
 CARDS = ("v100-sxm2-32gb", "a100-sxm4-80gb", "rtx-4090", "t4")

@@ -7,21 +7,28 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import count
 
-from rigright.arch.assumed import near_published
-from rigright.arch.blocks import Block, matrix, norm
+from rigright.arch.blocks import Block, connections, matrix, norm
 from rigright.arch.config import Config
-from rigright.arch.decoder import Sizes, Style, attend, feed, layer, layer_types, read_sizes, text_arch
+from rigright.arch.decoder import (
+    Sizes,
+    Style,
+    attend,
+    feed,
+    layer,
+    layer_types,
+    near_published,
+    read_sizes,
+    text_arch,
+    with_mtp,
+)
 from rigright.arch.defaults import full
 from rigright.arch.experts import EXPERTS, Mixture, extras, feeding, read_mixture, routing
 from rigright.arch.families import kind_of
-from rigright.arch.hyper import connections
 from rigright.arch.kin.latent import owners
 from rigright.arch.latent import indexed, mla, read_index, read_latent
-from rigright.arch.linear import Delta, gated_delta, kimi_delta, lightning, read_delta
-from rigright.arch.mtp import with_mtp
 from rigright.arch.plan import listed, repeat, sparse_layers
 from rigright.arch.record import Arch, Cut, Layer, Weight
-from rigright.arch.ssm import conv1d
+from rigright.arch.ssm import Delta, conv1d, gated_delta, kimi_delta, lightning, read_delta
 from rigright.base.errors import DataError
 from rigright.base.record import replace
 from rigright.base.words import say

@@ -11,8 +11,7 @@ from rigright.arch.defaults import part
 from rigright.arch.families import kind_of
 from rigright.arch.multimodal import join, language
 from rigright.arch.plan import repeat
-from rigright.arch.record import Arch, Cut, Ffn, Layer, Tower, Weight
-from rigright.arch.sharing import borrow, per_layer_tables, shared_attention
+from rigright.arch.record import Arch, Cut, Ffn, Layer, Mixer, Tower, Weight
 from rigright.arch.stack import Stack, conv, eye_tower, linear, table, vector
 from rigright.base.errors import DataError
 from rigright.base.record import replace
@@ -276,3 +275,38 @@ def _flat_ear(config: Config, number: int) -> Tower:
     width = config.size("audio_embed_dim", "output_proj_dims", "hidden_size")
     weights = linear("project", (number, width), bias=False, sites=FRAMES // 4)
     return Tower(name="audio", hidden=width, layers=(), outer=weights, sample_tok=FRAMES // 4)
+
+
+def shared_attention(config: Config, hidden: int, *, mixer: Mixer, values: bool) -> Block:
+    """Attention with a norm on each head of q and k; without `values` the keys serve as values too."""
+    biased = config.flag("attention_bias", default=False)
+    kv_width = mixer.kv_heads * mixer.key_dim
+    weights = (
+        *matrix("attn.q", mixer.heads * mixer.key_dim, inputs=hidden, cut=Cut.OUT, bias=biased),
+        *matrix("attn.k", kv_width, inputs=hidden, cut=Cut.KV, bias=biased),
+        *(matrix("attn.v", kv_width, inputs=hidden, cut=Cut.KV, bias=biased) if values else ()),
+        *matrix("attn.o", hidden, inputs=mixer.heads * mixer.key_dim, cut=Cut.IN, bias=biased),
+        *norm(mixer.key_dim) * 2,
+    )
+    return Block(weights, mixer=mixer)
+
+
+def borrow(attention: Block) -> Block:
+    """The same attention, reading an earlier layer's cache: no keys, no values, no norm on keys."""
+    if attention.mixer is None:
+        return attention
+    own = tuple(weight for weight in attention.weights if not weight.role.startswith(("attn.k", "attn.v")))
+    return Block(own[:-1], mixer=replace(attention.mixer, shares_cache=True))
+
+
+def per_layer_tables(config: Config, size: Sizes) -> tuple[Weight, ...]:
+    """A small token table for every layer, the projection that joins it, and its norm."""
+    inner = config.whole("hidden_size_per_layer_input", default=0)
+    if not inner:
+        return ()
+    rows = config.size("vocab_size_per_layer_input", default=size.vocab)
+    return (
+        Weight(role="embed.layer", shape=(rows, size.layers * inner), cut=Cut.VOCAB),
+        *matrix("project", size.layers * inner, inputs=size.hidden, cut=Cut.WHOLE),
+        *norm(inner),
+    )

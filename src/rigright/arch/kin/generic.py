@@ -14,9 +14,9 @@ from rigright.arch.decoder import (
     read_decoder,
     read_sizes,
     windows,
+    with_mtp,
 )
 from rigright.arch.experts import EXPERTS, SHARED_WIDTH, Mixture, read_mixture
-from rigright.arch.mtp import with_mtp
 from rigright.arch.record import Arch
 from rigright.base.record import replace
 from rigright.base.words import Sentence, say

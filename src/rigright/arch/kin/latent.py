@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from rigright.arch.blocks import Block, matrix, norm
+from rigright.arch.blocks import Block, connections, head_connection, matrix, norm
 from rigright.arch.config import Config
-from rigright.arch.decoder import SLIDING, Style, attend, feed, layer, layer_types, read_sizes, text_arch
+from rigright.arch.decoder import (
+    SLIDING,
+    Style,
+    attend,
+    feed,
+    layer,
+    layer_types,
+    read_sizes,
+    text_arch,
+    with_mtp,
+)
 from rigright.arch.defaults import full
 from rigright.arch.experts import Mixture, extras, feeding, moe, read_mixture, routing
 from rigright.arch.families import kind_of
-from rigright.arch.hyper import connections, head_connection
 from rigright.arch.latent import Latent, indexed, mla, read_index, read_latent, read_latent_moe
-from rigright.arch.mtp import with_mtp
 from rigright.arch.plan import listed, repeat
 from rigright.arch.record import Arch, Cut, Layer, Mix, Mixer, Weight
 from rigright.arch.ssm import vector

@@ -8,19 +8,20 @@ from rigright.arch import blocks
 from rigright.arch.blocks import Block, matrix, norm
 from rigright.arch.config import Config
 from rigright.arch.decoder import (
+    MTP_LAYERS,
     Sizes,
     Style,
     attend,
     feed,
     layer,
     layer_types,
+    mtp_joint,
     read_sizes,
     text_arch,
 )
 from rigright.arch.defaults import full
 from rigright.arch.experts import Mixture, feeding, moe, routing
 from rigright.arch.families import kind_of
-from rigright.arch.mtp import COUNT, joint
 from rigright.arch.plan import listed, repeat, sparse_layers
 from rigright.arch.record import Arch, Cut, Ffn, Layer, Tower, Weight
 from rigright.arch.ssm import Mamba, mamba, mamba2
@@ -331,11 +332,11 @@ def read_nemotron_h(config: Config, name: str) -> Arch:
         return layer(size.hidden, style, part)
 
     arch = text_arch(config, name, style=style, size=size, layers=repeat(kinds, build))
-    count = config.layers(*COUNT, default=0)
+    count = config.layers(*MTP_LAYERS, default=0)
     if not count:
         return arch
     body = repeat(_nemotron_h_kinds(config, "mtp_hybrid_override_pattern", "mtp_layers_block_type"), build)
-    spare = Tower(name="mtp", hidden=size.hidden, layers=body * count, outer=joint(size.hidden) * count)
+    spare = Tower(name="mtp", hidden=size.hidden, layers=body * count, outer=mtp_joint(size.hidden) * count)
     return replace(arch, spare=(spare,))
 
 

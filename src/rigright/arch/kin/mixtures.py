@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from rigright.arch import blocks
-from rigright.arch.assumed import near_published
 from rigright.arch.blocks import Block, matrix
 from rigright.arch.config import Config
 from rigright.arch.decoder import (
@@ -16,16 +15,17 @@ from rigright.arch.decoder import (
     feed,
     layer,
     layer_types,
+    near_published,
     norm,
     read_sizes,
     text_arch,
     windows,
+    with_mtp,
 )
 from rigright.arch.defaults import full
 from rigright.arch.experts import Mixture, at, attentions, extras, feeding, moe, read_mixture, routing
 from rigright.arch.experts import routing as routed
 from rigright.arch.families import kind_of
-from rigright.arch.mtp import with_mtp
 from rigright.arch.plan import listed, repeat
 from rigright.arch.record import Arch, Cut, Ffn, Layer, Mix, Mixer, Weight
 from rigright.arch.ssm import vector

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from rigright.arch import blocks
-from rigright.arch.assumed import near_published, warned
 from rigright.arch.blocks import Block, matrix, norm
 from rigright.arch.config import Config
-from rigright.arch.decoder import Style, layer, text_arch
+from rigright.arch.decoder import Style, layer, near_published, text_arch, warned
 from rigright.arch.families import kind_of
 from rigright.arch.kin.mamba import bare_sizes
 from rigright.arch.record import Arch, Cut, Ffn, Layer, Mix, Mixer, Weight

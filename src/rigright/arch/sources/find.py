@@ -12,14 +12,16 @@ from rigright.arch.sources.near import age, alias_rows, listed, unknown, which
 from rigright.arch.sources.spelling import (
     MAX_KEPT,
     MAX_NAME,
+    USUAL,
     Spelling,
+    Tag,
     is_size,
     own_part,
+    read_tag,
     selects,
     spell,
     tables,
 )
-from rigright.arch.sources.tags import USUAL, Tag, read_tag
 from rigright.base.errors import AskError, RigError
 from rigright.base.patterns import pattern
 from rigright.base.record import dataclass, replace
@@ -27,6 +29,9 @@ from rigright.base.units import GIGA, KIB, MEGA
 from rigright.base.words import Sentence, say
 
 FORMAT, DATE = 64, 16  # a difference in storage or date outweighs those in training and publisher
+_OTHER_KINDS = frozenset(
+    {"audio", "colbert", "draft", "eagle", "eagle3", "omni", "speculator", "vision", "vl"}
+)
 PLAIN = frozenset({"bf16", "fp16", "fp32"})  # not quantised
 GGUF_ENGINES = frozenset({"llama.cpp", "ollama"})
 OTHERS = 4  # models a note names beside the one taken
@@ -339,3 +344,23 @@ def _stored(arch: Arch, own: Spelling, *, spelling: Spelling, tag: Tag | None) -
     if arch.stored is not None and arch.stored.startswith(asked):
         return arch.stored
     return None if asked in PLAIN else asked
+
+
+@cache
+def copied(asked: str) -> Arch | None:
+    """The model that a name begins with, its size included: makers of copies append words of their own.
+
+    None where no known model is left, or where a word that is cut away tells of another architecture.
+    """
+    name = re.sub(r"\.(?:gguf|safetensors|bin)\Z", "", asked.strip()[:MAX_NAME].lower().replace("\\", "/"))
+    pieces = re.split(r"[-_ ]", name.rpartition("/")[2] or name)
+    others = _OTHER_KINDS.union(tables()["kinds"]["words"])
+    for end in range(len(pieces) - 1, 0, -1):
+        sized = [is_size(piece) for piece in pieces[:end]]
+        if pieces[end] in others or not any(sized) or all(sized):
+            return None
+        try:
+            return find("-".join(pieces[:end]))
+        except RigError:
+            continue
+    return None

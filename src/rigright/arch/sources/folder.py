@@ -7,16 +7,23 @@ from pathlib import Path
 
 from rigright.arch import count
 from rigright.arch.read import read_config
-from rigright.arch.sources import adapter
-from rigright.arch.sources.config_file import CONFIG, open_config
-from rigright.arch.sources.files import read_json
+from rigright.arch.sources.files import CONFIG, open_config, read_json
+from rigright.arch.sources.gguf import is_later_part
 from rigright.arch.sources.gguf_arch import open_gguf
-from rigright.arch.sources.gguf_split import is_later_part
 from rigright.arch.sources.opened import Opened
 from rigright.arch.sources.pipeline import INDEX, open_pipeline
 from rigright.arch.sources.safetensors import read_header
 from rigright.arch.sources.tally import compare
-from rigright.arch.sources.weight_files import count_files, is_whole, listed, read_weights
+from rigright.arch.sources.weight_files import (
+    ADAPTER_CONFIG,
+    ADAPTER_WEIGHTS,
+    adapter_note,
+    count_files,
+    is_whole,
+    listed,
+    read_adapter,
+    read_weights,
+)
 from rigright.base.errors import DataError, MissingError, RigError
 from rigright.base.record import replace
 from rigright.base.words import Sentence, say
@@ -26,7 +33,7 @@ Opener = Callable[[str], Opened]
 
 def holds_model(folder: Path) -> bool:
     """Whether a folder holds anything that describes a model."""
-    names = (CONFIG, INDEX, adapter.CONFIG)
+    names = (CONFIG, INDEX, ADAPTER_CONFIG)
     return any((folder / name).is_file() for name in names) or any(listed(folder, "*.gguf"))
 
 
@@ -38,7 +45,7 @@ def open_folder(folder: Path, open_base: Opener, *, part: str | None = None) -> 
         return open_folder(folder / part, open_base)
     if (folder / CONFIG).is_file():
         return _open_plain(folder)
-    if (folder / adapter.CONFIG).is_file():
+    if (folder / ADAPTER_CONFIG).is_file():
         return _open_adapter(folder, open_base)
     # A folder of GGUF files: the model where it is only one
     paths = [
@@ -62,9 +69,9 @@ def _open_plain(folder: Path) -> Opened:
     raw = read_json(folder / CONFIG)
     files = read_weights(folder, arch, config=raw)
     notes = () if files is None else (*files.notes, compare(arch, files))
-    beside = adapter.read_adapter(folder) if (folder / adapter.CONFIG).is_file() else None
+    beside = read_adapter(folder) if (folder / ADAPTER_CONFIG).is_file() else None
     if beside is not None:
-        notes += (adapter.beside(beside),)
+        notes += (adapter_note(beside),)
     # what about the files deserves a warning: not here, or not what the config tells
     if files is None:
         faults: tuple[Sentence, ...] = ()
@@ -80,7 +87,7 @@ def _open_plain(folder: Path) -> Opened:
 
 def _open_adapter(folder: Path, open_base: Opener) -> Opened:
     """A folder with an adapter only: the base model it names, with the adapter noted."""
-    result = adapter.read_adapter(folder)
+    result = read_adapter(folder)
     if not result.base:
         raise DataError(
             say("{path} contains an adapter without a base model name; give the base model", path=folder)
@@ -96,14 +103,14 @@ def _open_adapter(folder: Path, open_base: Opener) -> Opened:
                 why=error.sentence,
             )
         ) from None
-    arch = replace(base.arch, warnings=(*base.arch.warnings, adapter.beside(result)))
+    arch = replace(base.arch, warnings=(*base.arch.warnings, adapter_note(result)))
     return replace(base, arch=arch, adapter=result)
 
 
 def open_weights(path: Path, open_base: Opener) -> Opened:
     """A safetensors file named by itself: the config beside it describes the model."""
     config = path.parent / CONFIG
-    if (path.parent / adapter.CONFIG).is_file() and path.name == adapter.WEIGHTS:
+    if (path.parent / ADAPTER_CONFIG).is_file() and path.name == ADAPTER_WEIGHTS:
         return _open_adapter(path.parent, open_base)
     if not config.is_file():
         read_header(path)

@@ -9,14 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from rigright.arch import count
-from rigright.arch.check import check
-from rigright.arch.read import read_config
+from rigright.arch.read import check, read_config
 from rigright.arch.record import Arch
 from rigright.arch.sources import gguf_config
-from rigright.arch.sources.gguf import broken
+from rigright.arch.sources.gguf import Whole, broken, read_whole
 from rigright.arch.sources.gguf_config import GgufHead
 from rigright.arch.sources.gguf_layers import from_tensors, is_balance, is_buffer, is_spare
-from rigright.arch.sources.gguf_split import Whole, read_whole
 from rigright.arch.sources.opened import Files, Opened, Tensor
 from rigright.base.errors import DataError, RigError
 from rigright.base.record import replace

@@ -15,8 +15,14 @@ from weakref import WeakKeyDictionary
 
 from rigright.arch.read import read_config
 from rigright.arch.record import Arch
-from rigright.arch.sources.config_file import CONFIG, open_config
-from rigright.arch.sources.files import MAX_CONFIG_BYTES, parse_json, plain_file, read_json
+from rigright.arch.sources.files import (
+    CONFIG,
+    MAX_CONFIG_BYTES,
+    open_config,
+    parse_json,
+    plain_file,
+    read_json,
+)
 from rigright.arch.sources.opened import Files, Opened, Tensor
 from rigright.arch.sources.safetensors import LENGTH_BYTES, parsed
 from rigright.arch.sources.tally import compare, tally

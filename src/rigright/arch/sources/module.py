@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from rigright.arch.check import check
+from rigright.arch.read import check
 from rigright.arch.record import Arch, Layer, Tower, Weight
 from rigright.arch.sources.files import plain_file, read_json
 from rigright.base.errors import AskError, DataError, RigError

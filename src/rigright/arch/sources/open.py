@@ -134,7 +134,7 @@ def _file(path: Path, open_base: Callable[[str], Opened]) -> Opened:
                 path=path,
             )
         )
-    from rigright.arch.sources.config_file import open_config
+    from rigright.arch.sources.files import open_config
 
     return Opened(arch=open_config(path))
 

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from rigright.arch.sources.config_file import CONFIG, open_config
-from rigright.arch.sources.files import read_json
+from rigright.arch.sources.files import CONFIG, open_config, read_json
 from rigright.arch.sources.opened import Files, Opened
 from rigright.arch.sources.weight_files import read_weights
 from rigright.base.errors import DataError, MissingError, RigError

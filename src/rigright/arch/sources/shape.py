@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from rigright.arch import blocks, count
 from rigright.arch.blocks import Block
-from rigright.arch.check import check
 from rigright.arch.config import MAX_LAYERS, MAX_SIZE, Config
 from rigright.arch.decoder import Sizes as DecoderSizes
 from rigright.arch.decoder import Style, layer, text_arch
+from rigright.arch.read import check
 from rigright.arch.record import Arch, Ffn
 from rigright.base.errors import AskError, RigError
 from rigright.base.units import parse_count, show_count

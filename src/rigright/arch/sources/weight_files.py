@@ -1,4 +1,4 @@
-"""The safetensors files of a folder: one file, or an index with its shards."""
+"""The safetensors files of a folder: one file, an index with its shards, an adapter (LoRA and its like)."""
 
 from __future__ import annotations
 
@@ -7,20 +7,21 @@ from pathlib import Path
 from typing import Any
 
 from rigright.arch.record import Arch
-from rigright.arch.sources import adapter
 from rigright.arch.sources.files import MAX_CONFIG_BYTES, read_json
-from rigright.arch.sources.opened import Files, Tensor
+from rigright.arch.sources.opened import Adapter, Files, Tensor
 from rigright.arch.sources.safetensors import read_header
 from rigright.arch.sources.tally import tally
 from rigright.base.errors import DataError
 from rigright.base.files import unread
 from rigright.base.record import replace
-from rigright.base.words import say
+from rigright.base.words import Sentence, say
 
 INDEX_ENDING = ".safetensors.index.json"
 MAX_INDEX_BYTES = 8 * MAX_CONFIG_BYTES
 MAX_FILES = 10_000
 MISSING_SHOWN = 3
+ADAPTER_CONFIG, ADAPTER_WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
+MAX_RANK = 65_536
 # where one folder holds the same weights twice, the first of these names counts
 _PREFERRED = ("model", "diffusion_pytorch_model", "pytorch_model")
 
@@ -61,7 +62,7 @@ def read_weights(folder: Path, arch: Arch | None, *, config: Mapping[str, Any]) 
             files, tensors_bytes=total, size_bytes=None, complete=False, params=None, notes=(note,)
         )
     paths = _by_preference(listed(folder, "*.safetensors"))
-    paths = [path for path in paths if path.name != adapter.WEIGHTS]
+    paths = [path for path in paths if path.name != ADAPTER_WEIGHTS]
     if not paths:
         return None
     return count_files(paths[:1] if is_whole(paths[0]) else paths, arch, config=config)
@@ -97,3 +98,42 @@ def count_files(paths: list[Path], arch: Arch | None, *, config: Mapping[str, An
             tensors[tensor.name] = tensor
     files = tally(tensors.values(), arch, config=config)
     return replace(files, files=len(headers), size_bytes=sum(header.size_bytes for header in headers))
+
+
+def read_adapter(folder: Path) -> Adapter:
+    """Read the adapter in a folder."""
+    raw = read_json(folder / ADAPTER_CONFIG)
+    weights = folder / ADAPTER_WEIGHTS
+    rank = raw.get("r", raw.get("rank"))
+    targets = raw.get("target_modules")
+    return Adapter(
+        kind=_word(raw.get("peft_type")) or "LORA",
+        rank=rank if isinstance(rank, int) and not isinstance(rank, bool) and 0 < rank <= MAX_RANK else None,
+        targets=_targets(targets),
+        params=sum(tensor.elems for tensor in read_header(weights).tensors) if weights.is_file() else None,
+        base=_word(raw.get("base_model_name_or_path")),
+    )
+
+
+def _word(value: Any) -> str | None:
+    return value.strip() if isinstance(value, str) and 0 < len(value.strip()) < 4096 else None
+
+
+def _targets(value: Any) -> tuple[str, ...]:
+    if isinstance(value, str):
+        return (value[:200],)
+    return (
+        tuple(item[:200] for item in value[:1000] if isinstance(item, str)) if isinstance(value, list) else ()
+    )
+
+
+def adapter_note(adapter: Adapter) -> Sentence:
+    """What to say of an adapter that is not counted."""
+    if adapter.params is None:
+        return say("adapter found ({kind}) without its weights: not counted", kind=adapter.kind)
+    return say(
+        "adapter found ({kind}, rank {rank}, {params} parameters): not counted in the model",
+        kind=adapter.kind,
+        rank=adapter.rank if adapter.rank is not None else say("unknown"),
+        params=f"{adapter.params:,}",
+    )

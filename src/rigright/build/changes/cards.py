@@ -7,10 +7,9 @@ from collections.abc import Iterator
 
 from rigright.base.units import KILO
 from rigright.base.words import Sentence, say
-from rigright.build.judge import judge
+from rigright.build.change import Change, Fit, Standing
+from rigright.build.judge import IMPOSSIBLE, OK, judge
 from rigright.build.machine import Cards, Rig
-from rigright.build.record import Change, Fit, Standing
-from rigright.build.ruling import IMPOSSIBLE, OK
 from rigright.cost.estimate import Estimate
 from rigright.facts.chips import Chip, chips
 from rigright.facts.shop.cards import PASSIVE, Plugs, shape_of

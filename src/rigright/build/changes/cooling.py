@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rigright.base.words import say
-from rigright.build.prices import part_usd
-from rigright.build.record import Change, Standing
+from rigright.build.change import Change, Standing, part_usd
 from rigright.facts.parts import parts
 
 _FREED = 1.25  # clocks that heat took, given back; cards that brake hard gain more

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 from rigright.base.units import GIGA
 from rigright.base.words import say
-from rigright.build.prices import part_usd
-from rigright.build.record import Change, Fit, Standing
+from rigright.build.change import Change, Fit, Standing, part_usd
 from rigright.facts.fabrics import pcie_bytes_per_s
 from rigright.facts.parts import PartKind, parts
 

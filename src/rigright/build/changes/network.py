@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rigright.base.words import say
-from rigright.build.prices import part_usd
-from rigright.build.record import Change, Fit, Standing
+from rigright.build.change import Change, Fit, Standing, part_usd
 from rigright.facts.parts import parts
 
 _LEAST_FASTER = 1.5

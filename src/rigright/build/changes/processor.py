@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rigright.base.words import say
-from rigright.build.record import Change, Fit, Standing
+from rigright.build.change import Change, Fit, Standing
 from rigright.cost.estimate import Estimate
 from rigright.facts.cpus import CpuModel, cpus
 from rigright.money.prices import price_width

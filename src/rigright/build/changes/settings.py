@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rigright.base.words import say
-from rigright.build.record import Change, Fit, Standing
+from rigright.build.change import Change, Fit, Standing
 
 # what such a change often brings where its cause binds: by experience of users, no measurement of ours
 _OFTEN = 1.5

@@ -17,7 +17,7 @@ from typing import TypeVar
 from rigright.base.record import dataclass
 from rigright.base.units import GIB
 from rigright.base.words import Sentence, say
-from rigright.build.judge import judge
+from rigright.build.judge import DOUBT, IMPOSSIBLE, OK, Ruling, judge
 from rigright.build.machine import SAFE_SHARE, Cards, Modules, Rig
 from rigright.build.proposals.order import items_of, memory_line, processor_line
 from rigright.build.proposals.record import (
@@ -32,7 +32,6 @@ from rigright.build.proposals.record import (
 )
 from rigright.build.rules.power import BASE_W, EFFICIENCY, load_w
 from rigright.build.rules.slots import is_open
-from rigright.build.ruling import DOUBT, IMPOSSIBLE, OK, Ruling
 from rigright.cost.power import Busy, draw_w, machine_w
 from rigright.facts.chips import Chip, by_id
 from rigright.facts.cpus import cpus

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from rigright.base.record import Inner, dataclass, derived
 from rigright.base.words import Sentence
+from rigright.build.judge import DOUBT, Ruling
 from rigright.build.machine import Circuit, Rig
-from rigright.build.ruling import DOUBT, Ruling
 from rigright.cost.estimate import Estimate, added
 from rigright.facts.prices import OrderLine
 from rigright.money.machine_price import NOTHING, Stored

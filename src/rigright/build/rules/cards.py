@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 
 from rigright.base.words import say
+from rigright.build.judge import DOUBT, IMPOSSIBLE, BuildRule, Ruling
 from rigright.build.machine import Cards, Rig
 from rigright.build.rules.slots import is_open, on_cables
-from rigright.build.ruling import DOUBT, IMPOSSIBLE, BuildRule, Ruling
 from rigright.facts.shop.cards import OPEN, PASSIVE, SOLDERED
 
 _DUCTED = re.compile(

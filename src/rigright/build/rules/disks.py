@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rigright.base.words import say
+from rigright.build.judge import DOUBT, IMPOSSIBLE, BuildRule, Ruling
 from rigright.build.machine import Rig
 from rigright.build.rules.processor import LARGE, family_of
 from rigright.build.rules.slots import long_slots
-from rigright.build.ruling import DOUBT, IMPOSSIBLE, BuildRule, Ruling
 
 _USUAL_SATA = 8
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from rigright.base.units import to_gib
 from rigright.base.words import say
+from rigright.build.judge import DOUBT, IMPOSSIBLE, BuildRule, Ruling
 from rigright.build.machine import Rig
 from rigright.build.rules.processor import chipset_of, family_of
-from rigright.build.ruling import DOUBT, IMPOSSIBLE, BuildRule, Ruling
 
 _FOUR_DDR5_MTS = 5200  # of four modules on two channels, what usually runs
 _USUAL_SLOTS = {"ITX": 2}

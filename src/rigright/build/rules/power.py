@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from math import sqrt
 
 from rigright.base.words import say
+from rigright.build.judge import DOUBT, IMPOSSIBLE, OK, BuildRule, Ruling
 from rigright.build.machine import SAFE_SHARE, Cards, Rig
-from rigright.build.ruling import DOUBT, IMPOSSIBLE, OK, BuildRule, Ruling
 
 BASE_W = 60.0  # board, memory, drives and fans
 IDLE_CPU_SHARE = 0.5  # of a processor's power while the cards work

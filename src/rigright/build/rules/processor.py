@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rigright.base.words import say
+from rigright.build.judge import DOUBT, IMPOSSIBLE, OK, BuildRule, Ruling
 from rigright.build.machine import Rig
-from rigright.build.ruling import DOUBT, IMPOSSIBLE, OK, BuildRule, Ruling
 from rigright.facts.shop.cpus import CpuFamily
 from rigright.facts.shop.tables import Chipset, chipsets
 

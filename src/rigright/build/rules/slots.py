@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterator
 
 from rigright.base.words import say
+from rigright.build.judge import DOUBT, IMPOSSIBLE, OK, BuildRule, Ruling
 from rigright.build.machine import Rig
 from rigright.build.rules.processor import chipset_of, family_of
-from rigright.build.ruling import DOUBT, IMPOSSIBLE, OK, BuildRule, Ruling
 
 ON_CABLES = re.compile(
     r"riser|oculink|slimsas|mcio|bifurcat|splitter|plx|pcie switch|c-payne|cpayne|extension|adapter card|"

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from rigright.base.units import KILO
 from rigright.base.words import say
+from rigright.build.judge import DOUBT, IMPOSSIBLE, OK, BuildRule, Ruling
 from rigright.build.machine import Rig
 from rigright.build.rules.slots import ON_CABLES, is_open
-from rigright.build.ruling import DOUBT, IMPOSSIBLE, OK, BuildRule, Ruling
 
 _SMALLER = {  # form of a board -> forms whose cases take it
     "ITX": {"ITX", "mATX", "ATX", "EATX", "EEB", "CEB", "XL-ATX"},

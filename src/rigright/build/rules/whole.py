@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from rigright.base.units import KILO
 from rigright.base.words import say
+from rigright.build.judge import DOUBT, IMPOSSIBLE, OK, BuildRule, Ruling
 from rigright.build.machine import Cards, Rig
-from rigright.build.ruling import DOUBT, IMPOSSIBLE, OK, BuildRule, Ruling
 from rigright.facts.shop.cards import BLOWER, OPEN, PASSIVE, SOLDERED
 from rigright.facts.shop.tables import Finished
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from rigright.base.record import dataclass
 from rigright.cost.links import send_s
-from rigright.cost.memory_kv import entry_bytes
+from rigright.cost.memory.kv import entry_bytes
 from rigright.cost.speed.parts import ranks_of
 from rigright.cost.speed.pipeline import micro_seqs
 from rigright.cost.speed.rates import Rates

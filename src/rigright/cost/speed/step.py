@@ -14,8 +14,9 @@ import numpy as np
 from rigright.arch.count import flops_per_pair
 from rigright.arch.record import Mix, Mixer
 from rigright.base.record import dataclass, replace
+from rigright.cost.layers import CACHED
 from rigright.cost.links import all_reduce_s, send_s
-from rigright.cost.memory_kv import CACHED, entry_bytes, state_bytes
+from rigright.cost.memory.kv import entry_bytes, state_bytes
 from rigright.cost.speed.parts import Part, parts_of, ranks_of
 from rigright.cost.speed.pipeline import most_of
 from rigright.cost.speed.rates import RamHost, Rates

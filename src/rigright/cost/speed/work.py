@@ -8,10 +8,9 @@ from functools import cache
 import numpy as np
 
 from rigright.arch import count
-from rigright.arch.record import Arch, Cut, Layer, Mixer, Tower, Weight
-from rigright.arch.roles import is_matrix, part
+from rigright.arch.record import Arch, Cut, Layer, Mixer, Tower, Weight, is_matrix, part
 from rigright.base.record import dataclass, replace
-from rigright.cost.memory_kv import cross_tok, lanes, transcribes
+from rigright.cost.layers import cross_tok, lanes, transcribes
 from rigright.cost.weights import Form, WeightBytes, stored, tensors
 from rigright.demand import Numbers
 from rigright.facts.formats import BITS, KvFormat

@@ -6,8 +6,7 @@ from typing import Any
 
 from rigright.export.launch import Launch
 from rigright.export.launches import deepspeed
-from rigright.export.text import HEAD, RANK, Words, given, script
-from rigright.export.yaml import dumps
+from rigright.export.text import HEAD, RANK, Words, dumps, given, script
 
 NAME = "accelerate"
 CONFIG = "accelerate.yaml"

@@ -6,8 +6,7 @@ from typing import Any
 
 from rigright.export.launch import Launch
 from rigright.export.launches import accelerate, deepspeed, torchrun
-from rigright.export.text import Words, script
-from rigright.export.yaml import dumps
+from rigright.export.text import Words, dumps, script
 
 NAME = "axolotl"
 CONFIG = "axolotl.yaml"

@@ -19,7 +19,7 @@ from rigright.export.commands import (
     words_in_container,
 )
 from rigright.export.launch import Launch
-from rigright.export.yaml import dumps
+from rigright.export.text import dumps
 
 NAME = "compose"
 _PROXY = "nginx:1.28"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rigright.export.commands import in_container, made_first, one_node, serves
 from rigright.export.launch import Launch
 from rigright.export.launches.kubernetes import applied, files, notes, pod_spec
-from rigright.export.yaml import dumps
+from rigright.export.text import dumps
 
 NAME = "kserve"
 FILE = "inferenceservice.yaml"

@@ -20,8 +20,7 @@ from rigright.export.commands import (
     workers_of,
 )
 from rigright.export.launch import Launch
-from rigright.export.text import HEAD, RANK, Variable, Words
-from rigright.export.yaml import dumps
+from rigright.export.text import HEAD, RANK, Variable, Words, dumps
 
 NAME = "kubernetes"
 FILES = "files.yaml"

@@ -8,8 +8,7 @@ from rigright.base.errors import AskError
 from rigright.base.words import say
 from rigright.export.launch import Launch
 from rigright.export.launches import deepspeed, transformers
-from rigright.export.text import Variable, Words, script
-from rigright.export.yaml import dumps
+from rigright.export.text import Variable, Words, dumps, script
 
 NAME = "llama-factory"
 CONFIG = "train.yaml"

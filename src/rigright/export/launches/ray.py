@@ -11,8 +11,7 @@ from rigright.export.clients import vllm_bench
 from rigright.export.commands import serves
 from rigright.export.launch import Launch
 from rigright.export.launches import vllm
-from rigright.export.text import Variable
-from rigright.export.yaml import dumps
+from rigright.export.text import Variable, dumps
 
 NAME = "ray"
 

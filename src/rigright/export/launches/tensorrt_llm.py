@@ -5,8 +5,7 @@ from __future__ import annotations
 from rigright.export.clients import loads, replicas
 from rigright.export.commands import one_node
 from rigright.export.launch import Launch, ServerSettings
-from rigright.export.text import Words, given, script
-from rigright.export.yaml import dumps
+from rigright.export.text import Words, dumps, given, script
 
 NAME = "tensorrt-llm"
 OPTIONS = "llm_api_options.yaml"

@@ -7,7 +7,7 @@ from typing import Any
 
 from rigright.base.words import tell
 from rigright.export.asked import ExportRequest
-from rigright.export.yaml import dumps
+from rigright.export.text import dumps
 from rigright.facts.monitoring import Alert, alerts
 
 NAME = "alerts"

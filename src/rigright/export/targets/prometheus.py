@@ -7,7 +7,7 @@ from typing import Any
 from rigright.base.units import KILO
 from rigright.export.asked import ExportRequest
 from rigright.export.targets import alerts
-from rigright.export.yaml import dumps
+from rigright.export.text import dumps
 
 NAME = "prometheus"
 CONFIG = "prometheus.yml"

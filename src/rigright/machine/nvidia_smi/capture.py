@@ -75,7 +75,8 @@ def _readers(section: str) -> list[_Reader]:
     return [reader for is_one, reader in _READERS if is_one(section)]
 
 
-def _topo(section: str) -> Read:
+def read_topo(section: str) -> Read:
+    """How cards reach each other, the network cards and the processors."""
     numa, nics = text.numa_of(section), text.nics_of(section)
     devices = tuple(
         Device(index=index, vendor="nvidia", numa_node=numa.get(index), nics=nics.get(index, ()))
@@ -84,7 +85,8 @@ def _topo(section: str) -> Read:
     return Read(fields={"devices": devices, "paths": text.paths_of(section)})
 
 
-def _links(section: str) -> Read:
+def read_links(section: str) -> Read:
+    """The NVLinks of each card."""
     devices = tuple(
         replace(device, links=text.links_of(section).get(device.index)) for device in text.listed(section)
     )
@@ -97,8 +99,8 @@ _READERS: tuple[tuple[Callable[[str], object], _Reader], ...] = (  # the closest
     (lambda text: query.START in text, query.read_xml),
     (lambda text: query.MARK in text, query.read_log),
     (tables.is_sheet, tables.read_sheet),
-    (lambda given: "CPU Affinity" in given or text.paths_of(given), _topo),
-    (_LINKS.search, _links),
+    (lambda given: "CPU Affinity" in given or text.paths_of(given), read_topo),
+    (_LINKS.search, read_links),
     (_LIST.search, lambda section: Read(fields={"devices": text.listed(section)})),
     (tables.is_picture, tables.read_picture),
     (tables.is_monitor, tables.read_monitor),

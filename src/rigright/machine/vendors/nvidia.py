@@ -75,8 +75,8 @@ def _recorded(world: World) -> Read:
         return Read()
     if is_complaint(reply.out) and "<nvidia_smi_log" not in reply.out:
         return read_complaint(reply.out)
+    from rigright.machine.nvidia_smi.capture import laid, read_links, read_topo
     from rigright.machine.nvidia_smi.query import read_xml
-    from rigright.machine.nvidia_smi.text import links_of, numa_of, paths_of
 
     try:
         read = read_xml(reply.out)
@@ -85,21 +85,10 @@ def _recorded(world: World) -> Read:
         software = Software(driver_error=first)
         unseen = Unseen(what="devices", why=error.sentence, see="nvidia-smi -q -x")
         return Read(fields={"software": software}, unseen=(unseen,))
-    topo = _out(world, "topo", "-m")
-    devices: tuple[Device, ...] = read.fields["devices"]
-    links = links_of(_out(world, "nvlink", "-s"))
-    devices = tuple(
-        replace(device, links=links[device.index]) if device.index in links else device for device in devices
-    )
-    numa = numa_of(topo)
-    devices = tuple(
-        replace(device, numa_node=numa[device.index])
-        if device.numa_node is None and device.index in numa
-        else device
-        for device in devices
-    )
-    paths = {"paths": paths_of(topo)} if topo.strip() else {}
-    return Read(fields={**read.fields, "devices": devices, **paths}, unseen=read.unseen)
+    for reader, asked in ((read_topo, ("topo", "-m")), (read_links, ("nvlink", "-s"))):
+        text = _out(world, *asked)
+        read = laid(read, reader(text)) if text.strip() else read
+    return read
 
 
 def _unasked(world: World) -> Read:

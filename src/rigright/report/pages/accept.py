@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterator
 
 from rigright.base import telling
-from rigright.base.page import Column, Commands, Page, Part, Points, Shown, Table
+from rigright.base.page import Commands, Page, Part, Points, Shown, prose, table
 from rigright.base.units import show_measured
 from rigright.base.words import Sentence, say, with_commas
 from rigright.report.fleet_rows import cards_of
@@ -65,12 +65,8 @@ def _failing(result: Accepted, most: int | None) -> Iterator[Part]:
         for place, reason in enumerate(verdict.reasons)
     ]
     if rows:
-        columns = (
-            Column(head=say("node")),
-            Column(head=say("reason"), flexible=True),
-            Column(head=say("measured"), flexible=True),
-        )
-        yield Table(columns=columns, rows=_cut(rows, most))
+        columns = (say("node"), prose(say("reason")), prose(say("measured")))
+        yield table(columns, _cut(rows, most))
 
 
 def _open(result: Accepted, most: int | None) -> Iterator[Part]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rigright.base.page import Column, Commands, Page, Part, Shown, Table
+from rigright.base.page import Column, Commands, Page, Part, Shown, Table, table
 from rigright.base.units import show_measured
 from rigright.base.words import Sentence, say
 from rigright.machine.bench.record import Result
@@ -81,4 +81,4 @@ def _table(
     heads: Sequence[Shown], rows: Sequence[tuple[Shown, ...]], *, title: Sentence | None = None
 ) -> Table:
     columns = tuple(Column(head=head, flexible=place > 0) for place, head in enumerate(heads))
-    return Table(columns=columns, rows=tuple(rows), title=title)
+    return table(columns, rows, title=title)

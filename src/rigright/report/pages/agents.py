@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from rigright.base.page import Column, Commands, Page, Table
+from rigright.base.page import Commands, Page, prose, table
 from rigright.base.words import say
 
 
@@ -15,15 +15,11 @@ def page(listed: Mapping[str, Mapping[str, Any]]) -> Page:
     for name, row in listed.items():
         more = sorted({*row["properties"]} - {*row["required"]})
         rows.append((name, ", ".join(row["required"]) or "-", ", ".join(more)))
-    columns = (
-        Column(head=say("tool")),
-        Column(head=say("needs")),
-        Column(head=say("takes"), flexible=True),
-    )
+    columns = (say("tool"), say("needs"), prose(say("takes")))
     return Page(
         title=say("{count} tools", count=len(rows)),
         parts=(
-            Table(columns=columns, rows=tuple(rows)),
+            table(columns, rows),
             Commands(title=say("next"), items=("rigright mcp --http 9478",)),
         ),
     )

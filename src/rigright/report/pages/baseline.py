@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 
 from rigright.base import telling
-from rigright.base.page import Column, Commands, Line, Page, Part, Points, Table, Tone
+from rigright.base.page import Column, Commands, Line, Page, Part, Points, Tone, number, prose, table
 from rigright.base.record import Inner, dataclass, derived
 from rigright.base.units import show_measured
 from rigright.base.words import say, with_commas
@@ -29,20 +29,20 @@ def page(machine: Machine, baseline: Baseline) -> Page:
     )  # fmt: skip
     parts: list[Part] = [
         Line(text=machine_name(machine)),
-        Table(
-            columns=(Column(head=say("setting")), Column(head=say("value"), flexible=True)),
-            rows=tuple((names[key], " / ".join(values)) for key, values in baseline.expect),
+        table(
+            (say("setting"), prose(say("value"))),
+            ((names[key], " / ".join(values)) for key, values in baseline.expect),
         ),
     ]
     if baseline.bench:
         parts.append(
-            Table(
-                title=say("benchmarks"),
-                columns=(Column(head=say("figure"), flexible=True), Column(head=say("at least"), right=True)),
-                rows=tuple(
+            table(
+                (prose(say("figure")), number(say("at least"))),
+                (
                     (f"{figure.part}, {figure.what}", show_measured(figure.value, figure.unit))
                     for figure in baseline.bench
                 ),
+                title=say("benchmarks"),
             )
         )
     commands = [f"rigright baseline --check {file}", f"rigright doctor --baseline {file}"]
@@ -78,9 +78,9 @@ def check_page(result: Examined, baseline: Baseline) -> Page:
     if odd:
         heads = (say("setting"), say("here"), say("baseline"))
         parts.append(
-            Table(
-                columns=tuple(Column(head=head, flexible=head != heads[0]) for head in heads),
-                rows=tuple((trait.trait.name, trait.here or "", " / ".join(trait.baseline)) for trait in odd),
+            table(
+                (Column(head=head, flexible=head != heads[0]) for head in heads),
+                ((trait.trait.name, trait.here or "", " / ".join(trait.baseline)) for trait in odd),
                 tones=tuple(_TONES[trait.trait.weight] for trait in odd),
             )
         )

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from rigright.base import telling
-from rigright.base.page import Column, Commands, Line, Page, Part, Points, Shown, Table, Tone
+from rigright.base.page import Commands, Line, Page, Part, Points, Shown, Tone, number, prose, table
 from rigright.base.units import show_measured, show_seconds
 from rigright.base.words import Sentence, say
 from rigright.doctor.examine import Examined
@@ -48,24 +48,16 @@ def page(result: BenchRun, *, against: Examined | None = None) -> Page:
         if figures:
             # where nothing could be held against anything, the figures stand alone
             judged = any(figure.verdict != "unknown" for figure in figures)
-            heads = (
-                Column(head=say("figure"), flexible=True),
-                Column(head=say("where"), flexible=True),
-                Column(head=say("measured"), right=True),
-            )
-            more = (
-                Column(head=say("expected"), right=True),
-                Column(head=say("of peak")),
-                Column(head=say("verdict")),
-            )
+            heads = (prose(say("figure")), prose(say("where")), number(say("measured")))
+            more = (number(say("expected")), say("of peak"), say("verdict"))
             parts.append(
-                Table(
-                    title=title,
-                    columns=heads + (more if judged else ()),
-                    rows=tuple(
+                table(
+                    heads + (more if judged else ()),
+                    (
                         _row(figure) + ((_should(figure), _bar(figure), verdict(figure)) if judged else ())
                         for figure in figures
                     ),
+                    title=title,
                     tones=tuple(TONES[figure.verdict] for figure in figures),
                 )
             )
@@ -271,12 +263,8 @@ def list_page(listed: PartList) -> Page:
     rows = tuple(
         (name, group, title) for (name, title), group in zip(listed.titles, listed.groups, strict=True)
     )
-    columns = (
-        Column(head=say("part")),
-        Column(head=say("group")),
-        Column(head=say("what it measures"), flexible=True),
-    )
-    return Page(title=say("parts of the benchmark"), parts=(Table(columns=columns, rows=rows),))
+    columns = (say("part"), say("group"), prose(say("what it measures")))
+    return Page(title=say("parts of the benchmark"), parts=(table(columns, rows),))
 
 
 def plain_against(result: BenchRun, language: str, *, against: Examined | None) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from datetime import date
 
 from rigright.base import telling
 from rigright.base.money import show_money
-from rigright.base.page import Column, Commands, Line, Page, Part, Points, Shown, Table
+from rigright.base.page import Column, Commands, Line, Page, Part, Points, Shown, Table, number, prose, table
 from rigright.base.units import show_watts, to_gib
 from rigright.base.words import Sentence, say
 from rigright.build.machine import SAFE_SHARE
@@ -49,13 +49,9 @@ def page(result: Assembled, *, why: bool = False, details: bool = False) -> Page
     parts += [Line(text=sentence, tone="warn") for sentence in _warnings(result)]
     parts += [Line(text=sentence, tone="dim") for sentence in (*_assumed(result), *result.notes)]
     if why:
-        columns = (
-            Column(head=say("part")),
-            Column(head=say("rule")),
-            Column(head=say("why not"), flexible=True),
-        )
+        columns = (say("part"), say("rule"), prose(say("why not")))
         rows = tuple((refusal.part, refusal.rule, refusal.reason) for refusal in result.proposed.refusals)
-        parts.append(Table(title=say("not chosen"), columns=columns, rows=rows))
+        parts.append(table(columns, rows, title=say("not chosen")))
     if result.asked and not (why and details):
         more = f"{result.asked} --details --why"
         parts.append(Commands(items=(more,), title=say("next")))
@@ -132,15 +128,11 @@ def order(proposal: Proposal, result: Assembled) -> Table:
         for item in proposal.items
     ]
     rows.append((say("total"), "", _range(proposal.usd, result)))
-    columns = (
-        Column(head=say("part")),
-        Column(head=say("parts list"), flexible=True),
-        Column(head=result.currency, right=True),
-    )
+    columns = (say("part"), prose(say("parts list")), number(result.currency))
     title = LABELS[proposal.label]
     if proposal.machines > 1:
         title = say("{variant}, each of {count} machines", variant=title, count=proposal.machines)
-    return Table(title=title, columns=columns, rows=tuple(rows))
+    return table(columns, rows, title=title)
 
 
 def counted(item: Item) -> Shown:
@@ -175,7 +167,7 @@ def _variants(result: Assembled) -> Table:
                 _money(proposal.usd, result),
             )
         )
-    return Table(columns=columns, rows=tuple(rows))
+    return table(columns, rows)
 
 
 def _warnings(result: Assembled) -> Iterator[Sentence]:
@@ -230,8 +222,8 @@ def sheet(result: Assembled) -> Page:
     if result.first is None:
         heads = ("part", "rule", "reason")
         rows = [(refusal.part, refusal.rule, refusal.reason) for refusal in result.proposed.refusals]
-    columns = tuple(Column(head=head) for head in heads)
-    return Page(title=verdict(result), parts=(Table(columns=columns, rows=tuple(rows)),))
+    columns = heads
+    return Page(title=verdict(result), parts=(table(columns, rows),))
 
 
 def _cells(usd: Estimate) -> tuple[str, str, str, str]:

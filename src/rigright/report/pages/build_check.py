@@ -6,12 +6,11 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from rigright.base import telling
-from rigright.base.page import Column, Line, Page, Part, Points, Shown, Table, Tone
+from rigright.base.page import Line, Page, Part, Points, Shown, Tone, prose, table
 from rigright.base.units import to_gib
 from rigright.base.words import Sentence, say
-from rigright.build.judge import NOUNS
+from rigright.build.judge import DOUBT, IMPOSSIBLE, NOUNS, OK, Ruling
 from rigright.build.machine import Rig
-from rigright.build.ruling import DOUBT, IMPOSSIBLE, OK, Ruling
 from rigright.verbs.assembled import CheckedList
 
 _TONES: dict[str, Tone] = {OK: "good", DOUBT: "warn", IMPOSSIBLE: "bad"}
@@ -29,8 +28,8 @@ def page(result: CheckedList, *, details: bool = False) -> Page:
         if fine:
             parts.append(Points(title=say("ok"), items=tuple(fine), tone="good"))
     rows = tuple(read_rows(result.rig))
-    columns = (Column(head=say("part")), Column(head=say("read as"), flexible=True))
-    parts.append(Table(columns=columns, rows=rows))
+    columns = (say("part"), prose(say("read as")))
+    parts.append(table(columns, rows))
     absent = [NOUNS[kind] for kind in missing(result.rig)]
     if absent:
         sentence = say("not listed, not checked: {parts}", parts=_listed(absent))
@@ -138,8 +137,8 @@ def sheet(result: CheckedList) -> Page:
         )
         for ruling in result.rules
     )
-    columns = tuple(Column(head=head) for head in ("verdict", "rule", "parts", "reason", "do"))
-    return Page(title=verdict_line(result), parts=(Table(columns=columns, rows=rows),))
+    columns = ("verdict", "rule", "parts", "reason", "do")
+    return Page(title=verdict_line(result), parts=(table(columns, rows),))
 
 
 def _answer_words(result: CheckedList) -> Sentence | str:

@@ -5,30 +5,30 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from rigright.base import telling
-from rigright.base.page import Column, Line, Page, Part, Points, Shown, Table
+from rigright.base.page import Line, Page, Part, Points, Shown, number, table
 from rigright.base.words import Sentence, say
 from rigright.verbs.calibrate.calibrated import Anchored, AnchorMade
 
 MOST_FAULTS = 8
 _ANCHORS = (
-    Column(head=say("chip")),
-    Column(head=say("engine")),
-    Column(head=say("figure")),
-    Column(head=say("runs"), right=True),
-    Column(head=say("measured"), right=True),
-    Column(head=say("correction"), right=True),
-    Column(head=say("other models"), right=True),
-    Column(head=say("band before"), right=True),
-    Column(head=say("band now"), right=True),
+    say("chip"),
+    say("engine"),
+    say("figure"),
+    number(say("runs")),
+    number(say("measured")),
+    number(say("correction")),
+    number(say("other models")),
+    number(say("band before")),
+    number(say("band now")),
 )
 
 
 def page(result: Anchored) -> Page:
     """What own runs shift."""
     title = say("{file}: {runs} of your own runs", file=result.file, runs=result.runs)
-    table = Table(columns=_ANCHORS, rows=tuple(_anchor(anchor_made) for anchor_made in result.anchors))
     saved = say("saved in {file}: now used by plan, explain and validate", file=result.saved)
-    parts: list[Part] = [table, Line(text=saved, tone="good")]
+    anchors = table(_ANCHORS, (_anchor(anchor_made) for anchor_made in result.anchors))
+    parts: list[Part] = [anchors, Line(text=saved, tone="good")]
     parts.append(Line(text=say("--anchors none ignores it; --anchors FILE uses another one"), tone="dim"))
     return Page(title=title, parts=(*parts, *_faults(result.faults)))
 

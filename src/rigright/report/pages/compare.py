@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from rigright.base import telling
-from rigright.base.page import Column, Commands, Curve, Line, Page, Part, Plot, Shown, Spot, Table
+from rigright.base.page import Commands, Curve, Line, Page, Part, Plot, Shown, Spot, Table, prose, table
 from rigright.base.units import TERA, show_short
 from rigright.base.words import OLD_PRICE, Sentence, say, with_commas, with_semicolons
 from rigright.choice.ways import quality_class
@@ -244,10 +244,8 @@ def _table(result: Compared) -> Table:
         contender.asked if contender.plan is None else named.machine(contender.plan) for contender in things
     ]
     rows.insert(0, (say("machine"), *names))
-    heads = [Column(head=LETTERS[place], flexible=True) for place in range(len(things))]
-    return Table(
-        title=say("side by side (* best in its row)"), columns=(Column(head=""), *heads), rows=tuple(rows)
-    )
+    heads = [prose(LETTERS[place]) for place in range(len(things))]
+    return table(("", *heads), rows, title=say("side by side (* best in its row)"))
 
 
 def _each(things: tuple[Contender, ...], value: Any) -> Iterator[Shown]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 from rigright.base import telling
 from rigright.base.money import show_money
-from rigright.base.page import Column, Commands, Page, Part, Shown, Table
+from rigright.base.page import Column, Commands, Page, Part, Shown, Table, table
 from rigright.base.units import GIGA, TERA, show_short, to_gib
 from rigright.base.words import Sentence, say, with_commas, with_semicolons
 from rigright.report.pages.brief import note_lines, symbol
@@ -65,7 +65,7 @@ def _table(result: Sheets) -> Table:
     every = [(head, *map(show, result.things)) for head, show in _rows(result)]
     rows = [row for row in every if any(cell != UNKNOWN for cell in row[1:])]
     heads = [Column(head=sheet.name, right=True, flexible=True) for sheet in result.things]
-    return Table(columns=(Column(head=""), *heads), rows=tuple(rows))
+    return table(("", *heads), rows)
 
 
 def _rows(result: Sheets) -> Iterator[tuple[Sentence, Callable[[Sheet], Shown]]]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from rigright.base import telling
 from rigright.base.money import CNY, currency_of, show_money
-from rigright.base.page import Column, Commands, Curve, Line, Page, Part, Plot, Shown, Table
+from rigright.base.page import Commands, Curve, Line, Page, Part, Plot, Shown, Table, number, prose, table
 from rigright.base.units import KILO, MEGA, show_short
 from rigright.base.words import Sentence, say, with_commas
 from rigright.cost.estimate import Estimate
@@ -212,10 +212,7 @@ def ways_table(result: Costed, *, banded: bool) -> Table:
         *((say("pays off, months (80 %)"),) if payback else ()),
         *((say("keeping is cheaper") if is_there else say("buy is cheaper"),) if chances else ()),
     ]  # fmt: skip
-    return Table(
-        columns=(Column(head="", flexible=True), *(Column(head=head, right=True) for head in right)),
-        rows=tuple(tuple(cells(way)) for way in result.cost_ways),
-    )
+    return table((prose(""), *map(number, right)), (tuple(cells(way)) for way in result.cost_ways))
 
 
 def paid_off(low: float, high: float) -> Shown:
@@ -331,8 +328,8 @@ def resale(result: Costed) -> Table:
         )
         for year, estimate in enumerate(result.worth_usd)
     )
-    columns = tuple(Column(head=head, right=True) for head in heads)
-    return Table(title=say("resale value today"), columns=columns, rows=rows)
+    columns = tuple(map(number, heads))
+    return table(columns, rows, title=say("resale value today"))
 
 
 def _formulas(result: Costed) -> Table:
@@ -356,8 +353,8 @@ def _formulas(result: Costed) -> Table:
             )
             rows.append((say("pays off"), say("up front / (monthly cost of alternative - own monthly cost)"),
                          f"{price} / ({rent} - {paid})"))  # fmt: skip
-    columns = (Column(head=""), Column(head=say("formula"), flexible=True), Column(head=say("numbers")))
-    return Table(title=say("how it is calculated"), columns=columns, rows=tuple(rows))
+    columns = ("", prose(say("formula")), say("numbers"))
+    return table(columns, rows, title=say("how it is calculated"))
 
 
 def sources(result: Costed) -> Table:
@@ -371,12 +368,8 @@ def sources(result: Costed) -> Table:
         rows.insert(1, (say("rest of the machine"), str(result.host_usd.as_of or ""), result.host_usd.why))
     if result.carbon is not None:
         rows.append((say("carbon"), result.carbon.as_of, result.carbon.source))
-    columns = (
-        Column(head=say("price")),
-        Column(head=say("as of")),
-        Column(head=say("source"), flexible=True),
-    )
-    return Table(title=say("prices and their sources"), columns=columns, rows=tuple(rows))
+    columns = (say("price"), say("as of"), prose(say("source")))
+    return table(columns, rows, title=say("prices and their sources"))
 
 
 def _next(result: Costed) -> Iterator[str]:
@@ -388,12 +381,12 @@ def _next(result: Costed) -> Iterator[str]:
 
 def sheet(result: Costed) -> Page:
     """For a spreadsheet: what has been paid by each month."""
-    heads = (Column(head=say("month")), *(Column(head=name_of(way, result)) for way in result.cost_ways))
+    heads = (say("month"), *(name_of(way, result) for way in result.cost_ways))
     rows = tuple(
         (str(month), *(f"{way.ledger.paid(float(month)).value:.2f}" for way in result.cost_ways))
         for month in range(int(result.months) + 1)
     )
-    return Page(title=say("paid so far, USD"), parts=(Table(columns=heads, rows=rows),))
+    return Page(title=say("paid so far, USD"), parts=(table(heads, rows),))
 
 
 def _answer_words(result: Costed) -> Sentence | str:

@@ -9,7 +9,6 @@ from rigright.base import telling
 from rigright.base.page import (
     Bar,
     Bars,
-    Column,
     Commands,
     Line,
     Page,
@@ -18,7 +17,9 @@ from rigright.base.page import (
     Points,
     Strip,
     Strips,
-    Table,
+    number,
+    prose,
+    table,
 )
 from rigright.base.words import Sentence, say
 from rigright.doctor.binding.judgement import JudgedCause
@@ -65,12 +66,8 @@ def _parts(result: BottleneckReport) -> Iterator[Part]:
             (f"{drift.latest.part} {drift.latest.what}", drift.latest.on, f"{drift.ratio:.0%}")
             for drift in result.drifts
         )
-        columns = (
-            Column(head=heads[0], flexible=True),
-            Column(head=heads[1]),
-            Column(head=heads[2], right=True),
-        )
-        yield Table(title=say("slower than the first run"), columns=columns, rows=rows)
+        columns = (prose(heads[0]), heads[1], number(heads[2]))
+        yield table(columns, rows, title=say("slower than the first run"))
     items = dict.fromkeys(
         say("{title} ({check})", title=finding.title, check=check)
         for check, finding in result.findings

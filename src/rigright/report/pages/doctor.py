@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from rigright.base import telling
-from rigright.base.page import Column, Commands, Line, Page, Part, Points, Shown, Table, Tone
+from rigright.base.page import Commands, Line, Page, Part, Points, Shown, Table, Tone, prose, table
 from rigright.base.record import Sparse
 from rigright.base.words import Sentence, say, with_commas
 from rigright.doctor.binding.judgement import JudgedCause, Judgement, conclude
@@ -33,7 +33,7 @@ _SURE = {
     "maybe": say("possible: it may have another cause"),
 }
 _LOGS = frozenset({"kernel log", "messages", "text"})
-_BLANK = (Column(head=""), Column(head="", flexible=True))
+_BLANK = ("", prose(""))
 
 
 def page(result: Examined, *, everything: bool = False, why: bool = False) -> Page:
@@ -68,10 +68,10 @@ def page(result: Examined, *, everything: bool = False, why: bool = False) -> Pa
         parts.append(Points(items=beside))
     if everything:
         parts.append(
-            Table(
+            table(
+                (say("check"), say("of"), prose("")),
+                ((checked.check, item.about or "", item.says) for checked, item in fine(result)),
                 title=say("fine"),
-                columns=(Column(head=say("check")), Column(head=say("of")), Column(head="", flexible=True)),
-                rows=tuple((checked.check, item.about or "", item.says) for checked, item in fine(result)),
             )
         )
     unseen = blind(result)
@@ -115,8 +115,7 @@ def sheet(result: Examined) -> Page:
         )
         for check, finding in result.findings
     )
-    table = Table(columns=tuple(Column(head=head) for head in heads), rows=rows)
-    return Page(title=machine_name(result.case.machine), parts=(table,))
+    return Page(title=machine_name(result.case.machine), parts=(table(heads, rows),))
 
 
 def _answer(result: Examined, first: FindingGroup | None) -> Line:
@@ -199,7 +198,7 @@ def _finding(group: FindingGroup, *, by_root: bool, why: bool, in_full: bool) ->
     if in_full and first.confidence in _SURE:
         rows.append((say("sure?"), _SURE[first.confidence]))
     rows.append((say("check"), group.check))
-    return Table(columns=_BLANK, rows=(*rows, *(_manual(group.check) if why else ())))
+    return table(_BLANK, (*rows, *(_manual(group.check) if why else ())))
 
 
 def _manual(check: str) -> tuple[tuple[Shown, Shown], ...]:
@@ -248,7 +247,7 @@ def _unseen(blinds: tuple[Blind, ...], machine: Machine) -> Table:
         rows.append(("-", say("{titles} ({why})", titles=titles, why=gap.why)))
         rows += [("", f"$ {typed(see, by_root=machine.typed_by_root)}")] if see else []
     dim: Tone = "dim"
-    return Table(title=say("not observed"), columns=_BLANK, rows=tuple(rows), tones=(dim,) * len(rows))
+    return table(_BLANK, rows, title=say("not observed"), tones=(dim,) * len(rows))
 
 
 def _not_there(result: Examined) -> Iterator[Shown]:

@@ -7,10 +7,24 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from rigright.base import telling
-from rigright.base.page import Bar, Bars, Column, Commands, Line, Page, Part, Piece, Points, Shown, Table
+from rigright.base.page import (
+    Bar,
+    Bars,
+    Commands,
+    Line,
+    Page,
+    Part,
+    Piece,
+    Points,
+    Shown,
+    Table,
+    number,
+    prose,
+    table,
+)
 from rigright.base.units import GIB, show_bytes, show_seconds, show_short, to_gib
 from rigright.base.words import Sentence, say, with_commas, with_semicolons
-from rigright.cost.memory_serving import PARTS
+from rigright.cost.memory.serving import PARTS
 from rigright.facts.chips import short
 from rigright.facts.hosts import CPU_ID
 from rigright.predict.timed import Speed
@@ -317,12 +331,8 @@ def _table(result: Explained) -> Table:
     ]
     if any(card.layers for _, card in shown):
         rows.insert(0, (say("layers"), *(_layers(card) for _, card in shown)))
-    heads = [Column(head=_label(count, card), right=True) for count, card in shown]
-    return Table(
-        title=say("memory per GPU, GiB"),
-        columns=(Column(head=say("part"), flexible=True), *heads),
-        rows=tuple(rows),
-    )
+    heads = [number(_label(count, card)) for count, card in shown]
+    return table((prose(say("part")), *heads), rows, title=say("memory per GPU, GiB"))
 
 
 def _gib(size_bytes: float) -> str:
@@ -377,15 +387,9 @@ def _limits(result: Explained, limits: ServingReach) -> Iterator[Sentence]:
 
 
 def _remedies(remedies: Sequence[Remedy]) -> Table:
-    return Table(
-        title=say("what to change"),
-        columns=(
-            Column(head=say("change"), flexible=True),
-            Column(head=say("saves, GiB"), right=True),
-            Column(head=say("then")),
-            Column(head=say("cost"), flexible=True),
-        ),
-        rows=tuple(
+    return table(
+        (prose(say("change")), number(say("saves, GiB")), say("then"), prose(say("cost"))),
+        (
             (
                 remedy.change,
                 _gib(remedy.saves_bytes),
@@ -394,6 +398,7 @@ def _remedies(remedies: Sequence[Remedy]) -> Table:
             )
             for remedy in remedies
         ),
+        title=say("what to change"),
         tones=tuple("good" if remedy.fits else "plain" for remedy in remedies),
     )
 

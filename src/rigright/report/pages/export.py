@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import PurePath
 
 from rigright.base import telling
-from rigright.base.page import Column, Page, Points, Table
+from rigright.base.page import Page, Points, number, table
 from rigright.base.record import dataclass, derived
 from rigright.base.words import say
 from rigright.facts.launching import FlagCheck
@@ -18,9 +18,9 @@ def page(written: tuple[str, ...], files: Mapping[str, str]) -> Page:
         folder = str(PurePath(written[0]).parent)
         title = say("{count} files written to {folder}", count=len(written), folder=folder)
         return Page(title=title, parts=(Points(items=written),), tone="good")
-    columns = (Column(head=say("file")), Column(head=say("lines"), right=True))
+    columns = (say("file"), number(say("lines")))
     rows = tuple((name, str(text.count("\n"))) for name, text in files.items())
-    return Page(title=say("files"), parts=(Table(columns=columns, rows=rows),))
+    return Page(title=say("files"), parts=(table(columns, rows),))
 
 
 def held_page(rows: tuple[FlagCheck, ...]) -> Page:
@@ -31,7 +31,7 @@ def held_page(rows: tuple[FlagCheck, ...]) -> Page:
     heads = (say("flag"), say("planned"), say("on the server"), say("what it costs"))
     cells = tuple((flag.flag, flag.planned or "-", flag.running or "-", flag.costs or "") for flag in wrong)
     title = say("✗ the server does not run as planned")
-    return Page(title=title, parts=(Table(columns=tuple(Column(head=head) for head in heads), rows=cells),))
+    return Page(title=title, parts=(table(heads, cells),))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

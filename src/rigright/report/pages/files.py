@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from rigright.base import telling
-from rigright.base.page import Column, Page, Table
+from rigright.base.page import Page, number, prose, table
 from rigright.base.record import dataclass
 from rigright.base.words import say
 
@@ -20,8 +20,8 @@ class PrintedFiles:
 def page(files: Mapping[str, str]) -> Page:
     """What the files are called and how long they are; their text is printed as it is."""
     rows = tuple((name, str(text.count("\n"))) for name, text in files.items())
-    columns = (Column(head=say("file"), flexible=True), Column(head=say("lines"), right=True))
-    return Page(title=say("files"), parts=(Table(columns=columns, rows=rows),))
+    columns = (prose(say("file")), number(say("lines")))
+    return Page(title=say("files"), parts=(table(columns, rows),))
 
 
 def text(files: Mapping[str, str]) -> str:

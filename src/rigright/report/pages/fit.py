@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 
 from rigright.base import telling
-from rigright.base.page import Column, Commands, Page, Part, Shown, Table
+from rigright.base.page import Commands, Heading, Page, Part, Shown, Table, number, prose, table
 from rigright.base.units import show_bytes, show_count, show_short, to_gib
 from rigright.base.words import Sentence, assuming, say, with_commas
 from rigright.cost.estimate import Estimate
@@ -68,28 +68,25 @@ def _table(rows: Sequence[Fitting]) -> Table:
     """One screen: what it is, how large, how fast."""
     sampled = any(row.samples_per_s for row in rows)
     generates = any(row.user_tok_per_s for row in rows)
-    columns: list[tuple[Column, list[Shown]]] = [
-        (Column(head=say("model"), flexible=True), [model_name(row.model) for row in rows]),
-        (Column(head=say("format")), [short_format(row.weights_format) for row in rows]),
-        (Column(head=say("size, GiB"), right=True), [f"{to_gib(row.weights_bytes):.1f}" for row in rows]),
+    columns: list[tuple[Heading, list[Shown]]] = [
+        (prose(say("model")), [model_name(row.model) for row in rows]),
+        (say("format"), [short_format(row.weights_format) for row in rows]),
+        (number(say("size, GiB")), [f"{to_gib(row.weights_bytes):.1f}" for row in rows]),
     ]
     if generates:
-        columns.append((Column(head=say("max context"), right=True), [_context(row) for row in rows]))
+        columns.append((number(say("max context")), [_context(row) for row in rows]))
         if any(_is_crowded(row) for row in rows):
             users: list[Shown] = [
                 "" if row.concurrency is None else f"{row.concurrency:,.0f}" for row in rows
             ]
-            columns.append((Column(head=say("concurrency"), right=True), users))
-        columns.append((Column(head=say("tok/s"), right=True), [_value(_rate(row)) for row in rows]))
+            columns.append((number(say("concurrency")), users))
+        columns.append((number(say("tok/s")), [_value(_rate(row)) for row in rows]))
     if sampled:
-        head = Column(head=say("images or texts/s"), right=True)
+        head = number(say("images or texts/s"))
         columns.append((head, [_value(row.samples_per_s) for row in rows]))
-    columns.append((Column(head=say("note"), flexible=True), [_note(row) for row in rows]))
+    columns.append((prose(say("note")), [_note(row) for row in rows]))
     kept = [(column, cells) for column, cells in columns if any(cells)]
-    return Table(
-        columns=tuple(column for column, _ in kept),
-        rows=tuple(zip(*(cells for _, cells in kept), strict=True)),
-    )
+    return table((column for column, _ in kept), zip(*(cells for _, cells in kept), strict=True))
 
 
 def _is_crowded(row: Fitting) -> bool:
@@ -125,20 +122,20 @@ def _note(row: Fitting) -> Shown:
 
 def _full_table(result: Fitted) -> Table:
     sampled = any(row.samples_per_s for row in result.models)
-    samples = (Column(head=say("images or texts/s"), right=True),) if sampled else ()
-    return Table(
-        columns=(
-            Column(head=say("model"), flexible=True),
-            Column(head=say("parameters"), right=True),
-            Column(head=say("format")),
-            Column(head=say("engine")),
-            Column(head=say("max context"), right=True),
-            Column(head=say("tok/s"), right=True),
+    samples = (number(say("images or texts/s")),) if sampled else ()
+    return table(
+        (
+            prose(say("model")),
+            number(say("parameters")),
+            say("format"),
+            say("engine"),
+            number(say("max context")),
+            number(say("tok/s")),
             *samples,
-            Column(head=say("used, GiB"), right=True),
-            Column(head=say("spare, GiB"), right=True),
+            number(say("used, GiB")),
+            number(say("spare, GiB")),
         ),
-        rows=tuple(
+        (
             (
                 row.model,
                 _params(row),
@@ -176,11 +173,13 @@ def _next(result: Fitted) -> str:
     row, typed = result.models[0], shlex.split(result.asked)
     kept = [
         word
-        for flag in ("--on", "--context")
+        for flag in ("--on", "--context", "--concurrency")
         if flag in typed
         for word in (flag, typed[typed.index(flag) + 1])
     ]
     texts = ["--engine", row.engine, "--weights", short_format(row.weights_format)]
+    if "--concurrency" in typed and row.kv_format is not None:
+        texts += ["--kv", row.kv_format, *(() if "--context" in kept else ("--context", str(row.sized_tok)))]
     return shlex.join(["rigright", "explain", row.model, *kept, *texts])
 
 

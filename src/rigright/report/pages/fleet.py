@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from rigright.base import telling
-from rigright.base.page import Column, Commands, Line, Page, Part, Points, Shown, Table
+from rigright.base.page import Column, Commands, Line, Page, Part, Points, Shown, Table, number, prose, table
 from rigright.base.units import show_measured
 from rigright.base.words import Sentence, say, with_commas
 from rigright.report.fleet_rows import (
@@ -52,17 +52,17 @@ def page(result: Fleet, *, everything: bool = False) -> Page:
     shown_rows = _cut(cells, most)
     tones = [*tones[: most or None], "dim"] if len(shown_rows) < len(cells) and tones else tones
     columns = (
-        *(Column(head=say("nodes"), flexible=True), Column(head=say("count"), right=True)),
-        *(Column(head=say("state")), Column(head=say("cards"), flexible=True)),
-        Column(head=say("worst finding") if _of_doctor(result) else say("driver"), flexible=True),
+        *(prose(say("nodes")), number(say("count"))),
+        *(say("state"), prose(say("cards"))),
+        prose(say("worst finding") if _of_doctor(result) else say("driver")),
     )
-    table = Table(columns=columns, rows=shown_rows, tones=tuple(tones[: len(shown_rows)]))
+    nodes = table(columns, shown_rows, tones=tones[: len(shown_rows)])
     tables = (
-        table if any(len(row.nodes) > 1 for row in rows) else _without(table, 1),
+        nodes if any(len(row.nodes) > 1 for row in rows) else _without(nodes, 1),
         _findings(result, most),
         _odd(result, most),
     )
-    parts += [table for table in (*tables, _slow(result, most), _spread(result, most)) if table is not None]
+    parts += [part for part in (*tables, _slow(result, most), _spread(result, most)) if part is not None]
     # parts that were left out, each with its reason and the nodes it holds for
     unmeasured: list[Part] = []
     fields: dict[tuple[str, str], tuple[Shown, list[str]]] = {}
@@ -159,14 +159,14 @@ def _findings(result: Fleet, most: int | None) -> Table | None:
         for shared in shareds
     ]
     columns = (
-        Column(head=say("severity")),
-        Column(head=say("finding"), flexible=True),
-        Column(head=say("nodes"), flexible=True),
-        Column(head=say("count"), right=True),
-        Column(head=say("devices"), right=True),
+        say("severity"),
+        prose(say("finding")),
+        prose(say("nodes")),
+        number(say("count")),
+        number(say("devices")),
     )
-    table = Table(columns=columns, rows=_cut(rows, most), title=say("findings"))
-    return table if any(shared.things != len(shared.nodes) for shared in shareds) else _without(table, 4)
+    shown = table(columns, _cut(rows, most), title=say("findings"))
+    return shown if any(shared.things != len(shared.nodes) for shared in shareds) else _without(shown, 4)
 
 
 def _odd(result: Fleet, most: int | None) -> Table | None:
@@ -177,17 +177,8 @@ def _odd(result: Fleet, most: int | None) -> Table | None:
         for differs in result.differs
         for value, nodes in differs.others
     ]
-    columns = (
-        Column(head=say("setting")),
-        Column(head=say("majority"), flexible=True),
-        Column(head=say("outlier"), flexible=True),
-        Column(head=say("nodes"), flexible=True),
-    )
-    return Table(
-        columns=columns,
-        rows=_cut(rows, most),
-        title=say("configuration drift among nodes with the same GPUs"),
-    )
+    columns = (say("setting"), prose(say("majority")), prose(say("outlier")), prose(say("nodes")))
+    return table(columns, _cut(rows, most), title=say("configuration drift among nodes with the same GPUs"))
 
 
 def _usual(differs: Differs) -> Shown:
@@ -205,12 +196,12 @@ def _slow(result: Fleet, most: int | None) -> Table | None:
         Column(head=head, right=place > 2, flexible=place == 2) for place, head in enumerate(heads)
     )
     if any(straggler.why is not None for straggler in result.stragglers):
-        columns += (Column(head=say("cause"), flexible=True),)
+        columns += (prose(say("cause")),)
         rows = [
             (*cells, "" if straggler.why is None else straggler.why.finding.title)
             for cells, straggler in zip(rows, result.stragglers, strict=True)
         ]
-    return Table(columns=columns, rows=_cut(rows, most), title=say("stragglers"))
+    return table(columns, _cut(rows, most), title=say("stragglers"))
 
 
 def _slow_cells(straggler: Straggler) -> tuple[Shown, ...]:
@@ -243,7 +234,7 @@ def _spread(result: Fleet, most: int | None) -> Table | None:
         Column(head=head, right=place > 0, flexible=not place) for place, head in enumerate(heads)
     )
     title = say("spread over nodes with the same GPUs (slowest GPU per node)")
-    return Table(columns=columns, rows=_cut(rows, most), title=title)
+    return table(columns, _cut(rows, most), title=title)
 
 
 def _silent(result: Fleet) -> Iterator[Part]:

@@ -8,7 +8,20 @@ from dataclasses import fields
 from typing import Any
 
 from rigright.base import telling
-from rigright.base.page import Column, Commands, Line, Page, Part, Shown, Strip, Strips, Table, Tone
+from rigright.base.page import (
+    Column,
+    Commands,
+    Line,
+    Page,
+    Part,
+    Shown,
+    Strip,
+    Strips,
+    Tone,
+    number,
+    prose,
+    table,
+)
 from rigright.base.units import KILO, show_bytes, show_measured, show_seconds, show_watts
 from rigright.base.words import Sentence, say, with_commas
 from rigright.machine.history.store import SeenMachine
@@ -56,7 +69,7 @@ def sheet(past: Past) -> Page:
         for device in tick.devices
     )
     heads = ("at_s", "card", *names)
-    return Page(title="", parts=(Table(columns=tuple(Column(head=head) for head in heads), rows=rows),))
+    return Page(title="", parts=(table(heads, rows),))
 
 
 def _cell(value: Any) -> str:
@@ -95,12 +108,12 @@ def _of_ticks(past: Past) -> tuple[list[Part], Shown]:
             ),
             *(say("max. temperature"), say("max. memory temperature")),
         )
-        columns = (
-            Column(head=say("card")),
-            *(Column(head=head, right=True) for head in heads),
-            Column(head=say("throttled"), flexible=True),
+        parts.append(
+            table(
+                (say("card"), *map(number, heads), prose(say("throttled"))),
+                (_row(card, span) for card in span.cards),
+            )
         )
-        parts.append(Table(columns=columns, rows=tuple(_row(card, span) for card in span.cards)))
     return parts, say("from {since} to {until}", since=_date(since), until=_date(until))
 
 
@@ -178,14 +191,14 @@ def _of_bench(past: Past) -> tuple[list[Part], Shown]:
         )
         for result in past.results
     )
-    return ([Table(columns=columns, rows=rows)] if rows else []), say("recorded benchmarks")
+    return ([table(columns, rows)] if rows else []), say("recorded benchmarks")
 
 
 def _of_machines(past: Past) -> tuple[list[Part], Shown]:
     heads = (say("when"), say("machine"), say("host"), say("cards"), say("driver"), say("kernel"))
     columns = tuple(Column(head=head, flexible=place == 3) for place, head in enumerate(heads))
     rows = tuple(_machine(seen_machine) for seen_machine in past.machines)
-    return ([Table(columns=columns, rows=rows)] if rows else []), say("machine records")
+    return ([table(columns, rows)] if rows else []), say("machine records")
 
 
 def _machine(seen: SeenMachine) -> tuple[Shown, ...]:
@@ -200,12 +213,9 @@ def _machine(seen: SeenMachine) -> tuple[Shown, ...]:
 
 
 def _of_events(past: Past) -> tuple[list[Part], Shown]:
-    columns = (
-        *(Column(head=head) for head in (say("when"), say("kind"), say("device"))),
-        Column(head=say("text"), flexible=True),
-    )
+    columns = (*(say("when"), say("kind"), say("device")), prose(say("text")))
     rows = tuple((_date(event.at_s or 0.0), event.kind, event.pci or "", event.text) for event in past.events)
-    return ([Table(columns=columns, rows=rows)] if rows else []), say("from the kernel log")
+    return ([table(columns, rows)] if rows else []), say("from the kernel log")
 
 
 _PARTS: dict[str, Callable[[Past], tuple[list[Part], Shown]]] = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from rigright.base.page import Column, Commands, Line, Page, Part, Points, Shown, Table
+from rigright.base.page import Column, Commands, Line, Page, Part, Points, Shown, Table, prose, table
 from rigright.base.words import Sentence, say, tell
 from rigright.verbs.look_up.fields import yes_no
 from rigright.verbs.look_up.listing import Findings, Listing, ListingField, ListingKind, Unit
@@ -94,9 +94,10 @@ def plain(result: Listing, language: str) -> list[dict[str, Any]]:
 def kinds_page(summaries: dict[str, Sentence]) -> Page:
     """Everything that can be looked up."""
     rows = tuple((name, summary) for name, summary in summaries.items())
-    table = Table(columns=(Column(head=say("kind")), Column(head="", flexible=True)), rows=rows)
     examples = ("rigright look-up 4090", "rigright look-up clouds h100 --sort per_chip --reverse")
-    return Page(title=say("Look-up kinds"), parts=(table, Commands(items=examples)))
+    return Page(
+        title=say("Look-up kinds"), parts=(table((say("kind"), prose("")), rows), Commands(items=examples))
+    )
 
 
 def kinds_plain(summaries: dict[str, Sentence], language: str) -> dict[str, str]:
@@ -116,19 +117,19 @@ def _table(result: Listing) -> Table:
             cells.append(shown)
     rows = tuple(zip(*cells, strict=True))
     tones = tuple(kind.tone(record) for record in records) if kind.tone else ()
-    return Table(columns=tuple(columns), rows=rows, tones=tones)
+    return table(columns, rows, tones=tones)
 
 
 def _one(kind: ListingKind, record: Any, *, titled: bool) -> tuple[Part, ...]:
     """Every field that is known, one under another, then what the kind adds."""
     known = [(field.head, _shown(field, record)) for field in kind.fields if field.read(record) is not None]
     first, rest = known[0], known[1:]
-    table = Table(
+    facts = table(
+        ("", prose("")),
+        ((head, cell) for head, cell in rest if cell not in {"", UNKNOWN}),
         title=first[1] if titled else None,
-        columns=(Column(head=""), Column(head="", flexible=True)),
-        rows=tuple((head, cell) for head, cell in rest if cell not in {"", UNKNOWN}),
     )
-    return (table, *(kind.parts(record) if kind.parts else ()))
+    return (facts, *(kind.parts(record) if kind.parts else ()))
 
 
 def _shown(field: ListingField, record: Any) -> Shown:

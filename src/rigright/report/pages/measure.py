@@ -6,7 +6,20 @@ import shlex
 from collections.abc import Iterator
 
 from rigright.base import telling
-from rigright.base.page import Column, Commands, Line, Page, Part, Points, Shown, Strip, Strips, Table
+from rigright.base.page import (
+    Commands,
+    Line,
+    Page,
+    Part,
+    Points,
+    Shown,
+    Strip,
+    Strips,
+    Table,
+    number,
+    prose,
+    table,
+)
 from rigright.base.units import KILO, show_bytes, show_count, show_measured, show_seconds, show_watts
 from rigright.base.words import Sentence, say
 from rigright.report.screen import cut
@@ -27,7 +40,7 @@ def page(measured: Measured) -> Page:
 def _parts(measured: Measured) -> Iterator[Part]:
     yield _verdict(measured)
     rows = tuple((label, shown) for label, shown in _figures(measured) if shown)
-    yield Table(columns=(Column(head=""), Column(head="", flexible=True)), rows=rows)
+    yield table(("", prose("")), rows)
     moved = tuple(course for course in measured.courses if course.unit != "bytes_per_s" or course.peak)
     if moved:
         span = say("wall time: {time}", time=show_seconds(measured.lasted_s))
@@ -61,7 +74,7 @@ def sheet(measured: Measured) -> Page:
         )
         for course in measured.courses
     )
-    return Page(title="", parts=(Table(columns=tuple(Column(head=head) for head in heads), rows=rows),))
+    return Page(title="", parts=(table(heads, rows),))
 
 
 def _number(value: float | None) -> str:
@@ -133,18 +146,13 @@ def _amount(value: float, unit: str) -> str:
 
 
 def _against(figures: tuple[PlannedFigure, ...]) -> Table:
-    columns = (
-        Column(head=""),
-        Column(head=say("planned"), right=True),
-        Column(head=say("measured"), right=True),
-        Column(head=say("verdict"), flexible=True),
-    )
+    columns = ("", number(say("planned")), number(say("measured")), prose(say("verdict")))
     rows = tuple(
         (figure.label, _planned(figure), _amount(figure.measured, figure.unit), _judged(figure))
         for figure in figures
     )
     tones = tuple("good" if figure.inside else "warn" for figure in figures)
-    return Table(title=say("vs plan"), columns=columns, rows=rows, tones=tones)  # type: ignore[arg-type]
+    return table(columns, rows, title=say("vs plan"), tones=tones)  # type: ignore[arg-type]
 
 
 def _planned(figure: PlannedFigure) -> str:

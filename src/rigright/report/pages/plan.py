@@ -6,7 +6,20 @@ import math
 from collections.abc import Iterator
 
 from rigright.base.money import show_money
-from rigright.base.page import Bar, Bars, Column, Commands, Line, Page, Part, Piece, Shown, Table
+from rigright.base.page import (
+    Bar,
+    Bars,
+    Commands,
+    Line,
+    Page,
+    Part,
+    Piece,
+    Shown,
+    Table,
+    number,
+    prose,
+    table,
+)
 from rigright.base.units import show_bytes, show_short, to_gib
 from rigright.base.words import OF_PRICE, OLD_PRICE, Sentence, say, with_commas, with_semicolons
 from rigright.demand import Serving
@@ -132,16 +145,16 @@ def steps_table(result: Planned) -> Table:
                 show_short(step.plan.figures["ttft_s"].value),
             )
         )
-    return Table(
-        title=say("what would make it fit"),
-        columns=(
-            Column(head=say("change"), flexible=True),
-            Column(head=say("cost"), right=True),
-            Column(head=say("format")),
-            Column(head=say("tok/s"), right=True),
-            Column(head=say("TTFT, s"), right=True),
+    return table(
+        (
+            prose(say("change")),
+            number(say("cost")),
+            say("format"),
+            number(say("tok/s")),
+            number(say("TTFT, s")),
         ),
-        rows=tuple(rows),
+        rows,
+        title=say("what would make it fit"),
     )
 
 

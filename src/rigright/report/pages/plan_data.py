@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rigright.base import telling
-from rigright.base.page import Column, Page, Table
+from rigright.base.page import Page, table
 from rigright.base.words import Sentence
 from rigright.report.pages import plan as pages
 from rigright.verbs.planning.planned import Planned, as_data, row_of
@@ -26,8 +26,5 @@ def sheet(result: Planned) -> Page:
     """One row a plan, one column a figure, its unit in its name."""
     rows = [{"plan": str(place)} | row_of(plan) for place, plan in enumerate(result.shown, 1)]
     heads = list(dict.fromkeys(name for row in rows for name in row))
-    table = Table(
-        columns=tuple(Column(head=head) for head in heads),
-        rows=tuple(tuple(row.get(head, "") for head in heads) for row in rows),
-    )
-    return Page(title=result.model, parts=(table,))
+    cells = ((row.get(head, "") for head in heads) for row in rows)
+    return Page(title=result.model, parts=(table(heads, cells),))

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rigright.base.money import show_money
-from rigright.base.page import Bar, Bars, Column, Line, Part, Piece, Points, Shown, Table
+from rigright.base.page import Bar, Bars, Line, Part, Piece, Points, Shown, Table, prose, table
 from rigright.base.units import show_bytes, to_gib
 from rigright.base.words import Sentence, say, with_commas
-from rigright.cost.memory_serving import ServingMemory
+from rigright.cost.memory.serving import ServingMemory
 from rigright.demand import Training
 from rigright.facts.chips import short
 from rigright.report.pages import plan_words as words
@@ -127,11 +127,7 @@ def full_table(result: Planned) -> Table:
     if len(plans) > 1:
         heads = [str(place) for place in range(1, len(plans) + 1)]
         rows.insert(0, (say("machine"), *names))
-    return Table(
-        title=say("options"),
-        columns=(Column(head=""), *(Column(head=head, flexible=True) for head in heads)),
-        rows=tuple(rows),
-    )
+    return table(("", *map(prose, heads)), rows, title=say("options"))
 
 
 def _rejected(rejection: Rejection, currency: str) -> Sentence:

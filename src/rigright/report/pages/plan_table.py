@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from rigright.base.page import Column, Shown, Table
+from rigright.base.page import Heading, Shown, Table, number, prose, table
 from rigright.base.record import dataclass
 from rigright.base.units import KILO, show_short
 from rigright.base.words import Sentence, say
@@ -76,12 +76,12 @@ def heads(wish: PlanWish) -> tuple[Head, ...]:
 def plans_table(plans: Sequence[Plan], *, wish: PlanWish, compared: bool = False) -> Table:
     """A row a plan; unless things are compared, what is alike in all stands in the answer above."""
     alone = len(plans) == 1
-    texts: tuple[tuple[Column, Callable[[Plan], Shown]], ...] = (
-        (Column(head=say("machine"), flexible=True), words.source),
-        (Column(head=say("format")), words.formats),
-        (Column(head=say("concurrency"), right=True), words.concurrency),
+    texts: tuple[tuple[Heading, Callable[[Plan], Shown]], ...] = (
+        (prose(say("machine")), words.source),
+        (say("format"), words.formats),
+        (number(say("concurrency")), words.concurrency),
     )
-    columns: list[tuple[Column, list[Shown]]] = []
+    columns: list[tuple[Heading, list[Shown]]] = []
     for place, (column, read) in enumerate(texts):
         sentences = [read(plan) for plan in plans]
         columns += [(column, sentences)] if len(set(sentences)) > 1 or (compared and not place) else []
@@ -92,18 +92,18 @@ def plans_table(plans: Sequence[Plan], *, wish: PlanWish, compared: bool = False
         flag = not compared and head.name in SAID and len(set(cells)) == 1
         power = compared or alone or wish.power_w is not None or wish.aim == "power"
         if any(cells) and not flag and (power or head.name != "power_w"):
-            columns.append((Column(head=head.head, right=True), cells))
+            columns.append((number(head.head), cells))
         certain: list[Shown] = [words.certain(plan) for plan in plans] if head.name == "tpot_s" else []
         if len(set(certain)) > 1:
-            columns.append((Column(head=say("certain"), right=True), certain))
+            columns.append((number(say("certain")), certain))
         surely = [words.safe(plan) for plan in plans] if head.name == "output_tok_per_s" else []
         if any(surely) and (not alone or compared):
-            columns.append((Column(head=say("safe"), right=True), surely))
+            columns.append((number(say("safe")), surely))
     why = [words.why(plan) for plan in plans]
     if not alone and not compared and any(why):
-        columns.append((Column(head=say("why"), flexible=True), why))
+        columns.append((prose(say("why")), why))
     rows = tuple(zip(*(cells for _, cells in columns), strict=True))
-    return Table(columns=tuple(column for column, _ in columns), rows=rows)
+    return table((column for column, _ in columns), rows)
 
 
 def money_rows(figures: Mapping[str, Estimate], *, wish: PlanWish) -> Iterator[tuple[Shown, ...]]:

@@ -10,7 +10,7 @@ from rigright.base.page import Shown
 from rigright.base.units import KILO, show_count, show_seconds, show_short, show_watts
 from rigright.base.words import DOUBT, Sentence, say, with_commas
 from rigright.cost.estimate import Estimate
-from rigright.cost.memory_serving import ServingMemory
+from rigright.cost.memory.serving import ServingMemory
 from rigright.demand import Layout, PlanWish, Serving, Training
 from rigright.facts.clouds import cloud_shown
 from rigright.facts.engines import find_engine

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rigright.base import telling
 from rigright.base.money import from_currency, show_money
-from rigright.base.page import Column, Commands, Line, Page, Part, Points, Shown, Table, Tone
+from rigright.base.page import Commands, Line, Page, Part, Points, Shown, Table, Tone, number, prose, table
 from rigright.base.record import dataclass
 from rigright.base.words import Sentence, say, with_commas
 from rigright.facts.chips import short
@@ -16,10 +16,15 @@ from rigright.verbs.priced import ChipPrices, PriceList, PricesOfNames
 
 MOST_ROWS, MOST_RENTS, MOST_FLAWS = 20, 3, 15
 KINDS = {
-    "launch": say("new, launch price"), "shop": say("new, shop median"), "street": say("new, street price"),
-    "used": say("used"), "claim": say("a claim"), "own": say("your own, new"),
-    "own-used": say("your own, used"), "own-rent": say("your own, per hour"),
-}  # fmt: skip
+    "launch": say("new, launch price"),
+    "shop": say("new, shop median"),
+    "street": say("new, street price"),
+    "used": say("used"),
+    "claim": say("a claim"),
+    "own": say("your own, new"),
+    "own-used": say("your own, used"),
+    "own-rent": say("your own, per hour"),
+}
 
 
 def page(result: PricesOfNames, *, why: bool = False) -> Page:
@@ -34,10 +39,14 @@ def page(result: PricesOfNames, *, why: bool = False) -> Page:
     rents = sorted(cheapest.values(), key=prices.rents.index)[:MOST_RENTS]
     if rents:
         sentence = with_commas(
-            say("{cloud} {usd} ({date})", cloud=cloud_shown(offer.provider), date=offer.as_of or "?",
-                usd=show_money((offer.usd_per_h or 0.0) / offer.n_chips, result.currency))
+            say(
+                "{cloud} {usd} ({date})",
+                cloud=cloud_shown(offer.provider),
+                date=offer.as_of or "?",
+                usd=show_money((offer.usd_per_h or 0.0) / offer.n_chips, result.currency),
+            )
             for offer in rents
-        )  # fmt: skip
+        )
         parts.append(Line(text=say("rent per card and hour: {offers}", offers=sentence)))
     if prices.stale:
         parts.append(Line(text=say("old price: verify before buying; its band is wider"), tone="warn"))
@@ -66,20 +75,29 @@ def _known(prices: ChipPrices, currency: str, *, why: bool) -> Table:
 
     rows = tuple(
         (
-            "*" if row in prices.counted else "", KINDS.get(row.kind, say("unknown")), cell(row, row.low),
-            cell(row, row.typical), cell(row, row.high), row.currency, row.as_of,
+            "*" if row in prices.counted else "",
+            KINDS.get(row.kind, say("unknown")),
+            cell(row, row.low),
+            cell(row, row.typical),
+            cell(row, row.high),
+            row.currency,
+            row.as_of,
             *((row.source,) if why else ()),
         )
         for row in prices.rows
-    )  # fmt: skip
+    )
     columns = (
-        Column(head=""), Column(head=say("condition"), flexible=True),
-        *(Column(head=head, right=True) for head in (
-            say("low {sign}", sign=sign), say("typical {sign}", sign=sign), say("high {sign}", sign=sign))),
-        Column(head=say("market")), Column(head=say("as of")),
-        *((Column(head=say("source"), flexible=True),) if why else ()),
-    )  # fmt: skip
-    return Table(title=say("all known prices (* used)"), columns=columns, rows=rows)
+        "",
+        prose(say("condition")),
+        *map(
+            number,
+            (say("low {sign}", sign=sign), say("typical {sign}", sign=sign), say("high {sign}", sign=sign)),
+        ),
+        say("market"),
+        say("as of"),
+        *((prose(say("source")),) if why else ()),
+    )
+    return table(columns, rows, title=say("all known prices (* used)"))
 
 
 def _many(result: PricesOfNames) -> Page:
@@ -113,28 +131,29 @@ def _list(prices: list[ChipPrices], currency: str) -> Table:
         rows.append((short(item.name), state, *(amount(end, currency) for end in ends), str(item.usd.as_of)))
         tones.append("dim" if item.stale else "plain")
     heads = (say("low {sign}", sign=sign), say("typical {sign}", sign=sign), say("high {sign}", sign=sign))
-    columns = (
-        Column(head=say("chip"), flexible=True), Column(head=say("condition")),
-        *(Column(head=head, right=True) for head in heads), Column(head=say("as of")),
-    )  # fmt: skip
-    return Table(columns=columns, rows=tuple(rows), tones=tuple(tones))
+    return table((prose(say("chip")), say("condition"), *map(number, heads), say("as of")), rows, tones=tones)
 
 
 def _parts_table(result: PricesOfNames) -> Table:
     currency = result.currency
     rows = tuple(
         (
-            row.name, say("used") if row.condition == "used" else say("new"),
-            amount(from_currency(row.typical, row.currency), currency), row.as_of, row.left_out or "",
+            row.name,
+            say("used") if row.condition == "used" else say("new"),
+            amount(from_currency(row.typical, row.currency), currency),
+            row.as_of,
+            row.left_out or "",
         )
         for row in result.parts
-    )  # fmt: skip
+    )
     columns = (
-        Column(head=say("part"), flexible=True), Column(head=say("condition")),
-        Column(head=say("typical {sign}", sign=symbol(currency)), right=True), Column(head=say("as of")),
-        Column(head=say("why not used"), flexible=True),
-    )  # fmt: skip
-    return Table(columns=columns, rows=rows)
+        prose(say("part")),
+        say("condition"),
+        number(say("typical {sign}", sign=symbol(currency))),
+        say("as of"),
+        prose(say("why not used")),
+    )
+    return table(columns, rows)
 
 
 def sheet(result: PricesOfNames) -> Page:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from rigright.base import telling
-from rigright.base.page import Column, Commands, Line, Page, Part, Points, Shown, Table
+from rigright.base.page import Commands, Line, Page, Part, Points, Shown, Table, number, prose, table
 from rigright.base.units import show_bytes, to_gib
 from rigright.base.words import Sentence, say, with_commas
 from rigright.doctor.wires import bus_cards
@@ -37,22 +37,21 @@ def page(
         states = [state_of(device) for device in machine.devices]
         names = {device.name for device in machine.devices} - {None}
         alike = len(machine.devices) > 1 and len(names) == 1
-        own = () if alike else (Column(head=say("card"), flexible=True),)
+        own = () if alike else (prose(say("card")),)
         parts.append(
-            Table(
-                title=f"{len(machine.devices)}x {names.pop()}" if alike else None,
-                columns=(
-                    Column(head="#", right=True),
+            table(
+                (
+                    number("#"),
                     *own,
-                    Column(head=say("free GiB"), right=True),
-                    Column(head=say("all GiB"), right=True),
-                    Column(head="PCIe"),
-                    Column(head="W", right=True),
-                    Column(head="°C", right=True),
-                    Column(head=say("busy"), right=True),
-                    Column(head=say("state"), flexible=True),
+                    number(say("free GiB")),
+                    number(say("all GiB")),
+                    "PCIe",
+                    number("W"),
+                    number("°C"),
+                    number(say("busy")),
+                    prose(say("state")),
                 ),
-                rows=tuple(
+                (
                     (
                         str(device.index),
                         *(() if alike else (_name(device),)),
@@ -61,6 +60,7 @@ def page(
                     )
                     for device, (sentence, _) in zip(machine.devices, states, strict=True)
                 ),
+                title=f"{len(machine.devices)}x {names.pop()}" if alike else None,
                 tones=tuple(tone for _, tone in states),
             )
         )
@@ -70,7 +70,7 @@ def page(
         parts += _reach(machine)
     rows = tuple(host_rows(machine, everything=everything))
     if rows:
-        parts.append(Table(columns=_PLAIN, rows=rows))
+        parts.append(table(_PLAIN, rows))
     parts += _unseen(machine, everything=everything)
     if sentences := tuple(understood(machine)):
         parts.append(Points(items=sentences))
@@ -82,7 +82,7 @@ def page(
     return Page(title=machine_name(machine), parts=tuple(parts))
 
 
-_PLAIN = (Column(head=""), Column(head="", flexible=True))
+_PLAIN = ("", prose(""))
 
 
 def _verdict(machine: Machine) -> Line:
@@ -221,8 +221,8 @@ def _matrix(machine: Machine) -> Table:
     indices = sorted({place for path in machine.paths or () for place in (path.a, path.b)})
     kinds = {(path.a, path.b): path for path in machine.paths or ()}
     rows = tuple((str(row), *(_cell(kinds, row, column=column) for column in indices)) for row in indices)
-    heads = (Column(head=""), *(Column(head=str(index)) for index in indices))
-    return Table(columns=heads, rows=rows, title=say("GPU topology"))
+    heads = ("", *(str(index) for index in indices))
+    return table(heads, rows, title=say("GPU topology"))
 
 
 def _cell(kinds: dict[tuple[int, int], Path], row: int, *, column: int) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from rigright.base import telling
-from rigright.base.page import Column, Commands, Line, Page, Part, Points, Shown, Table, Tone
+from rigright.base.page import Commands, Line, Page, Part, Points, Shown, Tone, table
 from rigright.base.words import Sentence, say, with_commas
 from rigright.verbs.read.record import (
     DATED,
@@ -161,8 +161,8 @@ def sheet(result: ReadGuide) -> Page:
         (str(unread_line.line), "not understood", "", "", unread_line.text, "", "")
         for unread_line in result.not_understood
     ]
-    columns = tuple(Column(head=head) for head in heads)
-    return Page(title=verdict_line(result), parts=(Table(columns=columns, rows=tuple(rows)),))
+    columns = heads
+    return Page(title=verdict_line(result), parts=(table(columns, rows),))
 
 
 def _answer_words(result: ReadGuide) -> Sentence | str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from rigright.base import telling
 from rigright.base.money import show_money
-from rigright.base.page import Column, Commands, Line, Page, Part, Points, Shown, Table, Tone
+from rigright.base.page import Commands, Line, Page, Part, Points, Shown, Table, Tone, number, prose, table
 from rigright.base.units import KILO, show_bytes, show_seconds, show_short, show_watts
 from rigright.base.words import CHINESE, Bilingual, Sentence, say, sentences, with_semicolons
 from rigright.cost.estimate import Estimate, scaled
@@ -53,13 +53,7 @@ def page(result: Decided) -> Page:
     parts.append(Points(title=say("risks"), items=tuple(_once(_risks(result))), tone="warn"))
     parts += _order(result)
     parts += [_tests(result), Commands(title=say("acceptance test"), items=tuple(_commands(result)))]
-    parts += [
-        Table(
-            title=say("approval"),
-            columns=tuple(Column(head=head) for head in SIGNED),
-            rows=((LINE,) * len(SIGNED),) * 2,
-        )
-    ]
+    parts += [table(SIGNED, ((LINE,) * len(SIGNED),) * 2, title=say("approval"))]
     sentence = say(
         "made by rigright on {date} from {file}; 4 of 5 cases fall inside an 80 % band",
         date=result.today,
@@ -96,9 +90,7 @@ def _glance(result: Decided) -> Table:
         shown.append((rate[0], show_short(rate[1].value)))
     if (power := first.figures.get("power_w")) is not None:
         shown.append((say("power"), show_watts(power.value)))
-    return Table(
-        columns=tuple(Column(head=head) for head, _ in shown), rows=(tuple(cell for _, cell in shown),)
-    )
+    return table((head for head, _ in shown), (tuple(cell for _, cell in shown),))
 
 
 def _way(result: Decided) -> CostWay | None:
@@ -133,13 +125,14 @@ def _order(result: Decided) -> Iterator[Part]:
         total = scaled(way.ledger.terms[0].upfront, 1 / built.machines)
     rows.append((say("total"), "", *cells(total)))
     heads = (
-        Column(head=say("part")), Column(head=say("parts list"), flexible=True),
-        Column(head=say("price, {sign}", sign=symbol(currency)), right=True),
-        Column(head=say("from-to"), right=True),
-    )  # fmt: skip
+        say("part"),
+        prose(say("parts list")),
+        number(say("price, {sign}", sign=symbol(currency))),
+        number(say("from-to")),
+    )
     many = say("each of {count} machines", count=built.machines) if built.machines > 1 else None
     tones: list[Tone] = ["plain" for _ in rows[1:]]
-    yield Table(title=many, columns=heads, rows=tuple(rows), tones=(*tones, "strong"))
+    yield table(heads, rows, title=many, tones=(*tones, "strong"))
 
 
 def _taken(result: Decided) -> Iterator[Shown]:
@@ -226,8 +219,8 @@ def _need(result: Decided) -> Table:
         rows.append((say("one run"), show_seconds(days.value * words.DAY_S)))
     rows.append((say("period"), say("{count} years", count=f"{wish.years:g}")))
     rows.append((say("in use"), f"{wish.duty:.0%}"))
-    columns = (Column(head=""), Column(head="", flexible=True))
-    return Table(title=say("need"), columns=columns, rows=tuple(rows))
+    columns = ("", prose(""))
+    return table(columns, rows, title=say("need"))
 
 
 def _options(result: Decided) -> Table:
@@ -266,11 +259,14 @@ def _options(result: Decided) -> Table:
     rows += [(short(label), *blank, _known(reason)) for label, reason in result.rejected]
     unit = next((rate[0] for rate in map(_rate, result.options) if rate), say("speed"))
     columns = (
-        Column(head=say("machine"), flexible=True), Column(head=say("format")), Column(head=unit, right=True),
-        *(Column(head=head, right=True) for _, head, *_ in shown), Column(head=say("why"), flexible=True),
-    )  # fmt: skip
+        prose(say("machine")),
+        say("format"),
+        number(unit),
+        *(number(head) for _, head, *_ in shown),
+        prose(say("why")),
+    )
     tones = ("strong", *("plain",) * (len(result.options) - 1), *("dim",) * len(result.rejected))
-    return Table(title=say("options considered"), columns=columns, rows=tuple(rows), tones=tones)  # type: ignore[arg-type]
+    return table(columns, rows, title=say("options considered"), tones=tones)  # type: ignore[arg-type]
 
 
 def _cell(candidate: Candidate, head: tuple[str, Shown, float, bool], *, currency: str) -> str:
@@ -423,12 +419,8 @@ def _tests(result: Decided) -> Table:
         size = first.rank_bytes
         most_bytes = size.high if first.room_bytes is None else min(size.high, first.room_bytes)
         rows.append((say("memory of a GPU"), f"<= {show_bytes(most_bytes)}", show_bytes(size.value)))
-    columns = (
-        Column(head=say("what")),
-        Column(head=say("passes"), flexible=True),
-        Column(head=say("planned")),
-    )
-    return Table(title=say("what the machine must reach"), columns=columns, rows=tuple(rows))
+    columns = (say("what"), prose(say("passes")), say("planned"))
+    return table(columns, rows, title=say("what the machine must reach"))
 
 
 def _commands(result: Decided) -> Iterator[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rigright.base.page import Column, Shown, Table
+from rigright.base.page import Shown, Table, number, prose, table
 from rigright.base.units import KILO, show_bytes, show_short
 from rigright.base.words import Sentence, say
 from rigright.predict.timed import SampleSpeed
@@ -24,13 +24,9 @@ def sample_rate(speed: SampleSpeed) -> Sentence:
 
 def samples_table(speed: SampleSpeed, *, more: tuple[tuple[Shown, ...], ...] = ()) -> Table:
     """What a person wants of it, with its band; then what is paid for it."""
-    return Table(
-        columns=(
-            Column(head="", flexible=True),
-            Column(head=say("estimate"), right=True),
-            Column(head=say("80 % band"), right=True),
-        ),
-        rows=(*sample_speeds(speed), *more, *sample_settings(speed)),
+    return table(
+        (prose(""), number(say("estimate")), number(say("80 % band"))),
+        (*sample_speeds(speed), *more, *sample_settings(speed)),
     )
 
 
@@ -91,10 +87,10 @@ def learning_lines(speed: SampleSpeed) -> Iterator[Sentence]:
 
 def sample_table(speed: SampleSpeed) -> Table:
     """What each part of a batch would take if it were alone: they overlap."""
-    return Table(
+    return table(
+        (prose(say("part")), number(say("time"))),
+        ((_name(part), show_short(seconds * KILO)) for part, seconds in speed.parts_s),
         title=say("time per batch on one GPU, ms, by part"),
-        columns=(Column(head=say("part"), flexible=True), Column(head=say("time"), right=True)),
-        rows=tuple((_name(part), show_short(seconds * KILO)) for part, seconds in speed.parts_s),
     )
 
 

@@ -6,12 +6,12 @@ import shlex
 from collections.abc import Iterator
 
 from rigright.base import telling
-from rigright.base.page import Column, Commands, Line, Page, Part, Points, Shown, Table
+from rigright.base.page import Commands, Line, Page, Part, Points, Shown, Table, prose, table
 from rigright.base.words import Sentence, say
 from rigright.report.typed import typed
 from rigright.verbs.setup.set_up import WINDOWS, Installed, Pick, SetUp, SetupStep
 
-_BLANK = (Column(head=""), Column(head="", flexible=True))
+_BLANK = ("", prose(""))
 
 
 def page(result: SetUp, asked: str = "rigright setup") -> Page:
@@ -63,7 +63,7 @@ def _done(result: SetUp, already: Installed) -> Page:
         (say("Python"), already.python),
         (say("driver now"), result.system.driver or "?"),
     )
-    parts: list[Part] = [_machine(result), Table(columns=_BLANK, rows=rows)]
+    parts: list[Part] = [_machine(result), table(_BLANK, rows)]
     if result.notes:
         parts.append(Points(items=result.notes, title=say("worth knowing")))
     parts.append(Commands(items=("rigright doctor", bench), title=say("next")))
@@ -147,7 +147,7 @@ def _set(result: SetUp, pick: Pick) -> Table:
                 ),
             )
         )
-    return Table(columns=_BLANK, rows=tuple(pairs))
+    return table(_BLANK, pairs)
 
 
 def _kept(result: SetUp, kept: Pick) -> Sentence:

@@ -10,7 +10,6 @@ from rigright.base import telling
 from rigright.base.page import (
     Bar,
     Bars,
-    Column,
     Line,
     Page,
     Part,
@@ -19,6 +18,9 @@ from rigright.base.page import (
     Strips,
     Table,
     Tone,
+    number,
+    prose,
+    table,
 )
 from rigright.base.units import KILO, show_seconds, show_short
 from rigright.base.words import Sentence, say, with_commas, with_semicolons
@@ -167,9 +169,9 @@ def _table(result: Simulated, *, details: bool) -> Table:
     )
     heads = (say("mean"), "p50", "p90", "p95", "p99", say("max"))
     kept = range(len(heads)) if details else (0, 1, 3, 4)
-    return Table(
-        columns=(Column(head="", flexible=True), *(Column(head=heads[place], right=True) for place in kept)),
-        rows=tuple(
+    return table(
+        (prose(""), *(number(heads[place]) for place in kept)),
+        (
             (name, *(_number(_values(spread)[place] * scale) for place in kept))
             for name, spread, scale in rows
         ),
@@ -248,19 +250,19 @@ def _against(result: Simulated, against: Against) -> Table:
         ("TPOT", result.tally.tpot_s.mean, against.tpot_s,
          against.tpot_error, against.request_tpot_error),
     )  # fmt: skip
-    return Table(
-        title=say("against what was measured"),
-        columns=(
-            Column(head="", flexible=True),
-            Column(head=say("simulated"), right=True),
-            Column(head=say("measured"), right=True),
-            Column(head=say("error of the mean"), right=True),
-            Column(head=say("median error of a request"), right=True),
+    return table(
+        (
+            prose(""),
+            number(say("simulated")),
+            number(say("measured")),
+            number(say("error of the mean")),
+            number(say("median error of a request")),
         ),
-        rows=tuple(
+        (
             (name, _time(own), _time(measured), f"{SHARES * error:+.1f} %", f"{SHARES * median:.1f} %")
             for name, own, measured, error, median in rows
         ),
+        title=say("against what was measured"),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from rigright.base.page import Column, Line, Shown, Table
+from rigright.base.page import Line, Shown, Table, number, prose, table
 from rigright.base.units import KILO, show_seconds, show_short
 from rigright.base.words import Sentence, say
 from rigright.cost.estimate import Estimate
@@ -55,14 +55,7 @@ def figures_table(speed: Speed, *, more: tuple[tuple[Shown, ...], ...] = ()) -> 
         *([_figure(say("prefill tok/s"), speed.prefill_tok_per_s)] if audio is None else []),
         *more,
     ]
-    return Table(
-        columns=(
-            Column(head="", flexible=True),
-            Column(head=say("estimate"), right=True),
-            Column(head=say("80 % band"), right=True),
-        ),
-        rows=tuple(rows),
-    )
+    return table((prose(""), number(say("estimate")), number(say("80 % band"))), rows)
 
 
 def _figure(name: Sentence, estimate: Estimate, *, scale: float = 1.0) -> tuple[Shown, ...]:
@@ -111,14 +104,13 @@ def speed_table(speed: Speed) -> Table:
     """Where the time of a token and of a prompt goes."""
     token, prompt = speed.token_pass, speed.prompt_pass
     hears = speed.audio_h_per_h is not None
-    return Table(
-        title=say("time of a forward pass, ms"),
-        columns=(
-            Column(head=say("part"), flexible=True),
-            Column(head=say("decode step"), right=True),
-            Column(head=say("a single window") if hears else say("prefill of one prompt"), right=True),
+    return table(
+        (
+            prose(say("part")),
+            number(say("decode step")),
+            number(say("a single window") if hears else say("prefill of one prompt")),
         ),
-        rows=(
+        (
             *(
                 (TIME_NAMES[part], _ms(token.of(part)), _ms(prompt.of(part)))
                 for part in TIME_NAMES
@@ -126,6 +118,7 @@ def speed_table(speed: Speed) -> Table:
             ),
             (say("total"), _ms(token.total_s), _ms(prompt.total_s)),
         ),
+        title=say("time of a forward pass, ms"),
     )
 
 

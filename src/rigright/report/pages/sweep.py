@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rigright.base import telling
-from rigright.base.page import Column, Line, Page, Part, Points, Table
+from rigright.base.page import Column, Line, Page, Part, Points, Table, table
 from rigright.base.units import KILO, show_short
 from rigright.base.words import Sentence, say
 from rigright.facts.chips import short
@@ -80,13 +80,13 @@ def _table(result: Swept, most: int) -> Table:
     ]
     given = [row for row in SHOWN if any(row[0] in answer.cells for answer in result.cells)]
     pairs = list(zip(result.questions, result.cells, strict=True))[:most]
-    return Table(
-        columns=(
+    return table(
+        (
             *(Column(head=name, flexible=name == "model") for name in asked),
-            Column(head=say("fits")),
+            say("fits"),
             *(Column(head=head, flexible=scale is None, right=scale is not None) for _, head, scale in given),
         ),
-        rows=tuple(
+        (
             (
                 *(question.words.get(name, "") for name in asked),
                 say("yes") if answer.cells.get("fits") == "yes" else say("no"),
@@ -107,8 +107,8 @@ def _shown(cell: str, scale: float | None) -> str:
 def sheet(result: Swept) -> Page:
     """Every question with its answer, for a spreadsheet."""
     heads, rows = result.table
-    columns = tuple(Column(head=head) for head in heads)
-    return Page(title=result.file, parts=(Table(columns=columns, rows=tuple(rows)),))
+    columns = heads
+    return Page(title=result.file, parts=(table(columns, rows),))
 
 
 plain = telling.RecordPrinter(Swept)

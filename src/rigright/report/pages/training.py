@@ -9,7 +9,6 @@ from rigright.base import telling
 from rigright.base.page import (
     Bar,
     Bars,
-    Column,
     Commands,
     Line,
     Page,
@@ -19,6 +18,9 @@ from rigright.base.page import (
     Shown,
     Table,
     Tone,
+    number,
+    prose,
+    table,
 )
 from rigright.base.units import show_bytes, show_count, show_short, to_gib
 from rigright.base.words import Sentence, say, with_commas, with_semicolons
@@ -103,14 +105,7 @@ def _brief(result: Trained) -> Iterator[Part]:
     rows.append((say("max micro-batch"), f"{result.limits.micro_batch:,}", ""))
     if result.limits.seq_tok is not None:
         rows.append((say("max sequence, tokens"), f"{result.limits.seq_tok:,}", ""))
-    yield Table(
-        columns=(
-            Column(head="", flexible=True),
-            Column(head=say("estimate"), right=True),
-            Column(head=say("80 % band"), right=True),
-        ),
-        rows=tuple(rows),
-    )
+    yield table((prose(""), number(say("estimate")), number(say("80 % band"))), rows)
     if result.time is not None:
         yield Line(text=BOUNDS[result.time.bound], tone="dim")
 
@@ -225,9 +220,8 @@ def _table(result: Trained) -> Table:
         (say("on the device"), [group[0].used_bytes for group in groups]),
     )
     rows += [(name, *(show_bytes(size) for size in sizes)) for name, sizes in totals]
-    heads = (Column(head=say("part")), *(Column(head=_label(group), right=True) for group in groups))
     tones: list[Tone] = ["plain" for _ in rows[1:]]
-    return Table(columns=heads, rows=tuple(rows), tones=(*tones, "strong"))
+    return table((say("part"), *(number(_label(group)) for group in groups)), rows, tones=(*tones, "strong"))
 
 
 def _facts(result: Trained) -> Iterator[Sentence]:
@@ -250,14 +244,9 @@ def _facts(result: Trained) -> Iterator[Sentence]:
 
 
 def _remedies(remedies: Sequence[Remedy]) -> Table:
-    return Table(
-        columns=(
-            Column(head=say("change"), flexible=True),
-            Column(head=say("saves, GiB"), right=True),
-            Column(head=say("then")),
-            Column(head=say("cost"), flexible=True),
-        ),
-        rows=tuple(
+    return table(
+        (prose(say("change")), number(say("saves, GiB")), say("then"), prose(say("cost"))),
+        (
             (
                 remedy.change,
                 f"{to_gib(remedy.saves_bytes):.2f}",
@@ -273,16 +262,9 @@ def _remedies(remedies: Sequence[Remedy]) -> Table:
 
 def _reasons(result: Trained) -> Table:
     names = NAMES | {f"{part}_s": name for part, name in TIMES.items()}
-    return Table(
-        columns=(
-            Column(head=say("part")),
-            Column(head=say("formula"), flexible=True),
-            Column(head=say("numbers"), flexible=True),
-            Column(head=say("source"), flexible=True),
-        ),
-        rows=tuple(
-            (names[reason.part], reason.formula, reason.numbers, reason.source) for reason in result.why
-        ),
+    return table(
+        (say("part"), prose(say("formula")), prose(say("numbers")), prose(say("source"))),
+        ((names[reason.part], reason.formula, reason.numbers, reason.source) for reason in result.why),
         title=say("why"),
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rigright.base.page import Column, Part, Shown, Table, Tone
+from rigright.base.page import Part, Shown, Tone, number, table
 from rigright.base.units import GIGA, show_count, show_seconds, show_short
 from rigright.base.words import Sentence, say
 from rigright.cost.estimate import Estimate
@@ -55,17 +55,8 @@ def time_table(step: StepUse) -> Part:
         "100%",
     )
     tones: list[Tone] = ["plain" for _ in rows]
-    columns = (
-        Column(head=say("part")),
-        Column(head=say("time"), right=True),
-        Column(head=say("share"), right=True),
-    )
-    return Table(
-        columns=columns,
-        rows=(*rows, total),
-        title=say("time of one step"),
-        tones=(*tones, "strong"),
-    )
+    columns = (say("part"), number(say("time")), number(say("share")))
+    return table(columns, (*rows, total), title=say("time of one step"), tones=(*tones, "strong"))
 
 
 def speed_facts(step: StepUse) -> Iterator[Sentence]:

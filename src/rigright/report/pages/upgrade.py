@@ -6,10 +6,24 @@ import shlex
 from collections.abc import Iterator
 
 from rigright.base import telling
-from rigright.base.page import Bar, Bars, Column, Commands, Line, Page, Part, Piece, Points, Table, Tone
+from rigright.base.page import (
+    Bar,
+    Bars,
+    Commands,
+    Line,
+    Page,
+    Part,
+    Piece,
+    Points,
+    Table,
+    Tone,
+    number,
+    prose,
+    table,
+)
 from rigright.base.units import show_usd
 from rigright.base.words import Sentence, say, with_commas
-from rigright.build.record import Change, Fit, Worth
+from rigright.build.change import Change, Fit, Worth
 from rigright.cost.estimate import Estimate
 from rigright.report.judged import first_of
 from rigright.report.named import partly
@@ -37,11 +51,11 @@ def page(result: Upgraded) -> Page:
         parts.append(Points(title=say("fix first: may cost nothing"), items=items, tone="warn"))
     if result.changes:
         columns = (
-            Column(head=say("change"), flexible=True),
-            Column(head=say("at most"), right=True),
-            Column(head=say("cost"), right=True),
-            Column(head=say("per 1 %"), right=True),
-            Column(head=say("power"), right=True),
+            prose(say("change")),
+            number(say("at most")),
+            number(say("cost")),
+            number(say("per 1 %")),
+            number(say("power")),
         )
         rows = tuple(_row(worth) for worth in result.changes)
         tones: tuple[Tone, ...] = tuple(
@@ -50,9 +64,7 @@ def page(result: Upgraded) -> Page:
         fitting = tuple(_fitting(result))
         if fitting:
             parts.append(Points(title=say("3. does it fit"), items=fitting))
-        parts.append(
-            Table(title=say("changes, in the order to try them"), columns=columns, rows=rows, tones=tones)
-        )
+        parts.append(table(columns, rows, title=say("changes, in the order to try them"), tones=tones))
         parts.append(Points(title=say("4. cost"), items=tuple(_costs(result))))
     elif result.by_cause:
         parts.append(_by_cause(result))
@@ -87,17 +99,12 @@ def _of_it(result: Upgraded) -> str:
 
 def _by_cause(result: Upgraded) -> Table:
     """What would help first for each thing that may bind."""
-    columns = (
-        Column(head=say("if the bottleneck is")),
-        Column(head=say("change"), flexible=True),
-        Column(head=say("at most"), right=True),
-        Column(head=say("cost"), right=True),
-    )
+    columns = (say("if the bottleneck is"), prose(say("change")), number(say("at most")), number(say("cost")))
     rows = tuple(
         (with_commas(titles) or "", worth.change.title, f"{shown_gain(worth.gain)}x", _cost(worth.change.usd))
         for titles, worth in result.by_cause
     )
-    return Table(title=say("bottleneck unknown: what would help in each case"), columns=columns, rows=rows)
+    return table(columns, rows, title=say("bottleneck unknown: what would help in each case"))
 
 
 def _verdict(result: Upgraded) -> Iterator[Line]:

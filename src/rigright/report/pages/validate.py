@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from rigright.base import telling
-from rigright.base.page import Column, Line, Page, Part, Points, Shown, Table
+from rigright.base.page import Line, Page, Part, Points, Shown, Table, number, prose, table
 from rigright.base.words import Sentence, say, split
 from rigright.verbs.validate.validation import Judged, Prediction, Score, Validation
 
@@ -22,22 +22,22 @@ _TITLES = {
     "model": say("by model"),
 }
 _HEADS = (
-    Column(head=say("what")),
-    Column(head="", flexible=True),
-    Column(head=say("measured"), right=True),
-    Column(head=say("answered"), right=True),
-    Column(head=say("median error"), right=True),
-    Column(head=say("p90 error"), right=True),
-    Column(head=say("within 20 %"), right=True),
-    Column(head=say("bias"), right=True),
-    Column(head=say("in band"), right=True),
+    say("what"),
+    prose(""),
+    number(say("measured")),
+    number(say("answered")),
+    number(say("median error")),
+    number(say("p90 error")),
+    number(say("within 20 %")),
+    number(say("bias")),
+    number(say("in band")),
 )
 _BESIDE = (
-    Column(head=say("what"), flexible=True),
-    Column(head=say("measured"), right=True),
-    Column(head=say("predicted"), right=True),
-    Column(head=say("80 % band"), right=True),
-    Column(head=say("off by"), right=True),
+    prose(say("what")),
+    number(say("measured")),
+    number(say("predicted")),
+    number(say("80 % band")),
+    number(say("off by")),
 )
 
 
@@ -97,7 +97,7 @@ def _beside(beside: Sequence[tuple[Judged, Prediction]]) -> Table:
         for row, prediction in beside
     )
     tones = tuple("good" if prediction.holds else "warn" for _, prediction in beside)
-    return Table(columns=_BESIDE, rows=rows, tones=tones)  # type: ignore[arg-type]
+    return table(_BESIDE, rows, tones=tones)  # type: ignore[arg-type]
 
 
 def _what(prediction: Prediction | Score) -> str:
@@ -133,7 +133,7 @@ def _table(result: Validation, dimension: str) -> Table | None:
     if all(score.name == UNTOLD for score in scores):
         return None
     worst = sorted(scores, key=lambda score: -score.measured)[:MOST_ROWS]
-    return Table(columns=_HEADS, rows=tuple(_cells(score) for score in worst), title=_TITLES[dimension])
+    return table(_HEADS, (_cells(score) for score in worst), title=_TITLES[dimension])
 
 
 def _cells(score: Score) -> tuple[Shown, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rigright.base import telling
-from rigright.base.page import Column, Line, Page, Part, Points, Shown, Table, Tone
+from rigright.base.page import Line, Page, Part, Points, Shown, Tone, number, prose, table
 from rigright.base.words import say, with_commas
 from rigright.report.live import words
 from rigright.report.live.recent import clock
@@ -38,14 +38,10 @@ def page(moment: MachineMoment | None) -> Page:
             )
             tones.append("plain" if tone == "good" else tone)
         parts.append(
-            Table(
-                columns=(
-                    *(Column(head=say("card")), Column(head=say("name"))),
-                    *(Column(head=head, right=True) for head in heads),
-                    Column(head=say("state"), flexible=True),
-                ),
-                rows=tuple(rows),
-                tones=tuple(tones),
+            table(
+                (*(say("card"), say("name")), *map(number, heads), prose(say("state"))),
+                rows,
+                tones=tones,
             )
         )
     else:

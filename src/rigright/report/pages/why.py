@@ -4,21 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from rigright.base.page import Column, Shown, Table
+from rigright.base.page import Shown, Table, prose, table
 from rigright.base.words import say
 from rigright.verbs.serving.explained import Reason
 
 
 def reasons_table(reasons: Sequence[Reason], names: Mapping[str, Shown]) -> Table:
     """One row a figure, told by its name for people where it has one."""
-    return Table(
-        title=say("why: formula, numbers, sources"),
-        columns=tuple(
-            Column(head=head, flexible=True)
-            for head in (say("part"), say("formula"), say("numbers"), say("source"))
-        ),
-        rows=tuple(
+    return table(
+        map(prose, (say("part"), say("formula"), say("numbers"), say("source"))),
+        (
             (names.get(reason.part, reason.part), reason.formula, reason.numbers, reason.source)
             for reason in reasons
         ),
+        title=say("why: formula, numbers, sources"),
     )

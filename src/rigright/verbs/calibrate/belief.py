@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rigright.cost.anchored import FADE, distance
+from rigright.cost.own_runs import FADE, distance
 from rigright.facts.anchors import RunCase
 
 COMMON = 0.5  # of the variance that runs of one place share, what other models there have too

@@ -1,6 +1,6 @@
 """`calibrate --from`: figures re-anchored to runs of the user's own, as far as so few runs are believed.
 
-What is kept is how far each place moves a figure (`cost/anchored.py` reads it): a chip in an engine, a model
+What is kept is how far each place moves a figure (`cost/own_runs.py` reads it): a chip in an engine, a model
 there, a case that was measured (`belief.py` has the law).
 """
 
@@ -20,7 +20,7 @@ from rigright.base.errors import DataError
 from rigright.base.words import Sentence, say
 from rigright.cost.bands import band, shared_part
 from rigright.cost.known import Known, Ran
-from rigright.cost.memory_anchors import SERVING, TRAINING
+from rigright.cost.own_runs import SERVING, TRAINING
 from rigright.facts import anchors as store
 from rigright.facts.anchors import Anchor, RunCase
 from rigright.facts.chips import by_id

@@ -6,7 +6,7 @@ import math
 
 from rigright.arch import count
 from rigright.arch.record import Arch
-from rigright.cost.memory_kv import lanes
+from rigright.cost.layers import lanes
 from rigright.demand import Serving
 from rigright.facts.chips import Chip
 from rigright.predict.timed import Speed

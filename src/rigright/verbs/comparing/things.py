@@ -14,8 +14,7 @@ from rigright.facts.find import find_chip
 from rigright.facts.naming import read_counts, read_tokens
 from rigright.facts.nodes import Node, find_node
 from rigright.facts.units import sold_count
-from rigright.search.counts import counts_of
-from rigright.search.market import Market
+from rigright.search.market import Market, counts_of
 from rigright.verbs.seen.here import looked_at
 
 LEAST, MOST = 2, 8

@@ -11,13 +11,13 @@ import numpy as np
 
 from rigright.arch import cache, count
 from rigright.arch.cache import ELEM_BYTES
-from rigright.arch.record import Arch, Ffn, Layer, Mixer, Tower
-from rigright.arch.roles import part
+from rigright.arch.record import Arch, Ffn, Layer, Mixer, Tower, part
 from rigright.arch.sources.open import examine
 from rigright.arch.sources.opened import Opened
 from rigright.base.errors import RigError
 from rigright.base.units import KIB
-from rigright.cost.memory_kv import cross_tok, entries, entry_bytes, lanes, state_bytes
+from rigright.cost.layers import cross_tok, lanes
+from rigright.cost.memory.kv import entries, entry_bytes, state_bytes
 from rigright.demand import Layout
 from rigright.facts.formats import formats, mixes
 from rigright.terms.memory import weights_bytes

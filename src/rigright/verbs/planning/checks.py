@@ -10,7 +10,7 @@ from rigright.base.errors import AskError, unknown
 from rigright.base.words import say
 from rigright.choice.drafts import HEAD
 from rigright.choice.ways import check_format
-from rigright.cost.memory_kv import generates, is_generator, transcribes
+from rigright.cost.layers import generates, is_generator, transcribes
 from rigright.demand import PlanWish, ServingWish, TrainingWish
 from rigright.facts.chips import chips
 from rigright.facts.clouds import no_prices, offers, providers_of

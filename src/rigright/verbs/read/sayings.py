@@ -11,7 +11,7 @@ from rigright.base.patterns import pattern
 from rigright.base.words import Sentence, say
 from rigright.doctor.advice import advise
 from rigright.facts.faults import xids
-from rigright.facts.myths import Myth, find_myth
+from rigright.facts.guides import Myth, find_myth
 from rigright.machine.running.messages import FIELD, MOST_CHARS, TEXT, messages_in, values_of
 from rigright.verbs.look_up.kinds.myths import right
 from rigright.verbs.read.passages import Passage

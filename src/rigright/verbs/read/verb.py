@@ -11,8 +11,8 @@ from rigright.base.cells import is_rule, tables_of
 from rigright.base.errors import AskError, DataError, RigError
 from rigright.base.files import read_bounded
 from rigright.base.words import say
+from rigright.build.judge import DOUBT, IMPOSSIBLE
 from rigright.build.listed import is_parts_table, lists_in
-from rigright.build.ruling import DOUBT, IMPOSSIBLE
 from rigright.verbs.build import check_text
 from rigright.verbs.read.claims import claim_of, figures, without_twins
 from rigright.verbs.read.commands import commands_in

@@ -13,8 +13,8 @@ from rigright.base.files import read_first, unread
 from rigright.base.money import USD
 from rigright.base.units import MIB
 from rigright.base.words import say
+from rigright.cost.bands import Parts
 from rigright.cost.estimate import Estimate
-from rigright.cost.memory_bands import Parts
 from rigright.demand import PlanWish
 from rigright.facts.chips import by_id
 from rigright.facts.engines import find_engine

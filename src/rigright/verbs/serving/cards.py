@@ -6,9 +6,9 @@ import numpy as np
 
 from rigright.choice.case import Case
 from rigright.choice.offload import flags, ram_bytes, ram_words
-from rigright.cost.memory_bands import Parts, parts_of
-from rigright.cost.memory_kv import token_bytes
-from rigright.cost.memory_serving import PARTS, Bound, ServingMemory
+from rigright.cost.bands import Parts
+from rigright.cost.memory.kv import token_bytes
+from rigright.cost.memory.serving import PARTS, Bound, ServingMemory, parts_of
 from rigright.facts.formats import find_kv_format
 from rigright.facts.nodes import Card
 from rigright.predict.limits import context_limit, largest_batch

@@ -8,8 +8,8 @@ from rigright.arch.cache import entry_elems
 from rigright.base.units import show_bytes
 from rigright.base.words import Sentence, say
 from rigright.choice.case import Case
-from rigright.cost.memory_kv import lanes
-from rigright.cost.memory_serving import ServingMemory
+from rigright.cost.layers import lanes
+from rigright.cost.memory.serving import ServingMemory
 from rigright.facts.formats import find_format, find_kv_format
 from rigright.predict.timed import Speed
 from rigright.verbs.serving.explained import Reason

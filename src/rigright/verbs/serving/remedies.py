@@ -12,7 +12,7 @@ from rigright.base.words import Sentence, say, with_commas
 from rigright.choice.case import Case
 from rigright.choice.offload import can_offload, cpu_moe, gpu_layers, least_offload, ram_words, with_offload
 from rigright.choice.ways import is_run
-from rigright.cost.memory_kv import generates
+from rigright.cost.layers import generates
 from rigright.demand import Layout
 from rigright.facts.formats import find_format, find_kv_format
 from rigright.facts.host_words import RAM_GIB, find_host

@@ -9,8 +9,8 @@ import numpy as np
 from rigright.choice.case import Case
 from rigright.choice.networks import PAINT, READ, Network, beside_bytes, network_of, precisions
 from rigright.cost.estimate import Estimate
-from rigright.cost.images.rates import ImageRun
-from rigright.cost.memory_kv import takes_samples
+from rigright.cost.images import ImageRun
+from rigright.cost.layers import takes_samples
 from rigright.facts.chips import Chip
 from rigright.predict.images import BatchTime
 from rigright.predict.samples import batch_time, network_rates, network_speed

@@ -13,8 +13,8 @@ import numpy as np
 from rigright.base.errors import AskError
 from rigright.base.files import safe_cell, write_whole
 from rigright.base.words import say
+from rigright.sim.load import Trace
 from rigright.sim.tally import Moments
-from rigright.sim.trace import Trace
 
 HEADER = ("request", "first_token_s", "last_token_s")
 

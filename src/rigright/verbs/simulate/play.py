@@ -10,10 +10,9 @@ from rigright.demand import Serving, Traffic
 from rigright.predict.speed import speed
 from rigright.search.planned_case import case_of
 from rigright.search.record import Plan
-from rigright.sim.arrivals import CLOSED, Arrivals, made_load
 from rigright.sim.fleet import Played, ReplicaFleet
 from rigright.sim.fleet import play as play_fleet
-from rigright.sim.load import Load
+from rigright.sim.load import CLOSED, Arrivals, Load, made_load
 from rigright.sim.tally import Tally, Targets, tally
 from rigright.verbs.simulate.replicas import fleet_of, replica_of
 from rigright.verbs.simulate.wish import ROUNDS, PlayWish

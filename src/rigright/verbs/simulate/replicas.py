@@ -6,11 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from rigright.base import shelf
 from rigright.base.errors import AskError, unknown
 from rigright.base.words import say
 from rigright.choice.case import Case
-from rigright.cost.memory_kv import token_bytes
+from rigright.cost.memory.kv import token_bytes
 from rigright.cost.speed.parts import ranks_of
 from rigright.cost.speed.service import Limits
 from rigright.demand import Traffic
@@ -22,11 +21,10 @@ from rigright.predict.ranks import worst
 from rigright.sim.fleet import Handover, ReplicaFleet
 from rigright.sim.load import Load
 from rigright.sim.pace import pace_of
+from rigright.sim.room import policies
 from rigright.sim.server import Replica
 from rigright.verbs.simulate.wish import PlayWish
 
-POLICIES = "rigright.sim.policies"
-WHOLE_PROMPTS = {"tensorrt_llm", "tensorrt_llm_max"}
 ENDLESS_BLOCKS = 2**42  # where nothing grows with the tokens
 LEAST_CONTEXT_TOK = 1024
 
@@ -35,8 +33,7 @@ def policy_of(engine: Engine, asked: str | None) -> str:
     """The policy asked for, or the engine's own."""
     if asked is None:
         return engine.batching
-    names = shelf.names(POLICIES)
-    name = asked.strip().lower().replace("-", "_")
+    names, name = policies(), asked.strip().lower().replace("-", "_")
     if name not in names:
         raise unknown(say("policy"), asked, known=(text.replace("_", "-") for text in names))
     return name
@@ -44,7 +41,7 @@ def policy_of(engine: Engine, asked: str | None) -> str:
 
 def replica_of(case: Case, load: Load, *, wish: PlayWish) -> Replica:
     """One replica of a case; its cache holds as many tokens of such requests as the law of time counts."""
-    policy = policy_of(case.engine, wish.policy)
+    policy = policies()[policy_of(case.engine, wish.policy)]
     limits = limits_of(case, _usual(load, machines=wish.replicas))
     budget = int(limits.budget_tok) * int(ranks_of(case.layout))  # of a pass of all ranks
     blocks, block_tok = _blocks(case, limits)
@@ -56,13 +53,12 @@ def replica_of(case: Case, load: Load, *, wish: PlayWish) -> Replica:
             law.seconds, max_seqs=max_seqs, budget_tok=budget, context_tok=longest, rounds=law.rounds,
             overlap=law.overlap,
         ),
-        manner=shelf.take(POLICIES, policy, bears="MANNER"),
-        pick=shelf.take(POLICIES, policy, bears="pick"),
+        policy=policy,
         blocks=blocks,
         block_tok=block_tok,
         max_seqs=max_seqs,
         budget_tok=budget,
-        chunks=policy not in WHOLE_PROMPTS if wish.chunks is None else wish.chunks,
+        chunks=policy.chunks if wish.chunks is None else wish.chunks,
         most_context_tok=case.arch.max_context_tok,
         request_s=law.request_s,
     )  # fmt: skip
@@ -109,9 +105,8 @@ def fleet_of(case: Case, shop: Replica, *, wish: PlayWish) -> ReplicaFleet:
     replicas = int(case.layout.dp) * wish.replicas
     if not wish.prefill_workers:
         return ReplicaFleet(shop=shop, replicas=replicas, router=wish.router)
-    handed = {name: shelf.take(POLICIES, "handed_over", bears=name) for name in ("MANNER", "pick")}
     return ReplicaFleet(
-        shop=replace(shop, manner=handed["MANNER"], pick=handed["pick"], request_s=0.0),
+        shop=replace(shop, policy=policies()["handed_over"], request_s=0.0),
         replicas=replicas,
         router=wish.router,
         prefill=shop,

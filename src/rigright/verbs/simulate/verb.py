@@ -12,18 +12,16 @@ from rigright.base.words import Sentence, say
 from rigright.choice.case import Case
 from rigright.choice.layout import is_staged
 from rigright.cost.estimate import Estimate
-from rigright.cost.memory_kv import generates
+from rigright.cost.layers import generates
 from rigright.demand import PlanWish, ServingWish, Traffic
 from rigright.facts.anchors import RunCase
 from rigright.facts.nodes import Node
 from rigright.predict.bands import tell
 from rigright.predict.kept import chance_of
 from rigright.search.single import single
-from rigright.sim.arrivals import CLOSED, Arrivals, made_load
 from rigright.sim.fleet import ReplicaFleet
-from rigright.sim.load import Load
+from rigright.sim.load import CLOSED, Arrivals, Load, Trace, made_load, read_trace
 from rigright.sim.tally import Moments, Tally, Targets, moments_of, tally
-from rigright.sim.trace import Trace, read_trace
 from rigright.verbs.runs.files import read_text
 from rigright.verbs.seen.here import the_node
 from rigright.verbs.simulate.files import write_requests

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from rigright.base.errors import AskError, unknown
 from rigright.base.words import say
-from rigright.sim.arrivals import CLOSED, LOOPS, PROCESSES
 from rigright.sim.fleet import ROUTERS
+from rigright.sim.load import CLOSED, LOOPS, PROCESSES
 
 USUAL, ROUNDS = 1000, 4  # requests to play; at least so many for each user
 MOST_REQUESTS = 5_000_000

@@ -12,8 +12,8 @@ from rigright.base.errors import AskError
 from rigright.base.words import Sentence, assuming, say
 from rigright.choice.layout import check_experts
 from rigright.choice.training_runs import box_of
-from rigright.cost.training_setup import Setup
-from rigright.cost.training_towers import trunk_of
+from rigright.cost.training.learners import trunk_of
+from rigright.cost.training.setup import Setup
 from rigright.demand import Layout, Training, TrainingWish
 from rigright.facts.nodes import Node
 from rigright.predict.trained import TrainingCase, setup_of

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from rigright.base.units import MIB
-from rigright.cost.training_stages import stage_edge
-from rigright.cost.training_towers import trunk_of
+from rigright.cost.training.learners import trunk_of
+from rigright.cost.training.setup import stage_edge
 from rigright.demand import Numbers
 from rigright.predict.trained_memory import PARTS, least_bytes, most_bytes, shown_stage, stage_of
 from rigright.verbs.training.case import TrainingOnCards

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from rigright.base.units import show_bytes
 from rigright.base.words import Sentence, say
-from rigright.cost.training_saved import Saved, layer_saved
-from rigright.cost.training_setup import Setup
-from rigright.cost.training_towers import trunk_of
+from rigright.cost.training.learners import trunk_of
+from rigright.cost.training.saved import Saved, layer_saved
+from rigright.cost.training.setup import Setup
 from rigright.facts.corrections import corrections
 from rigright.predict.trained_step import StepUse
 from rigright.verbs.serving.explained import Reason

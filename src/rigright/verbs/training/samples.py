@@ -6,8 +6,8 @@ import numpy as np
 
 from rigright.choice.networks import READ, network_of
 from rigright.cost.estimate import Estimate
-from rigright.cost.images.rates import ImageRun
-from rigright.cost.memory_kv import takes_samples
+from rigright.cost.images import ImageRun
+from rigright.cost.layers import takes_samples
 from rigright.facts.nodes import Node
 from rigright.predict.images import Learning
 from rigright.predict.samples import network_rates, network_speed, train_time

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import date
 
-from rigright.build.record import Standing
+from rigright.build.change import Standing
 from rigright.doctor.record import CheckInput
 from rigright.facts.cpus import cpus
 from rigright.machine.host import Slot

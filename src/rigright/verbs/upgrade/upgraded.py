@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from rigright.base.record import Flat, Inner, Pairs, derived
 from rigright.base.words import Sentence
-from rigright.build.record import Change, Worth
+from rigright.build.change import Change, Worth
 from rigright.doctor.binding.judgement import JudgedCause, Judgement
 from rigright.doctor.record import CheckFinding
 from rigright.verbs.diagnosed import BottleneckReport

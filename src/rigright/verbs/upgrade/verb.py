@@ -10,8 +10,7 @@ from datetime import UTC, datetime
 from rigright.base import everyday, shelf
 from rigright.base.errors import AskError
 from rigright.base.words import Sentence, say
-from rigright.build.record import Worth
-from rigright.build.worth import LEAST_GAIN, gain, ranked
+from rigright.build.change import LEAST_GAIN, Worth, gain, ranked
 from rigright.doctor.binding.causes import causes
 from rigright.doctor.binding.judgement import conclude
 from rigright.doctor.binding.record import FULL, WORKING

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 
-from rigright.arch.sources.copies import copied
+from rigright.arch.sources.find import copied
 from rigright.base.errors import RigError
 from rigright.base.record import dataclass, replace
 from rigright.base.tables import Row

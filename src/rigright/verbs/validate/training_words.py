@@ -9,7 +9,7 @@ from rigright.arch.record import Arch
 from rigright.base.errors import AskError
 from rigright.base.tables import Row
 from rigright.choice.training_runs import Reported
-from rigright.cost.training_adapters import GROUPS, NAMES
+from rigright.cost.training.learners import GROUPS, NAMES
 from rigright.demand import TrainingWish
 from rigright.facts.training import Trainer, find_optimizer, labelled, optimizers, precisions, trainers
 from rigright.verbs.validate.foreign import word

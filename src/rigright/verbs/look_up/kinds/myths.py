@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rigright.base.words import Sentence, say
-from rigright.facts.myths import Myth, find_myth, myths
+from rigright.facts.guides import Myth, find_myth, myths
 from rigright.verbs.look_up.fields import field
 from rigright.verbs.look_up.listing import ListingKind, LookUpQuery
 

@@ -19,7 +19,7 @@ from rigright.base.words import Sentence, say, with_semicolons
 from rigright.choice.networks import TRIED, Network, network_of
 from rigright.cost.diffusion import SUBJECT, DiffusionRun
 from rigright.cost.estimate import Estimate
-from rigright.cost.images.rates import ImageRun
+from rigright.cost.images import ImageRun
 from rigright.cost.known import Ran
 from rigright.cost.power import Busy, draw_w
 from rigright.facts.chips import Chip

@@ -9,7 +9,7 @@ from rigright.base.tables import Row
 from rigright.base.units import GIB
 from rigright.base.words import say, with_semicolons
 from rigright.choice.case import serving_case
-from rigright.cost.memory_anchors import SERVING
+from rigright.cost.own_runs import SERVING
 from rigright.cost.weights import has_experts
 from rigright.demand import Layout, Serving
 from rigright.facts.engines import find_engine

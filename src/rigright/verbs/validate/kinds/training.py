@@ -13,9 +13,9 @@ from rigright.base.words import Sentence, say, with_semicolons
 from rigright.choice import training_runs as runs
 from rigright.choice.training_runs import Reported, RunTaken
 from rigright.cost.bands import figure_of
-from rigright.cost.memory_anchors import PEAK as PEAK_PART
-from rigright.cost.memory_anchors import TRAINING as MEMORY
-from rigright.cost.memory_anchors import trained_case
+from rigright.cost.own_runs import PEAK as PEAK_PART
+from rigright.cost.own_runs import TRAINING as MEMORY
+from rigright.cost.own_runs import trained_case
 from rigright.cost.unsaid import Integrated
 from rigright.demand import Layout, Training
 from rigright.facts.nodes import Card

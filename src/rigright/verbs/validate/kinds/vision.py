@@ -13,14 +13,13 @@ from rigright.arch.classifiers import classifier
 from rigright.arch.image_kinds import ImageKind, arch_kind, kind_of
 from rigright.arch.record import Arch
 from rigright.arch.sources import zoo
-from rigright.arch.sources.copies import copied
+from rigright.arch.sources.find import copied
 from rigright.arch.sources.open import open_model
 from rigright.base.errors import AskError
 from rigright.base.tables import Row
 from rigright.base.units import GIB, KILO
 from rigright.base.words import Sentence, say
-from rigright.cost.images.rates import SUBJECT, ImageRun
-from rigright.cost.images.work import ImageWork, work_of_counts
+from rigright.cost.images import SUBJECT, ImageRun, ImageWork, work_of_counts
 from rigright.cost.known import Ran
 from rigright.demand import Layout, Training
 from rigright.facts.anchors import FULL, RunCase
@@ -28,10 +27,9 @@ from rigright.facts.chips import Chip
 from rigright.facts.cpus import CpuRate, find_cpu
 from rigright.facts.find import find_chip
 from rigright.facts.nodes import find_node
-from rigright.predict.images import ImageCase, ImageCases, Place, samples_with_band
+from rigright.predict.images import ImageCase, ImageCases, Place, samples_with_band, work_of_arch
 from rigright.predict.trained_memory import least
 from rigright.search.images_score import TRAINER
-from rigright.terms.samples import work_of_arch
 from rigright.verbs.serving.pictures import resized
 from rigright.verbs.validate.ask import first_card
 from rigright.verbs.validate.foreign import word

@@ -1,1 +1,0 @@
-"""Time of networks that process whole samples: classifiers, encoders, image generators."""

@@ -1,0 +1,1 @@
+"""Inference memory of one rank, part by part."""

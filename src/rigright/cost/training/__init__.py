@@ -1,0 +1,1 @@
+"""Training: memory of one rank, and time of a step."""

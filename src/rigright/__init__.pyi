@@ -34,7 +34,7 @@ from rigright.verbs.read.record import ReadGuide
 from rigright.verbs.serving.explained import Explained
 from rigright.verbs.setup.set_up import SetUp
 from rigright.verbs.simulate.simulated import Simulated
-from rigright.verbs.sweep.swept import Swept
+from rigright.verbs.sweep.sheet import Swept
 from rigright.verbs.training.trained import Trained
 from rigright.verbs.upgrade.upgraded import Upgraded
 from rigright.verbs.validate.validation import Validation

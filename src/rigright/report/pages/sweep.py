@@ -10,7 +10,7 @@ from rigright.base.units import KILO, show_short
 from rigright.base.words import Sentence, say
 from rigright.facts.chips import short
 from rigright.report.pages.brief import short_format
-from rigright.verbs.sweep.swept import Swept
+from rigright.verbs.sweep.sheet import Swept
 
 _MOST_ROWS = 20
 _FEW_ROWS = 12  # of one screen

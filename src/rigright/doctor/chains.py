@@ -9,10 +9,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from rigright.base.words import Sentence, say
-from rigright.doctor.happened import when
-from rigright.doctor.log_lines import LINE_CHARS
+from rigright.doctor.kernel_log import LINE_CHARS, when
 from rigright.doctor.record import Checked, CheckInput, Evidence, Finding, Verdict
-from rigright.doctor.xid_asked import AFTER
+from rigright.doctor.xid import AFTER
 from rigright.facts.faults import xids
 from rigright.machine.pci import pci_key
 from rigright.machine.system import Event

@@ -31,9 +31,9 @@ def cpu_governor(case: CheckInput) -> Iterator[Verdict]:
     """
     cpu = case.machine.cpu
     if not cpu.governors:
-        closed = next((gap for gap in case.machine.unseen if gap.what == "cpu.governors"), None)
+        closed = case.gap("cpu.governors")
         if is_real(case) and closed is not None:
-            yield NotSeen(why=closed.why, see=closed.see)
+            yield closed
         return
     saves = "powersave" in cpu.governors
     if saves and cpu.driver is None:

@@ -92,7 +92,7 @@ def disk_health(case: CheckInput) -> Iterator[Verdict]:
     75 °C. Source: NVM Express base specification (SMART log); smartmontools; Backblaze's drive statistics
     (attributes 5, 197, 198).
     """
-    closed = next((gap for gap in case.machine.unseen if gap.what == "disks.health"), None)
+    closed = case.gap("disks.health")
     for disk in case.machine.disks or ():
         finding = _failing(disk)
         if finding is not None:
@@ -100,7 +100,7 @@ def disk_health(case: CheckInput) -> Iterator[Verdict]:
         elif disk.worn_share is not None or disk.temperature_c is not None:
             yield Fine(says=say("ok"), about=disk.name)
     if closed is not None:
-        yield NotSeen(why=closed.why, see=closed.see)
+        yield closed
 
 
 def _failing(disk: Disk) -> Finding | None:

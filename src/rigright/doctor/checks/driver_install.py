@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from rigright.base.words import say
 from rigright.doctor.advice import advise
-from rigright.doctor.happened import events
+from rigright.doctor.kernel_log import events
 from rigright.doctor.record import CheckInput, Fine, NotSeen, Verdict, check
 from rigright.doctor.stack import (
     capabilities,

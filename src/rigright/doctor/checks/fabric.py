@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from rigright.base.words import say
 from rigright.doctor.advice import advise, first, label
 from rigright.doctor.gpus import RACK_CHIPS, answering
-from rigright.doctor.happened import events, quieter
-from rigright.doctor.log_lines import log_evidence
+from rigright.doctor.kernel_log import events, log_evidence, quieter
 from rigright.doctor.record import CheckInput, Fine, NotSeen, Severity, Verdict, check
 from rigright.doctor.stack import driver, is_contained, numbers, service
 from rigright.facts.fabrics import fabric_of

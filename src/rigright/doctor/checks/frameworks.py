@@ -7,10 +7,18 @@ from collections.abc import Iterator
 
 from rigright.base.words import say
 from rigright.doctor.advice import advise, label
-from rigright.doctor.gfx import override_of
 from rigright.doctor.gpus import answering
 from rigright.doctor.record import CheckInput, Fine, NotSeen, Verdict, check
-from rigright.doctor.stack import capabilities, driver, frameworks, is_contained, numbers, program, variable
+from rigright.doctor.stack import (
+    capabilities,
+    driver,
+    frameworks,
+    is_contained,
+    numbers,
+    override_of,
+    program,
+    variable,
+)
 from rigright.doctor.torch_fit import has_kernels, reinstall, row_of
 from rigright.facts.software import (
     TensorFlow,

@@ -10,8 +10,7 @@ from rigright.base.units import GIGA
 from rigright.base.words import say
 from rigright.doctor.advice import advise
 from rigright.doctor.gpus import reset_at
-from rigright.doctor.happened import events
-from rigright.doctor.log_lines import by_place, log_is_clean, logged, unseen
+from rigright.doctor.kernel_log import by_place, events, log_is_clean, logged, unseen
 from rigright.doctor.nic import nic_at, rdma_ports
 from rigright.doctor.record import CheckInput, Severity, Verdict, check
 from rigright.machine.pci import pci_key

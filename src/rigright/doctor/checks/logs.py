@@ -11,8 +11,7 @@ from rigright.base.units import GIGA
 from rigright.base.words import Sentence, say
 from rigright.doctor.advice import advise
 from rigright.doctor.gpus import device_at
-from rigright.doctor.happened import events, is_before_boot
-from rigright.doctor.log_lines import by_place, log_is_clean, logged, unseen
+from rigright.doctor.kernel_log import by_place, events, is_before_boot, log_is_clean, logged, unseen
 from rigright.doctor.record import CheckInput, Fine, Severity, Verdict, check
 from rigright.machine.system import Event
 

@@ -10,9 +10,8 @@ from rigright.base.units import GIB, KIB, KILO, MEGA, MIB, show_bytes, show_shor
 from rigright.base.words import say
 from rigright.doctor.advice import advise, label
 from rigright.doctor.gpus import answering
-from rigright.doctor.kernel_line import with_option
 from rigright.doctor.record import CheckInput, Fine, NotSeen, Severity, Verdict, check
-from rigright.doctor.stack import is_contained, setting, sysctl_unseen
+from rigright.doctor.stack import is_contained, setting, sysctl_unseen, with_option
 from rigright.doctor.wires import is_real
 from rigright.facts.cpus import CHANNEL_BYTES, cpu_named
 from rigright.machine.amd.kernel import shares_memory
@@ -43,9 +42,9 @@ def memory_channels(case: CheckInput) -> Iterator[Verdict]:
     before capacity).
     """
     modules = case.machine.memory.modules
-    if modules is None and is_real(case):
-        closed = [gap for gap in case.machine.unseen if gap.what == "memory.modules"]
-        yield from (NotSeen(why=gap.why, see=gap.see) for gap in closed[:1])
+    closed = case.gap("memory.modules")
+    if modules is None and is_real(case) and closed is not None:
+        yield closed
     filled = [item for item in modules or () if item.size_bytes]
     named = cpu_named(case.machine.cpu.name)
     if not is_real(case) or not filled or named is None or named.mem_channels is None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from rigright.base.words import say
 from rigright.doctor.advice import advise, label
 from rigright.doctor.gpus import device_at
-from rigright.doctor.happened import events
+from rigright.doctor.kernel_log import events
 from rigright.doctor.record import CheckInput, Evidence, Verdict, check
 from rigright.machine.running.messages import FIELD, MESSAGE, TEXT, UNKNOWN, fit, possible, values_of
 from rigright.machine.system import Event

@@ -10,8 +10,7 @@ from rigright.base.units import show_measured
 from rigright.base.words import Sentence, say
 from rigright.doctor.advice import advise, label
 from rigright.doctor.gpus import answering
-from rigright.doctor.happened import events
-from rigright.doctor.log_lines import logged, unseen
+from rigright.doctor.kernel_log import events, logged, unseen
 from rigright.doctor.record import CheckInput, Evidence, Finding, Fine, NotSeen, Verdict, check
 from rigright.doctor.wires import is_real
 from rigright.facts import faults

@@ -8,6 +8,7 @@ from itertools import combinations, islice
 from rigright.base.words import say
 from rigright.doctor.advice import advise
 from rigright.doctor.gpus import answering
+from rigright.doctor.nic import rdma_ports
 from rigright.doctor.record import CheckInput, Evidence, Fine, NotSeen, Verdict, check
 from rigright.doctor.stack import is_contained, numbers
 from rigright.facts.fabrics import wiring_of
@@ -118,11 +119,7 @@ def peer_memory(case: CheckInput) -> Iterator[Verdict]:
     Warning: RDMA ports up and data center GPUs, but neither the module nor DMA-BUF. Source: NVIDIA
     GPUDirect RDMA documentation; NCCL environment documentation (NCCL_NET_GDR_LEVEL).
     """
-    ports = [
-        port
-        for port in case.machine.ports or ()
-        if port.kind in {"infiniband", "roce"} and port.state == "up"
-    ]
+    ports = [port for port in rdma_ports(case) if port.state == "up"]
     served = any(
         chip is not None and chip.vendor == "NVIDIA" and chip.segment == "datacenter" for chip in case.chips
     )

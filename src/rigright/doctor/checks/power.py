@@ -308,9 +308,9 @@ def supply_units(case: CheckInput) -> Iterator[Verdict]:
         )
     if supplies and not bad:
         yield Fine(says=say("all ok; supplies: {count}", count=len(supplies)))
-    closed = next((gap for gap in case.machine.unseen if gap.what == "sensors.ipmi"), None)
+    closed = case.gap("sensors.ipmi")
     if closed is not None:
-        yield NotSeen(why=closed.why, see=closed.see)
+        yield closed
 
 
 @check(say("power supply load"))
@@ -335,7 +335,7 @@ def supply_load(case: CheckInput) -> Iterator[Verdict]:
             limit=show_watts(sensor.high or 0.0),
         )
     power = case.machine.node_power or of_sensors(sensors)
-    closed = next((gap for gap in case.machine.unseen if gap.what == "sensors.ipmi"), None)
+    closed = case.gap("sensors.ipmi")
     if power is None and closed is not None:
         yield NotSeen(why=closed.why, see="sudo ipmitool dcmi power reading")
     elif power is not None and not near:

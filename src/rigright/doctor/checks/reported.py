@@ -9,11 +9,9 @@ from collections.abc import Iterator
 from rigright.base.words import Sentence, say
 from rigright.doctor.advice import advise, first, label
 from rigright.doctor.gpus import answering, device_at
-from rigright.doctor.happened import events, most_within, quieter
-from rigright.doctor.log_lines import LINE_CHARS, log_evidence
+from rigright.doctor.kernel_log import LINE_CHARS, events, log_evidence, most_within, quieter
 from rigright.doctor.record import CheckInput, Evidence, Finding, Fine, NotSeen, Verdict, check
-from rigright.doctor.xid_asked import AFTER, action_of, followed
-from rigright.doctor.xid_steps import steps_of
+from rigright.doctor.xid import AFTER, action_of, followed, steps_of
 from rigright.facts.faults import repeated, xids
 from rigright.machine.pci import pci_key
 from rigright.machine.system import Diagnosed, Event

@@ -9,11 +9,9 @@ from rigright.base.units import show_seconds
 from rigright.base.words import Sentence, say
 from rigright.doctor.advice import advise
 from rigright.doctor.gpus import answering
-from rigright.doctor.happened import events
-from rigright.doctor.kernel_line import SHOW, with_option, without_option
-from rigright.doctor.log_lines import logged
+from rigright.doctor.kernel_log import events, logged
 from rigright.doctor.record import CheckInput, Confidence, Fine, NotSeen, Severity, Verdict, check
-from rigright.doctor.stack import installed, is_contained, service, setting
+from rigright.doctor.stack import SHOW, installed, is_contained, service, setting, with_option, without_option
 
 HURTING: tuple[tuple[str, Severity, Sentence], ...] = (
     ("pci=nommconf", "warning", say("PCIe error reporting, ACS and Resizable BAR are unavailable")),

@@ -15,6 +15,7 @@ from typing import Literal
 
 from rigright.base.record import Flat
 from rigright.base.words import Sentence, say
+from rigright.doctor.baseline import SMALLER_IS_BETTER
 from rigright.doctor.laws import cards_of, disk_of, stated
 from rigright.doctor.record import CheckInput
 from rigright.facts.bench import Expectation, Reference, expected, references, size_mib_of
@@ -25,7 +26,6 @@ Basis = Literal["other cards", "least", "measured", "stated", "floor", "planned"
 
 BEHIND, SLOW = 0.95, 0.90  # of the other cards' median
 OF_MEASURED = 0.90  # of what a healthy one was measured at
-SMALLER_IS_BETTER = {"s"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,8 +12,7 @@ from typing import Any
 from rigright.base.tables import DATA, read_toml
 from rigright.base.units import GIGA, MEGA
 from rigright.doctor.advice import Writer
-from rigright.doctor.binding.lockstep import drawn
-from rigright.doctor.binding.means import mean, mean_of, mean_of_host, most, percent, slowed_share
+from rigright.doctor.binding.moments import drawn, mean, mean_of, mean_of_host, most, percent, slowed_share
 from rigright.doctor.binding.record import FULL, Cause, LimitedMoment
 from rigright.doctor.record import Evidence
 from rigright.facts.faults import words_of

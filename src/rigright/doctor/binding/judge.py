@@ -3,7 +3,7 @@
 Each moment is split by how busy the accelerators were: the busy part goes to what they work on (their
 arithmetic, memory, power, cooling), the rest to what keeps them waiting (disks, network, cores, the program
 itself). On either side the fullest thing takes it all; where nothing is full, arithmetic or the program is
-what is left. Cards that only spin in a collective wait too (`lockstep.py`).
+what is left. Cards that only spin in a collective wait too (`moments.py`).
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from dataclasses import replace
 
 from rigright.base.words import Sentence, say
 from rigright.doctor.binding.causes import causes
-from rigright.doctor.binding.lockstep import behind, working_share
-from rigright.doctor.binding.means import mean, slowed_share
+from rigright.doctor.binding.moments import behind, mean, slowed_share, working_share
 from rigright.doctor.binding.record import FULL, LINKS, WAITING, WORKING, Bound, Diagnosis, LimitedMoment
+from rigright.doctor.nic import fastest_port
 from rigright.doctor.record import CheckInput
 from rigright.facts.fabrics import pcie_bytes_per_s
 from rigright.facts.faults import words_of
@@ -136,11 +136,6 @@ def _moment(tick: Tick, used: tuple[int, ...], *, case: CheckInput) -> LimitedMo
         for item in tick.devices
         if item.index in used
     )
-    ports = [
-        port.bytes_per_s
-        for port in case.machine.ports or ()
-        if port.state == "up" and port.bytes_per_s and port.kind != "virtual"
-    ]
     reads = [
         result.value for result in case.results if result.part == "disk" and result.unit == "bytes_per_s"
     ]
@@ -153,7 +148,7 @@ def _moment(tick: Tick, used: tuple[int, ...], *, case: CheckInput) -> LimitedMo
         devices=devices,
         host=tick.host,
         link_bytes_per_s=tuple(links),
-        net_bytes_per_s=max(ports, default=None),
+        net_bytes_per_s=fastest_port(case.machine),
         disk_bytes_per_s=max(reads, default=None),
     )
 

@@ -1,15 +1,18 @@
-"""Cards that work together: one that spins in a collective counts as busy, and yet it waits.
+"""What a moment shows of its cards: means over them, what slows them, and whether they wait for each other.
 
-NCCL's kernels stay on the card until the last rank has come and the last byte is there, so that the driver
-says 100 % (cupy#3557, nccl#403). What gives them away is the power meter. So a busy card that draws little,
-and whose memory rests, counts as waiting where a link is full or another card is behind; else nothing is
-known of it.
+Of cards that work together one that spins in a collective counts as busy, and yet it waits: NCCL's kernels
+stay on the card until the last rank has come and the last byte is there, so that the driver says 100 %
+(cupy#3557, nccl#403). What gives them away is the power meter. So a busy card that draws little, and whose
+memory rests, counts as waiting where a link is full or another card is behind; else nothing is known of it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
+
 from rigright.doctor.binding.record import FULL, LimitedMoment
-from rigright.machine.tick import DeviceTick
+from rigright.facts.faults import reasons
+from rigright.machine.tick import DeviceTick, HostTick
 
 SPINNING, AT_WORK = 0.3, 0.8  # of the power limit: while it spins, while it computes; by experience, no law
 _BEHIND = 0.8  # of the others' busy time: a card with less is what they wait for
@@ -62,3 +65,38 @@ def _one_job(devices: list[DeviceTick] | tuple[DeviceTick, ...]) -> bool:
     """Whether one program of the same name runs on all cards; several jobs side by side do not wait."""
     names = [{program.name for program in tick.programs or ()} for tick in devices]
     return bool(set.intersection(*names))
+
+
+def mean(values: Iterable[float | None]) -> float | None:
+    """Of those that are known."""
+    seen = [value for value in values if value is not None]
+    return sum(seen) / len(seen) if seen else None
+
+
+def mean_of(moments: Sequence[LimitedMoment], read: Callable[[DeviceTick], float | None]) -> float | None:
+    """Of one reading over all devices and moments."""
+    return mean(read(device) for moment in moments for device in moment.devices)
+
+
+def mean_of_host(moments: Sequence[LimitedMoment], read: Callable[[HostTick], float | None]) -> float | None:
+    """Of one reading of the host over all moments."""
+    return mean(read(moment.host) for moment in moments)
+
+
+def most(values: Iterable[float | None]) -> float | None:
+    """The most of those that are known."""
+    return max((value for value in values if value is not None), default=None)
+
+
+def slowed_share(moment: LimitedMoment, words: frozenset[str]) -> float | None:
+    """The share of devices held back by any of these reasons; all, where the others wait for those."""
+    ticks = [tick for tick in moment.devices if tick.slowed_by is not None]
+    kept = [tick for tick in ticks if not words.isdisjoint(reasons(tick.slowed_by or ()))]
+    if waits_for_all(moment, kept):
+        return 1.0
+    return len(kept) / len(ticks) if ticks else None
+
+
+def percent(share: float | None) -> str:
+    """A share for people; "?" where nothing was observed."""
+    return "?" if share is None else f"{share:.0%}"

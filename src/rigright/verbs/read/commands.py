@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from functools import cache
+from itertools import islice
 
 from rigright.base.errors import RigError
 from rigright.base.loader import rows
 from rigright.base.patterns import pattern
+from rigright.base.record import replace
 from rigright.base.words import Sentence, say
 from rigright.facts.drivers import branch_of, branches
 from rigright.facts.launching import flags, programs
@@ -24,9 +26,11 @@ from rigright.facts.software import (
     version_of,
     written,
 )
+from rigright.verbs.read.claims import claim_of
 from rigright.verbs.read.passages import Passage
 from rigright.verbs.read.record import DATED, RIGHT, UNKNOWN, WRONG, ClaimVerdict, GuideClaim
 
+JudgedCommand = tuple[int, str | None, ClaimVerdict]  # its place, what it is about
 MOST_WORDS = 60  # of a command
 MOST_COMMANDS = 8  # of a passage
 OLDEST_DRIVER = 300  # smaller numbers are none of a driver
@@ -72,25 +76,13 @@ _END = pattern(r"\s(?:&&|\|\||;|\||#|>)\s?|#")
 def commands_in(passage: Passage) -> Iterator[GuideClaim]:
     """Every command of a passage, judged where something is known of it."""
     readers = (packages, versions, engine_flags, queries, drivers, cuda_drivers, variables)
-    claims = [claim for reader in readers for claim in list(reader(passage))[:MOST_COMMANDS]]
-    yield from claims or known_commands(passage)
+    judged = [item for reader in readers for item in islice(reader(passage), MOST_COMMANDS)]
+    for at, about, verdict in judged or known_commands(passage):
+        shown = verdict if verdict.command else replace(verdict, command="rigright setup")
+        yield claim_of(passage, at, about=about, kind="command", verdict=shown)
 
 
-def command_claim(passage: Passage, at: int, *, about: str | None, under_load: ClaimVerdict) -> GuideClaim:
-    """A claim of a command."""
-    return GuideClaim(
-        line=passage.line,
-        says=passage.around(at),
-        about=about,
-        kind="command",
-        verdict=under_load.verdict,
-        truth=under_load.truth,
-        command=under_load.command or "rigright setup",
-        source=under_load.source,
-    )
-
-
-def packages(passage: Passage) -> Iterator[GuideClaim]:
+def packages(passage: Passage) -> Iterator[JudgedCommand]:
     """What pip is told to install, and from which index."""
     for pip in _PIP.finditer(passage.text):
         rest = passage.text[pip.end() : pip.end() + 600]
@@ -98,7 +90,7 @@ def packages(passage: Passage) -> Iterator[GuideClaim]:
         rest = rest[: stop.start()] if stop else rest
         index = _INDEX.search(rest)
         if index is not None:
-            yield command_claim(passage, pip.start(), about=index[1], under_load=wheels(index[1]))
+            yield pip.start(), index[1], wheels(index[1])
         skip = False
         for word in rest.replace('"', " ").replace("'", " ").split()[:MOST_WORDS]:
             if skip or word.startswith("-"):
@@ -106,7 +98,7 @@ def packages(passage: Passage) -> Iterator[GuideClaim]:
                 continue
             if "/" in word or not _PACKAGE.fullmatch(word):
                 break
-            yield command_claim(passage, pip.start(), about=word, under_load=package(word))
+            yield pip.start(), word, package(word)
 
 
 def wheels(name: str) -> ClaimVerdict:
@@ -154,16 +146,16 @@ def versioned(name: str, version: str | None) -> ClaimVerdict:
     return ClaimVerdict(verdict=DATED, truth=say("the newest is {name} {version}", name=name, version=newest))
 
 
-def versions(passage: Passage) -> Iterator[GuideClaim]:
+def versions(passage: Passage) -> Iterator[JudgedCommand]:
     """Versions that a text shows as installed."""
     for match in list(_VERSION.finditer(passage.text))[:MOST_COMMANDS]:
         name = {"pytorch": "torch"}.get(match[1].casefold(), match[1].casefold())
         if newest_of(name) is not None:
             about = f"{name} {match[2]}"
-            yield command_claim(passage, match.start(), about=about, under_load=versioned(name, match[2]))
+            yield match.start(), about, versioned(name, match[2])
 
 
-def engine_flags(passage: Passage) -> Iterator[GuideClaim]:
+def engine_flags(passage: Passage) -> Iterator[JudgedCommand]:
     """Flags of servers and trainers, as their own parsers have them."""
     for words, program in _STARTERS.items():
         at = passage.text.find(words)
@@ -176,11 +168,11 @@ def engine_flags(passage: Passage) -> Iterator[GuideClaim]:
         command = f"rigright export {program} MODEL"
         for truth in wrong:
             verdict = ClaimVerdict(verdict=WRONG, truth=truth, command=command)
-            yield command_claim(passage, at, about=launcher.label, under_load=verdict)
+            yield at, launcher.label, verdict
         if typed and not wrong:
             truth = say("{program} {version} knows these flags", **name)
             verdict = ClaimVerdict(verdict=RIGHT, truth=truth, command=command)
-            yield command_claim(passage, at, about=launcher.label, under_load=verdict)
+            yield at, launcher.label, verdict
 
 
 def strange_flags(typed: Iterable[re.Match[str]], *, program: str) -> Iterator[Sentence]:
@@ -197,7 +189,7 @@ def strange_flags(typed: Iterable[re.Match[str]], *, program: str) -> Iterator[S
             yield say("{flag} takes {choices}", flag=flag[1], choices=", ".join(known.choices[:8]))
 
 
-def queries(passage: Passage) -> Iterator[GuideClaim]:
+def queries(passage: Passage) -> Iterator[JudgedCommand]:
     """Fields that nvidia-smi is asked for."""
     fields = {name for (cell,) in rows("nvidia_smi.csv", "query") for name in cell.split(";") if name}
     for query in _QUERY.finditer(passage.text):
@@ -208,10 +200,10 @@ def queries(passage: Passage) -> Iterator[GuideClaim]:
         if not strange:
             truth = say("nvidia-smi knows these fields")
         verdict = ClaimVerdict(verdict=UNKNOWN if strange else RIGHT, truth=truth, command="rigright probe")
-        yield command_claim(passage, query.start(), about=None, under_load=verdict)
+        yield query.start(), None, verdict
 
 
-def drivers(passage: Passage) -> Iterator[GuideClaim]:
+def drivers(passage: Passage) -> Iterator[JudgedCommand]:
     """Branches of NVIDIA's driver."""
     for match in [] if _CUDA.search(passage.text) else list(_DRIVER.finditer(passage.text))[:MOST_COMMANDS]:
         number = next(group for group in match.groups() if group)
@@ -223,10 +215,10 @@ def drivers(passage: Passage) -> Iterator[GuideClaim]:
         if branch.ended:
             truth = say("{branch} gets no more fixes; {newest} is supported", branch=number, newest=newest)
         verdict = ClaimVerdict(verdict=DATED if branch.ended else RIGHT, truth=truth, source=branch.source)
-        yield command_claim(passage, match.start(), about=f"driver {number}", under_load=verdict)
+        yield match.start(), f"driver {number}", verdict
 
 
-def cuda_drivers(passage: Passage) -> Iterator[GuideClaim]:
+def cuda_drivers(passage: Passage) -> Iterator[JudgedCommand]:
     """The least driver of a CUDA version."""
     cuda = _CUDA.search(passage.text)
     if cuda is None or not re.search(r"driver|驱动", passage.plain) or not _NEEDS.search(passage.text):
@@ -256,10 +248,10 @@ def cuda_drivers(passage: Passage) -> Iterator[GuideClaim]:
     )
     verdict = RIGHT if int(match[1]) in {least[0], own[0]} else WRONG
     result = ClaimVerdict(verdict=verdict, truth=truth)
-    yield command_claim(passage, cuda.start(), about=f"CUDA {cuda[1]}", under_load=result)
+    yield cuda.start(), f"CUDA {cuda[1]}", result
 
 
-def variables(passage: Passage) -> Iterator[GuideClaim]:
+def variables(passage: Passage) -> Iterator[JudgedCommand]:
     """Variables that slow programs down."""
     known = {
         (slow_variable.name, slow_variable.value): slow_variable for slow_variable in slowing_variables()
@@ -269,10 +261,10 @@ def variables(passage: Passage) -> Iterator[GuideClaim]:
         if slow is not None:
             truth = say("slows the program: {why}", why=slow.why)
             verdict = ClaimVerdict(verdict=UNKNOWN, truth=truth, command="rigright doctor")
-            yield command_claim(passage, match.start(), about=match[1], under_load=verdict)
+            yield match.start(), match[1], verdict
 
 
-def known_commands(passage: Passage) -> Iterator[GuideClaim]:
+def known_commands(passage: Passage) -> Iterator[JudgedCommand]:
     """A command of which nothing is to judge: it is said that it was not run."""
     for word, instead in rows("claim_commands.csv", "starts", "instead"):
         match = re.search(rf"(?<![\w./-]){re.escape(word)}(?![\w.-])", passage.text)
@@ -285,5 +277,5 @@ def known_commands(passage: Passage) -> Iterator[GuideClaim]:
             verdict = ClaimVerdict(
                 verdict=UNKNOWN, truth=say("not run; this shows the same"), command=instead
             )
-            yield command_claim(passage, match.start(), about=word, under_load=verdict)
+            yield match.start(), word, verdict
             return

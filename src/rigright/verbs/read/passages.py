@@ -9,6 +9,7 @@ from functools import cached_property
 
 from rigright.base.cells import TextTable, tables_of
 from rigright.base.patterns import pattern
+from rigright.base.record import replace
 from rigright.base.units import MIB
 from rigright.verbs.read.quantities import StatedQuantity, quantities, unit_in
 from rigright.verbs.read.subjects import ClaimSubject, generation, subjects
@@ -170,8 +171,6 @@ def quantities_outside(text: str, named: Sequence[ClaimSubject]) -> bool:
 
 
 def _elsewhere(subject: ClaimSubject) -> ClaimSubject:
-    from rigright.base.record import replace
-
     return replace(subject, start=-1, end=-1)
 
 

@@ -14,12 +14,11 @@ from rigright.base.words import say
 from rigright.build.judge import DOUBT, IMPOSSIBLE
 from rigright.build.listed import is_parts_table, lists_in
 from rigright.verbs.build import check_text
-from rigright.verbs.read.claims import claim_of, figures, without_twins
+from rigright.verbs.read.claims import claim_of, figures, ratios, without_twins
 from rigright.verbs.read.commands import commands_in
 from rigright.verbs.read.models import configured, machines, needs
 from rigright.verbs.read.passages import MOST_BYTES, SHOWN, Passage, lines_of, passages
 from rigright.verbs.read.prices import prices_in
-from rigright.verbs.read.ratios import ratios
 from rigright.verbs.read.record import (
     RIGHT,
     UNKNOWN,
@@ -141,5 +140,5 @@ def parts_lists(lines: Sequence[str], *, command: str) -> Iterator[tuple[set[int
             ]
         yield (
             set(range(start + 1, end + 1)),
-            [claim_of(passage, 0, subject=None, kind="parts", verdict=verdict) for verdict in verdicts],
+            [claim_of(passage, 0, kind="parts", verdict=verdict) for verdict in verdicts],
         )

@@ -7,7 +7,7 @@ commas and other figures between count as distance, too.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from rigright.base.errors import RigError
 from rigright.base.record import dataclass, replace
@@ -175,8 +175,3 @@ def places(plain: str, word: str) -> Iterator[int]:
         if not letters and not more:
             yield start
         start = plain.find(word, start + 1)
-
-
-def last_before(subjects: Sequence[ClaimSubject], at: int) -> ClaimSubject | None:
-    """The last of some that ends before a place."""
-    return next((subject for subject in reversed(subjects) if subject.end <= at), None)

@@ -20,7 +20,7 @@ from rigright.facts.drivers import (
     release_of,
 )
 from rigright.facts.software import Capability
-from rigright.verbs.doctor.wanted import wanted_of
+from rigright.verbs.doctor import wanted_of
 from rigright.verbs.setup import steps
 from rigright.verbs.setup.already import installed
 from rigright.verbs.setup.choice import (

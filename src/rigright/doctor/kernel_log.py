@@ -102,6 +102,12 @@ def unseen(case: CheckInput, words: str) -> NotSeen | None:
     return NotSeen(why=say("no permission to read the kernel log"), see=f"sudo dmesg | grep -iE '{words}'")
 
 
+def log_state(case: CheckInput, words: str, *kinds: str) -> Verdict | None:
+    """Where the log is closed to us, what would show it; a good word where it holds none of these kinds."""
+    clean = None if events(case, *kinds) else Fine(says=say("none in the kernel log"))
+    return unseen(case, words) or clean
+
+
 def by_place(events: Iterable[Event]) -> dict[str | None, list[Event]]:
     """Events by the device of the bus they tell of."""
     groups: dict[str | None, list[Event]] = {}
@@ -132,8 +138,3 @@ def log_evidence(same: list[Event], command: str | None = None) -> tuple[Evidenc
         Evidence(shows=often if len(same) > 1 else when(last), command=command),
         Evidence(shows=last.text[:LINE_CHARS]),
     )
-
-
-def log_is_clean(case: CheckInput, kind: str) -> Verdict | None:
-    """A good word where the log was read and holds none of a kind."""
-    return Fine(says=say("none in the kernel log")) if events(case, kind) == [] else None

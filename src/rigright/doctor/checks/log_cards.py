@@ -10,7 +10,7 @@ from rigright.base.units import GIGA
 from rigright.base.words import say
 from rigright.doctor.advice import advise
 from rigright.doctor.gpus import reset_at
-from rigright.doctor.kernel_log import by_place, events, log_is_clean, logged, unseen
+from rigright.doctor.kernel_log import by_place, events, log_state, logged
 from rigright.doctor.nic import nic_at, rdma_ports
 from rigright.doctor.record import CheckInput, Severity, Verdict, check
 from rigright.machine.pci import pci_key
@@ -121,9 +121,9 @@ def log_driver(case: CheckInput) -> Iterator[Verdict]:
     and assertions. A lost GPU that XID 79 reports is not reported again. Events older than a week, or from
     before the last boot, count one level lower. Source: data/messages.csv.
     """
-    if case.machine.devices:
-        verdicts = unseen(case, "nvrm|amdgpu|nouveau"), log_is_clean(case, "driver")
-        yield from (not_seen for not_seen in verdicts if not_seen is not None)
+    state = log_state(case, "nvrm|amdgpu|nouveau", "driver")
+    if state is not None and case.machine.devices:
+        yield state
     lost = {pci_key(event.pci) for event in events(case, "xid") or [] if event.code == LOST_XID}
     given = [_placed(case, event) for event in events(case, "driver") or [] if not _is_known(event, lost)]
     for name, same in one_hang(sorted_by(OF_DRIVERS, given)):
@@ -186,9 +186,9 @@ def log_nics(case: CheckInput) -> Iterator[Verdict]:
     has_nic = bool(rdma_ports(case)) or any(
         (device.pci_class or "").startswith(NETWORK_CLASS) for device in case.machine.pci or ()
     )
-    verdict = unseen(case, "mlx5|infiniband|bnxt") or log_is_clean(case, "nic")
-    if has_nic and verdict is not None:
-        yield verdict
+    state = log_state(case, "mlx5|infiniband|bnxt", "nic")
+    if state is not None and has_nic:
+        yield state
     limited = [event for event in given if LIMITED.search(event.text)]
     for same in by_place(limited).values():
         yield from _slot(case, same)

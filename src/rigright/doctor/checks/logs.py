@@ -11,7 +11,7 @@ from rigright.base.units import GIGA
 from rigright.base.words import Sentence, say
 from rigright.doctor.advice import advise
 from rigright.doctor.gpus import device_at
-from rigright.doctor.kernel_log import by_place, events, is_before_boot, log_is_clean, logged, unseen
+from rigright.doctor.kernel_log import by_place, events, is_before_boot, log_state, logged, unseen
 from rigright.doctor.record import CheckInput, Fine, Severity, Verdict, check
 from rigright.machine.system import Event
 
@@ -73,9 +73,8 @@ def log_disks(case: CheckInput) -> Iterator[Verdict]:
     warning. Events older than a week, or from before the last boot, count one level lower. Source:
     data/messages.csv.
     """
-    closed, fine = unseen(case, "nvme|I/O error|ata[0-9]"), log_is_clean(case, "disk")
-    if (verdict := closed or fine) is not None:
-        yield verdict
+    if (state := log_state(case, "nvme|I/O error|ata[0-9]", "disk")) is not None:
+        yield state
     pairs = [
         (event, [match[1] for match in DISK.finditer(event.text)]) for event in events(case, "disk") or []
     ]
@@ -110,13 +109,9 @@ def log_memory(case: CheckInput) -> Iterator[Verdict]:
     lower. Source: Linux RAS documentation; mm/oom_kill; Intel's and AMD's manuals on the state of machine
     check banks.
     """
-    closed = unseen(case, "Hardware Error|EDAC|Out of memory")
-    if closed is not None:
-        yield closed
-        return
+    if (state := log_state(case, "Hardware Error|EDAC|Out of memory", "mce", "oom")) is not None:
+        yield state
     errors, killed = events(case, "mce") or [], events(case, "oom") or []
-    if not errors and not killed:
-        yield Fine(says=say("none in the kernel log"))
     lines = [error.text.lower() for error in errors]
     bad = [
         event
@@ -204,9 +199,9 @@ def log_bus(case: CheckInput) -> Iterator[Verdict]:
     GPU: warning. Events older than a week, or from before the last boot, count one level lower. Sources:
     Linux PCI Express AER documentation; NVIDIA's NCCL guide on peer-to-peer copies and the IOMMU.
     """
-    pair = unseen(case, "AER|PCIe Bus Error"), log_is_clean(case, "aer")
-    if case.machine.devices:
-        yield from (not_seen for not_seen in pair if not_seen is not None)
+    state = log_state(case, "AER|PCIe Bus Error", "aer")
+    if state is not None and case.machine.devices:
+        yield state
     for same in by_place(events(case, "aer") or []).values():
         lines = [(event, event.text.lower()) for event in same]
         fatal = [

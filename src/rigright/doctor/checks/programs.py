@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from rigright.base.words import say
 from rigright.doctor.advice import advise
-from rigright.doctor.kernel_log import events, log_evidence, log_is_clean, quieter, unseen
+from rigright.doctor.kernel_log import events, log_evidence, log_state, quieter
 from rigright.doctor.record import CheckInput, Evidence, Fine, Verdict, Wanted, check, seen
 from rigright.doctor.stack import setting
 from rigright.machine.system import Event
@@ -29,9 +29,9 @@ def log_crashes(case: CheckInput) -> Iterator[Verdict]:
     Warning; note if older than a week or before the last boot. Source: Linux arch/x86/mm/fault.c
     (segfault at); gpud's component of NCCL.
     """
-    nothing = unseen(case, "segfault|general protection") or log_is_clean(case, "crash")
-    if nothing is not None and case.machine.devices:
-        yield nothing
+    state = log_state(case, "segfault|general protection", "crash")
+    if state is not None and case.machine.devices:
+        yield state
     by_library: dict[str, list[Event]] = {}
     for event in events(case, "crash") or ():
         match = _LIBRARY.search(event.text)

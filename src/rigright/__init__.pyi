@@ -14,7 +14,6 @@ from rigright.machine.record import Machine
 from rigright.report.pages.baseline import BaselineView
 from rigright.report.pages.export import Exported, FlagChecks
 from rigright.report.pages.files import PrintedFiles
-from rigright.report.pages.health import NodeHealth
 from rigright.report.pages.prices import Forgotten
 from rigright.verbs.assembled import Assembled, CheckedList
 from rigright.verbs.bench.benched import BenchRun, PartList
@@ -27,7 +26,7 @@ from rigright.verbs.decided import Decided
 from rigright.verbs.diagnosed import BottleneckReport
 from rigright.verbs.fitted import Fitted
 from rigright.verbs.fleet.accept.accepted import Accepted
-from rigright.verbs.fleet.nodes import Fleet
+from rigright.verbs.fleet.nodes import Fleet, NodeHealth
 from rigright.verbs.measure.measured import Measured
 from rigright.verbs.planning.planned import Planned
 from rigright.verbs.priced import PriceList, PricesOfNames
@@ -35,7 +34,7 @@ from rigright.verbs.read.record import ReadGuide
 from rigright.verbs.serving.explained import Explained
 from rigright.verbs.setup.set_up import SetUp
 from rigright.verbs.simulate.simulated import Simulated
-from rigright.verbs.sweep.swept import Swept
+from rigright.verbs.sweep.sheet import Swept
 from rigright.verbs.training.trained import Trained
 from rigright.verbs.upgrade.upgraded import Upgraded
 from rigright.verbs.validate.validation import Validation

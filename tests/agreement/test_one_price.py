@@ -20,6 +20,7 @@ from rigright.cost.estimate import Estimate, scaled
 from rigright.demand import PlanWish
 from rigright.faces.cli.main import main
 from rigright.facts.chips import chips
+from rigright.facts.host_words import ram_hosts
 from rigright.facts.nodes import find_node
 from rigright.facts.prices import orders, read_line
 from rigright.facts.units import sold_count
@@ -217,6 +218,10 @@ def test_orders_are_those_that_build_makes(chip):
         lines = orders().get((chip.id, count))
         kept = None if lines is None else "; ".join(line.written for line in lines)
         assert kept == table.order_of(chip, count)
+    for host, words in ram_hosts().items() if THOROUGH or chip is ORDERED[0] else ():
+        lines = orders(words).get((chip.id, 1))
+        kept = None if lines is None else "; ".join(line.written for line in lines)
+        assert kept in {None, table.order_of(chip, 1, host)}
 
 
 def test_lines_are_read_as_they_are_written():

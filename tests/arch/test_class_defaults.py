@@ -110,3 +110,12 @@ def test_what_no_family_reads_is_never_read_silently(kind, inside):
     raw = {"model_type": kind, inside: llama} if inside else {**bert, "model_type": kind}
     warnings = " ".join(map(str, read_config(raw, "made").warnings))
     assert f'"{kind}"' in warnings
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["BartForConditionalGeneration", "MarianMTModel", "VoxtralForConditionalGeneration", "LlamaForCausalLM"],
+)
+def test_a_class_written_as_the_model_type_is_read_as_that_class(name):
+    typed, listed = ({"model_type": name}, {"architectures": [name]})
+    assert read_config(typed, "made").towers[-1] == read_config(listed, "made").towers[-1]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from test_other_vendors import amd_tree
 
 from rigright.facts.faults import slowdowns
-from rigright.machine.amd.kernel import slowed_by
+from rigright.machine.amd.metrics import slowed_by
 from rigright.machine.sampling.drm import DrmReader
 from rigright.machine.vendors import amd
 

@@ -12,11 +12,10 @@ from rigright.machine.device import Program
 from rigright.machine.sampling.programs import ProgramUse
 from rigright.machine.tick import DeviceTick, Tick
 from rigright.report.live import words
-from rigright.report.live.programs import cards_of, rows
+from rigright.report.live.lists import cards_of, program_rows
 from rigright.report.live.recent import Recent, clock
 from rigright.report.live.state import HELP, SORTS, Frame, View, keys_of, press
-from rigright.report.live.verdict import verdict
-from rigright.report.live.view import draw
+from rigright.report.live.view import draw, verdict
 from rigright.report.screen import Screen
 from rigright.verbs.watch.watched import Detail, MachineMoment
 from spoken import pairs_whole, values
@@ -109,19 +108,19 @@ def test_every_order_and_its_reverse():
         uses={1: ProgramUse(run_s=5.0, cpu_share=2.0), 2: ProgramUse(run_s=50.0), 3: ProgramUse(run_s=9.0)},
     )
     told = {
-        sort: "".join(str(row.pid) for row in rows(now, View(sort=sort, reverse=back)))
+        sort: "".join(str(row.pid) for row in program_rows(now, View(sort=sort, reverse=back)))
         for sort in SORTS
         for back in (False,)
     }
     assert told == {"memory": "132", "sm": "231", "user": "132", "pid": "123", "time": "231", "cpu": "132"}
-    assert "".join(str(row.pid) for row in rows(now, View(reverse=True))) == "312"
+    assert "".join(str(row.pid) for row in program_rows(now, View(reverse=True))) == "312"
 
 
 @given(st.lists(st.tuples(st.integers(1, 99), st.integers(0, 3)), unique_by=lambda one: one[0]))
 def test_equal_ones_keep_their_order_both_ways(held):
     now = moment(of(*((pid, {"mem_bytes": float(size)}) for pid, size in held)))
     for back in (False, True):
-        found = rows(now, View(reverse=back))
+        found = program_rows(now, View(reverse=back))
         for size in range(4):
             of_size = [pid for pid, other in held if other == size]
             assert [row.pid for row in found if row.mem_bytes == size] == of_size
@@ -129,7 +128,7 @@ def test_equal_ones_keep_their_order_both_ways(held):
 
 def test_a_program_on_several_cards_is_one_row():
     now = moment(*(of((7, {"mem_bytes": 2.0, "sm_share": n / 10}), index=n) for n in (0, 1, 2, 5)))
-    (row,) = rows(now, View())
+    (row,) = program_rows(now, View())
     assert (cards_of(row.cards), row.mem_bytes) == ("gpu0-2,5", 8.0)
     assert row.sm_share == pytest.approx(0.2)
 
@@ -146,7 +145,7 @@ def test_filters(words, pids):
         of((1, {"user": "ada", "name": "train.py"}), (2, {"user": "bob", "name": "x"})),
         of((3, {"user": "bob", "name": "y"}), index=1),
     )
-    assert sorted(row.pid for row in rows(now, View(words=words))) == pids
+    assert sorted(row.pid for row in program_rows(now, View(words=words))) == pids
     recent = Recent()
     recent.add(now)
     shown = draw(recent, View(words=words), screen=Screen(width=100), height=30).lines

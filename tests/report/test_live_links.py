@@ -15,7 +15,7 @@ from rigright.machine.nvml.hands import APART_S
 from rigright.machine.nvml.session import Session
 from rigright.machine.sampling.ports import PortUse
 from rigright.machine.tick import DeviceTick, LinkTick, Tick
-from rigright.report.live import links
+from rigright.report.live.lists import link_rows
 from rigright.report.live.recent import Recent
 from rigright.report.live.state import View
 from rigright.report.live.view import draw
@@ -40,7 +40,7 @@ def seen(*moments):
 
 
 def table(recent, probed=None, devices=None):
-    found = links.rows(recent, devices or recent.moment.tick.devices, probed=probed or {})
+    found = link_rows(recent, devices or recent.moment.tick.devices, probed=probed or {})
     return {str(row[0]): tuple(map(str, row[1:])) for row in found}
 
 
@@ -88,7 +88,7 @@ def test_a_driver_that_is_not_asked_at_each_moment_shows_links_as_they_were_prob
 def test_network_ports_stand_between_cards_and_single_links():
     port = PortUse(name="mlx5_0/1", kind="infiniband", state="active", bytes_per_s=50 * GB,
                    rx_bytes_per_s=2.0**30, errors=9, new_errors=2)  # fmt: skip
-    found = links.rows(recent := seen((link(0),)), recent.moment.tick.devices, probed={}, ports=[port])
+    found = link_rows(recent := seen((link(0),)), recent.moment.tick.devices, probed={}, ports=[port])
     assert [row[0] for row in found] == ["gpu0", "mlx5_0/1", "gpu0:0"]
     assert found[1][1:] == ("active", "1.00 GiB/s", "-", "infiniband 400 Gb/s", "+2", "9")
 

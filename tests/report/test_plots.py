@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rigright.base.page import Curve, Page, Plot, Spot
-from rigright.report.draw.plots import draw_plot
-from rigright.report.draw.scales import scales_of
+from rigright.report.draw.plots import draw_plot, scales_of
 from rigright.report.formats.html import render
 from rigright.report.screen import Screen
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from rigright.base.page import Strip, Strips
 from rigright.base.words import say
-from rigright.report.draw.strips import blocks, draw_strips, thinned
+from rigright.report.draw.bars import blocks, draw_strips, thinned
 from rigright.report.screen import Screen, width
 
 values = st.lists(st.none() | st.floats(0, 1e12), max_size=400).map(tuple)

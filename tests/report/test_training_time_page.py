@@ -12,7 +12,7 @@ from rigright.demand import TrainingWish
 from rigright.facts.nodes import find_node
 from rigright.predict.trained_step import LINKS, PARTS, StepUse, bound_of
 from rigright.report.pages import training as pages
-from rigright.report.pages.training_time import BOUNDS, NAMES, speed_facts, step_rows, time_table
+from rigright.report.pages.training import BOUNDS, TIMES, speed_facts, step_rows, time_table
 from rigright.verbs.explain_training import explain_training
 from spoken import values
 
@@ -57,8 +57,8 @@ def test_a_billion_tokens_take_so_long():
 
 
 def test_every_part_and_bound_has_words_in_both_languages():
-    assert set(NAMES) == set(PARTS)
-    for said in (*NAMES.values(), *BOUNDS.values()):
+    assert set(TIMES) == set(PARTS)
+    for said in (*TIMES.values(), *BOUNDS.values()):
         assert tell(said, CHINESE) != str(said)
 
 
@@ -131,5 +131,5 @@ def test_why_tells_where_each_part_of_the_time_comes_from():
     assert {f"{name}_s" for name, _ in found.time.parts_s} <= told
     tables = [part for part in pages.page(found, why=True).parts if isinstance(part, Table)]
     assert any(
-        {NAMES[name] for name, _ in found.time.parts_s} <= {row[0] for row in table.rows} for table in tables
+        {TIMES[name] for name, _ in found.time.parts_s} <= {row[0] for row in table.rows} for table in tables
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rigright.arch.record import Cut, Ffn, Mix, Mixer, Weight
-from rigright.base.record import dataclass
+from rigright.base.record import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,14 +39,35 @@ def attention(
     part: str = "attn",
 ) -> Block:
     """Multi-head attention: MHA, GQA, MQA. `qk_norm` is the width of the norms on q and k (per head)."""
-    weights = (
-        *matrix(f"{part}.q", mixer.heads * mixer.key_dim, inputs=hidden, cut=Cut.OUT, bias=qkv_bias),
-        *matrix(f"{part}.k", mixer.kv_heads * mixer.key_dim, inputs=hidden, cut=Cut.KV, bias=qkv_bias),
-        *matrix(f"{part}.v", mixer.kv_heads * mixer.value_dim, inputs=hidden, cut=Cut.KV, bias=qkv_bias),
-        *matrix(f"{part}.o", hidden, inputs=mixer.heads * mixer.value_dim, cut=Cut.IN, bias=out_bias),
-        *((*norm(qk_norm), *norm(qk_norm)) if qk_norm else ()),
+    biases = "qkv" * qkv_bias + "o" * out_bias
+    norms = norm(qk_norm) * 2 if qk_norm else ()
+    return Block((*projections(part, mixer, hidden=hidden, biases=biases), *norms), mixer=mixer)
+
+
+def projections(
+    part: str, mixer: Mixer, *, hidden: int, biases: str = "", source: int | None = None
+) -> tuple[Weight, ...]:
+    """The four matrices of attention; `biases` names those with one, keys and values are made of `source`."""
+    queries = mixer.heads * mixer.key_dim
+    keys, values = mixer.kv_heads * mixer.key_dim, mixer.kv_heads * mixer.value_dim
+    seen = hidden if source is None else source
+    return (
+        *matrix(f"{part}.q", queries, inputs=hidden, cut=Cut.OUT, bias="q" in biases),
+        *matrix(f"{part}.k", keys, inputs=seen, cut=Cut.KV, bias="k" in biases),
+        *matrix(f"{part}.v", values, inputs=seen, cut=Cut.KV, bias="v" in biases),
+        *matrix(f"{part}.o", hidden, inputs=mixer.heads * mixer.value_dim, cut=Cut.IN, bias="o" in biases),
     )
-    return Block(weights, mixer=mixer)
+
+
+def borrow(attention: Block) -> Block:
+    """The same attention, reading an earlier layer's cache: no keys, no values, no norm on keys."""
+    if attention.mixer is None:
+        return attention
+    kept = [weight for weight in attention.weights if not weight.role.startswith(("attn.k", "attn.v"))]
+    norms = [weight for weight in kept if weight.role == "norm"]
+    if norms:
+        kept.remove(norms[-1])
+    return Block(tuple(kept), mixer=replace(attention.mixer, shares_cache=True))
 
 
 def gqa(
@@ -65,12 +86,17 @@ def gqa(
 
 def dense(hidden: int, width: int, *, gated: bool = True, bias: bool = False) -> Block:
     """A dense feed-forward: gate, up, down, or up and down only."""
-    weights = (
-        *(matrix("ffn.gate", width, inputs=hidden, cut=Cut.OUT, bias=bias) if gated else ()),
-        *matrix("ffn.up", width, inputs=hidden, cut=Cut.OUT, bias=bias),
-        *matrix("ffn.down", hidden, inputs=width, cut=Cut.IN, bias=bias),
-    )
+    weights = feed_forward(hidden, width, gated=gated, biases="gud" * bias)
     return Block(weights, ffn=Ffn(width=width, gated=gated))
+
+
+def feed_forward(hidden: int, width: int, *, gated: bool, biases: str = "") -> tuple[Weight, ...]:
+    """The matrices of a dense feed-forward; `biases` names those with one: g u d for gate, up, down."""
+    return (
+        *(matrix("ffn.gate", width, inputs=hidden, cut=Cut.OUT, bias="g" in biases) if gated else ()),
+        *matrix("ffn.up", width, inputs=hidden, cut=Cut.OUT, bias="u" in biases),
+        *matrix("ffn.down", hidden, inputs=width, cut=Cut.IN, bias="d" in biases),
+    )
 
 
 def experts(hidden: int, ffn: Ffn, *, router_bias: bool = False, bias: bool = False) -> Block:

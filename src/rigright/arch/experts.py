@@ -69,14 +69,14 @@ class Mixture:
     latent_norm: bool = False
 
 
-def routing(config: Config, index: int = 0, *, shared: bool = True, gated: bool = True) -> Ffn:
+def routing(config: Config, index: int = 0, *, shared: bool = True) -> Ffn:
     """The experts of one layer; some configs list a size for each."""
     width = at(config, index, *WIDTH)
     given = next((at(config, index, key) for key in SHARED_WIDTH if config.raw.get(key) is not None), None)
     number = at(config, index, *SHARED, default=0)
     return Ffn(
         width=width,
-        gated=gated,
+        gated=True,
         experts=at(config, index, *EXPERTS),
         per_tok=at(config, index, *PER_TOK),
         shared_width=0 if not shared else number * width if given is None else given,

@@ -10,6 +10,7 @@ from rigright.arch import families
 from rigright.arch.config import Config
 from rigright.arch.decoder import HEADS, HIDDEN, LAYERS, warned
 from rigright.arch.defaults import full, kind_of_class
+from rigright.arch.defaults import known as has_defaults
 from rigright.arch.families import GENERIC
 from rigright.arch.record import Arch
 from rigright.base.errors import DataError
@@ -44,6 +45,7 @@ _EXPERT_KEYS = frozenset({"num_experts", "num_local_experts", "n_routed_experts"
 _DIGITS = re.compile(r"_?[0-9]+")
 _STEM = re.compile(r"[a-z]{3,}")
 _MIN_LIKENESS = 0.7
+_CLASS = re.compile(r"(?:For[A-Z]\w*|Model)\Z")  # a class, written where the model type stands
 
 
 def read_family(config: Config, name: str) -> Arch:
@@ -99,7 +101,7 @@ def _own_type(config: Config) -> Any:
 def _read(file: str, config: Config, *, name: str) -> Arch:
     """What the family file reads, with the class's own defaults beneath the config."""
     kind = _own_type(config)
-    if not isinstance(kind, str):
+    if not isinstance(kind, str) or (_CLASS.search(kind) and not has_defaults(kind)):
         kind = next(filter(None, map(kind_of_class, _own_names(config))), file)
     whole = full(config.over(model_type=kind), kind)
     arch = families.reader(file)(whole, name)

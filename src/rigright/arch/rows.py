@@ -15,7 +15,7 @@ from rigright.base.record import replace
 Row = Mapping[str, Any]
 
 _PLAIN = frozenset({"out_bias", "ffn_bias", "head_bias", "qkv_bias", "gated", "last_norm"})
-_CHOSEN = frozenset({"norms", "norm", "qk_norm"})
+_CHOSEN = frozenset({"norm", "qk_norm"})
 _BIASES = {"bias": ("qkv_bias", "out_bias"), "all_bias": ("qkv_bias", "out_bias", "ffn_bias")}
 
 
@@ -76,6 +76,8 @@ def read_style(row: Row, config: Config, *, size: Sizes) -> Style:
             fields |= dict.fromkeys(parts, holds(config, row[word]))
     fields |= {key: holds(config, row[key]) for key in _PLAIN if key in row}
     fields |= {key: choice(config, row[key]) for key in _CHOSEN if key in row}
+    if "norms" in row:
+        fields["norms"] = count(config, choice(config, row["norms"]))
     fields |= {key: _weights(config, row[key], size=size) for key in ("extra", "outer") if key in row}
     rows = choice(config, row.get("positions", 0))
     if rows:

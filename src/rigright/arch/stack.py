@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
-from rigright.arch.blocks import matrix, norm
+from rigright.arch.blocks import feed_forward, matrix, norm, projections
 from rigright.arch.record import Cut, Ffn, Layer, Mix, Mixer, Tower, Weight
 from rigright.base.errors import DataError
 from rigright.base.record import dataclass, replace
@@ -63,10 +63,19 @@ def layer(stack: Stack) -> Layer:
     """One layer."""
     mix = mixer(stack)
     cross = replace(mix, kind=Mix.CROSS, window_tok=None) if stack.cross_hidden else None
+    cross_biases = ("qvo" + "k" * ("k" in stack.biases)) * ("c" in stack.biases)
     weights = (
-        *attention(stack, mix),
-        *(cross_attention(stack, cross) if cross else ()),
-        *feed(stack),
+        *projections("attn", mix, hidden=stack.hidden, biases=stack.biases),
+        *(
+            projections("cross", cross, hidden=stack.hidden, biases=cross_biases, source=stack.cross_hidden)
+            if cross
+            else ()
+        ),
+        *(
+            feed_forward(stack.hidden, stack.width, gated=stack.gated, biases=stack.biases)
+            if stack.width
+            else ()
+        ),
         *(norm(stack.hidden, bias=stack.norm_bias) * (stack.norms + (stack.cross_norms if cross else 0))),
         *(norm(stack.qk_norm) * 2 if stack.qk_norm else ()),
         *((Weight(role="norm", shape=(stack.hidden,)),) * stack.scales),
@@ -79,46 +88,6 @@ def layer(stack: Stack) -> Layer:
         ffn=Ffn(width=stack.width, gated=stack.gated) if stack.width else None,
     )
     return built if stack.tok is None else replace(built, **_maps(stack, mix))
-
-
-def attention(stack: Stack, mix: Mixer) -> tuple[Weight, ...]:
-    """The four matrices of self-attention."""
-    queries, keys = mix.heads * mix.key_dim, mix.kv_heads * mix.key_dim
-    return (
-        *matrix("attn.q", queries, inputs=stack.hidden, cut=Cut.OUT, bias="q" in stack.biases),
-        *matrix("attn.k", keys, inputs=stack.hidden, cut=Cut.KV, bias="k" in stack.biases),
-        *matrix("attn.v", keys, inputs=stack.hidden, cut=Cut.KV, bias="v" in stack.biases),
-        *matrix("attn.o", stack.hidden, inputs=queries, cut=Cut.IN, bias="o" in stack.biases),
-    )
-
-
-def cross_attention(stack: Stack, mix: Mixer) -> tuple[Weight, ...]:
-    """The four matrices of attention to another tower's output."""
-    queries, keys, biased = mix.heads * mix.key_dim, mix.kv_heads * mix.key_dim, "c" in stack.biases
-    keyless = biased and "k" in stack.biases
-    return (
-        *matrix("cross.q", queries, inputs=stack.hidden, cut=Cut.OUT, bias=biased),
-        *matrix("cross.k", keys, inputs=stack.cross_hidden, cut=Cut.KV, bias=keyless),
-        *matrix("cross.v", keys, inputs=stack.cross_hidden, cut=Cut.KV, bias=biased),
-        *matrix("cross.o", stack.hidden, inputs=queries, cut=Cut.IN, bias=biased),
-    )
-
-
-def feed(stack: Stack) -> tuple[Weight, ...]:
-    """The matrices of the feed-forward."""
-    if not stack.width:
-        return ()
-    ups = (("ffn.gate", "g"), ("ffn.up", "u")) if stack.gated else (("ffn.up", "u"),)
-    return (
-        *(
-            weight
-            for role, letter in ups
-            for weight in matrix(
-                role, stack.width, inputs=stack.hidden, cut=Cut.OUT, bias=letter in stack.biases
-            )
-        ),
-        *matrix("ffn.down", stack.hidden, inputs=stack.width, cut=Cut.IN, bias="d" in stack.biases),
-    )
 
 
 def at(weights: Iterable[Weight], sites: int | None) -> tuple[Weight, ...]:

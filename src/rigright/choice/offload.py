@@ -23,7 +23,7 @@ from rigright.facts.engines import Engine, find_engine
 from rigright.facts.formats import find_kv_format
 from rigright.facts.hosts import Host, host_chip
 from rigright.facts.nodes import Card
-from rigright.terms.memory import device_of, started, weigh
+from rigright.terms.memory import device_of, is_over, started, weigh
 
 FREE_SHARE = 0.03  # of main memory, for the engine's own buffers
 
@@ -59,9 +59,18 @@ def _no_experts(arch: Arch) -> AskError:
     )
 
 
-@cache
 def least_offload(arch: Arch, serving: Serving, *, cards: tuple[Card, ...], host: Host) -> Offload | None:
     """The least that has to leave the cards; None where main memory has no room for it."""
+    room = host_chip(host).mem_program_bytes - FREE_SHARE * host.ram_bytes
+    if is_over(arch, serving.weights, room=room + sum(card.room_bytes for card in cards)):
+        return None
+    offload = _least_of(arch, serving, cards=cards)
+    return None if offload is None or ram_bytes(arch, serving, offload=offload) > room else offload
+
+
+@cache
+def _least_of(arch: Arch, serving: Serving, *, cards: tuple[Card, ...]) -> Offload | None:
+    """The same, whatever main memory there is; None where not even all of it leaves enough room."""
     moe = sum(1 for by_cut in weigh(arch, serving.weights).layers if by_cut.get(Cut.EXPERT))
     engine = find_engine(serving.engine)
     moe = moe if engine.ram_experts else 0
@@ -77,9 +86,7 @@ def least_offload(arch: Arch, serving: Serving, *, cards: tuple[Card, ...], host
         low, high = (
             (low, middle) if _hold(arch, serving, offload=tried[middle], cards=cards) else (middle, high)
         )
-    offload = tried[high]
-    room = host_chip(host).mem_program_bytes - FREE_SHARE * host.ram_bytes
-    return offload if ram_bytes(arch, serving, offload=offload) <= room else None
+    return tried[high]
 
 
 def with_offload(serving: Serving, offload: Offload) -> Serving:

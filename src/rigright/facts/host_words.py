@@ -220,6 +220,12 @@ def find_host(words: str) -> Host:
     return host_of(_HostWords()) if host is None else host
 
 
+@cache
+def ram_hosts() -> dict[Host, str]:
+    """Machines that are bought for their main memory -> the words for each, the smallest first."""
+    return {find_host(words): words for (words,) in rows("ram_hosts.csv", "host")}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _HostWords:
     cpu: Socket | None = None

@@ -211,13 +211,16 @@ def read_line(written: str) -> OrderLine:
 
 
 @cache
-def orders() -> Mapping[tuple[str, int], tuple[OrderLine, ...]]:
+def orders(host: str = "") -> Mapping[tuple[str, int], tuple[OrderLine, ...]]:
     """Chip and cards of one machine -> what `build` puts around them: a search puts none together.
 
-    Disks are left out; there is none for what cannot be built.
+    Disks are left out; there is none for what cannot be built. `host`: words of `ram_hosts`, with which it is
+    built; none: with what cards need.
     """
     order_lines: dict[tuple[str, int], tuple[OrderLine, ...]] = {}
-    for cards, written in rows("orders.csv", "cards", "lines"):
+    for words, cards, written in rows("orders.csv", "host", "cards", "lines"):
+        if words != host:
+            continue
         lines = tuple(read_line(text) for text in written.split("; "))
         for machine in cards.split("; "):
             chip, *counts = machine.split(" ")

@@ -9,13 +9,16 @@ import re
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from rigright.base.units import MIB
 from rigright.machine.cells import whole_of, word_of
 from rigright.machine.device import PcieLink
-from rigright.machine.host import PciDevice
 from rigright.machine.values import gen_of, lanes_of
 from rigright.machine.world import World
+
+if TYPE_CHECKING:  # who samples cards asks for their slots alone
+    from rigright.machine.host import PciDevice
 
 FOLDER = "/sys/bus/pci/devices"
 _ADDRESS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
@@ -180,6 +183,8 @@ def numa_of(world: World, folder: str) -> int | None:
 
 
 def _function(world: World, address: str, *, pci_class: str | None) -> PciDevice:
+    from rigright.machine.host import PciDevice
+
     folder = f"{FOLDER}/{address}"
     link = link_at(world, folder)
     driver, group = world.link(f"{folder}/driver"), world.link(f"{folder}/iommu_group")

@@ -17,6 +17,7 @@ from rigright.base.units import TERA
 from rigright.cost.estimate import Estimate, added, scaled
 from rigright.facts.chips import Chip
 from rigright.facts.cpus import cpus
+from rigright.facts.host_words import ram_hosts
 from rigright.facts.hosts import CPU, Host
 from rigright.facts.prices import OrderLine, orders
 from rigright.facts.units import devices_of
@@ -129,6 +130,13 @@ def around_usd(
     `host`: what somebody said of processor and memory; `ordered` puts such a machine together.
     """
     chip, count = chips[0]
+    listed = None if host is None or len(chips) > 1 else ram_hosts().get(host)
+    if listed is not None:  # one of few that are bought so: the same order, kept
+        known = _order_usd(
+            chip.id, count // devices_of(chip), boxes=boxes, stored=stored, today=today, host=listed
+        )
+        if known is not None:
+            return scaled(known, boxes)
     is_said = host is not None and not {"cpu", "ram"} <= set(host.assumed)
     if ordered is not None and (is_said or len(chips) > 1 or chip.vendor == CPU):
         cards = tuple((item.id, each) for item, each in chips if item.vendor != CPU)
@@ -145,9 +153,11 @@ def around_usd(
 
 
 @cache
-def _order_usd(chip: str, cards: int, *, boxes: int, stored: Stored, today: date) -> Estimate | None:
+def _order_usd(
+    chip: str, cards: int, *, boxes: int, stored: Stored, today: date, host: str = ""
+) -> Estimate | None:
     """What stands around cards of one kind in one of so many machines."""
-    lines = orders().get((chip, cards))
+    lines = orders(host).get((chip, cards))
     if lines is None:
         return None
     more = [disk_of(size) for _, size in disks_tb(stored)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from rigright.base.page import Shown, Tone
@@ -13,10 +13,10 @@ from rigright.doctor.record import Finding
 from rigright.machine.record import Machine
 from rigright.verbs.fleet.nodes import Fleet, NodeReport
 
-SILENT, INCOMPLETE, WELL = "silent", "incomplete", "well"
-STATES = (SILENT, "fault", "warning", INCOMPLETE, "note", WELL)  # worst first
+_SILENT, INCOMPLETE, WELL = "silent", "incomplete", "well"
+STATES = (_SILENT, "fault", "warning", INCOMPLETE, "note", WELL)  # worst first
 TONES: dict[str, Tone] = {
-    SILENT: "bad",
+    _SILENT: "bad",
     "fault": "bad",
     "warning": "warn",
     INCOMPLETE: "warn",
@@ -51,7 +51,7 @@ class Shared:
 def state_of(node: NodeReport) -> str:
     """A node by its worst finding, or by what its answer lacks."""
     if node.trouble is not None:
-        return SILENT
+        return _SILENT
     worst = node.findings[0][1].severity if node.findings else WELL
     return INCOMPLETE if node.lacks is not None and worst in {"note", WELL} else worst
 
@@ -60,7 +60,7 @@ def rows_of(fleet: Fleet) -> tuple[Row, ...]:
     """Every node in a row, the worst rows first, of equals the rarest."""
     groups: dict[tuple[object, ...], list[NodeReport]] = {}
     for node in fleet.nodes:
-        driver = None if fleet.what == "doctor" else driver_of(node.machine)  # it has no column there
+        driver = None if fleet.what == "doctor" else _driver_of(node.machine)  # it has no column there
         titles = tuple(
             sorted({(check, finding.severity, str(finding.title)) for check, finding in node.findings})
         )
@@ -81,7 +81,7 @@ def _row(nodes: list[NodeReport]) -> Row:
         state=state_of(first),
         nodes=tuple(sorted(node.node for node in nodes)),
         cards=cards_of(first.machine),
-        driver=driver_of(first.machine),
+        driver=_driver_of(first.machine),
         findings=findings,
         trouble=first.trouble,
         lacks=first.lacks,
@@ -123,7 +123,7 @@ def cards_of(machine: Machine | None) -> str:
     return " + ".join(f"{count}x {name}" for name, count in kinds.items())
 
 
-def driver_of(machine: Machine | None) -> str:
+def _driver_of(machine: Machine | None) -> str:
     """The driver as its library says."""
     return (machine.software.driver or "") if machine else ""
 
@@ -135,7 +135,7 @@ def counts(fleet: Fleet, named: Callable[[Iterable[str]], Shown]) -> tuple[Sente
         fields[state_of(node)].append(node.node)
     count = {state: len(nodes) for state, nodes in fields.items()}
     many = {
-        SILENT: say("{count} unreachable ({names})", count=count[SILENT], names=named(fields[SILENT])),
+        _SILENT: say("{count} unreachable ({names})", count=count[_SILENT], names=named(fields[_SILENT])),
         "fault": say("{count} with faults ({names})", count=count["fault"], names=named(fields["fault"])),
         "warning": say("{count} with warnings", count=count["warning"]),
         INCOMPLETE: say(
@@ -145,3 +145,11 @@ def counts(fleet: Fleet, named: Callable[[Iterable[str]], Shown]) -> tuple[Sente
         WELL: say("{count} ok", count=count[WELL]),
     }
     return tuple(many[state] for state in STATES if count[state])
+
+
+def first_rows(rows: Sequence[tuple[Shown, ...]], most: int | None) -> tuple[tuple[Shown, ...], ...]:
+    """So many rows, and a last one that says how many are left out."""
+    if most is None or len(rows) <= most:
+        return tuple(rows)
+    left = say("and {count} more rows; --all shows them", count=len(rows) - most)
+    return (*rows[:most], (left, *("",) * (len(rows[0]) - 1)))

@@ -1,4 +1,4 @@
-"""What a machine and its cards are called on a page."""
+"""What a machine, its cards and the cause to mend first are called on a page."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from pathlib import PurePath
 
 from rigright.base.page import Shown
 from rigright.base.words import Sentence, say
+from rigright.doctor.binding.judgement import JudgedCause
 from rigright.doctor.wires import counted
 from rigright.machine.record import Machine
 
-MOST_FORMS, MOST_UNREAD = 12, 3
+_MOST_FORMS, _MOST_UNREAD = 12, 3
 
 
 def machine_name(machine: Machine) -> Shown:
@@ -28,16 +29,23 @@ def machine_name(machine: Machine) -> Shown:
 def understood(machine: Machine) -> Iterator[Shown]:
     """What of a capture was read and what was not, where there is more than one thing to tell."""
     if len(machine.read_as) > 1 or machine.unread:
-        yield say("read: {forms}", forms=", ".join(machine.read_as[:MOST_FORMS]))
+        yield say("read: {forms}", forms=", ".join(machine.read_as[:_MOST_FORMS]))
     if machine.cut:
         yield partly(machine.cut)
     if machine.unread:
-        names = ", ".join(machine.unread[:MOST_UNREAD])
-        more = len(machine.unread) - MOST_UNREAD
+        names = ", ".join(machine.unread[:_MOST_UNREAD])
+        more = len(machine.unread) - _MOST_UNREAD
         sentence = say("{names} and {count} more", names=names, count=more) if more > 0 else names
         yield say("not recognised: {names}", names=sentence)
 
 
 def partly(names: Sequence[str]) -> Sentence:
     """What was read only in part."""
-    return say("only partly read (truncated or too large): {names}", names=", ".join(names[:MOST_UNREAD]))
+    return say("only partly read (truncated or too large): {names}", names=", ".join(names[:_MOST_UNREAD]))
+
+
+def first_of(lead: JudgedCause) -> Sentence:
+    """What to mend before anything else."""
+    if not lead.about:
+        return say("fix first: {title}", title=lead.finding.title)
+    return say("fix first: {title} ({about})", title=lead.finding.title, about=", ".join(sorted(lead.about)))

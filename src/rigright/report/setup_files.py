@@ -14,7 +14,7 @@ from rigright.facts.software import version_of, written
 from rigright.report.typed import typed
 from rigright.verbs.setup.set_up import WINDOWS, Pick, SetUp, SetupStep
 
-WIDTH = 96
+_WIDTH = 96
 _NOBLE_FROM = (12, 6)  # the first CUDA with images of Ubuntu 24.04
 
 
@@ -200,7 +200,7 @@ def _comment(sentences: tuple[Sentence, ...], language: str, *, mark: str = "# "
     texts: list[str] = []
     for sentence in sentences:
         plain = " ".join(clean(tell(sentence, language)).split())
-        texts += [mark + line for line in textwrap.wrap(plain, WIDTH, break_on_hyphens=False)]
+        texts += [mark + line for line in textwrap.wrap(plain, _WIDTH, break_on_hyphens=False)]
     return texts
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import operator
 import re
 from collections.abc import Iterator
 from dataclasses import field
@@ -22,6 +24,7 @@ from rigright.demand import SETTINGS, Offload, PlanWish, Serving, ServingWish
 from rigright.facts.chips import Chip, chips
 from rigright.facts.engines import Engine, find_engine
 from rigright.facts.formats import find_format
+from rigright.facts.host_words import ram_hosts
 from rigright.facts.hosts import CPU, Host
 from rigright.facts.nodes import Card, Node, chip_card, device_of, find_node
 from rigright.facts.units import box_of, devices_of, fills_boxes, sold_count, units_of
@@ -327,26 +330,64 @@ def _catalogue(chip: Chip, wish: PlanWish, *, counts: tuple[int, ...], market: M
     )
 
 
+def _is_many(wish: PlanWish) -> bool:
+    """Whether more than one at a time is served."""
+    return (wish.users or 1) > 1 or any(value is not None for value in (wish.rate_per_s, wish.tok_per_s))
+
+
+def _with_ram(question: Question) -> Iterator[Kind]:
+    """One card of each kind that is bought for a desk, in each machine that is bought for its memory.
+
+    A card is left out that another of its maker beats in price, memory, bandwidth and compute: the machine
+    around them is the same. What lies in main memory is too slow for many.
+    """
+    wish, most_usd = question.wish, question.wish.budget_usd or math.inf
+    is_named = wish.on is not None or wish.owned is not None
+    if is_named or wish.buy is False or _is_many(wish):
+        return
+    kinds = [kind for kind in question.kinds if kind.chip.segment in MOST_OF and 1 in kind.counts]
+    quotes = [question.market.quote(kind.chip) for kind in kinds]
+    worth = [
+        (
+            kind,
+            (-quote.usd, kind.chip.mem_bytes, kind.chip.mem_bytes_per_s, kind.chip.fp16_flops_per_s or 0.0),
+        )
+        for kind, quote in zip(kinds, quotes, strict=True)
+        if kind.host is None and quote is not None and quote.usd < most_usd
+    ]
+    for kind, own in worth:
+        others = (other for item, other in worth if item.chip.vendor == kind.chip.vendor and other != own)
+        if not any(all(map(operator.ge, other, own)) for other in others):
+            yield from (replace(kind, counts=(1,), host=host) for host in ram_hosts())
+
+
 def offloaded(question: Question) -> Question:
-    """The same on whole machines whose main memory holds a part of the model; no ways where none can."""
+    """The same on whole machines whose main memory holds a part of the model; no ways where none can.
+
+    Where machines are bought, memory is too: of each card the smallest machine that holds it all.
+    """
     wish, kinds, ways = question.wish, list[Kind](), list[KindWay]()
     asked = asked_offload(question.arch, question.cut)
-    for kind in question.kinds:
-        if kind.host is None or kind.chip.vendor == CPU or kind.named is False:
+    named = [kind for kind in question.kinds if kind.host is not None and kind.named]
+    settled = set[tuple[str, str, str]]()  # what a smaller machine is enough for
+    for kind in (*named, *_with_ram(question)):
+        if kind.host is None or kind.chip.vendor == CPU:
             continue
-        count = max(kind.whole, kind.owned)
+        count = max(kind.whole, kind.owned) or kind.counts[0]
         cards = kind.mix or (kind.card,) * count
         if len(cards) != count or (kind.per_node < count and not kind.mix):
             continue
         site = Site(chips=kind.chips, cards=count, mixed=True)  # layer by layer, as for unlike cards
-        kinds.append(replace(kind, counts=(count,), mix=cards if count > 1 else ()))
+        able, looked = list[KindWay](), set[tuple[str, str, str]]()
         for way in ways_on(question.arch, wish, site=site):
-            if not can_offload(way.engine):
+            packed = (kind.chip.id, way.engine.id, way.weights)
+            if not can_offload(way.engine) or (not kind.named and packed in settled | looked):
                 continue
+            looked.add(packed)  # with its usual cache
             settings = question.cut.settings
             settings["budget_tok"] = settings["budget_tok"] or way.engine.ram_batch
             kind_way = KindWay(
-                engine=way.engine, weights=way.weights, kv=way.kv, kinds=(len(kinds) - 1,), **settings
+                engine=way.engine, weights=way.weights, kv=way.kv, kinds=(len(kinds),), **settings
             )  # fmt: skip
             serving = kind_way.serving(
                 context_tok=wish.context_tok or (wish.prompt_tok or 0) + (wish.output_tok or 0),
@@ -354,7 +395,11 @@ def offloaded(question: Question) -> Question:
             )
             offload = asked or least_offload(question.arch, serving, cards=cards, host=kind.host)
             if offload is not None:
-                ways.append(replace(kind_way, offload=offload))
+                able.append(replace(kind_way, offload=offload))
+                settled.add(packed)
+        if able or kind.named:
+            kinds.append(replace(kind, counts=(count,), mix=cards if count > 1 else ()))
+            ways += able
     return replace(question, kinds=tuple(kinds), ways=tuple(ways), apart=False)
 
 

@@ -15,9 +15,9 @@ from rigright.base.errors import DataError
 from rigright.base.units import MIB
 from rigright.machine.bench import fio, wire
 from rigright.machine.bench.ask import BenchRequest
-from rigright.machine.bench.bus_rate import bus_factor
 from rigright.machine.bench.logs import MOST_LINES, nccl_tests, nvbandwidth
 from rigright.machine.bench.parts import network
+from rigright.machine.bench.parts.collectives import bus_factor
 
 HEAD = """\
 # nThread 1 nGpus 1 minBytes 8 maxBytes 8589934592 step: 2(factor) warmup iters: 5 iters: 20 agg iters: 1 validation: {check} graph: 0

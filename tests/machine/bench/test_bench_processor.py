@@ -14,7 +14,7 @@ from rigright.base.units import MIB
 from rigright.machine.bench import picture
 from rigright.machine.bench.ask import BenchRequest
 from rigright.machine.bench.parts import cpu_gemm, preprocess, ram
-from rigright.machine.bench.preparing import worker_counts
+from rigright.machine.bench.picture import worker_counts
 from rigright.machine.bench.record import Result, Skipped
 from rigright.machine.world import World
 

@@ -14,9 +14,8 @@ from rigright.machine.host import Memory, Port
 from rigright.machine.record import Machine
 from rigright.machine.system import Software, System
 from rigright.machine.traits import TRAITS
+from rigright.verbs.fleet.compare import differences, kinds, spread_of
 from rigright.verbs.fleet.nodes import NodeReport
-from rigright.verbs.fleet.odd import differences, kinds
-from rigright.verbs.fleet.stragglers import spread_of
 
 H100 = "NVIDIA H100 80GB HBM3"
 GIB = 2**30
@@ -49,27 +48,6 @@ def told(found):
 def fleet_of(count, **odd):
     """So many like nodes, and those named."""
     return {f"n{number:02}": machine() for number in range(1, count + 1)} | odd
-
-
-def test_like_nodes_do_not_differ():
-    assert differences(fleet_of(9)) == ()
-
-
-def test_one_older_driver_stands_out():
-    (found,) = differences(fleet_of(7, n08=machine(driver="535.1")))
-    assert (KEYS[found.trait], found.usual, found.n_usual) == ("driver", "550.54.15", 7)
-    assert found.others == (("535.1", ("n08",)),)
-
-
-def test_half_and_half_has_no_majority():
-    (found,) = differences({"a": machine(), "b": machine(kernel="6.1")})
-    assert found.usual is None
-    assert dict(found.others) == {"6.1": ("b",), "6.8.0-40": ("a",)}
-
-
-def test_what_a_node_does_not_show_is_no_difference():
-    silent = machine(driver=None, kernel=None, memory=Memory())
-    assert differences(fleet_of(3, n04=silent)) == ()
 
 
 def test_a_missing_card_stands_out():
@@ -133,16 +111,6 @@ def test_every_trait_reads_an_empty_machine():
     assert len(read) == len(TRAITS), "two traits bear one key"
 
 
-@given(st.permutations(range(6)))
-def test_the_order_of_nodes_changes_nothing(order):
-    names = list(fleet_of(4, n05=machine(driver="1"), n06=machine(kernel="2")))
-    nodes = fleet_of(4, n05=machine(driver="1"), n06=machine(kernel="2"))
-    shuffled = {names[place]: nodes[names[place]] for place in order}
-    assert {(str(one.trait), one.usual, frozenset(dict(one.others))) for one in differences(shuffled)} == {
-        (str(one.trait), one.usual, frozenset(dict(one.others))) for one in differences(nodes)
-    }
-
-
 def figure(value, on="gpu 0", what="bf16 8192x8192x8192", part="gemm", unit="flops_per_s"):
     return Result(part=part, what=what, on=on, value=value, unit=unit, low=value, high=value, repeats=5)
 
@@ -179,25 +147,11 @@ def test_less_than_a_twentieth_is_no_matter():
     assert slow(benched(a=100.0, b=100.0, c=94.0)) == [("c", "gpu 0")]
 
 
-def test_a_fast_node_is_no_straggler():
-    assert slow(benched(a=100.0, b=100.0, c=150.0)) == []
-
-
 def test_a_wide_spread_names_nobody_and_a_narrow_one_does():
     wide = benched(a=60.0, b=80.0, c=100.0, d=120.0, e=140.0, f=90.0, g=110.0)
     narrow = benched(a=99.0, b=100.0, c=101.0, d=100.5, e=99.5, f=100.0, g=90.0)
     assert slow(wide) == []
     assert slow(narrow) == [("g", "gpu 0")]
-
-
-def test_of_a_time_the_longer_one_is_behind():
-    nodes = [
-        NodeReport(
-            node=name, machine=machine(), results=(figure(value, unit="s", part="launch", what="empty"),)
-        )
-        for name, value in {"a": 3e-6, "b": 3.1e-6, "c": 9e-6}.items()
-    ]
-    assert slow(nodes) == [("c", "gpu 0")]
 
 
 def test_cards_of_another_kind_are_not_slow():

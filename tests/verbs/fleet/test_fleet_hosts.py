@@ -32,7 +32,7 @@ def test_ranges_are_written_out(words, names):
     "words",
     [
         "-oProxyCommand=sh", "n1,-v", "n[1-", "n]1[", "n[[1]]", "n[2-1]", "n[a-b]", "n[]", "a b", "n$(id)",
-        "n;id", "ñ", "n[1-99999999]", "[]", "n`id`", "n|id", "n>x", "'n'", '"n"', "\x1b[31m",
+        "n;id", "ñ", "n[0-999999999]", "n[1-2", "[]", "n`id`", "n|id", "n>x", "'n'", '"n"', "\x1b[31m",
     ],
 )  # fmt: skip
 def test_what_is_no_host_is_refused(words):

@@ -32,8 +32,7 @@ from rigright.verbs.sweep import answer as answering
 from rigright.verbs.sweep import journal, verb
 from rigright.verbs.sweep import ray as ray_runner
 from rigright.verbs.sweep.answer import WORDS, answer
-from rigright.verbs.sweep.grid import MOST_QUESTIONS, read_grid
-from rigright.verbs.sweep.swept import Answered, Cells, SweepQuestion
+from rigright.verbs.sweep.sheet import MOST_QUESTIONS, Answered, Cells, SweepQuestion, read_grid
 
 GRID = "model,on,prompt,output,users\nllama-3.1-8b | qwen2.5-7b,1x rtx 4090 | 1x h100,1024,256,4\n"
 

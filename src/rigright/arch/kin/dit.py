@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import prod
 
-from rigright.arch.blocks import matrix, norm
+from rigright.arch.blocks import matrix, norm, projections
 from rigright.arch.config import Config
 from rigright.arch.defaults import full
 from rigright.arch.dit import (
@@ -20,7 +20,7 @@ from rigright.arch.dit import (
     steered,
 )
 from rigright.arch.record import Arch, Cut, Layer, Mix, Weight
-from rigright.arch.stack import Stack, at, attention, conv, layer, linear, mixer, table, vector
+from rigright.arch.stack import Stack, at, conv, layer, linear, mixer, table, vector
 from rigright.base.record import replace
 
 CANVAS = Canvas(text_tok=333)  # 77 words seen by CLIP, 256 by T5
@@ -63,9 +63,9 @@ def _layer(stack: Stack, *, dual: bool, last: bool) -> Layer:
     own = layer(stack)
     if dual:
         again = replace(stack, tok=None)
-        extra = attention(again, mixer(replace(again, kind=Mix.BOTH)))
+        extra = projections("attn", mixer(again), hidden=hidden, biases=again.biases)
         norms = vector(stack.qk_norm) * 2 if stack.qk_norm else ()
-        spotted = tuple(replace(weight, sites=stack.tok or 1, role=f"{weight.role}") for weight in extra)
+        spotted = tuple(replace(weight, sites=stack.tok or 1) for weight in extra)
         own = replace(own, weights=(*own.weights, *spotted, *norms))
     text = layer(replace(stack, tok=CANVAS.text_tok, width=0 if last else stack.width, kind=Mix.BOTH))
     if last:

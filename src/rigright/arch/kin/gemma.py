@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rigright.arch import blocks
-from rigright.arch.blocks import Block, matrix, norm
+from rigright.arch.blocks import Block, borrow, matrix, norm
 from rigright.arch.config import Config
 from rigright.arch.conformer import FRAMES, Conformer, ear_tower
 from rigright.arch.decoder import Sizes, Style, every, layer_types, read_sizes, text_arch
@@ -40,14 +40,14 @@ def read_gemma3n_text(config: Config, name: str) -> Arch:
     )
     streams = config.size("altup_num_inputs", default=4)
     mixing = matrix("project", size.hidden, inputs=size.hidden, cut=Cut.WHOLE) * (2 * (streams - 1))
-    style = Style(family="gemma3n_text", outer=(*per_layer_tables(config, size), *mixing))
+    style = Style(family="gemma3n_text", outer=(*_per_layer_tables(config, size), *mixing))
     return text_arch(config, name, style=style, size=size, layers=layers)
 
 
 def _gemma3n_text_layer(config: Config, size: Sizes, *, kind: str, width: int, borrows: bool) -> Layer:
     window = None if kind == FULL else config.maybe("sliding_window")
     mixer = blocks.gqa(size.heads, size.kv_heads, head_dim=size.head_dim, window_tok=window)
-    attention = shared_attention(config, size.hidden, mixer=mixer, values=True)
+    attention = _shared_attention(config, size.hidden, mixer=mixer, values=True)
     attention = borrow(attention) if borrows else attention
     ffn = blocks.dense(size.hidden, width)
     # altUp's mixing of streams, the low-rank path (Laurel), and the layer's own token vectors
@@ -87,7 +87,7 @@ def read_gemma4_text(config: Config, name: str) -> Arch:
     first_borrower = size.layers - config.whole("num_kv_shared_layers", default=0)
     keys = ((kind, index >= first_borrower) for index, kind in enumerate(kinds))
     layers = repeat(keys, lambda key: _gemma4_text_layer(config, size, kind=key[0], borrows=key[1]))
-    style = Style(family="gemma4_text", outer=per_layer_tables(config, size))
+    style = Style(family="gemma4_text", outer=_per_layer_tables(config, size))
     return text_arch(config, name, style=style, size=size, layers=layers)
 
 
@@ -99,7 +99,7 @@ def _gemma4_text_layer(config: Config, size: Sizes, *, kind: str, borrows: bool)
     head_dim = config.size("global_head_dim", default=512) if whole else size.head_dim
     window = None if whole else config.maybe("sliding_window")
     mixer = blocks.gqa(size.heads, fewer or size.kv_heads, head_dim=head_dim, window_tok=window)
-    attention = shared_attention(config, size.hidden, mixer=mixer, values=not alike)
+    attention = _shared_attention(config, size.hidden, mixer=mixer, values=not alike)
     attention = borrow(attention) if borrows else attention
     double = borrows and config.flag("use_double_wide_mlp", default=False)
     parts = [blocks.dense(size.hidden, size.width * (2 if double else 1))]
@@ -277,29 +277,16 @@ def _flat_ear(config: Config, number: int) -> Tower:
     return Tower(name="audio", hidden=width, layers=(), outer=weights, sample_tok=FRAMES // 4)
 
 
-def shared_attention(config: Config, hidden: int, *, mixer: Mixer, values: bool) -> Block:
+def _shared_attention(config: Config, hidden: int, *, mixer: Mixer, values: bool) -> Block:
     """Attention with a norm on each head of q and k; without `values` the keys serve as values too."""
     biased = config.flag("attention_bias", default=False)
-    kv_width = mixer.kv_heads * mixer.key_dim
-    weights = (
-        *matrix("attn.q", mixer.heads * mixer.key_dim, inputs=hidden, cut=Cut.OUT, bias=biased),
-        *matrix("attn.k", kv_width, inputs=hidden, cut=Cut.KV, bias=biased),
-        *(matrix("attn.v", kv_width, inputs=hidden, cut=Cut.KV, bias=biased) if values else ()),
-        *matrix("attn.o", hidden, inputs=mixer.heads * mixer.key_dim, cut=Cut.IN, bias=biased),
-        *norm(mixer.key_dim) * 2,
-    )
-    return Block(weights, mixer=mixer)
+    block = blocks.attention(hidden, mixer, qkv_bias=biased, out_bias=biased, qk_norm=mixer.key_dim)
+    if values:
+        return block
+    return Block(tuple(each for each in block.weights if not each.role.startswith("attn.v")), mixer=mixer)
 
 
-def borrow(attention: Block) -> Block:
-    """The same attention, reading an earlier layer's cache: no keys, no values, no norm on keys."""
-    if attention.mixer is None:
-        return attention
-    own = tuple(weight for weight in attention.weights if not weight.role.startswith(("attn.k", "attn.v")))
-    return Block(own[:-1], mixer=replace(attention.mixer, shares_cache=True))
-
-
-def per_layer_tables(config: Config, size: Sizes) -> tuple[Weight, ...]:
+def _per_layer_tables(config: Config, size: Sizes) -> tuple[Weight, ...]:
     """A small token table for every layer, the projection that joins it, and its norm."""
     inner = config.whole("hidden_size_per_layer_input", default=0)
     if not inner:

@@ -62,15 +62,15 @@ def read_deepseek_v32(config: Config, name: str) -> Arch:
     return with_mtp(config, arch, layer=own.trunk.layers[-1], copies=kind != "glm_moe_dsa")
 
 
-def owners(config: Config, layers: int) -> list[bool]:
-    """Whether each layer has an indexer of its own, or uses what an earlier one chose."""
+def owners(config: Config, layers: int, *, period: int = 1) -> list[bool]:
+    """Whether each layer has its own indexer, as each `period`-th has, or uses an earlier layer's choice."""
     values = listed(config, "indexer_types", layers=layers)
     if values:
         return [kind == "full" for kind in values]
     pattern = config.raw.get("index_topk_pattern")
     if isinstance(pattern, str | list) and len(pattern) >= layers:
         return [kind in {"F", "full"} for kind in pattern[:layers]]
-    period = max(config.whole("index_topk_freq", default=1), 1)
+    period = max(config.whole("index_topk_freq", default=period), 1)
     offset = config.whole("index_skip_topk_offset", default=2)
     return [max(index - offset + 1, 0) % period == 0 for index in range(layers)]
 
@@ -234,15 +234,8 @@ def read_hy_v4(config: Config, name: str) -> Arch:
     )
     whole = extras(mla(latent), size.hidden, gate="wide", sinks=True)
     made = {own: indexed(whole, latent, index=index, own=own) for own in (True, False)}
-    attends = tuple(made[own] for own in _owners(config, size.layers))
+    attends = tuple(made[own] for own in owners(config, size.layers, period=4))
     return read_mixture(config, name, style=style, mixture=Mixture(dense_first=1), attends=attends, size=size)
-
-
-def _owners(config: Config, layers: int) -> list[bool]:
-    values = listed(config, "indexer_types", layers=layers)
-    if values:
-        return [kind == "full" for kind in values]
-    return [index == 0 or (index - 1) % 4 == 0 for index in range(layers)]
 
 
 def read_mistral_large4_text(config: Config, name: str) -> Arch:

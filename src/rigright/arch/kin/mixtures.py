@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from rigright.arch import blocks
-from rigright.arch.blocks import Block, matrix
+from rigright.arch.blocks import Block, borrow, matrix
 from rigright.arch.config import Config
 from rigright.arch.decoder import (
     SLIDING,
@@ -24,7 +24,6 @@ from rigright.arch.decoder import (
 )
 from rigright.arch.defaults import full
 from rigright.arch.experts import Mixture, at, attentions, extras, feeding, moe, read_mixture, routing
-from rigright.arch.experts import routing as routed
 from rigright.arch.families import kind_of
 from rigright.arch.plan import listed, repeat
 from rigright.arch.record import Arch, Cut, Ffn, Layer, Mix, Mixer, Weight
@@ -155,22 +154,11 @@ def read_hunyuan(config: Config, name: str) -> Arch:
     size = read_sizes(config)
     own = attend(size, style)
     group = config.size("cla_share_factor", default=1) if config.flag("use_cla", default=False) else 1
-    attends = tuple(own if index % group == 0 else _guest(own) for index in range(size.layers))
+    attends = tuple(own if index % group == 0 else borrow(own) for index in range(size.layers))
     mixture = Mixture(shared=config.flag("use_mixed_mlp_moe", default=True))
     return near_published(
         read_mixture(config, name, style=style, mixture=mixture, attends=attends, size=size)
     )
-
-
-def _guest(own: Block) -> Block:
-    """Attention that reads an earlier layer's keys and values."""
-    if own.mixer is None:
-        return own
-    kept = [weight for weight in own.weights if not weight.role.startswith(("attn.k", "attn.v"))]
-    norms = [weight for weight in kept if weight.role == "norm"]
-    if norms:
-        kept.remove(norms[-1])  # the norm on k went with k
-    return Block(tuple(kept), mixer=replace(own.mixer, shares_cache=True))
 
 
 def read_hunyuan_v1_moe(config: Config, name: str) -> Arch:
@@ -188,7 +176,7 @@ def read_hunyuan_v1_moe(config: Config, name: str) -> Arch:
 
 
 def _routing(config: Config, index: int) -> Ffn:
-    ffn = routed(config, index, shared=False)
+    ffn = routing(config, index, shared=False)
     number = at(config, index, "num_shared_expert", default=1)
     return replace(ffn, shared_width=max(number, 1) * ffn.width)
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from rigright.arch import blocks, count
 from rigright.arch.blocks import Block
 from rigright.arch.config import MAX_LAYERS, MAX_SIZE, Config
-from rigright.arch.decoder import Sizes as DecoderSizes
-from rigright.arch.decoder import Style, layer, text_arch
+from rigright.arch.decoder import Sizes, Style, attend, layer, text_arch
 from rigright.arch.read import check
 from rigright.arch.record import Arch, Ffn
 from rigright.base.errors import AskError, RigError
+from rigright.base.record import replace
 from rigright.base.units import parse_count, show_count
 from rigright.base.words import say
 
@@ -46,11 +46,13 @@ class Shape:
 def read_shape(asked: str) -> Arch:
     """The Arch of a shape: a plain decoder, dense or of experts."""
     shape = parse_shape(asked)
-    mixer = blocks.gqa(shape.heads, shape.kv_heads, head_dim=shape.head_dim, window_tok=shape.window or None)
-    attention = blocks.attention(shape.hidden, mixer, qkv_bias=shape.bias, out_bias=shape.bias)
-    style = Style(family="shape", norm="layer" if shape.bias else "rms")
-    item = layer(shape.hidden, style, attention, _feed(shape))
-    size = DecoderSizes(
+    style = Style(
+        family="shape",
+        qkv_bias=shape.bias,
+        out_bias=shape.bias,
+        norm="layer" if shape.bias else "rms",
+    )
+    size = Sizes(
         hidden=shape.hidden,
         layers=shape.layers,
         heads=shape.heads,
@@ -60,25 +62,18 @@ def read_shape(asked: str) -> Arch:
         vocab=shape.vocab,
         tied=shape.tied,
     )
+    attention = attend(size, style, window_tok=shape.window or None)
+    item = layer(shape.hidden, style, attention, _feed(shape))
     config = Config({"max_position_embeddings": shape.context}, asked)
     arch = text_arch(config, asked, style=style, size=size, layers=(item,) * shape.layers)
     try:
         check(arch)
     except RigError as error:
         raise AskError(say("impossible shape: {why}", why=error.sentence)) from None
-    return Arch(
-        name=say_shape(arch, shape),
-        family="shape",
-        task="text",
-        towers=arch.towers,
-        vocab=shape.vocab,
-        tied=shape.tied,
-        max_context_tok=shape.context,
-        source=asked,
-    )
+    return replace(arch, name=_shape_name(arch, shape), source=asked)
 
 
-def say_shape(arch: Arch, shape: Shape) -> str:
+def _shape_name(arch: Arch, shape: Shape) -> str:
     """A name for a model that has none."""
     kind = f"{shape.experts} experts, " if shape.experts else ""
     return f"shape {show_count(count.params(arch))} ({kind}{shape.layers} x {shape.hidden})"

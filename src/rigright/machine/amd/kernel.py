@@ -16,6 +16,8 @@ from typing import Any
 
 from rigright.base.loader import rows
 from rigright.base.units import KILO, MEGA, MIB
+from rigright.machine.amd.metrics import FILE as METRICS
+from rigright.machine.amd.metrics import MOST_BYTES, slowed_by
 from rigright.machine.cells import scaled_of
 from rigright.machine.device import Clocks, Device, Ecc, PcieLink, Power, Retired, Slice, Thermal
 from rigright.machine.host import Path
@@ -73,35 +75,6 @@ def bad_pages_of(world: World, folder: str) -> Retired | None:
         return None
     states = Counter(_PAGE.findall(text))
     return Retired(pages_bad=states.total(), pages_waiting=states["P"], pages_stuck=states["F"])
-
-
-METRICS = "gpu_metrics"
-_METRICS_BYTES = 4096
-_LAYOUT = (1, 3)
-_STATUS = slice(112, 120)
-_ALL = (1 << 64) - 1  # all bits set: not told
-_WORDS = {  # first and last bit -> a word of data/slowdowns.csv
-    (0, 7): "sw_power_cap",
-    (16, 23): "sw_power_cap",  # currents: limits of the same kind
-    (32, 45): "sw_thermal",
-    (46, 47): "hw_slowdown",
-    (56, 56): "sw_power_cap",
-    (57, 57): "reliability",
-}
-
-
-def slowed_by(raw: bytes | None) -> tuple[str, ...] | None:
-    """What holds the card back now; None where another layout, or nothing, tells it."""
-    if raw is None or len(raw) < _STATUS.stop or tuple(raw[2:4]) != _LAYOUT:
-        return None
-    status = int.from_bytes(raw[_STATUS], "little")
-    if status == _ALL:
-        return None
-    return tuple(sorted({word for (low, high), word in _WORDS.items() if _any(status, low, last=high)}))
-
-
-def _any(status: int, first: int, *, last: int) -> bool:
-    return bool(status >> first & ((1 << (last - first + 1)) - 1))
 
 
 KFD = "/sys/class/kfd/kfd/topology/nodes"
@@ -279,7 +252,7 @@ def _card(world: World, folder: str) -> Device:
         mem_busy_share=number("mem_busy_percent", 0.01),
         ecc=ecc_of(world, folder),
         retired=bad_pages_of(world, folder),
-        slowed_by=slowed_by(world.raw(f"{folder}/{METRICS}", _METRICS_BYTES)),
+        slowed_by=slowed_by(world.raw(f"{folder}/{METRICS}", MOST_BYTES)),
         **_sensors(world, folder),
     )
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from rigright.base.units import KILO, MEGA
-from rigright.machine.amd.kernel import METRICS, slowed_by
+from rigright.machine.amd.metrics import FILE as METRICS
+from rigright.machine.amd.metrics import slowed_by
 from rigright.machine.pci import slot_side
 from rigright.machine.sampling.kept import Kept
 from rigright.machine.tick import DeviceTick

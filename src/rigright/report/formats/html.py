@@ -22,9 +22,8 @@ from rigright.base.page import (
 )
 from rigright.base.tables import DATA
 from rigright.base.words import clean, tell
-from rigright.report.draw.bars import legend_entries, piece_orders, total
-from rigright.report.draw.scales import Scales, scales_of
-from rigright.report.draw.strips import scale_of, thinned
+from rigright.report.draw.bars import legend_entries, piece_orders, scale_of, thinned, total
+from rigright.report.draw.plots import Scales, scales_of
 from rigright.report.screen import Screen, mark
 
 _LANGUAGE = {"en": "en", "zh": "zh-Hans"}

@@ -8,9 +8,8 @@ from dataclasses import replace
 
 from rigright.base.page import Bars, Commands, Line, Page, Plot, Points, Shown, Strips, Table
 from rigright.base.words import clean, tell
-from rigright.report.draw.bars import draw_bars
+from rigright.report.draw.bars import draw_bars, draw_strips
 from rigright.report.draw.plots import draw_plot
-from rigright.report.draw.strips import draw_strips
 from rigright.report.screen import Screen, mark
 
 _BAR_CELLS = 100  # a code block scrolls; it needs no narrow screen

@@ -67,7 +67,7 @@ def _plot(plot: Plot, screen: Screen) -> list[str]:
 
 
 def _strips(strips: Strips, screen: Screen) -> list[str]:
-    from rigright.report.draw.strips import draw_strips
+    from rigright.report.draw.bars import draw_strips
 
     return draw_strips(strips, screen)
 

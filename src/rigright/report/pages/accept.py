@@ -3,22 +3,34 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from rigright.base import telling
-from rigright.base.page import Commands, Page, Part, Points, Shown, prose, table
+from rigright.base.page import Column, Commands, Page, Part, Points, Shown, Table, prose, table
 from rigright.base.units import show_measured
 from rigright.base.words import Sentence, say, with_commas
-from rigright.report.fleet_rows import cards_of
+from rigright.machine.bench.record import Result
+from rigright.machine.record import Machine
+from rigright.report.fleet_rows import cards_of, first_rows
 from rigright.verbs.fleet.accept.accepted import DRAIN, Accepted, Between, NodeJudged, Suspect
 from rigright.verbs.fleet.hosts import folded
 
-MOST_NAMES, MOST_ROWS = 70, 30
+_MOST_NAMES, _MOST_ROWS = 70, 30
+_EVIDENCE: dict[str, Sentence] = {
+    "values": say("every value was compared"),
+    "doctor": say("checks of `rigright doctor`"),
+    "baseline": say("compared with the baseline of this node type"),
+    "reference": say("twice below the reference for this hardware"),
+    "cards": say("twice slower than the other GPUs of this node"),
+    "peers": say("twice slower than identical nodes"),
+    "traits": say("differs from identical nodes"),
+    "network": say("measured with several partners"),
+}
 
 
 def page(result: Accepted, *, everything: bool = False) -> Page:
     """The page for people; its title is the answer."""
-    most = None if everything else MOST_ROWS
+    most = None if everything else _MOST_ROWS
     parts: list[Part] = [*_failing(result, most), *_open(result, most), *_between(result, most)]
     if result.everywhere:
         items = tuple(_everywhere(suspect) for suspect in result.everywhere)
@@ -55,7 +67,7 @@ def _answer(result: Accepted) -> Sentence:
 
 def _names(nodes: tuple[NodeJudged, ...]) -> str:
     text = folded(verdict.node for verdict in nodes)
-    return text if len(text) <= MOST_NAMES else text[:MOST_NAMES].rpartition(",")[0] + ", ..."
+    return text if len(text) <= _MOST_NAMES else text[:_MOST_NAMES].rpartition(",")[0] + ", ..."
 
 
 def _failing(result: Accepted, most: int | None) -> Iterator[Part]:
@@ -66,7 +78,7 @@ def _failing(result: Accepted, most: int | None) -> Iterator[Part]:
     ]
     if rows:
         columns = (say("node"), prose(say("reason")), prose(say("measured")))
-        yield table(columns, _cut(rows, most))
+        yield table(columns, first_rows(rows, most))
 
 
 def _open(result: Accepted, most: int | None) -> Iterator[Part]:
@@ -118,13 +130,6 @@ def _everywhere(suspect: Suspect) -> Sentence:
     )
 
 
-def _cut(rows: list[tuple[Shown, ...]], most: int | None) -> tuple[tuple[Shown, ...], ...]:
-    if most is None or len(rows) <= most:
-        return tuple(rows)
-    left = say("and {count} more rows; --all shows them", count=len(rows) - most)
-    return (*rows[:most], (left, *("",) * (len(rows[0]) - 1)))
-
-
 def _next(result: Accepted) -> Iterator[str]:
     """Take bad nodes out; go on, where something is open; what to hand over."""
     failing = result.named("fail")
@@ -141,6 +146,67 @@ def _next(result: Accepted) -> Iterator[str]:
 
 def _cards(verdict: NodeJudged) -> Sentence | str:
     return cards_of(None if verdict.report is None else verdict.report.machine)
+
+
+def node_page(verdict: NodeJudged, result: Accepted) -> Page:
+    """What is handed to a vendor of one node that failed: which parts, what was seen, how to see it again."""
+    reasons: list[tuple[Shown, ...]] = [
+        (reason.about or verdict.node, reason.says, reason.seen or "", _EVIDENCE[reason.source])
+        for reason in verdict.reasons
+    ]
+    heads = (say("where"), say("problem"), say("measured"), say("evidence"))
+    parts: list[Part] = [_parts_table(heads, reasons, title=say("why it failed"))]
+    results: tuple[Result, ...] = ()
+    if verdict.report is not None:
+        bad = {reason.about for reason in verdict.reasons}
+        results = tuple(figure for figure in verdict.report.results if figure.on in bad)
+        parts += _what_it_is(verdict.report.machine)
+    if results:
+        figures: list[tuple[Shown, ...]] = [
+            (figure.on, f"{figure.part}: {figure.what}", show_measured(figure.value, figure.unit),
+             ", ".join(f"{name} {value}" for name, value in figure.settings))
+            for figure in results
+        ]  # fmt: skip
+        heads = (say("where"), say("measured"), say("value"), say("settings"))
+        parts.append(_parts_table(heads, figures, title=say("all results of these parts")))
+    names = sorted({figure.part for figure in results})
+    commands = ("rigright doctor", *(f"rigright bench {name}" for name in names))
+    parts.append(Commands(items=commands, title=say("reproduce on that node")))
+    title = say(
+        "{node} failed its acceptance; {good} of {count} nodes passed",
+        node=verdict.node,
+        good=len(result.named("pass")),
+        count=len(result.nodes),
+    )
+    return Page(title=title, parts=tuple(parts), tone="bad")
+
+
+def _what_it_is(machine: Machine | None) -> list[Part]:
+    """The node and its cards, by the numbers that a vendor asks for."""
+    if machine is None:
+        return []
+    facts: tuple[tuple[Sentence, str | None], ...] = (
+        (say("product"), machine.system.product),
+        (say("BIOS"), machine.system.bios),
+        (say("CPU"), machine.cpu.name),
+        (say("driver"), machine.software.driver),
+        (say("kernel"), machine.system.kernel),
+    )
+    cards: list[tuple[Shown, ...]] = [
+        (f"gpu {card.index}", card.name or "?", card.serial or "", card.uuid or "", card.vbios or "")
+        for card in machine.devices
+    ]
+    return [
+        _parts_table((say("node"), ""), [(name, value) for name, value in facts if value]),
+        _parts_table((say("card"), say("name"), say("serial number"), "UUID", "VBIOS"), cards),
+    ]
+
+
+def _parts_table(
+    heads: Sequence[Shown], rows: Sequence[tuple[Shown, ...]], *, title: Sentence | None = None
+) -> Table:
+    columns = tuple(Column(head=head, flexible=place > 0) for place, head in enumerate(heads))
+    return table(columns, rows, title=title)
 
 
 plain = telling.RecordPrinter(Accepted, telling.RecordPrinter(NodeJudged, cards=_cards))

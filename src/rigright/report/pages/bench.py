@@ -15,9 +15,9 @@ from rigright.doctor.reference import BaselineFigure
 from rigright.verbs.bench.benched import BenchRun, PartList
 
 CELLS = 10  # of the bar of what was reached
-MOST_NOTED = 12
-FAR_APART = 2.0  # the best repeat over the worst: the middle alone would mislead
-TONES: dict[str, Tone] = {
+_MOST_NOTED = 12
+_FAR_APART = 2.0  # the best repeat over the worst: the middle alone would mislead
+_TONES: dict[str, Tone] = {
     "slow": "bad",
     "wrong": "bad",
     "behind": "warn",
@@ -58,7 +58,7 @@ def page(result: BenchRun, *, against: Examined | None = None) -> Page:
                         for figure in figures
                     ),
                     title=title,
-                    tones=tuple(TONES[figure.verdict] for figure in figures),
+                    tones=tuple(_TONES[figure.verdict] for figure in figures),
                 )
             )
             how = _how(figures)
@@ -204,7 +204,7 @@ def _footnotes(result: BenchRun) -> Iterator[Sentence]:
             on=figure.result.on,
             why=note,
         )
-        for figure in [figure for figure in result.results if figure.notes][:MOST_NOTED]
+        for figure in [figure for figure in result.results if figure.notes][:_MOST_NOTED]
         for note in figure.notes
     )
     yield from result.notes
@@ -212,7 +212,7 @@ def _footnotes(result: BenchRun) -> Iterator[Sentence]:
     results = [
         figure.result for figure in result.results if figure.result.repeats > 1 and figure.result.low > 0
     ]
-    far = [item for item in results if item.high > FAR_APART * item.low]
+    far = [item for item in results if item.high > _FAR_APART * item.low]
     if far:
         worst = max(far, key=lambda item: item.high / item.low)
         yield say(

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING
 
 from rigright.base.money import USD, currency_of, show_money
-from rigright.base.page import Bar, Bars, Line, Piece, Shown
+from rigright.base.page import Bar, Bars, Line, Piece, Shown, Table, number, prose, table
 from rigright.base.units import KIB, KILO, show_bytes, show_seconds, show_short, to_gib
 from rigright.base.words import ASSUMED, DECIDES, Sentence, assuming, say, with_commas
 from rigright.choice.work import USUAL_TOK_PER_S, works
@@ -18,10 +19,13 @@ from rigright.options.rows import rivals
 from rigright.predict.kept import SAFE
 from rigright.search.record import LEAST_SPARE, Rejection, Safe, Supply
 
-MOST_NOTES = 3
+if TYPE_CHECKING:
+    from rigright.verbs.serving.explained import Remedy
+
+_MOST_NOTES = 3
 LONG_DAYS = 366  # nobody trains for so long
-WHOLE_MONTHS = 3  # from which no fraction of a month is told
-SERVED = {
+_WHOLE_MONTHS = 3  # from which no fraction of a month is told
+_SERVED = {
     "weights": say("weights"),
     "cache": say("KV cache"),
     "states": say("KV cache"),
@@ -47,7 +51,7 @@ NAMES = {
     "memory": say("memory per GPU"),
     "rates": say("rates"),
 }
-REST = say("overhead")
+_REST = say("overhead")
 VRAM = say("VRAM")
 
 
@@ -90,7 +94,7 @@ def amount(usd: float, currency: str = USD) -> str:
 
 def months_shown(months: float) -> str:
     """Months, to the whole month where they are many."""
-    return f"{months:,.0f}" if months >= WHOLE_MONTHS else f"{months:.2g}"
+    return f"{months:,.0f}" if months >= _WHOLE_MONTHS else f"{months:.2g}"
 
 
 def months_between(low: float, high: float) -> str:
@@ -135,13 +139,13 @@ def memory_bar(
     parts: Iterable[tuple[str, float]],
     *,
     limit: float,
-    names: Mapping[str, Sentence] = SERVED,
+    names: Mapping[str, Sentence] = _SERVED,
     label: Sentence = VRAM,
 ) -> Bars:
     """One bar whose legend takes one line: parts of one name together, all others as overhead."""
-    sizes = dict.fromkeys([*names.values(), REST], 0.0)
+    sizes = dict.fromkeys([*names.values(), _REST], 0.0)
     for part, size in parts:
-        sizes[names.get(part, REST)] += max(size, 0.0)
+        sizes[names.get(part, _REST)] += max(size, 0.0)
     spare = names.get("unused")
     order = sorted(sizes, key=lambda name: name == spare)  # what is free stands at the end
     pieces = tuple(Piece(name=name, size=sizes[name], shown=f"{to_gib(sizes[name]):.1f}") for name in order)
@@ -245,7 +249,7 @@ def note_lines(notes: Iterable[Shown], *, details: bool, decided: bool = False) 
     sentence = with_commas(dict.fromkeys(parts))
     if sentence is not None:
         yield Line(text=assuming(sentence), tone="dim")
-    shown = list(others) if details or len(others) <= MOST_NOTES else list(others)[: MOST_NOTES - 1]
+    shown = list(others) if details or len(others) <= _MOST_NOTES else list(others)[: _MOST_NOTES - 1]
     for note in shown:
         yield Line(text=note, tone="dim")
     if len(shown) < len(others):
@@ -283,3 +287,22 @@ def overloaded(
     if is_one:
         return say("{said}; needs about {count} of these GPUs", said=sentence, count=needed)
     return say("{said}; needs about {count} of these machines", said=sentence, count=needed)
+
+
+def remedies_table(remedies: Iterable[Remedy]) -> Table:
+    """What would make it fit, a row a change."""
+    remedies = tuple(remedies)
+    return table(
+        (prose(say("change")), number(say("saves, GiB")), say("then"), prose(say("cost"))),
+        (
+            (
+                remedy.change,
+                f"{to_gib(remedy.saves_bytes):.2f}",
+                say("fits") if remedy.fits else say("too big"),
+                remedy.price,
+            )
+            for remedy in remedies
+        ),
+        title=say("what to change"),
+        tones=tuple("good" if remedy.fits else "plain" for remedy in remedies),
+    )

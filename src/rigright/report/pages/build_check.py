@@ -27,7 +27,7 @@ def page(result: CheckedList, *, details: bool = False) -> Page:
         fine = [ruling.reason for ruling in result.rules if ruling.verdict == OK]
         if fine:
             parts.append(Points(title=say("ok"), items=tuple(fine), tone="good"))
-    rows = tuple(read_rows(result.rig))
+    rows = tuple(_read_rows(result.rig))
     columns = (say("part"), prose(say("read as")))
     parts.append(table(columns, rows))
     absent = [NOUNS[kind] for kind in missing(result.rig)]
@@ -35,10 +35,10 @@ def page(result: CheckedList, *, details: bool = False) -> Page:
         sentence = say("not listed, not checked: {parts}", parts=_listed(absent))
         parts.append(Line(text=sentence, tone="dim"))
     tone = "plain" if absent and result.verdict == OK else _TONES[result.verdict]
-    return Page(title=verdict_line(result), tone=tone, parts=tuple(parts))
+    return Page(title=_verdict_line(result), tone=tone, parts=tuple(parts))
 
 
-def verdict_line(result: CheckedList) -> Sentence:
+def _verdict_line(result: CheckedList) -> Sentence:
     """The answer."""
     wrong = [ruling for ruling in result.rules if ruling.verdict == IMPOSSIBLE]
     if wrong:
@@ -75,7 +75,7 @@ def missing(rig: Rig) -> list[str]:
     return [kind for kind, part in kinds if not part and kind not in unread]
 
 
-def read_rows(rig: Rig) -> Iterator[tuple[Shown, Shown]]:
+def _read_rows(rig: Rig) -> Iterator[tuple[Shown, Shown]]:
     """Each part as it was understood."""
     if rig.machine is not None:
         yield NOUNS["machine"], rig.machine.name
@@ -138,12 +138,12 @@ def sheet(result: CheckedList) -> Page:
         for ruling in result.rules
     )
     columns = ("verdict", "rule", "parts", "reason", "do")
-    return Page(title=verdict_line(result), parts=(table(columns, rows),))
+    return Page(title=_verdict_line(result), parts=(table(columns, rows),))
 
 
 def _answer_words(result: CheckedList) -> Sentence | str:
     """The answer as a sentence."""
-    return verdict_line(result)
+    return _verdict_line(result)
 
 
 class Understood(NamedTuple):
@@ -155,7 +155,7 @@ class Understood(NamedTuple):
 
 def _understood(result: CheckedList) -> tuple[Understood, ...]:
     """Each line as it was taken."""
-    return tuple(Understood(*row) for row in read_rows(result.rig))
+    return tuple(Understood(*row) for row in _read_rows(result.rig))
 
 
 def _missing(result: CheckedList) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from rigright.base.page import Line, Page, Part, Points, Shown, number, table
 from rigright.base.words import Sentence, say
 from rigright.verbs.calibrate.calibrated import Anchored, AnchorMade
 
-MOST_FAULTS = 8
+_MOST_FAULTS = 8
 _ANCHORS = (
     say("chip"),
     say("engine"),
@@ -45,9 +45,9 @@ def _faults(faults: Iterable[Sentence]) -> list[Part]:
     sentences = tuple(faults)
     if not sentences:
         return []
-    items: tuple[Shown, ...] = sentences[:MOST_FAULTS]
-    if len(sentences) > MOST_FAULTS:
-        items = (*items, say("and {count} more", count=len(sentences) - MOST_FAULTS))
+    items: tuple[Shown, ...] = sentences[:_MOST_FAULTS]
+    if len(sentences) > _MOST_FAULTS:
+        items = (*items, say("and {count} more", count=len(sentences) - _MOST_FAULTS))
     return [Points(title=say("left out"), items=items, tone="warn")]
 
 

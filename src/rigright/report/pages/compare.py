@@ -30,9 +30,9 @@ from rigright.report.pages.speed import TIME_NAMES
 from rigright.search import named
 from rigright.verbs.comparing.compared import LESS, Compared, Contender, RankPass, Roof
 
-LETTERS = "ABCDEFGH"
+_LETTERS = "ABCDEFGH"
 HEADS = dict(ROWS)
-CLAIMS = (  # in the order of the verdict: the first of the figures that two of them have
+_CLAIMS = (  # in the order of the verdict: the first of the figures that two of them have
     (("output_tok_per_s", "train_tok_per_s", "images_per_s", "texts_per_s"), "faster"),
     (("usd_per_mtok",), "per token"),
     (("usd_total",), "in total"),
@@ -42,14 +42,14 @@ CLAIMS = (  # in the order of the verdict: the first of the figures that two of 
     (("usd_per_h",), "to rent"),
     (("power_w",), "power"),
 )
-RATE = "output_tok_per_s"
-APART = 1.1  # below it two figures are the same
-NEARLY = 0.06
+_RATE = "output_tok_per_s"
+_APART = 1.1  # below it two figures are the same
+_NEARLY = 0.06
 FRACTIONS = {
     2: say("half"), 3: say("a third"), 4: say("a quarter"), 5: say("a fifth"), 6: say("a sixth"),
     7: say("a seventh"), 8: say("an eighth"), 9: say("a ninth"), 10: say("a tenth"),
 }  # fmt: skip
-LEFT, RIGHT = 0.3, 3.0  # how far beyond its points a roof is drawn
+_LEFT, RIGHT = 0.3, 3.0  # how far beyond its points a roof is drawn
 
 
 def page(result: Compared, *, why: bool = False, details: bool = False) -> Page:
@@ -96,7 +96,7 @@ def _verdict(result: Compared) -> Line:
     even = (
         len({contender.plan.concurrency for contender in result.contenders if contender.plan}) == 1
     )  # under the same load
-    for names, claim in CLAIMS:
+    for names, claim in _CLAIMS:
         for name in names:
             known = {
                 place: contender.figures[name]
@@ -109,9 +109,9 @@ def _verdict(result: Compared) -> Line:
             best, *others = sorted(known, key=lambda place: known[place].value * sign)
             low, high = sorted((known[best], known[others[0]]), key=lambda estimate: estimate.value)
             ratio = high.value / low.value
-            if ratio >= APART and (low.value < high.low or low.high < high.value):
+            if ratio >= _APART and (low.value < high.low or low.high < high.value):
                 sentences.setdefault(best, []).append(
-                    _claim(claim if name != RATE or even else "throughput", ratio)
+                    _claim(claim if name != _RATE or even else "throughput", ratio)
                 )
             break
     for place, payback in _paid_off(result):
@@ -181,7 +181,7 @@ def _is_alike(contender: Contender, name: str, *, paid: set[str]) -> bool:
 
 def _claim(kind: str, ratio: float) -> Sentence:
     """One ratio: "4.4x faster", "a ninth of the power"."""
-    part = FRACTIONS.get(round(ratio)) if abs(ratio - round(ratio)) < NEARLY * ratio else None
+    part = FRACTIONS.get(round(ratio)) if abs(ratio - round(ratio)) < _NEARLY * ratio else None
     times, less = show_short(ratio).removesuffix(".0"), f"{(1 - 1 / ratio) * 100:.0f}"
     if kind == "power" and part is not None:
         return say("{part} of the power", part=part)
@@ -244,7 +244,7 @@ def _table(result: Compared) -> Table:
         contender.asked if contender.plan is None else named.machine(contender.plan) for contender in things
     ]
     rows.insert(0, (say("machine"), *names))
-    heads = [prose(LETTERS[place]) for place in range(len(things))]
+    heads = [prose(_LETTERS[place]) for place in range(len(things))]
     return table(("", *heads), rows, title=say("side by side (* best in its row)"))
 
 
@@ -263,10 +263,10 @@ def _roofs(result: Compared) -> Plot:
         (place, item, item.roof) for place, item in enumerate(result.contenders) if item.roof is not None
     ]
     passes = [part.flops_per_byte for _, _, roof in known for part in (roof.token, roof.prompt)]
-    left, right = min(passes) * LEFT, max(passes) * RIGHT
+    left, right = min(passes) * _LEFT, max(passes) * RIGHT
     curves, spots = [], []
     for order, (place, contender, roof) in enumerate(known):
-        letter = LETTERS[place]
+        letter = _LETTERS[place]
         chip = "" if contender.plan is None else short(contender.plan.chip.name)
         curves.append(
             Curve(letter=letter, name=_roof_name(chip, roof), points=_edge(roof, left, right=right))

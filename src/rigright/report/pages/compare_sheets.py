@@ -13,8 +13,8 @@ from rigright.base.words import Sentence, say, with_commas, with_semicolons
 from rigright.report.pages.brief import note_lines, symbol
 from rigright.verbs.comparing.sheets import CPU_KIND, Lead, Sheet, Sheets
 
-UNKNOWN = "-"
-MADE_FOR = {
+_UNKNOWN = "-"
+_MADE_FOR = {
     "desktop": say("desktop PCs"),
     "workstation": say("workstations"),
     "server": say("servers, 24/7"),
@@ -63,7 +63,7 @@ def _claim(lead: Lead, result: Sheets) -> Sentence:
 def _table(result: Sheets) -> Table:
     """A fact a row; one that nobody of them has is left out."""
     every = [(head, *map(show, result.things)) for head, show in _rows(result)]
-    rows = [row for row in every if any(cell != UNKNOWN for cell in row[1:])]
+    rows = [row for row in every if any(cell != _UNKNOWN for cell in row[1:])]
     heads = [Column(head=sheet.name, right=True, flexible=True) for sheet in result.things]
     return table(("", *heads), rows)
 
@@ -78,13 +78,13 @@ def _rows(result: Sheets) -> Iterator[tuple[Sentence, Callable[[Sheet], Shown]]]
     yield say("FP4 TFLOP/s"), lambda sheet: _number(sheet.fp4_flops_per_s, TERA)
     yield say("INT8 TOP/s"), lambda sheet: _number(sheet.int8_ops_per_s, TERA)
     yield say("FP32 TFLOP/s"), lambda sheet: _number(sheet.fp32_flops_per_s, TERA)
-    yield say("cores"), lambda sheet: UNKNOWN if sheet.cores is None else f"{sheet.cores:,}"
+    yield say("cores"), lambda sheet: _UNKNOWN if sheet.cores is None else f"{sheet.cores:,}"
     yield say("power W"), lambda sheet: _number(sheet.power_w, 1)
     yield say("link, GB/s both ways"), _link
     yield say("PCIe"), _slot
     head = say("buy, {currency}", currency=symbol(result.currency))
     yield head, lambda sheet: _price(sheet, result.currency)
-    yield say("launch"), lambda sheet: sheet.launch or UNKNOWN
+    yield say("launch"), lambda sheet: sheet.launch or _UNKNOWN
     mixed = len({sheet.kind for sheet in result.things}) > 1
     yield say("made for"), lambda sheet: _use(sheet, mixed=mixed)
 
@@ -93,24 +93,24 @@ def _use(sheet: Sheet, *, mixed: bool) -> Shown:
     """What it is for; beside a processor a card is for what a processor is slow at."""
     if mixed and sheet.kind != CPU_KIND:
         return say("matrix work: training, inference")
-    return MADE_FOR.get(sheet.made_for, sheet.made_for)
+    return _MADE_FOR.get(sheet.made_for, sheet.made_for)
 
 
 def _number(value: float | None, scale: float, *, to: Callable[[float], float] | None = None) -> str:
     if value is None or math.isnan(value):
-        return UNKNOWN
+        return _UNKNOWN
     shown = to(value) if to else value / scale
     return f"{shown:,.0f}" if shown >= 100 else f"{shown:,.3g}"
 
 
 def _half(sheet: Sheet) -> Shown:
     """A processor multiplies 16-bit numbers in 32 bit."""
-    return UNKNOWN if sheet.kind == CPU_KIND else _number(sheet.half_flops_per_s, TERA)
+    return _UNKNOWN if sheet.kind == CPU_KIND else _number(sheet.half_flops_per_s, TERA)
 
 
 def _link(sheet: Sheet) -> Shown:
     if sheet.kind == CPU_KIND:
-        return UNKNOWN
+        return _UNKNOWN
     if sheet.link is None or sheet.link_bytes_per_s is None:
         return say("PCIe only")
     return f"{sheet.link.partition('(')[0].strip()} {_number(sheet.link_bytes_per_s, GIGA)}"
@@ -118,7 +118,7 @@ def _link(sheet: Sheet) -> Shown:
 
 def _slot(structure: Sheet) -> Shown:
     if structure.pcie_gen is None:
-        return UNKNOWN
+        return _UNKNOWN
     return (
         f"{structure.pcie_gen}.0 x{structure.pcie_lanes}"
         if structure.kind != CPU_KIND

@@ -26,7 +26,7 @@ from rigright.report.pages.brief import (
 from rigright.verbs.costed import API, BUY, OWN, RENT, REPLACE, RESERVED, SPOT, Costed, CostWay, WayWithWork
 
 SURE, LIKELY = 0.995, 0.5  # shares of cases
-MOST_CURVES = 3  # of one screen
+_MOST_CURVES = 3  # of one screen
 PARTS = {
     "machine": say("machine"), "power": say("electricity"), "idle": say("electricity while idle"),
     "upkeep": say("upkeep"), "space": say("space"), "people": say("people"), "resale": say("resale"),
@@ -234,7 +234,7 @@ def picture(result: Costed, *, details: bool) -> Plot:
         cheap = sorted(result.cost_ways, key=lambda way: way.ledger.total.value)
         first = [result.own, result.way(REPLACE), result.other, *cheap]
         places = dict.fromkeys(result.cost_ways.index(way) for way in first if way is not None)
-        shown = [result.cost_ways[place] for place in list(places)[:MOST_CURVES]]
+        shown = [result.cost_ways[place] for place in list(places)[:_MOST_CURVES]]
     curves = tuple(
         Curve(
             letter="ABCDEFGH"[place % 8], name=name_of(way, result),

@@ -26,12 +26,11 @@ from rigright.doctor.binding.judgement import JudgedCause
 from rigright.doctor.binding.record import Bound
 from rigright.doctor.record import Step
 from rigright.machine.parts.node_power import beside_cards
-from rigright.report.judged import first_of
-from rigright.report.named import partly
+from rigright.report.named import first_of, partly
 from rigright.verbs.diagnosed import BottleneckReport
 
-MOST_LISTED = 3  # causes that are told in full
-BUSY_ENOUGH = 0.85
+_MOST_LISTED = 3  # causes that are told in full
+_BUSY_ENOUGH = 0.85
 _MOST_SHARE = 0.9  # of the time; what is left beyond it is no more than the counters' error
 _SMALL_GAIN, _LARGE_GAIN = 1.1, 10.0  # below the one a second decimal tells something, above the other none
 
@@ -58,7 +57,7 @@ def _parts(result: BottleneckReport) -> Iterator[Part]:
             yield Line(text=bound(result), tone="dim")
     if diagnosis.bounds:
         yield from _over_time(result)
-    for item in diagnosis.bounds[:MOST_LISTED]:
+    for item in diagnosis.bounds[:_MOST_LISTED]:
         yield _bound_points(item, result.judgement.steps(item), once=result.is_snapshot)
     if result.drifts:
         heads = (say("benchmark"), say("measured on"), say("vs first run"))
@@ -139,12 +138,12 @@ def bound(result: BottleneckReport) -> Sentence:
     share = f"{first.share:.0%}"
     waits = next((bound for bound in diagnosis.bounds if bound.cause.side == "waiting"), None)
     busy_share = diagnosis.busy_share
-    if result.is_snapshot or (waits is None and busy_share is not None and busy_share < BUSY_ENOUGH):
+    if result.is_snapshot or (waits is None and busy_share is not None and busy_share < _BUSY_ENOUGH):
         return _in_snapshot(first, busy_share)
     if busy_share is None:
         return say("bottleneck: {cause}, {share} of the time", cause=first.cause.title, share=share)
     busy = f"{busy_share:.0%}"
-    if waits is None or busy_share >= BUSY_ENOUGH:
+    if waits is None or busy_share >= _BUSY_ENOUGH:
         return say(
             "bottleneck: {cause}, {share} of the time; GPUs busy {busy}",
             busy=busy, cause=first.cause.title, share=share,
@@ -169,7 +168,7 @@ def _in_snapshot(first: Bound, busy_share: float | None) -> Sentence:
     if busy_share is None:
         return say("limited by {cause}", cause=first.cause.title)
     busy = f"{busy_share:.0%}"
-    if busy_share >= BUSY_ENOUGH:
+    if busy_share >= _BUSY_ENOUGH:
         return say("GPUs busy {busy}, limited by {cause}", busy=busy, cause=first.cause.title)
     return say(
         "GPUs busy {busy}, limited by {cause}; the rest of the wait is not visible",

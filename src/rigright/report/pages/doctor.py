@@ -25,7 +25,7 @@ from rigright.report.typed import of_host, typed
 
 MOST_COMMANDS = 4
 LEAST_SHARE = 1 / 3  # of the checks, for a tick
-LEAST_EVIDENCE, MOST_EVIDENCE = 2, 6  # of one kind of finding on many things
+_LEAST_EVIDENCE, _MOST_EVIDENCE = 2, 6  # of one kind of finding on many things
 _TONES: dict[str, Tone] = {"fault": "bad", "warning": "warn", "note": "plain"}
 _SEVERITIES = {"fault": say("fault"), "warning": say("warning"), "note": say("note")}
 _SURE = {
@@ -109,7 +109,7 @@ def sheet(result: Examined) -> Page:
             _SEVERITIES[finding.severity],
             finding.about or "",
             finding.title,
-            with_commas(item.shows for item in finding.evidence[:MOST_EVIDENCE]) or "",
+            with_commas(item.shows for item in finding.evidence[:_MOST_EVIDENCE]) or "",
             "; ".join(step.command for step in finding.fix if step.command),
             check,
         )
@@ -213,7 +213,7 @@ def _seen(group: FindingGroup, *, by_root: bool, in_full: bool) -> Iterator[tupl
         dict.fromkeys((finding.about, item) for finding in group.findings for item in finding.evidence)
     )
     commands: dict[str, None] = {}
-    most = MOST_EVIDENCE if in_full else LEAST_EVIDENCE
+    most = _MOST_EVIDENCE if in_full else _LEAST_EVIDENCE
     for place, (about, item) in enumerate(shown[:most]):
         many = len(group.findings) > 1 and about
         sentence = say("{about}: {title}", about=about, title=item.shows) if many else item.shows
@@ -222,7 +222,7 @@ def _seen(group: FindingGroup, *, by_root: bool, in_full: bool) -> Iterator[tupl
             commands[item.command] = None
     if len(shown) > most:
         yield "", say("and {count} more", count=len(shown) - most)
-    yield from (("", f"$ {typed(command, by_root=by_root)}") for command in list(commands)[:MOST_EVIDENCE])
+    yield from (("", f"$ {typed(command, by_root=by_root)}") for command in list(commands)[:_MOST_EVIDENCE])
 
 
 def _step(step: Step, *, place: int | None) -> Shown:

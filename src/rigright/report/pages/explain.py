@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import groupby
 
 from rigright.base import telling
@@ -43,6 +43,7 @@ from rigright.report.pages.brief import (
     money_words,
     note_lines,
     overloaded,
+    remedies_table,
     short_format,
     show_tokens,
     strained,
@@ -51,10 +52,10 @@ from rigright.report.pages.brief import (
 )
 from rigright.report.pages.speed import at_share, figures_table, limited_by, speed_lines, speed_table
 from rigright.search.record import LEAST_SPARE
-from rigright.verbs.serving.explained import CardUse, Explained, RamUse, Remedy, ServingReach
+from rigright.verbs.serving.explained import CardUse, Explained, RamUse, ServingReach
 
 MOST_REMEDIES = 3
-NEAR = 2  # times the context: so near a limit on it is worth a word on line 1
+_NEAR = 2  # times the context: so near a limit on it is worth a word on line 1
 
 Group = tuple[int, CardUse]  # so many cards alike
 
@@ -77,12 +78,12 @@ def _brief(result: Explained) -> Iterator[Part]:
     """Memory of the fullest card, then speed and limits, or what to change."""
     card = result.fullest
     bars = memory_bar(card.parts_bytes, limit=card.total_bytes, label=memory_name(card.chip)).bars
-    yield Bars(bars=bars if result.ram is None else (*bars, ram_bar(result.ram)))
+    yield Bars(bars=bars if result.ram is None else (*bars, _ram_bar(result.ram)))
     if result.ram is not None:
-        yield from ram_lines(result.ram)
+        yield from _ram_lines(result.ram)
     if not result.fits:
         if result.remedies:
-            yield _remedies(sorted(result.remedies, key=lambda remedy: not remedy.fits)[:MOST_REMEDIES])
+            yield remedies_table(sorted(result.remedies, key=lambda remedy: not remedy.fits)[:MOST_REMEDIES])
         return
     money = tuple(_paid(result))
     if result.speed is not None:
@@ -103,7 +104,7 @@ def _paid(result: Explained) -> Iterator[tuple[Shown, ...]]:
         yield from money_rows(result.figures, wish=result.wish)
 
 
-def ram_bar(ram: RamUse) -> Bar:
+def _ram_bar(ram: RamUse) -> Bar:
     """Main memory, as far as the model fills it."""
     used = f"{to_gib(ram.used_bytes):.1f}"
     return Bar(
@@ -114,7 +115,7 @@ def ram_bar(ram: RamUse) -> Bar:
     )
 
 
-def ram_lines(ram: RamUse) -> Iterator[Part]:
+def _ram_lines(ram: RamUse) -> Iterator[Part]:
     """What lies in main memory, who works how long on a token, and the flags."""
     times = {"ram": show_seconds(ram.token_s), "card": show_seconds(ram.cards_s)}
     yield Line(text=ram.words)
@@ -143,7 +144,7 @@ def _detailed(result: Explained) -> Iterator[Part]:
     yield _bars(result)
     yield _table(result)
     if result.ram is not None:
-        yield from ram_lines(result.ram)
+        yield from _ram_lines(result.ram)
     if result.limits is not None:
         yield Points(items=tuple(_limits(result, result.limits)))
     if result.speed is not None:
@@ -156,7 +157,7 @@ def _detailed(result: Explained) -> Iterator[Part]:
         yield sample_table(result.samples)
         yield Points(items=tuple(sample_lines(result.samples)))
     if result.remedies:
-        yield _remedies(result.remedies)
+        yield remedies_table(result.remedies)
 
 
 def _verdict(result: Explained) -> Line:
@@ -230,7 +231,7 @@ def _figures(result: Explained, *, waits: bool) -> Sentence | None:
         elif (
             limits is not None
             and result.fullest.spare_bytes >= LEAST_SPARE * result.fullest.total_bytes
-            and (limits.context_tok or math.inf) < NEAR * result.serving.context_tok
+            and (limits.context_tok or math.inf) < _NEAR * result.serving.context_tok
         ):
             cache = say("at most {tokens} context", tokens=show_tokens(limits.context_tok or 0))
         return with_commas([sentence, ttft, cache])
@@ -383,23 +384,6 @@ def _limits(result: Explained, limits: ServingReach) -> Iterator[Sentence]:
         "max concurrency at {context} tokens: {batch}",
         context=f"{serving.context_tok:,}",
         batch=f"{limits.batch:,}",
-    )
-
-
-def _remedies(remedies: Sequence[Remedy]) -> Table:
-    return table(
-        (prose(say("change")), number(say("saves, GiB")), say("then"), prose(say("cost"))),
-        (
-            (
-                remedy.change,
-                _gib(remedy.saves_bytes),
-                say("fits") if remedy.fits else say("too big"),
-                remedy.price,
-            )
-            for remedy in remedies
-        ),
-        title=say("what to change"),
-        tones=tuple("good" if remedy.fits else "plain" for remedy in remedies),
     )
 
 

@@ -15,14 +15,14 @@ from rigright.report.pages.brief import model_name, note_lines, short_format, sh
 from rigright.report.pages.speed import between
 from rigright.verbs.fitted import Fitted, Fitting
 
-MOST_ROWS = 12
-TIGHT = 0.05  # of the memory: less is left
+_MOST_ROWS = 12
+_TIGHT = 0.05  # of the memory: less is left
 
 
 def page(result: Fitted, *, why: bool = False, details: bool = False) -> Page:
     """The page for people; what fits has no formulas here, so `why` adds nothing."""
     del why
-    shown = result.models if details else result.models[:MOST_ROWS]
+    shown = result.models if details else result.models[:_MOST_ROWS]
     parts: list[Part] = [_full_table(result) if details else _table(shown)] if shown else []
     notes = [*result.notes, *_assumed(result, shown)]
     if result.unread:
@@ -104,7 +104,7 @@ def _value(estimate: Estimate | None) -> str:
 
 def _note(row: Fitting) -> Shown:
     """What a buyer should know of a row."""
-    spared = TIGHT * (row.used_bytes + row.spare_bytes)
+    spared = _TIGHT * (row.used_bytes + row.spare_bytes)
     # as many as fit leave nothing, and so does as much on the cards as they hold
     tight = row.spare_bytes < spared and not _is_crowded(row) and not row.ram_bytes
     sparse = row.active_params < row.params

@@ -16,6 +16,7 @@ from rigright.report.fleet_rows import (
     WELL,
     Row,
     counts,
+    first_rows,
     rows_of,
     shared_findings,
     silences,
@@ -49,7 +50,7 @@ def page(result: Fleet, *, everything: bool = False) -> Page:
     rows = rows_of(result)
     cells = [_node_cells(row, result) for row in rows]
     tones = [TONES[row.state] for row in rows] if result.what == "doctor" else []
-    shown_rows = _cut(cells, most)
+    shown_rows = first_rows(cells, most)
     tones = [*tones[: most or None], "dim"] if len(shown_rows) < len(cells) and tones else tones
     columns = (
         *(prose(say("nodes")), number(say("count"))),
@@ -110,14 +111,6 @@ def _names(nodes: Iterable[str]) -> Shown:
     return say("{names} ... ({count} nodes)", names=cut, count=len(names))
 
 
-def _cut(rows: list[tuple[Shown, ...]], most: int | None) -> tuple[tuple[Shown, ...], ...]:
-    """So many rows, and a last one that says how many are left out."""
-    if most is None or len(rows) <= most:
-        return tuple(rows)
-    left = say("and {count} more rows; --all shows them", count=len(rows) - most)
-    return (*rows[:most], (left, *("",) * (len(rows[0]) - 1)))
-
-
 def _without(table: Table, place: int) -> Table:
     """The table less a column that tells nothing."""
     kept = tuple(column for at, column in enumerate(table.columns) if at != place)
@@ -165,7 +158,7 @@ def _findings(result: Fleet, most: int | None) -> Table | None:
         number(say("count")),
         number(say("devices")),
     )
-    shown = table(columns, _cut(rows, most), title=say("findings"))
+    shown = table(columns, first_rows(rows, most), title=say("findings"))
     return shown if any(shared.things != len(shared.nodes) for shared in shareds) else _without(shown, 4)
 
 
@@ -178,7 +171,9 @@ def _odd(result: Fleet, most: int | None) -> Table | None:
         for value, nodes in differs.others
     ]
     columns = (say("setting"), prose(say("majority")), prose(say("outlier")), prose(say("nodes")))
-    return table(columns, _cut(rows, most), title=say("configuration drift among nodes with the same GPUs"))
+    return table(
+        columns, first_rows(rows, most), title=say("configuration drift among nodes with the same GPUs")
+    )
 
 
 def _usual(differs: Differs) -> Shown:
@@ -201,7 +196,7 @@ def _slow(result: Fleet, most: int | None) -> Table | None:
             (*cells, "" if straggler.why is None else straggler.why.finding.title)
             for cells, straggler in zip(rows, result.stragglers, strict=True)
         ]
-    return table(columns, _cut(rows, most), title=say("stragglers"))
+    return table(columns, first_rows(rows, most), title=say("stragglers"))
 
 
 def _slow_cells(straggler: Straggler) -> tuple[Shown, ...]:
@@ -234,7 +229,7 @@ def _spread(result: Fleet, most: int | None) -> Table | None:
         Column(head=head, right=place > 0, flexible=not place) for place, head in enumerate(heads)
     )
     title = say("spread over nodes with the same GPUs (slowest GPU per node)")
-    return table(columns, _cut(rows, most), title=title)
+    return table(columns, first_rows(rows, most), title=title)
 
 
 def _silent(result: Fleet) -> Iterator[Part]:

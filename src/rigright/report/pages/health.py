@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from rigright.base import telling
 from rigright.base.page import Line, Page, Part, Points, Tone
-from rigright.base.record import Inner, dataclass, derived
 from rigright.base.words import say
-from rigright.doctor.examine import EXIT_FAULT, Examined
-from rigright.doctor.record import CheckFinding
+from rigright.doctor.examine import EXIT_FAULT
+from rigright.verbs.fleet.nodes import NodeHealth
 
 
-def page(node: str, examined: Examined, *, done: str, reason: str | None) -> Page:
+def page(health: NodeHealth) -> Page:
     """The page for people and logs."""
-    findings = [finding for _, finding in examined.findings if finding.severity != "note"]
-    tone: Tone = "bad" if examined.exit_code == EXIT_FAULT else "warn" if findings else "good"
+    done, reason = health.done, health.reason
+    findings = [finding for _, finding in health.findings if finding.severity != "note"]
+    tone: Tone = "bad" if health.exit_code == EXIT_FAULT else "warn" if findings else "good"
     parts: list[Part] = []
     if done == "drained":
         parts.append(Line(text=say("drained in Slurm: {reason}", reason=reason), tone="bad"))
@@ -36,27 +36,9 @@ def page(node: str, examined: Examined, *, done: str, reason: str | None) -> Pag
             else say("{told} (and {more} more)", told=sentences[0], more=len(sentences) - 1)
         )
         parts.append(Points(items=sentences, tone=tone))
-    return Page(title=say("{about}: {title}", about=node, title=verdict), tone=tone, parts=tuple(parts))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodeHealth:
-    """A node as Slurm asks after it."""
-
-    node: str
-    examined: Inner[Examined]
-    done: str  # what was done: "drained", "drained before", "nothing"
-    reason: str | None  # as Slurm keeps it
-
-    @derived
-    def exit_code(self) -> int:
-        """By the worst finding."""
-        return self.examined.exit_code
-
-    @derived
-    def findings(self) -> tuple[CheckFinding, ...]:
-        """What is wrong, worst first."""
-        return self.examined.findings
+    return Page(
+        title=say("{about}: {title}", about=health.node, title=verdict), tone=tone, parts=tuple(parts)
+    )
 
 
 plain = telling.RecordPrinter(NodeHealth)

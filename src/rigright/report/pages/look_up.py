@@ -11,7 +11,7 @@ from rigright.verbs.look_up.fields import yes_no
 from rigright.verbs.look_up.listing import Findings, Listing, ListingField, ListingKind, Unit
 
 UNKNOWN = "-"
-MOST_COMMANDS = 3  # commands a page of findings ends with
+_MOST_COMMANDS = 3  # commands a page of findings ends with
 
 
 def page(result: Listing) -> Page:
@@ -59,7 +59,7 @@ def findings_page(findings: Findings) -> Page:
 
 
 def _commands(items: tuple[str, ...]) -> tuple[Part, ...]:
-    return (Commands(items=items[:MOST_COMMANDS]),) if items else ()
+    return (Commands(items=items[:_MOST_COMMANDS]),) if items else ()
 
 
 def _heading(name: Shown, listing: Listing) -> Shown:
@@ -112,7 +112,7 @@ def _table(result: Listing) -> Table:
     for field in (*(listing_field for listing_field in kind.fields if listing_field.listed), *result.also):
         shown = [_shown(field, record) for record in records]
         if any(cell not in {"", UNKNOWN} for cell in shown):
-            right = field.right or any(is_number(field.read(record)) for record in records)
+            right = field.right or any(_is_number(field.read(record)) for record in records)
             columns.append(Column(head=field.head, right=right, flexible=field.flexible))
             cells.append(shown)
     rows = tuple(zip(*cells, strict=True))
@@ -147,7 +147,7 @@ def _cell(value: Any, unit: Unit) -> Shown:
     """One value in its unit."""
     if isinstance(value, bool):
         return yes_no(value)
-    if not is_number(value):
+    if not _is_number(value):
         return value if isinstance(value, Sentence) else str(value)
     return (
         f"{value:,}"
@@ -156,7 +156,7 @@ def _cell(value: Any, unit: Unit) -> Shown:
     )
 
 
-def is_number(value: object) -> bool:
+def _is_number(value: object) -> bool:
     """Whether it stands right."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 

@@ -67,7 +67,7 @@ def page(result: Planned, *, why: bool = False, details: bool = False) -> Page:
 
         parts.append(reasons_table(result.why, NAMES))
     if steps:
-        parts.append(steps_table(result))
+        parts.append(_steps_table(result))
     parts += note_lines(_notes(result, details=details), details=details, decided=result.fits)
     if result.asked and (first or other):
         texts = [on_instead(result, other)] if other else []
@@ -125,7 +125,7 @@ def _host(result: Planned, first: Plan) -> Iterator[Part]:
         yield Line(text=sentence, tone="dim")
 
 
-def steps_table(result: Planned) -> Table:
+def _steps_table(result: Planned) -> Table:
     """What may be added or rented, what it costs, and what the model then does."""
     wish, rows = result.wish, list[tuple[Shown, ...]]()
     for step in _steps(result):

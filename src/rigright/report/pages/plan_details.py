@@ -40,7 +40,7 @@ ROWS = (
     ("tok_per_joule", say("tokens per joule")),
     ("headroom", say("memory free")),
 )
-MOST_WHYS = 6
+_MOST_WHYS = 6
 
 
 def detailed(result: Planned) -> Iterator[Part]:
@@ -51,14 +51,14 @@ def detailed(result: Planned) -> Iterator[Part]:
     first = result.first
     if first is not None:
         yield _bars(first)
-        yield full_table(result)
+        yield _full_table(result)
     answer = result.result
     if answer.broken and first is not None:
         broken = tuple(rejection.reason for rejection in answer.broken)
         yield Points(items=broken, title=say("limits missed"), tone="bad")
     if answer.rejections:
         items = tuple(
-            _rejected(rejection, result.wish.currency) for rejection in answer.rejections[:MOST_WHYS]
+            _rejected(rejection, result.wish.currency) for rejection in answer.rejections[:_MOST_WHYS]
         )
         yield Points(items=items, title=say("why not cheaper"))
 
@@ -91,7 +91,7 @@ def _bar(plan: Plan, memory: ServingMemory, *, label: Shown | None = None) -> Ba
     )
 
 
-def full_table(result: Planned) -> Table:
+def _full_table(result: Planned) -> Table:
     """Figures down, plans across: it stays readable on a narrow screen."""
     plans = result.shown
     trained = next((plan.work for plan in plans if isinstance(plan.work, Training)), None)

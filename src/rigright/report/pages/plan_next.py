@@ -19,16 +19,16 @@ from rigright.search import named
 from rigright.search.record import Plan
 from rigright.verbs.planning.planned import Addition, Planned
 
-LENGTHS = frozenset({"prompt_tok", "output_tok", "context_tok"})  # fixed where windows of sound are heard
+_LENGTHS = frozenset({"prompt_tok", "output_tok", "context_tok"})  # fixed where windows of sound are heard
 CUTS = ("tp", "pp", "dp", "ep", "cp")
-FULL_LOAD = frozenset({"cost", "price", "quality", "speed"})  # aims that take all the load the limits leave
-LIMITED = ("budget_usd", "usd_per_h", "usd_per_mtok", "power_w")
-PRICES = (
+_FULL_LOAD = frozenset({"cost", "price", "quality", "speed"})  # aims that take all the load the limits leave
+_LIMITED = ("budget_usd", "usd_per_h", "usd_per_mtok", "power_w")
+_PRICES = (
     "clouds", "spot", "used", "tariff_usd_per_kwh", "place", "customer", "pue", "years", "duty",
     "prices_file", "currency",
 )  # fmt: skip
 BESIDE = {"buy": ("clouds", "spot"), "rent": ("used",), "own": ("clouds", "spot", "used", "buy")}
-DECIDED = frozenset({"offload"})  # of a server: by the memory of its machine, which the command names
+_DECIDED = frozenset({"offload"})  # of a server: by the memory of its machine, which the command names
 
 
 def next_commands(result: Planned, first: Plan) -> Iterator[str]:
@@ -137,8 +137,8 @@ def explain_flags(
     asked = wish or PlanWish(users=plan.concurrency)
     serves = isinstance(plan.work, Serving)
     fields = _served(plan, asked) if serves else _trained(plan, asked)
-    paid = verb == "explain" and any(getattr(asked, name) is not None for name in LIMITED)
-    aim = None if asked.aim in FULL_LOAD else asked.aim
+    paid = verb == "explain" and any(getattr(asked, name) is not None for name in _LIMITED)
+    aim = None if asked.aim in _FULL_LOAD else asked.aim
     fixed = (asked.users, asked.rate_per_s, aim, None if asked.on or not paid else paid)
     is_open = verb == "explain" and all(value is None for value in fixed)
     fields |= {"users": None} if is_open and plan.concurrency is not None else {}
@@ -160,7 +160,7 @@ def explain_flags(
 def _money(plan: Plan, wish: PlanWish) -> dict[str, Any]:
     """Limits of money and power, and what prices hang on; bought or rented as the plan is."""
     usual, how = PlanWish(), plan.supply.how
-    fields = {name: getattr(wish, name) for name in (*LIMITED, *PRICES)}
+    fields = {name: getattr(wish, name) for name in (*_LIMITED, *_PRICES)}
     fields = {name: value for name, value in fields.items() if value != getattr(usual, name)}
     fields |= {"budget_usd": wish.budget_said} if wish.budget_said else {}
     fields |= {"buy": how == "buy"} if how != "own" else {}
@@ -169,7 +169,7 @@ def _money(plan: Plan, wish: PlanWish) -> dict[str, Any]:
 
 def lost_choices(plan: Plan, verb: str = "explain") -> tuple[str, ...]:
     """Choices of a plan that a verb has no option for, by name: it would answer for another plan."""
-    known = fields_of(verb, kinds=_kinds(plan)) | DECIDED
+    known = fields_of(verb, kinds=_kinds(plan)) | _DECIDED
     return tuple(name for name, value in _chosen(plan) if value is not None and name not in known)
 
 
@@ -217,7 +217,7 @@ def _served(plan: Plan, wish: PlanWish) -> dict[str, Any]:
     }  # fmt: skip
     if plan.has_experts and layout.tp > 1:  # else these would be chosen anew
         fields |= {"ep": layout.ep, "attention_dp": layout.attention_dp}
-    return fields | dict.fromkeys(LENGTHS if words.transcribes(plan) else ())
+    return fields | dict.fromkeys(_LENGTHS if words.transcribes(plan) else ())
 
 
 def _cut(layout: Layout, name: str) -> int | None:
@@ -286,7 +286,7 @@ def _trained(plan: Plan, wish: PlanWish) -> dict[str, Any]:
 
 def _work_flags(result: Planned) -> list[str]:
     """What was asked of the plan, as `compare` is asked it."""
-    wish, fixed = result.wish, LENGTHS if result.wish.work == "speech" else frozenset()
+    wish, fixed = result.wish, _LENGTHS if result.wish.work == "speech" else frozenset()
     usual = {"work": "serve"}
     stated = {
         field.name: getattr(wish, field.name)

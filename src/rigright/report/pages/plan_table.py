@@ -16,7 +16,7 @@ from rigright.report.pages.speed import at_share
 from rigright.search.record import Plan
 
 MOST_PLANS = 3
-SAID = frozenset(
+_SAID = frozenset(
     {
         "audio_h_per_h",
         "output_tok_per_s",
@@ -89,7 +89,7 @@ def plans_table(plans: Sequence[Plan], *, wish: PlanWish, compared: bool = False
         if head.name in OF_TOKENS and any(words.transcribes(plan) for plan in plans):
             continue
         cells: list[Shown] = [head.cell(plan, wish.currency) for plan in plans]
-        flag = not compared and head.name in SAID and len(set(cells)) == 1
+        flag = not compared and head.name in _SAID and len(set(cells)) == 1
         power = compared or alone or wish.power_w is not None or wish.aim == "power"
         if any(cells) and not flag and (power or head.name != "power_w"):
             columns.append((number(head.head), cells))

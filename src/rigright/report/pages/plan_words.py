@@ -32,16 +32,16 @@ from rigright.search import named
 from rigright.search.record import Plan
 
 DAY_S = 86400
-MOST_CERTAIN = 99  # per cent: nothing is surer than that
+_MOST_CERTAIN = 99  # per cent: nothing is surer than that
 MARKS = {
     "measured": say("your own benchmarks"),
     "fitted": say("benchmarks of this GPU generation"),
     "physics": say("datasheet only"),
 }
 SAMPLES = ("images_per_s", "texts_per_s")
-SPEEDS = ("tpot_s", "train_tok_per_s", *SAMPLES)
+_SPEEDS = ("tpot_s", "train_tok_per_s", *SAMPLES)
 RATES = ("audio_h_per_h", "output_tok_per_s", "train_tok_per_s", *SAMPLES)
-UNITS = {
+_UNITS = {
     "audio_h_per_h": say("audio h/h"),
     "output_tok_per_s": "tok/s", "train_tok_per_s": "tok/s",
     "images_per_s": say("images/s"), "texts_per_s": say("texts/s"),
@@ -53,7 +53,7 @@ BOUNDS = {
     "prompts": say("prefill workers busy: requests queue"),
 }
 
-WORKS = {
+_WORKS = {
     "serve": say("serve"),
     "chat": say("chat"),
     "rag": say("RAG"),
@@ -211,7 +211,7 @@ def certain(plan: Plan) -> str:
     """The chance that it keeps the limits of time; of an open load the safe one stands for it."""
     if plan.safe is not None or not plan.certainty:
         return ""
-    return f"{min(int(100 * min(plan.certainty.values())), MOST_CERTAIN)}%"
+    return f"{min(int(100 * min(plan.certainty.values())), _MOST_CERTAIN)}%"
 
 
 def load(plan: Plan) -> Shown:
@@ -247,13 +247,13 @@ def known_by(plan: Plan) -> Shown:
     if result is None or not basis(plan):
         return ""
     band = f"{show_short(result.low)}-{show_short(result.high)}"
-    return say("80 % band {band} {unit}, based on {basis}", band=band, unit=UNITS.get(name, ""),
+    return say("80 % band {band} {unit}, based on {basis}", band=band, unit=_UNITS.get(name, ""),
                basis=basis(plan))  # fmt: skip
 
 
 def basis(plan: Plan) -> Shown:
     """What the speed is known from."""
-    estimate = next((plan.figures[name] for name in SPEEDS if name in plan.figures), None)
+    estimate = next((plan.figures[name] for name in _SPEEDS if name in plan.figures), None)
     if estimate is not None and estimate.mark == "fitted" and (plan.host or plan.chip.vendor == CPU):
         return say("benchmarks of CPUs in this class")
     return "" if estimate is None else MARKS.get(estimate.mark, estimate.mark)
@@ -299,7 +299,7 @@ def work(wish: PlanWish) -> Shown:
         load = say("concurrency {users}", users=_plainly(wish.users))
     elif wish.rate_per_s is not None:
         load = say("{rate} requests/s", rate=_plainly(wish.rate_per_s))
-    sentences = [WORKS.get(wish.work, ""), *_learning(wish), lengths, load, *_many(wish), *limits(wish)]
+    sentences = [_WORKS.get(wish.work, ""), *_learning(wish), lengths, load, *_many(wish), *limits(wish)]
     return with_commas(sentences) or ""
 
 

@@ -14,7 +14,7 @@ from rigright.facts.prices import Price
 from rigright.report.pages.brief import amount, symbol
 from rigright.verbs.priced import ChipPrices, PriceList, PricesOfNames
 
-MOST_ROWS, MOST_RENTS, MOST_FLAWS = 20, 3, 15
+MOST_ROWS, _MOST_RENTS, _MOST_FLAWS = 20, 3, 15
 KINDS = {
     "launch": say("new, launch price"),
     "shop": say("new, shop median"),
@@ -36,7 +36,7 @@ def page(result: PricesOfNames, *, why: bool = False) -> Page:
     prices = result.chips[0]
     parts: list[Part] = [Line(text=prices.why, tone="dim"), _known(prices, result.currency, why=why)]
     cheapest = {offer.provider: offer for offer in reversed(prices.rents)}  # of each cloud
-    rents = sorted(cheapest.values(), key=prices.rents.index)[:MOST_RENTS]
+    rents = sorted(cheapest.values(), key=prices.rents.index)[:_MOST_RENTS]
     if rents:
         sentence = with_commas(
             say(
@@ -183,9 +183,9 @@ def judged(result: PriceList) -> Page:
         title = say("{count} valid prices, {doubts} warnings", count=count, doubts=len(doubts))
     parts: list[Part] = []
     for flaws, head in ((wrong, say("invalid")), (doubts, say("to check"))):
-        items = tuple(_flaw(flaw) for flaw in flaws[:MOST_FLAWS])
-        if len(flaws) > MOST_FLAWS:
-            items = (*items, say("{count} more", count=len(flaws) - MOST_FLAWS))
+        items = tuple(_flaw(flaw) for flaw in flaws[:_MOST_FLAWS])
+        if len(flaws) > _MOST_FLAWS:
+            items = (*items, say("{count} more", count=len(flaws) - _MOST_FLAWS))
         if items:
             parts.append(Points(items=items, title=head, tone="bad" if flaws is wrong else "warn"))
     if result.place:

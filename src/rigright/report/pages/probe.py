@@ -8,22 +8,22 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from rigright.base import telling
-from rigright.base.page import Commands, Line, Page, Part, Points, Shown, Table, number, prose, table
+from rigright.base.page import Commands, Line, Page, Part, Points, Shown, Table, Tone, number, prose, table
 from rigright.base.units import show_bytes, to_gib
 from rigright.base.words import Sentence, say, with_commas
 from rigright.doctor.wires import bus_cards
 from rigright.machine.device import Device
 from rigright.machine.host import Path
 from rigright.machine.record import Machine, Unseen, free_bytes, total_bytes
+from rigright.report.live.words import reason
 from rigright.report.named import machine_name, understood
 from rigright.report.pages.probe_host import host_rows
-from rigright.report.pages.probe_state import state_of
 from rigright.report.typed import of_host, typed
 
 if TYPE_CHECKING:
     from rigright.machine.bundle.write import Bundled
 
-MOST_UNSEEN = 8
+_MOST_UNSEEN = 8
 _MOST_IN_MATRIX = 16
 
 
@@ -34,7 +34,7 @@ def page(
     parts: list[Part] = [_verdict(machine)]
     if machine.devices:
         # A row a card; a name that all share stands above them
-        states = [state_of(device) for device in machine.devices]
+        states = [_state_of(device) for device in machine.devices]
         names = {device.name for device in machine.devices} - {None}
         alike = len(machine.devices) > 1 and len(names) == 1
         own = () if alike else (prose(say("card")),)
@@ -241,7 +241,7 @@ def _unseen(machine: Machine, *, everything: bool) -> Iterator[Part]:
         _blind(why, see, what=[item.what for item in same], machine=machine)
         for (why, see), same in kinds.items()
     ]
-    most = len(items) if everything else MOST_UNSEEN
+    most = len(items) if everything else _MOST_UNSEEN
     if len(items) > most:
         items = [*items[:most], say("and {count} more: --all", count=len(items) - most)]
     if items:
@@ -284,6 +284,48 @@ def _next(machine: Machine) -> tuple[str, ...]:
     if not machine.devices:
         return (doctor, "rigright bench --quick", "rigright fit --on 'rtx 4090'")
     return (doctor, f"rigright fit{on}", *(() if on else ("rigright bench --quick",)))
+
+
+_HARMLESS = frozenset({"idle", "app_clocks", "sync_boost", "display_clocks"})
+_GONE = {
+    "lost": say("lost: fell off the bus"),
+    "hung": say("hung: driver does not respond"),
+    "no driver": say("no driver"),
+    "denied": say("no permission"),
+}
+
+
+def _state_of(device: Device) -> tuple[Shown, Tone]:
+    """What a person must know of it first."""
+    if device.state != "ok":
+        return _GONE.get(device.state, device.state), "bad"
+    worst = [*_broken(device)]
+    if worst:
+        return worst[0], "bad"
+    slowed = [word for word in device.slowed_by or () if word not in _HARMLESS]
+    if slowed:
+        return say("throttled: {reasons}", reasons=with_commas(map(reason, slowed))), "warn"
+    if device.mig or device.slices:
+        count = len(device.slices)
+        sentence = say("MIG, {count} instances", count=count) if device.mig else None
+        return sentence or say("partitions: {count}", count=count), "plain"
+    used = len(device.programs or ())
+    if used:
+        return say("{count} processes", count=used), "plain"
+    return say("idle") if device.busy_share == 0 else "ok", "plain"
+
+
+def _broken(device: Device) -> Iterator[Sentence]:
+    if device.recovery not in {None, "none"}:
+        yield say("needs: {what}", what=device.recovery)
+    if device.retired is not None and device.retired.rows_failed:
+        yield say("row remapping failed")
+    if device.retired is not None and (device.retired.rows_pending or device.retired.pages_pending):
+        yield say("needs: {what}", what="gpu reset")
+    if device.retired is not None and device.retired.pages_stuck:
+        yield say("bad memory pages still in use: {count}", count=device.retired.pages_stuck)
+    if device.ecc is not None and device.ecc.uncorrected_volatile:
+        yield say("uncorrectable memory errors: {count}", count=device.ecc.uncorrected_volatile)
 
 
 plain = telling.RecordPrinter(Machine, endless="inf")

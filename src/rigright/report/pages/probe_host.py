@@ -14,17 +14,17 @@ from rigright.machine.parts.node_power import beside_cards, of_sensors
 from rigright.machine.record import Machine
 from rigright.machine.system import Event, Software
 
-MOST_LINES = 4  # of disks and of ports
+_MOST_LINES = 4  # of disks and of ports
 _FEW_NAMES = 2  # of ports that are all told
 _CALLED = {"cuda": "CUDA", "rocm": "ROCm"}
-BITS = 8
+_BITS = 8
 
 Row = tuple[Shown, ...]
 
 
 def host_rows(machine: Machine, *, everything: bool = False) -> Iterator[Row]:
     """Name and what there is, of all that was observed."""
-    most = 1000 if everything else MOST_LINES
+    most = 1000 if everything else _MOST_LINES
     yield from _row(say("CPU"), _cpu(machine.cpu))
     yield from _row(say("memory"), _memory(machine.memory))
     yield from _row("", _modules(machine.memory))
@@ -159,7 +159,7 @@ def _ports(ports: list[Port]) -> list[Shown]:
     """Ports that differ in nothing but their names, in one line."""
     kinds: dict[str, list[str]] = {}
     for port in ports:
-        rate = None if not port.bytes_per_s else f"{port.bytes_per_s * BITS / GIGA:g} Gbit/s"
+        rate = None if not port.bytes_per_s else f"{port.bytes_per_s * _BITS / GIGA:g} Gbit/s"
         kind = port.kind if not port.lanes else f"{port.kind} x{port.lanes}"
         kinds.setdefault(_words(kind, port.driver, rate, port.state) or "?", []).append(port.name)
     return [f"{_named(names)}: {kind}" for kind, names in kinds.items()]

@@ -19,7 +19,7 @@ from rigright.verbs.read.record import (
 )
 
 SHOWN = {WRONG: 8, DATED: 4, UNKNOWN: 3}  # claims of a verdict that the short page lists
-SHOWN_UNREAD = 4
+_SHOWN_UNREAD = 4
 WORDS = {RIGHT: say("right"), WRONG: say("wrong"), DATED: say("dated"), UNKNOWN: say("not checked")}
 _TONES: dict[str, Tone] = {RIGHT: "good", WRONG: "bad", DATED: "warn", UNKNOWN: "dim"}
 
@@ -32,10 +32,10 @@ def page(result: ReadGuide, *, details: bool = False) -> Page:
         if claims and (details or verdict != RIGHT):
             parts += _group(claims, verdict, most=len(claims) if details else SHOWN.get(verdict, 0))
     parts += _errors(result.errors)
-    parts += _unread(result, most=len(result.not_understood) if details else SHOWN_UNREAD)
+    parts += _unread(result, most=len(result.not_understood) if details else _SHOWN_UNREAD)
     if result.cut:
         parts.append(Line(text=say("only the first part was read: it is very long"), tone="warn"))
-    if not details and (result.right or len(result.not_understood) > SHOWN_UNREAD):
+    if not details and (result.right or len(result.not_understood) > _SHOWN_UNREAD):
         parts.append(Line(text=say("--details lists every claim and sentence"), tone="dim"))
     return Page(title=verdict_line(result), tone=_tone(result), parts=tuple(parts))
 
@@ -71,7 +71,7 @@ def verdict_line(result: ReadGuide) -> Sentence:
 def _group(claims: Sequence[GuideClaim], verdict: Verdict, *, most: int) -> Iterator[Part]:
     """Claims of one verdict with what is true, and the commands that show it."""
     shown = claims[:most]
-    yield Points(title=WORDS[verdict], items=tuple(map(claim_line, shown)), tone=_TONES[verdict])
+    yield Points(title=WORDS[verdict], items=tuple(map(_claim_line, shown)), tone=_TONES[verdict])
     if len(claims) > most:
         yield Line(text=say("and {count} more", count=len(claims) - most), tone="dim")
     commands = dict.fromkeys(claim.command for claim in shown if claim.command)
@@ -79,7 +79,7 @@ def _group(claims: Sequence[GuideClaim], verdict: Verdict, *, most: int) -> Iter
         yield Commands(items=tuple(commands))
 
 
-def claim_line(claim: GuideClaim) -> Sentence:
+def _claim_line(claim: GuideClaim) -> Sentence:
     """Where it stands, what it says, what is true."""
     sentence = say('line {line}: "{says}"', line=claim.line, says=claim.says)
     if claim.truth is None:

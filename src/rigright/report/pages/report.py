@@ -30,11 +30,11 @@ RATES: dict[str, Sentence] = {  # what a plan makes, the first that it has
     "output_tok_per_s": say("tok/s"), "audio_h_per_h": say("audio h/h"), "train_tok_per_s": say("tok/s"),
     "images_per_s": say("images/s"), "texts_per_s": say("texts/s"),
 }  # fmt: skip
-ALIKE = 0.05  # share of a figure that nobody decides by
-RENTS = {RENT, SPOT, RESERVED}
+_ALIKE = 0.05  # share of a figure that nobody decides by
+_RENTS = {RENT, SPOT, RESERVED}
 APART = 0.1  # share by which two prices of one machine may differ without a word
-SIGNED = (say("decision"), say("signed by"), say("date"), say("signature"))
-LINE = "_" * 16
+_SIGNED = (say("decision"), say("signed by"), say("date"), say("signature"))
+_LINE = "_" * 16
 _FLAG = re.compile(r"--(?=[a-z])")  # who signs types no options
 
 
@@ -53,7 +53,7 @@ def page(result: Decided) -> Page:
     parts.append(Points(title=say("risks"), items=tuple(_once(_risks(result))), tone="warn"))
     parts += _order(result)
     parts += [_tests(result), Commands(title=say("acceptance test"), items=tuple(_commands(result)))]
-    parts += [table(SIGNED, ((LINE,) * len(SIGNED),) * 2, title=say("approval"))]
+    parts += [table(_SIGNED, ((_LINE,) * len(_SIGNED),) * 2, title=say("approval"))]
     sentence = say(
         "made by rigright on {date} from {file}; 4 of 5 cases fall inside an 80 % band",
         date=result.today,
@@ -98,7 +98,7 @@ def _way(result: Decided) -> CostWay | None:
     made = result.cost
     if made is None:
         return None
-    kinds = {"buy": {BUY}, "own": {OWN, BUY}}.get(result.first.how, RENTS)
+    kinds = {"buy": {BUY}, "own": {OWN, BUY}}.get(result.first.how, _RENTS)
     return result.instead or next((cost_way for cost_way in made.cost_ways if cost_way.kind in kinds), None)
 
 
@@ -311,7 +311,7 @@ def _reasons(result: Decided) -> Iterator[Shown]:
         sentences = [
             say("{times}x the {what}", times=show_short(its.value / mine.value), what=what)
             for what, mine, its in _pairs(first, other)
-            if its.value > 0 and mine.value > 0 and abs(mine.value / its.value - 1) > ALIKE
+            if its.value > 0 and mine.value > 0 and abs(mine.value / its.value - 1) > _ALIKE
         ]
         if sentences:
             joined = (
@@ -382,7 +382,7 @@ def _risks(result: Decided) -> Iterator[Shown]:
 
 def _cheaper(way: CostWay, made: Costed, *, currency: str) -> Iterator[Sentence]:
     """Another rent of the same machine that costs clearly less."""
-    rents = [cost_way for cost_way in made.cost_ways if way.kind in RENTS and cost_way.kind in RENTS]
+    rents = [cost_way for cost_way in made.cost_ways if way.kind in _RENTS and cost_way.kind in _RENTS]
     least = min(rents, key=lambda cost_way: cost_way.ledger.total.value, default=way)
     if least.ledger.total.value < (1 - APART) * way.ledger.total.value:
         usd = show_money(least.ledger.total.value, currency)

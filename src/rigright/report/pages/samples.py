@@ -9,9 +9,9 @@ from rigright.base.units import KILO, show_bytes, show_short
 from rigright.base.words import Sentence, say
 from rigright.predict.timed import SampleSpeed
 from rigright.report.pages.brief import images_rate
-from rigright.report.pages.speed import TIME_NAMES, between, time_between
+from rigright.report.pages.speed import TIME_NAMES, between, estimates_table, figure_row, time_between
 
-STARTING = say("kernel launches")
+_STARTING = say("kernel launches")
 
 
 def sample_rate(speed: SampleSpeed) -> Sentence:
@@ -24,10 +24,7 @@ def sample_rate(speed: SampleSpeed) -> Sentence:
 
 def samples_table(speed: SampleSpeed, *, more: tuple[tuple[Shown, ...], ...] = ()) -> Table:
     """What a person wants of it, with its band; then what is paid for it."""
-    return table(
-        (prose(""), number(say("estimate")), number(say("80 % band"))),
-        (*sample_speeds(speed), *more, *sample_settings(speed)),
-    )
+    return estimates_table((*sample_speeds(speed), *more, *sample_settings(speed)))
 
 
 def sample_speeds(speed: SampleSpeed) -> tuple[tuple[Shown, ...], ...]:
@@ -36,10 +33,7 @@ def sample_speeds(speed: SampleSpeed) -> tuple[tuple[Shown, ...], ...]:
     known = [(head, speed.rate), (say("batch, s"), speed.batch_s)]
     if speed.compiled is not None and not speed.is_compiled:
         known.append((say("images/s with torch.compile"), speed.compiled))
-    return tuple(
-        (name, show_short(estimate.value), f"{show_short(estimate.low)}-{show_short(estimate.high)}")
-        for name, estimate in known
-    )
+    return tuple(figure_row(name, estimate) for name, estimate in known)
 
 
 def sample_settings(speed: SampleSpeed) -> tuple[tuple[Shown, ...], ...]:
@@ -95,4 +89,4 @@ def sample_table(speed: SampleSpeed) -> Table:
 
 
 def _name(part: str) -> Sentence:
-    return STARTING if part == "fixed" else TIME_NAMES[part]
+    return _STARTING if part == "fixed" else TIME_NAMES[part]

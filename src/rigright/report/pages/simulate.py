@@ -33,8 +33,8 @@ from rigright.verbs.simulate.simulated import Against, Simulated
 
 ROWS = 16  # of the picture of the time
 SHARES = 100
-BACKLOG = 0.05  # of all requests still queue when the last one arrives: more is an overload
-CARRIED = 0.9  # of the requests that arrive a second
+_BACKLOG = 0.05  # of all requests still queue when the last one arrives: more is an overload
+_CARRIED = 0.9  # of the requests that arrive a second
 
 
 def page(result: Simulated, *, why: bool = False, details: bool = False) -> Page:
@@ -61,7 +61,7 @@ def _verdict(result: Simulated) -> Line:
     if not counted.served:
         return Line(text=say("no request completed"), tone="bad")
     late = list(_late(result))
-    if rate is not None and counted.backlog_share > BACKLOG and counted.requests_per_s < CARRIED * rate:
+    if rate is not None and counted.backlog_share > _BACKLOG and counted.requests_per_s < _CARRIED * rate:
         served, is_one = counted.requests_per_s, result.machine.startswith("1x ")
         sentence = overloaded(short(result.machine), served=served, rate=rate, needed=None, is_one=is_one)
         return Line(text=with_semicolons([sentence, *late]) or sentence, tone="bad")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from rigright.base.page import Line, Shown, Table, number, prose, table
@@ -47,18 +47,24 @@ def figures_table(speed: Speed, *, more: tuple[tuple[Shown, ...], ...] = ()) -> 
     """What users see, with its band; then how far it goes."""
     crowd, audio, at = speed.concurrency > 1, speed.audio_h_per_h, at_share(speed.percentile)
     rows: list[tuple[Shown, ...]] = [
-        *([] if audio is None else [_figure(say("audio h/h"), audio)]),
-        _figure(say("TTFT{at}, s", at=at), speed.ttft_s),
-        _figure(say("TPOT{at}, ms", at=at), speed.tpot_s, scale=KILO),
-        _figure(say("tok/s per user"), speed.user_tok_per_s),
-        *([_figure(say("output tok/s"), speed.output_tok_per_s)] if crowd else []),
-        *([_figure(say("prefill tok/s"), speed.prefill_tok_per_s)] if audio is None else []),
+        *([] if audio is None else [figure_row(say("audio h/h"), audio)]),
+        figure_row(say("TTFT{at}, s", at=at), speed.ttft_s),
+        figure_row(say("TPOT{at}, ms", at=at), speed.tpot_s, scale=KILO),
+        figure_row(say("tok/s per user"), speed.user_tok_per_s),
+        *([figure_row(say("output tok/s"), speed.output_tok_per_s)] if crowd else []),
+        *([figure_row(say("prefill tok/s"), speed.prefill_tok_per_s)] if audio is None else []),
         *more,
     ]
+    return estimates_table(rows)
+
+
+def estimates_table(rows: Iterable[tuple[Shown, ...]]) -> Table:
+    """A figure a row, with its band."""
     return table((prose(""), number(say("estimate")), number(say("80 % band"))), rows)
 
 
-def _figure(name: Sentence, estimate: Estimate, *, scale: float = 1.0) -> tuple[Shown, ...]:
+def figure_row(name: Sentence, estimate: Estimate, *, scale: float = 1.0) -> tuple[Shown, ...]:
+    """One row of it."""
     low, high = show_short(estimate.low * scale), show_short(estimate.high * scale)
     return name, show_short(estimate.value * scale), f"{low}-{high}"
 

@@ -10,11 +10,11 @@ from rigright.base.units import KILO, show_short
 from rigright.base.words import Sentence, say
 from rigright.facts.chips import short
 from rigright.report.pages.brief import short_format
-from rigright.verbs.sweep.swept import Swept
+from rigright.verbs.sweep.sheet import Swept
 
-MOST_ROWS = 20
-FEW_ROWS = 12  # of one screen
-MOST_LINES = 4  # of the grid, named beside one reason
+_MOST_ROWS = 20
+_FEW_ROWS = 12  # of one screen
+_MOST_LINES = 4  # of the grid, named beside one reason
 SHOWN = (  # of an answer: its head and what its number is multiplied by; None: a text
     ("supply", say("machine"), None),
     ("weights", say("format"), None),
@@ -30,7 +30,7 @@ SHOWN = (  # of an answer: its head and what its number is multiplied by; None: 
 def page(result: Swept, *, why: bool = False, details: bool = False) -> Page:
     """The page for people; a sweep has no formulas to show, so `why` adds nothing."""
     del why
-    answer, most = _verdict(result), MOST_ROWS if details else FEW_ROWS
+    answer, most = _verdict(result), _MOST_ROWS if details else _FEW_ROWS
     parts: list[Part] = [_table(result, most)]
     parts += [
         Points(items=items, title=title, tone="warn")
@@ -51,9 +51,9 @@ def _reasons(result: Swept, *, fits: str) -> Iterator[Sentence]:
     for question, answered in zip(result.questions, result.cells, strict=True):
         if answered.why and answered.cells.get("fits") == fits:
             lines.setdefault(answered.why, {})[question.line] = None
-    for why, fields in sorted(lines.items(), key=lambda pair: -len(pair[1]))[:MOST_ROWS]:
-        text = ", ".join(str(line) for line in list(fields)[:MOST_LINES])
-        more = ", ..." if len(fields) > MOST_LINES else ""
+    for why, fields in sorted(lines.items(), key=lambda pair: -len(pair[1]))[:_MOST_ROWS]:
+        text = ", ".join(str(line) for line in list(fields)[:_MOST_LINES])
+        more = ", ..." if len(fields) > _MOST_LINES else ""
         yield say("line {lines}: {reason}", lines=text + more, reason=why)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import groupby
 
 from rigright.base import telling
@@ -22,9 +22,11 @@ from rigright.base.page import (
     prose,
     table,
 )
-from rigright.base.units import show_bytes, show_count, show_short, to_gib
+from rigright.base.units import GIGA, show_bytes, show_count, show_seconds, show_short
 from rigright.base.words import Sentence, say, with_commas, with_semicolons
+from rigright.cost.estimate import Estimate
 from rigright.facts.chips import short
+from rigright.predict.trained_step import StepUse
 from rigright.report.pages.brief import (
     LONG_DAYS,
     TRAINED,
@@ -37,13 +39,33 @@ from rigright.report.pages.brief import (
     model_name,
     money_words,
     note_lines,
+    remedies_table,
 )
 from rigright.report.pages.samples import learning_lines, sample_settings, sample_speeds, sample_table
-from rigright.report.pages.training_time import BOUNDS, speed_facts, step_rows, time_table
-from rigright.report.pages.training_time import NAMES as TIMES
-from rigright.verbs.serving.explained import Remedy
+from rigright.report.pages.speed import estimates_table, figure_row
 from rigright.verbs.training.trained import RankUse, Trained
 
+_HOUR_S = 3600
+TIMES = {
+    "forward": say("forward pass"),
+    "backward": say("backward pass"),
+    "recompute": say("recomputation and reference passes"),
+    "optimizer": say("optimizer"),
+    "tp": say("tensor parallel, exposed"),
+    "dp": say("data parallel, exposed"),
+    "pp": say("pipeline transfers"),
+    "ep": say("expert parallel, exposed"),
+    "cp": say("context parallel, exposed"),
+    "bubble": say("pipeline bubble and stragglers"),
+    "host": say("CPU launch overhead"),
+}
+BOUNDS = {
+    "compute": say("limited by compute"),
+    "links": say("limited by the interconnect"),
+    "bubble": say("limited by the pipeline bubble"),
+    "host": say("limited by CPU launches: use larger micro-batches"),
+    "optimizer": say("limited by the optimizer: accumulate more micro-batches"),
+}
 NAMES = {
     "frozen": say("frozen weights"),
     "weights": say("trainable weights"),
@@ -66,7 +88,7 @@ PHASES = {
     "backward-end": say("end of the backward pass"),
     "step": say("optimizer step"),
 }
-MOST_REMEDIES = 3
+_MOST_REMEDIES = 3
 MOST_STAGES = 8  # shown one by one; the rest in `--json`
 
 
@@ -89,7 +111,7 @@ def _brief(result: Trained) -> Iterator[Part]:
     yield memory_bar(sizes, limit=worst.total_bytes, names=TRAINED)
     if not result.fits:
         if result.remedies:
-            yield _remedies(sorted(result.remedies, key=lambda remedy: not remedy.fits)[:MOST_REMEDIES])
+            yield remedies_table(sorted(result.remedies, key=lambda remedy: not remedy.fits)[:_MOST_REMEDIES])
         return
     rows: list[tuple[Shown, ...]] = []
     if result.time is not None:
@@ -105,7 +127,7 @@ def _brief(result: Trained) -> Iterator[Part]:
     rows.append((say("max micro-batch"), f"{result.limits.micro_batch:,}", ""))
     if result.limits.seq_tok is not None:
         rows.append((say("max sequence, tokens"), f"{result.limits.seq_tok:,}", ""))
-    yield table((prose(""), number(say("estimate")), number(say("80 % band"))), rows)
+    yield estimates_table(rows)
     if result.time is not None:
         yield Line(text=BOUNDS[result.time.bound], tone="dim")
 
@@ -123,7 +145,7 @@ def _detailed(result: Trained) -> Iterator[Part]:
         yield Points(items=tuple(learning_lines(result.samples)))
     yield Points(items=tuple(_facts(result)))
     if result.remedies:
-        yield _remedies(result.remedies)
+        yield remedies_table(result.remedies)
 
 
 def _verdict(result: Trained) -> Line:
@@ -224,6 +246,45 @@ def _table(result: Trained) -> Table:
     return table((say("part"), *(number(_label(group)) for group in groups)), rows, tones=(*tones, "strong"))
 
 
+def step_rows(step: StepUse) -> Iterator[tuple[Shown, ...]]:
+    """What a person wants of a step, with its band."""
+    yield figure_row(say("step, s"), step.step_s)
+    yield figure_row(say("tok/s per GPU"), step.tok_per_s_per_chip)
+    yield say("MFU, %"), show_short(100 * step.mfu), ""
+    yield say("1B tokens, hours"), show_short(GIGA / step.tok_per_s / _HOUR_S), ""
+
+
+def time_table(step: StepUse) -> Table:
+    """Where the time of a step goes."""
+    rows = tuple(
+        (TIMES[name], show_seconds(seconds), f"{seconds / step.step_s.value:.0%}")
+        for name, seconds in step.parts_s
+    )
+    total = (
+        say("one step, {tokens} tokens", tokens=show_count(round(step.tok_per_step))),
+        _range(step.step_s),
+        "100%",
+    )
+    tones: list[Tone] = ["plain" for _ in rows]
+    columns = (say("part"), number(say("time")), number(say("share")))
+    return table(columns, (*rows, total), title=say("time of one step"), tones=(*tones, "strong"))
+
+
+def speed_facts(step: StepUse) -> Iterator[Sentence]:
+    """What limits it, and how long a billion tokens take."""
+    yield BOUNDS[step.bound]
+    yield say(
+        "MFU {mfu}; HFU {hfu} with recomputation",
+        mfu=f"{step.mfu:.1%}",
+        hfu=f"{step.hfu:.1%}",
+    )
+    yield say("1B tokens take {time}", time=show_seconds(GIGA / step.tok_per_s))
+
+
+def _range(seconds: Estimate) -> str:
+    return f"{show_seconds(seconds.value)} ({show_seconds(seconds.low)}-{show_seconds(seconds.high)})"
+
+
 def _facts(result: Trained) -> Iterator[Sentence]:
     if result.time is not None:
         yield from speed_facts(result.time)
@@ -241,23 +302,6 @@ def _facts(result: Trained) -> Iterator[Sentence]:
         yield say("each rank keeps {size} in host memory", size=show_bytes(result.host_bytes))
     if result.nvme_bytes:
         yield say("each rank keeps {size} on NVMe", size=show_bytes(result.nvme_bytes))
-
-
-def _remedies(remedies: Sequence[Remedy]) -> Table:
-    return table(
-        (prose(say("change")), number(say("saves, GiB")), say("then"), prose(say("cost"))),
-        (
-            (
-                remedy.change,
-                f"{to_gib(remedy.saves_bytes):.2f}",
-                say("fits") if remedy.fits else say("too big"),
-                remedy.price,
-            )
-            for remedy in remedies
-        ),
-        title=say("what to change"),
-        tones=tuple("good" if remedy.fits else "plain" for remedy in remedies),
-    )
 
 
 def _reasons(result: Trained) -> Table:

@@ -25,8 +25,7 @@ from rigright.base.units import show_usd
 from rigright.base.words import Sentence, say, with_commas
 from rigright.build.change import Change, Fit, Worth
 from rigright.cost.estimate import Estimate
-from rigright.report.judged import first_of
-from rigright.report.named import partly
+from rigright.report.named import first_of, partly
 from rigright.report.pages.diagnose import bound, shown_gain, verdict
 from rigright.verbs.upgrade.upgraded import OLD_DAYS, Upgraded, Wave
 

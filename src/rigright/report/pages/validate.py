@@ -11,9 +11,9 @@ from rigright.base.words import Sentence, say, split
 from rigright.verbs.validate.validation import Judged, Prediction, Score, Validation
 
 MOST_ROWS = 8  # of a table; the rest is told in `--json`
-MOST_REASONS = 8
+_MOST_REASONS = 8
 FEW = 16  # figures that are shown one by one
-UNTOLD = "-"  # the name of what rows leave empty
+_UNTOLD = "-"  # the name of what rows leave empty
 
 _TITLES = {
     "group": say("averaged over sources"),
@@ -66,14 +66,14 @@ def page(result: Validation) -> Page:
     if is_few:
         assumed = tuple(dict.fromkeys(part for _, prediction in beside for part in split(prediction.why)))
         if assumed:
-            parts.append(Points(items=assumed[:MOST_REASONS], title=say("assumed")))
+            parts.append(Points(items=assumed[:_MOST_REASONS], title=say("assumed")))
     reasons = tuple(_reasons(result))
     if reasons:
         parts.append(Points(items=reasons, title=say("not answered"), tone="warn"))
     faults = tuple(fault for row in result.rows for fault in row.faults)
     if faults:
         title = say("{count} unreadable measured values", count=len(faults))
-        parts.append(Points(items=faults[:MOST_REASONS], title=title, tone="warn"))
+        parts.append(Points(items=faults[:_MOST_REASONS], title=title, tone="warn"))
     return Page(title=answer.text, tone=answer.tone, parts=tuple(parts))
 
 
@@ -130,7 +130,7 @@ def _verdict(result: Validation) -> Line:
 
 def _table(result: Validation, dimension: str) -> Table | None:
     scores = [score for score in result.scores if score.of == dimension and score.answered]
-    if all(score.name == UNTOLD for score in scores):
+    if all(score.name == _UNTOLD for score in scores):
         return None
     worst = sorted(scores, key=lambda score: -score.measured)[:MOST_ROWS]
     return table(_HEADS, (_cells(score) for score in worst), title=_TITLES[dimension])
@@ -158,7 +158,7 @@ def _reasons(result: Validation) -> Iterator[Sentence]:
         for prediction in row.predictions
         if prediction.predicted is None and prediction.why is not None
     )
-    for reason, times in why.most_common(MOST_REASONS):
+    for reason, times in why.most_common(_MOST_REASONS):
         yield say("{times} times: {reason}", times=times, reason=reason) if times > 1 else reason
 
 

@@ -15,13 +15,13 @@ from rigright.base.tables import DATA
 from rigright.base.words import say
 from rigright.machine.remote.parcel import RemoteRequest, parcel, start_line
 from rigright.machine.remote.shell import script
+from rigright.verbs.fleet.hosts import MOST_NODES
 from rigright.verbs.fleet.outcome import PATIENCE_S
 
 FOLDER = DATA / "fleet"
 SCRIPT = "/etc/slurm/rigright-health.sh"
 IMAGE = "python:3.13-slim"
 STAYS_S = 120  # a pod of the Job stays after its answer, so that no other takes its node
-MOST_NODES = 20_000
 _IMAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/:@-]{0,254}")
 _DAEMON = """\
   selector: {matchLabels: {app.kubernetes.io/name: rigright-probe}}

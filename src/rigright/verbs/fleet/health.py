@@ -9,8 +9,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from dataclasses import dataclass
-from typing import Literal
 
 from rigright.base.errors import AskError, MissingError
 from rigright.base.patience import patience
@@ -22,6 +20,7 @@ from rigright.machine.probe import probe
 from rigright.machine.remote.agent import node_name
 from rigright.machine.remote.talk import Talked, talk
 from rigright.machine.world import World, here
+from rigright.verbs.fleet.nodes import NodeHealth
 from rigright.verbs.fleet.troubles import LATE, meant
 
 PATIENCE_S = 15.0  # for scontrol: Slurm ends a health check that takes a minute
@@ -33,22 +32,7 @@ _STATE = re.compile(r"\bState=(\S+)")
 _UNFIT = re.compile(r"[^ -~]|[\"'\\`$]")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Health:
-    """How this node is, and what was done about it."""
-
-    node: str
-    examined: Examined
-    done: Literal["nothing", "drained", "drained before"] = "nothing"
-    reason: str | None = None
-
-    @property
-    def exit_code(self) -> int:
-        """As doctor ends."""
-        return self.examined.exit_code
-
-
-def health(*, only: tuple[str, ...] = (), drain: bool = False, node: str | None = None) -> Health:
+def health(*, only: tuple[str, ...] = (), drain: bool = False, node: str | None = None) -> NodeHealth:
     """Examine this node; with `drain`, a sure fault takes it out of Slurm."""
     chosen(only)
     world = here()
@@ -58,12 +42,12 @@ def health(*, only: tuple[str, ...] = (), drain: bool = False, node: str | None 
     examined = examine(case_of(probe(world)), only)
     faults = sure_faults(examined)
     if not faults:
-        return Health(node=name, examined=examined)
+        return NodeHealth(node=name, examined=examined)
     reason = reason_of(faults)
-    done: Literal["nothing", "drained", "drained before"] = "nothing"
+    done = "nothing"
     if drain:
         done = _drained(name, reason, world=world)
-    return Health(node=name, examined=examined, done=done, reason=reason)
+    return NodeHealth(node=name, examined=examined, done=done, reason=reason)
 
 
 def sure_faults(examined: Examined) -> tuple[Finding, ...]:
@@ -86,7 +70,7 @@ def reason_of(faults: tuple[Finding, ...]) -> str:
     return text[: MOST_REASON - len(more)] + more
 
 
-def _drained(node: str, reason: str, *, world: World) -> Literal["drained", "drained before"]:
+def _drained(node: str, reason: str, *, world: World) -> str:
     path = os.pathsep.join((world.env.get("PATH") or "", *PATHS))
     scontrol = shutil.which("scontrol", path=path)
     if scontrol is None:

@@ -137,3 +137,23 @@ class Fleet:
         worst = max((node.exit_code for node in self.nodes), default=0)
         odd = self.stragglers or (self.what == "probe" and self.differs)
         return max(worst, EXIT_WARNING if odd else 0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeHealth:
+    """A node as Slurm asks after it."""
+
+    node: str
+    examined: Inner[Examined]
+    done: str = "nothing"  # what was done: "drained", "drained before", "nothing"
+    reason: str | None = None  # as Slurm keeps it
+
+    @derived
+    def exit_code(self) -> int:
+        """By the worst finding."""
+        return self.examined.exit_code
+
+    @derived
+    def findings(self) -> tuple[CheckFinding, ...]:
+        """What is wrong, worst first."""
+        return self.examined.findings

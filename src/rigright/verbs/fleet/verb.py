@@ -26,11 +26,10 @@ from rigright.machine.record import Machine, Unseen
 from rigright.machine.remote.parcel import Bench, RemoteRequest
 from rigright.machine.stored import restored
 from rigright.verbs.doctor import wanted_of
+from rigright.verbs.fleet.compare import differences, kinds, spread_of
 from rigright.verbs.fleet.hosts import file_of
 from rigright.verbs.fleet.nodes import Fleet, NodeReport
-from rigright.verbs.fleet.odd import differences, kinds
 from rigright.verbs.fleet.outcome import PARALLEL, PATIENCE_S, NodeOutcome, Remote
-from rigright.verbs.fleet.stragglers import spread_of
 from rigright.verbs.fleet.troubles import BROKEN_OFF
 
 RUNNERS = "rigright.verbs.fleet.runners"

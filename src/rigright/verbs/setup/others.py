@@ -1,4 +1,4 @@
-"""`setup` where pip and CUDA are not the way: other makers' cards, engines that a system installs itself."""
+"""`setup` away from NVIDIA's cards on Linux: other makers' cards, Windows, what a system itself installs."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from rigright.verbs.setup.set_up import MACOS, WINDOWS, Pick, SetUp, SetupStep, 
 from rigright.verbs.setup.ways import IN_WINDOWS
 
 NEWEST = "latest"
+_WINDOWS_PLACE = "$HOME\\envs\\{name}"  # of an environment, in PowerShell's words
 
 
 def on_jetson(target: Target) -> SetUp:
@@ -223,4 +224,69 @@ def _other_torch(vendor: str) -> Pick | None:
         as_of=index.as_of,
         confidence=index.confidence,
         notes=index.notes,
+    )
+
+
+def _has_packages(name: str) -> bool:
+    """Whether pip finds it there."""
+    rows = (row for row in engine_needs() if row.name == name)
+    return name == TORCH or any(WINDOWS in (row.systems or ()) for row in rows)
+
+
+def on_windows(target: Target, name: str, *, pick: Pick | None) -> SetUp:
+    """What is known of native Windows, and the way to WSL2 for the rest."""
+    ready = by_itself(target, name)
+    if ready is not None:
+        return ready
+    if not _has_packages(name):
+        sentence = say("{name} has no packages for Windows itself: use WSL2, --os wsl", name=name)
+        return SetUp(system=target, pick=None, unknown=(sentence,))
+    if pick is None:
+        sentence = say("no known version of {name} runs on {chips}", name=name, chips=target.shown)
+        return SetUp(system=target, pick=None, unknown=(sentence,))
+    python = python_for(pick.pythons, system=None) or "3"
+    place = _WINDOWS_PLACE.format(name=pick.name)
+    pip = f"& {place}\\Scripts\\python.exe -m pip install"
+    torch, rest = steps.in_two(pick)
+    return SetUp(
+        system=target,
+        pick=pick,
+        python=python,
+        steps=(
+            SetupStep(
+                title=say(
+                    "driver from NVIDIA's download page: {driver} or newer",
+                    driver=pick.least_driver or "?",
+                ),
+                why=say("the driver shipped with Windows may be older; no package manager provides it"),
+            ),
+            SetupStep(
+                title=say("virtual environment with Python {python}", python=python),
+                why=say("keeps its packages apart from the system and other frameworks"),
+                commands=(
+                    f"winget install --exact --id Python.Python.{python}",
+                    f"py -{python} -m venv {place}",
+                ),
+            ),
+            SetupStep(
+                title=say("{name} {version}", name=pick.name, version=pick.version),
+                why=say("PyPI's torch for Windows has no CUDA: this is PyTorch's own index"),
+                commands=(
+                    *steps.torch_line(pick, torch, pip=pip),
+                    *((f"{pip} {' '.join(map(steps.quoted, rest))}",) if rest else ()),
+                ),
+            ),
+            _verify_on_windows(pick),
+        ),
+        unknown=(say("the wheel data is for Linux; Windows may differ"),),
+    )
+
+
+def _verify_on_windows(pick: Pick) -> SetupStep:
+    python = f"{_WINDOWS_PLACE.format(name=pick.name)}\\Scripts\\python.exe"
+    text = "import torch; print(torch.__version__, torch.cuda.is_available(), torch.cuda.get_arch_list())"
+    return SetupStep(
+        title=say("verify"),
+        why=say("doctor checks the installation against the same tables"),
+        commands=("nvidia-smi", f'& {python} -c "{text}"', "rigright doctor"),
     )

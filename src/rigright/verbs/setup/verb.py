@@ -10,6 +10,8 @@ from pathlib import Path
 from rigright.base.errors import AskError
 from rigright.base.files import save_text
 from rigright.base.words import Sentence, say
+from rigright.doctor.examine import case_of, examine
+from rigright.doctor.record import Finding
 from rigright.facts.drivers import (
     OPEN_FROM,
     OPEN_ONLY_FROM,
@@ -19,10 +21,11 @@ from rigright.facts.drivers import (
     newest_branch,
     release_of,
 )
-from rigright.facts.software import Capability
+from rigright.facts.software import Capability, engine_needs
+from rigright.machine.record import Machine
+from rigright.machine.system import Python
 from rigright.verbs.doctor import wanted_of
 from rigright.verbs.setup import steps
-from rigright.verbs.setup.already import installed
 from rigright.verbs.setup.choice import (
     TORCH,
     asked_version,
@@ -35,8 +38,8 @@ from rigright.verbs.setup.choice import (
     toolkit_for,
 )
 from rigright.verbs.setup.notes import glibc_notes, newer, notes_of, unknown_of, without_package
-from rigright.verbs.setup.others import on_jetson, without_nvidia
-from rigright.verbs.setup.set_up import MACOS, WINDOWS, Pick, SetUp, SetupStep, Target
+from rigright.verbs.setup.others import on_jetson, on_windows, without_nvidia
+from rigright.verbs.setup.set_up import MACOS, WINDOWS, Installed, Pick, SetUp, SetupStep, Target
 from rigright.verbs.setup.target import look, target_of
 from rigright.verbs.setup.ways import (
     IN_WINDOWS,
@@ -49,8 +52,8 @@ from rigright.verbs.setup.ways import (
     takes_open,
     ways_of,
 )
-from rigright.verbs.setup.windows import on_windows
 
+CHECKS = ("driver", "software")  # groups of doctor's, for what is there already
 _SILENT = say("these GPUs are on the PCI bus but have no driver; `rigright doctor` shows why")
 
 
@@ -93,7 +96,7 @@ def setup(wish: SetupWish | None = None) -> SetUp:
         return SetUp(system=target, pick=None, unknown=too_old)
     silent = machine is not None and not machine.devices
     may = not silent and may_stay(target)
-    have = installed(machine, name, version=version) if machine and may else None
+    have = _installed(machine, name, version=version) if machine and may else None
     if have is not None:
         return SetUp(system=target, pick=pick, already=have, notes=tuple(newer(have, pick)))
     if target.os_id in {MACOS, WINDOWS}:
@@ -239,3 +242,43 @@ def write_file(path: str, text: str) -> None:
     if Path(path).exists():
         raise AskError(say("{file} already exists; use another file, or remove it first", file=path))
     save_text(path, text)
+
+
+def _installed(machine: Machine, name: str, *, version: str | None) -> Installed | None:
+    """What was asked for, where it is there and its driver, build and Python go together by the checks."""
+    # each Python that has it, in the version that was asked for
+    there: list[Installed] = []
+    for python in machine.software.pythons:
+        text, build = _version_in(python, name)
+        if text is not None and (version is None or f"{text}.".startswith(f"{version}.")):
+            there.append(Installed(name=name, version=text, build=build, python=python.path))
+    if not there or (_builds(name) and not machine.software.toolkits):
+        return None
+    findings = [
+        finding
+        for _, finding in examine(case_of(machine), CHECKS).findings
+        if finding.severity in ("fault", "warning")
+    ]
+    pythons = [python.path for python in machine.software.pythons]
+    return next(
+        (item for item in there if not any(_concerns(item, each, pythons=pythons) for each in findings)), None
+    )
+
+
+def _version_in(python: Python, name: str) -> tuple[str | None, str | None]:
+    for framework in python.frameworks:
+        if framework.name == name and framework.problem is None:
+            return framework.version, framework.build
+    packed = (package.version for package in python.packages or () if package.name == name)
+    return next(packed, None), None
+
+
+def _builds(name: str) -> bool:
+    """Whether it builds kernels when it runs."""
+    return any(row.toolkit for row in engine_needs() if row.name == name)
+
+
+def _concerns(present: Installed, finding: Finding, *, pythons: list[str]) -> bool:
+    """Whether a finding is of the whole machine or of this very Python."""
+    about = set((finding.about or "").split(", "))
+    return present.python in about or about.isdisjoint(pythons)

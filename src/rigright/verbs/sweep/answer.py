@@ -18,7 +18,7 @@ from rigright.sim.tally import Targets
 from rigright.verbs.plan import plans
 from rigright.verbs.planning.planned import Planned, row_of
 from rigright.verbs.simulate.play import play
-from rigright.verbs.sweep.swept import Answered, SweepQuestion
+from rigright.verbs.sweep.sheet import Answered, SweepQuestion
 from rigright.verbs.wished import wish_of
 
 MODEL, PLAY, SEED = "model", "play", "seed"

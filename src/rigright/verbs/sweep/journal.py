@@ -11,7 +11,7 @@ from typing import IO
 
 from rigright import __version__
 from rigright.base.bounded import bounded_json
-from rigright.verbs.sweep.swept import Answered, Cells, SweepQuestion
+from rigright.verbs.sweep.sheet import Answered, Cells, SweepQuestion
 
 ENDING = ".part"
 

@@ -17,8 +17,7 @@ from pathlib import Path
 from rigright.facts import own_prices
 from rigright.verbs.sweep import journal, ray
 from rigright.verbs.sweep.answer import WORDS, answer
-from rigright.verbs.sweep.grid import read_grid
-from rigright.verbs.sweep.swept import Answered, Cells, SweepQuestion, Swept, write_answers
+from rigright.verbs.sweep.sheet import Answered, Cells, SweepQuestion, Swept, read_grid, write_answers
 
 Progress = Callable[[int, int], None]
 TOGETHER = 10  # neighbours that one process answers, because they ask much the same

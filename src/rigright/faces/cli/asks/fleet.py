@@ -48,7 +48,6 @@ def _fleet(options: argparse.Namespace) -> Answer:
 def _accept(options: argparse.Namespace) -> Answer:
     from rigright.report.formats.markdown import render
     from rigright.report.pages import accept as pages
-    from rigright.report.pages import accept_report
     from rigright.report.screen import Screen
     from rigright.verbs.fleet.accept.accept import BURN_S, AcceptWish, accept
     from rigright.verbs.fleet.accept.folder import keep_reports
@@ -72,7 +71,7 @@ def _accept(options: argparse.Namespace) -> Answer:
         ),
     )
     screen = Screen(language=options.language)
-    result = keep_reports(result, lambda verdict: render(accept_report.page(verdict, result), screen))
+    result = keep_reports(result, lambda verdict: render(pages.node_page(verdict, result), screen))
     return Answer(
         page=lambda: pages.page(result, everything=options.everything),
         plain=lambda language: pages.plain(result, language),
@@ -86,12 +85,9 @@ def _health(options: argparse.Namespace) -> Answer:
     from rigright.verbs.fleet.health import health
 
     result = health(only=options.only or (), drain=options.drain, node=options.node)
-    done, reason = result.done, result.reason
     return Answer(
-        page=lambda: pages.page(result.node, result.examined, done=done, reason=reason),
-        plain=lambda language: pages.plain(
-            pages.NodeHealth(node=result.node, examined=result.examined, done=done, reason=reason), language
-        ),
+        page=lambda: pages.page(result),
+        plain=lambda language: pages.plain(result, language),
         exit_code=result.exit_code,
         record=result,
     )

@@ -18,8 +18,7 @@ def answer(options: argparse.Namespace) -> Answer:
     from rigright.options.read import command
     from rigright.report.pages import report as pages
     from rigright.report.screen import Screen
-    from rigright.verbs.paper import is_plan, write
-    from rigright.verbs.report import report
+    from rigright.verbs.report import is_plan, report, write
     from rigright.verbs.wished import wish_of
 
     fields = typed_options(options, "plan")

@@ -16,11 +16,11 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+from rigright.base.errors import AskError
 from rigright.base.units import GIB, MIB
 from rigright.base.words import say
 from rigright.machine.bench.accelerator import CPU, Accelerator, accelerators
 from rigright.machine.bench.ask import BenchRequest, Deadline
-from rigright.machine.bench.bus_rate import bus_factor
 from rigright.machine.bench.child import HOME, ONLY_INSTALLED, SAFE
 from rigright.machine.bench.figures import rate
 from rigright.machine.bench.record import Result, Skipped
@@ -35,6 +35,8 @@ SHARE = 2.0
 GLOO = ("all_reduce", "all_gather")
 ALL = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all")
 SUM = "all_reduce"
+ONCE = {"broadcast", "reduce"}
+SHARED = {"all_gather", "reduce_scatter", "all_to_all"}
 ACROSS = (SUM,)  # between nodes: what training waits for most
 SIZES = (64 * MIB, GIB, MIB)
 QUICK_SIZES = (64 * MIB,)
@@ -198,3 +200,18 @@ def collective(name: str, card: Accelerator, *, size: int, ranks: int) -> Callab
     if name == "reduce_scatter":
         return lambda: dist.reduce_scatter_tensor(share, whole)
     return lambda: dist.all_to_all_single(torch.empty_like(whole), whole)
+
+
+def bus_factor(collective: str, ranks: int) -> float:
+    """Rate of the wires over bytes of the whole message a second: the factors of NVIDIA's nccl-tests.
+
+    What each card must send and receive, over what is handed in: so the figure of eight cards can be held
+    against that of two, and both against the link. Source: nccl-tests, doc/PERFORMANCE.md.
+    """
+    if collective == "all_reduce":
+        return 2 * (ranks - 1) / ranks
+    if collective in SHARED:
+        return (ranks - 1) / ranks
+    if collective in ONCE:
+        return 1.0
+    raise AskError(say("unknown collective {name}", name=collective))

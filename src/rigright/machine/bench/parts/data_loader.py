@@ -18,8 +18,7 @@ from rigright.machine.bench.accelerator import accelerators
 from rigright.machine.bench.ask import BenchRequest, Deadline
 from rigright.machine.bench.figures import rate
 from rigright.machine.bench.needs import NO_TORCH
-from rigright.machine.bench.picture import packed, prepared
-from rigright.machine.bench.preparing import worker_counts
+from rigright.machine.bench.picture import packed, prepared, worker_counts
 from rigright.machine.bench.record import Result, Skipped
 from rigright.machine.bench.torched import has_pytorch, pytorch
 

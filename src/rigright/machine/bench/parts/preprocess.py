@@ -11,8 +11,7 @@ from multiprocessing import get_context
 from rigright.base.words import say
 from rigright.machine.bench.ask import BenchRequest, Deadline
 from rigright.machine.bench.figures import rate, spread, timed
-from rigright.machine.bench.picture import packed, prepared
-from rigright.machine.bench.preparing import worker_counts
+from rigright.machine.bench.picture import packed, prepared, worker_counts
 from rigright.machine.bench.record import Result, Skipped
 
 TITLE = say("CPU preprocessing, by number of workers")

@@ -24,9 +24,9 @@ from rigright.verbs.fleet.accept.accepted import Accepted, Met
 from rigright.verbs.fleet.accept.folder import Folder, Stage
 from rigright.verbs.fleet.accept.judge import SoFar, judged, suspects
 from rigright.verbs.fleet.accept.meetings import wanted
+from rigright.verbs.fleet.compare import kinds
 from rigright.verbs.fleet.hosts import by_number
 from rigright.verbs.fleet.nodes import NodeReport
-from rigright.verbs.fleet.odd import kinds
 from rigright.verbs.fleet.outcome import PATIENCE_S, Errand, NodeOutcome, Remote
 from rigright.verbs.fleet.verb import BENCH_SLACK, RUNNERS, FleetWish, node_report, typed, way_of
 

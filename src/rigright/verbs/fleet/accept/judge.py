@@ -21,9 +21,8 @@ from rigright.machine.bench.record import Result
 from rigright.machine.traits import TRAITS
 from rigright.verbs.fleet.accept.accepted import Between, Failing, Met, NodeJudged, Source, State, Suspect
 from rigright.verbs.fleet.accept.meetings import Pairings, pairings, slow_between
+from rigright.verbs.fleet.compare import ENOUGH, LESS_IS_BETTER, differences, kinds, spread_of
 from rigright.verbs.fleet.nodes import Differs, NodeReport
-from rigright.verbs.fleet.odd import differences, kinds
-from rigright.verbs.fleet.stragglers import ENOUGH, LESS_IS_BETTER, spread_of
 
 MOST_SHARE = 0.5  # of the nodes of a kind: what more than these miss is no node's own fault
 MEASURED = frozenset(

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from rigright.verbs.fleet.accept.accepted import Between, Met
-from rigright.verbs.fleet.stragglers import ENOUGH, NORMAL, ROBUST_Z
+from rigright.verbs.fleet.compare import ENOUGH, NORMAL, ROBUST_Z
 
 ROUNDS = 3  # partners of each node
 BEHIND_SHARE = 0.10  # what several flows on one network differ by is less

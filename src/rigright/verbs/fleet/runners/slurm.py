@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import shutil
 from collections.abc import Iterator, Sequence
@@ -17,17 +18,19 @@ from rigright.machine.remote.parcel import parcel, start_line
 from rigright.machine.remote.talk import talk
 from rigright.verbs.fleet.by_shell import by_one_srun, is_without_python
 from rigright.verbs.fleet.hosts import listed
-from rigright.verbs.fleet.idle import IDLE, states
 from rigright.verbs.fleet.outcome import Emit, Errand, Hearing, NodeOutcome, Remote, gathered
-from rigright.verbs.fleet.troubles import LATE, complaint_about, meant, trouble
+from rigright.verbs.fleet.troubles import BROKEN_OFF, LATE, complaint_about, meant, trouble
 
 NAME = "Slurm"
+IDLE = "idle"
+SINFO_S = 30.0
 QUEUE_S = 30.0  # beside the nodes' own time: to be given the nodes, to send, to come to an end
 OPTIONS = (
     "--ntasks-per-node=1",
     "--label",  # lines come whole, and say which task they are of
     *("--kill-on-bad-exit=0", "--wait=0", "--export=ALL", "--cpu-bind=none", "--job-name=rigright"),
 )
+_STATE = re.compile(r"[a-z]+")
 
 
 def run(way: Remote) -> Iterator[NodeOutcome]:
@@ -117,6 +120,30 @@ def _expected(way: Remote) -> tuple[tuple[str, ...], list[tuple[str, str]]]:
         return (), []
     if "SLURM_JOB_ID" in os.environ:
         return tuple(sorted(listed(os.environ.get("SLURM_JOB_NODELIST")))), []
-    fields = states()
+    fields = _states()
     left = [(node, state) for node, state in fields.items() if state != IDLE]
     return tuple(node for node, state in fields.items() if state == IDLE), left
+
+
+def _states() -> dict[str, str]:
+    """Node -> its state, as sinfo says it; at least one of them is idle."""
+    lines: list[bytes] = []
+    sinfo = shutil.which("sinfo") or "sinfo"
+    talked = talk((sinfo, "-h", "-N", "-o", "%N %T"), heard=lines.append, patience_s=patience(SINFO_S))
+    if talked.ended != "done" or talked.code:
+        why = LATE if talked.ended == "late" else meant(talked.complaints) or BROKEN_OFF
+        raise MissingError(say("sinfo failed: {why}", why=why))
+    fields: dict[str, str] = {}
+    for line in lines:
+        name, _, state = line.decode("utf-8", "replace").strip().partition(" ")
+        word = (
+            None if state.endswith("*") else _STATE.match(state.strip().lower())
+        )  # "idle*" does not respond
+        if name:
+            fields.setdefault(name, word[0] if word else "not responding")
+    if IDLE not in fields.values():
+        shown = ", ".join(sorted(set(fields.values()))) or "?"
+        raise MissingError(
+            say("no idle Slurm nodes (states: {states}); choose nodes with srun options", states=shown)
+        )
+    return fields

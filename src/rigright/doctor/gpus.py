@@ -13,7 +13,7 @@ from rigright.machine.pci import pci_key
 from rigright.machine.record import Machine
 
 BUSY_SHARE = 0.5  # of the time; below it clocks and links rest, and say nothing
-BUSY_POWER_SHARE = 0.6  # of its limit, where no share of time is told (MIG)
+_BUSY_POWER_SHARE = 0.6  # of its limit, where no share of time is told (MIG)
 RACK_CHIPS = 16  # more in one NVLink domain: a rack, its switches outside of the machine
 
 
@@ -39,7 +39,7 @@ def is_busy(device: Device) -> bool | None:
     if device.busy_share is not None:
         return device.busy_share >= BUSY_SHARE
     draw, limit = device.power.draw_w, device.power.limit_w
-    return None if draw is None or not limit else draw >= BUSY_POWER_SHARE * limit
+    return None if draw is None or not limit else draw >= _BUSY_POWER_SHARE * limit
 
 
 def query(device: Device, *fields: str) -> str | None:

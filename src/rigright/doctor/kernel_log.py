@@ -17,7 +17,7 @@ from rigright.machine.running.messages import MESSAGE, UNKNOWN
 from rigright.machine.system import Event
 
 LINE_CHARS = 160
-OLD_S = 7 * 86400  # what happened longer ago and not again is told more quietly
+_OLD_S = 7 * 86400  # what happened longer ago and not again is told more quietly
 _OF_TEXT = frozenset({MESSAGE, UNKNOWN})  # kinds of what programs and tools said
 _ANEW = re.compile(r"systemctl reboot|--gpu-?reset")
 _STARTED = Step(says=say("the machine has rebooted since: act only if it recurs"))
@@ -80,7 +80,7 @@ def most_within(same: list[Event], span_s: float) -> int:
 def quieter(severity: Severity, *, case: CheckInput, event: Event) -> Severity:
     """An event of long ago, or of before the last boot, weighs one step less."""
     age = age_s(case, event)
-    is_past = is_before_boot(case, event) or (age is not None and age > OLD_S)
+    is_past = is_before_boot(case, event) or (age is not None and age > _OLD_S)
     return _MILDER[severity] if is_past else severity
 
 

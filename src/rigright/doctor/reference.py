@@ -25,7 +25,7 @@ Verdict = Literal["expected", "behind", "slow", "wrong", "unknown"]
 Basis = Literal["other cards", "least", "measured", "stated", "floor", "planned"]
 
 BEHIND, SLOW = 0.95, 0.90  # of the other cards' median
-OF_MEASURED = 0.90  # of what a healthy one was measured at
+_OF_MEASURED = 0.90  # of what a healthy one was measured at
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,7 +155,7 @@ def _by_facts(result: Result, case: CheckInput, *, row: Expectation | None) -> B
         least = (
             reference.value
             if reference.kind == "least"
-            else _bound(result, reference.value, share=OF_MEASURED)
+            else _bound(result, reference.value, share=_OF_MEASURED)
         )
         basis: Basis = "least" if reference.kind == "least" else "measured"
         return _judged(

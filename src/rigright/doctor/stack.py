@@ -17,8 +17,8 @@ from rigright.machine.nvml.codes import MISMATCH, NO_LIBRARY, NOT_LOADED, why
 from rigright.machine.system import Framework, Module, Package, Python, Software
 
 NVIDIA = "10de:"
-DISPLAYS = ("0x0300", "0x0302", "0x0380")  # classes of PCI: VGA, 3D, other displays
-INSTALLED = {"installed", "held", None}
+_DISPLAYS = ("0x0300", "0x0302", "0x0380")  # classes of PCI: VGA, 3D, other displays
+_INSTALLED = {"installed", "held", None}
 _NUMBERS = re.compile(r"\d{1,6}(?:\.\d{1,6}){0,3}")
 OVERRIDE = "HSA_OVERRIDE_GFX_VERSION"
 _GFX_VERSION = re.compile(r"(\d{1,2})\.(\d{1,2})\.(\d{1,2})")
@@ -34,7 +34,7 @@ def cards_on_bus(case: CheckInput) -> list[PciDevice]:
     return [
         device
         for device in case.machine.pci or ()
-        if device.id.startswith(NVIDIA) and (device.pci_class or "").startswith(DISPLAYS)
+        if device.id.startswith(NVIDIA) and (device.pci_class or "").startswith(_DISPLAYS)
     ]
 
 
@@ -88,7 +88,7 @@ def installed(case: CheckInput, pattern: str) -> list[Package]:
     """Installed packages of the system whose names fit."""
     fits = re.compile(pattern)
     packages = case.machine.software.packages
-    return [package for package in packages if fits.fullmatch(package.name) and package.state in INSTALLED]
+    return [package for package in packages if fits.fullmatch(package.name) and package.state in _INSTALLED]
 
 
 def module(case: CheckInput, name: str) -> Module | None:

@@ -16,9 +16,9 @@ from rigright.machine.device import Device
 from rigright.machine.pci import pci_key
 from rigright.machine.system import Event
 
-CHANGED = 154  # "GPU recovery action changed from ... to ..."
-AFTER = {45, CHANGED, 171, 172}  # told of another error
-NVLINK5 = range(144, 151)  # their lines say of each error whether it is fatal
+_CHANGED = 154  # "GPU recovery action changed from ... to ..."
+AFTER = {45, _CHANGED, 171, 172}  # told of another error
+_NVLINK5 = range(144, 151)  # their lines say of each error whether it is fatal
 _TO = re.compile(r"recovery action changed.* to 0x[0-9a-f]+ \(([^)]*)\)", re.IGNORECASE)
 _ACTIONS = (
     ("boot", "reboot"),
@@ -33,7 +33,7 @@ _HARDER = ("none", "drain", "reset", "reboot")
 
 def asked(event: Event) -> str | None:
     """The recovery that a line of XID 154 names: "none", "drain", "reset", "reboot"."""
-    match = _TO.search(event.text) if event.code == CHANGED else None
+    match = _TO.search(event.text) if event.code == _CHANGED else None
     words = match[1].lower() if match else ""
     return next((action for word, action in _ACTIONS if word in words), None)
 
@@ -54,9 +54,9 @@ def followed(events: list[Event]) -> dict[tuple[str, int], Event]:
 def action_of(xid: Xid, same: list[Event], *, after: Event | None) -> str:
     """The action at once: the harder of what the error asks for and what the driver asked for after it."""
     own = xid.action
-    if xid.code == CHANGED:
+    if xid.code == _CHANGED:
         own = asked(same[-1]) or own
-    elif xid.code in NVLINK5:
+    elif xid.code in _NVLINK5:
         flags = {match[1] is None for event in same if (match := _FATAL.search(event.text))}
         own = own if not flags else "reset" if True in flags else "watch"
     more = asked(after) if after is not None else None

@@ -24,10 +24,10 @@ from rigright.machine.tick import DeviceTick, Tick
 
 LEAST_BUSY = 0.02  # below it a device without programs rests
 LEAST_SHARE = 0.03  # of the time: less is not worth a line
-LEAST_LAG = 0.2  # of the time
+_LEAST_LAG = 0.2  # of the time
 _NOTHING = 1e-9
-FULL_MEMORY = 0.95
-NOTHING_LEFT = 0.9  # of what a thing can do: nobody is told to take more of it
+_FULL_MEMORY = 0.95
+_NOTHING_LEFT = 0.9  # of what a thing can do: nobody is told to take more of it
 
 
 def judge(ticks: Sequence[Tick], case: CheckInput) -> Diagnosis:
@@ -45,7 +45,7 @@ def judge(ticks: Sequence[Tick], case: CheckInput) -> Diagnosis:
     laggards: list[Sentence] = []
     times = Counter(last.index for moment in moments if (last := behind(moment)) is not None)
     for index, count in times.most_common(1):
-        if count / len(moments) >= LEAST_LAG:
+        if count / len(moments) >= _LEAST_LAG:
             laggards.append(
                 say(
                     "GPU {index} is less busy than the others, which draw little power: in a shared job "
@@ -71,7 +71,7 @@ def judge(ticks: Sequence[Tick], case: CheckInput) -> Diagnosis:
         full=frozenset(
             cause.name
             for cause in causes()
-            if cause.side == WAITING and (mean(map(cause.weigh, moments)) or 0.0) >= NOTHING_LEFT
+            if cause.side == WAITING and (mean(map(cause.weigh, moments)) or 0.0) >= _NOTHING_LEFT
         ),
     )
 
@@ -161,7 +161,7 @@ def _notes(ticks: Sequence[Tick], used: tuple[int, ...]) -> Iterator[Sentence]:
             for device in tick.devices
             if device.index == index and device.mem_used_bytes is not None and device.mem_total_bytes
         ]
-        if shares and max(shares) >= FULL_MEMORY:
+        if shares and max(shares) >= _FULL_MEMORY:
             yield say(
                 "GPU {index}: memory {share} full: a larger batch needs a larger GPU or quantization",
                 index=index, share=f"{max(shares):.0%}",

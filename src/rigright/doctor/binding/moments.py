@@ -14,7 +14,7 @@ from rigright.doctor.binding.record import FULL, LimitedMoment
 from rigright.facts.faults import reasons
 from rigright.machine.tick import DeviceTick, HostTick
 
-SPINNING, AT_WORK = 0.3, 0.8  # of the power limit: while it spins, while it computes; by experience, no law
+_SPINNING, _AT_WORK = 0.3, 0.8  # of the power limit: while it spins, while it computes; by experience, no law
 _BEHIND = 0.8  # of the others' busy time: a card with less is what they wait for
 
 
@@ -25,10 +25,10 @@ def drawn(device: DeviceTick) -> float | None:
     return device.power_w / device.power_limit_w
 
 
-def may_spin(device: DeviceTick) -> bool:
+def _may_spin(device: DeviceTick) -> bool:
     """Whether a card draws less than one at work, while its memory is not busy either."""
     share = drawn(device)
-    return share is not None and share < AT_WORK and (device.mem_busy_share or 0.0) < FULL
+    return share is not None and share < _AT_WORK and (device.mem_busy_share or 0.0) < FULL
 
 
 def working_share(moment: LimitedMoment, *, link_full: bool) -> float:
@@ -36,10 +36,10 @@ def working_share(moment: LimitedMoment, *, link_full: bool) -> float:
     busy = min(1.0, max(0.0, moment.busy_share))
     if len(moment.devices) > 1 and (last := behind(moment)) is not None:
         busy = min(busy, last.busy_share or 0.0)
-    if not link_full or not all(map(may_spin, moment.devices)):
+    if not link_full or not all(map(_may_spin, moment.devices)):
         return busy
     shares = [share for device in moment.devices if (share := drawn(device)) is not None]
-    work = (sum(shares) / len(shares) - SPINNING) / (AT_WORK - SPINNING)
+    work = (sum(shares) / len(shares) - _SPINNING) / (_AT_WORK - _SPINNING)
     return busy * min(1.0, max(0.0, work))
 
 
@@ -49,7 +49,7 @@ def behind(moment: LimitedMoment) -> DeviceTick | None:
         (tick for tick in moment.devices if tick.busy_share is not None),
         key=lambda tick: tick.busy_share or 0.0,
     )
-    if len(seen) < 2 or not all(map(may_spin, seen[1:])) or not _one_job(seen):
+    if len(seen) < 2 or not all(map(_may_spin, seen[1:])) or not _one_job(seen):
         return None
     last, next_one = seen[0].busy_share or 0.0, seen[1].busy_share or 0.0
     return seen[0] if next_one >= FULL and last < _BEHIND * next_one else None
@@ -58,7 +58,7 @@ def behind(moment: LimitedMoment) -> DeviceTick | None:
 def waits_for_all(moment: LimitedMoment, ticks: list[DeviceTick]) -> bool:
     """Whether the cards that are held back hold the others too: these are free, and yet draw little."""
     free = [tick for tick in moment.devices if tick not in ticks]
-    return bool(ticks and free) and all(map(may_spin, free)) and _one_job(moment.devices)
+    return bool(ticks and free) and all(map(_may_spin, free)) and _one_job(moment.devices)
 
 
 def _one_job(devices: list[DeviceTick] | tuple[DeviceTick, ...]) -> bool:

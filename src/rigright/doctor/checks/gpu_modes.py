@@ -114,7 +114,7 @@ def mig_slices(case: CheckInput) -> Iterator[Verdict]:
             yield Fine(says=says, about=label(device))
 
 
-def mode_of(device: Device) -> str:
+def _mode_of(device: Device) -> str:
     """How a card of AMD is cut."""
     return device.slices[0].profile or "?" if device.slices else WHOLE
 
@@ -133,7 +133,7 @@ def gpu_partitions(case: CheckInput) -> Iterator[Verdict]:
     """
     cut = [device for device, _ in answering(case, vendor="amd") if device.slices]
     for device in cut:
-        mode, count = mode_of(device), len(device.slices)
+        mode, count = _mode_of(device), len(device.slices)
         if case.wanted is not None and case.wanted.chips:
             whole = {"one_memory": "NPS1" in mode, "one_part": "SPX" in mode}
             yield advise("gpu_modes.cut", whole, device=device, count=count, mode=mode)
@@ -143,11 +143,11 @@ def gpu_partitions(case: CheckInput) -> Iterator[Verdict]:
         else:
             yield Fine(says=say("{count} partitions: {mode}", count=count, mode=mode), about=label(device))
     for devices in kinds(case):
-        odd = odd_ones(by_value(devices, [mode_of(device) for device in devices]))
+        odd = odd_ones(by_value(devices, [_mode_of(device) for device in devices]))
         if odd is not None and any(device in cut for device in devices):
             usual, others = odd
             modes = tuple(
-                Evidence(shows=f"{label(other)}: {mode_of(other)}", command="amd-smi static --partition")
+                Evidence(shows=f"{label(other)}: {_mode_of(other)}", command="amd-smi static --partition")
                 for other in others
             )
             yield advise("gpu_modes.unlike", about=listed(others), modes=modes, value=usual)

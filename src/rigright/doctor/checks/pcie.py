@@ -15,10 +15,10 @@ from rigright.doctor.wires import function_of, functions, has_slot, is_real, wir
 from rigright.machine.cells import indexes
 from rigright.machine.device import Device
 
-SEE_PORTS = "sudo lspci -vvv | grep -E '^[0-9a-f]|ACSCtl'"
-SEE_DOMAINS = "nvidia-smi topo -m; numactl --hardware"
+_SEE_PORTS = "sudo lspci -vvv | grep -E '^[0-9a-f]|ACSCtl'"
+_SEE_DOMAINS = "nvidia-smi topo -m; numactl --hardware"
 SMALL_BYTES = 256 * MIB
-ABLE = (
+_ABLE = (
     "Ampere",
     "Ada",
     "Hopper",
@@ -65,7 +65,7 @@ def pcie_acs(case: CheckInput) -> Iterator[Verdict]:
     if not ports:
         return
     if case.gap("pci.acs") is not None:
-        yield NotSeen(why=say("only root can read the switch settings"), see=SEE_PORTS)
+        yield NotSeen(why=say("only root can read the switch settings"), see=_SEE_PORTS)
         return
     redirecting = [port.address for port in ports if port.acs]
     if redirecting:
@@ -97,7 +97,7 @@ def pcie_numa(case: CheckInput) -> Iterator[Verdict]:
         node = None if index is None else nodes.get(index)
         if index is None and function_of(case, device) is None:
             why = say("NUMA node not reported")
-            yield NotSeen(why=why, see=SEE_DOMAINS, about=label(device))
+            yield NotSeen(why=why, see=_SEE_DOMAINS, about=label(device))
         elif node is None:
             yield advise("pcie.domain_untold", device=device)
         elif node.mem_bytes == 0:
@@ -160,7 +160,7 @@ def pcie_rebar(case: CheckInput) -> Iterator[Verdict]:
         return
     rdma = bool(rdma_ports(case))
     for device, chip in answering(case):
-        if chip is None or not has_slot(device, chip) or not chip.architecture.startswith(ABLE):
+        if chip is None or not has_slot(device, chip) or not chip.architecture.startswith(_ABLE):
             continue
         item, serves = function_of(case, device), chip.segment == "datacenter"
         window = max([*(item.bars_bytes if item is not None else ()), device.bar1_total_bytes or 0.0])

@@ -16,18 +16,18 @@ from rigright.facts.fabrics import network_of
 from rigright.facts.nics import PortCounter, port_counters
 from rigright.machine.host import Port
 
-AN_HOUR_S = 3600
-OF_LEAST = 10  # between two readings a tenth of what says nothing over a lifetime is enough
+_AN_HOUR_S = 3600
+_OF_LEAST = 10  # between two readings a tenth of what says nothing over a lifetime is enough
 FULL_LANES = 4
-LEAST_ERRORS, FLAPS = 100, 10
+_LEAST_ERRORS, _FLAPS = 100, 10
 ERRORS = ("rx_errors", "tx_errors", "rx_crc_errors", "tx_carrier_errors")
-SLOW_BYTES_PER_S, PLAIN_BYTES_PER_S = 100 * MEGA / 8, GIGA / 8
+_SLOW_BYTES_PER_S, _PLAIN_BYTES_PER_S = 100 * MEGA / 8, GIGA / 8
 WAYS = ("PIX", "PXB", "PHB", "NODE", "SYS")  # nearest first; the first two stay below a switch
-BELOW_A_SWITCH = 1
+_BELOW_A_SWITCH = 1
 ENOUGH = 0.75  # of what boards of the chip have
 
 
-def gbit(bytes_per_s: float) -> Sentence:
+def _gbit(bytes_per_s: float) -> Sentence:
     """A rate as ports are called."""
     return say("{rate} Gb/s", rate=f"{bytes_per_s * 8 / GIGA:g}")
 
@@ -105,7 +105,7 @@ def _judged(case: CheckInput, port: Port, *, counter: PortCounter) -> tuple[str,
         return None
     if up_s is None:
         return "ports.counter_once", {}
-    return ("ports.counter", {}) if count > counter.per_hour * max(up_s / AN_HOUR_S, 1.0) else None
+    return ("ports.counter", {}) if count > counter.per_hour * max(up_s / _AN_HOUR_S, 1.0) else None
 
 
 def _grown(
@@ -113,11 +113,11 @@ def _grown(
 ) -> tuple[str, dict[str, object]] | None:
     """What came on between two readings; where their times are not told, any growth that says something."""
     then_s, now_s = ends_s
-    if count < max(counter.least // OF_LEAST, 1):
+    if count < max(counter.least // _OF_LEAST, 1):
         return None
     if now_s is None or then_s is None or now_s <= then_s:
         return "ports.counter_grew", {"count": count}
-    if count <= counter.per_hour * (now_s - then_s) / AN_HOUR_S:
+    if count <= counter.per_hour * (now_s - then_s) / _AN_HOUR_S:
         return None
     return "ports.counter_grew_in", {"count": count, "time": show_seconds(now_s - then_s)}
 
@@ -169,7 +169,7 @@ def ib_ports(case: CheckInput) -> Iterator[Verdict]:
         findings = [odd for port in group if (odd := _odd(case, port, usual=usual, rates=rates)) is not None]
         yield from findings
         if not findings:
-            yield Fine(says=say("{rate} each; ports: {count}", count=len(group), rate=gbit(usual)))
+            yield Fine(says=say("{rate} each; ports: {count}", count=len(group), rate=_gbit(usual)))
 
 
 def _odd(case: CheckInput, port: Port, *, usual: float, rates: Counter[float]) -> Finding | None:
@@ -193,7 +193,7 @@ def _odd(case: CheckInput, port: Port, *, usual: float, rates: Counter[float]) -
     return advise(
         name,
         {"state": port.state, "count": rates.total(), "lanes": lanes, "most": FULL_LANES}
-        | {"now": gbit(rate), "usual": gbit(usual), "made_for": gbit(made_for)},
+        | {"now": _gbit(rate), "usual": _gbit(usual), "made_for": _gbit(made_for)},
         severity="note" if name == "ports.slower" and rates[rate] != 1 else None,
         about=port.name,
         card=card,
@@ -219,8 +219,8 @@ def net_errors(case: CheckInput) -> Iterator[Verdict]:
         counts = Counter(dict(port.counters))
         errors, packets = max(counts[name] for name in ERRORS), counts["rx_packets"] + counts["tx_packets"]
         seen = {
-            "ports.packets": errors >= LEAST_ERRORS and errors * MEGA > packets,
-            "ports.link_lost": counts["carrier_down"] > FLAPS and port.state == "up",
+            "ports.packets": errors >= _LEAST_ERRORS and errors * MEGA > packets,
+            "ports.link_lost": counts["carrier_down"] > _FLAPS and port.state == "up",
             "ports.bond": counts["members_up"] < counts["members"],
         }
         shown = {"errors": errors, "packets": packets, "count": counts["carrier_down"]}
@@ -250,15 +250,15 @@ def net_speed(case: CheckInput) -> Iterator[Verdict]:
     }
     for port, now in up.items():
         most = port.max_bytes_per_s or 0.0
-        if now <= SLOW_BYTES_PER_S or now < most:
-            severity: Severity = "warning" if now <= SLOW_BYTES_PER_S or now * 10 < most else "note"
-            shown = {"now": gbit(now), "most": gbit(most or PLAIN_BYTES_PER_S)}
+        if now <= _SLOW_BYTES_PER_S or now < most:
+            severity: Severity = "warning" if now <= _SLOW_BYTES_PER_S or now * 10 < most else "note"
+            shown = {"now": _gbit(now), "most": _gbit(most or _PLAIN_BYTES_PER_S)}
             yield advise("ports.speed", shown, severity=severity, about=port.name, port=port.name)
         else:
-            yield Fine(says=gbit(now), about=port.name)
+            yield Fine(says=_gbit(now), about=port.name)
     fastest = max(up.values(), default=0.0)
-    if 0 < fastest <= PLAIN_BYTES_PER_S and not rdma_ports(case) and len(case.machine.devices) > 1:
-        yield advise("ports.plain", rate=gbit(fastest))
+    if 0 < fastest <= _PLAIN_BYTES_PER_S and not rdma_ports(case) and len(case.machine.devices) > 1:
+        yield advise("ports.plain", rate=_gbit(fastest))
 
 
 @check(say("NIC on each GPU's NUMA node"))
@@ -305,9 +305,9 @@ def nic_paths(case: CheckInput) -> Iterator[Verdict]:
         card.index: min((WAYS.index(way) for _, way in card.nics if way in WAYS), default=len(WAYS) - 1)
         for card in cards
     }
-    if len(cards) < 2 or min(best.values()) > BELOW_A_SWITCH:
+    if len(cards) < 2 or min(best.values()) > _BELOW_A_SWITCH:
         return
-    far = [card for card in cards if best[card.index] > BELOW_A_SWITCH]
+    far = [card for card in cards if best[card.index] > _BELOW_A_SWITCH]
     for card in far:
         near = next(name for name, way in card.nics if way == WAYS[best[card.index]] or way not in WAYS)
         yield advise("ports.far_of_peers", about=label(card), way=WAYS[best[card.index]], near=near)

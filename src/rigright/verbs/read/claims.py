@@ -20,8 +20,8 @@ _SPARSE = ("spars", "稀疏")
 _DENSE = ("dense", "稠密")
 _NOT = re.compile(r"(?:不是|并非|而非|is not|isn't|rather than|not)\s?\Z", re.IGNORECASE)
 _NATIVE = frozenset({"fp8", "fp4", "bf16", "tf32", "int8"})
-OFF, ROUGHLY = 0.1, 0.25  # how far such a factor may be off
-NEAR_LINK = 24  # signs behind the name of a link in which its own figure stands
+OFF, _ROUGHLY = 0.1, 0.25  # how far such a factor may be off
+_NEAR_LINK = 24  # signs behind the name of a link in which its own figure stands
 _COMMON = frozenset({"VRAM", "cores"})  # words that stand beside other quantities as well
 Known = Sequence[tuple[object, float]]  # records that a name may mean, and what each has
 
@@ -80,11 +80,11 @@ def values_meant(figure: Figured, value: float, *, context: str) -> Iterator[flo
     if not alone:
         yield value * count
     flag = any(word in context for word in _SPARSE)
-    if may_be_sparse(figure) and (flag or count == 1) and not any(word in context for word in _DENSE):
+    if _may_be_sparse(figure) and (flag or count == 1) and not any(word in context for word in _DENSE):
         yield value * 2
 
 
-def may_be_sparse(figure: Figured) -> bool:
+def _may_be_sparse(figure: Figured) -> bool:
     """Whether makers tell twice the figure for matrices of which half is left out."""
     chip = figure.subject.records[0]
     rate = figure.quantity.unit == "flops_per_s" and figure.kind.id not in {"fp32", "fp64"}
@@ -105,7 +105,7 @@ def truth_of(item: Figured, shown: Known, *, context: str) -> Sentence | str:
         each, all_of = shown[0][1], shown[0][1] * item.subject.count
         figure = say("{one} each, {all} together", one=kind.shown(each), all=kind.shown(all_of))
     half = item.quantity.mid / 2
-    sparse = may_be_sparse(item) and any(abs(half - value) <= kind.tolerance * value for _, value in shown)
+    sparse = _may_be_sparse(item) and any(abs(half - value) <= kind.tolerance * value for _, value in shown)
     if sparse and not any(word in context for word in _SPARSE):
         return say("{dense} dense; the figure is with 2:4 sparsity", dense=figure)
     return figure
@@ -201,7 +201,7 @@ def factor(
     if not rows:
         none = say("no table here has the {kind} of {name}", kind=kind.title, name=first.name)
         return ClaimVerdict(verdict=UNKNOWN, truth=none)
-    off = quantity.mid * (ROUGHLY if quantity.bound == ABOUT else OFF)
+    off = quantity.mid * (_ROUGHLY if quantity.bound == ABOUT else OFF)
     holds = any(abs(way - quantity.mid) <= off for ratio, _, _ in rows for way in (ratio, 1 / ratio))
     ratio, value, other = rows[0]
     truth = say(
@@ -222,6 +222,6 @@ def amounts(passage: Passage, subject: ClaimSubject, *, kind: ClaimKind) -> list
             dict.fromkeys(value for record in subject.records for value in kind.values(record) if value)
         )
     both = [value for record in subject.records if (value := getattr(record, "both_ways_bytes_per_s", None))]
-    near = (quantity.mid for quantity in passage.figures if 0 <= quantity.start - subject.end <= NEAR_LINK)
+    near = (quantity.mid for quantity in passage.figures if 0 <= quantity.start - subject.end <= _NEAR_LINK)
     values = [item for item in near if any(abs(item - value) <= kind.tolerance * value for value in both)]
     return values or both

@@ -11,7 +11,7 @@ from rigright.base.patterns import pattern
 from rigright.base.record import dataclass
 from rigright.base.units import KILO, MEGA
 
-MOST_QUANTITIES = 64  # of a text
+_MOST_QUANTITIES = 64  # of a text
 EXACT, ABOUT, LEAST, MOST = "exact", "about", "least", "most"
 _NUMBER = r"(?:\d{1,3}(?:,\d{3}){1,4}(?!\d)(?:\.\d{1,6})?|\d{1,12}(?:\.\d{1,6})?)"
 _RANGE = pattern(
@@ -124,7 +124,7 @@ def quantities(text: str) -> tuple[StatedQuantity, ...]:
     """Every quantity of a text in its order; years, versions and list numbers are left out."""
     result: list[StatedQuantity] = []
     place = 0
-    while len(result) < MOST_QUANTITIES:
+    while len(result) < _MOST_QUANTITIES:
         match = _ONE.search(text, place)
         if match is None:
             break

@@ -34,7 +34,7 @@ from rigright.verbs.read.sayings import errors_in, myths_in
 from rigright.verbs.read.wording import wordings
 
 STDIN = "-"
-MOST_CONFIGURATIONS = 40  # of a text, that are worked out
+_MOST_CONFIGURATIONS = 40  # of a text, that are worked out
 READERS = (figures, needs, wordings, ratios, prices_in, commands_in, myths_in)
 _RULED: dict[str, Verdict] = {IMPOSSIBLE: WRONG, DOUBT: UNKNOWN}
 
@@ -66,13 +66,13 @@ def read_text(raw: bytes | str, *, name: str = "text", list_file: str = STDIN) -
     for at, judged in parts_lists(lines, command=f"rigright build --check {shlex.quote(list_file)}"):
         listed |= at
         claims += judged
-    left = MOST_CONFIGURATIONS
+    left = _MOST_CONFIGURATIONS
     for passage in passages(lines):
         readers = [claim for reader in READERS for claim in reader(passage)]
         for subject, machine in machines(passage):
             left -= 1
             if left < 0:
-                truth = say("not checked: more than {count} configurations", count=MOST_CONFIGURATIONS)
+                truth = say("not checked: more than {count} configurations", count=_MOST_CONFIGURATIONS)
                 verdict = ClaimVerdict(verdict=UNKNOWN, truth=truth, command=machine.command)
                 readers.append(claim_of(passage, 0, subject=subject, kind="configuration", verdict=verdict))
             else:

@@ -11,7 +11,7 @@ from rigright.doctor.record import CheckInput
 from rigright.facts.cpus import cpus
 from rigright.machine.host import Slot
 
-LEAST_CARD_LANES = 4
+_LEAST_CARD_LANES = 4
 
 
 def standing_of(case: CheckInput, today: date) -> Standing:
@@ -61,7 +61,7 @@ def standing_of(case: CheckInput, today: date) -> Standing:
 
 def _free(slots: Iterable[Slot]) -> Iterable[int]:
     for slot in slots:
-        if slot.in_use is False and slot.lanes is not None and slot.lanes >= LEAST_CARD_LANES:
+        if slot.in_use is False and slot.lanes is not None and slot.lanes >= _LEAST_CARD_LANES:
             yield slot.lanes
 
 

@@ -26,7 +26,7 @@ def cached(arch: Arch) -> Iterator[Mixer]:
             yield layer.mixer
 
 
-def growing_elems(arch: Arch) -> int | float:
+def _growing_elems(arch: Arch) -> int | float:
     """Cache elements a token adds for good, over all layers that see everything before."""
     from fractions import Fraction
 
@@ -37,14 +37,14 @@ def growing_elems(arch: Arch) -> int | float:
     return total.numerator if total.denominator == 1 else float(total)
 
 
-def window_elems(mixer: Mixer) -> int:
+def _window_elems(mixer: Mixer) -> int:
     """Elements a filled window holds between two steps: the newest token's own come with the step."""
     return (entry_elems(mixer) - mixer.index_dim) * max((mixer.window_tok or 1) - 1, 0)
 
 
 def kv_bytes_per_token(arch: Arch) -> int | float:
     """Bytes a token adds to a 16-bit cache once every window is full."""
-    return growing_elems(arch) * ELEM_BYTES
+    return _growing_elems(arch) * ELEM_BYTES
 
 
 def kv_constant_bytes(arch: Arch) -> int:
@@ -63,4 +63,4 @@ def _constant_bytes(mixer: Mixer) -> int:
     state = mixer.state32_elems * STATE_BYTES + mixer.state16_elems * ELEM_BYTES
     if mixer.window_tok is None:  # a compressed cache may keep a window beside what it compressed
         return state
-    return state + window_elems(mixer) * ELEM_BYTES + WINDOW_COUNTER_BYTES
+    return state + _window_elems(mixer) * ELEM_BYTES + WINDOW_COUNTER_BYTES

@@ -108,14 +108,14 @@ def read_sizes(config: Config, **given: int | bool) -> Sizes:
         layers=int(given.get("layers") or config.layers(*LAYERS)),
         heads=heads,
         kv_heads=int(given.get("kv_heads") or config.size(*KV_HEADS, default=heads)),
-        head_dim=int(given.get("head_dim") or head_width(config, hidden=hidden, heads=heads)),
+        head_dim=int(given.get("head_dim") or _head_width(config, hidden=hidden, heads=heads)),
         width=int(given["width"]) if "width" in given else config.size(*WIDTH, default=4 * hidden),
         vocab=int(given.get("vocab") or config.size(*VOCAB)),
         tied=config.flag("tie_word_embeddings", default=False) if tied is None else bool(tied),
     )
 
 
-def head_width(config: Config, *, hidden: int, heads: int) -> int:
+def _head_width(config: Config, *, hidden: int, heads: int) -> int:
     """The width of a head: told, or the hidden width shared out evenly."""
     number = next((config.size(key) for key in HEAD_DIM if config.raw.get(key) is not None), None)
     if number is None and hidden % heads:

@@ -31,8 +31,8 @@ def read_row(row: Row, config: Config, *, name: str) -> Arch:
         first = row.get("experts", {}).get("dense_first", 0)
         arch = read_latent_moe(config, name, family=family, dense_first=first)
     else:
-        size = read_row_sizes(row, config)
-        style = read_style(row, config, size=size)
+        size = _read_row_sizes(row, config)
+        style = _read_style(row, config, size=size)
         if "experts" in row:
             from rigright.arch.experts import Mixture, read_mixture
 
@@ -54,7 +54,7 @@ def read_row(row: Row, config: Config, *, name: str) -> Arch:
     return arch
 
 
-def read_row_sizes(row: Row, config: Config) -> Sizes:
+def _read_row_sizes(row: Row, config: Config) -> Sizes:
     """The dimensions, some under keys of the family's own."""
     given: dict[str, int] = {}
     if "vocab" in row:
@@ -68,7 +68,7 @@ def read_row_sizes(row: Row, config: Config) -> Sizes:
     return replace(size, width=width, kv_heads=kv_heads)
 
 
-def read_style(row: Row, config: Config, *, size: Sizes) -> Style:
+def _read_style(row: Row, config: Config, *, size: Sizes) -> Style:
     """In what the family differs from Llama."""
     fields: dict[str, Any] = {}
     for word, parts in _BIASES.items():

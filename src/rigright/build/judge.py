@@ -63,14 +63,14 @@ def rules() -> tuple[BuildRule, ...]:
 
 
 @cache
-def rules_by_name() -> dict[str, BuildRule]:
+def _rules_by_name() -> dict[str, BuildRule]:
     """The same by name."""
     return {rule.name: rule for rule in rules()}
 
 
 def judge(rig: Rig, names: Iterable[str] | None = None) -> tuple[Ruling, ...]:
     """What rules find, the worst first; `names`: only these rules."""
-    asked = rules() if names is None else [rules_by_name()[name] for name in names]
+    asked = rules() if names is None else [_rules_by_name()[name] for name in names]
     rulings = [replace(ruling, rule=rule.name) for rule in asked for ruling in rule.judge(rig)]
     for kind, text in rig.unknown if names is None else ():
         rulings.append(Ruling(

@@ -117,7 +117,7 @@ def _cpu(text: str) -> dict[str, Any]:
         name,
     )
     if re.search(r"\bapple\b|\bm[1-6] (?:pro|max|ultra)\b", name):
-        return {"machine": machine_named("mac studio")}  # it comes with the machine around it
+        return {"machine": _machine_named("mac studio")}  # it comes with the machine around it
     processor = processor_named(name)
     return {} if processor is None else {"processor": processor, "cpu_count": count}
 
@@ -461,11 +461,11 @@ def room_of(text: str) -> Circuit | None:
 
 
 def _machine(text: str) -> dict[str, Any]:
-    finished = machine_named(text)
+    finished = _machine_named(text)
     return {} if finished is None else {"machine": finished}
 
 
-def machine_named(text: str) -> Finished | None:
+def _machine_named(text: str) -> Finished | None:
     """The finished machine whose longest calling has all its words in a text."""
     texts = re.sub(r"[^a-z0-9.\u4e00-\u9fff-]+", " ", text.casefold()).split()
     plain = f" {' '.join(item.strip('-') for item in texts)} "

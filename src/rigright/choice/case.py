@@ -144,7 +144,7 @@ def fixed(arch: Arch, node: Node, *, wish: ServingWish, work: PlanWish) -> Case:
     cards = tuple(card for _ in range(node.n_nodes) for card in node.cards)
     if takes_samples(arch) and layout.tp * layout.pp == 1:  # each card works alone: no more than was said
         cards = cards[: layout.dp]
-    notes = unrun_on(engine, form, cards=cards)
+    notes = _unrun_on(engine, form, cards=cards)
     return serving_case(arch, serving, layout=layout, cards=cards, host=node.host, notes=notes)
 
 
@@ -194,7 +194,7 @@ def _check_cut(engine: Engine, wish: ServingWish) -> None:
         )
 
 
-def unrun_on(engine: Engine, form: str, *, cards: tuple[Card, ...]) -> tuple[Sentence, ...]:
+def _unrun_on(engine: Engine, form: str, *, cards: tuple[Card, ...]) -> tuple[Sentence, ...]:
     """Chips on which the engine, or weights of this format, do not run."""
     emulated = form == "bf16" and not engine.native_bf16
     chips = {card.chip.id: card.chip for card in cards}.values()

@@ -81,7 +81,7 @@ def _cuts(wish: TrainingWish) -> bool:
     return named or any((count or 1) > 1 for count in (wish.tp, wish.pp, wish.cp, wish.ep))
 
 
-def recipe_of(arch: Arch) -> Recipe:
+def _recipe_of(arch: Arch) -> Recipe:
     """What runs that pre-train such a model use."""
     experts = any(layer.ffn is not None and layer.ffn.experts for layer in trunk_of(arch).layers)
     size = params(arch)
@@ -104,14 +104,14 @@ def tokens_of(wish: PlanWish) -> float | None:
 
 def seq_tok_of(arch: Arch, work: str) -> int:
     """Tokens of a sample where nobody says."""
-    usual = recipe_of(arch).seq_tok if work == "pretrain" else SEQ_TOK
+    usual = _recipe_of(arch).seq_tok if work == "pretrain" else SEQ_TOK
     return min(usual, arch.max_context_tok or usual)
 
 
 def batch_of(arch: Arch, work: str, *, seq_tok: int, cards: int) -> int:
     """Sequences of a step where nobody says: a tuning on many cards gives each at least one."""
     if work == "pretrain":
-        return max(recipe_of(arch).batch_tok // seq_tok, 1)
+        return max(_recipe_of(arch).batch_tok // seq_tok, 1)
     return max(STEP_TOK // seq_tok, cards, 1)
 
 
@@ -131,7 +131,7 @@ def able_of(chip: Chip) -> Able:
     return Able(home=chip.segment in HOME, fp8=chip.fp8_flops_per_s is not None, bf16=bf16, fp16=fp16)
 
 
-def check_trainer(wish: TrainingWish) -> None:
+def _check_trainer(wish: TrainingWish) -> None:
     """Refuse a program for a method that it does not train by, or a cut that it does not make."""
     if wish.trainer is None:
         return
@@ -156,7 +156,7 @@ def check_trainer(wish: TrainingWish) -> None:
 
 def spaces_of(arch: Arch, wish: TrainingWish, *, work: str, able: Able, usual: bool) -> tuple[Space, ...]:
     """Every way to try on such a chip, the usual ones first; `usual`: none but those."""
-    check_trainer(wish)
+    _check_trainer(wish)
     if not arch.vocab:
         trainer = find_trainer(wish.trainer or "pytorch")
         spaces: Iterator[Space] = (
@@ -171,7 +171,7 @@ def spaces_of(arch: Arch, wish: TrainingWish, *, work: str, able: Able, usual: b
 
 
 def _pretraining(arch: Arch, wish: TrainingWish, *, able: Able, usual: bool) -> Iterator[Space]:
-    recipe = recipe_of(arch)
+    recipe = _recipe_of(arch)
     names = (wish.trainer,) if wish.trainer else recipe.trainers if usual else CUTTERS
     axes = {"tp": recipe.tp, "pp": recipe.pp, "ep": recipe.ep} if usual else _every(arch)
     micro = MICRO_BATCHES if params(arch) < LARGE_PARAMS else LARGE_MICRO_BATCHES
@@ -214,7 +214,7 @@ def _schedules(wish: TrainingWish) -> tuple[tuple[str, int], ...]:
 
 
 def _every(arch: Arch) -> dict[str, tuple[int, ...]]:
-    return {"tp": WIDTHS, "pp": STAGES, "ep": EXPERT_RANKS if recipe_of(arch).experts else (1,)}
+    return {"tp": WIDTHS, "pp": STAGES, "ep": EXPERT_RANKS if _recipe_of(arch).experts else (1,)}
 
 
 def _tuning(arch: Arch, wish: TrainingWish, *, able: Able, usual: bool) -> Iterator[Space]:

@@ -70,7 +70,7 @@ def ways_on(
     for rank, engine in enumerate(order):
         forms = tuple(formats_in(arch, wish, engine=engine, chips=site.chips, more=more))
         for weights in forms:
-            for kv in caches_in(wish, engine, chips=site.chips, more=more):
+            for kv in _caches_in(wish, engine, chips=site.chips, more=more):
                 yield Way(engine=engine, weights=weights, kv=kv, usual=rank == 0 or bool(wish.engines))
         if forms and not (more or others or either) and not wish.engines:
             return
@@ -96,9 +96,9 @@ def taken_on(arch: Arch, wish: PlanWish, *, site: Site) -> tuple[Engine, ...]:
     elif not wish.weights and arch.stored is not None and find_format(arch.stored).loss_rank >= PACKED_LOSS:
         known = [engine for engine in known if _loads(engine, arch.stored, chips=chips)] or known
     if wish.kv:
-        keeping = [engine for engine in known if caches_in(wish, engine, chips=chips)]
+        keeping = [engine for engine in known if _caches_in(wish, engine, chips=chips)]
         known = keeping or [
-            engine for engine in engines().values() if engine.taken and caches_in(wish, engine, chips=chips)
+            engine for engine in engines().values() if engine.taken and _caches_in(wish, engine, chips=chips)
         ]
     if transcribes(arch):
         known = [engine for engine in known if not reads_gguf(engine)] or known
@@ -166,8 +166,8 @@ def formats_in(
     if transcribes(arch) and wish.quality is None:
         floor = NO_LOSS if more else OWN_LOSS  # as published while there is room; errors are heard
     else:
-        floor = ANY_LOSS if more and wish.quality is None else most_loss(wish)
-    run = [name for name in own_formats(arch, engine, floor=floor) if is_run(engine, name, chips=chips)]
+        floor = ANY_LOSS if more and wish.quality is None else _most_loss(wish)
+    run = [name for name in _own_formats(arch, engine, floor=floor) if is_run(engine, name, chips=chips)]
     if not run and arch.stored is not None and find_format(arch.stored).loss_rank < PACKED_LOSS:
         # a file of 8 bit is unpacked where chips cannot multiply it
         run = [name for name in (arch.dtype, "fp16") if is_run(engine, name, chips=chips)]
@@ -210,7 +210,7 @@ def as_published(arch: Arch, form: str) -> str:
     return stored if form == "fp8" and stored.startswith("fp8") else form
 
 
-def own_formats(arch: Arch, engine: Engine, *, floor: int) -> tuple[str, ...]:
+def _own_formats(arch: Arch, engine: Engine, *, floor: int) -> tuple[str, ...]:
     """What the engine makes of a model: as it is stored, or packed further, the best quality first."""
     gguf = reads_gguf(engine)
     stored = arch.stored
@@ -237,7 +237,7 @@ def own_formats(arch: Arch, engine: Engine, *, floor: int) -> tuple[str, ...]:
     return tuple(names)
 
 
-def most_loss(wish: PlanWish) -> int:
+def _most_loss(wish: PlanWish) -> int:
     """The rank of the format that may lose most."""
     return USUAL_LOSS if wish.quality is None else find_format(wish.quality).loss_rank
 
@@ -257,7 +257,7 @@ def quality_class(loss_rank: float) -> int:
     return max(int(loss_rank) - NO_LOSS, 0)
 
 
-def caches_in(
+def _caches_in(
     wish: PlanWish, engine: Engine, *, chips: Sequence[Chip], more: bool = False
 ) -> tuple[str, ...]:
     """Formats of the cache: those asked for, else 16 bit; with `more` the common smaller one as well."""

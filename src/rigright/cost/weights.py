@@ -154,7 +154,7 @@ def _is_latent(layer: Layer) -> bool:
     return layer.mixer is not None and layer.mixer.kind == Mix.LATENT
 
 
-def is_stored(form: Format, weight: Weight, *, around: _Around) -> bool:
+def _is_stored(form: Format, weight: Weight, *, around: _Around) -> bool:
     """Whether the format stores this weight its way, or leaves it in `rest_bits`."""
     if not form.parts:
         return True
@@ -170,7 +170,7 @@ def is_stored(form: Format, weight: Weight, *, around: _Around) -> bool:
 
 
 def _uniform_bytes(form: Format, weight: Weight, *, around: _Around) -> float:
-    if not is_stored(form, weight, around=around):
+    if not _is_stored(form, weight, around=around):
         bits = form.head_bits if form.head_bits and weight.role == "head" else form.rest_bits
         return count.elems(weight) * bits / BITS * weight.copies
     scales = _scale_bytes(form, weight.shape) if form.parts else 0

@@ -101,7 +101,7 @@ class Engine:
     @property
     def asked(self) -> str:
         """The words that find just this engine again."""
-        build = " ".join(word for word in (self.backend, *self.options) if word in backend_words())
+        build = " ".join(word for word in (self.backend, *self.options) if word in _backend_words())
         return " ".join(word for word in (self.id, build, self.version) if word)
 
     def backend_on(self, vendor: str) -> str:
@@ -134,14 +134,14 @@ def find_engine(asked: str) -> Engine:
         for word in (engine.id, engine.label.lower(), *engine.aliases)
     }
     backend, options = backend_in(asked)
-    bare = without_backend(asked)
+    bare = _without_backend(asked)
     if name not in known and backend and bare and bare != " ".join(asked.lower().split()):
         engine = find_engine(bare)
         return replace(engine, backend=backend, options=options) if engine.backends else engine
     if name not in known:
         raise unknown(say("engine"), asked, near=_near(name, known), known=engines())
     version = match["version"] if match else None
-    return known[name] if version is None else at_version(known[name], version)
+    return known[name] if version is None else _at_version(known[name], version)
 
 
 def _near(name: str, known: Mapping[str, Engine]) -> list[str]:
@@ -157,11 +157,11 @@ def _near(name: str, known: Mapping[str, Engine]) -> list[str]:
 def at_date(engine: Engine, date: str) -> Engine:
     """The engine as it was on a day, where its releases are known."""
     versions = [version for day, version in engine.released if day <= date]
-    return at_version(engine, versions[-1]) if versions else engine
+    return _at_version(engine, versions[-1]) if versions else engine
 
 
 @cache
-def at_version(engine: Engine, version: str) -> Engine:
+def _at_version(engine: Engine, version: str) -> Engine:
     """The engine as it was at a version."""
     if _order(version) == _order(engine.version):
         return engine
@@ -182,7 +182,7 @@ def _backends() -> list[tuple[str, ...]]:
 
 
 @cache
-def backend_words() -> dict[str, tuple[str, str | None]]:
+def _backend_words() -> dict[str, tuple[str, str | None]]:
     """Words people write -> the backend, and the option of its build that they name."""
     return {word: (backend, option or None) for word, backend, option, _ in _backends()}
 
@@ -194,7 +194,7 @@ def backend_label(backend: str) -> str:
 
 def backend_in(text: str) -> tuple[str, tuple[str, ...]]:
     """The backend that words name, and options of it; "" where they name none, or several."""
-    words = backend_words()
+    words = _backend_words()
     named = [words[word] for word in _WORD.findall(text.lower()) if word in words]
     backends = {backend for backend, _ in named}
     if len(backends) != 1:
@@ -202,9 +202,9 @@ def backend_in(text: str) -> tuple[str, tuple[str, ...]]:
     return backends.pop(), tuple(sorted({option for _, option in named if option is not None}))
 
 
-def without_backend(text: str) -> str:
+def _without_backend(text: str) -> str:
     """The same without those words, and without what parted them."""
-    words = "|".join(sorted(backend_words(), key=len, reverse=True))
+    words = "|".join(sorted(_backend_words(), key=len, reverse=True))
     bare = re.sub(rf"[\s(/_-]*\b({words})\b\)?", " ", text.lower())
     return " ".join(bare.split())
 

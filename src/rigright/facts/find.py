@@ -122,7 +122,7 @@ def _by_memory(text: str, tokens: tuple[Token, ...]) -> Match | None:
         'using {chip} for "{text}", the most common card of that size; others: {others}',
         chip=chip.name,
         text=text,
-        others=shown_names(others),
+        others=_shown_names(others),
     )
     return Match(chip=chip, note=note)
 
@@ -184,7 +184,7 @@ def _choose(text: str, texts: frozenset[str], *, meant: list[Calling], sure: boo
             say(
                 '"{text}" is ambiguous: {choices}',
                 text=text,
-                choices=shown_names(_by_chip(meant).values()),
+                choices=_shown_names(_by_chip(meant).values()),
             )
         )
     chip = ranked[0].chip
@@ -193,7 +193,7 @@ def _choose(text: str, texts: frozenset[str], *, meant: list[Calling], sure: boo
         'using {chip} for "{text}"; it could also mean {others}',
         text=text,
         chip=_with_size(chip),
-        others=shown_names(others),
+        others=_shown_names(others),
     )
     return replace(_sized(text, texts, chip=chip), note=note)
 
@@ -286,7 +286,7 @@ def _unknown(text: str, texts: frozenset[str]) -> AskError:
     sizes = frozenset(word for word in texts if word.endswith("gb") and word[0].isdecimal())
     of_other_size = _by_chip(_agreeing(texts - sizes)) if sizes else {}
     if of_other_size:
-        return unknown(say("GPU"), text, known=[shown_names(of_other_size.values())])
+        return unknown(say("GPU"), text, known=[_shown_names(of_other_size.values())])
     if _RAM.search(text):
         return AskError(
             say('"{text}" includes system memory', text=text),
@@ -296,7 +296,7 @@ def _unknown(text: str, texts: frozenset[str]) -> AskError:
     def near() -> list[str]:
         certain = texts.intersection(vocabulary()).difference(*brands().values())
         chips = (_first_of(_agreeing(certain)) if certain - sizes else []) or _nearest(text)
-        return [shown_names(chips)] if chips else []
+        return [_shown_names(chips)] if chips else []
 
     return unknown(say("GPU"), text, near=near, see="rigright look-up chips")
 
@@ -321,7 +321,7 @@ def _nearest(text: str) -> list[Chip]:
     return list({names[name].id: names[name] for name in close}.values())[:_MOST_NEAR]
 
 
-def shown_names(chips: Iterable[Chip]) -> str:
+def _shown_names(chips: Iterable[Chip]) -> str:
     """Names for a sentence, with their memory where the name leaves it out, at most eight."""
     chips = list(chips)
     names = [_with_size(chip) for chip in chips[:_MOST_SHOWN]]

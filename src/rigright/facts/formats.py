@@ -147,14 +147,14 @@ def mixes() -> dict[str, GgufMix]:
             mix,
             rules=tuple(rule for rule in rules if mix.name in rule.mixes),
             types=ggml_types(),
-            fused=fused_families(),
+            fused=_fused_families(),
         )
         for mix in records("gguf_mixes.csv", GgufMix)
     }
 
 
 @cache
-def fused_families() -> frozenset[str]:
+def _fused_families() -> frozenset[str]:
     """Families whose GGUF files hold query, key and value as one tensor."""
     return frozenset(family for (family,) in rows("gguf_fused.csv", "family"))
 

@@ -254,7 +254,7 @@ def host_of(fields: _HostWords) -> Host:
     """A host with what nobody said taken as usual: processor and memory tell of each other."""
     cpu, assumed = fields.cpu, []
     if cpu is None:
-        cpu = usual_processor(fields)
+        cpu = _usual_processor(fields)
         assumed.append("cpu")
     kind = fields.kind or cpu.mem_kind
     transfers = fields.transfers_per_s
@@ -282,7 +282,7 @@ def host_of(fields: _HostWords) -> Host:
     )
 
 
-def usual_processor(fields: _HostWords) -> Socket:
+def _usual_processor(fields: _HostWords) -> Socket:
     """What such memory usually stands beside: a server where it is much or has many channels."""
     much = (fields.ram_bytes or 0.0) > 256 * GIB or (fields.channels or 0) > 4
     old = (fields.kind or "").startswith("DDR4")

@@ -27,9 +27,9 @@ def read_wish(
     `beside`: what else was typed, such as the model: a question in Chinese is answered in yuan;
     `local`: the currency of the place that was named.
     """
-    fields = typed_of(verb, words)
+    fields = _typed_of(verb, words)
     mode = None
-    if "mode" not in fields and {"method", "trainer"} & set(fields) and "finetune" in modes_of(verb):
+    if "mode" not in fields and {"method", "trainer"} & set(fields) and "finetune" in _modes_of(verb):
         fields["mode"] = "finetune"
     if "mode" in fields:
         mode = (
@@ -41,7 +41,7 @@ def read_wish(
     return fill(PlanWish, verb, values={**values, "budget_said": fields.get("budget")})
 
 
-def modes_of(verb: str) -> tuple[str, ...]:
+def _modes_of(verb: str) -> tuple[str, ...]:
     """The modes of a verb; none where it has no `--mode`."""
     mode = next((option for option in options_of(verb) if option.name == "mode"), None)
     return () if mode is None or mode.choices is None else mode.choices()
@@ -61,7 +61,7 @@ def kinds_typed(fields: Mapping[str, str]) -> frozenset[str]:
     return TRAINS if "train" in fields else kinds
 
 
-def typed_of(verb: str, words: Mapping[str, str | None]) -> dict[str, str]:
+def _typed_of(verb: str, words: Mapping[str, str | None]) -> dict[str, str]:
     """What was said, each option by its own name; one that is not there is refused."""
     known = {name: option for option in options_of(verb) for name in (option.name, *option.aliases)}
     fields: dict[str, str] = {}

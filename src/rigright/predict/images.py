@@ -166,12 +166,12 @@ def samples_with_band(rate: float, *, place: Place, what: Ran, trains: bool = Fa
     if not isinstance(place, Chip):
         known = Known(source=False, bands=bands_of(SUBJECT).get("bands", {}))
         return estimate(figure, value=rate, known=known)
-    known = known_of_one(SUBJECT, place, what=replace(what, model=benched_as(what.model)))
+    known = known_of_one(SUBJECT, place, what=replace(what, model=_benched_as(what.model)))
     return estimate(figure, value=rate, known=known)
 
 
 @cache
-def benched_as(model: str) -> str:
+def _benched_as(model: str) -> str:
     """The name under which benchmarks list a model, where they do: "resnet50" of "microsoft/resnet-50"."""
     seen: Sequence[str] = bands_of(SUBJECT).get("seen", {}).get("models", ())
     return next((name for name in seen if _letters(name) == _letters(model)), model)

@@ -50,7 +50,7 @@ def encoded_s(
     return encode_s(arch, rates, samples=samples, length_tok=tok, filled=filled)
 
 
-def encoded_time(arch: Arch, rates: EncoderRates, *, samples: Numbers, tok: Numbers) -> BatchTime:
+def _encoded_time(arch: Arch, rates: EncoderRates, *, samples: Numbers, tok: Numbers) -> BatchTime:
     """The same by its parts: a part alone is what is left where the others cost nothing."""
     still = {"layer_s": 0.0, "host_layer_s": 0.0}
     endless = {"flops_per_s": np.inf, "attention_flops_per_s": np.inf}
@@ -102,7 +102,7 @@ def network_rates(
 def batch_time(network: Network, rates: NetworkRates, *, batch: Numbers) -> BatchTime:
     """From samples to what is made of them."""
     if network.does == READ:
-        return encoded_time(network.arch, rates.own, samples=batch, tok=network.tok)
+        return _encoded_time(network.arch, rates.own, samples=batch, tok=network.tok)
     if network.does == LOOK:
         return image_time(work_of_arch(network.arch, tok=network.tok), rates.own, batch=batch)
     if network.noise is None:

@@ -70,7 +70,7 @@ def ranks_of(table: Candidates, doubts: Doubts, *, index: Numbers, price: Number
     paid = max(kind.whole or kind.owned for kind in question.kinds)
     idle = np.maximum(paid - points.n_chips[point], 0)
     staged = staged_at(table, point)
-    level = product_of(unusual, unsure, late, quality, slow)
+    level = _product_of(unusual, unsure, late, quality, slow)
     if not question.is_loaded:
         output = surely(figures["output_tok_per_s"], staged=staged)
         poor = ~_near_most(output, loss=loss, level=level)
@@ -96,7 +96,7 @@ def _crowded(table: Candidates, point: Numbers) -> Numbers:
     return np.array(homely)[points.kind[point]] & (points.n_chips[point] > DESK_CARDS)
 
 
-def product_of(*columns: Numbers) -> Numbers:
+def _product_of(*columns: Numbers) -> Numbers:
     """A number for each set of equal entries."""
     return grouped(*columns)
 

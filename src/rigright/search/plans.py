@@ -62,7 +62,7 @@ def plan_of(
     question, points = table.question, table.scored.points
     point = int(table.options.index[place])
     way, kind = question.ways[int(points.way[point])], question.kinds[int(points.kind[point])]
-    layout, prefill = layout_at(table.scored, point), prefill_at(table.scored, point)
+    layout, prefill = layout_at(table.scored, point), _prefill_at(table.scored, point)
     n_chips = int(points.n_chips[point])
     serving, memory = fitted(question, kind, serving=serving_at(table, point, way=way), layout=layout)
     supply = supply_of(
@@ -159,7 +159,7 @@ def layout_at(scored: Scored, point: int) -> Layout:
     )  # fmt: skip
 
 
-def prefill_at(scored: Scored, point: int) -> Layout | None:
+def _prefill_at(scored: Scored, point: int) -> Layout | None:
     """The workers of one point that take prompts alone, where there are any."""
     points = scored.points
     tp, dp = int(points.prefill_tp[point]), int(points.prefill_dp[point])
@@ -176,7 +176,7 @@ def _prompts(
     if prefill is None:
         return None
     item = replace(serving, batch=prefill.dp * (prefill.tp if prefill.attention_dp else 1))
-    return memories_of(question.arch, kind, serving=item, layout=prefill)[0]
+    return _memories_of(question.arch, kind, serving=item, layout=prefill)[0]
 
 
 def drafting_notes(arch: Arch, way: KindWay, *, layout: Layout) -> Iterator[Sentence]:
@@ -211,20 +211,20 @@ def fitted(
     question: Question, kind: Kind, *, serving: Serving, layout: Layout
 ) -> tuple[Serving, tuple[ServingMemory, ...]]:
     """The serving with as many sequences as surely fit, at most those it has: found by halving."""
-    memories = memories_of(question.arch, kind, serving=serving, layout=layout)
+    memories = _memories_of(question.arch, kind, serving=serving, layout=layout)
     least, most = 1, serving.batch // layout.dp  # of one replica
     if memories[0].fits or most <= least:
         return serving, memories
     while most - least > 1:
         middle = (least + most) // 2
         tried = replace(serving, batch=middle * layout.dp)
-        result = memories_of(question.arch, kind, serving=tried, layout=layout)
+        result = _memories_of(question.arch, kind, serving=tried, layout=layout)
         least, most = (middle, most) if result[0].fits else (least, middle)
     serving = replace(serving, batch=least * layout.dp)
-    return serving, memories_of(question.arch, kind, serving=serving, layout=layout)
+    return serving, _memories_of(question.arch, kind, serving=serving, layout=layout)
 
 
-def memories_of(arch: Arch, kind: Kind, *, serving: Serving, layout: Layout) -> tuple[ServingMemory, ...]:
+def _memories_of(arch: Arch, kind: Kind, *, serving: Serving, layout: Layout) -> tuple[ServingMemory, ...]:
     """Memory of unlike ranks, the one with least to spare first."""
     engine = find_engine(serving.engine)
     if engine.split == "layer":

@@ -349,7 +349,7 @@ def _served(item: _Replicas, score: Scored) -> dict[str, Numbers]:
         layout=layout_of(points),
         traffic=traffic_of(item.question, points.load, way=item.way),
         else_tok=float(context_tok(item.question)),
-        prefill=prefill_of(points) if len(points) and points.prefill_dp[0] > 0 else None,
+        prefill=_prefill_of(points) if len(points) and points.prefill_dp[0] > 0 else None,
     )
     return item.deployment.serves(replicas, points.row)
 
@@ -362,7 +362,7 @@ def layout_of(points: LayoutPoints) -> Layout:
     )  # fmt: skip
 
 
-def prefill_of(points: LayoutPoints) -> Layout:
+def _prefill_of(points: LayoutPoints) -> Layout:
     """The workers that take prompts, cut as those for next tokens are."""
     cut = bool(len(points) and points.ep[0] > 1)
     return replace(

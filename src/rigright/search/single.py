@@ -81,7 +81,7 @@ def single(
             full = replace(full, users=float(case.serving.batch))  # nothing was searched: that load is told
     else:
         full = pair[0].question.wish
-        case = case_at(*pair, node=node, cut=wish)
+        case = _case_at(*pair, node=node, cut=wish)
     notes = assumed(arch, given, filled=full) if generates(arch) else ()
     serving = replace(case.serving, batch=wish.batch or case.serving.batch)
     kept = offload or case.serving.offload
@@ -170,7 +170,7 @@ def _searched(
     return None
 
 
-def case_at(table: Candidates, place: int, *, node: Node, cut: ServingWish) -> Case:
+def _case_at(table: Candidates, place: int, *, node: Node, cut: ServingWish) -> Case:
     """One option of a table as a case on the machine."""
     question, points = table.question, table.scored.points
     point = int(table.options.index[place])

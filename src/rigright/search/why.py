@@ -142,7 +142,7 @@ def _missed(table: Candidates, limits: Sequence[Limit], *, first: int, cost: str
 def _rejection(table: Candidates, limit: Limit, *, place: int) -> Rejection:
     cost = float(table.figures["usd_per_h"][place])
     rejection = _rejected(
-        limit, float(limit.reached[place]), label=label_of(table, place),
+        limit, float(limit.reached[place]), label=_label_of(table, place),
         currency=table.question.wish.currency,
     )  # fmt: skip
     return replace(rejection, usd_per_h=cost if np.isfinite(cost) else None)
@@ -157,7 +157,7 @@ def _rejected(limit: Limit, reached: float, *, label: str, currency: str) -> Rej
     )
 
 
-def label_of(table: Candidates, place: int) -> str:
+def _label_of(table: Candidates, place: int) -> str:
     """An option in a few words: "2x RTX 5090, awq4"."""
     point = int(table.options.index[place])
     points = table.scored.points
@@ -237,7 +237,7 @@ def _small(table: Candidates, *, first: int) -> Iterator[Rejection]:
     costs = _cheapest_usd_per_h(table, kind=misfits.kind[order], n_chips=misfits.chips[order])
     for place, cost in zip(order.tolist(), costs.tolist(), strict=True):
         if not (np.isnan(cost) or cost >= below):
-            yield too_small(question, misfits, place=place, usd_per_h=cost)
+            yield _too_small(question, misfits, place=place, usd_per_h=cost)
 
 
 def nothing_fits(question: Question, misfits: Misfits) -> SearchResult:
@@ -245,11 +245,11 @@ def nothing_fits(question: Question, misfits: Misfits) -> SearchResult:
     nearest = np.argsort(misfits.need_bytes / misfits.able_bytes, kind="stable")[:1]
     return SearchResult(
         plans=(), rejections=(), looked_at=0, chips=0,
-        broken=tuple(too_small(question, misfits, place=int(place)) for place in nearest),
+        broken=tuple(_too_small(question, misfits, place=int(place)) for place in nearest),
     )  # fmt: skip
 
 
-def too_small(
+def _too_small(
     question: Question, misfits: Misfits, *, place: int, usd_per_h: float | None = None
 ) -> Rejection:
     """Cards without room for their share."""

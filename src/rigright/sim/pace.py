@@ -80,9 +80,9 @@ class Pace:
             here = beats - done
             if mean < high:
                 here = min(here, int(high - mean) + 1)
-            if spent + sum_s(start, slope, passes=here) > gap_s:
+            if spent + _sum_s(start, slope, passes=here) > gap_s:
                 here = _passes(start, slope, gap_s=gap_s - spent, most=here)
-            spent += sum_s(start, slope, passes=here)
+            spent += _sum_s(start, slope, passes=here)
             done += here
             mean += here
         return done, spent
@@ -157,7 +157,7 @@ def pace_of(
     )
 
 
-def sum_s(start_s: float, slope_s: float, *, passes: int) -> float:
+def _sum_s(start_s: float, slope_s: float, *, passes: int) -> float:
     """Passes each longer than the one before by the same."""
     return passes * (start_s + slope_s * (passes - 1) / 2)
 
@@ -170,7 +170,7 @@ def _passes(start_s: float, slope_s: float, *, gap_s: float, most: int) -> int:
     if half > 0:
         guess = 2 * gap_s / (linear + sqrt(linear * linear + 4 * half * gap_s))
     fewest = min(max(ceil(guess) - 1, 1), most)
-    while fewest < most and sum_s(start_s, slope_s, passes=fewest) < gap_s:
+    while fewest < most and _sum_s(start_s, slope_s, passes=fewest) < gap_s:
         fewest += 1
     return fewest
 

@@ -83,11 +83,11 @@ def _device_of(card: Card, engine: Engine) -> EngineCard:
     chip = card.chip
     own = engine_terms(engine)
     alone, joined = engine.libraries_mib
-    collectives = terms["collectives_mib"][link_kind(chip)]
+    collectives = terms["collectives_mib"][_link_kind(chip)]
     return EngineCard(
         total_bytes=card.program_bytes,
         free_bytes=card.room_bytes,
-        context_bytes=terms["context_mib"][context_kind(chip)] * MIB,
+        context_bytes=terms["context_mib"][_context_kind(chip)] * MIB,
         collectives_bytes=collectives * MIB,
         graph_bytes=terms["graphs"]["graph_kib"] * KIB,
         expert_graph_bytes=terms["graphs"]["expert_kib"] * KIB,
@@ -96,13 +96,13 @@ def _device_of(card: Card, engine: Engine) -> EngineCard:
         base_bytes=own["base_mib"] * MIB,
         libraries_bytes=float(alone * MIB),
         joined_bytes=float(
-            (joined if link_kind(chip) == "switched" else min(joined, alone + collectives)) * MIB
+            (joined if _link_kind(chip) == "switched" else min(joined, alone + collectives)) * MIB
         ),
         budget_tok=engine.default(engine.budget_tok, card.program_bytes, chip=chip.id),
         max_seqs=engine.default(engine.max_seqs, card.program_bytes, chip=chip.id),
         graph_sizes=engine.default(engine.graph_sizes, card.program_bytes, chip=chip.id) or 0,
         reserve=own["reserve"],
-        slack_bytes=own["slack_mib"] * terms["slack_share"].get(context_kind(chip), 1.0) * MIB,
+        slack_bytes=own["slack_mib"] * terms["slack_share"].get(_context_kind(chip), 1.0) * MIB,
         chip=chip.id,
         capability=(chip.isa or "").partition(".")[0],
     )
@@ -114,14 +114,14 @@ def engine_terms(engine: Engine) -> dict[str, float]:
     return {**tables["default"], **tables.get(engine.id, {})}
 
 
-def context_kind(chip: Chip) -> str:
+def _context_kind(chip: Chip) -> str:
     """Whose process context it carries."""
     known = fitted(SERVING)["context_mib"]
     makers = {"AMD": "soc" if chip.segment == "soc" else "rocm", "Apple": "metal"}
     return makers.get(chip.vendor, chip.segment if chip.segment in known else "consumer")
 
 
-def link_kind(chip: Chip) -> str:
+def _link_kind(chip: Chip) -> str:
     """How cards of this kind reach each other: through a switch, or over PCIe."""
     return "switched" if chip.segment == "datacenter" and (chip.link_max_chips or 0) > 2 else "pcie"
 

@@ -41,11 +41,11 @@ def baseline(
             hint=say("for example {example}", example="rigright baseline --save h100.toml"),
         )
     if save is not None:
-        return save_from(save, from_file=from_file, bench=bench)
-    return check_against(str(check), from_file=from_file, bench=bench)
+        return _save_from(save, from_file=from_file, bench=bench)
+    return _check_against(str(check), from_file=from_file, bench=bench)
 
 
-def save_from(file: str, *, from_file: str | None = None, bench: str | None = None) -> SavedBaseline:
+def _save_from(file: str, *, from_file: str | None = None, bench: str | None = None) -> SavedBaseline:
     """Take it from a good node: this one, or the one a file tells of."""
     machine, results = _node(from_file, bench)
     baseline = baseline_of(machine, results, file=file)
@@ -56,7 +56,7 @@ def save_from(file: str, *, from_file: str | None = None, bench: str | None = No
     return SavedBaseline(machine=machine, baseline=baseline)
 
 
-def check_against(
+def _check_against(
     file: str, *, from_file: str | None = None, bench: str | None = None
 ) -> tuple[Examined, Baseline]:
     """Hold a node against it."""

@@ -101,7 +101,7 @@ def build(
                 say("{option} needs a model, but {machine} is a machine", option=f"--{option}", machine=what),
                 hint=say("give a model in place of the cards, or remove {option}", option=f"--{option}"),
             )
-        return _assembled(around_node(node, wish, circuit=circuit), wish, asked=asked, notes=node.notes)
+        return _assembled(_around_node(node, wish, circuit=circuit), wish, asked=asked, notes=node.notes)
     from rigright.verbs.plan import plan
     from rigright.verbs.planning.planned import as_data
 
@@ -142,7 +142,7 @@ def _of_models(wish: PlanWish) -> list[str]:
     return [name for name in values_in(wish, "build") if name not in _BOUGHT]
 
 
-def around_node(
+def _around_node(
     node: Node, wish: PlanWish, *, circuit: Circuit | None = None, stored: Stored = NOTHING
 ) -> BuildWish:
     """What a machine in words asks for: its cards, and of its host what was said."""
@@ -230,7 +230,7 @@ def around_plan(
     currency = str(asked_for.get("currency"))
     if wish.currency == USD and currency in currencies():
         wish = replace(wish, currency=currency)
-    wanted = wanted_by(
+    wanted = _wanted_by(
         plans[0] if plans else {}, asked_for, wish=wish, params=data.get("params"), circuit=circuit
     )
     if wanted is None:
@@ -242,7 +242,7 @@ def around_plan(
     return _assembled(wanted, wish, asked=asked, model=model if isinstance(model, str) else None)
 
 
-def wanted_by(
+def _wanted_by(
     plan: Mapping[str, Any],
     asked_for: Mapping[str, Any],
     *,
@@ -264,7 +264,7 @@ def wanted_by(
     if named is not None and (chip is None or named.is_mixed):
         is_own = isinstance(supply, dict) and supply.get("how") == "own"
         mixed = replace(wish, used=used, owned=named.shown if is_own else None)
-        build_wish = around_node(named, mixed, circuit=circuit, stored=stored)
+        build_wish = _around_node(named, mixed, circuit=circuit, stored=stored)
         return replace(build_wish, cards_usd=planned_usd(plan, asked_for, wish=wish))
     if chip is None:
         return None

@@ -40,7 +40,7 @@ def compare_facts(
         for name, node in zip(asked, nodes, strict=True)
     )
     notes = tuple(dict.fromkeys(note for node in nodes if not node.has_no_cards for note in node.notes))
-    return Sheets(things=sheets, leads=leads_of(sheets), currency=currency, notes=notes, asked=command)
+    return Sheets(things=sheets, leads=_leads_of(sheets), currency=currency, notes=notes, asked=command)
 
 
 def _node(asked: str) -> Node:
@@ -143,7 +143,7 @@ def _times(value: float | None, count: int) -> float | None:
     return None if value is None else value * count
 
 
-def leads_of(things: Sequence[Sheet]) -> tuple[Lead, ...]:
+def _leads_of(things: Sequence[Sheet]) -> tuple[Lead, ...]:
     """For each figure that all have: who is ahead of the next, where their bands do not overlap."""
     leads = []
     for figure, more in FIGURES:

@@ -34,7 +34,7 @@ def report(
     if (model is None) == (from_file is None):
         raise AskError(say("give one plan: output of `plan --json`, or a model with options of `plan`"))
     if from_file is not None:
-        return decided(plan_in(from_file), file=from_file)
+        return decided(_plan_in(from_file), file=from_file)
     from rigright.base.plain import settle
     from rigright.verbs.plan import plan
     from rigright.verbs.planning.planned import as_data
@@ -43,7 +43,7 @@ def report(
     return decided(settle(as_data(result, language), language), file=SAVED, asked=asked)
 
 
-def plan_in(file: str) -> Mapping[str, Any]:
+def _plan_in(file: str) -> Mapping[str, Any]:
     """What `plan --json` wrote."""
     try:
         data = bounded_json(read_bounded(file, MOST_BYTES))

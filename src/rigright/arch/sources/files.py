@@ -108,7 +108,7 @@ def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def open_config(path: Path) -> Arch:
     """The Arch of a config file; named after the file, or after the folder of a config.json."""
     raw = read_json(path)
-    refuse_others(raw, path)
+    _refuse_others(raw, path)
     value = raw.get("_model")
     if isinstance(value, str) and value:
         name = value[:200]
@@ -119,7 +119,7 @@ def open_config(path: Path) -> Arch:
     return read_config(raw, name)
 
 
-def refuse_others(raw: dict[str, Any], path: Path) -> None:
+def _refuse_others(raw: dict[str, Any], path: Path) -> None:
     """JSON of another kind is an error that says which."""
     if any(key in raw for key in _TELLING):
         return

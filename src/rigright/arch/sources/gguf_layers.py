@@ -39,7 +39,7 @@ def is_balance(tensor: Tensor) -> bool:
     return ".exp_probs_b" in tensor.name
 
 
-def layer_of(tensor: Tensor) -> int | None:
+def _layer_of(tensor: Tensor) -> int | None:
     """The layer of the trunk a tensor belongs to; None outside."""
     place = _PLACE.match(tensor.name)
     return int(place["layer"]) if place and place["tower"] != "enc" else None
@@ -47,7 +47,7 @@ def layer_of(tensor: Tensor) -> int | None:
 
 def is_spare(tensor: Tensor, layers: int) -> bool:
     """Whether a tensor belongs to layers that only predict further tokens (MTP)."""
-    layer = layer_of(tensor)
+    layer = _layer_of(tensor)
     return (layer is not None and layer >= layers) or ".nextn." in tensor.name
 
 
@@ -76,7 +76,7 @@ def from_tensors(
     by_layer: dict[int, list[Tensor]] = {index: [] for index in range(layers)}
     outer: list[Tensor] = []
     for tensor in own:
-        index = layer_of(tensor)
+        index = _layer_of(tensor)
         (outer if index is None else by_layer[index]).append(tensor)
     hidden = file.count("embedding_length")
     vocab = file.shapes.get("token_embd.weight", (0,))[0]

@@ -55,7 +55,7 @@ def open_hub(name: str, unknown: RigError | None = None) -> Opened:
             return _opened(replace(arch, name=name, source=f"hub cache: {name}"), files)
     if sys.platform == "emscripten":
         raise _missing(name, say("the hub is not available in the browser"), unknown=unknown)
-    if is_offline():
+    if _is_offline():
         raise _missing(name, say("the hub was not queried: HF_HUB_OFFLINE is set"), unknown=unknown)
     if importlib.util.find_spec("huggingface_hub") is None:
         raise _missing(name, say("to query the hub: {command}", command=install("hub")), unknown=unknown)
@@ -101,7 +101,7 @@ def _missing(name: str, why: Sentence, *, unknown: RigError | None) -> MissingEr
     return MissingError(say("{unknown}; {why}", unknown=unknown.sentence, why=why), hint=unknown.hint)
 
 
-def is_offline() -> bool:
+def _is_offline() -> bool:
     """Whether the user wants no network."""
     return os.environ.get("HF_HUB_OFFLINE", "").strip().lower() not in _FALSE
 

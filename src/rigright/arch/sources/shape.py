@@ -45,7 +45,7 @@ class Shape:
 
 def read_shape(asked: str) -> Arch:
     """The Arch of a shape: a plain decoder, dense or of experts."""
-    shape = parse_shape(asked)
+    shape = _parse_shape(asked)
     style = Style(
         family="shape",
         qkv_bias=shape.bias,
@@ -92,7 +92,7 @@ def _feed(shape: Shape) -> Block:
     return blocks.experts(shape.hidden, ffn, bias=shape.bias)
 
 
-def parse_shape(asked: str) -> Shape:
+def _parse_shape(asked: str) -> Shape:
     """Read the sizes; what is not told follows from the others."""
     from difflib import get_close_matches
 

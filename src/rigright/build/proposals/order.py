@@ -38,7 +38,7 @@ def memory_line(modules: Modules) -> OrderLine:
     return OrderLine(kind="ram", variant=variant, size=to_gib(modules.total_bytes or 0.0))
 
 
-def card_items(rig: Rig, wanted: BuildWish, *, today: date) -> Iterator[Item]:
+def _card_items(rig: Rig, wanted: BuildWish, *, today: date) -> Iterator[Item]:
     """The cards of one machine, kind by kind: those that are there cost nothing, the others a share of it."""
     closed = rig.machine if rig.machine is not None and rig.machine.kind == "closed" else None
     kind = "gpu" if closed is None else "machine"
@@ -65,7 +65,7 @@ def card_items(rig: Rig, wanted: BuildWish, *, today: date) -> Iterator[Item]:
 
 def items_of(rig: Rig, wanted: BuildWish, *, more: float, today: date) -> Iterator[Item]:
     """Every line of the order, of one machine; `more`: disks so many times as large."""
-    yield from card_items(rig, wanted, today=today)
+    yield from _card_items(rig, wanted, today=today)
     if rig.machine is not None and rig.machine.kind == "closed":
         return
     lines = (*_base_lines(rig), *_disk_lines(wanted, more=more), *_shell_lines(rig))
@@ -88,7 +88,7 @@ def _base_lines(rig: Rig) -> Iterator[Named]:
     """A finished machine; board, processors with their coolers, memory."""
     count = rig.cpu_count
     if rig.machine is not None:
-        yield "machine", rig.machine.name, chassis_line(rig)
+        yield "machine", rig.machine.name, _chassis_line(rig)
     if rig.board is not None:
         yield "board", called(rig.board), own_line("board", rig.board)
     if rig.processor is not None:
@@ -145,7 +145,7 @@ def called(part: Board | PowerSupply | Enclosure | Cooler) -> str | Sentence:
     return f"{part.vendor} {part.name}"
 
 
-def chassis_line(rig: Rig) -> OrderLine | None:
+def _chassis_line(rig: Rig) -> OrderLine | None:
     """What prices a finished machine without its cards."""
     machine, chip = rig.machine, rig.cards[0].chip if rig.cards else None
     if machine is None or chip is None:

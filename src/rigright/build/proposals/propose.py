@@ -92,10 +92,10 @@ def propose(wanted: BuildWish, *, today: date) -> Proposed:
         Cards(chip=by_id()[chip], count=count, shape=shape_of(by_id()[chip])) for chip, count in wanted.cards
     )
     if any(card.chip.form.startswith(SOLDERED) for card in cards):
-        return sold_whole(wanted, cards, today=today)
+        return _sold_whole(wanted, cards, today=today)
     refusals: dict[str, Refusal] = {}
     made = [variant(label, wanted, cards=cards, today=today, refusals=refusals) for label in LABELS]
-    server = in_server(wanted, cards, today=today) if cards and wanted.processor is None else None
+    server = _in_server(wanted, cards, today=today) if cards and wanted.processor is None else None
     if server is not None:
         passive = any(card.shape.cooling == PASSIVE and card.chip.around == "server" for card in cards)
         made = [made[0], server if passive or made[1] is None else made[1], made[2] or server]
@@ -108,7 +108,7 @@ def propose(wanted: BuildWish, *, today: date) -> Proposed:
     return Proposed(variants=proposals, refusals=tuple(refusals.values()), nearest=sentence)
 
 
-def in_server(wanted: BuildWish, cards: tuple[Cards, ...], *, today: date) -> Proposal | None:
+def _in_server(wanted: BuildWish, cards: tuple[Cards, ...], *, today: date) -> Proposal | None:
     """The smallest server that takes the cards without a doubt, with memory as large as theirs."""
     count = sum(card.count for card in cards)
     value = max(_LEAST_RAM_BYTES, wanted.ram_bytes, sum(card.chip.mem_bytes * card.count for card in cards))
@@ -269,7 +269,7 @@ def _own_usd(part: Board | Cooler | Enclosure | PowerSupply) -> float | None:
 
 
 @cache
-def priced_processors(today: date) -> tuple[tuple[float, Processor], ...]:
+def _priced_processors(today: date) -> tuple[tuple[float, Processor], ...]:
     """Every processor of the table that has a price, the cheapest first."""
     pairs = []
     for row in cpus():
@@ -282,7 +282,7 @@ def priced_processors(today: date) -> tuple[tuple[float, Processor], ...]:
 def _processor(board: Board, wanted: BuildWish, *, cores: int, today: date) -> tuple[Processor, float] | None:
     """The cheapest processor with enough cores that the board's chipset runs, or the named one."""
     processor = None if wanted.processor is None else processor_named(wanted.processor)
-    for usd, named in priced_processors(today) if processor is None else [_with_price(processor, today)]:
+    for usd, named in _priced_processors(today) if processor is None else [_with_price(processor, today)]:
         if named.family is None or named.family.socket != board.socket:
             continue
         if processor is None and (named.row is None or named.row.cores < cores):
@@ -456,7 +456,7 @@ def _within(rig: Rig, wanted: BuildWish) -> tuple[Rig | None, float | None]:
     return replace(rig, cards=limited), limited[0].limit_w
 
 
-def sold_whole(wanted: BuildWish, cards: tuple[Cards, ...], *, today: date) -> Proposed:
+def _sold_whole(wanted: BuildWish, cards: tuple[Cards, ...], *, today: date) -> Proposed:
     """The machine that chips are part of, as often as it takes, with as many of them as are sold in it."""
     first = cards[0]
     names = {"chip": first.chip.name, "form": first.chip.form, "count": first.count}
@@ -465,7 +465,7 @@ def sold_whole(wanted: BuildWish, cards: tuple[Cards, ...], *, today: date) -> P
     more = every - wanted.there(first.chip.id, every)
     if 0 < more < every:  # who has some has them in machines of their own
         cards = (replace(first, count=more), *cards[1:])
-        return sold_whole(replace(wanted, machines=1, owned=()), cards, today=today)
+        return _sold_whole(replace(wanted, machines=1, owned=()), cards, today=today)
     sold = sold_count(first.chip, first.count * each) // each
     machine = _machine_of(first.chip, sold)
     if machine is None or len(cards) > 1:

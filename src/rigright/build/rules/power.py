@@ -121,7 +121,7 @@ def plugs(rig: Rig) -> Iterator[Ruling]:
         )
 
 
-def eps_cards(rig: Rig) -> Iterator[Ruling]:
+def _eps_cards(rig: Rig) -> Iterator[Ruling]:
     """Cards of servers that take a processor's plug."""
     odd = [cards for cards in rig.cards if cards.shape.plugs is not None and cards.shape.plugs.eps]
     if odd and rig.supplies and rig.machine is None:
@@ -133,7 +133,7 @@ def eps_cards(rig: Rig) -> Iterator[Ruling]:
         )
 
 
-def processor_plugs(rig: Rig) -> Iterator[Ruling]:
+def _processor_plugs(rig: Rig) -> Iterator[Ruling]:
     """Two processors need two EPS plugs."""
     if rig.cpu_count > 1 and rig.supplies and all(supply.eps is not None for supply in rig.supplies):
         have = sum(supply.eps or 0 for supply in rig.supplies)
@@ -217,8 +217,8 @@ def several(rig: Rig) -> Iterator[Ruling]:
 RULES = (
     BuildRule(name="watts", judge=watts),
     BuildRule(name="plugs", judge=plugs),
-    BuildRule(name="eps-cards", judge=eps_cards),
-    BuildRule(name="eps", judge=processor_plugs),
+    BuildRule(name="eps-cards", judge=_eps_cards),
+    BuildRule(name="eps", judge=_processor_plugs),
     BuildRule(name="breaker", judge=breaker),
     BuildRule(name="voltage", judge=voltage),
     BuildRule(name="supplies", judge=several),

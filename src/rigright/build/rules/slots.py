@@ -40,7 +40,7 @@ def long_slots(rig: Rig) -> int | None:
     return 1 if board.form == "ITX" else None
 
 
-def slot_each(rig: Rig) -> Iterator[Ruling]:
+def _slot_each(rig: Rig) -> Iterator[Ruling]:
     """A slot for each card."""
     have, board = long_slots(rig), rig.board
     if have is None or board is None or not rig.cards:
@@ -235,7 +235,7 @@ def spacing(rig: Rig) -> Iterator[Ruling]:
 
 
 RULES = (
-    BuildRule(name="slots", judge=slot_each),
+    BuildRule(name="slots", judge=_slot_each),
     BuildRule(name="nic-slots", judge=others),
     BuildRule(name="lanes", judge=lanes),
     BuildRule(name="shared-lanes", judge=shared_lanes),

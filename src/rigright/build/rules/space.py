@@ -205,7 +205,7 @@ def cooler(rig: Rig) -> Iterator[Ruling]:
         )
 
 
-def sag(rig: Rig) -> Iterator[Ruling]:
+def _sag(rig: Rig) -> Iterator[Ruling]:
     """Long heavy cards are held up."""
     heavy = [
         cards for cards in rig.cards if (cards.usual_slots or 0) >= 3 and (cards.shape.usual_m or 0) >= _SAG_M
@@ -224,5 +224,5 @@ RULES = (
     BuildRule(name="card-height", judge=upright),
     BuildRule(name="psu-form", judge=supply),
     BuildRule(name="cooler-height", judge=cooler),
-    BuildRule(name="sag", judge=sag),
+    BuildRule(name="sag", judge=_sag),
 )

@@ -82,7 +82,7 @@ class Stage:
         return sum(self.cut_bytes[place] * shares[cut] for place, cut in enumerate(self.cuts))
 
 
-def unlike_stages(
+def _unlike_stages(
     arch: Arch, weights: WeightBytes, *, pp: Numbers, host_embed: bool = False, split: str = "tensor"
 ) -> tuple[Stage, ...]:
     """The stages that differ, over pipelines of the lengths asked for; short ones repeat their first."""
@@ -104,7 +104,7 @@ def rank_stages(
 ) -> tuple[Stage, ...]:
     """The stages that differ, whatever they hold; `on_card`: without what the engine leaves on the host."""
     weights, engine = on_cards(weights, start.serving.offload), start.engine
-    return unlike_stages(
+    return _unlike_stages(
         arch, weights, pp=layout.pp, host_embed=on_card and engine.host_embed, split=engine.split
     )
 

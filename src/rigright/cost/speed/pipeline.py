@@ -14,10 +14,10 @@ LEAST = 1e-30  # nothing over nothing is nothing
 def pipeline_gain(work: PassWork, rates: Rates, *, cards: Numbers, passes: Numbers) -> Numbers:
     """How much sooner a prompt is done because several cards work on passes of it at once."""
     ideal = passes * cards / (passes + cards - 1)
-    return 1 + (ideal - 1) * piped_share(work, rates)
+    return 1 + (ideal - 1) * _piped_share(work, rates)
 
 
-def piped_share(work: PassWork, rates: Rates) -> Numbers:
+def _piped_share(work: PassWork, rates: Rates) -> Numbers:
     """The part of a pipeline's gain that prompts get: less of it where more weights are unpacked first."""
     unpacked = sum(gemm.elems for gemm in work.gemms if gemm.narrow) / rates.piped_elems
     return rates.piped / (1 + unpacked * unpacked)
@@ -25,7 +25,7 @@ def piped_share(work: PassWork, rates: Rates) -> Numbers:
 
 def overlap_of(work: PassWork, rates: Rates) -> Numbers:
     """How far micro-batches go on at once in a pipeline, 0 to 1: as runs told, and in servers wholly."""
-    return np.where(np.asarray(rates.hop_s) > 0, piped_share(work, rates), 1.0)
+    return np.where(np.asarray(rates.hop_s) > 0, _piped_share(work, rates), 1.0)
 
 
 def micro_seqs(running: Numbers, layout: Layout, *, rates: Rates) -> Numbers:

@@ -154,7 +154,7 @@ def admitted(rates: Rates, *, traffic: Traffic, limits: Limits) -> Numbers:
     return np.maximum(np.minimum(room, limits.max_seqs), 1)
 
 
-def passes_of(
+def _passes_of(
     rates: Rates, *, layout: Layout, traffic: Traffic, limits: Limits, running: Numbers
 ) -> tuple[Pass, Pass, Numbers]:
     """A pass that only makes next tokens, one that takes prompts in too, and how many it has room for."""
@@ -189,7 +189,7 @@ def passes_of(
 def _load(
     work: PassWork, rates: Rates, *, layout: Layout, traffic: Traffic, limits: Limits, running: Numbers
 ) -> _Load:
-    only, both, room = passes_of(rates, layout=layout, traffic=traffic, limits=limits, running=running)
+    only, both, room = _passes_of(rates, layout=layout, traffic=traffic, limits=limits, running=running)
     passes, outputs = micro_seqs(running, layout, rates=rates), np.maximum(traffic.output_tok, 1)
     prompts = both.prefill_tok / np.maximum(traffic.prompt_tok - traffic.cached_tok, 1)
     parts = parts_of(work, layout)

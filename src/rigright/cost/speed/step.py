@@ -131,7 +131,7 @@ def _with_host(
     on_cards, in_ram = parted(work, ram)
     cards = step(on_cards, rates, layout=layout, content=content)
     inside = step(in_ram, host.rates, layout=ALONE, content=content)
-    turns = _added(cards, inside, link_s=crossings(work, ram) * host.hop_s)
+    turns = _added(cards, inside, link_s=_crossings(work, ram) * host.hop_s)
     tok = np.asarray(content.prefill_tok, dtype=float)
     if not np.any(tok > host.most_tok):
         return turns
@@ -162,7 +162,7 @@ def _added(step_time: StepTime, other: StepTime | None, *, link_s: Numbers) -> S
     return replace(step_time, link_s=step_time.link_s + link_s)
 
 
-def crossings(work: PassWork, ram: InRam) -> Numbers:
+def _crossings(work: PassWork, ram: InRam) -> Numbers:
     """Times that a pass goes from the cards to the processor or back: twice a layer that lies on both."""
     both = np.maximum(work.layers * (np.maximum(ram.experts, ram.ffn) - ram.attn), 0.0)
     return 2 * both + np.where((np.asarray(ram.attn) > 0) & (np.asarray(ram.attn) < 1), 2.0, 0.0)

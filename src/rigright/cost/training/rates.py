@@ -64,7 +64,7 @@ def matmul_of(training: Training) -> str:
 
 def reached(chips: Sequence[Chip], setup: Setup, *, terms: Terms, wire: Wire) -> TrainingRates:
     """The rates of chips, in their order, under a trainer and in a format of multiplications."""
-    habits = trainer_terms(terms, setup)
+    habits = _trainer_terms(terms, setup)
     rows = [{**habits, **chip.terms_in(terms["chips"])} for chip in chips]
     formats = [_format(chip, matmul_of(setup.training)) for chip in chips]
     peaks = np.array([_peak(chip, name) for chip, name in zip(chips, formats, strict=True)])
@@ -111,7 +111,7 @@ SAME = (  # fields that are terms as they stand
 )
 
 
-def trainer_terms(tables: Terms, setup: Setup) -> dict[str, float]:
+def _trainer_terms(tables: Terms, setup: Setup) -> dict[str, float]:
     """The terms of a trainer: its own before its kind's, its kind's before everybody's."""
     merged: dict[str, Any] = {}
     kinds = ("compiled",) if setup.training.compiled else ()

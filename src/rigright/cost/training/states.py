@@ -142,7 +142,7 @@ class States:
     step: Numbers = 0.0  # temporaries of the optimizer step
 
 
-def trained_states(
+def _trained_states(
     groups: tuple[Group, ...], ranks: Ranks, *, precision: Precision, optimizer: Optimizer
 ) -> States:
     """States of parameters that learn."""
@@ -171,13 +171,13 @@ MASTER_BYTES = 4.0
 
 
 @cache
-def layer_groups(layer: Layer) -> tuple[Group, ...]:
+def _layer_groups(layer: Layer) -> tuple[Group, ...]:
     """One layer, whole."""
     return groups_of((weight, 1) for weight in layer.weights)
 
 
 @cache
-def outer_groups(arch: Arch, place: str) -> tuple[Group, ...]:
+def _outer_groups(arch: Arch, place: str) -> tuple[Group, ...]:
     """What stands before the layers ("entry"), after them ("exit"), or in other towers ("beside")."""
     trunk = trunk_of(arch)
     if place == "beside":
@@ -191,10 +191,10 @@ def outer_groups(arch: Arch, place: str) -> tuple[Group, ...]:
 def full_states(stage: TrainingStage) -> States:
     """States of a stage where the base learns."""
     setup = stage.setup
-    pairs = [(layer_groups(layer), times) for layer, times in stage.counts.items()]
+    pairs = [(_layer_groups(layer), times) for layer, times in stage.counts.items()]
     places = (("entry", stage.embeds), ("exit", stage.last), ("beside", stage.first))
-    pairs += [(outer_groups(stage.arch, place), there) for place, there in places]
-    return trained_states(summed(pairs), _ranks(stage), precision=setup.precision, optimizer=setup.optimizer)
+    pairs += [(_outer_groups(stage.arch, place), there) for place, there in places]
+    return _trained_states(summed(pairs), _ranks(stage), precision=setup.precision, optimizer=setup.optimizer)
 
 
 def _ranks(stage: TrainingStage) -> Ranks:
@@ -218,7 +218,7 @@ def adapter_states(stage: TrainingStage) -> States:
             layer, training.targets, scaled=training.method == MAGNITUDE, half=setup.optimizer.half_adapters
         )
     ]
-    return trained_states(summed(pairs), _ranks(stage), precision=precision, optimizer=setup.optimizer)
+    return _trained_states(summed(pairs), _ranks(stage), precision=precision, optimizer=setup.optimizer)
 
 
 @cache

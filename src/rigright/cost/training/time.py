@@ -103,7 +103,7 @@ def _stages(case: StepCase) -> Numbers:
     return np.where(pp > 1, 2 * send_s(size, wire=case.rates.wire, outer=outer), 0.0)
 
 
-def rank_elems(case: StepCase) -> tuple[Numbers, Numbers]:
+def _rank_elems(case: StepCase) -> tuple[Numbers, Numbers]:
     """Elements on one rank: what all replicas hold, and experts, which fewer do."""
     layout, effort = case.layout, case.effort
     tp, ep, pp = (np.asarray(value, dtype=float) for value in (layout.tp, layout.ep, layout.pp))
@@ -118,7 +118,7 @@ def rank_elems(case: StepCase) -> tuple[Numbers, Numbers]:
     return plain, routed
 
 
-def replicas_of(case: StepCase) -> tuple[Numbers, Numbers]:
+def _replicas_of(case: StepCase) -> tuple[Numbers, Numbers]:
     """Ranks that hold the same weights, and the same experts."""
     layout = case.layout
     tp, ep = np.asarray(layout.tp, dtype=float), np.asarray(layout.ep, dtype=float)
@@ -131,8 +131,8 @@ def _replicas(case: StepCase) -> tuple[Numbers, Numbers]:
     setup, wire = case.setup, case.rates.wire
     training, precision = setup.training, setup.precision
     tp, ep = np.asarray(case.layout.tp, dtype=float), np.asarray(case.layout.ep, dtype=float)
-    plain, routed = rank_elems(case)
-    ranks, few = replicas_of(case)
+    plain, routed = _rank_elems(case)
+    ranks, few = _replicas_of(case)
     inside, spread = _inside(case, tp), _inside(case, np.where(ep > 1, np.maximum(ep, tp), tp))
     reduced = max(precision.grad, GRAD_BYTES_LEAST) * setup.full
     gather = QUANTISED_BYTES if training.method == "qlora" else precision.gather
@@ -306,11 +306,11 @@ def _optimizer_s(case: StepCase) -> Numbers:
     setup = case.setup
     if not setup.full:
         return np.zeros(())
-    plain, routed = rank_elems(case)
+    plain, routed = _rank_elems(case)
     precision, optimizer = setup.precision, setup.optimizer
     kept = optimizer.bytes if optimizer.bytes is not None else optimizer.copies * precision.state
     width = STEP_ACCESSES * (precision.master + kept + precision.param) + 2 * precision.grad
-    ranks, few = replicas_of(case)
+    ranks, few = _replicas_of(case)
     divided = setup.training.sharding != "none"
     here = plain / (ranks if divided else 1) + routed / (few if divided else 1)
     if setup.training.offload == "none":

@@ -66,14 +66,14 @@ def shape_of(chip: Chip, text: str = "", *, cooling: str | None = None) -> CardS
         usual_slots=median(wide) if wide else chip.slots,
         least_m=min(long + ([] if own or chip.length_m is None else [chip.length_m]), default=None),
         usual_m=median(long) if long else chip.length_m,
-        cooling=cooling or (_cooling(own[0], chip) if own else usual_cooling(chip)),
+        cooling=cooling or (_cooling(own[0], chip) if own else _usual_cooling(chip)),
         plugs=_plugs(rows, chip),
         model=f"{own[0].vendor or ''} {own[0].name}".strip() if own else None,
         blowers=bool(blowers),
     )
 
 
-def usual_cooling(chip: Chip) -> str:
+def _usual_cooling(chip: Chip) -> str:
     """How the cards of a chip are cooled where nobody says."""
     if "passive" in chip.form or chip.id.endswith("blackwell-server"):
         return PASSIVE
@@ -88,7 +88,7 @@ def _cooling(model: CardModel, chip: Chip) -> str:
         return WATER
     if model.cooling == "Passive":
         return PASSIVE
-    return BLOWER if _blows(model, chip) else usual_cooling(chip)
+    return BLOWER if _blows(model, chip) else _usual_cooling(chip)
 
 
 def _blows(model: CardModel, chip: Chip) -> bool:

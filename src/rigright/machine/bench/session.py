@@ -104,7 +104,7 @@ def measured(
     elsewhere = {"torch"} if has_numpy() else {"torch", "numpy"}  # what another Python may have
     asked = any(_wanted(parts, need) for need in elsewhere)
     python = torch_python(wish.python, machine, env=env) if asked else None
-    cpus = usable_cpus()
+    cpus = _usable_cpus()
     own = environment(env, chosen(wish.devices, machine), machine=machine, cpus=cpus)
     parts = sorted(parts, key=lambda name: hurried and _wanted([name], "torch"))  # PyTorch is slow to load
     shares = {name: float(shelf.take(PARTS, name, bears="SHARE")) for name in parts}
@@ -148,7 +148,7 @@ def _wanted(parts: Sequence[str], need: str) -> bool:
     return any(need in shelf.take(PARTS, name, bears="NEEDS") for name in parts)
 
 
-def usable_cpus() -> int:
+def _usable_cpus() -> int:
     """Threads this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))

@@ -86,7 +86,7 @@ def answer(visitor: socket.socket) -> None:
     way, seconds = HEAD.unpack(_exactly(visitor, HEAD.size))
     until = Deadline.of(min(max(seconds, 0.0), LONGEST_S) + 2.0)
     if way == FETCH:
-        pour(visitor, until=Deadline.of(min(max(seconds, 0.0), LONGEST_S)))
+        _pour(visitor, until=Deadline.of(min(max(seconds, 0.0), LONGEST_S)))
     elif way == SEND:
         visitor.sendall(struct.pack("!Q", drain(visitor, until=until)))
     elif way == ECHO:
@@ -108,7 +108,7 @@ def _one_way(host: str, port: int, *, way: bytes, spare_s: float) -> int:
     with visit(host, port, way=way, spare_s=spare_s) as line:
         if way == FETCH:
             return drain(line, until=Deadline.of(spare_s + 2.0))
-        pour(line, until=Deadline.of(spare_s))
+        _pour(line, until=Deadline.of(spare_s))
         line.shutdown(socket.SHUT_WR)
         return int(struct.unpack("!Q", _exactly(line, 8))[0])
 
@@ -158,7 +158,7 @@ def _nobody(host: str, port: int, *, why: Exception) -> MissingError:
     )
 
 
-def pour(line: socket.socket, *, until: Deadline) -> None:
+def _pour(line: socket.socket, *, until: Deadline) -> None:
     """Send as much as goes until then."""
     chunk = bytes(CHUNK)
     with suppress(ConnectionError, TimeoutError):

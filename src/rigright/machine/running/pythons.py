@@ -112,7 +112,7 @@ def _read(world: World, place: PythonFolders) -> Python:
             match = _FOLDER.fullmatch(name)
             if match is None:
                 continue
-            own = canonical(match["name"])
+            own = _canonical(match["name"])
             if own.startswith(_PREFIXES):
                 packages_found.append(Package(name=own, version=match["version"].partition("-py3")[0]))
     packages = tuple(packages_found)
@@ -128,6 +128,6 @@ def _read(world: World, place: PythonFolders) -> Python:
     )
 
 
-def canonical(name: str) -> str:
+def _canonical(name: str) -> str:
     """A package's one name: lower case, dashes."""
     return re.sub(r"[-_.]+", "-", name).lower()

@@ -28,7 +28,7 @@ def draw_bars(bars: Bars, screen: Screen) -> list[str]:
         )
         for bar in bars.bars
     ]
-    lines, indent = draw_lanes(lanes, screen, most=_WIDEST_BAR, least=_SHORTEST_BAR, edge=1)
+    lines, indent = _draw_lanes(lanes, screen, most=_WIDEST_BAR, least=_SHORTEST_BAR, edge=1)
     return lines + _legend(bars, indent=indent, screen=screen)
 
 
@@ -118,7 +118,7 @@ class Lane:
     tone: Tone = "plain"  # of the figure
 
 
-def draw_lanes(
+def _draw_lanes(
     lanes: Sequence[Lane], screen: Screen, *, most: int, least: int, edge: int = 0
 ) -> tuple[list[str], int]:
     """The lines, and how far pictures are indented; a picture takes `edge` cells more than its room."""
@@ -151,7 +151,7 @@ def draw_strips(strips: Strips, screen: Screen) -> list[str]:
         Lane(label=strip.label, shown=strip.shown, picture=partial(_picture, strip, screen=screen))
         for strip in strips.strips
     ]
-    lines, _ = draw_lanes(lanes, screen, most=_WIDEST, least=_SHORTEST)
+    lines, _ = _draw_lanes(lanes, screen, most=_WIDEST, least=_SHORTEST)
     span = "" if strips.span is None or not lines else screen_text(strips.span, screen)
     return lines + [toned(line, "dim", screen=screen) for line in wrap(span, screen.width) if line]
 

@@ -43,7 +43,7 @@ class Setting(NamedTuple):
     usual: Callable[[Any], bool] = bool  # whether others may be asked for it: not for 2 bit
 
 
-def plans_of(arch: Arch, thing: Thing) -> SearchResult:
+def _plans_of(arch: Arch, thing: Thing) -> SearchResult:
     """Its plans, on as few cards as will do where only their name was said."""
     wish = thing.wish
     *few, last = thing.counts
@@ -71,7 +71,7 @@ def _at_most(arch: Arch, thing: Thing, *, most: int | None) -> SearchResult:
 
 def alike(arch: Arch, things: Sequence[Thing]) -> Alike:
     """Each thing at its best, then all of them the same way, as far as all can."""
-    answers, notes = tuple(plans_of(arch, thing) for thing in things), list[Sentence]()
+    answers, notes = tuple(_plans_of(arch, thing) for thing in things), list[Sentence]()
     here, first = tuple(things), answers
     here, answers, sentences = _paid_alike(arch, here, answers=answers)
     here = tuple(_counted(thing, answer) for thing, answer in zip(here, answers, strict=True))
@@ -177,7 +177,7 @@ def _with(arch: Arch, thing: Thing, *, fixed: dict[str, Any], had: SearchResult)
     if not had.plans:
         return had
     try:
-        answer = plans_of(arch, replace(thing, wish=replace(thing.wish, **fixed)))
+        answer = _plans_of(arch, replace(thing, wish=replace(thing.wish, **fixed)))
     except AskError:  # it is not sold or run so
         return had
     return answer if answer.plans and _as_good(answer, had) else had

@@ -19,7 +19,7 @@ _ADVERTISED = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*(?:g|gb|gib)?\s*\Z", re.IG
 _BILLIONS = re.compile(r"(\d{1,6}(?:\.\d+)?)\s*[bB]")
 
 
-def read_date(text: str) -> str:
+def _read_date(text: str) -> str:
     """A year, a month or a day."""
     written = text.strip()
     parts = [int(part) for part in written.split("-")] if _DATE.fullmatch(written) else []
@@ -38,7 +38,7 @@ def read_memory(text: str) -> float:
     return float(match.group(1)) * GIB if match else parse_bytes(text)
 
 
-def read_rate(text: str) -> float:
+def _read_rate(text: str) -> float:
     """A rate in bytes a second: bare numbers are GB/s."""
     plain = text.strip().lower().removesuffix("/s")
     return parse_bytes(plain) * (1 if plain[-1:].isalpha() else GIGA)
@@ -51,11 +51,11 @@ def read_params(text: str) -> float:
 
 
 PLAIN, DOLLARS, CENTS = Unit(), Unit(written="{:,.0f}"), Unit(written="{:,.2f}")
-DAY = Unit(parse=read_date)
+DAY = Unit(parse=_read_date)
 UNITS = {  # how a key ends -> how people read and write it
     "_flops_per_s": Unit(TERA),
     "_ops_per_s": Unit(TERA),
-    "_bytes_per_s": Unit(GIGA, "{:,.5g}", read_rate),
+    "_bytes_per_s": Unit(GIGA, "{:,.5g}", _read_rate),
     "_bytes": Unit(GIB, "{:,g}", read_memory),
     "_hz": Unit(GIGA),
     "_m": Unit(1 / KILO),

@@ -57,7 +57,7 @@ def card(opened: Opened, asked: str) -> ModelCard:
         short_card(arch, asked),
         towers=tuple(map(_tower, arch.towers)) or None,
         params_by_part=dict(fields.most_common()) or None,
-        kv_bytes_at=dict(zip(usual, map(round, sequence_bytes(arch, np.array(usual))), strict=True))
+        kv_bytes_at=dict(zip(usual, map(round, _sequence_bytes(arch, np.array(usual))), strict=True))
         if lanes(arch) and usual
         else None,
         weights_bytes=sizes(arch),
@@ -106,7 +106,7 @@ def sizes(arch: Arch) -> dict[str, int]:
     return {name: weights_bytes(arch, name) for name in ids}
 
 
-def sequence_bytes(arch: Arch, context_tok: Any) -> Any:
+def _sequence_bytes(arch: Arch, context_tok: Any) -> Any:
     """Bytes one sequence leaves in a 16-bit cache, its constant states included."""
     layout, cross = Layout(), cross_tok(arch)
     total = np.zeros_like(np.asarray(context_tok, dtype=float))

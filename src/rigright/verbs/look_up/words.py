@@ -51,14 +51,14 @@ def saying(
     for word in " ".join(words).casefold().split():
         fields = [
             field for field in kind.fields
-            if field.key not in _ASIDE and all(word in tell_all(field.read(record)) for record in records)
+            if field.key not in _ASIDE and all(word in _tell_all(field.read(record)) for record in records)
         ]  # fmt: skip
         if fields and not any(field.listed for field in fields):
             listing_fields.append(fields[0])
     return tuple(dict.fromkeys(listing_fields))
 
 
-def tell_all(value: Any) -> str:
+def _tell_all(value: Any) -> str:
     """A value in both languages, in small letters; a number says no word."""
     parts = value if isinstance(value, list | tuple) else [value]
     words = [part for part in parts if isinstance(part, str | Sentence)]
@@ -74,7 +74,7 @@ def speaking_of(kind: ListingKind, asked: LookUpQuery) -> tuple[Any, ...]:
 
 def _texts(kind: ListingKind, record: object) -> str:
     """Every word a record bears: numbers are no words."""
-    return "\n".join(tell_all(field.read(record)) for field in kind.fields)
+    return "\n".join(_tell_all(field.read(record)) for field in kind.fields)
 
 
 def source_shown(record: object) -> Sentence:

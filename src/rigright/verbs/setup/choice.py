@@ -57,7 +57,7 @@ def known_names() -> tuple[str, ...]:
     return tuple(dict.fromkeys((TORCH, TENSORFLOW, *needs, *installs)))
 
 
-def bare_name(asked: str) -> str:
+def _bare_name(asked: str) -> str:
     """The name in a question such as "torch 2.9" or "vllm==0.19.1"."""
     word = asked.strip().lower()
     match = _VERSION.search(word)
@@ -70,14 +70,14 @@ def asked_version(asked: str | None) -> str | None:
     return match[1] if match else None
 
 
-def is_of(release: str, version: str) -> bool:
+def _is_of(release: str, version: str) -> bool:
     """Whether a release is of the version that was asked for: 2.14.0 of 2.14; a line, 2.9, of 2.9.1."""
     return f"{release}.".startswith(f"{version}.") or f"{version}.".startswith(f"{release}.")
 
 
 def of_version(picks: Sequence[Pick], version: str) -> list[Pick]:
     """The sets of this version."""
-    return [pick for pick in picks if is_of(pick.version, version)]
+    return [pick for pick in picks if _is_of(pick.version, version)]
 
 
 def nearest(picks: Sequence[Pick], version: str) -> list[Pick]:
@@ -99,12 +99,12 @@ def is_known(name: str, version: str) -> bool:
         releases = [tensor_flow.tensorflow for tensor_flow in tensorflow_releases()]
     else:
         releases = [engine_need.version for engine_need in engine_needs() if engine_need.name == name]
-    return any(is_of(release, version) for release in releases)
+    return any(_is_of(release, version) for release in releases)
 
 
 def find_name(asked: str) -> str:
     """An engine or framework by a loose name, with or without a version."""
-    word = bare_name(asked)
+    word = _bare_name(asked)
     name = _CALLED.get(word, word)
     if name in known_names():
         return name

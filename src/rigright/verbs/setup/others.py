@@ -33,7 +33,7 @@ def without_nvidia(target: Target, name: str, *, ways: tuple[DriverPackages, ...
     if not target.vendors:
         unknown = (say("no GPU found; give one, for example --on 4090"),)
         return SetUp(system=target, pick=None, unknown=unknown)
-    ready = by_itself(target, name)
+    ready = _by_itself(target, name)
     if ready is not None:
         return ready
     made = ", ".join(target.vendors)
@@ -72,7 +72,7 @@ def without_nvidia(target: Target, name: str, *, ways: tuple[DriverPackages, ...
     return SetUp(system=target, pick=pick, python=python, steps=done, unknown=unknown)
 
 
-def by_itself(target: Target, name: str) -> SetUp | None:
+def _by_itself(target: Target, name: str) -> SetUp | None:
     """What the system's own manager or the maker's script installs: one command."""
     system = target.os_id if target.os_id in {WINDOWS, MACOS} else "linux"
     system = MACOS if target.vendors == ("apple",) else system
@@ -235,7 +235,7 @@ def _has_packages(name: str) -> bool:
 
 def on_windows(target: Target, name: str, *, pick: Pick | None) -> SetUp:
     """What is known of native Windows, and the way to WSL2 for the rest."""
-    ready = by_itself(target, name)
+    ready = _by_itself(target, name)
     if ready is not None:
         return ready
     if not _has_packages(name):

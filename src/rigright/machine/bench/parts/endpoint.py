@@ -57,7 +57,7 @@ def run(ask: BenchRequest) -> Iterator[Result | Skipped]:
             yield Skipped(part="", why=error.sentence)
             return
         seed += load.requests
-        yield from load_results(spoken, load=load, took_s=took, on=endpoint, about=about)
+        yield from _load_results(spoken, load=load, took_s=took, on=endpoint, about=about)
 
 
 def _loads(at_once: tuple[int, ...]) -> tuple[SentLoad, ...]:
@@ -98,7 +98,7 @@ def _sent(
             raise
 
 
-def load_results(
+def _load_results(
     spoken: list[Spoken], *, load: SentLoad, took_s: float, on: str, about: Settings
 ) -> Iterator[Result]:
     """Three figures of one load."""

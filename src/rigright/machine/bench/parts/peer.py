@@ -39,7 +39,7 @@ def run(ask: BenchRequest) -> Iterator[Result | Skipped]:
             yield Skipped(part="", why=say("time ran out after {done} of {all}", done=index, all=len(tasks)))
             return
         direct = bool(torch.cuda.can_device_access_peer(a.index, b.index))
-        once = copy_between(a, b, size=size, both=both)
+        once = _copy_between(a, b, size=size, both=both)
         yield rate(
             "both ways" if both else "one way",
             on=f"{a.on} -> {b.on}" if not both else f"{a.on} <-> {b.on}",
@@ -53,7 +53,7 @@ def run(ask: BenchRequest) -> Iterator[Result | Skipped]:
         )
 
 
-def copy_between(a: Accelerator, b: Accelerator, *, size: int, both: bool) -> Callable[[], Any]:
+def _copy_between(a: Accelerator, b: Accelerator, *, size: int, both: bool) -> Callable[[], Any]:
     """One copy from a to b, or one each way on two streams; the other card is waited for too."""
     torch = pytorch()
 

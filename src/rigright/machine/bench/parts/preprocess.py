@@ -74,14 +74,14 @@ def table() -> str:
 
 def decode(seed: int) -> int:
     """Decode some pictures and prepare them."""
-    data = packed_once(seed % 2)
+    data = _packed_once(seed % 2)
     return sum(prepared(data).shape[0] for _ in range(PICTURES))
 
 
 _KEPT: dict[int, bytes] = {}
 
 
-def packed_once(seed: int) -> bytes:
+def _packed_once(seed: int) -> bytes:
     """One of two pictures, made when it is first asked for."""
     if seed not in _KEPT:
         _KEPT[seed] = packed(seed)

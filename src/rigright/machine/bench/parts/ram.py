@@ -37,14 +37,14 @@ def run(ask: BenchRequest) -> Iterator[Result | Skipped]:
     """All threads, then fewer of them, then each memory domain."""
     until = Deadline.of(ask.spare_s)
     world = here()
-    size = array_bytes(free_bytes(world), most=QUICK_LARGEST if ask.quick else LARGEST)
+    size = _array_bytes(free_bytes(world), most=QUICK_LARGEST if ask.quick else LARGEST)
     if size is None:
         yield Skipped(part="", why=say("not enough free system memory"))
         return
     repeats = QUICK_REPEATS if ask.quick else REPEATS
     for name in PASSES:
         yield _measured(name, size=size, cpus=tuple(usable()), repeats=repeats)
-    for threads in thread_counts(len(usable())):
+    for threads in _thread_counts(len(usable())):
         if until.is_over() or ask.quick:
             return
         cpus = tuple(usable()[:threads])
@@ -72,7 +72,7 @@ def usable() -> list[int]:
     return list(range(os.cpu_count() or 1))
 
 
-def thread_counts(most: int) -> list[int]:
+def _thread_counts(most: int) -> list[int]:
     """1, 2, 4 ... below all of them."""
     return [2**power for power in range(12) if 2**power < most]
 
@@ -82,7 +82,7 @@ def free_bytes(world: World) -> float | None:
     return meminfo(world).get("MemAvailable")
 
 
-def array_bytes(free: float | None, *, most: int) -> int | None:
+def _array_bytes(free: float | None, *, most: int) -> int | None:
     """The largest array of which several fit."""
     size = most
     while free is not None and size * ROOM > free and size >= SMALLEST:

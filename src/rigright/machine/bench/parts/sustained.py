@@ -72,10 +72,10 @@ def run(ask: BenchRequest) -> Iterator[Result | Skipped]:
         if len(under_loads[card.index].times_s) < 2:
             yield Skipped(part="", why=say("{on} stopped under load", on=card.on))
             continue
-        yield from sustained_results(card, under_loads[card.index], lasts_s=lasts_s)
+        yield from _sustained_results(card, under_loads[card.index], lasts_s=lasts_s)
 
 
-def sustained_results(card: Accelerator, under_load: UnderLoad, *, lasts_s: float) -> Iterator[Result]:
+def _sustained_results(card: Accelerator, under_load: UnderLoad, *, lasts_s: float) -> Iterator[Result]:
     """What the card computes at the end, and how much of its start that is."""
     edge = min(EDGE, len(under_load.times_s) // 2)
     first, last = under_load.times_s[:edge], under_load.times_s[-edge:]

@@ -77,17 +77,17 @@ def _copy(way: str, card: Accelerator, *, size: int) -> Callable[[], Any]:
 
 def link_of(card: Accelerator) -> Settings:
     """The link as it is at this moment, in the words of the expectations."""
-    address = pci_address(card)
-    return () if address is None else settings_of(here(), address)
+    address = _pci_address(card)
+    return () if address is None else _settings_of(here(), address)
 
 
-def settings_of(world: World, address: str) -> Settings:
+def _settings_of(world: World, address: str) -> Settings:
     """Generation and lanes of a device of the bus, where the system shows them."""
     link = link_at(world, f"/sys/bus/pci/devices/{address}")
     return (("pcie_gen", str(link.gen)), ("pcie_lanes", str(link.lanes))) if link.gen and link.lanes else ()
 
 
-def pci_address(card: Accelerator) -> str | None:
+def _pci_address(card: Accelerator) -> str | None:
     """Where the card stands on the bus, as the system writes it."""
     if card.kind != "cuda":
         return None

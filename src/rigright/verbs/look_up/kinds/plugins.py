@@ -74,7 +74,7 @@ def _find(asked: LookUpQuery) -> tuple[AddingPackage, ...]:
     )
 
 
-def left_out_of(adding_package: AddingPackage) -> Sentence | None:
+def _left_out_of(adding_package: AddingPackage) -> Sentence | None:
     """What it brings that is not used, and why."""
     return with_semicolons(adding_package.left_out)
 
@@ -89,7 +89,7 @@ KIND = ListingKind(
         field("facts", say("facts"), listed=True),
         field("targets", say("targets"), listed=True),
         field("checks", say("checks"), listed=True),
-        field("left_out", say("not used"), law=left_out_of, listed=True, flexible=True),
+        field("left_out", say("not used"), law=_left_out_of, listed=True, flexible=True),
     ),
     find=_find,
 )

@@ -40,7 +40,7 @@ def test_an_instance_is_a_share_of_its_gpu(text):
 def test_instances_stand_beside_others():
     cards = find_node("h100 3g.40gb + 2x h100 mig 1g.10gb + l4").cards
     assert [round(card.total_bytes / 2**30) for card in cards][:3] == [40, 10, 10]
-    assert [card.chip.link_max_chips for card in cards][:3] == [None] * 3
+    assert [card.chip.is_instance for card in cards] == [True, True, True, False]
 
 
 def test_as_many_instances_as_a_gpu_holds_are_no_more_than_it():

@@ -8,10 +8,9 @@ from rigright.base.errors import AskError
 from rigright.base.loader import records
 from rigright.base.record import dataclass, replace
 from rigright.base.words import Sentence, say
-from rigright.facts.chips import Chip
+from rigright.facts.chips import ALONE, Chip
 
 MEMORY_SLICES = 8
-_LINKS = ("link", "link_both_ways_bytes_per_s", "link_one_way_bytes_per_s", "link_max_chips")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,21 +58,18 @@ def instance_of(chip: Chip, name: str) -> Chip:
     profile = profile_of(chip, name)
     if profile is None:
         raise _refusal(chip, name)
-    share, mem_share = profile.peak_share(chip), profile.memory_eighths / MEMORY_SLICES
-    return cut(
-        chip,
-        name=f"MIG {name}",
-        share=share,
-        mem_share=mem_share,
-        usable_bytes=profile.mem_bytes or chip.mem_usable_bytes * mem_share,
-        program_bytes=profile.mem_bytes or chip.mem_program_bytes * mem_share,
+    mem_share = profile.memory_eighths / MEMORY_SLICES
+    usable = min(profile.mem_bytes or chip.mem_usable_bytes, chip.mem_usable_bytes * mem_share)
+    return replace(
+        cut(chip, share=profile.peak_share(chip), mem_share=mem_share, usable_bytes=usable),
+        name=f"{chip.name} MIG {name}",
+        mem_program_bytes=usable if profile.mem_bytes else chip.mem_program_bytes * mem_share,
+        sms=profile.sms,
     )
 
 
-def cut(
-    chip: Chip, *, name: str, share: float, mem_share: float, usable_bytes: float, program_bytes: float
-) -> Chip:
-    """A part of a chip: its share of each peak, and of what goes with the memory; without links."""
+def cut(chip: Chip, *, share: float, mem_share: float, usable_bytes: float) -> Chip:
+    """A part of a chip: its share of each peak, and of what goes with the memory; linked to no other."""
     peaks = {
         field: value * share
         for field in Chip.__slots__
@@ -81,12 +77,16 @@ def cut(
     }
     return replace(
         chip,
-        name=f"{chip.name} {name}",
         mem_bytes=chip.mem_bytes * mem_share,
         mem_usable_bytes=usable_bytes,
-        mem_program_bytes=program_bytes,
+        mem_program_bytes=usable_bytes,
         mem_bytes_per_s=chip.mem_bytes_per_s * mem_share,
-        **dict.fromkeys(_LINKS),
+        l2_bytes=chip.l2_bytes and chip.l2_bytes * mem_share,
+        tdp_w=chip.tdp_w and chip.tdp_w * mem_share,
+        link=None,
+        link_both_ways_bytes_per_s=None,
+        link_one_way_bytes_per_s=None,
+        link_max_chips=ALONE,
         **peaks,
     )
 

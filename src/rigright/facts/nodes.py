@@ -83,6 +83,11 @@ class Node:
         return len({(card.chip.id, card.total_bytes) for card in self.cards}) > 1
 
     @property
+    def has_instances(self) -> bool:
+        """Whether MIG cut some of its GPUs."""
+        return any(card.chip.is_instance for card in self.cards)
+
+    @property
     def shown(self) -> str:
         """Its cards for people: "8x H100 SXM5 80GB"."""
         kinds = Counter(card.chip.name for card in self.cards)

@@ -112,7 +112,7 @@ def test_of_a_card_cut_into_instances_the_largest_is_taken():
     (one,) = node_of(box(replace(whole, mig=True, slices=slices))).cards
     full = node_of(box(whole)).cards[0].chip
     assert one.room_bytes == 38.5 * GIB
-    assert one.chip.bf16_flops_per_s == pytest.approx(full.bf16_flops_per_s * 3 / 7)
+    assert one.chip.bf16_flops_per_s == pytest.approx(full.bf16_flops_per_s * 60 / 132)
     assert one.chip.mem_bytes_per_s == pytest.approx(full.mem_bytes_per_s / 2, rel=0.02)
     assert one.chip.link is None
 

@@ -26,7 +26,8 @@ MOST_TP = 16
 def usual_layout(arch: Arch, engine: Engine, *, node: Node, wish: ServingWish) -> Layout:
     """All cards: tensor parallel as far as heads allow, then pipeline; or layer by layer."""
     own = node.n_cards // ((wish.dp or 1) * (wish.cp or 1)) or 1
-    if takes_samples(arch) and (wish.tp or 1) * (wish.pp or 1) == 1:
+    alone = takes_samples(arch) or node.has_instances
+    if alone and (wish.tp or 1) * (wish.pp or 1) * (wish.cp or 1) == 1:
         return Layout(dp=wish.dp or node.n_cards)  # each card works alone
     if engine.split == "layer":
         dealt = Layout(pp=min(wish.pp or own, len(arch.trunk.layers)), dp=wish.dp or 1)
@@ -168,6 +169,11 @@ def check_layout(arch: Arch, node: Node, *, layout: Layout) -> None:
                 tp=layout.tp, pp=layout.pp, dp=layout.dp, cp=layout.cp, needed=needed, cards=node.n_cards,
             )
         )  # fmt: skip
+    if node.has_instances and layout.tp * layout.pp * layout.cp > 1:
+        raise AskError(
+            say("a model cannot be split over MIG instances: a program sees only one"),
+            hint=say("use a larger profile or the whole GPU; or run one copy on each instance: --tp 1"),
+        )
     if not divides(arch, layout.tp):
         fitting = [str(tp) for tp in range(1, node.n_cards + 1) if divides(arch, tp)]
         raise AskError(

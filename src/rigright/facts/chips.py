@@ -11,6 +11,7 @@ from rigright.base.loader import Columns, records
 from rigright.base.plugins import ADDED, read_facts
 from rigright.base.record import dataclass
 
+ALONE = 0  # a program that sees one such device sees no other
 UNKNOWN = 0.0  # of a size that the table does not hold
 
 
@@ -111,7 +112,7 @@ class Chip:
     link: str | None  # the direct link between chips, as named by the vendor
     link_both_ways_bytes_per_s: float | None  # vendors' figure: all links, both directions added
     link_one_way_bytes_per_s: float | None = None  # what one direction carries: half of it
-    link_max_chips: int | None  # how many chips one link domain holds
+    link_max_chips: int | None  # how many chips one link domain holds; ALONE: of an instance of MIG
     pcie_gen: int | None
     pcie_lanes: int | None
     form: str
@@ -138,6 +139,11 @@ class Chip:
         """CUDA's compute capability as two numbers, or None where there is none."""
         major, dot, minor = (self.isa or "").partition(".")
         return (int(major), int(minor)) if dot and major.isdigit() and minor.isdigit() else None
+
+    @property
+    def is_instance(self) -> bool:
+        """Whether it is an instance that MIG cut out of a GPU: no model is split over several."""
+        return self.link_max_chips == ALONE
 
     @property
     def is_added(self) -> bool:

@@ -22,14 +22,28 @@ from rigright.facts.chips import Chip, chips
 MAX_NAME_CHARS = 200
 
 Kind = Literal[
-    "word", "memory", "exact", "number", "times", "nodes", "free", "plus", "box", "open", "close", "unknown"
+    "word",
+    "memory",
+    "exact",
+    "number",
+    "times",
+    "nodes",
+    "free",
+    "plus",
+    "box",
+    "open",
+    "close",
+    "mig",
+    "unknown",
 ]
 
 _RUN = re.compile(
-    r"[0-9a-f]{4}:[0-9a-f]{4}(?![0-9a-z])|[0-9]+\.[0-9]+[a-z]*|[0-9a-z]+|[\u3400-\u9fff]+|[^\s_\-]"
+    r"(?<![0-9a-z.])[1-7]g\.[0-9]{1,3}gb(?:[+-](?:me|gfx)(?:\.all)?)?(?![0-9a-z])"
+    r"|[0-9a-f]{4}:[0-9a-f]{4}(?![0-9a-z])|[0-9]+\.[0-9]+[a-z]*|[0-9a-z]+|[\u3400-\u9fff]+|[^\s_\-]"
 )
 _MEMORY = re.compile(r"([0-9]{1,4}(?:\.[0-9]{1,3})?)(gib|gb|g)")
 _EXACT = re.compile(r"([0-9]{3,7})(mib|mb)")
+_PROFILE = re.compile(r"([1-7]g\.[0-9]{1,3}gb).*")  # of MIG; what follows is media or graphics
 _WATTS = re.compile(r"[0-9]{2,4}w")
 _INTEGER = re.compile(r"[0-9]{1,4}")
 _JOINED = {("titan", "x"): "titanx"}  # an x that counts nothing
@@ -199,6 +213,9 @@ def _join_units(runs: list[str]) -> list[str]:
 
 
 def _read_run(run: str) -> list[Token]:
+    profile = _PROFILE.fullmatch(run)
+    if profile:
+        return [Token("mig", profile.group(1))]
     if run in _BRACKETS:
         return [Token(_BRACKETS[run], run)]
     if run not in vocabulary() and not any(sign.isalnum() for sign in run):
@@ -275,6 +292,7 @@ class Counted:
     box: int | None = None  # how many chips the named box holds: dgx 8, nvl72 72
     free_bytes: float | None = None
     total_bytes: float | None = None  # an exact size beside the name: "24564 MiB"
+    mig: str | None = None  # a MIG profile, "3g.40gb"; "" where MIG is said without one
 
 
 def read_counts(tokens: list[Token]) -> Counted:
@@ -283,6 +301,8 @@ def read_counts(tokens: list[Token]) -> Counted:
     # take a size in MiB, which is no part of a name
     exact = [token.size_bytes for token in rest if token.kind == "exact"]
     rest, total_bytes = [token for token in rest if token.kind != "exact"], exact[0] if exact else None
+    mig = [token.text for token in rest if token.kind == "mig"]
+    rest = [token for token in rest if token.kind != "mig"]
     rest, n_nodes = _take_beside(rest, "nodes")
     rest, count, pair = _take_times(rest)
     if count is None:
@@ -296,6 +316,7 @@ def read_counts(tokens: list[Token]) -> Counted:
         box=next((token.value for token in rest if token.kind == "box"), None),
         free_bytes=free_bytes,
         total_bytes=total_bytes,
+        mig=next((text for text in mig if text != "mig"), "") if mig else None,
     )
 
 

@@ -14,9 +14,10 @@ from rigright.facts.chips import Chip
 from rigright.facts.clouds import find_instance, machine_of_family, providers_of
 from rigright.facts.computers import chip_of_computer
 from rigright.facts.fabrics import Stated, cabled, take_cabling
-from rigright.facts.find import Match, match_tokens, names_chip
+from rigright.facts.find import Match, chips_meant, match_tokens, names_chip
 from rigright.facts.host_words import take_host
 from rigright.facts.hosts import CPU, Host, host_chip
+from rigright.facts.mig import instance_of, one_program_each, profile_of
 from rigright.facts.naming import MAX_NAME_CHARS, Counted, Token, pods, read_counts, read_tokens
 from rigright.facts.units import boxes_of
 
@@ -80,6 +81,11 @@ class Node:
     def is_mixed(self) -> bool:
         """Whether it holds cards of more than one kind or size."""
         return len({(card.chip.id, card.total_bytes) for card in self.cards}) > 1
+
+    @property
+    def has_instances(self) -> bool:
+        """Whether MIG cut some of its GPUs."""
+        return any(card.chip.is_instance for card in self.cards)
 
     @property
     def shown(self) -> str:
@@ -163,14 +169,7 @@ def _find_cards(text: str, *, host: Host | None = None) -> Node:
     text, stated = take_cabling(text)
     groups = [read_counts(list(group)) for group in _split(read_tokens(text))]
     alone = len(groups) == 1 and groups[0].count is None  # shown as it was typed
-    matches = [
-        match_tokens(
-            text if alone else " ".join(token.text for token in group.name) or text,
-            group.name,
-            total_bytes=group.total_bytes,
-        )
-        for group in groups
-    ]
+    matches = [_match(group, shown=text if alone else _named(group) or text) for group in groups]
     n_nodes = next((group.n_nodes for group in groups if group.n_nodes is not None), 1)
     count = sum(_count(group, match) for group, match in zip(groups, matches, strict=True))
     if not 0 < count <= MOST_CARDS:
@@ -191,13 +190,37 @@ def _find_cards(text: str, *, host: Host | None = None) -> Node:
         *(match.note for match in matches if match.note),
         *(note for _, sentences in pairs for note in sentences),
     )
-    return _in_real_boxes(
-        Node(
-            cards=tuple(replace(card, chip=chip) for card, (chip, _) in zip(cards, pairs, strict=True)),
-            n_nodes=n_nodes,
-            notes=tuple(dict.fromkeys(notes)),
-        )
+    is_cut = any(group.mig for group in groups)
+    node = Node(
+        cards=tuple(replace(card, chip=chip) for card, (chip, _) in zip(cards, pairs, strict=True)),
+        n_nodes=n_nodes,
+        notes=tuple(dict.fromkeys((*notes, one_program_each()) if is_cut and count > 1 else notes)),
     )
+    return node if is_cut else _in_real_boxes(node)
+
+
+def _named(group: Counted) -> str:
+    return " ".join(token.text for token in group.name)
+
+
+def _match(group: Counted, *, shown: str) -> Match:
+    """The chip of a group; of several that a name means equally well, one that has the MIG profile stated."""
+    match = match_tokens(shown, group.name, total_bytes=group.total_bytes)
+    if not group.mig or match.note is None:
+        return match
+    chips = [chip for chip in chips_meant(_named(group)) if profile_of(chip, group.mig)]
+    if not chips:
+        return match
+    if len(chips) == 1:
+        return Match(chip=chips[0])
+    others = ", ".join(chip.name for chip in chips[1:])
+    note = say(
+        'using {chip} for "{text}"; it could also mean {others}',
+        chip=chips[0].name,
+        text=shown,
+        others=others,
+    )
+    return Match(chip=chips[0], note=note)
 
 
 def _in_real_boxes(node: Node) -> Node:
@@ -301,12 +324,12 @@ def _count(group: Counted, match: Match) -> int:
     """How many chips a group names: said, or as many as the box holds, or one."""
     if group.count is not None:
         return group.count
-    return group.box if group.box and (match.chip.link_max_chips or 0) > 1 else 1
+    return group.box if group.box and group.mig is None and (match.chip.link_max_chips or 0) > 1 else 1
 
 
 def _devices(chip: Chip, group: Counted, *, first: int) -> list[Card]:
     """The devices a driver shows for one chip."""
-    item = device_of(chip)
+    item = device_of(chip) if group.mig is None else instance_of(chip, group.mig)
     total_bytes = group.total_bytes or item.mem_usable_bytes
     return [
         Card(chip=item, index=first + place, total_bytes=total_bytes, free_bytes=group.free_bytes)

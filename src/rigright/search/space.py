@@ -111,16 +111,17 @@ def stands(shapes: Shapes, kinds: Sequence[Kind], *, tensor: bool, flag: bool = 
 
     Boxes of one card each, such as two DGX Spark on a cable, are cut over as one; as `told`, any are.
     """
+    alone = np.array([kind.chip.is_instance for kind in kinds])[:, None] & (shapes.chips > 1)
     if kinds[0].mix:
-        return ((shapes.pp == len(kinds[0].mix)) & (shapes.tp == 1))[None, :]
+        return ((shapes.pp == len(kinds[0].mix)) & (shapes.tp == 1))[None, :] & ~alone
     box = np.array([kind.per_node for kind in kinds])[:, None]
     inside = shapes.chips <= box
     if flag:
-        return inside | (shapes.chips % np.minimum(box, shapes.chips) == 0)
+        return (inside | (shapes.chips % np.minimum(box, shapes.chips) == 0)) & ~alone
     joined = np.array([kind.chip.segment == "datacenter" or kind.whole > 0 for kind in kinds])[:, None]
     over = joined & (box >= MOST_TP / 2) & (shapes.chips % np.minimum(box, shapes.chips) == 0) & tensor
     ones = (box == 1) & np.array([kind.whole > 1 for kind in kinds])[:, None] & tensor
-    return ((shapes.tp <= box) & (inside | over)) | ones
+    return (((shapes.tp <= box) & (inside | over)) | ones) & ~alone
 
 
 def grown(shapes: Shapes, kinds: Sequence[Kind], *, fits: Numbers) -> tuple[Numbers, Numbers, Numbers]:

@@ -13,12 +13,11 @@ from rigright.facts.chips import Chip, chips
 from rigright.facts.find import with_memory
 from rigright.facts.host_words import find_processor
 from rigright.facts.hosts import Host
+from rigright.facts.mig import cut, profile_of
 from rigright.facts.nodes import Card, Node, device_of, host_card
 from rigright.machine.device import Device, Slice
 from rigright.machine.record import Machine, free_bytes, total_bytes
 
-_CUT = 7  # compute shares that MIG cuts a card into
-_WAYS = ("link_both_ways_bytes_per_s", "link_one_way_bytes_per_s")
 _VISIBLE = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES")
 
 
@@ -90,35 +89,29 @@ def _sized(chip: Chip, total: float | None) -> Chip:
     return with_memory(chip, min(holding, default=max(chip.mem_options_bytes)))
 
 
-def _instance(part: Slice, chip: Chip, *, parts: int = _CUT) -> Card:
+def _instance(part: Slice, chip: Chip, *, parts: int = 1) -> Card:
     """A MIG instance, or a part of a card, as a card: its memory, its share of bandwidth and peak.
 
     MIG instances do not reach each other; parts of AMD's cards do, by their share of the card's links.
     """
     total = part.mem_total_bytes or chip.mem_usable_bytes / parts
     mem_share = total / chip.mem_usable_bytes
-    text = (part.profile or "").partition("g.")[0]
-    share = int(text) / _CUT if text.isdecimal() and 0 < int(text) <= _CUT else mem_share
-    peaks = {
-        name: value * share
-        for name in Chip.__slots__
-        if name.endswith(("_flops_per_s", "_ops_per_s")) and (value := getattr(chip, name)) is not None
-    }
     is_mig = chip.vendor != "AMD"
-    ways = {} if is_mig else {name: (getattr(chip, name) or 0) * share or None for name in _WAYS}
-    cut = replace(
-        chip,
-        name=f"{chip.name}{' MIG' if is_mig else ''} {part.profile or show_bytes(total)}",
-        mem_bytes=chip.mem_bytes * mem_share,
-        mem_usable_bytes=total,
-        mem_program_bytes=total,
-        mem_bytes_per_s=chip.mem_bytes_per_s * mem_share,
-        link=None if is_mig else chip.link,
-        link_max_chips=None if is_mig or not chip.link_max_chips else round(chip.link_max_chips / share),
-        **{**dict.fromkeys(_WAYS), **ways, **peaks},
-    )
+    profile = profile_of(chip, part.profile or "") if is_mig else None
+    share = mem_share if profile is None else profile.peak_share(chip)
+    item = cut(chip, share=share, mem_share=mem_share, usable_bytes=total)
+    item = replace(item, name=f"{chip.name}{' MIG' if is_mig else ''} {part.profile or show_bytes(total)}")
+    if not is_mig:
+        both, one = chip.link_both_ways_bytes_per_s, chip.link_one_way_bytes_per_s
+        item = replace(
+            item,
+            link=chip.link,
+            link_max_chips=round(chip.link_max_chips / share) if chip.link_max_chips else None,
+            link_both_ways_bytes_per_s=both and both * share,
+            link_one_way_bytes_per_s=one and one * share,
+        )
     used = part.mem_used_bytes
-    return Card(chip=cut, index=0, total_bytes=total, free_bytes=None if used is None else total - used)
+    return Card(chip=item, index=0, total_bytes=total, free_bytes=None if used is None else total - used)
 
 
 def _as_programs_count(seen: list[Device]) -> list[Device]:

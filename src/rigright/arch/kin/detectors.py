@@ -1,4 +1,4 @@
-"""Detectors of convolutions: YOLOv5 (its sixth form), YOLOv8 and YOLO11, from an image to boxes at three scales.
+"""Detectors of convolutions: YOLOv5 (its sixth form), YOLOv8 and YOLO11, from an image to boxes at 3 scales.
 
 A trunk halves the map five times; a neck joins its three deepest maps on the way up and down again.
 Widths and depths are those of the largest form times two multiples.

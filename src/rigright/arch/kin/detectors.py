@@ -192,12 +192,12 @@ def _detect(net: _Net, flow: Flow, *, first: int, classes: int, light: bool) -> 
     box, names = max(_BINS, first // 4, 4 * _BINS), max(first, min(classes, 100))
     boxes = _step(_step(flow, box, kernel=3), box, kernel=3)
     net.close(conv(boxes, 4 * _BINS, kernel=1, bias=True))
-    told = fork(flow)
+    branch = fork(flow)
     if light:
-        deep = _step(_step(told, inputs, kernel=3, groups=inputs), names, kernel=1)
+        deep = _step(_step(branch, inputs, kernel=3, groups=inputs), names, kernel=1)
         deep = _step(_step(deep, names, kernel=3, groups=names), names, kernel=1)
     else:
-        deep = _step(_step(told, names, kernel=3), names, kernel=3)
+        deep = _step(_step(branch, names, kernel=3), names, kernel=3)
     net.close(conv(deep, classes, kernel=1, bias=True))
 
 

@@ -101,7 +101,7 @@ def _with_chain(
     """The findings of its links gone, but for that of its Xid, which tells them all."""
     xid = events[chain.anchor]
     inside = {events[place] for place in chain.places}
-    checkeds: list[Checked] = []
+    judged: list[Checked] = []
     flag = False
     for each in checked:
         verdicts: list[Verdict] = []
@@ -112,8 +112,8 @@ def _with_chain(
                 flag = True
             elif not shown or not _all_inside(shown, inside, events=events):
                 verdicts.append(finding)
-        checkeds.append(replace(each, verdicts=tuple(verdicts)))
-    return tuple(checkeds) if flag else checked
+        judged.append(replace(each, verdicts=tuple(verdicts)))
+    return tuple(judged) if flag else checked
 
 
 def _shown_by(finding: Finding, events: tuple[Event, ...]) -> list[Event]:

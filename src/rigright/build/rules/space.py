@@ -112,9 +112,9 @@ def supply(rig: Rig) -> Iterator[Ruling]:
     case = rig.case
     if case is None or is_open(rig):
         return
-    for fromkey in dict.fromkeys(rig.supplies):
-        names = {"psu": fromkey.name, "case": case.name}
-        if fromkey.form == "CRPS" and "rack" not in (case.kind or ""):
+    for supply in dict.fromkeys(rig.supplies):
+        names = {"psu": supply.name, "case": case.name}
+        if supply.form == "CRPS" and "rack" not in (case.kind or ""):
             yield Ruling(
                 verdict=DOUBT,
                 parts=("psu", "case"),
@@ -123,28 +123,28 @@ def supply(rig: Rig) -> Iterator[Ruling]:
             )
         elif (
             case.psu_form is not None
-            and fromkey.form in {"ATX", "SFX"}
-            and fromkey.form not in case.psu_form
-            and not (fromkey.form == "SFX" and "ATX" in case.psu_form)
+            and supply.form in {"ATX", "SFX"}
+            and supply.form not in case.psu_form
+            and not (supply.form == "SFX" and "ATX" in case.psu_form)
         ):
             yield Ruling(
                 verdict=IMPOSSIBLE,
                 parts=("psu", "case"),
                 reason=say(
                     "{psu} is {form}; {case} takes {takes}",
-                    form=fromkey.form,
+                    form=supply.form,
                     takes=" / ".join(sorted(case.psu_form)),
                     **names,
                 ),
                 do=say("use a power supply of that form factor"),
             )
-        elif case.psu_m is not None and fromkey.length_m is not None and fromkey.length_m > case.psu_m:
+        elif case.psu_m is not None and supply.length_m is not None and supply.length_m > case.psu_m:
             yield Ruling(
                 verdict=IMPOSSIBLE,
                 parts=("psu", "case"),
                 reason=say(
                     "{psu} is {long} mm long; {case} has room for {most} mm",
-                    long=f"{fromkey.length_m * KILO:.0f}",
+                    long=f"{supply.length_m * KILO:.0f}",
                     most=f"{case.psu_m * KILO:.0f}",
                     **names,
                 ),

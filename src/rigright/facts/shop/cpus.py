@@ -89,9 +89,9 @@ def families() -> dict[str, CpuFamily]:
 def processor_named(text: str) -> Processor | None:
     """The processor a loose name means; None where it is none that is known."""
     text = _plain(text)
-    boughts = named(text, _table())
-    if boughts:
-        bought = boughts[0]
+    matching = named(text, _table())
+    if matching:
+        bought = matching[0]
         return Processor(
             name=bought.name,
             family=_family(bought.name),

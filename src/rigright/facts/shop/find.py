@@ -48,11 +48,7 @@ Row = TypeVar("Row", bound=Product)
 
 def named(text: str, table: Sequence[Row]) -> tuple[Row, ...]:
     """The rows whose name bears every word that counts, the plainest; none where a word is strange."""
-    asked = [
-        fromkey
-        for fromkey in dict.fromkeys(words(FILLER.sub(" ", text[:MOST_CHARS])))
-        if fromkey not in _NOISE
-    ]
+    asked = [word for word in dict.fromkeys(words(FILLER.sub(" ", text[:MOST_CHARS]))) if word not in _NOISE]
     marks = [item for item in asked if any(sign.isdigit() for sign in item) and len(item) > 1]
     known, counts = _index(table)
     strange = [item for item in asked if item not in counts]

@@ -180,17 +180,17 @@ def _each(once: Callable[[int], Any], *, most: int, open_ended: bool) -> list[An
 def _numbers(nvml: Any, names: list[str], *, each: str) -> Reader:
     """Readings that the driver knows by number: all of them in one call."""
     numbers = [_constant(nvml, name) for name in names]
-    known_ones = [number for number in numbers if number is not None]
+    functions = [number for number in numbers if number is not None]
     pointer = getattr(nvml, "_nvmlGetFunctionPointer", None)
-    if pointer is None or not known_ones:
+    if pointer is None or not functions:
         return _absent
     if each and len(numbers) > 1:
         return _of_links(pointer, numbers, each=each)
     if each:
         return lambda handle, known: _Numbered(
-            [(known_one, link) for known_one in known_ones for link in range(_times(each, known))]
+            [(function, link) for function in functions for link in range(_times(each, known))]
         ).read(pointer(_FIELDS), handle)
-    kept = _Numbered([(known_one, 0) for known_one in known_ones])
+    kept = _Numbered([(function, 0) for function in functions])
 
     def read(handle: Any, _known: dict[str, Any]) -> list[Any]:
         result = kept.read(pointer(_FIELDS), handle)

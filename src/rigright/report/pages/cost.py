@@ -394,8 +394,8 @@ def _answer_words(result: Costed) -> Sentence | str:
     return verdict(result).text
 
 
-def _name(told_way: WayWithWork) -> Sentence:
-    return name_of(told_way.way, told_way.costed)
+def _name(cost_way: WayWithWork) -> Sentence:
+    return name_of(cost_way.way, cost_way.costed)
 
 
 plain = telling.RecordPrinter(Costed, telling.RecordPrinter(WayWithWork, name=_name), verdict=_answer_words)

@@ -138,8 +138,8 @@ def _node_cells(row: Row, result: Fleet) -> tuple[Shown, ...]:
 
 
 def _findings(result: Fleet, most: int | None) -> Table | None:
-    shareds = shared_findings(result)
-    if not shareds:
+    common = shared_findings(result)
+    if not common:
         return None
     rows: list[tuple[Shown, ...]] = [
         (
@@ -149,7 +149,7 @@ def _findings(result: Fleet, most: int | None) -> Table | None:
             str(len(shared.nodes)),
             str(shared.things),
         )
-        for shared in shareds
+        for shared in common
     ]
     columns = (
         say("severity"),
@@ -159,7 +159,7 @@ def _findings(result: Fleet, most: int | None) -> Table | None:
         number(say("devices")),
     )
     shown = table(columns, first_rows(rows, most), title=say("findings"))
-    return shown if any(shared.things != len(shared.nodes) for shared in shareds) else _without(shown, 4)
+    return shown if any(shared.things != len(shared.nodes) for shared in common) else _without(shown, 4)
 
 
 def _odd(result: Fleet, most: int | None) -> Table | None:

@@ -100,22 +100,22 @@ def _errors(errors: Sequence[ExplainedError]) -> Iterator[Part]:
     items = tuple(
         say(
             'line {line}: "{says}": {means}',
-            line=explained_error.line,
-            says=explained_error.says,
-            means=explained_error.means,
+            line=error.line,
+            says=error.says,
+            means=error.means,
         )
-        if explained_error.do is None
+        if error.do is None
         else say(
             'line {line}: "{says}": {means}; {do}',
-            line=explained_error.line,
-            says=explained_error.says,
-            means=explained_error.means,
-            do=explained_error.do,
+            line=error.line,
+            says=error.says,
+            means=error.means,
+            do=error.do,
         )
-        for explained_error in errors
+        for error in errors
     )
     yield Points(title=say("errors"), items=items, tone="warn")
-    yield Commands(items=tuple(dict.fromkeys(explained_error.command for explained_error in errors)))
+    yield Commands(items=tuple(dict.fromkeys(error.command for error in errors)))
 
 
 def _unread(result: ReadGuide, *, most: int) -> Iterator[Part]:
@@ -147,15 +147,15 @@ def sheet(result: ReadGuide) -> Page:
     ]
     rows += [
         (
-            str(explained_error.line),
+            str(error.line),
             "error",
             "",
             "",
-            explained_error.says,
-            explained_error.means,
-            explained_error.command,
+            error.says,
+            error.means,
+            error.command,
         )
-        for explained_error in result.errors
+        for error in result.errors
     ]
     rows += [
         (str(unread_line.line), "not understood", "", "", unread_line.text, "", "")

@@ -77,11 +77,11 @@ def read_text(raw: bytes | str, *, name: str = "text", list_file: str = STDIN) -
                 readers.append(claim_of(passage, 0, subject=subject, kind="configuration", verdict=verdict))
             else:
                 readers += configured(passage, subject, machine=machine)
-        explained_errors = list(errors_in(passage))
+        explained = list(errors_in(passage))
         claims += readers
-        errors += explained_errors
+        errors += explained
         says = sum(sign.isalnum() for sign in passage.text) > 1
-        if says and not readers and not explained_errors and passage.line not in listed:
+        if says and not readers and not explained and passage.line not in listed:
             unread.append(UnreadLine(line=passage.line, text=passage.around(0)))
     taken = {item.line for item in claims}
     return ReadGuide(

@@ -60,10 +60,10 @@ def _usd(amount: float | None, price: Price) -> float | None:
 def _find(asked: LookUpQuery) -> tuple[Seen, ...]:
     """Prices of the chips the words could mean, newest first."""
     wanted = _wanted(" ".join(asked.words)) if asked.words else by_id().keys()
-    seens = [_seen(price, asked.today) for price in prices() if price.chip in wanted]
-    if not seens:
+    listings = [_seen(price, asked.today) for price in prices() if price.chip in wanted]
+    if not listings:
         raise AskError(say('no known price for "{text}"', text=" ".join(asked.words)))
-    return tuple(sorted(seens, key=lambda seen: dated(seen.as_of), reverse=True))
+    return tuple(sorted(listings, key=lambda seen: dated(seen.as_of), reverse=True))
 
 
 def _wanted(text: str) -> set[str]:

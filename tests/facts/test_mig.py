@@ -79,6 +79,6 @@ def test_a_profile_that_a_gpu_does_not_have_is_refused_with_those_it_has(text, s
 
 
 def test_other_gpus_that_have_the_profile_are_said():
-    (note,) = find_node("a100 3g.20gb").notes
+    note, *_ = find_node("a100 3g.20gb").notes
     assert "A100 PCIe 40GB" in str(note)
     assert "80GB" not in str(note)

@@ -102,6 +102,8 @@ def _refusal(chip: Chip, name: str) -> AskError:
     return AskError(say("{chip} has no MIG profile {profile}", chip=chip.name, profile=name), hint=hint)
 
 
-def one_program_each() -> Sentence:
-    """What several instances are good for."""
-    return say("a program sees one MIG instance: run one copy of the model on each")
+def notes_on(count: int) -> tuple[Sentence, ...]:
+    """What is to be known of so many instances."""
+    paid = say("prices count a whole GPU for each MIG instance")
+    each = say("a program sees one MIG instance: run one copy of the model on each")
+    return (each, paid) if count > 1 else (paid,)

@@ -390,6 +390,7 @@ class ExplainReply(Reply[Explained | Trained]):
 def explain(
     model: Texts,
     *,
+    free: Texts | None = None,
     anchors: Texts | None = None,
     on: Texts | None = None,
     own: Texts | None = None,
@@ -565,6 +566,7 @@ class FitReply(Reply[Fitted], Fitted): ...
 def fit(
     machine: Texts | None = None,
     *,
+    free: Texts | None = None,
     anchors: Texts | None = None,
     on: Texts | None = None,
     task: Texts | None = None,
@@ -686,6 +688,7 @@ class PlanReply(Reply[Planned], Planned): ...
 def plan(
     model: Texts,
     *,
+    free: Texts | None = None,
     anchors: Texts | None = None,
     on: Texts | None = None,
     own: Texts | None = None,

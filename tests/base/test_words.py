@@ -28,7 +28,7 @@ NOT_LITERAL = {  # places that make a sentence from no literal -> why
     "verbs/look_up/kinds/myths.py": "each myth is a row of data/myths.toml",
     "facts/monitoring.py": "each alert and panel is a row of data/alerts.toml, data/dashboard.toml",
     "facts/training.py": "each precision is a row of data/precisions.toml",
-    "doctor/manuals.py": "the severity of a finding is a cell of data/advice",
+    "doctor/advice.py": "the severity of a finding is a cell of data/advice",
     "facts/guides.py": "each item is a row of data/guides.toml, each figure a cell of data/myths.toml",
     "verbs/look_up/kinds/guides.py": "each item is a row of data/guides.toml, in both languages",
     "verbs/read/kinds.py": "each quantity is a row of data/claims.csv",

@@ -7,9 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rigright.arch.sources.open import open_model
+from rigright.base.record import replace
+from rigright.demand import Traffic
 from rigright.facts.engines import find_engine
 from rigright.facts.find import find_chip
-from rigright.predict.bands import MEASURED, SERVING, STREAMS, at, subject_of, tell
+from rigright.predict.bands import MEASURED, SERVING, STREAMS, at, case_of, subject_of, tell
 
 LLAMA = open_model("llama-3.1-8b")
 
@@ -62,3 +64,11 @@ def test_a_band_moves_with_a_value_that_was_moved_before(first, second):
     moved = at(found, second)
     assert moved.value == second
     assert moved.high / moved.low == pytest.approx(found.high / found.low)
+
+
+def test_a_cached_prompt_is_the_case_of_what_is_read_of_it_anew():
+    sent = Traffic(prompt_tok=1000, output_tok=100, concurrency=8)
+    cached = replace(sent, prompt_tok=5000, cached_tok=4000)
+    cases = [case_of(traffic, "bf16", chips=1) for traffic in (sent, cached)]
+    assert cases[0] == cases[1]
+    assert cases[0].prompt_tok == 1000

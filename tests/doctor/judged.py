@@ -9,7 +9,7 @@ from dataclasses import replace
 from rigright.doctor.binding.judge import judge
 from rigright.doctor.binding.judgement import conclude, tick_of, watched
 from rigright.doctor.examine import case_of, examine
-from rigright.doctor.happened import is_before_boot
+from rigright.doctor.kernel_log import is_before_boot
 from rigright.facts.faults import slowdowns, xids
 from rigright.facts.monitoring import alerts
 from rigright.report.pages import diagnose, doctor, upgrade

@@ -12,7 +12,7 @@ import pytest
 import housetree as house
 from rigright.base.tables import DATA
 from rigright.base.words import CHINESE, placeholders, tell
-from rigright.doctor import xid_asked
+from rigright.doctor import xid as xid_module
 from rigright.doctor.advice import SHARED, advise, advised_step, subject_of
 from rigright.facts.faults import xids
 from rigright.machine.running.messages import FIELD, TEXT, message_patterns
@@ -57,11 +57,11 @@ def asked():
 def names_in(node):
     """A literal, either of two, or the steps that XIDs ask for; none where a variable holds it.
 
-    An XID asks by its row of the catalog, or by what its line says (xid_asked).
+    An XID asks by its row of the catalog, or by what its line says (xid.py).
     """
     if isinstance(node, ast.JoinedStr) and node.values[0].value == "xid_":
         asks = {ask for xid in xids().values() for ask in (xid.action, f"then_{xid.next}")}
-        told = ast.walk(ast.parse(inspect.getsource(xid_asked)))
+        told = ast.walk(ast.parse(inspect.getsource(xid_module)))
         asks |= {str(one.value) for one in told if isinstance(one, ast.Constant)}
         return [name for ask in asks if (name := f"xid_{ask}") in subject_of(SHARED)]
     if isinstance(node, ast.IfExp):

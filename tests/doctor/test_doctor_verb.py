@@ -12,8 +12,8 @@ from rigright.base.errors import AskError, DataError, MissingError
 from rigright.doctor.examine import EXIT_FAULT, EXIT_WARNING, checks, chosen, group_of
 from rigright.faces.cli.main import main
 from rigright.machine.stored import plain
-from rigright.verbs.doctor.verb import doctor as doctor_verb
-from rigright.verbs.doctor.wanted import wanted_of
+from rigright.verbs.doctor import doctor as doctor_verb
+from rigright.verbs.doctor import wanted_of
 
 LEAST_CHECKS = 60
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from advised import filled
 from rigright.doctor.examine import case_of, checks
 from rigright.doctor.laws import _LAWS, stated
-from rigright.doctor.reference import compare_all, compare_result
+from rigright.doctor.reference import compare_all
 from rigright.facts.bench import expectations, expected, references
 from rigright.facts.chips import by_id
 from rigright.machine.bench.burn_logs import TITLES
@@ -39,7 +39,7 @@ def machine(count=1, name=H100, **more):
 
 
 def judged(one, there, beside=()):
-    return compare_result(one, case_of(there), beside=beside)
+    return compare_all([*beside, one], case_of(there))[-1]
 
 
 def gemm(tera, on="gpu 0", what="bf16 square", **more):

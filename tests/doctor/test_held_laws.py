@@ -13,7 +13,7 @@ from advised import filled
 from rigright.doctor.examine import case_of, checks
 from rigright.doctor.laws import FILLED_BY_TCP_BYTES_PER_S, stated
 from rigright.doctor.record import Finding, Fine, NotSeen
-from rigright.doctor.reference import compare_all, compare_result, wrong_values
+from rigright.doctor.reference import compare_all, wrong_values
 from rigright.facts.bench import expectations
 from rigright.facts.fabrics import pcie_bytes_per_s
 from rigright.machine.bench.record import Result
@@ -27,6 +27,11 @@ GIGABIT = 1e9 / 8
 UNITS = {
     "gemm": "flops_per_s", "sustained": "flops_per_s", "cpu_gemm": "flops_per_s", "launch": "s",
 }  # fmt: skip
+
+
+def compare_result(result, case):
+    """One figure by itself."""
+    return compare_all([result], case)[0]
 
 
 def card(index, name=UNKNOWN, **more):

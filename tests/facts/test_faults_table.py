@@ -12,7 +12,7 @@ import pytest
 from rigright.base.tables import DATA, raw_rows
 from rigright.base.words import CHINESE, ENGLISH, tell
 from rigright.doctor.examine import case_of, checks, group_of
-from rigright.doctor.xid_steps import steps_of
+from rigright.doctor.xid import steps_of
 from rigright.facts.faults import slowdowns, xids
 from rigright.machine.device import Device
 from rigright.machine.record import Machine

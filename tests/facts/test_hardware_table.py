@@ -17,7 +17,7 @@ from rigright.build.change import part_usd
 from rigright.doctor import laws
 from rigright.doctor.examine import checks
 from rigright.doctor.record import CheckInput
-from rigright.doctor.reference import compare_result
+from rigright.doctor.reference import compare_all
 from rigright.facts.bench import expectations, expected, references
 from rigright.facts.chips import by_id, chips, features
 from rigright.facts.cpus import cpu_named, cpus
@@ -99,9 +99,9 @@ def test_a_healthy_card_is_never_blamed_and_half_of_it_is(part, what, one):
         high=one.value,
         repeats=9,
     )
-    assert compare_result(seen, case).verdict == "expected"
+    assert compare_all([seen], case)[0].verdict == "expected"
     half = replace(seen, value=one.value / 2, low=one.value / 2, high=one.value / 2)
-    assert compare_result(half, case).verdict == "slow"
+    assert compare_all([half], case)[0].verdict == "slow"
 
 
 def test_faster_disks_are_asked_for_more():

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from test_pasted_vendors import TABLE
 
 from rigright.base.units import GIB
-from rigright.doctor.gpus import bad_pages_line, reset
+from rigright.doctor.advice import advised_step
+from rigright.doctor.gpus import bad_pages_line
 from rigright.machine.amd.answers import documents, read_answers, whole_cards
 from rigright.machine.amd.kernel import bad_pages_of, ecc_of, topology
 from rigright.machine.bundle.write import write_bundle
@@ -286,7 +287,7 @@ def test_a_step_never_means_a_part_of_another_card(tmp_path, parts, told):
     """amd-smi counts parts: its number 1 would be the second part of the first card."""
     mode = {"mode": "CPX"} if parts > 1 else {"mode": "SPX", "memory": "NPS1"}
     _, second = amd.read(mi300x(tmp_path, parts=parts, **mode)).fields["devices"]
-    assert reset(second).command == f"amd-smi reset --gpureset -g {told}"
+    assert advised_step("reset", device=second).command == f"amd-smi reset --gpureset -g {told}"
     assert bad_pages_line(second) == f"amd-smi bad-pages -g {told}"
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from rigright.arch.sources import zoo
 from rigright.verbs.validate.kinds.inference import KIND
-from rigright.verbs.validate.served_drafts import drafts_of
+from rigright.verbs.validate.served_asks import drafts_of
 
 DRAFTER = "deepseek-ai/DeepSeek-V3"
 RUN = {"engine_version": "1.2.0rc6.post3", "measured": "2026-02-06"}

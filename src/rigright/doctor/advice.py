@@ -22,6 +22,8 @@ check made. The vendor is the device's, or the value of that name.
 
 from __future__ import annotations
 
+import inspect
+import re
 import shlex
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -30,8 +32,8 @@ from typing import Any
 from rigright.base.errors import DataError
 from rigright.base.record import dataclass
 from rigright.base.tables import DATA, read_toml
-from rigright.base.words import Sentence, in_both, say
-from rigright.doctor.record import Confidence, Evidence, Finding, Severity, Step
+from rigright.base.words import CHINESE, Bilingual, Sentence, in_both, say, tell
+from rigright.doctor.record import Check, Confidence, Evidence, Finding, Severity, Step
 from rigright.machine.device import Device
 
 SHARED = "steps"
@@ -170,3 +172,24 @@ def _row(subject: str, name: str) -> dict[str, Any]:
 def subject_of(name: str) -> dict[str, Any]:
     """All tables of one subject."""
     return read_toml(DATA / "advice" / f"{name}.toml")
+
+
+def manual_of(entry: Check) -> tuple[Sentence, ...]:
+    """What a check is for, by paragraphs: its docstring; in Chinese its own text, else what it finds."""
+    english = [" ".join(paragraph.split()) for paragraph in entry.manual.split("\n\n")]
+    chinese = read_toml(DATA / "manuals.toml").get(entry.name) or list(findings_of(entry)) or english
+    both = min(len(english), len(chinese)) - 1  # what one language says in more paragraphs stands in its last
+    pairs = [*zip(english[:both], chinese[:both], strict=True)]
+    pairs.append((" ".join(english[both:]), "".join(chinese[both:])))
+    return tuple(say("{text}", text=Bilingual(first, second)) for first, second in pairs)
+
+
+def findings_of(entry: Check) -> tuple[str, ...]:
+    """The findings that a check may give, in Chinese: by the names in its own code."""
+    texts = []
+    for subject, name in re.findall(r'"([a-z_0-9]+)\.([a-z_0-9]+)"', inspect.getsource(entry.look)):
+        is_advice = (DATA / "advice" / f"{subject}.toml").exists() and name in subject_of(subject)
+        row = _row(subject, name) if is_advice else {}
+        if {"severity", "title", "why"} <= set(row):
+            texts.append(f"{tell(say(row['severity']), CHINESE)}：{row['title'][1]}。{row['why'][1]}。")
+    return tuple(re.sub(r"\{[^{}]*\}", "…", text) for text in dict.fromkeys(texts))

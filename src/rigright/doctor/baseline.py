@@ -20,7 +20,7 @@ from rigright.machine.traits import TRAITS, Trait
 SCHEMA = 1
 TOLERANCE = 0.05  # of a figure: healthy nodes of a type lie within it
 MOST_FIGURES = 10_000
-MOST_TEXT = 2000
+_MOST_TEXT = 2000
 _COUNTED = re.compile(r"(\d{1,4})x(?: |\Z)")  # "7x NVIDIA H100"
 SMALLER_IS_BETTER = frozenset({"s"})
 
@@ -148,7 +148,7 @@ def read_baseline(file: str) -> Baseline:
 
 def _values(value: Any, *, file: str, key: str) -> tuple[str, ...]:
     values = value if isinstance(value, list) else [value]
-    if not values or any(isinstance(item, dict | list) or len(str(item)) > MOST_TEXT for item in values):
+    if not values or any(isinstance(item, dict | list) or len(str(item)) > _MOST_TEXT for item in values):
         raise DataError(say("{file}: {key} must be a string or a list of strings", file=file, key=key))
     return tuple(map(str, values))
 
@@ -157,7 +157,7 @@ def _figure(row: Any, *, file: str) -> ExpectedFigure:
     fields: Mapping[str, Any] = row if isinstance(row, dict) else {}
     words = [fields.get(name) for name in ("part", "what", "unit")]
     numbers = [fields.get("value"), fields.get("tolerance", TOLERANCE)]
-    good = all(isinstance(word, str) and len(word) <= MOST_TEXT for word in words) and all(
+    good = all(isinstance(word, str) and len(word) <= _MOST_TEXT for word in words) and all(
         isinstance(number, int | float) and not isinstance(number, bool) and math.isfinite(number)
         for number in numbers
     )

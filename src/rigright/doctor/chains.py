@@ -9,15 +9,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from rigright.base.words import Sentence, say
-from rigright.doctor.happened import when
-from rigright.doctor.log_lines import LINE_CHARS
+from rigright.doctor.kernel_log import LINE_CHARS, when
 from rigright.doctor.record import Checked, CheckInput, Evidence, Finding, Verdict
-from rigright.doctor.xid_asked import AFTER
+from rigright.doctor.xid import AFTER
 from rigright.facts.faults import xids
 from rigright.machine.pci import pci_key
 from rigright.machine.system import Event
 
-BEFORE_S, AFTER_S = 30.0, 120.0  # around the Xid: what led to it, and what came of it
+BEFORE_S, _AFTER_S = 30.0, 120.0  # around the Xid: what led to it, and what came of it
 _NEAR = 12  # events, where no stamp tells the time
 _HARD = ("links", "cables", "recovery", "reset", "drain", "reboot")  # actions, the hardest last
 _CAUSES = {"aer", "link", "thermal"}  # told of a port above the card too
@@ -68,7 +67,7 @@ def _belongs(case: CheckInput, events: tuple[Event, ...], *, place: int, anchor:
     if place == anchor:
         return True
     gap = _gap_s(event, xid)
-    near = abs(place - anchor) <= _NEAR if gap is None else -BEFORE_S <= gap <= AFTER_S
+    near = abs(place - anchor) <= _NEAR if gap is None else -BEFORE_S <= gap <= _AFTER_S
     if not near or event.kind not in _CAUSES | _FOLLOWS:
         return False
     if event.pci is None or (event.kind == "xid" and place < anchor and not _is_hard(event)):

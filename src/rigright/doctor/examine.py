@@ -48,7 +48,7 @@ CHECKS = "rigright.doctor.checks"
 EXIT_WARNING, EXIT_FAULT = 10, 20
 RANKS = ("fault", "warning", "note")  # worst first
 _SURE = ("sure", "likely", "maybe")
-_OTHER, PLUGINS = "other", "plugins"
+_OTHER, _PLUGINS = "other", "plugins"
 MOST_SAID = 1000  # by one check of a plugin
 _NAME = re.compile(r"[a-z][a-z0-9_]{2,60}")
 
@@ -265,7 +265,7 @@ def group_of(name: str) -> str:
     """The group a check belongs to: that of the longest beginning of its name in the table."""
     check = checks().get(name)
     if check is not None and check.plugin is not None:
-        return PLUGINS
+        return _PLUGINS
     rows = _groups()
     fits = [start for start in rows if name == start or name.startswith(start + "_")]
     return rows[max(fits, key=len)] if fits else _OTHER

@@ -13,7 +13,7 @@ from rigright.machine.pci import pci_key
 from rigright.machine.record import Machine
 
 BUSY_SHARE = 0.5  # of the time; below it clocks and links rest, and say nothing
-BUSY_POWER_SHARE = 0.6  # of its limit, where no share of time is told (MIG)
+_BUSY_POWER_SHARE = 0.6  # of its limit, where no share of time is told (MIG)
 RACK_CHIPS = 16  # more in one NVLink domain: a rack, its switches outside of the machine
 
 
@@ -39,7 +39,7 @@ def is_busy(device: Device) -> bool | None:
     if device.busy_share is not None:
         return device.busy_share >= BUSY_SHARE
     draw, limit = device.power.draw_w, device.power.limit_w
-    return None if draw is None or not limit else draw >= BUSY_POWER_SHARE * limit
+    return None if draw is None or not limit else draw >= _BUSY_POWER_SHARE * limit
 
 
 def query(device: Device, *fields: str) -> str | None:
@@ -73,11 +73,6 @@ def unread(device: Device, command: str | None) -> NotSeen:
     return NotSeen(why=say("not reported by the driver"), see=command, about=label(device))
 
 
-def reset(device: Device) -> Step:
-    """A step that resets one card."""
-    return advised_step("reset", device=device)
-
-
 def reset_at(case: CheckInput, pci: str | None, *, vendor: str = "nvidia") -> Step:
     """A step that resets the card at an address; a card that is there no more needs a reboot.
 
@@ -85,10 +80,10 @@ def reset_at(case: CheckInput, pci: str | None, *, vendor: str = "nvidia") -> St
     """
     device = device_at(case, pci)
     if device is not None:
-        return reboot() if device.state == "lost" else reset(device)
+        return advised_step("reboot") if device.state == "lost" else advised_step("reset", device=device)
     listed = [item for item in case.machine.devices if item.vendor == vendor]
     if pci is not None and listed and all(item.pci for item in listed):
-        return reboot()
+        return advised_step("reboot")
     return advised_step("reset", vendor=vendor, gpu=pci) if pci else advised_step("reset_all")
 
 
@@ -98,11 +93,6 @@ def device_at(case: CheckInput, pci: str | None) -> Device | None:
     return next(
         (device for device in case.machine.devices if device.pci and pci_key(device.pci) == wanted), None
     )
-
-
-def reboot() -> Step:
-    """A step that reboots."""
-    return advised_step("reboot")
 
 
 def listed(devices: list[Device]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from rigright.doctor.record import CheckInput
 from rigright.facts.nics import NicModel, nic_of
 from rigright.machine.host import Port
+from rigright.machine.record import Machine
 
 RDMA = frozenset({"infiniband", "roce"})  # what collectives go over; iWARP and others carry storage
 
@@ -14,14 +15,21 @@ def rdma_ports(case: CheckInput) -> list[Port]:
     return [port for port in case.machine.ports or () if port.kind in RDMA]
 
 
+def fastest_port(machine: Machine) -> float | None:
+    """Bytes a second of the fastest port that is up."""
+    ports = (port for port in machine.ports or () if port.state == "up" and port.kind != "virtual")
+    return max((port.bytes_per_s for port in ports if port.bytes_per_s), default=None)
+
+
 def nic_at(case: CheckInput, port: Port) -> NicModel | None:
     """The card of a port, as far as the table knows it."""
-    return nic_of(model=port.model, board=port.board, pci=bus_id(case, port))
+    return nic_of(model=port.model, board=port.board, pci=_ids(case, port)[0])
 
 
-def bus_id(case: CheckInput, port: Port) -> str | None:
-    """Maker and kind of the function of a port: "15b3:1021"."""
-    return next((device.id for device in case.machine.pci or () if device.address == port.pci), None)
+def _ids(case: CheckInput, port: Port) -> tuple[str | None, str | None]:
+    """Maker and kind of the function of a port, "15b3:1021", and its board."""
+    functions = (item for item in case.machine.pci or () if item.address == port.pci)
+    return next(((item.id, item.board_id) for item in functions), (None, None))
 
 
 def alike(case: CheckInput) -> list[list[Port]]:
@@ -32,13 +40,8 @@ def alike(case: CheckInput) -> list[list[Port]]:
     """
     kinds: dict[tuple[object, ...], list[Port]] = {}
     for port in rdma_ports(case):
-        ids = next(
-            ((device.id, device.board_id) for device in case.machine.pci or () if device.address == port.pci),
-            None,
-        )
         place = ((port.pci or "").rpartition(".")[2], port.name.rpartition("/")[2])
         bonded = "bond" in port.name
-        kinds.setdefault((port.kind, port.driver, port.model, port.board, ids, place, bonded), []).append(
-            port
-        )
+        kind = (port.kind, port.driver, port.model, port.board, _ids(case, port), place, bonded)
+        kinds.setdefault(kind, []).append(port)
     return list(kinds.values())

@@ -147,6 +147,11 @@ class CheckInput:
         """Every device with its chip."""
         return tuple(zip(self.machine.devices, self.chips, strict=True))
 
+    def gap(self, what: str) -> NotSeen | None:
+        """What the probe says it could not read of a part, with what would show it."""
+        gaps = (item for item in self.machine.unseen if item.what == what)
+        return next((NotSeen(why=item.why, see=item.see) for item in gaps), None)
+
 
 Look = Callable[[CheckInput], Iterator[Verdict]]
 

@@ -15,6 +15,7 @@ from typing import Literal
 
 from rigright.base.record import Flat
 from rigright.base.words import Sentence, say
+from rigright.doctor.baseline import SMALLER_IS_BETTER
 from rigright.doctor.laws import cards_of, disk_of, stated
 from rigright.doctor.record import CheckInput
 from rigright.facts.bench import Expectation, Reference, expected, references, size_mib_of
@@ -24,8 +25,7 @@ Verdict = Literal["expected", "behind", "slow", "wrong", "unknown"]
 Basis = Literal["other cards", "least", "measured", "stated", "floor", "planned"]
 
 BEHIND, SLOW = 0.95, 0.90  # of the other cards' median
-OF_MEASURED = 0.90  # of what a healthy one was measured at
-SMALLER_IS_BETTER = {"s"}
+_OF_MEASURED = 0.90  # of what a healthy one was measured at
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,14 +56,12 @@ class _Beside:
 
 
 def compare_all(results: Sequence[Result], case: CheckInput) -> tuple[BaselineFigure, ...]:
-    """Every figure of one machine."""
+    """Every figure of one machine. However fast: what gives wrong values is wrong."""
     beside = _beside(results, case)
-    return tuple(_compare(result, case, beside=beside) for result in results)
-
-
-def compare_result(result: Result, case: CheckInput, *, beside: Sequence[Result] = ()) -> BaselineFigure:
-    """One figure; `beside` holds those of the other cards."""
-    return _compare(result, case, beside=_beside(beside, case))
+    figures = (_compare(result, beside) for result in results)
+    return tuple(
+        replace(figure, verdict="wrong") if wrong_values(figure.result) else figure for figure in figures
+    )
 
 
 def _beside(results: Sequence[Result], case: CheckInput) -> _Beside:
@@ -78,12 +76,6 @@ def _beside(results: Sequence[Result], case: CheckInput) -> _Beside:
     return beside
 
 
-def _compare(result: Result, case: CheckInput, *, beside: _Beside) -> BaselineFigure:
-    """However fast: what gives wrong values is wrong."""
-    figure = _compared(result, case, beside=beside)
-    return replace(figure, verdict="wrong") if wrong_values(result) else figure
-
-
 def wrong_values(result: Result) -> float:
     """How many of the values it carried came out wrong."""
     try:
@@ -92,7 +84,9 @@ def wrong_values(result: Result) -> float:
         return 0.0
 
 
-def _compared(result: Result, case: CheckInput, *, beside: _Beside) -> BaselineFigure:
+def _compare(result: Result, beside: _Beside) -> BaselineFigure:
+    """By what other cards reach, else by what is known of such hardware."""
+    case = beside.case
     disk = disk_of(result, case) if result.part == "disk" else None
     row = expected(result.part, result.what, kind=None if disk is None else disk.kind)
     is_smaller = row is not None and row.from_mib is not None and _is_smaller(result, beside)
@@ -102,18 +96,18 @@ def _compared(result: Result, case: CheckInput, *, beside: _Beside) -> BaselineF
     others = _others(result, beside) if row is not None and row.law is not None else None
     notes = _notes(result, case)
     if others is None:
-        return _with(alone, notes=notes)
+        return replace(alone, notes=notes)
     share = _reached(result, others)
     is_slow = share < SLOW
     # a tenth below the others; or a twentieth, and even its best repeat was
     best = result.low if result.unit in SMALLER_IS_BETTER else result.high
-    is_behind = _reached(result, others) < SLOW or _reached(replace(result, value=best), others) < BEHIND
+    is_behind = is_slow or _reached(replace(result, value=best), others) < BEHIND
     if not is_behind or alone.verdict == "slow":
-        sentences = notes
         if alone.verdict == "slow":
-            sentences += (say("{share} of the other GPUs' median", share=f"{share:.0%}"),)
-        fine = alone.verdict == "unknown"
-        return _with(alone, notes=sentences, verdict="expected" if fine else alone.verdict, fine=fine)
+            notes += (say("{share} of the other GPUs' median", share=f"{share:.0%}"),)
+        if alone.verdict == "unknown":
+            return replace(alone, notes=notes, verdict="expected", basis="other cards")
+        return replace(alone, notes=notes)
     return BaselineFigure(
         result=result,
         verdict="slow" if is_slow else "behind",
@@ -149,13 +143,6 @@ def _collective(result: Result) -> tuple[str, str, str]:
     return result.part, result.on, result.what.partition(" ")[0]
 
 
-def _with(
-    figure: BaselineFigure, *, notes: tuple[Sentence, ...], verdict: Verdict | None = None, fine: bool = False
-) -> BaselineFigure:
-    basis: Basis | None = "other cards" if fine else figure.basis
-    return replace(figure, notes=notes, verdict=verdict or figure.verdict, basis=basis)
-
-
 def _by_facts(result: Result, case: CheckInput, *, row: Expectation | None) -> BaselineFigure:
     """Against operators' minima, what healthy ones measured, what the hardware states, or a floor."""
     if row is None:
@@ -168,7 +155,7 @@ def _by_facts(result: Result, case: CheckInput, *, row: Expectation | None) -> B
         least = (
             reference.value
             if reference.kind == "least"
-            else _bound(result, reference.value, share=OF_MEASURED)
+            else _bound(result, reference.value, share=_OF_MEASURED)
         )
         basis: Basis = "least" if reference.kind == "least" else "measured"
         return _judged(

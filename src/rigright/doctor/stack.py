@@ -8,7 +8,8 @@ import time
 from collections.abc import Iterator
 
 from rigright.base.words import say
-from rigright.doctor.record import CheckInput, NotSeen
+from rigright.doctor.advice import advised_step
+from rigright.doctor.record import CheckInput, NotSeen, Step
 from rigright.facts.chips import chips
 from rigright.facts.software import Capability, Version, version_of
 from rigright.machine.host import PciDevice
@@ -16,9 +17,15 @@ from rigright.machine.nvml.codes import MISMATCH, NO_LIBRARY, NOT_LOADED, why
 from rigright.machine.system import Framework, Module, Package, Python, Software
 
 NVIDIA = "10de:"
-DISPLAYS = ("0x0300", "0x0302", "0x0380")  # classes of PCI: VGA, 3D, other displays
-INSTALLED = {"installed", "held", None}
+_DISPLAYS = ("0x0300", "0x0302", "0x0380")  # classes of PCI: VGA, 3D, other displays
+_INSTALLED = {"installed", "held", None}
 _NUMBERS = re.compile(r"\d{1,6}(?:\.\d{1,6}){0,3}")
+OVERRIDE = "HSA_OVERRIDE_GFX_VERSION"
+_GFX_VERSION = re.compile(r"(\d{1,2})\.(\d{1,2})\.(\d{1,2})")
+SHOW = "cat /proc/cmdline"
+_BOOT_TOOLS = dict.fromkeys(("ubuntu", "debian", "linuxmint", "pop"), "grub") | dict.fromkeys(
+    ("fedora", "rhel", "rocky", "almalinux", "centos", "ol", "amzn"), "grubby"
+)
 _TABLES_DAY = "2026-11-22"  # of a machine that does not tell its clock
 
 
@@ -27,7 +34,7 @@ def cards_on_bus(case: CheckInput) -> list[PciDevice]:
     return [
         device
         for device in case.machine.pci or ()
-        if device.id.startswith(NVIDIA) and (device.pci_class or "").startswith(DISPLAYS)
+        if device.id.startswith(NVIDIA) and (device.pci_class or "").startswith(_DISPLAYS)
     ]
 
 
@@ -81,7 +88,7 @@ def installed(case: CheckInput, pattern: str) -> list[Package]:
     """Installed packages of the system whose names fit."""
     fits = re.compile(pattern)
     packages = case.machine.software.packages
-    return [package for package in packages if fits.fullmatch(package.name) and package.state in INSTALLED]
+    return [package for package in packages if fits.fullmatch(package.name) and package.state in _INSTALLED]
 
 
 def module(case: CheckInput, name: str) -> Module | None:
@@ -151,3 +158,29 @@ def pip(python: Python, words: str) -> str:
 def sysctl_unseen(name: str) -> NotSeen:
     """A sysctl that could not be read."""
     return NotSeen(why=say("{name} not readable", name=name), see=f"sysctl {name}")
+
+
+def override_of(case: CheckInput) -> str | None:
+    """The instruction set that the variable claims for every card; None where it claims none."""
+    match = _GFX_VERSION.fullmatch((variable(case, OVERRIDE) or "").strip())
+    if match is None:
+        return None
+    major, minor, stepping = (int(part) for part in match.groups())
+    return f"gfx{major}{minor:x}{stepping:x}"
+
+
+def generation(isa: str) -> str:
+    """What all of a generation share: gfx1103 -> "11", gfx90a -> "9"."""
+    return isa.removeprefix("gfx")[:-2]
+
+
+def with_option(case: CheckInput, option: str) -> Step:
+    """Start the kernel with an option from the next boot on."""
+    way = _BOOT_TOOLS.get(case.machine.system.os_id or "")
+    return advised_step("option_by_grub" if way == "grub" else "option", option=option, vendor=way)
+
+
+def without_option(case: CheckInput, option: str) -> Step:
+    """Start the kernel without an option from the next boot on."""
+    way = _BOOT_TOOLS.get(case.machine.system.os_id or "")
+    return advised_step("no_option_by_grub" if way == "grub" else "no_option", option=option, vendor=way)

@@ -14,7 +14,7 @@ from rigright.machine.device import Device
 from rigright.machine.host import PciDevice
 from rigright.machine.record import Machine
 
-ACCELERATORS = ("10de", "1da3")  # makers all of whose graphics and processing functions compute
+_ACCELERATORS = ("10de", "1da3")  # makers all of whose graphics and processing functions compute
 _NO_SLOT = ("gh200", "gb200", "gb300", "gb10", "dgx-spark", "jetson", "thor", "orin", "apple")
 HANDED_ON = {"vfio-pci", "pci-stub", "xen-pciback"}
 _COMPUTES = {"0x0302", "0x1200"}  # classes: 3D controller, processing accelerator
@@ -88,7 +88,7 @@ def accelerators(case: CheckInput) -> list[PciDevice]:
         device
         for device in functions(case).values()
         if (device.pci_class or "").startswith(_GRAPHICS)
-        and (device.id[:4] in ACCELERATORS or device.id in known)
+        and (device.id[:4] in _ACCELERATORS or device.id in known)
     ]
 
 

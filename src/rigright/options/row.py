@@ -251,6 +251,7 @@ def row(
 FORMS = ("json", "markdown", "html", "csv")
 MODEL = say("a name, a config.json, a folder, a GGUF file, a hub id")
 
+FREE = row("free", "SIZE", text=say("free memory of each GPU, where other programs use some: 12gb"))
 ANCHORS = row("anchors", "FILE", text=say("your own runs, saved by `calibrate --from`; none: ignore them"))
 BASELINE = row("baseline", "FILE", text=say("compare with the baseline from `rigright baseline --save`"))
 FROM = row(

@@ -40,6 +40,7 @@ from rigright.options.row import (
     ALL,
     ANCHORS,
     EMBED,
+    FREE,
     IMAGE,
     LEARN,
     MODEL,
@@ -417,14 +418,15 @@ ROWS: dict[str, Rows] = {
         row("for", "MODEL", fields="model", aliases="model", text=MODEL),
         row("from", "FILE", fields="from_file", text=say("a plan: output of `plan --json`; - is stdin")),
     ),
-    "explain": lambda: (row("model", "", placed=True, offered="models", text=MODEL), ANCHORS),
+    "explain": lambda: (row("model", "", placed=True, offered="models", text=MODEL), FREE, ANCHORS),
     "fit": lambda: (
         row("machine", "MACHINE", placed=True, count="?",
             text=say('a GPU, a machine or a memory size: 4090, "2x 3090", 24gb, here; default: this '
                      'machine')),
+        FREE,
         ANCHORS,
     ),
-    "plan": lambda: (row("model", "", placed=True, offered="models", text=MODEL), ANCHORS),
+    "plan": lambda: (row("model", "", placed=True, offered="models", text=MODEL), FREE, ANCHORS),
     "report": lambda: (
         row("what", "PLAN.json|MODEL", placed=True,
             text=say("output of `plan --json`, or a model to plan with the options below")),

@@ -172,15 +172,18 @@ def most_output(output_tok_per_s: Numbers, tpot_s: Numbers, *, load: Numbers) ->
     return np.where(np.asarray(load) > 0, np.minimum(output_tok_per_s, most), output_tok_per_s)
 
 
-def case_of(traffic: Traffic, weights: str, *, chips: float, staged: bool = False) -> RunCase:
-    """A load as own runs tell of it."""
+def case_of(
+    traffic: Traffic, weights: str, *, chips: float, staged: bool = False, apart: bool = False
+) -> RunCase:
+    """A load as own runs tell of it: a prompt counts by what is read of it anew."""
     load = 0.0 if traffic.concurrency is None else float(traffic.concurrency)
     return RunCase(
         weights=weights,
         chips=chips,
         load=load,
-        prompt_tok=float(traffic.prompt_tok),
+        prompt_tok=float(traffic.prompt_tok - traffic.cached_tok),
         output_tok=float(traffic.output_tok),
+        apart=apart,
         staged=staged,
     )
 

@@ -353,7 +353,7 @@ def _with_ram(question: Question) -> Iterator[Kind]:
             (-quote.usd, kind.chip.mem_bytes, kind.chip.mem_bytes_per_s, kind.chip.fp16_flops_per_s or 0.0),
         )
         for kind, quote in zip(kinds, quotes, strict=True)
-        if kind.host is None and quote is not None and quote.usd < most_usd
+        if not (kind.named or kind.host) and quote is not None and quote.usd < most_usd
     ]
     for kind, own in worth:
         others = (other for item, other in worth if item.chip.vendor == kind.chip.vendor and other != own)

@@ -25,10 +25,10 @@ from rigright.machine.world import here
 from rigright.verbs.diagnosed import BottleneckReport, Drift
 from rigright.verbs.probe import probe
 
-LIVE_S, EVERY_S = 20.0, 0.5
-RECENT_S = 600.0  # of the history, where nobody says which time
-LEAST_TICKS = 5
-DRIFTED = 0.05  # a benchmark that changed by less is the same
+_LIVE_S, EVERY_S = 20.0, 0.5
+_RECENT_S = 600.0  # of the history, where nobody says which time
+_LEAST_TICKS = 5
+_DRIFTED = 0.05  # a benchmark that changed by less is the same
 
 Progress = Callable[[float, float], None]
 
@@ -57,9 +57,9 @@ def diagnose(
         at_s = [tick.at_s for tick in kept]
         ticks, when = kept, say("from the history: {time}", time=show_seconds(max(at_s) - min(at_s)))
     else:
-        ticks = _watched(live_s or LIVE_S, progress)
+        ticks = _watched(live_s or _LIVE_S, progress)
         machine = replace(machine, node_power=node_power(here()) or machine.node_power)  # under this load
-        when = say("watched for {time}", time=show_seconds(live_s or LIVE_S))
+        when = say("watched for {time}", time=show_seconds(live_s or _LIVE_S))
     case = case_of(machine, results=_latest(results))
     diagnosis = judge(ticks, case)
     # the doctor's checks see what was watched
@@ -97,14 +97,14 @@ def _kept(
             results = history.results(machine=machine)
             if live_s is not None:
                 return (), results
-            back_s = since_s if since_s is not None else RECENT_S
+            back_s = since_s if since_s is not None else _RECENT_S
             now_s = time.time()  # what a clock wrote that ran ahead is not of the last minutes
             ticks = tuple(history.ticks(now_s - back_s, now_s))
     except RigError:
         if file is not None or since_s is not None:
             raise
         return (), ()
-    if since_s is not None and len(ticks) < LEAST_TICKS:
+    if since_s is not None and len(ticks) < _LEAST_TICKS:
         raise MissingError(
             say(
                 "the history holds {count} samples of the last {time}; `rigright watch` records it, "
@@ -113,7 +113,7 @@ def _kept(
                 time=show_seconds(since_s),
             )
         )
-    return (ticks if len(ticks) >= LEAST_TICKS else ()), results
+    return (ticks if len(ticks) >= _LEAST_TICKS else ()), results
 
 
 def _watched(live_s: float, progress: Progress | None) -> tuple[Tick, ...]:
@@ -129,7 +129,7 @@ def _watched(live_s: float, progress: Progress | None) -> tuple[Tick, ...]:
                 if progress is not None:
                     progress(min(live_s, time.monotonic() - began_s), live_s)
         except KeyboardInterrupt:
-            if len(ticks) < LEAST_TICKS:
+            if len(ticks) < _LEAST_TICKS:
                 raise
     return tuple(ticks)
 
@@ -146,5 +146,5 @@ def _drifts(results: Sequence[Result]) -> tuple[Drift, ...]:
         for now in _latest(results)
     )
     return tuple(
-        drift for drift in drifts if drift.earliest.value and abs(drift.ratio - 1) > DRIFTED and drift.worse
+        drift for drift in drifts if drift.earliest.value and abs(drift.ratio - 1) > _DRIFTED and drift.worse
     )

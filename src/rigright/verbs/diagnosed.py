@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from rigright.base.record import Inner, derived
 from rigright.base.words import Sentence
+from rigright.doctor.baseline import SMALLER_IS_BETTER
 from rigright.doctor.binding.judgement import JudgedCause, Judgement
 from rigright.doctor.binding.record import Bound, Diagnosis
 from rigright.doctor.examine import exit_of
@@ -60,7 +61,7 @@ class Drift:
     @property
     def worse(self) -> bool:
         """Whether it is the worse way: a time may not grow, a rate may not fall."""
-        return self.ratio > 1 if self.latest.unit == "s" else self.ratio < 1
+        return self.ratio > 1 if self.latest.unit in SMALLER_IS_BETTER else self.ratio < 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

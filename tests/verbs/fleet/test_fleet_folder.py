@@ -20,7 +20,7 @@ from rigright.machine.stored import plain
 from rigright.machine.system import System
 from rigright.verbs.bench.benched import BenchRun
 from rigright.verbs.bench.files import save_results
-from rigright.verbs.doctor.verb import doctor
+from rigright.verbs.doctor import doctor
 from rigright.verbs.fleet.nodes import NodeReport
 from rigright.verbs.fleet.outcome import NodeOutcome
 from rigright.verbs.fleet.verb import FleetWish, _save, fleet

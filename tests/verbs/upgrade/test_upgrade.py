@@ -22,8 +22,8 @@ from rigright.machine.system import System
 from rigright.report.formats.text import render
 from rigright.report.pages import upgrade as pages
 from rigright.report.screen import Screen
-from rigright.verbs.upgrade.stages import waves
 from rigright.verbs.upgrade.standing import standing_of
+from rigright.verbs.upgrade.upgraded import waves
 from rigright.verbs.upgrade.verb import read_shares, upgrade, upgraded
 from spoken import pairs
 

@@ -12,22 +12,21 @@ from typing import Any
 from rigright.base.tables import DATA, read_toml
 from rigright.base.units import GIGA, MEGA
 from rigright.doctor.advice import Writer
-from rigright.doctor.binding.lockstep import drawn
-from rigright.doctor.binding.means import mean, mean_of, mean_of_host, most, percent, slowed_share
+from rigright.doctor.binding.moments import drawn, mean, mean_of, mean_of_host, most, percent, slowed_share
 from rigright.doctor.binding.record import FULL, Cause, LimitedMoment
 from rigright.doctor.record import Evidence
 from rigright.facts.faults import words_of
 from rigright.machine.tick import DeviceTick, HostTick
 
 # a card that says why it is slow is believed first; heat comes before a power cap that stands beside it
-SURE_OF = {"cooling": 3.0, "brake": 2.5, "power": 2.0}
-SURE_OF_SWAP = 1.5  # a machine that swaps is slow in all else too
-SURE_OF_SMALL = 0.9
-WAITED_FOR_DISKS, WAITED_FOR_MEMORY = 0.25, 0.1  # of ten seconds; the former as telling as a busy disk
-MUCH_SWAP_BYTES_PER_S = 20 * MEGA
+_SURE_OF = {"cooling": 3.0, "brake": 2.5, "power": 2.0}
+_SURE_OF_SWAP = 1.5  # a machine that swaps is slow in all else too
+_SURE_OF_SMALL = 0.9
+_WAITED_FOR_DISKS, _WAITED_FOR_MEMORY = 0.25, 0.1  # of ten seconds; the former as telling as a busy disk
+_MUCH_SWAP_BYTES_PER_S = 20 * MEGA
 NEARLY_ALL = 0.9  # of one core: below it a thread still has time
-REACHED = 0.85  # of a PCIe line: what copies reach at best (55.4 of 64, 26.2 of 32 GB/s)
-LITTLE_POWER, LITTLE_MEMORY = 0.4, 0.25  # shares of the limit and of time; by experience, no law
+_REACHED = 0.85  # of a PCIe line: what copies reach at best (55.4 of 64, 26.2 of 32 GB/s)
+_LITTLE_POWER, _LITTLE_MEMORY = 0.4, 0.25  # shares of the limit and of time; by experience, no law
 
 
 @cache
@@ -96,10 +95,10 @@ def seen(moments: Sequence[LimitedMoment]) -> dict[str, object]:
     }
 
 
-def by_driver(cause: str, moment: LimitedMoment) -> float | None:
+def _by_driver(cause: str, moment: LimitedMoment) -> float | None:
     """By the driver's own word."""
     share = slowed_share(moment, words_of(cause))
-    return None if share is None else share * SURE_OF[cause]
+    return None if share is None else share * _SURE_OF[cause]
 
 
 def disk(moment: LimitedMoment) -> float | None:
@@ -109,7 +108,7 @@ def disk(moment: LimitedMoment) -> float | None:
     signs = (
         host.disk_busy_share,
         rate / moment.disk_bytes_per_s if rate is not None and moment.disk_bytes_per_s else None,
-        None if host.io_pressure is None else min(1.0, host.io_pressure / WAITED_FOR_DISKS * FULL),
+        None if host.io_pressure is None else min(1.0, host.io_pressure / _WAITED_FOR_DISKS * FULL),
     )
     return most(signs)
 
@@ -128,8 +127,8 @@ def main_memory(moment: LimitedMoment) -> float | None:
     swap, pressure = moment.host.swap_bytes_per_s, moment.host.mem_pressure
     return most(
         (
-            None if swap is None else min(SURE_OF_SWAP, swap / MUCH_SWAP_BYTES_PER_S),
-            None if pressure is None else min(SURE_OF_SWAP, pressure / WAITED_FOR_MEMORY),
+            None if swap is None else min(_SURE_OF_SWAP, swap / _MUCH_SWAP_BYTES_PER_S),
+            None if pressure is None else min(_SURE_OF_SWAP, pressure / _WAITED_FOR_MEMORY),
         )
     )
 
@@ -158,7 +157,7 @@ def pcie(moment: LimitedMoment) -> float | None:
     for device in moment.devices:
         rate = most((device.pcie_rx_bytes_per_s, device.pcie_tx_bytes_per_s))
         if rate is not None and device.index in links:
-            shares.append(rate / (links[device.index] * REACHED))
+            shares.append(rate / (links[device.index] * _REACHED))
     return most(shares)
 
 
@@ -169,14 +168,14 @@ def small_kernels(moment: LimitedMoment) -> float | None:
         for tick in moment.devices
         if (draw := drawn(tick)) is not None and tick.mem_busy_share is not None
     ]
-    idling = [draw for draw, memory in pairs if draw < LITTLE_POWER and memory < LITTLE_MEMORY]
-    return SURE_OF_SMALL * len(idling) / len(pairs) if pairs else None
+    idling = [draw for draw, memory in pairs if draw < _LITTLE_POWER and memory < _LITTLE_MEMORY]
+    return _SURE_OF_SMALL * len(idling) / len(pairs) if pairs else None
 
 
 WEIGHED: dict[str, Callable[[LimitedMoment], float | None]] = {  # of either side one is all that is left
-    "brake": partial(by_driver, "brake"),
+    "brake": partial(_by_driver, "brake"),
     "compute": lambda moment: FULL if moment.devices else None,
-    "cooling": partial(by_driver, "cooling"),
+    "cooling": partial(_by_driver, "cooling"),
     "cores": lambda moment: moment.host.cpu_share,
     "disk": disk,
     "gpu_memory": gpu_memory,
@@ -184,7 +183,7 @@ WEIGHED: dict[str, Callable[[LimitedMoment], float | None]] = {  # of either sid
     "network": network,
     "one_thread": one_thread,
     "pcie": pcie,
-    "power": partial(by_driver, "power"),
+    "power": partial(_by_driver, "power"),
     "program": lambda _: FULL,
     "small_kernels": small_kernels,
 }

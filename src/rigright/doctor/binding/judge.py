@@ -3,7 +3,7 @@
 Each moment is split by how busy the accelerators were: the busy part goes to what they work on (their
 arithmetic, memory, power, cooling), the rest to what keeps them waiting (disks, network, cores, the program
 itself). On either side the fullest thing takes it all; where nothing is full, arithmetic or the program is
-what is left. Cards that only spin in a collective wait too (`lockstep.py`).
+what is left. Cards that only spin in a collective wait too (`moments.py`).
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from dataclasses import replace
 
 from rigright.base.words import Sentence, say
 from rigright.doctor.binding.causes import causes
-from rigright.doctor.binding.lockstep import behind, working_share
-from rigright.doctor.binding.means import mean, slowed_share
+from rigright.doctor.binding.moments import behind, mean, slowed_share, working_share
 from rigright.doctor.binding.record import FULL, LINKS, WAITING, WORKING, Bound, Diagnosis, LimitedMoment
+from rigright.doctor.nic import fastest_port
 from rigright.doctor.record import CheckInput
 from rigright.facts.fabrics import pcie_bytes_per_s
 from rigright.facts.faults import words_of
@@ -24,10 +24,10 @@ from rigright.machine.tick import DeviceTick, Tick
 
 LEAST_BUSY = 0.02  # below it a device without programs rests
 LEAST_SHARE = 0.03  # of the time: less is not worth a line
-LEAST_LAG = 0.2  # of the time
+_LEAST_LAG = 0.2  # of the time
 _NOTHING = 1e-9
-FULL_MEMORY = 0.95
-NOTHING_LEFT = 0.9  # of what a thing can do: nobody is told to take more of it
+_FULL_MEMORY = 0.95
+_NOTHING_LEFT = 0.9  # of what a thing can do: nobody is told to take more of it
 
 
 def judge(ticks: Sequence[Tick], case: CheckInput) -> Diagnosis:
@@ -45,7 +45,7 @@ def judge(ticks: Sequence[Tick], case: CheckInput) -> Diagnosis:
     laggards: list[Sentence] = []
     times = Counter(last.index for moment in moments if (last := behind(moment)) is not None)
     for index, count in times.most_common(1):
-        if count / len(moments) >= LEAST_LAG:
+        if count / len(moments) >= _LEAST_LAG:
             laggards.append(
                 say(
                     "GPU {index} is less busy than the others, which draw little power: in a shared job "
@@ -71,7 +71,7 @@ def judge(ticks: Sequence[Tick], case: CheckInput) -> Diagnosis:
         full=frozenset(
             cause.name
             for cause in causes()
-            if cause.side == WAITING and (mean(map(cause.weigh, moments)) or 0.0) >= NOTHING_LEFT
+            if cause.side == WAITING and (mean(map(cause.weigh, moments)) or 0.0) >= _NOTHING_LEFT
         ),
     )
 
@@ -136,11 +136,6 @@ def _moment(tick: Tick, used: tuple[int, ...], *, case: CheckInput) -> LimitedMo
         for item in tick.devices
         if item.index in used
     )
-    ports = [
-        port.bytes_per_s
-        for port in case.machine.ports or ()
-        if port.state == "up" and port.bytes_per_s and port.kind != "virtual"
-    ]
     reads = [
         result.value for result in case.results if result.part == "disk" and result.unit == "bytes_per_s"
     ]
@@ -153,7 +148,7 @@ def _moment(tick: Tick, used: tuple[int, ...], *, case: CheckInput) -> LimitedMo
         devices=devices,
         host=tick.host,
         link_bytes_per_s=tuple(links),
-        net_bytes_per_s=max(ports, default=None),
+        net_bytes_per_s=fastest_port(case.machine),
         disk_bytes_per_s=max(reads, default=None),
     )
 
@@ -166,7 +161,7 @@ def _notes(ticks: Sequence[Tick], used: tuple[int, ...]) -> Iterator[Sentence]:
             for device in tick.devices
             if device.index == index and device.mem_used_bytes is not None and device.mem_total_bytes
         ]
-        if shares and max(shares) >= FULL_MEMORY:
+        if shares and max(shares) >= _FULL_MEMORY:
             yield say(
                 "GPU {index}: memory {share} full: a larger batch needs a larger GPU or quantization",
                 index=index, share=f"{max(shares):.0%}",

@@ -25,7 +25,7 @@ from rigright.doctor.record import CheckInput, Evidence, Finding, Severity, Step
 from rigright.machine.device import Device
 from rigright.machine.tick import DeviceTick, Tick
 
-LEAST_HELD = 0.2  # of the busy moments, for a reason to hold a card
+_LEAST_HELD = 0.2  # of the busy moments, for a reason to hold a card
 _BAD = ("fault", "warning")
 
 
@@ -204,7 +204,7 @@ def _seen(device: Device, ticks: Sequence[DeviceTick]) -> Device:
         return device
     texts = [tick.slowed_by for tick in ticks if tick.slowed_by is not None]
     times = Counter(word for words in texts for word in set(words))
-    slowed = tuple(word for word, count in times.items() if count >= LEAST_HELD * len(texts))
+    slowed = tuple(word for word, count in times.items() if count >= _LEAST_HELD * len(texts))
     clocks = [tick.sm_hz for tick in ticks if tick.sm_hz is not None]
     return replace(
         device,

@@ -12,12 +12,12 @@ from rigright.doctor.gpus import answering, by_value, kinds, listed, odd_ones
 from rigright.doctor.record import CheckInput, Evidence, Fine, Verdict, check
 from rigright.machine.device import Device
 
-ROUND_BYTES = 512 * MIB
+_ROUND_BYTES = 512 * MIB
 SETTINGS = (
     "nvidia-smi --query-gpu=index,power.limit,memory.total,ecc.mode.current,mig.mode.current,compute_mode,"
     "pcie.link.gen.max,pcie.link.width.max --format=csv"
 )
-FIRMWARE = "nvidia-smi --query-gpu=index,name,vbios_version --format=csv"
+_FIRMWARE = "nvidia-smi --query-gpu=index,name,vbios_version --format=csv"
 
 
 @check(say("one GPU model per node"))
@@ -54,7 +54,7 @@ def limit_of(device: Device) -> str | None:
 def memory_of(device: Device) -> str | None:
     """Its memory, rounded to what cards are sold with."""
     total = device.mem_total_bytes
-    return None if total is None else f"{round(total / ROUND_BYTES) * ROUND_BYTES / MIB:.0f} MiB"
+    return None if total is None else f"{round(total / _ROUND_BYTES) * _ROUND_BYTES / MIB:.0f} MiB"
 
 
 def link_of(device: Device) -> str | None:
@@ -127,7 +127,7 @@ def alike_vbios(case: CheckInput) -> Iterator[Verdict]:
                 "alike.vbios",
                 severity="warning" if segments.get(devices[0].index) == "datacenter" else "note",
                 about=listed(others),
-                values=shown(values, FIRMWARE),
+                values=shown(values, _FIRMWARE),
                 version=usual,
             )
         elif len(devices) > 1 and values:

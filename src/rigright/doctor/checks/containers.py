@@ -10,7 +10,7 @@ from rigright.doctor.advice import advise
 from rigright.doctor.record import CheckInput, Fine, NotSeen, Verdict, check
 from rigright.doctor.stack import installed, is_contained
 
-LINUX_DRIVERS = (
+_LINUX_DRIVERS = (
     r"nvidia-driver-.*|nvidia-driver|cuda-drivers.*|nvidia-dkms-.*|nvidia-kernel-.*|libnvidia-compute-.*"
 )
 
@@ -60,7 +60,7 @@ def wsl_driver(case: CheckInput) -> Iterator[Verdict]:
         yield advise("containers.wsl1", kernel=system.kernel)
     if system.virtual != "wsl2":
         return
-    inside = installed(case, LINUX_DRIVERS)
+    inside = installed(case, _LINUX_DRIVERS)
     files = case.machine.software.device_files
     if inside:
         names = shlex.join(package.name for package in inside)

@@ -9,11 +9,11 @@ from rigright.doctor.advice import advise
 from rigright.doctor.record import CheckInput, Fine, NotSeen, Verdict, check
 from rigright.doctor.wires import is_real
 
-CHOOSES_ITSELF = ("intel_pstate", "amd-pstate-epp", "amd_pstate_epp")
-INTEL = ("intel_pstate", "intel_cpufreq")  # which keep a switch of their own
-BOOST_INTEL = "sh -c 'echo 0 > /sys/devices/system/cpu/intel_pstate/no_turbo'"
-BOOST = "sh -c 'echo 1 > /sys/devices/system/cpu/cpufreq/boost'"
-SAVING = ("power", "balance_power")
+_CHOOSES_ITSELF = ("intel_pstate", "amd-pstate-epp", "amd_pstate_epp")
+_INTEL = ("intel_pstate", "intel_cpufreq")  # which keep a switch of their own
+_BOOST_INTEL = "sh -c 'echo 0 > /sys/devices/system/cpu/intel_pstate/no_turbo'"
+_BOOST = "sh -c 'echo 1 > /sys/devices/system/cpu/cpufreq/boost'"
+_SAVING = ("power", "balance_power")
 MANY = 100
 FEW, LEAST = 4, 2
 
@@ -31,9 +31,9 @@ def cpu_governor(case: CheckInput) -> Iterator[Verdict]:
     """
     cpu = case.machine.cpu
     if not cpu.governors:
-        closed = next((gap for gap in case.machine.unseen if gap.what == "cpu.governors"), None)
+        closed = case.gap("cpu.governors")
         if is_real(case) and closed is not None:
-            yield NotSeen(why=closed.why, see=closed.see)
+            yield closed
         return
     saves = "powersave" in cpu.governors
     if saves and cpu.driver is None:
@@ -41,14 +41,14 @@ def cpu_governor(case: CheckInput) -> Iterator[Verdict]:
             why=say("CPU governor not reported by the kernel"),
             see="grep -H . /sys/devices/system/cpu/cpufreq/policy0/scaling_{governor,driver}",
         )
-    elif saves and cpu.driver not in CHOOSES_ITSELF:
+    elif saves and cpu.driver not in _CHOOSES_ITSELF:
         yield advise("cpu.pinned")
-    elif cpu.preference in SAVING:
+    elif cpu.preference in _SAVING:
         yield advise("cpu.saving", preference=cpu.preference)
     else:
         yield Fine(says=say("governor {names}", names=", ".join(cpu.governors)))
     if cpu.boost is False:
-        yield advise("cpu.boost", turn_on=BOOST_INTEL if cpu.driver in INTEL else BOOST)
+        yield advise("cpu.boost", turn_on=_BOOST_INTEL if cpu.driver in _INTEL else _BOOST)
 
 
 @check(say("CPU thermal throttling"))

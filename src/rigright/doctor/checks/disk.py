@@ -12,15 +12,15 @@ from rigright.doctor.record import CheckInput, Finding, Fine, NotSeen, Severity,
 from rigright.doctor.wires import PcieWire, functions, is_real, wires_up
 from rigright.machine.host import Disk, Mount
 
-FULL, LOW = 0.01, 0.05
-FULL_BYTES, LOW_BYTES = GIB, 50 * GIB
+FULL, _LOW = 0.01, 0.05
+_FULL_BYTES, _LOW_BYTES = GIB, 50 * GIB
 SMALL_BYTES = 4 * GIB  # /boot and its like
-WITHOUT_SPACE = {"tmpfs", "vfat", "9p", "virtiofs"}
-WORN, SPARE, HOT_C = 0.9, 0.1, 75.0
-SECTORS = ("reallocated", "pending", "unreadable")
-COLD = ("/backup", "/archive", "/mnt/backup", "/boot")
-SATA_FULL = 550 * MEGA
-ON_DISK = {"ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs"}
+_WITHOUT_SPACE = {"tmpfs", "vfat", "9p", "virtiofs"}
+_WORN, SPARE, _HOT_C = 0.9, 0.1, 75.0
+_SECTORS = ("reallocated", "pending", "unreadable")
+_COLD = ("/backup", "/archive", "/mnt/backup", "/boot")
+_SATA_FULL = 550 * MEGA
+_ON_DISK = {"ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs"}
 WRITTEN = ("/home", "/data", "/var", "/srv", "/scratch", "/mnt", "/opt")
 
 
@@ -38,7 +38,7 @@ def disk_space(case: CheckInput) -> Iterator[Verdict]:
     looked, bad = 0, 0
     for mount in case.machine.mounts or ():
         path, size, free = mount.path, mount.size_bytes, mount.free_bytes
-        if mount.kind in WITHOUT_SPACE or "ro" in mount.options:
+        if mount.kind in _WITHOUT_SPACE or "ro" in mount.options:
             continue
         if not size or free is None:
             see = f"df -h {shlex.quote(path)}"
@@ -46,8 +46,8 @@ def disk_space(case: CheckInput) -> Iterator[Verdict]:
             continue
         looked += 1
         share = free / size
-        full = share < FULL or (free < FULL_BYTES and size > SMALL_BYTES)
-        if full or (share < LOW and free < LOW_BYTES):
+        full = share < FULL or (free < _FULL_BYTES and size > SMALL_BYTES)
+        if full or (share < _LOW and free < _LOW_BYTES):
             bad += 1
             severity: Severity = "fault" if full else "warning"
             seen = {"path": path, "free": show_bytes(free), "size": show_bytes(size)}
@@ -71,7 +71,7 @@ def disk_files(case: CheckInput) -> Iterator[Verdict]:
         for item in case.machine.mounts or ()
         if item.files_free_share is not None and "ro" not in item.options
     ]
-    short = [item for item in mounts if (item.files_free_share or 0.0) < LOW]
+    short = [item for item in mounts if (item.files_free_share or 0.0) < _LOW]
     for mount in short:
         share = mount.files_free_share or 0.0
         severity: Severity = "fault" if share < FULL else "warning"
@@ -92,7 +92,7 @@ def disk_health(case: CheckInput) -> Iterator[Verdict]:
     75 °C. Source: NVM Express base specification (SMART log); smartmontools; Backblaze's drive statistics
     (attributes 5, 197, 198).
     """
-    closed = next((gap for gap in case.machine.unseen if gap.what == "disks.health"), None)
+    closed = case.gap("disks.health")
     for disk in case.machine.disks or ():
         finding = _failing(disk)
         if finding is not None:
@@ -100,14 +100,14 @@ def disk_health(case: CheckInput) -> Iterator[Verdict]:
         elif disk.worn_share is not None or disk.temperature_c is not None:
             yield Fine(says=say("ok"), about=disk.name)
     if closed is not None:
-        yield NotSeen(why=closed.why, see=closed.see)
+        yield closed
 
 
 def _failing(disk: Disk) -> Finding | None:
     """What is wrong with a disk: the worst alone."""
     name, heat_c = disk.name, disk.temperature_c
-    sectors = "; ".join(word for word in disk.warnings if word.startswith(SECTORS))
-    others = "; ".join(word for word in disk.warnings if not word.startswith(SECTORS))
+    sectors = "; ".join(word for word in disk.warnings if word.startswith(_SECTORS))
+    others = "; ".join(word for word in disk.warnings if not word.startswith(_SECTORS))
     if sectors or others:
         severity: Severity = "fault" if others else "warning"
         is_array = disk.kind == "array"
@@ -120,11 +120,11 @@ def _failing(disk: Disk) -> Finding | None:
         )
     if disk.media_errors:
         return advise("disk.medium", about=name, disk=name, count=disk.media_errors)
-    if disk.worn_share is not None and disk.worn_share >= WORN:
+    if disk.worn_share is not None and disk.worn_share >= _WORN:
         return advise("disk.worn", about=name, disk=name, share=f"{disk.worn_share:.0%}")
     if disk.spare_share is not None and disk.spare_share < SPARE:
         return advise("disk.spare", about=name, disk=name, share=f"{disk.spare_share:.0%}")
-    if heat_c is not None and heat_c > HOT_C:
+    if heat_c is not None and heat_c > _HOT_C:
         return advise("disk.hot", about=name, disk=name, heat=f"{heat_c:.0f}")
     return None
 
@@ -142,7 +142,7 @@ def disk_kind(case: CheckInput) -> Iterator[Verdict]:
     """
     disks = {disk.name: disk for disk in case.machine.disks or ()}
     mounts = [
-        item for item in case.machine.mounts or () if item.disk in disks and not item.path.startswith(COLD)
+        item for item in case.machine.mounts or () if item.disk in disks and not item.path.startswith(_COLD)
     ]
     if not case.machine.devices or not mounts:
         return
@@ -176,7 +176,7 @@ def disk_link(case: CheckInput) -> Iterator[Verdict]:
             device = known.get(disk.pci or "")
             wires = wires_up(case, device) if device is not None else ()
             yield _link_of(disk, wires[-1] if wires else None)
-        elif disk.sata_bytes_per_s is not None and disk.sata_bytes_per_s < SATA_FULL:
+        elif disk.sata_bytes_per_s is not None and disk.sata_bytes_per_s < _SATA_FULL:
             yield advise("disk.sata", about=disk.name, rate=f"{disk.sata_bytes_per_s / MEGA:.0f}")
 
 
@@ -219,7 +219,7 @@ def disk_mount(case: CheckInput) -> Iterator[Verdict]:
 
 
 def _mounted_badly(mount: Mount) -> Iterator[Finding]:
-    path, options, on_disk = mount.path, set(mount.options), mount.kind in ON_DISK
+    path, options, on_disk = mount.path, set(mount.options), mount.kind in _ON_DISK
     seen = {"path": path, "options": ",".join(mount.options)}
     if on_disk and "ro" in options and (path == "/" or path.startswith(WRITTEN)):
         yield advise("disk.read_only", seen, about=path)

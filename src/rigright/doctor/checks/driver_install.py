@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from rigright.base.words import say
 from rigright.doctor.advice import advise
-from rigright.doctor.happened import events
+from rigright.doctor.kernel_log import events
 from rigright.doctor.record import CheckInput, Fine, NotSeen, Verdict, check
 from rigright.doctor.stack import (
     capabilities,
@@ -23,9 +23,9 @@ from rigright.facts.drivers import OPEN_FROM, packages_for
 from rigright.facts.software import greatest_cuda, written
 from rigright.machine.system import Package
 
-DEBIAN = {"ubuntu", "debian", "linuxmint", "pop", "kali"}
-FEDORA = {"rhel", "rocky", "almalinux", "fedora", "centos", "ol"}
-BRANCHED = re.compile(
+_DEBIAN = {"ubuntu", "debian", "linuxmint", "pop", "kali"}
+_FEDORA = {"rhel", "rocky", "almalinux", "fedora", "centos", "ol"}
+_BRANCHED = re.compile(
     r"nvidia-(?:driver|dkms|headless|utils|compute-utils|kernel-common|kernel-source)-(\d{3})(?:-server)?(?:-open)?"
     r"|libnvidia-(?:compute|gl|decode|encode|cfg1|extra|fbc1)-(\d{3})(?:-server)?"
 )
@@ -64,8 +64,8 @@ def driver_dkms(case: CheckInput) -> Iterator[Verdict]:
         kernel=kernel,
         running=system.kernel,
         listed=", ".join(f"{name}: {state}" for name, state in software.dkms),
-        tool="dnf" if system.os_id in FEDORA else "apt",
-        headers=f"{'kernel-devel' if system.os_id in FEDORA else 'linux-headers'}-{kernel}",
+        tool="dnf" if system.os_id in _FEDORA else "apt",
+        headers=f"{'kernel-devel' if system.os_id in _FEDORA else 'linux-headers'}-{kernel}",
     )
 
 
@@ -93,7 +93,7 @@ def driver_nouveau(case: CheckInput) -> Iterator[Verdict]:
             "driver_install.nouveau",
             held=", ".join(texts),
             kept_out="nouveau" in system.blacklisted,
-            remake="update-initramfs -u" if system.os_id in DEBIAN else "dracut --force",
+            remake="update-initramfs -u" if system.os_id in _DEBIAN else "dracut --force",
         )
 
 
@@ -141,7 +141,7 @@ def _branches(packages: list[Package], *, states: set[str | None]) -> dict[int, 
     """Branches of the driver's packages -> one package of each that really is of that branch."""
     fields: dict[int, str] = {}
     for package in packages:
-        match = BRANCHED.fullmatch(package.name)
+        match = _BRANCHED.fullmatch(package.name)
         if match is None or package.state not in states:
             continue
         branch = int(match[1] or match[2])

@@ -11,7 +11,7 @@ from rigright.doctor.gpus import answering, details, kinds, unread
 from rigright.doctor.record import CheckInput, Fine, Severity, Verdict, check
 from rigright.facts.faults import corrected_errors
 
-LEAST_ODD, ODD_TIMES = 1_000, 100
+_LEAST_ODD, _ODD_TIMES = 1_000, 100
 
 
 @check(say("corrected ECC errors"))
@@ -35,7 +35,7 @@ def ecc_corrected(case: CheckInput) -> Iterator[Verdict]:
         for device, count in counted:
             if count >= corrected_errors():
                 yield advise("ecc.many", device=device, count=f"{count:,}", most=f"{corrected_errors():,}")
-            elif len(counted) > 2 and count >= max(LEAST_ODD, ODD_TIMES * median):
+            elif len(counted) > 2 and count >= max(_LEAST_ODD, _ODD_TIMES * median):
                 yield advise("ecc.odd", device=device, count=f"{count:,}", median=f"{median:,.0f}")
             else:
                 yield Fine(says=say("{count} since the last reset", count=count), about=label(device))

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from rigright.base.words import say
 from rigright.doctor.advice import advise, first, label
 from rigright.doctor.gpus import RACK_CHIPS, answering
-from rigright.doctor.happened import events, quieter
-from rigright.doctor.log_lines import log_evidence
+from rigright.doctor.kernel_log import events, log_evidence, quieter
 from rigright.doctor.record import CheckInput, Fine, NotSeen, Severity, Verdict, check
 from rigright.doctor.stack import driver, is_contained, numbers, service
 from rigright.facts.fabrics import fabric_of
@@ -16,15 +15,15 @@ from rigright.machine.device import Fabric
 from rigright.machine.pci import pci_key
 from rigright.machine.system import Event
 
-IMEX, MANAGER = "nvidia-imex", "nvidia-fabricmanager"
-SEE_IMEX = f"systemctl status {IMEX}; nvidia-imex-ctl -N"
-SEE_MANAGER = f"systemctl status {MANAGER}; nv-fabricmanager --version"
-SEE_SXIDS = "journalctl -k --no-pager | grep -i sxid"
-SWITCH_CLASS = "0x0680"  # another bridge: NVSwitch
+IMEX, _MANAGER = "nvidia-imex", "nvidia-fabricmanager"
+_SEE_IMEX = f"systemctl status {IMEX}; nvidia-imex-ctl -N"
+_SEE_MANAGER = f"systemctl status {_MANAGER}; nv-fabricmanager --version"
+_SEE_SXIDS = "journalctl -k --no-pager | grep -i sxid"
+_SWITCH_CLASS = "0x0680"  # another bridge: NVSwitch
 UNTOLD = {"", "not supported", "n/a"}
 SOUND = {"success", "healthy", "none", *UNTOLD}
-STARTING_S = 300  # the manager needs some minutes after a boot
-MANY_SXIDS = 10
+_STARTING_S = 300  # the manager needs some minutes after a boot
+_MANY_SXIDS = 10
 
 
 @check(say("IMEX on NVLink racks"))
@@ -47,7 +46,7 @@ def fabric_imex(case: CheckInput) -> Iterator[Verdict]:
     if state == "active":
         yield Fine(says=say("running"))
     elif not case.machine.system.services:
-        yield NotSeen(why=say("no systemd here: services not readable"), see=SEE_IMEX)
+        yield NotSeen(why=say("no systemd here: services not readable"), see=_SEE_IMEX)
     else:
         yield advise("fabric.imex_missing" if state is None else "fabric.imex_stopped", state=state)
 
@@ -66,7 +65,7 @@ def fabric_service(case: CheckInput) -> Iterator[Verdict]:
     """
     # NVSwitches on the bus, as far as Hopper; or cards that wait for their manager
     shown = any(
-        device.id.startswith("10de:") and (device.pci_class or "").startswith(SWITCH_CLASS)
+        device.id.startswith("10de:") and (device.pci_class or "").startswith(_SWITCH_CLASS)
         for device in case.machine.pci or ()
     )
     waiting = any(
@@ -76,13 +75,13 @@ def fabric_service(case: CheckInput) -> Iterator[Verdict]:
     )
     if not (shown or waiting) or is_contained(case) or case.machine.system.is_virtual:
         return
-    state, version, have = service(case, MANAGER), case.machine.software.fabric_manager, driver(case)
+    state, version, have = service(case, _MANAGER), case.machine.software.fabric_manager, driver(case)
     if version and have and numbers(version) != numbers(have):
         yield advise("fabric.manager_differs", version=version, driver=have)
     elif state == "active":
         yield Fine(says=say("running"))
     elif state is None and not case.machine.system.services:
-        yield NotSeen(why=say("no systemd here: services not readable"), see=SEE_MANAGER)
+        yield NotSeen(why=say("no systemd here: services not readable"), see=_SEE_MANAGER)
     else:
         yield advise("fabric.manager_missing" if state is None else "fabric.manager_stopped", state=state)
 
@@ -108,7 +107,7 @@ def fabric_state(case: CheckInput) -> Iterator[Verdict]:
             continue
         is_rack = fabric_of(chip).domain > RACK_CHIPS
         state = (fabric.state or "").lower().replace("_", " ")
-        is_starting = state == "in progress" and (case.machine.system.up_s or STARTING_S) < STARTING_S
+        is_starting = state == "in progress" and (case.machine.system.up_s or _STARTING_S) < _STARTING_S
         if state in UNTOLD or is_starting or (len(pairs) < 2 and not is_rack):
             continue
         name = _wrong(fabric, state)
@@ -159,11 +158,11 @@ def sxid_events(case: CheckInput) -> Iterator[Verdict]:
         groups.setdefault((pci_key(event.pci), event.code, fatal), []).append(event)
     for (_, code, fatal), same in groups.items():
         last = same[-1]
-        severity: Severity = "fault" if fatal else "warning" if len(same) >= MANY_SXIDS else "note"
+        severity: Severity = "fault" if fatal else "warning" if len(same) >= _MANY_SXIDS else "note"
         yield advise(
             "fabric.sxid_fatal" if fatal else "fabric.sxid",
             about=last.pci,
             severity=quieter(severity, case=case, event=last),
             code=code or "?",
-            told=log_evidence(same, SEE_SXIDS),
+            told=log_evidence(same, _SEE_SXIDS),
         )

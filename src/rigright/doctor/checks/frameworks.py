@@ -7,10 +7,18 @@ from collections.abc import Iterator
 
 from rigright.base.words import say
 from rigright.doctor.advice import advise, label
-from rigright.doctor.gfx import override_of
 from rigright.doctor.gpus import answering
 from rigright.doctor.record import CheckInput, Fine, NotSeen, Verdict, check
-from rigright.doctor.stack import capabilities, driver, frameworks, is_contained, numbers, program, variable
+from rigright.doctor.stack import (
+    capabilities,
+    driver,
+    frameworks,
+    is_contained,
+    numbers,
+    override_of,
+    program,
+    variable,
+)
 from rigright.doctor.torch_fit import has_kernels, reinstall, row_of
 from rigright.facts.software import (
     TensorFlow,
@@ -23,10 +31,10 @@ from rigright.facts.software import (
 from rigright.machine.device import Device
 from rigright.machine.system import Framework, Python
 
-BUILDS = {"nvidia": "cu", "amd": "rocm", "intel": "xpu"}
-COMPAT = re.compile(r"/cuda(?:-(\d{1,18})(?:\.\d+)?)?/compat\b")
-KIN, OF_KIN = ("gfx1031", "gfx1032", "gfx1034"), "gfx1030"
-NO_CARDS = {"", "-1", "NoDevFiles"}  # of CUDA_VISIBLE_DEVICES
+_BUILDS = {"nvidia": "cu", "amd": "rocm", "intel": "xpu"}
+_COMPAT = re.compile(r"/cuda(?:-(\d{1,18})(?:\.\d+)?)?/compat\b")
+KIN, _OF_KIN = ("gfx1031", "gfx1032", "gfx1034"), "gfx1030"
+_NO_CARDS = {"", "-1", "NoDevFiles"}  # of CUDA_VISIBLE_DEVICES
 
 
 @check(say("PyTorch sees the GPUs"))
@@ -62,7 +70,7 @@ def torch_blind(case: CheckInput) -> Iterator[Verdict]:
                 "frameworks.blind",
                 about=python.path,
                 python=python.path,
-                is_hidden=hidden is not None and hidden.strip() in NO_CARDS,
+                is_hidden=hidden is not None and hidden.strip() in _NO_CARDS,
                 is_switched=any(
                     chip is not None and "NVSwitch" in (chip.link or "") for _, chip in case.pairs
                 ),
@@ -146,7 +154,7 @@ def _of_rocm(python: Python, torch: Framework, *, device: Device, isa: str) -> V
         )
     if isa in torch.archs:
         return Fine(says=say("torch {version} supports {chip}", version=torch.version, chip=isa), about=about)
-    has_kin = isa in KIN and OF_KIN in torch.archs
+    has_kin = isa in KIN and _OF_KIN in torch.archs
     return advise(
         "frameworks.no_rocm_kernels_but_kin" if has_kin else "frameworks.no_rocm_kernels",
         about=about,
@@ -173,9 +181,9 @@ def torch_cpu_only(case: CheckInput) -> Iterator[Verdict]:
     integrated GPUs do not count. Source: PyTorch installation guide; data/torch_indexes.csv.
     """
     builds = tuple(
-        BUILDS[device.vendor]
+        _BUILDS[device.vendor]
         for device, chip in case.pairs
-        if device.vendor in BUILDS and (chip is not None or not device.unified_memory)
+        if device.vendor in _BUILDS and (chip is not None or not device.unified_memory)
     )
     for python, torch in frameworks(case, "torch") if builds else ():
         build = torch.build or ""
@@ -257,7 +265,7 @@ def _carried(case: CheckInput, cuda: Version) -> str | None:
     """The folder of the compatibility package that programs load, where these cards take it."""
     path = (variable(case, "LD_LIBRARY_PATH") or "").split(":")
     for folder in path if _takes_package(case) else ():
-        match = COMPAT.search(folder)
+        match = _COMPAT.search(folder)
         if match and (match[1] is None or int(match[1]) == cuda[0]):
             return folder
     return None

@@ -12,9 +12,9 @@ from rigright.doctor.record import CheckInput, Evidence, Fine, NotSeen, Verdict,
 from rigright.machine.device import Device
 
 LEAST_BYTES, LEAST_SHARE = 600 * MIB, 0.02
-MUCH_SHARE = 0.1
+_MUCH_SHARE = 0.1
 MOST_NAMED = 4
-SOLD_SHARE = 0.90
+_SOLD_SHARE = 0.90
 FREE_SHARE = 0.25
 
 
@@ -50,7 +50,7 @@ def gpu_memory_held(case: CheckInput) -> Iterator[Verdict]:
                 confidence="maybe" if hidden else "likely",
                 all_of_it=sizes["size"] == sizes["used"],
             )
-        elif case.wanted is not None and device.programs and used > MUCH_SHARE * total:
+        elif case.wanted is not None and device.programs and used > _MUCH_SHARE * total:
             largest = sorted(device.programs, key=lambda program: -(program.mem_bytes or 0))[:MOST_NAMED]
             see = "nvidia-smi" if device.vendor == "nvidia" else None
             programs = tuple(
@@ -78,7 +78,7 @@ def unowned_bytes(device: Device, *, used: float, total: float) -> float | None:
     if any(value is None for value in values):
         return None
     rest = used - sum(value for value in values if value is not None)
-    return rest if rest > max(LEAST_BYTES, MUCH_SHARE * total) else None
+    return rest if rest > max(LEAST_BYTES, _MUCH_SHARE * total) else None
 
 
 @check(say("GPU memory size"))
@@ -97,7 +97,7 @@ def gpu_memory_total(case: CheckInput) -> Iterator[Verdict]:
         total, sold = device.mem_total_bytes, chip.mem_bytes / chip.devices
         if total is None:
             yield unread(device, query(device, "memory.total"))
-        elif total < SOLD_SHARE * min((sold, *chip.mem_options_bytes)):
+        elif total < _SOLD_SHARE * min((sold, *chip.mem_options_bytes)):
             sizes = {"here": show_bytes(total), "there": show_bytes(sold)}
             yield advise("gpu_memory.less", sizes, device=device, chip=chip.name)
         else:

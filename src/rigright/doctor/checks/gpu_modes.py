@@ -1,4 +1,4 @@
-"""GPU modes: compute mode, display, persistence."""
+"""GPU modes: compute mode, display, persistence; MIG and AMD partitions."""
 
 from __future__ import annotations
 
@@ -6,8 +6,11 @@ from collections.abc import Iterator
 
 from rigright.base.words import say
 from rigright.doctor.advice import advise, label
-from rigright.doctor.gpus import answering
-from rigright.doctor.record import CheckInput, Fine, Verdict, check
+from rigright.doctor.gpus import answering, by_value, kinds, listed, odd_ones
+from rigright.doctor.record import CheckInput, Evidence, Fine, NotSeen, Verdict, check
+from rigright.machine.device import Device
+
+WHOLE = "SPX/NPS1"
 
 
 @check(say("compute mode"))
@@ -65,3 +68,86 @@ def gpu_persistence(case: CheckInput) -> Iterator[Verdict]:
             yield advise("gpu_modes.persistence", device=device)
         elif device.persistence is not None:
             yield Fine(says=say("on"), about=label(device))
+
+
+@check(say("pending MIG mode change"))
+def mig_pending(case: CheckInput) -> Iterator[Verdict]:
+    """Whether a MIG mode change is pending.
+
+    MIG mode changes only when the GPU is reset, and the reset fails silently while anything holds the
+    GPU, even a monitoring agent. Until then tools show one mode and the next boot brings the other.
+
+    Note. Source: NVIDIA's MIG user guide.
+    """
+    for device, _ in answering(case, vendor="nvidia"):
+        if device.mig is None:
+            continue
+        if device.mig_after_reset in {None, device.mig}:
+            yield Fine(says=say("none pending"), about=label(device))
+        else:
+            yield advise(
+                "gpu_modes.mig_waits_on" if device.mig_after_reset else "gpu_modes.mig_waits_off",
+                device=device,
+            )
+
+
+@check(say("MIG instances"))
+def mig_slices(case: CheckInput) -> Iterator[Verdict]:
+    """MIG: whether instances exist, and whether the plan can use them.
+
+    With MIG enabled and no instance, no program can use the GPU (warning). Instances have no NVLink and
+    no peer copies, so a plan that spreads a model over several GPUs does not run on them (fault with
+    such a plan).
+
+    Source: NVIDIA's MIG user guide.
+    """
+    for device, _ in answering(case, vendor="nvidia"):
+        if not device.mig:
+            continue
+        if not device.slices:
+            yield advise("gpu_modes.no_slice", device=device)
+        elif case.wanted is not None and case.wanted.tp > 1:
+            yield advise("gpu_modes.slices_apart", device=device, tp=case.wanted.tp)
+        else:
+            text = ", ".join(item.profile or "?" for item in device.slices)
+            says = say("{count} instances: {profiles}", count=len(device.slices), profiles=text)
+            yield Fine(says=says, about=label(device))
+
+
+def _mode_of(device: Device) -> str:
+    """How a card of AMD is cut."""
+    return device.slices[0].profile or "?" if device.slices else WHOLE
+
+
+@check(say("GPU partitions (AMD)"))
+def gpu_partitions(case: CheckInput) -> Iterator[Verdict]:
+    """Partitioned AMD GPUs (MI300 and later: DPX, TPX, QPX, CPX; memory NPS1 to NPS8).
+
+    Programs see each partition as a GPU with its share of compute units and memory: in CPX an MI300X is
+    eight GPUs of 38 compute units and 24 GB. Tools count them the same way. That suits many small models,
+    and breaks a plan for whole GPUs: its first layer does not fit.
+
+    Warning: a plan for whole GPUs on partitioned ones. Note: GPUs of one model partitioned differently;
+    AMD advises against mixed memory modes in one machine. Source: AMD Instinct MI300X GPU partitioning
+    overview.
+    """
+    cut = [device for device, _ in answering(case, vendor="amd") if device.slices]
+    for device in cut:
+        mode, count = _mode_of(device), len(device.slices)
+        if case.wanted is not None and case.wanted.chips:
+            whole = {"one_memory": "NPS1" in mode, "one_part": "SPX" in mode}
+            yield advise("gpu_modes.cut", whole, device=device, count=count, mode=mode)
+        elif any(part.mem_total_bytes is None for part in device.slices):
+            why = say("memory per partition not reported")
+            yield NotSeen(why=why, see="rocminfo", about=label(device))
+        else:
+            yield Fine(says=say("{count} partitions: {mode}", count=count, mode=mode), about=label(device))
+    for devices in kinds(case):
+        odd = odd_ones(by_value(devices, [_mode_of(device) for device in devices]))
+        if odd is not None and any(device in cut for device in devices):
+            usual, others = odd
+            modes = tuple(
+                Evidence(shows=f"{label(other)}: {_mode_of(other)}", command="amd-smi static --partition")
+                for other in others
+            )
+            yield advise("gpu_modes.unlike", about=listed(others), modes=modes, value=usual)

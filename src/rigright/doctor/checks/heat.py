@@ -12,13 +12,13 @@ from rigright.doctor.record import CheckInput, Fine, NotSeen, Severity, Verdict,
 from rigright.machine.device import Device
 from rigright.machine.host import Sensor
 
-FAN_WARM_C, FAN_HOT_C = 60, 70
-NEAR_C = 5
-MEMORY_NEAR_C = 3
-MEMORY_USUAL_C = {"HBM": 95.0, "GDDR": 105.0}
-UNEVEN_C, LEAST_CARDS = 15, 3
-AIR_C = 35.0
-AIR = ("inlet", "intake", "ambient")
+_FAN_WARM_C, _FAN_HOT_C = 60, 70
+_NEAR_C = 5
+_MEMORY_NEAR_C = 3
+_MEMORY_USUAL_C = {"HBM": 95.0, "GDDR": 105.0}
+_UNEVEN_C, _LEAST_CARDS = 15, 3
+_AIR_C = 35.0
+_AIR = ("inlet", "intake", "ambient")
 CARDS = ("amdgpu", "nouveau", "gpu")
 CRITICAL = {"critical", "beyond repair"}
 
@@ -38,7 +38,7 @@ def thermal_fans(case: CheckInput) -> Iterator[Verdict]:
             continue
         still = sum(not share for share in fans)
         shares, temperature = ", ".join(f"{share:.0%}" for share in fans), f"{gpu_c:.0f}"
-        if still and gpu_c >= (FAN_HOT_C if still == len(fans) else FAN_WARM_C):
+        if still and gpu_c >= (_FAN_HOT_C if still == len(fans) else _FAN_WARM_C):
             yield advise("heat.fan", device=device, shares=shares, temperature=temperature)
         else:
             says = say(
@@ -65,7 +65,7 @@ def thermal_margin(case: CheckInput) -> Iterator[Verdict]:
             continue
         margin, temperature = _margin(device), f"{thermal.gpu_c:.0f}"
         above = thermal.gpu_most_c is not None and thermal.gpu_c > thermal.gpu_most_c
-        if above or (margin is not None and margin <= NEAR_C):
+        if above or (margin is not None and margin <= _NEAR_C):
             limit, default = thermal.slowdown_c or thermal.gpu_most_c, device.power.limit_default_w
             yield advise(
                 "heat.limit" if margin is not None and margin <= 0 else "heat.near",
@@ -113,11 +113,11 @@ def thermal_memory(case: CheckInput) -> Iterator[Verdict]:
         mem_c, limit = device.thermal.mem_c, device.thermal.mem_most_c
         if limit is None or limit <= 0:
             kind = "" if chip is None else chip.mem_type
-            limit = next((most for start, most in MEMORY_USUAL_C.items() if kind.startswith(start)), None)
+            limit = next((most for start, most in _MEMORY_USUAL_C.items() if kind.startswith(start)), None)
         if mem_c is None or limit is None:
             continue
         seen = {"temperature": f"{mem_c:.0f}", "limit": f"{limit:.0f} °C"}
-        if mem_c > limit - MEMORY_NEAR_C:
+        if mem_c > limit - _MEMORY_NEAR_C:
             severity: Severity = "fault" if mem_c >= limit else "warning"
             yield advise("heat.memory", seen, device=device, severity=severity)
         else:
@@ -138,16 +138,16 @@ def thermal_uneven(case: CheckInput) -> Iterator[Verdict]:
         warm = [
             (item, item.thermal.gpu_c) for item in devices if item.thermal.gpu_c is not None and is_busy(item)
         ]
-        if len(warm) < LEAST_CARDS:
+        if len(warm) < _LEAST_CARDS:
             continue
         median_c = statistics.median(gpu_c for _, gpu_c in warm)
         median = f"{median_c:.0f}"
-        hot = [(device, gpu_c) for device, gpu_c in warm if gpu_c > median_c + UNEVEN_C]
+        hot = [(device, gpu_c) for device, gpu_c in warm if gpu_c > median_c + _UNEVEN_C]
         for device, gpu_c in hot:
             yield advise("heat.uneven", device=device, temperature=f"{gpu_c:.0f}", median=median)
         if not hot:
             yield Fine(
-                says=say("all within {most} °C of the median {median} °C", most=UNEVEN_C, median=median)
+                says=say("all within {most} °C of the median {median} °C", most=_UNEVEN_C, median=median)
             )
 
 
@@ -205,7 +205,7 @@ def board_heat(case: CheckInput) -> Iterator[Verdict]:
             severity=severity,
             name=sensor.name,
             heat=f"{sensor.value:.0f}",
-            limit=f"{AIR_C if sensor.high is None else sensor.high:g}",
+            limit=f"{_AIR_C if sensor.high is None else sensor.high:g}",
             see="sudo ipmitool sdr type Temperature" if sensor.source == "ipmi" else "sensors",
         )
     if known and not hot:
@@ -218,5 +218,5 @@ def _severity(sensor: Sensor) -> Severity | None:
         return "fault"
     if (sensor.high is not None and value >= sensor.high) or sensor.status == "alarm":
         return "warning"
-    is_air = any(word in sensor.name.lower() for word in AIR)
-    return "note" if is_air and value > AIR_C else None
+    is_air = any(word in sensor.name.lower() for word in _AIR)
+    return "note" if is_air and value > _AIR_C else None

@@ -10,15 +10,14 @@ from rigright.base.units import GIGA
 from rigright.base.words import say
 from rigright.doctor.advice import advise
 from rigright.doctor.gpus import reset_at
-from rigright.doctor.happened import events
-from rigright.doctor.log_lines import by_place, log_is_clean, logged, unseen
+from rigright.doctor.kernel_log import by_place, events, log_state, logged
 from rigright.doctor.nic import nic_at, rdma_ports
 from rigright.doctor.record import CheckInput, Severity, Verdict, check
 from rigright.machine.pci import pci_key
 from rigright.machine.system import Event
 
 # words of a line -> its finding; the first that fits
-OF_DRIVERS = {
+_OF_DRIVERS = {
     ("api mismatch",): "log_cards.mismatch",
     ("fallen off the bus",): "log_cards.off_the_bus",
     ("rminitadapter failed", "rm_init_adapter failed"): "log_cards.not_started",
@@ -49,7 +48,7 @@ OF_DRIVERS = {
     ("fail",): "log_cards.failed",
     ("fault", "killed", "error"): "log_cards.program_ended",
 }
-OF_NICS = {
+_OF_NICS = {
     ("insufficient power",): "log_cards.nic_power",
     ("temperature", "temp_warn"): "log_cards.nic_hot",
     (
@@ -65,7 +64,7 @@ OF_NICS = {
     ("",): "log_cards.nic_firmware",
 }
 # of these the first leads to the others: a queue that hangs is reset, and what the reset fails at follows
-OF_HANG = (
+_OF_HANG = (
     "log_cards.mes",
     "log_cards.hung",
     "log_cards.timed_out",
@@ -73,18 +72,20 @@ OF_HANG = (
     "log_cards.failed",
 )
 VENDORS = {"amdgpu": "amd", "i915": "intel", "xe ": "intel"}  # by what drivers call themselves
-FEW_TRANSFERS = 10  # failed ones; fewer are a note
-LOST_XID = 79
-FIRMWARE_XIDS, NEAR_S = {119, 120, 154}, 120.0  # told of a GSP that is silent; how near they stand
-OF_FIRMWARE = ("gsp", "heartbeat", "gfw")
+_FEW_TRANSFERS = 10  # failed ones; fewer are a note
+_LOST_XID = 79
+_FIRMWARE_XIDS, _NEAR_S = {119, 120, 154}, 120.0  # told of a GSP that is silent; how near they stand
+_OF_FIRMWARE = ("gsp", "heartbeat", "gfw")
 NUMBER = re.compile(r"\bGPU(\d{1,2})\b")
-LIMITED = re.compile(
+_LIMITED = re.compile(
     r"([\d.]{1,9}) Gb/s available PCIe bandwidth, limited by (.{1,60}?)(?: at \S+)? \(capable"
 )
-NETWORK_CLASS = "0x02"
+_NETWORK_CLASS = "0x02"
 
 
-def sorted_by(meanings: dict[tuple[str, ...], str], events: list[Event]) -> Iterator[tuple[str, list[Event]]]:
+def _sorted_by(
+    meanings: dict[tuple[str, ...], str], events: list[Event]
+) -> Iterator[tuple[str, list[Event]]]:
     """Lines by the finding that their words mean, and the device of the bus they tell of."""
     result: dict[str, list[Event]] = {name: [] for name in meanings.values()}
     for event in events:
@@ -100,7 +101,7 @@ def one_hang(pairs: Iterable[tuple[str, list[Event]]]) -> Iterator[tuple[str, li
     first: dict[str | None, tuple[str, list[Event]]] = {}
     rest: list[tuple[str, list[Event]]] = []
     for name, same in pairs:
-        if name not in OF_HANG or same[0].pci is None:
+        if name not in _OF_HANG or same[0].pci is None:
             rest.append((name, same))
         elif same[0].pci in first:
             first[same[0].pci][1].extend(same)
@@ -122,12 +123,12 @@ def log_driver(case: CheckInput) -> Iterator[Verdict]:
     and assertions. A lost GPU that XID 79 reports is not reported again. Events older than a week, or from
     before the last boot, count one level lower. Source: data/messages.csv.
     """
-    if case.machine.devices:
-        verdicts = unseen(case, "nvrm|amdgpu|nouveau"), log_is_clean(case, "driver")
-        yield from (not_seen for not_seen in verdicts if not_seen is not None)
-    lost = {pci_key(event.pci) for event in events(case, "xid") or [] if event.code == LOST_XID}
+    state = log_state(case, "nvrm|amdgpu|nouveau", "driver")
+    if state is not None and case.machine.devices:
+        yield state
+    lost = {pci_key(event.pci) for event in events(case, "xid") or [] if event.code == _LOST_XID}
     given = [_placed(case, event) for event in events(case, "driver") or [] if not _is_known(event, lost)]
-    for name, same in one_hang(sorted_by(OF_DRIVERS, given)):
+    for name, same in one_hang(_sorted_by(_OF_DRIVERS, given)):
         driver = next((vendor for vendor in VENDORS if vendor in same[0].text), "")
         reset = reset_at(case, same[0].pci, vendor=VENDORS.get(driver, "nvidia"))
         yield logged(case, advise(name, reset=reset), of=same)
@@ -140,7 +141,7 @@ def _placed(case: CheckInput, event: Event) -> Event:
     it is the card whose XID of the firmware stands beside the line, or the only card there is.
     """
     line = event.text.lower()
-    if event.pci or not any(word in line for word in OF_FIRMWARE):
+    if event.pci or not any(word in line for word in _OF_FIRMWARE):
         return event
     cards = [device for device in case.machine.devices if device.vendor == "nvidia" and device.pci]
     number = NUMBER.search(event.text)
@@ -151,7 +152,7 @@ def _placed(case: CheckInput, event: Event) -> Event:
     near = {
         pci_key(item.pci): item.pci
         for item in events(case, "xid") or []
-        if item.code in FIRMWARE_XIDS and item.earlier == event.earlier and _apart_s(item, event) <= NEAR_S
+        if item.code in _FIRMWARE_XIDS and item.earlier == event.earlier and _apart_s(item, event) <= _NEAR_S
     }
     if not near and len(cards) == 1:
         return replace(event, pci=cards[0].pci)
@@ -185,22 +186,22 @@ def log_nics(case: CheckInput) -> Iterator[Verdict]:
     """
     given = events(case, "nic") or []
     has_nic = bool(rdma_ports(case)) or any(
-        (device.pci_class or "").startswith(NETWORK_CLASS) for device in case.machine.pci or ()
+        (device.pci_class or "").startswith(_NETWORK_CLASS) for device in case.machine.pci or ()
     )
-    verdict = unseen(case, "mlx5|infiniband|bnxt") or log_is_clean(case, "nic")
-    if has_nic and verdict is not None:
-        yield verdict
-    limited = [event for event in given if LIMITED.search(event.text)]
+    state = log_state(case, "mlx5|infiniband|bnxt", "nic")
+    if state is not None and has_nic:
+        yield state
+    limited = [event for event in given if _LIMITED.search(event.text)]
     for same in by_place(limited).values():
         yield from _slot(case, same)
-    for name, same in sorted_by(OF_NICS, [item for item in given if item not in limited]):
-        is_few = name == "log_cards.nic_transfers" and len(same) < FEW_TRANSFERS
+    for name, same in _sorted_by(_OF_NICS, [item for item in given if item not in limited]):
+        is_few = name == "log_cards.nic_transfers" and len(same) < _FEW_TRANSFERS
         yield logged(case, advise(name, severity="note" if is_few else None), of=same)
 
 
 def _slot(case: CheckInput, same: list[Event]) -> Iterator[Verdict]:
     """A slot that carries less than the ports of its card; a note where their rate is not known."""
-    match = LIMITED.search(same[-1].text)
+    match = _LIMITED.search(same[-1].text)
     carries = float(match[1]) * GIGA / 8 if match else 0.0
     ports = [port for port in case.machine.ports or () if pci_key(port.pci) == pci_key(same[-1].pci)]
     cards = [nic_at(case, port) for port in ports]

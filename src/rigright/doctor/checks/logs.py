@@ -11,15 +11,14 @@ from rigright.base.units import GIGA
 from rigright.base.words import Sentence, say
 from rigright.doctor.advice import advise
 from rigright.doctor.gpus import device_at
-from rigright.doctor.happened import events, is_before_boot
-from rigright.doctor.log_lines import by_place, log_is_clean, logged, unseen
+from rigright.doctor.kernel_log import by_place, events, is_before_boot, log_state, logged, unseen
 from rigright.doctor.record import CheckInput, Fine, Severity, Verdict, check
 from rigright.machine.system import Event
 
 DISK = re.compile(
     r"\b(nvme\d+(?:n\d+)?|mmcblk\d+|(?:sd|vd|xvd)[a-z]{1,2}|ata\d+|(?:md|nbd|loop|fd|sr|dm-)\d+)(?:p?\d+)?\b"
 )
-OVER = ("md", "dm-")  # made of disks
+_OVER = ("md", "dm-")  # made of disks
 LIGHT = ("loop", "fd", "sr")  # no disks
 GRAVE = (
     "i/o error",
@@ -36,7 +35,7 @@ GRAVE = (
     "disk failure",
 )
 BANK = re.compile(r"bank \d+: [2367abef][0-9a-f]{15}")  # bit 61 of the state: not corrected
-UNCORRECTED = (
+_UNCORRECTED = (
     "uncorrect",
     " ue ",
     "fatal",
@@ -51,13 +50,13 @@ MODULES = (  # as firmware places it, else as the board labels it, else as EDAC 
     re.compile(r"fru_text: ?([^;\n]{1,60})"),
     re.compile(r"(?:on|at|label) \"?(\S{0,40}DIMM\S{0,40})"),
 )
-MANY_CORRECTED = 10
-JOBS_LIMIT = ("memory cgroup", "constraint_memcg")  # of a control group: Slurm, a container, a service
+_MANY_CORRECTED = 10
+_JOBS_LIMIT = ("memory cgroup", "constraint_memcg")  # of a control group: Slurm, a container, a service
 OFTEN = 3
 STARTED_S = 180  # after boot: links go down and up while drivers load
-MANY_OF_BUS = 100
-BAD_OF_BUS = ("uncorrect", "recoverable", "recover (", "recovery failed")
-FAST_BYTES_PER_S = 10 * GIGA / 8
+_MANY_OF_BUS = 100
+_BAD_OF_BUS = ("uncorrect", "recoverable", "recover (", "recovery failed")
+_FAST_BYTES_PER_S = 10 * GIGA / 8
 LINK = re.compile(
     r"(mlx\d_\d+|(?:en|ib|eth|bond)[\w.]+|\S+(?=: (?:(?:NIC )?Link|Lost carrier|carrier lost)))"
 )
@@ -74,21 +73,20 @@ def log_disks(case: CheckInput) -> Iterator[Verdict]:
     warning. Events older than a week, or from before the last boot, count one level lower. Source:
     data/messages.csv.
     """
-    closed, fine = unseen(case, "nvme|I/O error|ata[0-9]"), log_is_clean(case, "disk")
-    if (verdict := closed or fine) is not None:
-        yield verdict
+    if (state := log_state(case, "nvme|I/O error|ata[0-9]", "disk")) is not None:
+        yield state
     pairs = [
         (event, [match[1] for match in DISK.finditer(event.text)]) for event in events(case, "disk") or []
     ]
     # an array or a mapping that is named beside a disk of its own failed because of that disk
     beneath: dict[str, str] = {}
     for _, names in pairs:
-        disk = next((text for text in names if not text.startswith(OVER)), None)
+        disk = next((text for text in names if not text.startswith(_OVER)), None)
         if disk is not None:
-            beneath |= {text: disk for text in names if text.startswith(OVER)}
+            beneath |= {text: disk for text in names if text.startswith(_OVER)}
     groups: dict[str, list[Event]] = {}
     for event, names in pairs:
-        name = next((text for text in names if not text.startswith(OVER)), next(iter(names), "?"))
+        name = next((text for text in names if not text.startswith(_OVER)), next(iter(names), "?"))
         if not name.startswith(LIGHT):
             groups.setdefault(beneath.get(name, name), []).append(event)
     for name, same in groups.items():
@@ -111,27 +109,23 @@ def log_memory(case: CheckInput) -> Iterator[Verdict]:
     lower. Source: Linux RAS documentation; mm/oom_kill; Intel's and AMD's manuals on the state of machine
     check banks.
     """
-    closed = unseen(case, "Hardware Error|EDAC|Out of memory")
-    if closed is not None:
-        yield closed
-        return
+    if (state := log_state(case, "Hardware Error|EDAC|Out of memory", "mce", "oom")) is not None:
+        yield state
     errors, killed = events(case, "mce") or [], events(case, "oom") or []
-    if not errors and not killed:
-        yield Fine(says=say("none in the kernel log"))
     lines = [error.text.lower() for error in errors]
     bad = [
         event
         for event, line in zip(errors, lines, strict=True)
-        if BANK.search(line) or any(word in line for word in UNCORRECTED)
+        if BANK.search(line) or any(word in line for word in _UNCORRECTED)
     ]
     if bad:
         finding = logged(case, advise("logs.memory_uncorrected"), of=bad)
         modules = dict.fromkeys(module for event in bad if (module := _module(event)) is not None)
         yield replace(finding, about=", ".join(modules) or finding.about)
     elif errors:
-        severity: Severity = "warning" if len(errors) >= MANY_CORRECTED else "note"
+        severity: Severity = "warning" if len(errors) >= _MANY_CORRECTED else "note"
         yield logged(case, advise("logs.memory_corrected", severity=severity), of=errors)
-    limited = [item for item in killed if any(word in item.text.lower() for word in JOBS_LIMIT)]
+    limited = [item for item in killed if any(word in item.text.lower() for word in _JOBS_LIMIT)]
     rest = [item for item in killed if item not in limited]
     for name, same in (("logs.killed_at_limit", limited), ("logs.killed", rest)):
         if same:
@@ -161,7 +155,7 @@ def log_links(case: CheckInput) -> Iterator[Verdict]:
     """
     rates = [port.max_bytes_per_s or port.bytes_per_s or 0 for port in case.machine.ports or ()]
     of_text = case.machine.is_capture and not rates  # which ports it has is not known
-    if max(rates, default=0) < FAST_BYTES_PER_S and not of_text:
+    if max(rates, default=0) < _FAST_BYTES_PER_S and not of_text:
         return
     closed = unseen(case, "link is down|lost carrier|link down")
     if closed is not None:
@@ -205,9 +199,9 @@ def log_bus(case: CheckInput) -> Iterator[Verdict]:
     GPU: warning. Events older than a week, or from before the last boot, count one level lower. Sources:
     Linux PCI Express AER documentation; NVIDIA's NCCL guide on peer-to-peer copies and the IOMMU.
     """
-    pair = unseen(case, "AER|PCIe Bus Error"), log_is_clean(case, "aer")
-    if case.machine.devices:
-        yield from (not_seen for not_seen in pair if not_seen is not None)
+    state = log_state(case, "AER|PCIe Bus Error", "aer")
+    if state is not None and case.machine.devices:
+        yield state
     for same in by_place(events(case, "aer") or []).values():
         lines = [(event, event.text.lower()) for event in same]
         fatal = [
@@ -216,13 +210,13 @@ def log_bus(case: CheckInput) -> Iterator[Verdict]:
             if ("fatal" in line and "non-fatal" not in line and "nonfatal" not in line)
             or "dpc: containment" in line
         ]
-        bad = [event for event, line in lines if any(word in line for word in BAD_OF_BUS)]
+        bad = [event for event, line in lines if any(word in line for word in _BAD_OF_BUS)]
         errors = [event for event in same if "severity" in event.text] or same  # two lines tell of one error
         if fatal:
             yield logged(case, advise("logs.bus_fatal"), of=fatal)
         elif bad:
             yield logged(case, advise("logs.bus_uncorrected"), of=bad)
-        elif len(errors) >= MANY_OF_BUS:
+        elif len(errors) >= _MANY_OF_BUS:
             yield logged(case, advise("logs.bus_corrected"), of=errors)
     # of cards alone: firmware of other devices sets off a few at each boot
     for pci, same in by_place(events(case, "iommu") or []).items():

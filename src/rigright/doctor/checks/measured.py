@@ -12,9 +12,9 @@ from rigright.doctor.baseline import SMALLER_IS_BETTER, compared
 from rigright.doctor.record import CheckInput, Evidence, Fine, NotSeen, Severity, Verdict, check
 from rigright.doctor.reference import compare_all, wrong_values
 
-CARD_WORST, CARD_SLOW = 0.75, 0.90
-WORST = 0.5
-BASELINE_WORST = 0.75
+_CARD_WORST, _CARD_SLOW = 0.75, 0.90
+_WORST = 0.5
+_BASELINE_WORST = 0.75
 COUNTED = "nccl_tests"  # the part whose tool compares every value
 
 
@@ -32,7 +32,7 @@ def bench_behind(case: CheckInput) -> Iterator[Verdict]:
         if figure.basis != "other cards" or figure.verdict not in {"slow", "behind"} or figure.share is None:
             continue
         result, share = figure.result, figure.share
-        severity: Severity = "fault" if share < CARD_WORST else "warning" if share < CARD_SLOW else "note"
+        severity: Severity = "fault" if share < _CARD_WORST else "warning" if share < _CARD_SLOW else "note"
         yield advise(
             "measured.behind",
             about=result.on,
@@ -73,7 +73,7 @@ def bench_slow(case: CheckInput) -> Iterator[Verdict]:
             figure.share is not None
             and figure.full
             and figure.least
-            and figure.share < WORST * figure.least / figure.full
+            and figure.share < _WORST * figure.least / figure.full
         )
         yield advise(
             "measured.slow",
@@ -140,7 +140,7 @@ def baseline_bench(case: CheckInput) -> Iterator[Verdict]:
             "measured.below_baseline",
             seen,
             about=worst.on,
-            severity="fault" if share < BASELINE_WORST else "warning",
+            severity="fault" if share < _BASELINE_WORST else "warning",
             share=f"{share:.0%}",
             value=show_measured(worst.value, figure.unit),
             full=show_measured(figure.value, figure.unit),

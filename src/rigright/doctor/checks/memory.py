@@ -10,24 +10,23 @@ from rigright.base.units import GIB, KIB, KILO, MEGA, MIB, show_bytes, show_shor
 from rigright.base.words import say
 from rigright.doctor.advice import advise, label
 from rigright.doctor.gpus import answering
-from rigright.doctor.kernel_line import with_option
 from rigright.doctor.record import CheckInput, Fine, NotSeen, Severity, Verdict, check
-from rigright.doctor.stack import is_contained, setting, sysctl_unseen
+from rigright.doctor.stack import is_contained, setting, sysctl_unseen, with_option
 from rigright.doctor.wires import is_real
 from rigright.facts.cpus import CHANNEL_BYTES, cpu_named
 from rigright.machine.amd.kernel import shares_memory
 from rigright.machine.host import MemoryModule
 
-CORRECTED_A_DAY = 24.0
+_CORRECTED_A_DAY = 24.0
 DAY_S = 86_400.0
-LENT_LEAST_SHARE, LENT_GOOD_SHARE = 0.7, 0.75
+_LENT_LEAST_SHARE, _LENT_GOOD_SHARE = 0.7, 0.75
 PAGE_BYTES = 4 * KIB
-RESERVED_SHARE = 0.25
-SHM_A_CARD_BYTES, SHM_OF_DOCKER_BYTES = GIB, 64 * MIB
+_RESERVED_SHARE = 0.25
+_SHM_A_CARD_BYTES, _SHM_OF_DOCKER_BYTES = GIB, 64 * MIB
 HALF, WHOLE = 0.5, 0.98  # what the firmware keeps is not counted as missing
-SLOW_SHARE = 0.85
-SWAP_LARGE_BYTES, SWAP_USED_SHARE = 64 * GIB, 0.1
-SWAPPINESS_FINE, SWAPPINESS_USUAL = 20, 60
+_SLOW_SHARE = 0.85
+_SWAP_LARGE_BYTES, _SWAP_USED_SHARE = 64 * GIB, 0.1
+_SWAPPINESS_FINE, _SWAPPINESS_USUAL = 20, 60
 
 
 @check(say("populated memory channels"))
@@ -43,9 +42,9 @@ def memory_channels(case: CheckInput) -> Iterator[Verdict]:
     before capacity).
     """
     modules = case.machine.memory.modules
-    if modules is None and is_real(case):
-        closed = [gap for gap in case.machine.unseen if gap.what == "memory.modules"]
-        yield from (NotSeen(why=gap.why, see=gap.see) for gap in closed[:1])
+    closed = case.gap("memory.modules")
+    if modules is None and is_real(case) and closed is not None:
+        yield closed
     filled = [item for item in modules or () if item.size_bytes]
     named = cpu_named(case.machine.cpu.name)
     if not is_real(case) or not filled or named is None or named.mem_channels is None:
@@ -87,7 +86,7 @@ def memory_errors(case: CheckInput) -> Iterator[Verdict]:
         return
     days = max((case.machine.system.up_s or DAY_S) / DAY_S, 1.0)
     soft, hard = memory.corrected_errors or 0, memory.uncorrected_errors or 0
-    if hard or soft > CORRECTED_A_DAY * days:
+    if hard or soft > _CORRECTED_A_DAY * days:
         yield advise("memory.uncorrected" if hard else "memory.corrected", soft=soft, hard=hard)
     else:
         yield Fine(says=say("{corrected} corrected, no uncorrectable errors since boot", corrected=soft))
@@ -113,10 +112,10 @@ def memory_lent(case: CheckInput) -> Iterator[Verdict]:
         if whole is None or limit is None:
             see = "cat /sys/class/drm/card*/device/mem_info_gtt_total"
             yield NotSeen(why=say("limit not reported"), see=see, about=label(device))
-        elif limit >= LENT_LEAST_SHARE * whole:
+        elif limit >= _LENT_LEAST_SHARE * whole:
             yield Fine(says=say("can use {size}", size=show_bytes(limit)), about=label(device))
         else:
-            lent = int(LENT_GOOD_SHARE * whole / GIB) * GIB
+            lent = int(_LENT_GOOD_SHARE * whole / GIB) * GIB
             yield advise(
                 "memory.lent",
                 device=device,
@@ -143,7 +142,7 @@ def memory_pages(case: CheckInput) -> Iterator[Verdict]:
     if not case.machine.devices or memory.total_bytes is None or memory.transparent_huge is None:
         return
     reserved = (memory.huge_total or 0) * (memory.huge_bytes or 0.0)
-    if reserved > RESERVED_SHARE * memory.total_bytes:
+    if reserved > _RESERVED_SHARE * memory.total_bytes:
         yield advise("memory.pages_reserved", size=show_bytes(reserved), count=memory.huge_total)
     elif memory.transparent_huge == "never":
         yield advise("memory.pages_off")
@@ -164,10 +163,10 @@ def memory_shm(case: CheckInput) -> Iterator[Verdict]:
     size, cards = case.machine.memory.shm_bytes, len(case.machine.devices)
     if size is None or not cards:
         return
-    if size >= SHM_A_CARD_BYTES * cards:
+    if size >= _SHM_A_CARD_BYTES * cards:
         yield Fine(says=say("{size}", size=show_bytes(size)))
         return
-    is_tiny = size <= SHM_OF_DOCKER_BYTES
+    is_tiny = size <= _SHM_OF_DOCKER_BYTES
     yield advise(
         "memory.shm",
         severity="fault" if is_tiny else "warning",
@@ -244,7 +243,7 @@ def memory_speed(case: CheckInput) -> Iterator[Verdict]:
     shared = max(Counter(module.channel or module.slot for module in filled).values()) > 1
     yield advise(
         "memory.speed_low",
-        severity="warning" if (item.set_mt_s or 0.0) < SLOW_SHARE * bound(item) and not shared else "note",
+        severity="warning" if (item.set_mt_s or 0.0) < _SLOW_SHARE * bound(item) and not shared else "note",
         confidence="likely" if shared else "sure",
         now=f"{item.set_mt_s:g}",
         most=f"{bound(item):g}",
@@ -270,9 +269,9 @@ def memory_swap(case: CheckInput) -> Iterator[Verdict]:
     total, swap, used = memory.total_bytes, memory.swap_total_bytes, memory.swap_used_bytes or 0.0
     if total is None or swap is None:
         return
-    if used > SWAP_USED_SHARE * total:
+    if used > _SWAP_USED_SHARE * total:
         yield advise("memory.swap_used", used=show_bytes(used))
-    elif swap == 0 and total < SWAP_LARGE_BYTES and not is_contained(case):
+    elif swap == 0 and total < _SWAP_LARGE_BYTES and not is_contained(case):
         yield advise("memory.swap_none", memory=show_bytes(total), gib=math.ceil(swap_wanted(total) / GIB))
     else:
         yield Fine(says=say("{size}, {used} in use", size=show_bytes(swap), used=show_bytes(used)))
@@ -325,8 +324,8 @@ def swappiness(case: CheckInput) -> Iterator[Verdict]:
     value = setting(case, name)
     if value is None or not value.isdecimal():
         yield sysctl_unseen(name)
-    elif int(value) <= SWAPPINESS_FINE:
+    elif int(value) <= _SWAPPINESS_FINE:
         yield Fine(says=say("{name} = {value}", name=name, value=value))
     else:
-        severity: Severity = "warning" if int(value) > SWAPPINESS_USUAL else "note"
+        severity: Severity = "warning" if int(value) > _SWAPPINESS_USUAL else "note"
         yield advise("memory.swappiness", severity=severity, value=value)

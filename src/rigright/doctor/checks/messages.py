@@ -8,14 +8,14 @@ from dataclasses import replace
 from rigright.base.words import say
 from rigright.doctor.advice import advise, label
 from rigright.doctor.gpus import device_at
-from rigright.doctor.happened import events
+from rigright.doctor.kernel_log import events
 from rigright.doctor.record import CheckInput, Evidence, Verdict, check
 from rigright.machine.running.messages import FIELD, MESSAGE, TEXT, UNKNOWN, fit, possible, values_of
 from rigright.machine.system import Event
 
 LINE_CHARS = 300
 MOST_LINES = 3
-SHOWS = "nvidia-smi"  # the state of cards, where a finding names no command of its own
+_SHOWS = "nvidia-smi"  # the state of cards, where a finding names no command of its own
 LOGGED = "journalctl -p err --no-pager -n 100"
 
 
@@ -47,7 +47,7 @@ def messages(case: CheckInput) -> Iterator[Verdict]:
             item.evidence[0].command,
             *(step.command for step in item.fix if not (step.disturbs or step.as_root)),
         )
-        see = next(filter(None, commands), SHOWS)
+        see = next(filter(None, commands), _SHOWS)
         yield replace(item, evidence=(replace(shown[0], command=see), *shown[1:]), verify=item.verify or see)
 
 

@@ -10,8 +10,7 @@ from rigright.base.units import show_measured
 from rigright.base.words import Sentence, say
 from rigright.doctor.advice import advise, label
 from rigright.doctor.gpus import answering
-from rigright.doctor.happened import events
-from rigright.doctor.log_lines import logged, unseen
+from rigright.doctor.kernel_log import events, logged, unseen
 from rigright.doctor.record import CheckInput, Evidence, Finding, Fine, NotSeen, Verdict, check
 from rigright.doctor.wires import is_real
 from rigright.facts import faults
@@ -23,10 +22,10 @@ from rigright.machine.system import Event
 
 LINKS = re.compile(r"NV(\d{1,18})\Z")
 MOST_SHOWN = 4
-SAME_SPEED = 0.95  # of the others': what is above it is rounding
-SEE_PATHS = "nvidia-smi topo -m"
-HARMLESS = "inband"
-MEANINGS = {  # what a line of the log means, by words in it: the first that fits
+_SAME_SPEED = 0.95  # of the others': what is above it is rounding
+_SEE_PATHS = "nvidia-smi topo -m"
+_HARMLESS = "inband"
+_MEANINGS = {  # what a line of the log means, by words in it: the first that fits
     "nvlink.log_unlearnt": ("postrxdet", "rx detect"),
     "nvlink.log_out_of_sync": ("out of sync",),
     "nvlink.log_trouble": ("",),
@@ -89,7 +88,7 @@ def _slow(pairs: list[tuple[Device, Chip | None]]) -> Iterator[Finding]:
     for device, chip in pairs:
         counts = Counter() if chip is None else speeds[chip.id]
         usual = max(counts, key=lambda speed: (counts[speed], speed), default=0.0)
-        slow = {link: speed for link, speed in _speeds(device).items() if speed < SAME_SPEED * usual}
+        slow = {link: speed for link, speed in _speeds(device).items() if speed < _SAME_SPEED * usual}
         if slow:
             yield advise(
                 "nvlink.slow",
@@ -166,7 +165,7 @@ def nvlink_paths(case: CheckInput) -> Iterator[Verdict]:
         return
     paths = [item for item in case.machine.paths or () if {item.a, item.b} <= linked]
     if not paths:
-        yield NotSeen(why=say("topology not reported by the driver"), see=SEE_PATHS)
+        yield NotSeen(why=say("topology not reported by the driver"), see=_SEE_PATHS)
         return
     most = max(map(_links, paths))
     numbers = {
@@ -189,7 +188,7 @@ def nvlink_paths(case: CheckInput) -> Iterator[Verdict]:
         "nvlink.paths",
         about=f"gpu {worst}" if times == len(bad) and len(bad) > 1 else None,
         severity="warning" if case.machine.system.is_virtual and not most else None,
-        pairs=tuple(Evidence(shows=sentence, command=SEE_PATHS) for sentence in shown),
+        pairs=tuple(Evidence(shows=sentence, command=_SEE_PATHS) for sentence in shown),
     )
 
 
@@ -218,8 +217,8 @@ def log_nvlink(case: CheckInput) -> Iterator[Verdict]:
     linked = any(chip is not None and link_count(chip) for chip in chips)
     if not linked and None not in chips:
         return
-    given = [item for item in events(case, "nvlink") or [] if HARMLESS not in item.text.lower()]
-    for name in MEANINGS:
+    given = [item for item in events(case, "nvlink") or [] if _HARMLESS not in item.text.lower()]
+    for name in _MEANINGS:
         same = [event for event in given if _meaning_of(event) == name]
         if same:
             yield logged(case, advise(name), of=same)
@@ -229,4 +228,4 @@ def log_nvlink(case: CheckInput) -> Iterator[Verdict]:
 
 def _meaning_of(event: Event) -> str:
     line = event.text.lower()
-    return next(name for name, words in MEANINGS.items() if any(word in line for word in words))
+    return next(name for name, words in _MEANINGS.items() if any(word in line for word in words))

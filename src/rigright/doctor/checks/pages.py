@@ -10,7 +10,7 @@ from rigright.doctor.gpus import answering, bad_pages_line, unread
 from rigright.doctor.record import CheckInput, Fine, Verdict, check
 
 NEAR = 0.9  # of the driver's threshold
-MOST, MANY_DOUBLE = 60, 15
+MOST, _MANY_DOUBLE = 60, 15
 
 
 @check(say("bad memory pages (AMD)"))
@@ -77,7 +77,7 @@ def pages_retired(case: CheckInput) -> Iterator[Verdict]:
             {
                 "pages.retired_most": hard + soft >= MOST,
                 "pages.retired_waits": retired.pages_pending,
-                "pages.retired_many": hard > MANY_DOUBLE,
+                "pages.retired_many": hard > _MANY_DOUBLE,
                 "pages.retired": hard + soft,
             }
         )

@@ -9,15 +9,16 @@ from rigright.base.units import GIB, MIB, show_bytes
 from rigright.base.words import say
 from rigright.doctor.advice import advise, label
 from rigright.doctor.gpus import answering
+from rigright.doctor.nic import rdma_ports
 from rigright.doctor.record import CheckInput, Fine, NotSeen, Verdict, check
 from rigright.doctor.wires import function_of, functions, has_slot, is_real, wires_up
 from rigright.machine.cells import indexes
 from rigright.machine.device import Device
 
-SEE_PORTS = "sudo lspci -vvv | grep -E '^[0-9a-f]|ACSCtl'"
-SEE_DOMAINS = "nvidia-smi topo -m; numactl --hardware"
+_SEE_PORTS = "sudo lspci -vvv | grep -E '^[0-9a-f]|ACSCtl'"
+_SEE_DOMAINS = "nvidia-smi topo -m; numactl --hardware"
 SMALL_BYTES = 256 * MIB
-ABLE = (
+_ABLE = (
     "Ampere",
     "Ada",
     "Hopper",
@@ -52,7 +53,7 @@ def pcie_acs(case: CheckInput) -> Iterator[Verdict]:
     # lower ports of switches behind which several partners stand: cards, and network cards of RDMA
     known = functions(case)
     partners = [item for device, _ in answering(case) if (item := function_of(case, device)) is not None]
-    rdma = {port.pci for port in case.machine.ports or () if port.kind in {"infiniband", "roce"} and port.pci}
+    rdma = {port.pci for port in rdma_ports(case) if port.pci}
     partners += [known[address] for address in rdma if address in known]
     tops = Counter(partner.parents[1] for partner in partners if len(partner.parents) >= 3)
     lower = {
@@ -63,8 +64,8 @@ def pcie_acs(case: CheckInput) -> Iterator[Verdict]:
     ports = [known[address] for address in sorted(lower) if address in known]
     if not ports:
         return
-    if any(unseen.what == "pci.acs" for unseen in case.machine.unseen):
-        yield NotSeen(why=say("only root can read the switch settings"), see=SEE_PORTS)
+    if case.gap("pci.acs") is not None:
+        yield NotSeen(why=say("only root can read the switch settings"), see=_SEE_PORTS)
         return
     redirecting = [port.address for port in ports if port.acs]
     if redirecting:
@@ -96,7 +97,7 @@ def pcie_numa(case: CheckInput) -> Iterator[Verdict]:
         node = None if index is None else nodes.get(index)
         if index is None and function_of(case, device) is None:
             why = say("NUMA node not reported")
-            yield NotSeen(why=why, see=SEE_DOMAINS, about=label(device))
+            yield NotSeen(why=why, see=_SEE_DOMAINS, about=label(device))
         elif node is None:
             yield advise("pcie.domain_untold", device=device)
         elif node.mem_bytes == 0:
@@ -157,9 +158,9 @@ def pcie_rebar(case: CheckInput) -> Iterator[Verdict]:
     """
     if not is_real(case):
         return
-    rdma = any(port.kind in {"infiniband", "roce"} for port in case.machine.ports or ())
+    rdma = bool(rdma_ports(case))
     for device, chip in answering(case):
-        if chip is None or not has_slot(device, chip) or not chip.architecture.startswith(ABLE):
+        if chip is None or not has_slot(device, chip) or not chip.architecture.startswith(_ABLE):
             continue
         item, serves = function_of(case, device), chip.segment == "datacenter"
         window = max([*(item.bars_bytes if item is not None else ()), device.bar1_total_bytes or 0.0])
@@ -187,9 +188,9 @@ def pcie_room(case: CheckInput) -> Iterator[Verdict]:
     if not is_real(case) or (slots is not None and not slots):
         return
     if slots is None:
-        closed = next((gap for gap in case.machine.unseen if gap.what == "slots"), None)
+        closed = case.gap("slots")
         if closed is not None and case.machine.pci:
-            yield NotSeen(why=closed.why, see=closed.see)
+            yield closed
         return
     free = [slot for slot in slots if slot.in_use is False and (slot.lanes or 0) >= WIDE]
     if free:

@@ -16,8 +16,8 @@ from rigright.facts.faults import pcie_replays
 from rigright.machine.device import Device
 from rigright.machine.host import PciDevice
 
-LEAST_MINUTES = 10.0  # since boot: before, training the links counts too
-MOST_GENS = 6
+_LEAST_MINUTES = 10.0  # since boot: before, training the links counts too
+_MOST_GENS = 6
 LOADED = ("pcie.link.gen.gpucurrent", "pcie.link.gen.max", "utilization.gpu")
 
 
@@ -48,7 +48,7 @@ def pcie_errors(case: CheckInput) -> Iterator[Verdict]:
         allowed = pcie_replays().get(function.gen_max or 0)
         most = math.inf if allowed is None else math.ceil(allowed * (function.lanes_max or 1)) * minutes
         fatal, uncorrected = counts.get("fatal"), counts.get("nonfatal")
-        often = minutes >= LEAST_MINUTES and resent > most
+        often = minutes >= _LEAST_MINUTES and resent > most
         name = first(
             {"pcie_link.fatal": fatal, "pcie_link.uncorrected": uncorrected, "pcie_link.resent": often}
         )
@@ -92,7 +92,7 @@ def pcie_gen(case: CheckInput) -> Iterator[Verdict]:
         elif now >= most:
             yield Fine(says=say("Gen{gen}", gen=now), about=label(device))
         elif is_busy(device):
-            times = f"{2 ** min(most - now, MOST_GENS):g}"
+            times = f"{2 ** min(most - now, _MOST_GENS):g}"
             yield advise("pcie_link.generation", device=device, now=now, most=most, times=times, see=see)
         else:
             why = say("idle at Gen{now} of Gen{most}: judged only under load", now=now, most=most)

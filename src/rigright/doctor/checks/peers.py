@@ -8,16 +8,17 @@ from itertools import combinations, islice
 from rigright.base.words import say
 from rigright.doctor.advice import advise
 from rigright.doctor.gpus import answering
+from rigright.doctor.nic import rdma_ports
 from rigright.doctor.record import CheckInput, Evidence, Fine, NotSeen, Verdict, check
 from rigright.doctor.stack import is_contained, numbers
 from rigright.facts.fabrics import wiring_of
 
 ORDER = ("NV", "C2C", "PIX", "PXB", "PHB", "NODE", "SYS")
-MOST_GROUPS = 20_000
+_MOST_GROUPS = 20_000
 MOST_SHOWN = 4
-DMA_BUF_KERNEL = (5, 12)
-SEE_PEERS = "nvidia-smi topo -p2p r"
-SEE_PEERMEM = "lsmod | grep peermem; ibstat | grep -E 'State|Rate'"
+_DMA_BUF_KERNEL = (5, 12)
+_SEE_PEERS = "nvidia-smi topo -p2p r"
+_SEE_PEERMEM = "lsmod | grep peermem; ibstat | grep -E 'State|Rate'"
 
 Group = tuple[int, ...]
 
@@ -50,7 +51,7 @@ def topology(case: CheckInput) -> Iterator[Verdict]:
         return max(ranks.get(frozenset(pair), last) for pair in combinations(group, 2))
 
     first: Group = tuple(indexes[: wanted.tp])
-    best = min(islice(combinations(indexes, wanted.tp), MOST_GROUPS), key=worst)
+    best = min(islice(combinations(indexes, wanted.tp), _MOST_GROUPS), key=worst)
     far, near = ORDER[worst(first)], ORDER[worst(best)]
     if worst(best) < worst(first):
         yield advise(
@@ -97,7 +98,7 @@ def peer_access(case: CheckInput) -> Iterator[Verdict]:
         yield advise(
             "peers.refused",
             severity="warning" if exchange else None,
-            pairs=tuple(Evidence(shows=sentence, command=SEE_PEERS) for sentence in shown),
+            pairs=tuple(Evidence(shows=sentence, command=_SEE_PEERS) for sentence in shown),
             count=len(refused),
             more=len(refused) > MOST_SHOWN,
             iommu=case.machine.system.iommu or "?",
@@ -118,11 +119,7 @@ def peer_memory(case: CheckInput) -> Iterator[Verdict]:
     Warning: RDMA ports up and data center GPUs, but neither the module nor DMA-BUF. Source: NVIDIA
     GPUDirect RDMA documentation; NCCL environment documentation (NCCL_NET_GDR_LEVEL).
     """
-    ports = [
-        port
-        for port in case.machine.ports or ()
-        if port.kind in {"infiniband", "roce"} and port.state == "up"
-    ]
+    ports = [port for port in rdma_ports(case) if port.state == "up"]
     served = any(
         chip is not None and chip.vendor == "NVIDIA" and chip.segment == "datacenter" for chip in case.chips
     )
@@ -132,13 +129,13 @@ def peer_memory(case: CheckInput) -> Iterator[Verdict]:
     kernel = numbers(case.machine.system.kernel) or (0,)
     if software.peermem:
         yield Fine(says=say("nvidia-peermem is loaded"))
-    elif software.open_kernel and kernel >= DMA_BUF_KERNEL:
+    elif software.open_kernel and kernel >= _DMA_BUF_KERNEL:
         yield Fine(
             says=say(
                 "DMA-BUF available: open kernel module, kernel {kernel}", kernel=case.machine.system.kernel
             )
         )
     elif software.peermem is None:
-        yield NotSeen(why=say("kernel module list not readable here"), see=SEE_PEERMEM)
+        yield NotSeen(why=say("kernel module list not readable here"), see=_SEE_PEERMEM)
     else:
         yield advise("peers.peermem", count=len(ports))

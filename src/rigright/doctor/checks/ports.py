@@ -1,4 +1,4 @@
-"""Network ports: link state, speed, errors, firmware, NUMA affinity."""
+"""Network ports: link state, speed, errors, firmware; and the NICs of each GPU: how near, how fast."""
 
 from __future__ import annotations
 
@@ -12,18 +12,22 @@ from rigright.doctor.advice import advise, first, label
 from rigright.doctor.gpus import answering
 from rigright.doctor.nic import alike, nic_at, rdma_ports
 from rigright.doctor.record import CheckInput, Finding, Fine, NotSeen, Severity, Verdict, check
+from rigright.facts.fabrics import network_of
 from rigright.facts.nics import PortCounter, port_counters
 from rigright.machine.host import Port
 
-AN_HOUR_S = 3600
-OF_LEAST = 10  # between two readings a tenth of what says nothing over a lifetime is enough
+_AN_HOUR_S = 3600
+_OF_LEAST = 10  # between two readings a tenth of what says nothing over a lifetime is enough
 FULL_LANES = 4
-LEAST_ERRORS, FLAPS = 100, 10
+_LEAST_ERRORS, _FLAPS = 100, 10
 ERRORS = ("rx_errors", "tx_errors", "rx_crc_errors", "tx_carrier_errors")
-SLOW_BYTES_PER_S, PLAIN_BYTES_PER_S = 100 * MEGA / 8, GIGA / 8
+_SLOW_BYTES_PER_S, _PLAIN_BYTES_PER_S = 100 * MEGA / 8, GIGA / 8
+WAYS = ("PIX", "PXB", "PHB", "NODE", "SYS")  # nearest first; the first two stay below a switch
+_BELOW_A_SWITCH = 1
+ENOUGH = 0.75  # of what boards of the chip have
 
 
-def gbit(bytes_per_s: float) -> Sentence:
+def _gbit(bytes_per_s: float) -> Sentence:
     """A rate as ports are called."""
     return say("{rate} Gb/s", rate=f"{bytes_per_s * 8 / GIGA:g}")
 
@@ -101,7 +105,7 @@ def _judged(case: CheckInput, port: Port, *, counter: PortCounter) -> tuple[str,
         return None
     if up_s is None:
         return "ports.counter_once", {}
-    return ("ports.counter", {}) if count > counter.per_hour * max(up_s / AN_HOUR_S, 1.0) else None
+    return ("ports.counter", {}) if count > counter.per_hour * max(up_s / _AN_HOUR_S, 1.0) else None
 
 
 def _grown(
@@ -109,11 +113,11 @@ def _grown(
 ) -> tuple[str, dict[str, object]] | None:
     """What came on between two readings; where their times are not told, any growth that says something."""
     then_s, now_s = ends_s
-    if count < max(counter.least // OF_LEAST, 1):
+    if count < max(counter.least // _OF_LEAST, 1):
         return None
     if now_s is None or then_s is None or now_s <= then_s:
         return "ports.counter_grew", {"count": count}
-    if count <= counter.per_hour * (now_s - then_s) / AN_HOUR_S:
+    if count <= counter.per_hour * (now_s - then_s) / _AN_HOUR_S:
         return None
     return "ports.counter_grew_in", {"count": count, "time": show_seconds(now_s - then_s)}
 
@@ -165,7 +169,7 @@ def ib_ports(case: CheckInput) -> Iterator[Verdict]:
         findings = [odd for port in group if (odd := _odd(case, port, usual=usual, rates=rates)) is not None]
         yield from findings
         if not findings:
-            yield Fine(says=say("{rate} each; ports: {count}", count=len(group), rate=gbit(usual)))
+            yield Fine(says=say("{rate} each; ports: {count}", count=len(group), rate=_gbit(usual)))
 
 
 def _odd(case: CheckInput, port: Port, *, usual: float, rates: Counter[float]) -> Finding | None:
@@ -189,7 +193,7 @@ def _odd(case: CheckInput, port: Port, *, usual: float, rates: Counter[float]) -
     return advise(
         name,
         {"state": port.state, "count": rates.total(), "lanes": lanes, "most": FULL_LANES}
-        | {"now": gbit(rate), "usual": gbit(usual), "made_for": gbit(made_for)},
+        | {"now": _gbit(rate), "usual": _gbit(usual), "made_for": _gbit(made_for)},
         severity="note" if name == "ports.slower" and rates[rate] != 1 else None,
         about=port.name,
         card=card,
@@ -215,8 +219,8 @@ def net_errors(case: CheckInput) -> Iterator[Verdict]:
         counts = Counter(dict(port.counters))
         errors, packets = max(counts[name] for name in ERRORS), counts["rx_packets"] + counts["tx_packets"]
         seen = {
-            "ports.packets": errors >= LEAST_ERRORS and errors * MEGA > packets,
-            "ports.link_lost": counts["carrier_down"] > FLAPS and port.state == "up",
+            "ports.packets": errors >= _LEAST_ERRORS and errors * MEGA > packets,
+            "ports.link_lost": counts["carrier_down"] > _FLAPS and port.state == "up",
             "ports.bond": counts["members_up"] < counts["members"],
         }
         shown = {"errors": errors, "packets": packets, "count": counts["carrier_down"]}
@@ -246,15 +250,15 @@ def net_speed(case: CheckInput) -> Iterator[Verdict]:
     }
     for port, now in up.items():
         most = port.max_bytes_per_s or 0.0
-        if now <= SLOW_BYTES_PER_S or now < most:
-            severity: Severity = "warning" if now <= SLOW_BYTES_PER_S or now * 10 < most else "note"
-            shown = {"now": gbit(now), "most": gbit(most or PLAIN_BYTES_PER_S)}
+        if now <= _SLOW_BYTES_PER_S or now < most:
+            severity: Severity = "warning" if now <= _SLOW_BYTES_PER_S or now * 10 < most else "note"
+            shown = {"now": _gbit(now), "most": _gbit(most or _PLAIN_BYTES_PER_S)}
             yield advise("ports.speed", shown, severity=severity, about=port.name, port=port.name)
         else:
-            yield Fine(says=gbit(now), about=port.name)
+            yield Fine(says=_gbit(now), about=port.name)
     fastest = max(up.values(), default=0.0)
-    if 0 < fastest <= PLAIN_BYTES_PER_S and not rdma_ports(case) and len(case.machine.devices) > 1:
-        yield advise("ports.plain", rate=gbit(fastest))
+    if 0 < fastest <= _PLAIN_BYTES_PER_S and not rdma_ports(case) and len(case.machine.devices) > 1:
+        yield advise("ports.plain", rate=_gbit(fastest))
 
 
 @check(say("NIC on each GPU's NUMA node"))
@@ -283,3 +287,54 @@ def nic_affinity(case: CheckInput) -> Iterator[Verdict]:
     if not lonely:
         text = "; ".join(f"{label(card)}: {', '.join(near[card.index][:4])}" for card in cards[:8])
         yield Fine(says=say("same NUMA node: {told}", told=text))
+
+
+@check(say("every GPU has a NIC under its PCIe switch"))
+def nic_paths(case: CheckInput) -> Iterator[Verdict]:
+    """Path from each GPU to its nearest NIC, compared with the other GPUs.
+
+    GPUDirect RDMA under one PCIe switch (PIX, PXB) runs at full rate; through the CPU (PHB, NODE) it loses
+    some, across sockets (SYS) half or more. On 8-GPU boards each GPU has its own NIC under its switch. If one
+    GPU's nearest NIC is farther away than its peers', that NIC is lost or the cabling differs, and every ring
+    waits for that GPU.
+
+    Warning. Source: NVIDIA GPUDirect RDMA documentation; legend of nvidia-smi topo -m.
+    """
+    cards = [device for device, _ in answering(case) if device.nics]
+    best = {
+        card.index: min((WAYS.index(way) for _, way in card.nics if way in WAYS), default=len(WAYS) - 1)
+        for card in cards
+    }
+    if len(cards) < 2 or min(best.values()) > _BELOW_A_SWITCH:
+        return
+    far = [card for card in cards if best[card.index] > _BELOW_A_SWITCH]
+    for card in far:
+        near = next(name for name, way in card.nics if way == WAYS[best[card.index]] or way not in WAYS)
+        yield advise("ports.far_of_peers", about=label(card), way=WAYS[best[card.index]], near=near)
+    if not far:
+        yield Fine(says=say("every GPU has one"))
+
+
+@check(say("network bandwidth per GPU"))
+def nic_rate(case: CheckInput) -> Iterator[Verdict]:
+    """Network bandwidth per GPU, compared with what vendors ship for this GPU.
+
+    Multi-node training exchanges gradients at this rate. Less than three quarters of the usual rate means
+    that the node was bought like that, or that its ports run at an older speed: ib_ports checks single ports.
+
+    Note. Source: datasheets in data/gpu_networks.csv.
+    """
+    known = [(device, chip) for device, chip in answering(case) if chip is not None]
+    rates = [port.bytes_per_s for port in rdma_ports(case) if port.state == "up" and port.bytes_per_s]
+    usual = {network_of(chip.id) for _, chip in known}
+    if len(usual) != 1 or len(known) < 2 or len(rates) < len(known):
+        return
+    (expected,) = usual
+    has = sum(sorted(rates, reverse=True)[: len(known)]) / len(known)  # one for each; others carry storage
+    if expected is None:
+        return
+    shown = {"has": f"{has * 8 / GIGA:.0f}", "usual": f"{expected * 8 / GIGA:.0f}"}
+    if has < ENOUGH * expected:
+        yield advise("ports.below_usual", shown)
+    else:
+        yield Fine(says=say("{has} Gb/s per GPU", has=shown["has"]))

@@ -14,18 +14,18 @@ from rigright.facts.faults import reasons, slowdowns
 from rigright.machine.host import Sensor
 from rigright.machine.parts.node_power import beside_cards, meters_of, of_sensors
 
-LEAST_W, MOST_SHARE = 1.0, 1.3
-WORKS_SHARE = 0.5
-DEFAULT_SHARE = 0.98  # below it, somebody lowered a limit or a clock
-LOW_SHARE, WORST_SHARE = 0.5, 1 / 3
-RESTING_STATE = 5
-BRAKES: tuple[Severity, ...] = ("fault", "warning")
+_LEAST_W, MOST_SHARE = 1.0, 1.3
+_WORKS_SHARE = 0.5
+_DEFAULT_SHARE = 0.98  # below it, somebody lowered a limit or a clock
+_LOW_SHARE, _WORST_SHARE = 0.5, 1 / 3
+_RESTING_STATE = 5
+_BRAKES: tuple[Severity, ...] = ("fault", "warning")
 BEFORE_S = {"hw_slowdown": 10.0, "hw_thermal": 10.0, "hw_power_brake": 10.0, "sw_thermal": 600.0}
 OFF, FAR, ODD = 0.05, 0.10, 0.30
-RAIL = re.compile(r"(?i)(?:^|[^0-9.])\+?(12|5|3\.3)\s?v(?![0-9])")
-CARDS_OWN = ("amdgpu", "nouveau", "nvme")
-WEAK = ("about to fail", "absent")
-NEAR_SHARE = 0.95  # of what a meter of power may show
+_RAIL = re.compile(r"(?i)(?:^|[^0-9.])\+?(12|5|3\.3)\s?v(?![0-9])")
+_CARDS_OWN = ("amdgpu", "nouveau", "nvme")
+_WEAK = ("about to fail", "absent")
+_NEAR_SHARE = 0.95  # of what a meter of power may show
 
 
 @check(say("power readings"))
@@ -43,8 +43,8 @@ def power_draw(case: CheckInput) -> Iterator[Verdict]:
         draw, limit = device.power.draw_w, device.power.limit_w
         if draw is None:
             continue
-        works = (device.busy_share or 0.0) >= WORKS_SHARE
-        if (works and draw < LEAST_W) or (limit and draw > MOST_SHARE * limit):
+        works = (device.busy_share or 0.0) >= _WORKS_SHARE
+        if (works and draw < _LEAST_W) or (limit and draw > MOST_SHARE * limit):
             shown = "?" if limit is None else show_watts(limit)
             yield advise("power.draw", device=device, power=show_watts(draw), limit=shown)
         else:
@@ -70,7 +70,7 @@ def power_limit(case: CheckInput) -> Iterator[Verdict]:
                 yield unread(device, details(device, "POWER"))
             continue
         seen = {"limit": show_watts(limit), "default": show_watts(default)}
-        if limit < DEFAULT_SHARE * default:
+        if limit < _DEFAULT_SHARE * default:
             yield advise(
                 "power.limit",
                 seen,
@@ -98,7 +98,7 @@ def clocks_held(case: CheckInput) -> Iterator[Verdict]:
     for device, chip in answering(case, vendor="nvidia"):
         clocks = device.clocks
         app, default = clocks.sm_app_hz, clocks.sm_app_default_hz
-        low = app is not None and default is not None and app < DEFAULT_SHARE * default
+        low = app is not None and default is not None and app < _DEFAULT_SHARE * default
         locked = "app_clocks" in (device.slowed_by or ()) and is_busy(device) is True and app != default
         if low or locked:
             known = {"held": app, "default": default, "now": clocks.sm_hz, "most": clocks.sm_max_hz}
@@ -138,12 +138,12 @@ def clocks_low(case: CheckInput) -> Iterator[Verdict]:
         flag = any(
             slowdowns()[word].judged != "none" for word in device.slowed_by or () if word in slowdowns()
         )
-        rests = device.pstate is not None and device.pstate >= RESTING_STATE
-        if not flag and (rests or now < LOW_SHARE * most):
+        rests = device.pstate is not None and device.pstate >= _RESTING_STATE
+        if not flag and (rests or now < _LOW_SHARE * most):
             yield advise(
                 "power.clocks_low",
                 device=device,
-                severity="fault" if now / most < WORST_SHARE else "warning",
+                severity="fault" if now / most < _WORST_SHARE else "warning",
                 state="?" if device.pstate is None else f"P{device.pstate}",
                 share=f"{now / most:.0%}",
             )
@@ -169,7 +169,7 @@ def gpu_throttled(case: CheckInput) -> Iterator[Verdict]:
             continue
         known = [slowdowns()[word] for word in reasons(device.slowed_by) if word in slowdowns()]
         bad = sorted(
-            (slowdown for slowdown in known if slowdown.judged in BRAKES),
+            (slowdown for slowdown in known if slowdown.judged in _BRAKES),
             key=lambda slowdown: slowdown.judged != "fault",
         )
         rests, see = is_busy(device) is False, details(device, "PERFORMANCE")
@@ -249,7 +249,7 @@ def supply_rails(case: CheckInput) -> Iterator[Verdict]:
     wrongly. Source: Intel ATX12V design guide, table of DC output regulation; the board's own limits.
     """
     volts = [item for item in case.machine.sensors or () if item.kind == "volt" and item.value]
-    judged = [(volt, _severity(volt)) for volt in volts if not volt.name.startswith(CARDS_OWN)]
+    judged = [(volt, _severity(volt)) for volt in volts if not volt.name.startswith(_CARDS_OWN)]
     for sensor, severity in judged:
         if severity is not None:
             by_ipmi = sensor.source == "ipmi"
@@ -269,7 +269,7 @@ def supply_rails(case: CheckInput) -> Iterator[Verdict]:
 
 def _nominal(sensor: Sensor) -> float | None:
     """What the rail should be, by its name, where the reading can be that rail's."""
-    match = RAIL.search(sensor.name)
+    match = _RAIL.search(sensor.name)
     nominal = float(match.group(1)) if match else None
     value = sensor.value or 0.0
     return nominal if nominal is not None and abs(value - nominal) <= ODD * nominal else None
@@ -298,7 +298,7 @@ def supply_units(case: CheckInput) -> Iterator[Verdict]:
     supplies = [item for item in case.machine.sensors or () if item.kind == "supply"]
     bad = [supply for supply in supplies if supply.status not in {None, "ok"}]
     for sensor in bad:
-        severity: Severity = "warning" if sensor.status in WEAK else "fault"
+        severity: Severity = "warning" if sensor.status in _WEAK else "fault"
         yield advise(
             "power.supply",
             about=sensor.name,
@@ -308,9 +308,9 @@ def supply_units(case: CheckInput) -> Iterator[Verdict]:
         )
     if supplies and not bad:
         yield Fine(says=say("all ok; supplies: {count}", count=len(supplies)))
-    closed = next((gap for gap in case.machine.unseen if gap.what == "sensors.ipmi"), None)
+    closed = case.gap("sensors.ipmi")
     if closed is not None:
-        yield NotSeen(why=closed.why, see=closed.see)
+        yield closed
 
 
 @check(say("power supply load"))
@@ -325,7 +325,7 @@ def supply_load(case: CheckInput) -> Iterator[Verdict]:
     """
     sensors = case.machine.sensors or ()
     meters = [item for _, item in meters_of(sensors)]
-    near = [meter for meter in meters if meter.high and (meter.value or 0.0) >= NEAR_SHARE * meter.high]
+    near = [meter for meter in meters if meter.high and (meter.value or 0.0) >= _NEAR_SHARE * meter.high]
     for sensor in near:
         yield advise(
             "power.supply_load",
@@ -335,7 +335,7 @@ def supply_load(case: CheckInput) -> Iterator[Verdict]:
             limit=show_watts(sensor.high or 0.0),
         )
     power = case.machine.node_power or of_sensors(sensors)
-    closed = next((gap for gap in case.machine.unseen if gap.what == "sensors.ipmi"), None)
+    closed = case.gap("sensors.ipmi")
     if power is None and closed is not None:
         yield NotSeen(why=closed.why, see="sudo ipmitool dcmi power reading")
     elif power is not None and not near:

@@ -19,12 +19,12 @@ from rigright.machine.nvml.codes import why as told
 from rigright.machine.nvml.full import trouble_of
 from rigright.machine.nvml.process import NvmlTrouble
 
-DEADLY = told(DIED)
-BLOCKED = "blocked by the operating system"  # by Windows, of what runs in WSL
+_DEADLY = told(DIED)
+_BLOCKED = "blocked by the operating system"  # by Windows, of what runs in WSL
 LEAST = 3  # cards, for one to be missing
 BOX_CHIPS = 16  # a rack's domain tells nothing of one box
 LEAST_SHARE = 0.97  # of the multiprocessors
-MAKERS = {"nvidia": "10de", "amd": "1002", "intel": "8086"}
+_MAKERS = {"nvidia": "10de", "amd": "1002", "intel": "8086"}
 
 
 @check(say("every GPU responds"))
@@ -52,7 +52,7 @@ def gpu_answers(case: CheckInput) -> Iterator[Verdict]:
             # the question about this card that ended the process that asked it
             own = f"devices.{device.index}."
             asked = next(
-                (gap for gap in case.machine.unseen if gap.what.startswith(own) and gap.why == DEADLY), None
+                (gap for gap in case.machine.unseen if gap.what.startswith(own) and gap.why == _DEADLY), None
             )
             if asked is None:
                 yield advise("presence.hung", device=device, at=place)
@@ -148,7 +148,7 @@ def gpu_driver(case: CheckInput) -> Iterator[Verdict]:
         yield NotSeen(why=say("no permission to query the driver"), see=see_denied(case.machine))
     elif error == trouble(0, missing=True):
         yield NotSeen(why=say("{text}", text=as_sentence(error)), see="python -m pip install nvidia-ml-py")
-    elif BLOCKED in error.lower():
+    elif _BLOCKED in error.lower():
         yield advise("messages.blocked_by_system")
     elif not refuses_mismatch(software) or software.kernel_driver is None:
         hangs = error == trouble(HUNG)
@@ -263,7 +263,7 @@ def pcie_driver(case: CheckInput) -> Iterator[Verdict]:
         entry for entry in left_out(case) if entry.address not in silent and entry.driver not in HANDED_ON
     ]
     container = case.machine.system.is_contained
-    makers = {MAKERS.get(device.vendor) for device in case.machine.devices}
+    makers = {_MAKERS.get(device.vendor) for device in case.machine.devices}
     flag = any(
         function.driver is not None for function in functions(case).values()
     )  # lspci -nn tells of no driver

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Iterator
 
 from rigright.base.words import say
 from rigright.doctor.advice import advise
-from rigright.doctor.happened import events, quieter
-from rigright.doctor.log_lines import log_evidence, log_is_clean, unseen
+from rigright.doctor.kernel_log import events, log_evidence, log_state, quieter
 from rigright.doctor.record import CheckInput, Evidence, Fine, Verdict, Wanted, check, seen
 from rigright.doctor.stack import setting
 from rigright.machine.system import Event
@@ -31,9 +29,9 @@ def log_crashes(case: CheckInput) -> Iterator[Verdict]:
     Warning; note if older than a week or before the last boot. Source: Linux arch/x86/mm/fault.c
     (segfault at); gpud's component of NCCL.
     """
-    nothing = unseen(case, "segfault|general protection") or log_is_clean(case, "crash")
-    if nothing is not None and case.machine.devices:
-        yield nothing
+    state = log_state(case, "segfault|general protection", "crash")
+    if state is not None and case.machine.devices:
+        yield state
     by_library: dict[str, list[Event]] = {}
     for event in events(case, "crash") or ():
         match = _LIBRARY.search(event.text)
@@ -45,7 +43,7 @@ def log_crashes(case: CheckInput) -> Iterator[Verdict]:
             severity=quieter("warning", case=case, event=same[-1]),
             library=library,
             names=names,
-            lines=log_evidence(same, _grep(same[-1])),
+            lines=log_evidence(same),
         )
 
 
@@ -65,7 +63,7 @@ def log_peermem(case: CheckInput) -> Iterator[Verdict]:
         yield advise(
             "programs.peermem",
             severity=quieter("warning" if is_often else "note", case=case, event=result[-1]),
-            lines=log_evidence(result, _grep(result[-1])),
+            lines=log_evidence(result),
         )
     elif result is not None and case.machine.software.peermem:
         yield Fine(says=say("none in the kernel log"))
@@ -119,9 +117,7 @@ def files_all(case: CheckInput) -> Iterator[Verdict]:
     met = events(case, "files")
     if met:
         severity = quieter("warning", case=case, event=met[-1])
-        yield advise(
-            "programs.files_met", severity=severity, lines=log_evidence(met, _grep(met[-1])), value=ENOUGH
-        )
+        yield advise("programs.files_met", severity=severity, lines=log_evidence(met), value=ENOUGH)
     used, most = (_first(setting(case, name)) for name in ("fs.file-nr", "fs.file-max"))
     if used is None or not most:
         return
@@ -131,10 +127,6 @@ def files_all(case: CheckInput) -> Iterator[Verdict]:
         yield advise("programs.files", shown, lines=lines, value=max(ENOUGH, 2 * most))
     elif not met:
         yield Fine(says=say("{used} of {most}", **shown))
-
-
-def _grep(event: Event) -> str:
-    return "journalctl -k --no-pager | grep -F " + shlex.quote(event.text[:40])
 
 
 def _first(text: str | None) -> int | None:

@@ -13,7 +13,7 @@ from rigright.doctor.torch_fit import best_build, index_of
 from rigright.facts.software import packages_gone, torch_indexes
 from rigright.machine.system import Python
 
-CLASH = (
+_CLASH = (
     ("pynvml", "nvidia-ml-py"),
     ("onnxruntime", "onnxruntime-gpu"),
     ("opencv-python", "opencv-python-headless"),
@@ -22,10 +22,10 @@ CLASH = (
     ("cupy-cuda11x", "cupy-cuda12x"),
     ("cupy-cuda12x", "cupy-cuda13x"),
 )
-HARMLESS_SINCE = {"pynvml": 12}  # from this version on it brings no files of the other
-OF_CUDA = re.compile(r"nvidia-cu(?:dnn|blas|da-runtime)-cu(\d{2})")
+_HARMLESS_SINCE = {"pynvml": 12}  # from this version on it brings no files of the other
+_OF_CUDA = re.compile(r"nvidia-cu(?:dnn|blas|da-runtime)-cu(\d{2})")
 INDEX = re.compile(r"download\.pytorch\.org/whl/(?:nightly/|test/)?([\w.]+)")
-CUDA_INDEX = re.compile(r"cu(\d{2,3})")
+_CUDA_INDEX = re.compile(r"cu(\d{2,3})")
 
 
 @check(say("obsolete Python packages"))
@@ -104,9 +104,9 @@ def _twice(python: Python) -> Iterator[Verdict]:
 
 def _same_files(python: Python) -> Iterator[Verdict]:
     versions = {package.name: package.version for package in python.packages or ()}
-    for first, second in CLASH:
+    for first, second in _CLASH:
         release = (versions.get(first) or "").partition(".")[0]
-        harmless = HARMLESS_SINCE.get(first)
+        harmless = _HARMLESS_SINCE.get(first)
         is_harmless = harmless is not None and release.isdecimal() and int(release) >= harmless
         if first in versions and second in versions and not is_harmless:
             yield advise(
@@ -122,7 +122,7 @@ def _same_files(python: Python) -> Iterator[Verdict]:
 
 def _mixed(python: Python) -> Iterator[Verdict]:
     cudas = sorted(
-        {match[1] for package in python.packages or () if (match := OF_CUDA.fullmatch(package.name))}
+        {match[1] for package in python.packages or () if (match := _OF_CUDA.fullmatch(package.name))}
     )
     if len(cudas) > 1:
         shown = {"cudas": ", ".join(cudas), "names": ", ".join(f"cu{cuda}" for cuda in cudas)}
@@ -140,10 +140,10 @@ def pip_index(case: CheckInput) -> Iterator[Verdict]:
     Warning: a PyTorch index that is not in our table. Source: data/torch_indexes.csv.
     """
     known = torch_indexes()
-    newest = max((int(match[1]) for name in known if (match := CUDA_INDEX.fullmatch(name))), default=0)
+    newest = max((int(match[1]) for name in known if (match := _CUDA_INDEX.fullmatch(name))), default=0)
     for python in case.machine.software.pythons:
         for name in dict.fromkeys(INDEX.findall(python.index or "")):
-            if name in known or not CUDA_INDEX.fullmatch(name):
+            if name in known or not _CUDA_INDEX.fullmatch(name):
                 yield Fine(says=say("{index} exists", index=name), about=python.path)
                 continue
             url = index_of(best_build(case))

@@ -9,24 +9,22 @@ from collections.abc import Iterator
 from rigright.base.words import Sentence, say
 from rigright.doctor.advice import advise, first, label
 from rigright.doctor.gpus import answering, device_at
-from rigright.doctor.happened import events, most_within, quieter
-from rigright.doctor.log_lines import LINE_CHARS, log_evidence
+from rigright.doctor.kernel_log import LINE_CHARS, events, log_evidence, most_within, quieter
 from rigright.doctor.record import CheckInput, Evidence, Finding, Fine, NotSeen, Verdict, check
-from rigright.doctor.xid_asked import AFTER, action_of, followed
-from rigright.doctor.xid_steps import steps_of
+from rigright.doctor.xid import AFTER, action_of, followed, steps_of
 from rigright.facts.faults import repeated, xids
 from rigright.machine.pci import pci_key
 from rigright.machine.system import Diagnosed, Event
 
-HOUR_S = 3600.0
+_HOUR_S = 3600.0
 CODES = {13, 31, 32, 43}  # that mostly are a program's fault
-LEAST_PROGRAMS = repeated().times
-ASKS_RESET = re.compile(r"reset (?:the )?gpu to activate", re.IGNORECASE)
-UNIT = re.compile(r"GPC\s*(\d{1,18})\s*,\s*TPC\s*(\d{1,18})", re.IGNORECASE)
-SEE_XIDS = "journalctl -k --no-pager | grep -i 'NVRM: Xid'"
+_LEAST_PROGRAMS = repeated().times
+_ASKS_RESET = re.compile(r"reset (?:the )?gpu to activate", re.IGNORECASE)
+_UNIT = re.compile(r"GPC\s*(\d{1,18})\s*,\s*TPC\s*(\d{1,18})", re.IGNORECASE)
+_SEE_XIDS = "journalctl -k --no-pager | grep -i 'NVRM: Xid'"
 SETTINGS = ("persistence", "environment", "graphics process", "permission")  # what old versions call them
 SOFTWARE = (*SETTINGS, "software", "denylist", "library", "page retirement", "inforom")
-MOST_REASONS = 3
+_MOST_REASONS = 3
 
 
 @check(say("XID errors in the kernel log"))
@@ -48,7 +46,7 @@ def xid_events(case: CheckInput) -> Iterator[Verdict]:
     result = events(case, "xid")
     if not result and any(device.vendor == "nvidia" for device in case.machine.devices):
         if result is None:
-            yield NotSeen(why=say("no permission to read the kernel log"), see=f"sudo {SEE_XIDS}")
+            yield NotSeen(why=say("no permission to read the kernel log"), see=f"sudo {_SEE_XIDS}")
         else:
             yield Fine(says=say("none in the kernel log"))
     asking = followed(result or [])
@@ -66,9 +64,9 @@ def _of_code(case: CheckInput, code: int, *, same: list[Event], after: Event | N
     xid, last = xids().get(code), same[-1]
     device = device_at(case, last.pci)
     action = action_of(xid, same, after=after) if xid else ""
-    times = most_within(same, repeated().within_h * HOUR_S)
+    times = most_within(same, repeated().within_h * _HOUR_S)
     severity = xid.severity(action, times=times) if xid else "warning"
-    if severity == "note" and ASKS_RESET.search(last.text):
+    if severity == "note" and _ASKS_RESET.search(last.text):
         severity = "warning"  # what it recorded works only after a reset
     kinds = {
         "reported.xid_unknown": xid is None,
@@ -84,7 +82,7 @@ def _of_code(case: CheckInput, code: int, *, same: list[Event], after: Event | N
         code=code,
         meaning=xid.meaning if xid else None,
         told=(
-            *log_evidence(same, SEE_XIDS),
+            *log_evidence(same, _SEE_XIDS),
             *((Evidence(shows=after.text[:LINE_CHARS]),) if after else ()),
         ),
         steps=steps_of(xid, case, same=same, action=action) if xid else None,
@@ -108,10 +106,10 @@ def xid_repeated(case: CheckInput) -> Iterator[Verdict]:
     for pci, same in by_card.items():
         programs = {event.pid for event in same}
         others = {event.pid for event in result} - programs
-        if len(programs) < LEAST_PROGRAMS or others or len(case.machine.devices) < 2:
+        if len(programs) < _LEAST_PROGRAMS or others or len(case.machine.devices) < 2:
             continue
         device = device_at(case, pci)
-        units = Counter(match.group() for event in same if (match := UNIT.search(event.text)))
+        units = Counter(match.group() for event in same if (match := _UNIT.search(event.text)))
         unit, times = next(iter(units.most_common(1)), ("", 0))
         yield advise(
             "reported.xid_repeated",
@@ -120,7 +118,7 @@ def xid_repeated(case: CheckInput) -> Iterator[Verdict]:
             programs=len(programs),
             times=times,
             unit=unit,
-            same_part=times >= LEAST_PROGRAMS,
+            same_part=times >= _LEAST_PROGRAMS,
         )
 
 
@@ -220,7 +218,7 @@ def _of_test(case: CheckInput, diagnosis: Diagnosed) -> Finding:
         device=device,
         about=None if diagnosis.card is None else f"gpu {diagnosis.card}",
         test=diagnosis.test,
-        reasons=(shown, *(Evidence(shows=text) for text in diagnosis.says[1:MOST_REASONS])),
+        reasons=(shown, *(Evidence(shows=text) for text in diagnosis.says[1:_MOST_REASONS])),
         again=again,
         setting=is_setting,
         watch=is_watch,

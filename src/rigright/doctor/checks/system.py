@@ -9,13 +9,11 @@ from rigright.base.units import show_seconds
 from rigright.base.words import Sentence, say
 from rigright.doctor.advice import advise
 from rigright.doctor.gpus import answering
-from rigright.doctor.happened import events
-from rigright.doctor.kernel_line import SHOW, with_option, without_option
-from rigright.doctor.log_lines import logged
+from rigright.doctor.kernel_log import events, logged
 from rigright.doctor.record import CheckInput, Confidence, Fine, NotSeen, Severity, Verdict, check
-from rigright.doctor.stack import installed, is_contained, service, setting
+from rigright.doctor.stack import SHOW, installed, is_contained, service, setting, with_option, without_option
 
-HURTING: tuple[tuple[str, Severity, Sentence], ...] = (
+_HURTING: tuple[tuple[str, Severity, Sentence], ...] = (
     ("pci=nommconf", "warning", say("PCIe error reporting, ACS and Resizable BAR are unavailable")),
     ("pci=nomsi", "fault", say("GPU drivers cannot get the MSI interrupts they need")),
     ("pci=noaer", "note", say("PCIe errors are no longer reported")),
@@ -30,11 +28,11 @@ HURTING: tuple[tuple[str, Severity, Sentence], ...] = (
     ("modprobe.blacklist=nvidia", "fault", say("the GPU driver is blacklisted")),
     ("module_blacklist=nvidia", "fault", say("the GPU driver is blacklisted")),
 )
-OFF_S, FAR_OFF_S = 0.5, 60.0
-KEEPERS = ("chrony", "chronyd", "systemd-timesyncd", "ntp", "ntpsec")
-FEW_FILES, MANY_CARDS = 4096, 4
-DRIVERS = ("nv", "uvm", "amdgpu", "kfd")
-DRIVER_PACKAGES = (
+_OFF_S, _FAR_OFF_S = 0.5, 60.0
+_KEEPERS = ("chrony", "chronyd", "systemd-timesyncd", "ntp", "ntpsec")
+_FEW_FILES, _MANY_CARDS = 4096, 4
+_DRIVERS = ("nv", "uvm", "amdgpu", "kfd")
+_DRIVER_PACKAGES = (
     r"nvidia-driver-\d+.*|libnvidia-compute-\d+.*|nvidia-dkms-\d+.*|cuda-drivers.*|nvidia-open.*"
 )
 
@@ -57,7 +55,7 @@ def kernel_options(case: CheckInput) -> Iterator[Verdict]:
     words = cmdline.split()
     vendors = {device.vendor for device in case.machine.devices}
     rows = [
-        (word, severity, why) for word in words for start, severity, why in HURTING if word.startswith(start)
+        (word, severity, why) for word in words for start, severity, why in _HURTING if word.startswith(start)
     ]
     if "nomodeset" in words and "nvidia" not in vendors:
         rows.append(("nomodeset", "warning", say("amdgpu and i915 do not load with it")))
@@ -133,10 +131,10 @@ def open_files(case: CheckInput) -> Iterator[Verdict]:
     limit, cards = dict(case.machine.system.limits).get("nofile"), len(case.machine.devices)
     if limit is None or not cards:
         return
-    if limit >= FEW_FILES:
+    if limit >= _FEW_FILES:
         yield Fine(says=say("{limit} files", limit=f"{limit:,.0f}"))
     else:
-        severity: Severity = "warning" if cards >= MANY_CARDS else "note"
+        severity: Severity = "warning" if cards >= _MANY_CARDS else "note"
         yield advise("system.open_files", severity=severity, limit=f"{limit:,.0f}")
 
 
@@ -156,14 +154,14 @@ def clock_kept(case: CheckInput) -> Iterator[Verdict]:
     if system.clock_synced is None:
         why = say("NTP state not readable")
         yield NotSeen(why=why, see="timedatectl; chronyc tracking")
-    elif off_s is not None and off_s > OFF_S:
-        severity: Severity = "fault" if off_s > FAR_OFF_S else "warning"
+    elif off_s is not None and off_s > _OFF_S:
+        severity: Severity = "fault" if off_s > _FAR_OFF_S else "warning"
         yield advise("system.clock_off", severity=severity, time=show_seconds(off_s))
     elif system.clock_synced:
         yield Fine(says=say("synchronised"))
     else:
         kept_elsewhere = is_contained(case) or system.is_virtual
-        keeper = service(case, *KEEPERS) or say("none")
+        keeper = service(case, *_KEEPERS) or say("none")
         yield advise("system.clock", severity="note" if kept_elsewhere else "warning", state=keeper)
 
 
@@ -179,7 +177,7 @@ def processes_stuck(case: CheckInput) -> Iterator[Verdict]:
     """
     stuck = case.machine.system.stuck
     if stuck:
-        of_driver = any(name.lower().startswith(DRIVERS) for name in stuck)
+        of_driver = any(name.lower().startswith(_DRIVERS) for name in stuck)
         yield advise(
             "system.stuck",
             severity="fault" if of_driver else "warning",
@@ -232,7 +230,7 @@ def upgrades_unattended(case: CheckInput) -> Iterator[Verdict]:
     Note: it is active, and the driver packages are neither on hold nor excluded. Source: Ubuntu
     automatic updates guide; NVIDIA driver installation guide, version locking.
     """
-    packages = installed(case, DRIVER_PACKAGES)
+    packages = installed(case, _DRIVER_PACKAGES)
     if service(case, "unattended-upgrades") != "active" or not packages:
         return
     loose = [package.name for package in packages if package.state != "held"]

@@ -7,19 +7,61 @@ from collections.abc import Iterator
 
 from rigright.base.words import Sentence, say
 from rigright.doctor.advice import advise, label
-from rigright.doctor.gfx import OVERRIDE, generation, override_of
 from rigright.doctor.gpus import answering
+from rigright.doctor.nic import rdma_ports
 from rigright.doctor.record import CheckInput, Finding, Fine, NotSeen, Severity, Verdict, check
-from rigright.doctor.stack import frameworks, variable
+from rigright.doctor.stack import OVERRIDE, frameworks, generation, override_of, variable
 from rigright.facts.software import slowing_variables
 from rigright.machine.amd.kernel import shares_memory
 from rigright.machine.device import Device
 
 CUDA = re.compile(r"cuda-(\d+\.\d+)")
-VISIBLE = {"CUDA_VISIBLE_DEVICES": "nvidia", "HIP_VISIBLE_DEVICES": "amd", "ROCR_VISIBLE_DEVICES": "amd"}
-GIVEN_OUT_BY = ("SLURM_JOB_ID", "KUBERNETES_SERVICE_HOST", "RAY_JOB_ID")
+_VISIBLE = {"CUDA_VISIBLE_DEVICES": "nvidia", "HIP_VISIBLE_DEVICES": "amd", "ROCR_VISIBLE_DEVICES": "amd"}
+_GIVEN_OUT_BY = ("SLURM_JOB_ID", "KUBERNETES_SERVICE_HOST", "RAY_JOB_ID")
 ON = {"1", "true", "yes"}
-MANY_THREADS = 8
+LOCAL = {"loc", "0"}
+_MANY_THREADS = 8
+_ALWAYS, LINKED, _NOT_LINKED, RDMA = "always", "NVLink is up", "no NVLink is up", "a port of RDMA is up"
+_OF_NCCL: tuple[tuple[str, set[str], str, Severity, Sentence], ...] = (  # values that slow, and where
+    (
+        "NCCL_P2P_DISABLE",
+        ON,
+        LINKED,
+        "warning",
+        say("GPUs on this node then exchange through host memory instead of NVLink"),
+    ),
+    ("NCCL_P2P_DISABLE", ON, _NOT_LINKED, "note", say("GPUs on this node then exchange through host memory")),
+    ("NCCL_P2P_LEVEL", LOCAL, LINKED, "warning", say("the same as disabling P2P")),
+    ("NCCL_P2P_LEVEL", LOCAL, _NOT_LINKED, "note", say("the same as disabling P2P")),
+    (
+        "NCCL_SHM_DISABLE",
+        ON,
+        _ALWAYS,
+        "warning",
+        say("processes on one node then talk through the network stack"),
+    ),
+    (
+        "NCCL_IB_DISABLE",
+        ON,
+        RDMA,
+        "warning",
+        say("InfiniBand is up but unused: traffic goes over Ethernet"),
+    ),
+    (
+        "NCCL_NET_GDR_LEVEL",
+        LOCAL,
+        RDMA,
+        "warning",
+        say("disables GPUDirect RDMA: NIC traffic goes through host memory"),
+    ),
+    (
+        "NCCL_DEBUG",
+        {"trace"},
+        _ALWAYS,
+        "note",
+        say("every call writes a log line: slow, and logs grow without bound"),
+    ),
+)
 
 
 @check(say("LD_LIBRARY_PATH and LD_PRELOAD"))
@@ -69,7 +111,7 @@ def visible_devices(case: CheckInput) -> Iterator[Verdict]:
     Warning: an entry that does not exist. Note: GPUs hidden outside of a scheduler. Source: CUDA
     programming guide, environment variables; MIG user guide; HIP documentation, GPU isolation.
     """
-    for name, vendor in VISIBLE.items():
+    for name, vendor in _VISIBLE.items():
         value = variable(case, name)
         # how many devices programs count it as: AMD's cards that are cut are as many as their parts
         devices = [
@@ -96,7 +138,7 @@ def _shown(case: CheckInput, name: str, *, value: str, devices: list[Device]) ->
         return advise("variables.unknown", name=name, value=value, shown=bad, count=count, entry=entries[bad])
     if shown >= count:
         return Fine(says=say("{name}={value}", name=name, value=value))
-    if any(variable(case, text) for text in GIVEN_OUT_BY):
+    if any(variable(case, text) for text in _GIVEN_OUT_BY):
         says = say("{shown} of {count} GPUs, allocated by the scheduler", shown=shown, count=count)
         return Fine(says=says)
     return advise(
@@ -166,42 +208,16 @@ def nccl_variables(case: CheckInput) -> Iterator[Verdict]:
 
 
 def _hurting(case: CheckInput) -> Iterator[tuple[str, Severity, Sentence]]:
-    infiniband = any(
-        port.kind in {"infiniband", "roce"} and port.state == "up" for port in case.machine.ports or ()
-    )
+    rdma = any(port.state == "up" for port in rdma_ports(case))
     linked = any(any(link.active for link in device.links or ()) for device in case.machine.devices)
-    if _is_on(case, "NCCL_P2P_DISABLE"):
-        why = (
-            say("GPUs on this node then exchange through host memory instead of NVLink")
-            if linked
-            else say("GPUs on this node then exchange through host memory")
-        )
-        yield "NCCL_P2P_DISABLE", "warning" if linked else "note", why
-    if variable(case, "NCCL_P2P_LEVEL") in {"LOC", "0"}:
-        yield "NCCL_P2P_LEVEL", "warning" if linked else "note", say("the same as disabling P2P")
-    if _is_on(case, "NCCL_SHM_DISABLE"):
-        yield "NCCL_SHM_DISABLE", "warning", say("processes on one node then talk through the network stack")
-    if infiniband and _is_on(case, "NCCL_IB_DISABLE"):
-        yield "NCCL_IB_DISABLE", "warning", say("InfiniBand is up but unused: traffic goes over Ethernet")
-    if infiniband and variable(case, "NCCL_NET_GDR_LEVEL") in {"LOC", "0"}:
-        yield (
-            "NCCL_NET_GDR_LEVEL",
-            "warning",
-            say("disables GPUDirect RDMA: NIC traffic goes through host memory"),
-        )
-    if (variable(case, "NCCL_DEBUG") or "").upper() == "TRACE":
-        yield "NCCL_DEBUG", "note", say("every call writes a log line: slow, and logs grow without bound")
-    if variable(case, "NCCL_ALGO") or variable(case, "NCCL_PROTO"):
-        name = "NCCL_ALGO" if variable(case, "NCCL_ALGO") else "NCCL_PROTO"
-        yield (
-            name,
-            "note",
-            say("forces one algorithm for every message size; NCCL's own tuning is usually faster"),
-        )
-
-
-def _is_on(case: CheckInput, name: str) -> bool:
-    return (variable(case, name) or "").lower() in ON
+    holds = {_ALWAYS: True, LINKED: linked, _NOT_LINKED: not linked, RDMA: rdma}
+    for name, values, where, severity, why in _OF_NCCL:
+        if holds[where] and (variable(case, name) or "").lower() in values:
+            yield name, severity, why
+    forced = next((name for name in ("NCCL_ALGO", "NCCL_PROTO") if variable(case, name)), None)
+    if forced is not None:
+        why = say("forces one algorithm for every message size; NCCL's own tuning is usually faster")
+        yield forced, "note", why
 
 
 @check(say("debug variables left on"))
@@ -222,7 +238,7 @@ def slow_variables(case: CheckInput) -> Iterator[Verdict]:
         if (variable(case, row.name) or "").upper() == row.value.upper():
             yield advise("variables.slow", severity=row.severity, name=row.name, value=row.value, why=row.why)
     threads = case.machine.cpu.usable or case.machine.cpu.threads or 0
-    if variable(case, "OMP_NUM_THREADS") == "1" and threads >= MANY_THREADS:
+    if variable(case, "OMP_NUM_THREADS") == "1" and threads >= _MANY_THREADS:
         why = say("data preprocessing and CPU work use one of {threads} threads", threads=threads)
         yield advise("variables.slow", severity="note", name="OMP_NUM_THREADS", value="1", why=why)
 

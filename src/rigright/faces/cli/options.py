@@ -190,6 +190,8 @@ _LISTS = {  # words that a shell completes -> the module that knows them, and th
 
 def check(taken: Sequence[Group], options: argparse.Namespace) -> None:
     """Refuse what does not go together; options of a wish are checked with all of it."""
+    if getattr(options, "free", None) is not None:
+        _name_free(options)
     own = {
         option.name: option
         for _, result in taken
@@ -201,6 +203,21 @@ def check(taken: Sequence[Group], options: argparse.Namespace) -> None:
     for name in fields:
         for wrong in own[name].beside(fields):
             raise wrong
+
+
+def _name_free(options: argparse.Namespace) -> None:
+    """Free memory is a word of the machine: `--on 4090 --free 12gb` is `--on "4090 12gb free"`."""
+    from rigright.base.units import parse_bytes
+
+    parse_bytes(options.free)
+    named = [name for name in ("on", "machine", "own") if getattr(options, name, None) is not None]
+    if not named:
+        raise AskError(
+            say("{option} needs a machine", option="--free"),
+            hint=say("for example {example}", example=f"--on 4090 --free {options.free}"),
+        )
+    setattr(options, named[0], f"{getattr(options, named[0])} {options.free} free")
+    options.free = None
 
 
 def typed_options(options: argparse.Namespace, verb: str) -> dict[str, str]:

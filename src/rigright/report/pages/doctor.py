@@ -10,10 +10,10 @@ from rigright.base import telling
 from rigright.base.page import Commands, Line, Page, Part, Points, Shown, Table, Tone, prose, table
 from rigright.base.record import Sparse
 from rigright.base.words import Sentence, say, with_commas
+from rigright.doctor.advice import manual_of
 from rigright.doctor.binding.judgement import JudgedCause, Judgement, conclude
 from rigright.doctor.elsewhere import shows_cards
 from rigright.doctor.examine import Examined, checks, group_of
-from rigright.doctor.manuals import manual_of
 from rigright.doctor.record import Checked, CheckFinding, Fine, NotSeen, Step
 from rigright.doctor.wires import bus_cards, hides_cards
 from rigright.machine.opened.forms import fault_forms

@@ -25,7 +25,7 @@ from rigright.machine.possible import possible
 from rigright.machine.record import Machine, Unseen
 from rigright.machine.remote.parcel import Bench, RemoteRequest
 from rigright.machine.stored import restored
-from rigright.verbs.doctor.wanted import wanted_of
+from rigright.verbs.doctor import wanted_of
 from rigright.verbs.fleet.compare import differences, kinds, spread_of
 from rigright.verbs.fleet.hosts import file_of
 from rigright.verbs.fleet.nodes import Fleet, NodeReport

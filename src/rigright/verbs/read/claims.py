@@ -1,4 +1,4 @@
-"""Figures of a sentence held against the fields of what it speaks about."""
+"""Figures of a sentence held against the fields of what it is about, and factors between two of a kind."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from collections.abc import Iterator, Sequence
 
 from rigright.base.words import Sentence, say
 from rigright.facts.chips import Chip
-from rigright.verbs.read.kinds import NEED, ClaimKind
+from rigright.verbs.read.kinds import NEED, ClaimKind, kind_named, kinds
 from rigright.verbs.read.passages import Passage
+from rigright.verbs.read.quantities import ABOUT, StatedQuantity
 from rigright.verbs.read.record import RIGHT, UNKNOWN, WRONG, ClaimVerdict, GuideClaim
-from rigright.verbs.read.subjects import ClaimSubject
+from rigright.verbs.read.subjects import CHIP, LINK, ClaimSubject
 from rigright.verbs.read.whose import Figured, figured
 
 _TOTAL = ("total", "together", "combined", "altogether", "总", "共", "合计")
@@ -19,6 +20,9 @@ _SPARSE = ("spars", "稀疏")
 _DENSE = ("dense", "稠密")
 _NOT = re.compile(r"(?:不是|并非|而非|is not|isn't|rather than|not)\s?\Z", re.IGNORECASE)
 _NATIVE = frozenset({"fp8", "fp4", "bf16", "tf32", "int8"})
+OFF, _ROUGHLY = 0.1, 0.25  # how far such a factor may be off
+_NEAR_LINK = 24  # signs behind the name of a link in which its own figure stands
+_COMMON = frozenset({"VRAM", "cores"})  # words that stand beside other quantities as well
 Known = Sequence[tuple[object, float]]  # records that a name may mean, and what each has
 
 
@@ -76,11 +80,11 @@ def values_meant(figure: Figured, value: float, *, context: str) -> Iterator[flo
     if not alone:
         yield value * count
     flag = any(word in context for word in _SPARSE)
-    if may_be_sparse(figure) and (flag or count == 1) and not any(word in context for word in _DENSE):
+    if _may_be_sparse(figure) and (flag or count == 1) and not any(word in context for word in _DENSE):
         yield value * 2
 
 
-def may_be_sparse(figure: Figured) -> bool:
+def _may_be_sparse(figure: Figured) -> bool:
     """Whether makers tell twice the figure for matrices of which half is left out."""
     chip = figure.subject.records[0]
     rate = figure.quantity.unit == "flops_per_s" and figure.kind.id not in {"fp32", "fp64"}
@@ -101,20 +105,26 @@ def truth_of(item: Figured, shown: Known, *, context: str) -> Sentence | str:
         each, all_of = shown[0][1], shown[0][1] * item.subject.count
         figure = say("{one} each, {all} together", one=kind.shown(each), all=kind.shown(all_of))
     half = item.quantity.mid / 2
-    sparse = may_be_sparse(item) and any(abs(half - value) <= kind.tolerance * value for _, value in shown)
+    sparse = _may_be_sparse(item) and any(abs(half - value) <= kind.tolerance * value for _, value in shown)
     if sparse and not any(word in context for word in _SPARSE):
         return say("{dense} dense; the figure is with 2:4 sparsity", dense=figure)
     return figure
 
 
 def claim_of(
-    passage: Passage, start: int, *, subject: ClaimSubject | None, kind: str, verdict: ClaimVerdict
+    passage: Passage,
+    start: int,
+    *,
+    kind: str,
+    verdict: ClaimVerdict,
+    subject: ClaimSubject | None = None,
+    about: str | None = None,
 ) -> GuideClaim:
-    """A claim of a passage."""
+    """A claim of a passage: of a subject that it names, else about what is said."""
     return GuideClaim(
         line=passage.line,
         says=passage.around(start),
-        about=None if subject is None else subject.shown,
+        about=about if subject is None else subject.shown,
         kind=kind,
         verdict=verdict.verdict,
         truth=verdict.truth,
@@ -130,3 +140,88 @@ def without_twins(claims: Sequence[GuideClaim]) -> tuple[GuideClaim, ...]:
         text = claim.says if claim.about is None else ""
         result.setdefault((claim.about, claim.kind, claim.verdict, str(claim.truth), text), claim)
     return tuple(result.values())
+
+
+def ratios(passage: Passage) -> Iterator[GuideClaim]:
+    """Every factor of a passage that stands between two things of a kind."""
+    for quantity in passage.quantities:
+        counts = any(0 <= subject.start - quantity.end <= 2 for subject in passage.subjects)
+        pair = (
+            compared(passage, quantity)
+            if quantity.unit == "times" and quantity.mid > 0 and not counts
+            else None
+        )
+        if pair is not None:
+            verdict = factor(passage, quantity, pair=pair)
+            yield claim_of(passage, quantity.start, subject=pair[0], kind="ratio", verdict=verdict)
+
+
+def compared(passage: Passage, quantity: StatedQuantity) -> tuple[ClaimSubject, ClaimSubject] | None:
+    """The two things that a factor compares: the nearest to it, in their order."""
+    for kind in (CHIP, LINK):
+        known = [subject for subject in passage.subjects if subject.kind == kind]
+        if len({subject.records[0] for subject in known}) > 1:
+            near = sorted(known, key=lambda subject: abs(subject.start - quantity.start))[:2]
+            first, second = sorted(near, key=lambda subject: subject.start)
+            return first, second
+    return None
+
+
+def compared_by(passage: Passage, kind: str) -> ClaimKind | None:
+    """The quantity that is compared: one whose word stands in the passage."""
+    if kind == LINK:
+        return kind_named("bandwidth", LINK)
+    named = [
+        item
+        for item in kinds()
+        if item.of == kind
+        and item.fields
+        and any(word.removeprefix("~") in passage.plain for word in item.said)
+    ]
+    return next((item for item in named if item.id not in _COMMON), next(iter(named), None))
+
+
+def factor(
+    passage: Passage, quantity: StatedQuantity, *, pair: tuple[ClaimSubject, ClaimSubject]
+) -> ClaimVerdict:
+    """A factor against the figures of the two."""
+    first, second = pair
+    kind = compared_by(passage, first.kind)
+    if kind is None:
+        command = f'rigright compare "{first.name}" "{second.name}" --for llama-3.1-8b'
+        return ClaimVerdict(
+            verdict=UNKNOWN, truth=say("not checked: how fast depends on the work"), command=command
+        )
+    rows = [
+        (amount / other, amount, other)
+        for amount in amounts(passage, first, kind=kind)
+        for other in amounts(passage, second, kind=kind)
+        if other
+    ]
+    if not rows:
+        none = say("no table here has the {kind} of {name}", kind=kind.title, name=first.name)
+        return ClaimVerdict(verdict=UNKNOWN, truth=none)
+    off = quantity.mid * (_ROUGHLY if quantity.bound == ABOUT else OFF)
+    holds = any(abs(way - quantity.mid) <= off for ratio, _, _ in rows for way in (ratio, 1 / ratio))
+    ratio, value, other = rows[0]
+    truth = say(
+        "{ratio} times: {one} ({first}), {other} ({second})",
+        ratio=f"{max(ratio, 1 / ratio):.2g}",
+        one=kind.shown(value),
+        other=kind.shown(other),
+        first=first.shown,
+        second=second.shown,
+    )
+    return ClaimVerdict(verdict=RIGHT if holds else WRONG, truth=truth)
+
+
+def amounts(passage: Passage, subject: ClaimSubject, *, kind: ClaimKind) -> list[float]:
+    """What a thing has of a quantity; of a link both ways, or the figure that the sentence gives it."""
+    if subject.kind != LINK:
+        return list(
+            dict.fromkeys(value for record in subject.records for value in kind.values(record) if value)
+        )
+    both = [value for record in subject.records if (value := getattr(record, "both_ways_bytes_per_s", None))]
+    near = (quantity.mid for quantity in passage.figures if 0 <= quantity.start - subject.end <= _NEAR_LINK)
+    values = [item for item in near if any(abs(item - value) <= kind.tolerance * value for value in both)]
+    return values or both

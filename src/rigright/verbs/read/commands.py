@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from functools import cache
+from itertools import islice
 
 from rigright.base.errors import RigError
 from rigright.base.loader import rows
 from rigright.base.patterns import pattern
+from rigright.base.record import replace
 from rigright.base.words import Sentence, say
 from rigright.facts.drivers import branch_of, branches
 from rigright.facts.launching import flags, programs
@@ -24,12 +26,14 @@ from rigright.facts.software import (
     version_of,
     written,
 )
+from rigright.verbs.read.claims import claim_of
 from rigright.verbs.read.passages import Passage
 from rigright.verbs.read.record import DATED, RIGHT, UNKNOWN, WRONG, ClaimVerdict, GuideClaim
 
-MOST_WORDS = 60  # of a command
+_JudgedCommand = tuple[int, str | None, ClaimVerdict]  # its place, what it is about
+_MOST_WORDS = 60  # of a command
 MOST_COMMANDS = 8  # of a passage
-OLDEST_DRIVER = 300  # smaller numbers are none of a driver
+_OLDEST_DRIVER = 300  # smaller numbers are none of a driver
 _WITH_VALUE = frozenset({"-f", "-i", "-r", "-c", "--index-url", "--extra-index-url", "--find-links", "-e"})
 _PLAIN_WORDS = frozenset({"watch", "free", "df", "python", "python3"})  # that stand in sentences, too
 _PIP = pattern(r"\bpip3? install\b|\buv pip install\b|\bpython3? -m pip install\b")
@@ -72,25 +76,13 @@ _END = pattern(r"\s(?:&&|\|\||;|\||#|>)\s?|#")
 def commands_in(passage: Passage) -> Iterator[GuideClaim]:
     """Every command of a passage, judged where something is known of it."""
     readers = (packages, versions, engine_flags, queries, drivers, cuda_drivers, variables)
-    claims = [claim for reader in readers for claim in list(reader(passage))[:MOST_COMMANDS]]
-    yield from claims or known_commands(passage)
+    judged = [item for reader in readers for item in islice(reader(passage), MOST_COMMANDS)]
+    for at, about, verdict in judged or known_commands(passage):
+        shown = verdict if verdict.command else replace(verdict, command="rigright setup")
+        yield claim_of(passage, at, about=about, kind="command", verdict=shown)
 
 
-def command_claim(passage: Passage, at: int, *, about: str | None, under_load: ClaimVerdict) -> GuideClaim:
-    """A claim of a command."""
-    return GuideClaim(
-        line=passage.line,
-        says=passage.around(at),
-        about=about,
-        kind="command",
-        verdict=under_load.verdict,
-        truth=under_load.truth,
-        command=under_load.command or "rigright setup",
-        source=under_load.source,
-    )
-
-
-def packages(passage: Passage) -> Iterator[GuideClaim]:
+def packages(passage: Passage) -> Iterator[_JudgedCommand]:
     """What pip is told to install, and from which index."""
     for pip in _PIP.finditer(passage.text):
         rest = passage.text[pip.end() : pip.end() + 600]
@@ -98,15 +90,15 @@ def packages(passage: Passage) -> Iterator[GuideClaim]:
         rest = rest[: stop.start()] if stop else rest
         index = _INDEX.search(rest)
         if index is not None:
-            yield command_claim(passage, pip.start(), about=index[1], under_load=wheels(index[1]))
+            yield pip.start(), index[1], wheels(index[1])
         skip = False
-        for word in rest.replace('"', " ").replace("'", " ").split()[:MOST_WORDS]:
+        for word in rest.replace('"', " ").replace("'", " ").split()[:_MOST_WORDS]:
             if skip or word.startswith("-"):
                 skip = word in _WITH_VALUE
                 continue
             if "/" in word or not _PACKAGE.fullmatch(word):
                 break
-            yield command_claim(passage, pip.start(), about=word, under_load=package(word))
+            yield pip.start(), word, package(word)
 
 
 def wheels(name: str) -> ClaimVerdict:
@@ -129,14 +121,14 @@ def package(word: str) -> ClaimVerdict:
         if gone.instead:
             truth = say("{why}; use {instead}", why=gone.reason, instead=gone.instead)
         return ClaimVerdict(verdict=WRONG if gone.harms else DATED, truth=truth)
-    if newest_of(bare) is None:
+    if _newest_of(bare) is None:
         return ClaimVerdict(verdict=UNKNOWN, truth=say("not checked: nothing here knows this package"))
     version = re.search(r"==([\d.]+)", word)
     return versioned(bare, None if version is None else version[1])
 
 
 @cache
-def newest_of(name: str) -> str | None:
+def _newest_of(name: str) -> str | None:
     """The newest version of a package that the tables know."""
     known = {"torch": torch_builds()[0].torch, "tensorflow": tensorflow_releases()[0].tensorflow}
     return known.get(name) or next(
@@ -146,7 +138,7 @@ def newest_of(name: str) -> str | None:
 
 def versioned(name: str, version: str | None) -> ClaimVerdict:
     """A version of a known package: the newest, or an older one."""
-    newest = newest_of(name) or ""
+    newest = _newest_of(name) or ""
     if version is None or version.split(".")[:2] == newest.split(".")[:2]:
         return ClaimVerdict(
             verdict=RIGHT, truth=say("{name} {version} is the newest", name=name, version=newest)
@@ -154,33 +146,33 @@ def versioned(name: str, version: str | None) -> ClaimVerdict:
     return ClaimVerdict(verdict=DATED, truth=say("the newest is {name} {version}", name=name, version=newest))
 
 
-def versions(passage: Passage) -> Iterator[GuideClaim]:
+def versions(passage: Passage) -> Iterator[_JudgedCommand]:
     """Versions that a text shows as installed."""
     for match in list(_VERSION.finditer(passage.text))[:MOST_COMMANDS]:
         name = {"pytorch": "torch"}.get(match[1].casefold(), match[1].casefold())
-        if newest_of(name) is not None:
+        if _newest_of(name) is not None:
             about = f"{name} {match[2]}"
-            yield command_claim(passage, match.start(), about=about, under_load=versioned(name, match[2]))
+            yield match.start(), about, versioned(name, match[2])
 
 
-def engine_flags(passage: Passage) -> Iterator[GuideClaim]:
+def engine_flags(passage: Passage) -> Iterator[_JudgedCommand]:
     """Flags of servers and trainers, as their own parsers have them."""
     for words, program in _STARTERS.items():
         at = passage.text.find(words)
         rest = passage.text[at + len(words) : at + 1000] if at >= 0 else ""
         stop = _END.search(rest)
-        typed = list(_FLAG.finditer(rest[: stop.start()] if stop else rest))[:MOST_WORDS]
+        typed = list(_FLAG.finditer(rest[: stop.start()] if stop else rest))[:_MOST_WORDS]
         launcher = programs()[program]
         name = {"program": launcher.label, "version": launcher.version}
         wrong = list(strange_flags(typed, program=program))
         command = f"rigright export {program} MODEL"
         for truth in wrong:
             verdict = ClaimVerdict(verdict=WRONG, truth=truth, command=command)
-            yield command_claim(passage, at, about=launcher.label, under_load=verdict)
+            yield at, launcher.label, verdict
         if typed and not wrong:
             truth = say("{program} {version} knows these flags", **name)
             verdict = ClaimVerdict(verdict=RIGHT, truth=truth, command=command)
-            yield command_claim(passage, at, about=launcher.label, under_load=verdict)
+            yield at, launcher.label, verdict
 
 
 def strange_flags(typed: Iterable[re.Match[str]], *, program: str) -> Iterator[Sentence]:
@@ -197,7 +189,7 @@ def strange_flags(typed: Iterable[re.Match[str]], *, program: str) -> Iterator[S
             yield say("{flag} takes {choices}", flag=flag[1], choices=", ".join(known.choices[:8]))
 
 
-def queries(passage: Passage) -> Iterator[GuideClaim]:
+def queries(passage: Passage) -> Iterator[_JudgedCommand]:
     """Fields that nvidia-smi is asked for."""
     fields = {name for (cell,) in rows("nvidia_smi.csv", "query") for name in cell.split(";") if name}
     for query in _QUERY.finditer(passage.text):
@@ -208,10 +200,10 @@ def queries(passage: Passage) -> Iterator[GuideClaim]:
         if not strange:
             truth = say("nvidia-smi knows these fields")
         verdict = ClaimVerdict(verdict=UNKNOWN if strange else RIGHT, truth=truth, command="rigright probe")
-        yield command_claim(passage, query.start(), about=None, under_load=verdict)
+        yield query.start(), None, verdict
 
 
-def drivers(passage: Passage) -> Iterator[GuideClaim]:
+def drivers(passage: Passage) -> Iterator[_JudgedCommand]:
     """Branches of NVIDIA's driver."""
     for match in [] if _CUDA.search(passage.text) else list(_DRIVER.finditer(passage.text))[:MOST_COMMANDS]:
         number = next(group for group in match.groups() if group)
@@ -223,10 +215,10 @@ def drivers(passage: Passage) -> Iterator[GuideClaim]:
         if branch.ended:
             truth = say("{branch} gets no more fixes; {newest} is supported", branch=number, newest=newest)
         verdict = ClaimVerdict(verdict=DATED if branch.ended else RIGHT, truth=truth, source=branch.source)
-        yield command_claim(passage, match.start(), about=f"driver {number}", under_load=verdict)
+        yield match.start(), f"driver {number}", verdict
 
 
-def cuda_drivers(passage: Passage) -> Iterator[GuideClaim]:
+def cuda_drivers(passage: Passage) -> Iterator[_JudgedCommand]:
     """The least driver of a CUDA version."""
     cuda = _CUDA.search(passage.text)
     if cuda is None or not re.search(r"driver|驱动", passage.plain) or not _NEEDS.search(passage.text):
@@ -234,7 +226,7 @@ def cuda_drivers(passage: Passage) -> Iterator[GuideClaim]:
     match = _DRIVER_VERSION.search(passage.text, cuda.end()) or _DRIVER_VERSION.search(
         passage.text[: cuda.start()]
     )
-    if match is None or int(match[1]) < OLDEST_DRIVER:
+    if match is None or int(match[1]) < _OLDEST_DRIVER:
         return
     try:
         least, wanted = least_driver(cuda[1]), version_of(cuda[1])
@@ -256,10 +248,10 @@ def cuda_drivers(passage: Passage) -> Iterator[GuideClaim]:
     )
     verdict = RIGHT if int(match[1]) in {least[0], own[0]} else WRONG
     result = ClaimVerdict(verdict=verdict, truth=truth)
-    yield command_claim(passage, cuda.start(), about=f"CUDA {cuda[1]}", under_load=result)
+    yield cuda.start(), f"CUDA {cuda[1]}", result
 
 
-def variables(passage: Passage) -> Iterator[GuideClaim]:
+def variables(passage: Passage) -> Iterator[_JudgedCommand]:
     """Variables that slow programs down."""
     known = {
         (slow_variable.name, slow_variable.value): slow_variable for slow_variable in slowing_variables()
@@ -269,10 +261,10 @@ def variables(passage: Passage) -> Iterator[GuideClaim]:
         if slow is not None:
             truth = say("slows the program: {why}", why=slow.why)
             verdict = ClaimVerdict(verdict=UNKNOWN, truth=truth, command="rigright doctor")
-            yield command_claim(passage, match.start(), about=match[1], under_load=verdict)
+            yield match.start(), match[1], verdict
 
 
-def known_commands(passage: Passage) -> Iterator[GuideClaim]:
+def known_commands(passage: Passage) -> Iterator[_JudgedCommand]:
     """A command of which nothing is to judge: it is said that it was not run."""
     for word, instead in rows("claim_commands.csv", "starts", "instead"):
         match = re.search(rf"(?<![\w./-]){re.escape(word)}(?![\w.-])", passage.text)
@@ -285,5 +277,5 @@ def known_commands(passage: Passage) -> Iterator[GuideClaim]:
             verdict = ClaimVerdict(
                 verdict=UNKNOWN, truth=say("not run; this shows the same"), command=instead
             )
-            yield command_claim(passage, match.start(), about=word, under_load=verdict)
+            yield match.start(), word, verdict
             return

@@ -13,7 +13,7 @@ from rigright.base.words import Sentence
 from rigright.verbs.read.quantities import ABOUT, LEAST, MOST, StatedQuantity
 
 NEED = "memory needed"  # of a model: the laws of memory judge it, no field
-ROUGH = 2.0  # times the tolerance, of a figure that is said to be rough
+_ROUGH = 2.0  # times the tolerance, of a figure that is said to be rough
 BARE = frozenset(
     {"count", "million", "channels", "pieces", "ordinal", "year"}
 )  # say nothing of what they count
@@ -74,7 +74,7 @@ class ClaimKind:
 
     def holds(self, quantity: StatedQuantity, value: float) -> bool:
         """Whether a figure says a value, within what it may be off."""
-        off = self.tolerance * (ROUGH if quantity.bound == ABOUT else 1.0)
+        off = self.tolerance * (_ROUGH if quantity.bound == ABOUT else 1.0)
         for low, high in self.readings(quantity):
             if quantity.bound == LEAST and low == high:
                 if value >= low * (1 - off):

@@ -27,20 +27,20 @@ from rigright.verbs.read.record import RIGHT, UNKNOWN, WRONG, ClaimVerdict, Guid
 from rigright.verbs.read.subjects import CHIP, MODEL, ClaimSubject
 from rigright.verbs.read.whose import figured
 
-BESIDE_WEIGHTS, PLENTY = 1.45, 2.0  # what a need may be over the weights: caches, libraries, room
-BELOW_WEIGHTS, BELOW_BINARY = 0.95, 0.985  # and under, in GB and in GiB, as such figures are rounded
+_BESIDE_WEIGHTS, PLENTY = 1.45, 2.0  # what a need may be over the weights: caches, libraries, room
+_BELOW_WEIGHTS, _BELOW_BINARY = 0.95, 0.985  # and under, in GB and in GiB, as such figures are rounded
 STATES = 16.0  # bytes a parameter of mixed-precision training with Adam
 BYTES = {  # a parameter: the least and the most that a way of training takes, with activations
     "full": (14.0, 28.0),
     "lora": (2.0, 6.0),
     "qlora": (0.5, 2.0),
 }
-LEAST_STATES = 6.0  # of full training with 8-bit states and 16-bit everything
-NEAR_SPEED = 1.35  # over or under the band that a speed may still be called right
+_LEAST_STATES = 6.0  # of full training with 8-bit states and 16-bit everything
+_NEAR_SPEED = 1.35  # over or under the band that a speed may still be called right
 MOST_CARDS = 4  # of a sentence that are looked at, each by itself
-NEAR_FORMAT = 40  # signs before a figure in which its format stands
+_NEAR_FORMAT = 40  # signs before a figure in which its format stands
 USUAL_FORMATS = ("bf16", "fp8", "gguf:Q8_0", "gguf:Q6_K", "gguf:Q5_K_M", "gguf:Q4_K_M", "awq4")
-FOUR_BIT, TINY = "gguf:Q4_K_M", ("gguf:Q2", "gguf:IQ1", "gguf:IQ2", "gguf:IQ3")
+_FOUR_BIT, TINY = "gguf:Q4_K_M", ("gguf:Q2", "gguf:IQ1", "gguf:IQ2", "gguf:IQ3")
 _FORMATS = (
     (r"q[2-8](?:_k)?(?:_[smlx]+|_[01])?(?![a-z0-9])", None),
     (r"fp32|float32|单精度", "fp32"),
@@ -53,7 +53,7 @@ _FORMATS = (
     (r"awq", "awq4"),
     (r"gptq", "gptq4"),
     (r"nf4|bitsandbytes", "nf4"),
-    (r"int4|4[- ]?bit|4位|四位|四比特", FOUR_BIT),
+    (r"int4|4[- ]?bit|4位|四位|四比特", _FOUR_BIT),
 )
 _TRAINS = pattern(r"train|fine-?tun|训练|微调", re.IGNORECASE)
 _ADAPTER = pattern(r"(q)?lora", re.IGNORECASE)
@@ -103,7 +103,7 @@ def arch_of(subject: ClaimSubject) -> Arch | None:
         return None
 
 
-def format_named(text: str, at: int | None = None) -> str | None:
+def _format_named(text: str, at: int | None = None) -> str | None:
     """The format of weights that a text names; of several the last one before a place, else the first."""
     plain = text.casefold()
     rows = sorted(
@@ -140,7 +140,7 @@ def need(quantity: StatedQuantity, subject: ClaimSubject, *, passage: Passage) -
     arch = arch_of(subject)
     if arch is None:
         return None
-    start = max(0, quantity.start - NEAR_FORMAT)
+    start = max(0, quantity.start - _NEAR_FORMAT)
     text = passage.text[start : quantity.end + 30]
     method = method_of(f"{passage.topic} {text}")
     enough = _ENOUGH.search(text) is not None
@@ -149,9 +149,9 @@ def need(quantity: StatedQuantity, subject: ClaimSubject, *, passage: Passage) -
     size = re.fullmatch(r"(\d{1,4}(?:\.\d{1,2})?)\s?[bB]", subject.text.strip())
     nominal = 1.0 if size is None else float(size[1]) * GIGA / params(arch)  # it is named by its size alone
     weights = (
-        format_named(text, quantity.start - start)
-        or format_named(passage.topic)
-        or format_named(passage.whole)
+        _format_named(text, quantity.start - start)
+        or _format_named(passage.topic)
+        or _format_named(passage.whole)
     )
     command = f"rigright look-up model {arch.name.partition('#')[0]}"
     if weights is not None:
@@ -172,11 +172,11 @@ def need_of_any_format(
         best = min(fitting, key=lambda name: abs(sizes[name] - quantity.mid))
         truth = say("{size} of weights in {format}", size=gb(sizes[best]), format=label(best))
         return ClaimVerdict(verdict=RIGHT, truth=truth, command=command)
-    four, full = sizes[FOUR_BIT], sizes["bf16"]
+    four, full = sizes[_FOUR_BIT], sizes["bf16"]
     truth = say(
         "{four} of weights in Q4_K_M, {full} in BF16, and caches on top", four=gb(four), full=gb(full)
     )
-    small = quantity.high * GIB / GIGA < four * BELOW_BINARY
+    small = quantity.high * GIB / GIGA < four * _BELOW_BINARY
     verdict = WRONG if small else RIGHT if enough and quantity.low >= full else UNKNOWN
     return ClaimVerdict(verdict=verdict, truth=truth, command=command)
 
@@ -188,8 +188,8 @@ def gb(size: float) -> str:
 
 def sized(quantity: StatedQuantity, size: float) -> Verdict:
     """Whether a need is what weights of a size take."""
-    reads = ((1.0, size * BELOW_WEIGHTS), (GIB / GIGA, size * BELOW_BINARY))
-    most = size * (PLENTY if quantity.bound == LEAST else BESIDE_WEIGHTS)
+    reads = ((1.0, size * _BELOW_WEIGHTS), (GIB / GIGA, size * _BELOW_BINARY))
+    most = size * (PLENTY if quantity.bound == LEAST else _BESIDE_WEIGHTS)
     if quantity.bound == MOST and quantity.low == quantity.high:
         most = float("inf")
     fine = any(quantity.low * value <= most and quantity.high * value >= low for value, low in reads)
@@ -204,8 +204,8 @@ def training_need(quantity: StatedQuantity, arch: Arch, *, method: str, enough: 
     if method == "full":
         truth = say("16 bytes a parameter: {size} before activations", size=gb(count * STATES))
     value = quantity.high
-    if value * GIB / GIGA < count * low * BELOW_BINARY and quantity.bound != MOST:
-        soft = method == "full" and value >= count * LEAST_STATES
+    if value * GIB / GIGA < count * low * _BELOW_BINARY and quantity.bound != MOST:
+        soft = method == "full" and value >= count * _LEAST_STATES
         return ClaimVerdict(verdict=UNKNOWN if soft else WRONG, truth=truth, command=command)
     fine = value <= count * high or enough or quantity.bound == LEAST
     return ClaimVerdict(verdict=RIGHT if fine else UNKNOWN, truth=truth, command=command)
@@ -241,7 +241,7 @@ def machines(passage: Passage) -> Iterator[tuple[ClaimSubject, StatedMachine]]:
                 model=models[0].name.partition("#")[0],
                 machine=" + ".join(f"{subject.count}x {subject.name}" for subject in group),
                 works=_CANNOT.search(passage.text) is None,
-                weights=format_named(text),
+                weights=_format_named(text),
                 context_tok=None if context is None else int(context[1] or context[2]) * KIB,
                 method=method_of(f"{passage.topic} {passage.text}"),
             ),
@@ -257,7 +257,7 @@ def configured(passage: Passage, subject: ClaimSubject, *, machine: StatedMachin
     known = None if rate is None or machine.method else speed_on(machine)
     if rate is not None and known is not None:
         value, low, high = known
-        fine = rate.low <= high * NEAR_SPEED and rate.high >= low / NEAR_SPEED
+        fine = rate.low <= high * _NEAR_SPEED and rate.high >= low / _NEAR_SPEED
         band = {"value": show_short(value), "low": show_short(low), "high": show_short(high)}
         truth = say("{value} tok/s predicted ({low}-{high})", **band)
         speed = ClaimVerdict(verdict=RIGHT if fine else WRONG, truth=truth, command=machine.command)

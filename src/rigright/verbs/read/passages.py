@@ -9,14 +9,15 @@ from functools import cached_property
 
 from rigright.base.cells import TextTable, tables_of
 from rigright.base.patterns import pattern
+from rigright.base.record import replace
 from rigright.base.units import MIB
 from rigright.verbs.read.quantities import StatedQuantity, quantities, unit_in
 from rigright.verbs.read.subjects import ClaimSubject, generation, subjects
 
 MOST_BYTES = MIB
-MOST_LINES, MOST_LINE_CHARS, MOST_PASSAGE = 20_000, 4000, 1200
+MOST_LINES, MOST_LINE_CHARS, _MOST_PASSAGE = 20_000, 4000, 1200
 SHOWN = 110  # signs of a passage that an answer quotes
-MOST_HEADING = 40  # signs of a line that names what the lines under it are about
+_MOST_HEADING = 40  # signs of a line that names what the lines under it are about
 _END = pattern(r"[。！？!?;；]+\s*|(?<=[A-Za-z0-9)）\]\"'%])\.(?:\s+|\Z)|\s•\s")
 _BULLET = pattern(
     r"\A\s*(?:[-*•·>+]+\s+|\d{1,2}[.)、]\s+|#{1,6}\s*|[一二三四五六七八九十]{1,3}[、.]\s*|\(\d{1,2}\)\s*)"
@@ -123,8 +124,8 @@ def passages(lines: Sequence[str]) -> Iterator[Passage]:
             continue
         is_item = line.lstrip() != text and not line.lstrip().startswith("#")
         above = above if is_item else _above(line, text, above=above)
-        near = above if is_item or len(text) <= MOST_HEADING else ()
-        for sentence in [text[:MOST_PASSAGE]] if fenced else sentences(text):
+        near = above if is_item or len(text) <= _MOST_HEADING else ()
+        for sentence in [text[:_MOST_PASSAGE]] if fenced else sentences(text):
             passage = Passage(place, sentence, above=near, is_code=fenced)
             yield passage
             following = passage.subjects or passage.above
@@ -148,8 +149,8 @@ def _unmarked(line: str) -> str:
 
 def _above(line: str, text: str, *, above: tuple[ClaimSubject, ...]) -> tuple[ClaimSubject, ...]:
     """What the lines under this one are about: a short line that is hardly more than a name says it."""
-    if len(text) > MOST_HEADING or re.match(r"[^:]{1,16}:\s*\S", text):
-        return above if len(text) > MOST_HEADING else ()
+    if len(text) > _MOST_HEADING or re.match(r"[^:]{1,16}:\s*\S", text):
+        return above if len(text) > _MOST_HEADING else ()
     named = subjects(text)
     bare = sum(subject.end - subject.start for subject in named)
     if named and len(text) - bare <= 14 and not quantities_outside(text, named):
@@ -170,8 +171,6 @@ def quantities_outside(text: str, named: Sequence[ClaimSubject]) -> bool:
 
 
 def _elsewhere(subject: ClaimSubject) -> ClaimSubject:
-    from rigright.base.record import replace
-
     return replace(subject, start=-1, end=-1)
 
 
@@ -182,11 +181,11 @@ def sentences(text: str) -> Iterator[str]:
         piece = text[start : end.start()].strip()
         start = end.end()
         if piece:
-            yield piece[:MOST_PASSAGE]
+            yield piece[:_MOST_PASSAGE]
     rest = text[start:].strip()
     while rest:
-        yield rest[:MOST_PASSAGE]
-        rest = rest[MOST_PASSAGE:]
+        yield rest[:_MOST_PASSAGE]
+        rest = rest[_MOST_PASSAGE:]
 
 
 def of_table(table: TextTable) -> Iterator[Passage]:

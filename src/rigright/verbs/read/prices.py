@@ -19,7 +19,7 @@ from rigright.verbs.read.record import DATED, RIGHT, UNKNOWN, WRONG, ClaimVerdic
 from rigright.verbs.read.subjects import CHIP, CPU, OFFER, ClaimSubject
 
 CLOSE = 0.2  # how far a price may be off and still be that of today
-LAUNCH_CLOSE, RENT_CLOSE = 0.08, 0.1
+_LAUNCH_CLOSE, _RENT_CLOSE = 0.08, 0.1
 ONCE = 2.5  # times the dearest, or under the cheapest that anybody asked: never true
 _LAUNCH = (
     "launch",
@@ -106,7 +106,7 @@ class CardPrice:
     as_of: str
 
 
-def todays(owner: ClaimSubject) -> list[CardPrice]:
+def _todays(owner: ClaimSubject) -> list[CardPrice]:
     """The newest price of each card that a name may mean."""
     card_prices = []
     for chip in owner.records:
@@ -120,7 +120,7 @@ def todays(owner: ClaimSubject) -> list[CardPrice]:
 
 def affordable(stated: StatedPrice) -> ClaimVerdict | None:
     """Whether so much money buys what is recommended for it."""
-    known = todays(stated.owner)
+    known = _todays(stated.owner)
     if not known or stated.quantity.bound == LEAST:
         return None
     cheapest = min(known, key=lambda card_price: card_price.typical)
@@ -146,7 +146,7 @@ def bought(price: StatedPrice) -> ClaimVerdict | None:
     asked = [item for chip in cards for item in prices() if item.chip == chip.id]
     launch = [from_currency(item.typical, item.currency) for item in asked if item.kind == "launch"]
     launch = launch or [chip.msrp_usd for chip in cards if chip.msrp_usd]
-    today = todays(price.owner)
+    today = _todays(price.owner)
     first = say("launched at {price}", price=price.shown(launch[0])) if launch else None
     now = (
         say("{price} ({month})", price=price.shown(today[0].typical), month=today[0].as_of) if today else None
@@ -154,7 +154,7 @@ def bought(price: StatedPrice) -> ClaimVerdict | None:
     truth = say("{launch}; today {now}", launch=first, now=now) if first and now else first or now
     if truth is None:
         return ClaimVerdict(verdict=UNKNOWN, truth=say("no price known"), command=shows(price.owner))
-    at_launch = any(price.covers(value, value, close=LAUNCH_CLOSE) for value in launch)
+    at_launch = any(price.covers(value, value, close=_LAUNCH_CLOSE) for value in launch)
     ever = [*(from_currency(item.typical, item.currency) for item in asked), *launch]
     if launch and any(word in price.context for word in _LAUNCH):
         verdict = RIGHT if at_launch else WRONG
@@ -204,7 +204,7 @@ def rented(price: StatedPrice) -> ClaimVerdict:
     )
     if price.shown(low) == price.shown(high):
         truth = say("{price} an hour ({month})", price=price.shown(low), month=month)
-    close = price.covers(low, high, close=RENT_CLOSE)
+    close = price.covers(low, high, close=_RENT_CLOSE)
     return ClaimVerdict(
         verdict=RIGHT if close else DATED if price.was_once(low, high) else WRONG, truth=truth
     )

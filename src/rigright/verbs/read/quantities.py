@@ -11,7 +11,7 @@ from rigright.base.patterns import pattern
 from rigright.base.record import dataclass
 from rigright.base.units import KILO, MEGA
 
-MOST_QUANTITIES = 64  # of a text
+_MOST_QUANTITIES = 64  # of a text
 EXACT, ABOUT, LEAST, MOST = "exact", "about", "least", "most"
 _NUMBER = r"(?:\d{1,3}(?:,\d{3}){1,4}(?!\d)(?:\.\d{1,6})?|\d{1,12}(?:\.\d{1,6})?)"
 _RANGE = pattern(
@@ -91,7 +91,6 @@ class StatedQuantity:
     text: str
     bound: str = EXACT
     currency: str = ""
-    is_binary: bool = False  # its unit is GiB or MiB as written
     per_hour: bool = False
 
     @property
@@ -125,7 +124,7 @@ def quantities(text: str) -> tuple[StatedQuantity, ...]:
     """Every quantity of a text in its order; years, versions and list numbers are left out."""
     result: list[StatedQuantity] = []
     place = 0
-    while len(result) < MOST_QUANTITIES:
+    while len(result) < _MOST_QUANTITIES:
         match = _ONE.search(text, place)
         if match is None:
             break
@@ -151,14 +150,13 @@ def _scaled(text: str, end: int) -> tuple[float, int]:
     return 1.0, end
 
 
-def _measured(text: str, end: int) -> tuple[str, float, int, str]:
-    """What a unit behind a number measures, its size, where it ends, and how it is written."""
+def _measured(text: str, end: int) -> tuple[str, float, int]:
+    """What a unit behind a number measures, its size, and where it ends."""
     unit = _unit().match(text, end)
     if unit is None:
-        return "count", 1.0, end, ""
-    written = unit[1]
-    of, size = _sizes().get(written) or _sizes()[written.casefold()]
-    return of, size, unit.end(), written
+        return "count", 1.0, end
+    of, size = _sizes().get(unit[1]) or _sizes()[unit[1].casefold()]
+    return of, size, unit.end()
 
 
 def _single(text: str, match: re.Match[str]) -> StatedQuantity:
@@ -181,7 +179,7 @@ def _ranged(text: str, spread: re.Match[str]) -> StatedQuantity | None:
 
 
 def _made(text: str, start: int, *, low: float, high: float, end: int) -> StatedQuantity:
-    of, size, stop, written = _measured(text, end)
+    of, size, stop = _measured(text, end)
     before = text[max(0, start - _NEAR) : start]
     currency = ""
     paid = _MONEY_BEFORE.search(before)
@@ -208,7 +206,7 @@ def _made(text: str, start: int, *, low: float, high: float, end: int) -> Stated
     return StatedQuantity(
         start=start, end=stop, low=low * size, high=high * size, unit=of, text=text[start:stop].strip(),
         bound=_bound(before, text[stop : stop + 4]), currency=currency,
-        is_binary="i" in written.casefold(), per_hour=per_hour,
+        per_hour=per_hour,
     )  # fmt: skip
 
 

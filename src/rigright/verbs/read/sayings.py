@@ -14,8 +14,9 @@ from rigright.facts.faults import xids
 from rigright.facts.guides import Myth, find_myth
 from rigright.machine.running.messages import FIELD, MOST_CHARS, TEXT, messages_in, values_of
 from rigright.verbs.look_up.kinds.myths import right
+from rigright.verbs.read.claims import claim_of
 from rigright.verbs.read.passages import Passage
-from rigright.verbs.read.record import DATED, WRONG, ExplainedError, GuideClaim
+from rigright.verbs.read.record import DATED, WRONG, ClaimVerdict, ExplainedError, GuideClaim
 from rigright.verbs.read.whose import places
 
 _XID = pattern(r"\bxid\b(?:\s?\([^)\n]{0,40}\))?[^0-9\n]{0,24}(\d{1,3})(?![\d.])", re.IGNORECASE)
@@ -36,11 +37,13 @@ def myths_in(passage: Passage) -> Iterator[GuideClaim]:
     for myth, groups, verdict in marked_myths():
         if all(any(stands(word, plain) for word in group) for group in groups):
             at = max(passage.plain.find(groups[0][0]), 0)
-            yield GuideClaim(
-                line=passage.line, says=passage.around(at), about=None, kind="myth",
-                verdict=DATED if verdict == DATED else WRONG, truth=right(myth),
-                command=f"rigright look-up myths {myth.id}", source=myth.source,
-            )  # fmt: skip
+            result = ClaimVerdict(
+                verdict=DATED if verdict == DATED else WRONG,
+                truth=right(myth),
+                command=f"rigright look-up myths {myth.id}",
+                source=myth.source,
+            )
+            yield claim_of(passage, at, kind="myth", verdict=result)
 
 
 def stands(word: str, plain: str) -> bool:

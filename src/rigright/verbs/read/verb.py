@@ -14,12 +14,11 @@ from rigright.base.words import say
 from rigright.build.judge import DOUBT, IMPOSSIBLE
 from rigright.build.listed import is_parts_table, lists_in
 from rigright.verbs.build import check_text
-from rigright.verbs.read.claims import claim_of, figures, without_twins
+from rigright.verbs.read.claims import claim_of, figures, ratios, without_twins
 from rigright.verbs.read.commands import commands_in
 from rigright.verbs.read.models import configured, machines, needs
 from rigright.verbs.read.passages import MOST_BYTES, SHOWN, Passage, lines_of, passages
 from rigright.verbs.read.prices import prices_in
-from rigright.verbs.read.ratios import ratios
 from rigright.verbs.read.record import (
     RIGHT,
     UNKNOWN,
@@ -35,7 +34,7 @@ from rigright.verbs.read.sayings import errors_in, myths_in
 from rigright.verbs.read.wording import wordings
 
 STDIN = "-"
-MOST_CONFIGURATIONS = 40  # of a text, that are worked out
+_MOST_CONFIGURATIONS = 40  # of a text, that are worked out
 READERS = (figures, needs, wordings, ratios, prices_in, commands_in, myths_in)
 _RULED: dict[str, Verdict] = {IMPOSSIBLE: WRONG, DOUBT: UNKNOWN}
 
@@ -67,13 +66,13 @@ def read_text(raw: bytes | str, *, name: str = "text", list_file: str = STDIN) -
     for at, judged in parts_lists(lines, command=f"rigright build --check {shlex.quote(list_file)}"):
         listed |= at
         claims += judged
-    left = MOST_CONFIGURATIONS
+    left = _MOST_CONFIGURATIONS
     for passage in passages(lines):
         readers = [claim for reader in READERS for claim in reader(passage)]
         for subject, machine in machines(passage):
             left -= 1
             if left < 0:
-                truth = say("not checked: more than {count} configurations", count=MOST_CONFIGURATIONS)
+                truth = say("not checked: more than {count} configurations", count=_MOST_CONFIGURATIONS)
                 verdict = ClaimVerdict(verdict=UNKNOWN, truth=truth, command=machine.command)
                 readers.append(claim_of(passage, 0, subject=subject, kind="configuration", verdict=verdict))
             else:
@@ -141,5 +140,5 @@ def parts_lists(lines: Sequence[str], *, command: str) -> Iterator[tuple[set[int
             ]
         yield (
             set(range(start + 1, end + 1)),
-            [claim_of(passage, 0, subject=None, kind="parts", verdict=verdict) for verdict in verdicts],
+            [claim_of(passage, 0, kind="parts", verdict=verdict) for verdict in verdicts],
         )

@@ -7,7 +7,7 @@ commas and other figures between count as distance, too.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from rigright.base.errors import RigError
 from rigright.base.record import dataclass, replace
@@ -19,8 +19,8 @@ from rigright.verbs.read.subjects import CHIP, MODEL, ClaimSubject
 
 FAR = 28  # signs between a figure and the word for it that must be said
 NUMBERED = 16  # between a bare number and the word for what it counts
-LOOSE, LOOSELY = "~", 20.0  # a word that may mean another quantity, too, counts as so far away
-CLAUSE, ANOTHER = 30, 12  # how far a comma, and another figure, set two words apart
+_LOOSE, _LOOSELY = "~", 20.0  # a word that may mean another quantity, too, counts as so far away
+_CLAUSE, _ANOTHER = 30, 12  # how far a comma, and another figure, set two words apart
 NEVER = 10_000.0
 _ENDS = re.compile(r"[,，;；、。|/]")
 _SAYS_ON = re.compile(r"\b(?:and|but|while|yet)\b|且|同时")  # what follows is another thing said
@@ -139,8 +139,8 @@ def plain_kind(quantity: StatedQuantity, subject: ClaimSubject) -> ClaimKind | N
 
 def distance(passage: Passage, quantity: StatedQuantity, *, word: str) -> float:
     """Signs between a figure and a word; commas, other figures, and that it may mean others count, too."""
-    bare = word.removeprefix(LOOSE)
-    loosely = 0.0 if bare == word else LOOSELY
+    bare = word.removeprefix(_LOOSE)
+    loosely = 0.0 if bare == word else _LOOSELY
     if bare in quantity.text.casefold():
         return loosely
     values = [NUMBERED - 2.0 if bare in passage.topic else NEVER]
@@ -150,7 +150,7 @@ def distance(passage: Passage, quantity: StatedQuantity, *, word: str) -> float:
         between = passage.text[low:high]
         weight = 1.0 if is_before else 1.01 if len(between) > 2 else 0.5
         others = sum(low <= figure.start < high for figure in passage.figures)
-        values.append(len(between) * weight + CLAUSE * _breaks(between) + ANOTHER * others)
+        values.append(len(between) * weight + _CLAUSE * _breaks(between) + _ANOTHER * others)
     return loosely + min(values)
 
 
@@ -175,8 +175,3 @@ def places(plain: str, word: str) -> Iterator[int]:
         if not letters and not more:
             yield start
         start = plain.find(word, start + 1)
-
-
-def last_before(subjects: Sequence[ClaimSubject], at: int) -> ClaimSubject | None:
-    """The last of some that ends before a place."""
-    return next((subject for subject in reversed(subjects) if subject.end <= at), None)

@@ -1,4 +1,4 @@
-"""The cards of a machine that was looked at: those a program could use, with what is free now."""
+"""A machine that was looked at as a node: the cards a program could use, what is free now, and the host."""
 
 from __future__ import annotations
 
@@ -6,16 +6,17 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from rigright.base.errors import AskError
-from rigright.base.units import show_bytes
+from rigright.base.units import MEGA, show_bytes
 from rigright.base.words import Sentence, say
 from rigright.doctor.recognise import chip_of
 from rigright.facts.chips import Chip, chips
 from rigright.facts.find import with_memory
+from rigright.facts.host_words import find_processor
+from rigright.facts.hosts import Host
 from rigright.facts.mig import cut, profile_of
 from rigright.facts.nodes import Card, Node, device_of, host_card
 from rigright.machine.device import Device, Slice
 from rigright.machine.record import Machine, free_bytes, total_bytes
-from rigright.verbs.seen.host import host_of
 
 _VISIBLE = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES")
 
@@ -25,7 +26,7 @@ def node_of(machine: Machine, *, alone: bool = False) -> Node:
 
     `alone`: where it has none, its processor does all the work.
     """
-    host = host_of(machine)
+    host = _host_of(machine)
     if alone and not machine.devices and host is not None:
         return Node(cards=(host_card(host),), host=host, notes=(_no_cards(), *host.notes))
     if not machine.devices and machine.origin != "live":
@@ -214,4 +215,36 @@ def _unknown(machine: Machine, seen: list[Device]) -> AskError:
             'unknown GPU {names}: give a similar one with --on, such as --on "rtx 4090"',
             names=names,
         )
+    )
+
+
+def _host_of(machine: Machine) -> Host | None:
+    """None where neither table nor family knows the processor, or nobody saw how much memory there is.
+
+    What firmware does not list, such as channels of a virtual machine, is as such processors usually have it.
+    """
+    cpu, memory = machine.cpu, machine.memory
+    socket = find_processor(cpu.name or "")
+    total = min((size for size in (memory.total_bytes, memory.limit_bytes) if size), default=None)
+    if socket is None or total is None:
+        return None
+    sockets = cpu.sockets or 1
+    if cpu.cores:
+        socket = replace(socket, cores=max(cpu.cores // sockets, 1))
+    filled = [module for module in memory.modules or () if module.size_bytes]
+    speeds = [module.set_mt_s or module.rated_mt_s for module in filled]
+    kinds = {module.kind for module in filled if module.kind}
+    places = {module.channel or module.slot for module in filled}
+    known = bool(filled) and all(speeds)
+    return Host(
+        cpu=socket,
+        sockets=sockets,
+        ram_bytes=total,
+        free_bytes=memory.available_bytes,
+        ram_kind=kinds.pop() if len(kinds) == 1 else socket.mem_kind,
+        channels=min(len(places), socket.mem_channels * sockets) if known else socket.mem_channels * sockets,
+        transfers_per_s=min(speed for speed in speeds if speed) * MEGA
+        if known
+        else socket.mem_transfers_per_s,
+        assumed=() if known else ("transfers", "channels"),
     )

@@ -24,7 +24,7 @@ from rigright.facts.drivers import (
 from rigright.facts.software import Capability, engine_needs
 from rigright.machine.record import Machine
 from rigright.machine.system import Python
-from rigright.verbs.doctor.wanted import wanted_of
+from rigright.verbs.doctor import wanted_of
 from rigright.verbs.setup import steps
 from rigright.verbs.setup.choice import (
     TORCH,

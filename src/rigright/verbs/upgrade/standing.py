@@ -6,12 +6,12 @@ from collections.abc import Iterable
 from datetime import date
 
 from rigright.build.change import Standing
+from rigright.doctor.nic import fastest_port
 from rigright.doctor.record import CheckInput
 from rigright.facts.cpus import cpus
 from rigright.machine.host import Slot
-from rigright.machine.record import Machine
 
-LEAST_CARD_LANES = 4
+_LEAST_CARD_LANES = 4
 
 
 def standing_of(case: CheckInput, today: date) -> Standing:
@@ -55,13 +55,13 @@ def standing_of(case: CheckInput, today: date) -> Standing:
         mem_places_free=None if modules is None else len(empty),
         disk_kinds=None if machine.disks is None else tuple(disk.kind for disk in machine.disks if disk.kind),
         disk_bytes_per_s=min(rates, default=None),
-        net_bytes_per_s=_fastest_port(machine),
+        net_bytes_per_s=fastest_port(machine),
     )
 
 
 def _free(slots: Iterable[Slot]) -> Iterable[int]:
     for slot in slots:
-        if slot.in_use is False and slot.lanes is not None and slot.lanes >= LEAST_CARD_LANES:
+        if slot.in_use is False and slot.lanes is not None and slot.lanes >= _LEAST_CARD_LANES:
             yield slot.lanes
 
 
@@ -70,12 +70,3 @@ def _plain(name: str) -> str:
         name.replace("(R)", " ").replace("(TM)", " ").replace("(r)", " ").replace("(tm)", " ").lower().split()
     )
     return f" {' '.join(word for word in words if word not in {'cpu', 'processor'})} "
-
-
-def _fastest_port(machine: Machine) -> float | None:
-    rates = [
-        port.bytes_per_s
-        for port in machine.ports or ()
-        if port.state == "up" and port.bytes_per_s and port.kind != "virtual"
-    ]
-    return max(rates, default=None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -13,6 +14,7 @@ from rigright.doctor.record import CheckFinding
 from rigright.verbs.diagnosed import BottleneckReport
 
 OLD_DAYS = 7  # from which a recording may no longer be what stands there
+_SHARES = (0.05, 0.25, 1.0)  # of the machines that have a change after each wave; one machine comes first
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +28,16 @@ class Wave:
     def count(self) -> int:
         """How many."""
         return self.last - self.first + 1
+
+
+def waves(n_machines: int) -> tuple[Wave, ...]:
+    """How a change is rolled out: one machine first, then waves that grow, each proven before the next."""
+    done, result = 0, []
+    for total in (1, *(math.ceil(share * n_machines) for share in _SHARES)):
+        if total > done:
+            result.append(Wave(first=done + 1, last=total))
+            done = total
+    return tuple(result)
 
 
 class CauseHelp(NamedTuple):

@@ -21,9 +21,8 @@ from rigright.verbs.diagnose import diagnose, in_file
 from rigright.verbs.diagnosed import BottleneckReport
 from rigright.verbs.last_results import results_of
 from rigright.verbs.probe import probe
-from rigright.verbs.upgrade.stages import waves
 from rigright.verbs.upgrade.standing import standing_of
-from rigright.verbs.upgrade.upgraded import CauseHelp, Upgraded
+from rigright.verbs.upgrade.upgraded import CauseHelp, Upgraded, waves
 
 CHANGES = "rigright.build.changes"
 MOST_SHOWN = 8

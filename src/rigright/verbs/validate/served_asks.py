@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 import re
+from functools import cache
 
+from rigright.arch.record import Arch
 from rigright.base.errors import AskError
 from rigright.base.record import replace
-from rigright.base.tables import Row
+from rigright.base.tables import DATA, CellReader, Row, number, read_rows, text
 from rigright.base.words import Sentence, say
 from rigright.choice.case import serving_case
 from rigright.choice.ways import as_published
@@ -20,9 +22,9 @@ from rigright.terms.fitted import priors
 from rigright.verbs.validate import foreign
 from rigright.verbs.validate.ask import RunAsk, first_card
 from rigright.verbs.validate.models import model_of
-from rigright.verbs.validate.served_drafts import drafts_of
 from rigright.verbs.validate.served_loads import ServedLoad, load_of
 
+DRAFT_COLUMNS = ("engine", "version", "from", "drafted_tok", "accepted_tok", "source", "as_of", "confidence")
 SERVE = "serve"  # the work that runs of many requests are
 LATE = "2025-10"  # TensorRT-LLM 1.0 is of 2025-09
 UNSURE = (0.6, 1.0, 1.7)  # of a length that was estimated from what runs came out at
@@ -179,3 +181,28 @@ def layouts_of(row: Row, *, chips: int, assumed: list[Sentence]) -> tuple[Layout
 def _worker(match: re.Match[str]) -> Layout:
     workers, tp, pp, dp, ep = (int(match[name]) for name in ("workers", "tp", "pp", "dp", "ep"))
     return Layout(tp=tp * dp, pp=pp, dp=workers, ep=ep, attention_dp=dp > 1)
+
+
+def drafts_of(row: Row, arch: Arch, *, engine: str) -> tuple[float, float]:
+    """Tokens drafted for each pass of a sequence, and those kept, of runs whose rows do not say so.
+
+    Models that bring layers for it do so in versions and from days on when it was set.
+    """
+    version, day = row.get("engine_version") or "", row.get("measured") or ""
+    if row.get("disagg") or not any(tower.name == "mtp" for tower in arch.spare):
+        return 0.0, 0.0
+    return next(
+        (
+            (known["drafted_tok"], known["accepted_tok"])
+            for known in _drafted_runs()
+            if known["engine"] == engine and version.startswith(known["version"]) and day >= known["from"]
+        ),
+        (0.0, 0.0),
+    )
+
+
+@cache
+def _drafted_runs() -> tuple[Row, ...]:
+    readers: dict[str, CellReader] = dict.fromkeys(DRAFT_COLUMNS, text)
+    readers |= {"drafted_tok": number, "accepted_tok": number}
+    return tuple(read_rows(DATA / "drafted_runs.csv", readers, required=DRAFT_COLUMNS))

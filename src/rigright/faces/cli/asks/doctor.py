@@ -15,7 +15,7 @@ def answer(options: argparse.Namespace) -> Answer:
     """Examine it."""
     from rigright.report.fix_script import script
     from rigright.report.pages import doctor as pages
-    from rigright.verbs.doctor.verb import doctor, write_script
+    from rigright.verbs.doctor import doctor, write_script
 
     only = tuple(word for words in options.only for word in words.split(",") if word.strip())
     result = doctor(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from rigright.base.errors import AskError
 from rigright.base.page import Line, Part
 from rigright.base.words import say
+from rigright.doctor.advice import manual_of
 from rigright.doctor.examine import checks, chosen, group_of
-from rigright.doctor.manuals import manual_of
 from rigright.doctor.record import Check
 from rigright.verbs.look_up.fields import field
 from rigright.verbs.look_up.listing import ListingKind, LookUpQuery

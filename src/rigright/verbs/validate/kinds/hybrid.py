@@ -7,7 +7,6 @@ from functools import partial
 import numpy as np
 
 from rigright.base.errors import AskError
-from rigright.base.record import replace
 from rigright.base.tables import Row
 from rigright.base.units import KILO
 from rigright.base.words import say, with_semicolons
@@ -24,7 +23,6 @@ def predict(row: Row) -> tuple[Prediction, ...]:
     ask = read_hybrid(row)
     case, metric, sent, host = ask.case, ask.metric, ask.traffic, ask.host
     asked = case_of(sent, case.serving.weights, chips=len(case.cards))
-    asked = replace(asked, prompt_tok=float(sent.prompt_tok - sent.cached_tok))
     figures = {name: float(values[0]) for name, values in predict_cases([case]).items()}
     known = least_known(
         HYBRID, arch=case.arch, engine=case.engine, chips=(host_chip(host),), case=asked,

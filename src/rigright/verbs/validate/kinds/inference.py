@@ -16,8 +16,8 @@ from rigright.choice.layout import is_staged
 from rigright.cost.bands import figure_of
 from rigright.cost.known import Known, ran
 from rigright.cost.unsaid import trials, weighed
-from rigright.facts.anchors import FULL, RunCase, anchors
-from rigright.predict.bands import at, measured_as, metric_with_band, most_output, subject_of
+from rigright.facts.anchors import FULL, anchors
+from rigright.predict.bands import at, case_of, measured_as, metric_with_band, most_output, subject_of
 from rigright.terms.known import known_of_one
 from rigright.terms.memory import weights_bytes
 from rigright.verbs.validate.ask import RunAsk, runs_of
@@ -91,15 +91,14 @@ def _predictions(
     sent, metric = ask.traffic, ask.metric
     if not np.isfinite(value) or value <= 0:
         raise AskError(_why_none(ask, value))
-    case = RunCase(
-        weights=ask.case.serving.weights,
+    load = case_of(
+        sent,
+        ask.case.serving.weights,
         chips=len(ask.case.cards),
-        load=sent.concurrency or FULL,
-        prompt_tok=float(sent.prompt_tok - sent.cached_tok),
-        output_tok=float(sent.output_tok),
         apart=bool(row.get("disagg")) and not ask.case.is_alone,
         staged=ask.is_laid_out and bool(is_staged(ask.case.engine.split, ask.case.layout.pp)),
     )
+    case = replace(load, load=load.load or FULL)
     subject = subject_of(ask.case.engine, ask.chip, alone=ask.case.is_alone)
     what = ran(ask.case.arch, engine=ask.case.engine, source=row.get("source"), case=case)
     alike = (

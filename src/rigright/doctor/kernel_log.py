@@ -1,19 +1,23 @@
-"""Events of the kernel log for checks: of which card, how long ago, before or since this boot."""
+"""Events of the kernel log: of which card, how long ago, before or since this boot, and as findings."""
 
 from __future__ import annotations
 
 import re
+import shlex
 from bisect import bisect_right
+from collections.abc import Iterable
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from rigright.base.units import KILO
 from rigright.base.words import Sentence, say
-from rigright.doctor.record import CheckInput, Severity, Step
+from rigright.doctor.record import CheckInput, Evidence, Finding, Fine, NotSeen, Severity, Step, Verdict
 from rigright.machine.opened.forms import fault_forms
 from rigright.machine.running.messages import MESSAGE, UNKNOWN
 from rigright.machine.system import Event
 
-OLD_S = 7 * 86400  # what happened longer ago and not again is told more quietly
+LINE_CHARS = 160
+_OLD_S = 7 * 86400  # what happened longer ago and not again is told more quietly
 _OF_TEXT = frozenset({MESSAGE, UNKNOWN})  # kinds of what programs and tools said
 _ANEW = re.compile(r"systemctl reboot|--gpu-?reset")
 _STARTED = Step(says=say("the machine has rebooted since: act only if it recurs"))
@@ -76,7 +80,7 @@ def most_within(same: list[Event], span_s: float) -> int:
 def quieter(severity: Severity, *, case: CheckInput, event: Event) -> Severity:
     """An event of long ago, or of before the last boot, weighs one step less."""
     age = age_s(case, event)
-    is_past = is_before_boot(case, event) or (age is not None and age > OLD_S)
+    is_past = is_before_boot(case, event) or (age is not None and age > _OLD_S)
     return _MILDER[severity] if is_past else severity
 
 
@@ -89,3 +93,48 @@ def when(event: Event) -> Sentence:
     if event.up_s is not None:
         return say("{seconds} s after boot", seconds=f"{event.up_s:.0f}")
     return say("at an unknown time")
+
+
+def unseen(case: CheckInput, words: str) -> NotSeen | None:
+    """Where the log is closed to us: what would show it."""
+    if events(case) is not None:
+        return None
+    return NotSeen(why=say("no permission to read the kernel log"), see=f"sudo dmesg | grep -iE '{words}'")
+
+
+def log_state(case: CheckInput, words: str, *kinds: str) -> Verdict | None:
+    """Where the log is closed to us, what would show it; a good word where it holds none of these kinds."""
+    clean = None if events(case, *kinds) else Fine(says=say("none in the kernel log"))
+    return unseen(case, words) or clean
+
+
+def by_place(events: Iterable[Event]) -> dict[str | None, list[Event]]:
+    """Events by the device of the bus they tell of."""
+    groups: dict[str | None, list[Event]] = {}
+    for event in events:
+        groups.setdefault(event.pci, []).append(event)
+    return groups
+
+
+def logged(case: CheckInput, advised: Finding, *, of: list[Event]) -> Finding:
+    """A finding of events: how often and when they were seen; long past ones weigh less."""
+    last = of[-1]
+    return replace(
+        advised,
+        severity=quieter(advised.severity, case=case, event=last),
+        evidence=log_evidence(of),
+        fix=done_by_boot(case, of, fix=advised.fix),
+        confidence="likely",
+        about=last.pci,
+    )
+
+
+def log_evidence(same: list[Event], command: str | None = None) -> tuple[Evidence, ...]:
+    """How often and when last, and the last line itself; without a command, that line is searched for."""
+    last = same[-1]
+    command = command or "journalctl -k --no-pager | grep -F " + shlex.quote(last.text[:40])
+    often = say("{count} times, last {when}", count=len(same), when=when(last))
+    return (
+        Evidence(shows=often if len(same) > 1 else when(last), command=command),
+        Evidence(shows=last.text[:LINE_CHARS]),
+    )

@@ -1,1 +1,0 @@
-"""`doctor`: whether a machine is healthy and set up right."""

@@ -100,7 +100,7 @@ def conv(
 ) -> Flow:
     """A convolution whose map keeps its size at stride one."""
     channels, high, wide = flow.shape
-    pad = 2 * (kernel // 2)
+    pad = 2 * ((kernel - 1) // 2)
     shape = (outputs, (high + pad - kernel) // stride + 1, (wide + pad - kernel) // stride + 1)
     return write(
         keep(flow),

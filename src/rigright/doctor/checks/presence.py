@@ -15,11 +15,11 @@ from rigright.facts.chips import by_id, chips
 from rigright.facts.fabrics import fabric_of
 from rigright.machine.host import PciDevice
 from rigright.machine.nvml.codes import DIED, HUNG, NO_PERMISSION, as_sentence
-from rigright.machine.nvml.codes import why as told
+from rigright.machine.nvml.codes import why as nvml_reason
 from rigright.machine.nvml.full import trouble_of
 from rigright.machine.nvml.process import NvmlTrouble
 
-_DEADLY = told(DIED)
+_DEADLY = nvml_reason(DIED)
 _BLOCKED = "blocked by the operating system"  # by Windows, of what runs in WSL
 LEAST = 3  # cards, for one to be missing
 BOX_CHIPS = 16  # a rack's domain tells nothing of one box

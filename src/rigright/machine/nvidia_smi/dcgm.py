@@ -176,7 +176,7 @@ class _Table:
     """What was read of one so far."""
 
     def __init__(self) -> None:
-        self.told: list[Diagnosed] = []
+        self.diagnoses: list[Diagnosed] = []
         self.meta: dict[str, str] = {}
         self.reasons: list[tuple[int, int | None, str]] = []  # where the test begins, card, words
         self.first = 0  # where the rows of the last test begin
@@ -189,7 +189,7 @@ class _Table:
         if name.lower() in _META:
             self.meta[name.lower()] = value
         elif name and _OUTCOME.match(value):
-            self.name, self.first, self.aside = name.lower(), len(self.told), True
+            self.name, self.first, self.aside = name.lower(), len(self.diagnoses), True
             self._outcome(value)
         elif reason := _REASON.match(name):
             card = None if reason[1] is None else int(reason[1])
@@ -208,18 +208,20 @@ class _Table:
 
     def _outcome(self, value: str) -> None:
         if match := _ONE.match(value):
-            self.told.append(Diagnosed(test=self.name, outcome=_outcome_of(match[2]), card=int(match[1])))
+            self.diagnoses.append(
+                Diagnosed(test=self.name, outcome=_outcome_of(match[2]), card=int(match[1]))
+            )
             return
         result = _OUTCOME.match(value)
         cards = re.findall(r"\d{1,3}", (result and result[2]) or "")
         for card in map(int, cards) if cards else (None,):
-            self.told.append(
+            self.diagnoses.append(
                 Diagnosed(test=self.name, outcome=_outcome_of(result[1] if result else ""), card=card)
             )
 
     def all(self) -> tuple[Diagnosed, ...]:
         """Every test with its reasons; a word for all cards gives way to words for each."""
-        diagnosis = self.told[:_MOST_TESTS]
+        diagnosis = self.diagnoses[:_MOST_TESTS]
         for first, card, words in self.reasons:
             text = _plain(words)
             named = _CARD_WORD.search(text)
@@ -243,10 +245,12 @@ class _Table:
     def _place(self, first: int, card: int | None) -> int | None:
         """The row of the test that a reason belongs to: of its card, else the first that is no pass."""
         test = [
-            place for place in range(first, len(self.told)) if self.told[place].test == self.told[first].test
+            place
+            for place in range(first, len(self.diagnoses))
+            if self.diagnoses[place].test == self.diagnoses[first].test
         ]
-        of_card = [place for place in test if card is not None and self.told[place].card == card]
-        bad = [place for place in test if self.told[place].outcome != "pass"]
+        of_card = [place for place in test if card is not None and self.diagnoses[place].card == card]
+        bad = [place for place in test if self.diagnoses[place].outcome != "pass"]
         return next(iter(of_card or bad or test), None)
 
 

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from rigright.arch.sources.zoo import arch
 from rigright.base.errors import AskError
-from rigright.choice.layout import STAGED, check_layout, is_staged, surely
-from rigright.demand import Layout
-from rigright.facts.engines import engines
+from rigright.choice.layout import STAGED, check_layout, is_staged, surely, usual_layout
+from rigright.demand import Layout, ServingWish
+from rigright.facts.engines import engines, find_engine
 from rigright.facts.nodes import find_node
 
 
@@ -21,6 +21,15 @@ def test_a_stage_a_layer_is_the_most():
     check_layout(model, node, layout=Layout(pp=layers))
     with pytest.raises(AskError):
         check_layout(model, node, layout=Layout(pp=layers + 1))
+
+
+@pytest.mark.parametrize("engine", ["vllm", "llama.cpp"])
+def test_each_mig_instance_has_a_model_of_its_own(engine):
+    model, node = arch("Qwen/Qwen2.5-0.5B"), find_node("4x h100 mig 1g.10gb")
+    assert usual_layout(model, find_engine(engine), node=node, wish=ServingWish()) == Layout(dp=4)
+    for layout in (Layout(tp=2), Layout(pp=2)):
+        with pytest.raises(AskError, match="MIG"):
+            check_layout(model, node, layout=layout)
 
 
 def test_layers_that_an_engine_deals_out_anyway_are_no_stages_instead_of_tensors():

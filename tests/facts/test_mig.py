@@ -21,6 +21,7 @@ NAMED = {  # what people write -> chip, profile, how many
     "H200 MIG 1g.18gb+me": ("h200-sxm-141gb", "1g.18gb", 1),
     "14x h100 1g.10gb": ("h100-sxm5-80gb", "1g.10gb", 14),
     "4 x rtx pro 6000 server 1g.24gb": ("rtx-pro-6000-blackwell-server", "1g.24gb", 4),
+    "h100 mig1g.10gb": ("h100-sxm5-80gb", "1g.10gb", 1),
     "A30 MIG 2g.12GB": ("a30", "2g.12gb", 1),
 }
 PAIRS = [(chip, row) for chip in by_id().values() for row in profiles_of(chip)]
@@ -79,6 +80,6 @@ def test_a_profile_that_a_gpu_does_not_have_is_refused_with_those_it_has(text, s
 
 
 def test_other_gpus_that_have_the_profile_are_said():
-    (note,) = find_node("a100 3g.20gb").notes
+    note, *_ = find_node("a100 3g.20gb").notes
     assert "A100 PCIe 40GB" in str(note)
     assert "80GB" not in str(note)

@@ -57,7 +57,14 @@ def instance_of(chip: Chip, name: str) -> Chip:
     """One MIG instance as a chip: its share of memory, bandwidth and compute, linked to no other."""
     profile = profile_of(chip, name)
     if profile is None:
-        raise _refusal(chip, name)
+        known = ", ".join(row.profile for row in profiles_of(chip))
+        if not known:
+            raise AskError(say("{chip} does not support MIG", chip=chip.name))
+        missing = say("{chip} has no MIG profile {profile}", chip=chip.name, profile=name)
+        raise AskError(
+            missing if name else say("which MIG profile of {chip}?", chip=chip.name),
+            hint=say("MIG profiles of {chip}: {profiles}", chip=chip.name, profiles=known),
+        )
     mem_share = profile.memory_eighths / MEMORY_SLICES
     usable = min(profile.mem_bytes or chip.mem_usable_bytes, chip.mem_usable_bytes * mem_share)
     return replace(
@@ -91,17 +98,8 @@ def cut(chip: Chip, *, share: float, mem_share: float, usable_bytes: float) -> C
     )
 
 
-def _refusal(chip: Chip, name: str) -> AskError:
-    """The profile is missing, or is one of another chip."""
-    known = ", ".join(row.profile for row in profiles_of(chip))
-    if not known:
-        return AskError(say("{chip} does not support MIG", chip=chip.name))
-    hint = say("MIG profiles of {chip}: {profiles}", chip=chip.name, profiles=known)
-    if not name:
-        return AskError(say("which MIG profile of {chip}?", chip=chip.name), hint=hint)
-    return AskError(say("{chip} has no MIG profile {profile}", chip=chip.name, profile=name), hint=hint)
-
-
-def one_program_each() -> Sentence:
-    """What several instances are good for."""
-    return say("a program sees one MIG instance: run one copy of the model on each")
+def notes_on(count: int) -> tuple[Sentence, ...]:
+    """What is to be known of so many instances."""
+    paid = say("prices count a whole GPU for each MIG instance")
+    each = say("a program sees one MIG instance: run one copy of the model on each")
+    return (each, paid) if count > 1 else (paid,)

@@ -38,12 +38,12 @@ Kind = Literal[
 ]
 
 _RUN = re.compile(
-    r"(?<![0-9a-z.])[1-7]g\.[0-9]{1,3}gb(?:[+-](?:me|gfx)(?:\.all)?)?(?![0-9a-z])"
+    r"(?<![0-9a-z.])(?:mig)?[1-7]g\.[0-9]{1,3}gb(?:[+-](?:me|gfx)(?:\.all)?)?(?![0-9a-z])"
     r"|[0-9a-f]{4}:[0-9a-f]{4}(?![0-9a-z])|[0-9]+\.[0-9]+[a-z]*|[0-9a-z]+|[\u3400-\u9fff]+|[^\s_\-]"
 )
 _MEMORY = re.compile(r"([0-9]{1,4}(?:\.[0-9]{1,3})?)(gib|gb|g)")
 _EXACT = re.compile(r"([0-9]{3,7})(mib|mb)")
-_PROFILE = re.compile(r"([1-7]g\.[0-9]{1,3}gb).*")  # of MIG; what follows is media or graphics
+_PROFILE = re.compile(r"(?:mig)?([1-7]g\.[0-9]{1,3}gb).*")  # of MIG; what follows is media or graphics
 _WATTS = re.compile(r"[0-9]{2,4}w")
 _INTEGER = re.compile(r"[0-9]{1,4}")
 _JOINED = {("titan", "x"): "titanx"}  # an x that counts nothing

@@ -17,7 +17,7 @@ from rigright.facts.fabrics import Stated, cabled, take_cabling
 from rigright.facts.find import Match, chips_meant, match_tokens, names_chip
 from rigright.facts.host_words import take_host
 from rigright.facts.hosts import CPU, Host, host_chip
-from rigright.facts.mig import instance_of, one_program_each, profile_of
+from rigright.facts.mig import instance_of, notes_on, profile_of
 from rigright.facts.naming import MAX_NAME_CHARS, Counted, Token, pods, read_counts, read_tokens
 from rigright.facts.units import boxes_of
 
@@ -194,7 +194,7 @@ def _find_cards(text: str, *, host: Host | None = None) -> Node:
     node = Node(
         cards=tuple(replace(card, chip=chip) for card, (chip, _) in zip(cards, pairs, strict=True)),
         n_nodes=n_nodes,
-        notes=tuple(dict.fromkeys((*notes, one_program_each()) if is_cut and count > 1 else notes)),
+        notes=tuple(dict.fromkeys((*notes, *(notes_on(count) if is_cut else ())))),
     )
     return node if is_cut else _in_real_boxes(node)
 

@@ -145,7 +145,7 @@ class Launch:
     @property
     def answers(self) -> str:
         """The same as a comment."""
-        return f"answers once it serves: curl -fsS {self.health}"
+        return f"health check: curl -fsS {self.health}"
 
     @property
     def servers(self) -> tuple[Launch, ...]:

@@ -69,7 +69,7 @@ function filters({ asked, figure, mine, isUnseen }, choose) {
   };
   return el("div", { class: "fields" }, pick("figure", "Figure", Object.entries(FIGURES).map(([value, [told]]) => [value, t(told)])),
     Object.entries(GROUPS).map(([name, about]) => pick(name, about, options(name))),
-    pick("terms", "Terms fitted", [["", t("on all runs")], [UNSEEN, t("without that source")]].map((row) => (isUnseen || row[0] === "" || mine.some((run) => run.unseen) ? row : null)).filter(Boolean)));
+    pick("terms", "Evaluation", [["", t("on all runs")], [UNSEEN, t("without that source")]].map((row) => (isUnseen || row[0] === "" || mine.some((run) => run.unseen) ? row : null)).filter(Boolean)));
 }
 
 function picture(runs, unit) {

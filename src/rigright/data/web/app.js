@@ -239,9 +239,9 @@ function question() {
       ...(net.isServed ? [] : unseen(["rigright doctor", "rigright probe --save machine.json"], t("The first examines it; the second saves what it has to a file that can be dropped here.")))];
   }
   if (view === "accuracy") {
-    return [...lead(t("How close predictions are"), t("Published runs that nobody here produced, each held against its prediction.")),
-      el("details", {}, el("summary", {}, t("Hold your own runs against predictions")), drop("validate", "Drop measured runs here", "CSV as `validate` reads it")),
-      unfolding(t("What machines should reach"), async () => drawn(await net.ask("look_up", { kind: "benchmarks" }, { form: "html", lang: spoken() })))];
+    return [...lead(t("How close predictions are"), t("Third-party benchmarks, each compared with our prediction.")),
+      el("details", {}, el("summary", {}, t("Compare your own runs")), drop("validate", "Drop measured runs here", "CSV as `validate` reads it")),
+      unfolding(t("Reference performance"), async () => drawn(await net.ask("look_up", { kind: "benchmarks" }, { form: "html", lang: spoken() })))];
   }
   if (view === "myths") return [];
   if (net.isServed) return lead(t("This machine"), t("The machine that serves this page, as it is now."));

@@ -64,9 +64,9 @@ function body({ data, plans, rows, money, chosen, exported }, choose) {
     if (plans.length > 1) found.push(...titled("Options found", table(plans, { rows, chosen, choose })));
     if (data.plans.length) found.push(exported(chosen + 1, shown));
   }
-  found.push(...titled("Ways to get there", points((data.steps ?? []).map((one) => step(one, money)))));
+  found.push(...titled("What would meet the target", points((data.steps ?? []).map((one) => step(one, money)))));
   found.push(...titled("Notes", points(data.notes)));
-  found.push(...titled("Passed over", points((data.why_not ?? []).map((one) => `${one.label}: ${one.reason}`))));
+  found.push(...titled("Rejected", points((data.why_not ?? []).map((one) => `${one.label}: ${one.reason}`))));
   return found;
 }
 

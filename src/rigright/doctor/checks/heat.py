@@ -41,9 +41,7 @@ def thermal_fans(case: CheckInput) -> Iterator[Verdict]:
         if still and gpu_c >= (_FAN_HOT_C if still == len(fans) else _FAN_WARM_C):
             yield advise("heat.fan", device=device, shares=shares, temperature=temperature)
         else:
-            says = say(
-                "{shares} of full speed, GPU at {temperature} °C", shares=shares, temperature=temperature
-            )
+            says = say("fan speeds {shares}, GPU at {temperature} °C", shares=shares, temperature=temperature)
             yield Fine(says=says, about=label(device))
 
 

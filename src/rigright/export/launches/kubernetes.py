@@ -73,7 +73,10 @@ def notes(launch: Launch) -> tuple[str, ...]:
     if launch.weights_folder is None:
         size = round(launch.serving.weights_bytes / GIGA)
         texts += [
-            f"each pod downloads {size} GB of weights as it starts; a claim as its volume models keeps them",
+            (
+                f"each pod downloads {size} GB of weights as it starts; "
+                'mount a PersistentVolumeClaim at volume "models" to keep them'
+            ),
             "for a model behind a licence: kubectl create secret generic hf-token --from-literal=token=...",
         ]
     elif not launch.weights_folder.startswith("/"):

@@ -71,7 +71,9 @@ def verdict(result: Assembled) -> Sentence:
     whole, around = (
         _money(estimate, result, count=first.machines) for estimate in (first.usd, first.around_usd)
     )
+    gpus_usd = (first.usd.value - first.around_usd.value) * first.machines
     names = {"number": first.machines, "cards": _cards(first, result), "usd": whole, "around": around}
+    parts = {**names, "gpus": show_money(gpus_usd, result.currency)}
     single = first.machines == 1
     alone = not first.rig.cards or (first.rig.machine is not None and first.rig.machine.kind == "closed")
     cards = [item for item in first.items if item.kind == "gpu"]
@@ -84,9 +86,12 @@ def verdict(result: Assembled) -> Sentence:
     elif alone:
         sentence = say("{cards}: {usd}", **names) if single else say("{number}x {cards}: {usd}", **names)
     elif single:
-        sentence = say("{cards}: {usd} for the whole machine, {around} of it without the cards", **names)
+        sentence = say("{cards}: {usd} complete: GPUs {gpus}, everything else {around}", **parts)
     else:
-        sentence = say("{number} machines with {cards}: {usd}, {around} of it without the cards", **names)
+        sentence = say(
+            "{number} machines with {cards}: {usd} complete: GPUs {gpus}, everything else {around}",
+            **parts,
+        )
     if result.over_budget:
         limit = show_money(result.wanted.budget_usd or 0.0, result.currency)
         return say("{said}; over the budget of {limit}", said=sentence, limit=limit)

@@ -164,10 +164,10 @@ def _paid_off(result: Compared) -> Iterator[tuple[int, Sentence]]:
         return
     place, paid = result.payback
     if math.isfinite(paid.high):
-        yield place, say("costs as much as {months} months of renting",
+        yield place, say("the price equals {months} months of rent",
                          months=months_between(paid.low, paid.high))  # fmt: skip
     elif math.isfinite(paid.months):
-        yield place, say("costs as much as {months} months of renting or more",
+        yield place, say("the price equals {months} months of rent or more",
                          months=months_shown(paid.low))  # fmt: skip
 
 

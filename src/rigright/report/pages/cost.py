@@ -291,7 +291,7 @@ def assumed(result: Costed, *, flags: bool = True) -> Iterator[Sentence]:
     if foreign:
         names = with_commas({say("{cloud}", cloud=cloud_shown(way.label)): None for way in foreign})
         yield say("{clouds}: in China, billed in yuan", clouds=names or "")
-    always = say("in use 100 % of the time (--duty)") if flags else say("works all the time")
+    always = say("in use 100 % of the time (--duty)") if flags else say("24/7 use")
     guessed = [always] if result.duty == 1 else []
     if wish.place is None and wish.tariff_usd_per_kwh is None and result.own:
         tariff = show_money(result.tariff.usd_per_kwh, wish.currency)

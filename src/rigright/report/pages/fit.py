@@ -60,7 +60,7 @@ def _verdict(result: Fitted) -> Sentence:
         best = say("{model} in {format} at {rate} tok/s", rate=show_short(rate.value), **fields)
     counts = {"found": result.found, "looked": result.looked_at}
     return say(
-        "{machine} runs {found} of {looked} models; first: {best}", machine=machine, best=best, **counts
+        "{machine} runs {found} of {looked} models; top pick: {best}", machine=machine, best=best, **counts
     )
 
 

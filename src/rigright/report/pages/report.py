@@ -337,7 +337,7 @@ def _risks(result: Decided) -> Iterator[Shown]:
     yield from map(_known, result.broken)
     rate = _rate(first)
     if rate is not None and rate[1].low < rate[1].value:
-        yield say("speed: in 1 case of 10 below {low} {unit}", low=show_short(rate[1].low), unit=rate[0])
+        yield say("speed: 10 % risk of less than {low} {unit}", low=show_short(rate[1].low), unit=rate[0])
     for name, bound in (("ttft_s", wish.ttft_s), ("tpot_s", wish.tpot_s)):
         estimate = first.figures.get(name)
         if estimate is None or bound is None or estimate.high <= bound:

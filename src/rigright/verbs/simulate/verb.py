@@ -90,7 +90,7 @@ def _place(model: str | None, on: str | None, *, wish: ServingWish, load: PlayWi
     node = the_node(on)
     arch = open_model(model)
     if not generates(arch):
-        raise AskError(say("{model} does not generate text and cannot be simulated", model=arch.name))
+        raise AskError(say("{model} makes no text and cannot be simulated", model=arch.name))
     case = single(arch, node, wish=wish, work=_work(load)).case
     if case.engine.pool != "share":  # such an engine sets aside what was asked for
         case = case.over(batch=wish.max_seqs or case.serving.batch)

@@ -10,7 +10,7 @@ from rigright.base.words import say
 from rigright.faces.cli.answer import Answer
 
 STAGE = "know"
-SUMMARY = say("a server of the Model Context Protocol: the same answers for an agent")
+SUMMARY = say("MCP server: the same answers for AI agents")
 
 
 def answer(options: argparse.Namespace) -> Answer:

@@ -8,7 +8,7 @@ from rigright.base.words import say
 from rigright.faces.cli.answer import Answer
 
 STAGE = "know"
-SUMMARY = say("web page with the same answers: plan, compare, build, doctor, live view of this machine")
+SUMMARY = say("open the web app: plan, compare, build, doctor, live view of this machine")
 
 
 def answer(options: argparse.Namespace) -> Answer:

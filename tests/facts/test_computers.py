@@ -14,6 +14,7 @@ CALLED = {  # what people write -> chips of the machine
     "Mac Studio M3 Ultra 512GB": ("apple-m3-ultra",),
     "MacBook Pro M4 Max 128gb": ("apple-m4-max-40c",),
     "macbook-pro m2 max": ("apple-m2-max",),
+    "64gb mac mini": ("apple-m5-pro",),
     "m4 mac mini 32gb": ("apple-m4",),
     "mac mini m4 pro 64gb": ("apple-m4-pro",),
     "gmktec evo-x2 96gb": ("strix-halo-8060s",),

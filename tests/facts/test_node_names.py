@@ -238,3 +238,19 @@ def test_a_cluster_is_boxes_of_eight(text):
 def test_a_number_in_a_name_makes_no_boxes(text, cards):
     node = find_node(text)
     assert (node.n_nodes, len(node.cards)) == (1, cards)
+
+
+@pytest.mark.parametrize(
+    "text", ["2x rtx 3090", "4090 + 64gb", "aws:p5.48xlarge", "rtx 4090 + rtx 3090", "mac mini"]
+)
+def test_free_memory_behind_a_machine_is_that_of_each_of_its_cards(text):
+    whole, free = find_node(text), find_node(f"{text}, 9gb free")
+    assert [card.chip for card in free.cards] == [card.chip for card in whole.cards]
+    assert {card.free_bytes for card in free.cards} == {9e9}
+    assert free.host == whole.host
+
+
+def test_more_than_a_card_has_is_never_free():
+    with pytest.raises(AskError, match="40") as refused:
+        find_node("4090, 43gb free")
+    assert refused.value.hint is not None

@@ -106,10 +106,14 @@ def says_load(wish: PlanWish) -> bool:
     return any(value is not None for value in (wish.users, wish.rate_per_s, wish.tok_per_s))
 
 
+def is_for_one(wish: PlanWish) -> bool:
+    """Whether nobody speaks of more than one request at a time."""
+    return wish.users in {None, 1} and wish.rate_per_s is None and wish.tok_per_s is None
+
+
 def usual_work(wish: PlanWish, *, home: bool) -> str:
     """The work where nobody says: one person chats at home."""
-    alone = wish.users == 1 and wish.rate_per_s is None and wish.tok_per_s is None
-    return "chat" if home and (alone or not says_load(wish)) else "serve"
+    return "chat" if home and is_for_one(wish) else "serve"
 
 
 def usual_context_tok(work: str, arch: Arch, *, tok: Numbers) -> Numbers:

@@ -53,7 +53,7 @@ def chip_of_computer(text: str) -> tuple[str, Sentence | None]:
         if any(names_chip(_MEMORY.sub(" ", beside)) for beside in (after, before)):
             return f"{before} {after}".strip(), None
         chips = [by_id()[name] for name in computer.chips]
-        stated = _MEMORY.search(after)
+        stated = _MEMORY.search(after) or _MEMORY.search(before)
         fitting = [chip for chip in chips if stated is None or f"{stated[1]}gb" in memory_words(chip)]
         if not fitting:
             sold = {size for chip in chips for size in (chip.mem_bytes, *chip.mem_options_bytes)}

@@ -9,6 +9,7 @@ from functools import lru_cache
 from rigright.base.errors import AskError
 from rigright.base.patterns import pattern
 from rigright.base.record import dataclass, replace
+from rigright.base.units import parse_bytes, show_bytes
 from rigright.base.words import Sentence, say
 from rigright.facts.chips import Chip
 from rigright.facts.clouds import find_instance, machine_of_family, providers_of
@@ -35,6 +36,7 @@ _NESTED = pattern(
     re.IGNORECASE,
 )
 _MANY = pattern(rf"(?P<count>{_NUMBER})\s*[x\u00d7*]?\s+(?P<name>[^()+;]*[a-z][^()+;]*)", re.IGNORECASE)
+_FREE = pattern(r",\s*([0-9][0-9.]*\s*[kmgt]i?b?)\s+free\s*\Z", re.IGNORECASE)  # of every card of a machine
 _OF_A_NAME = pattern(r"(?<=max)\+(?=\s*(?:pro\s*)?\d{3}\b)", re.IGNORECASE)  # "Ryzen AI Max+ 395"
 _TIMES = frozenset("x×*")
 _NO_COUNT = pattern(  # before a times sign: below zero, a fraction, a power, nothing, too many digits
@@ -103,9 +105,32 @@ class Node:
         return all(card.chip.vendor == CPU for card in self.cards)
 
 
+def split_free(text: str) -> tuple[str, float | None]:
+    """A machine, and what other programs leave of each of its cards: "4090 + 64gb, 12gb free"."""
+    match = _FREE.search(text[:MAX_NAME_CHARS])
+    return (text, None) if match is None else (text[: match.start()], parse_bytes(match[1]))
+
+
+def with_free(node: Node, free_bytes: float) -> Node:
+    """The same, of whose cards so much is free."""
+    smallest = min(node.cards, key=lambda card: card.total_bytes)
+    if free_bytes > smallest.total_bytes:
+        raise AskError(
+            say(
+                "{free} cannot be free: {chip} has {total}",
+                free=show_bytes(free_bytes), chip=smallest.chip.name, total=show_bytes(smallest.total_bytes),
+            ),
+            hint=say("give what `nvidia-smi` lists as free, for example 12gb"),
+        )  # fmt: skip
+    return replace(node, cards=tuple(replace(card, free_bytes=free_bytes) for card in node.cards))
+
+
 @lru_cache(maxsize=MANY)
 def find_node(text: str) -> Node:
     """The cards and boxes a loose text means, with their host; a cloud's instance by its full name."""
+    text, free_bytes = split_free(text)
+    if free_bytes is not None:
+        return with_free(find_node(text), free_bytes)
     taken = take_host(text[:MAX_NAME_CHARS])
     if taken.host is None:
         return _find_cards(text)

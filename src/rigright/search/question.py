@@ -19,7 +19,7 @@ from rigright.base.words import say
 from rigright.choice.drafts import NONE, Drafts, drafts_of
 from rigright.choice.offload import asked_offload, can_offload, least_offload
 from rigright.choice.ways import Site, is_sliced, ways_on
-from rigright.choice.work import USUAL_TOK_PER_S, Work, contexts, work_of, works
+from rigright.choice.work import USUAL_TOK_PER_S, Work, contexts, is_for_one, work_of, works
 from rigright.demand import SETTINGS, Offload, PlanWish, Serving, ServingWish
 from rigright.facts.chips import Chip, chips
 from rigright.facts.engines import Engine, find_engine
@@ -330,11 +330,6 @@ def _catalogue(chip: Chip, wish: PlanWish, *, counts: tuple[int, ...], market: M
     )
 
 
-def _is_many(wish: PlanWish) -> bool:
-    """Whether more than one at a time is served."""
-    return (wish.users or 1) > 1 or any(value is not None for value in (wish.rate_per_s, wish.tok_per_s))
-
-
 def _with_ram(question: Question) -> Iterator[Kind]:
     """One card of each kind that is bought for a desk, in each machine that is bought for its memory.
 
@@ -343,7 +338,7 @@ def _with_ram(question: Question) -> Iterator[Kind]:
     """
     wish, most_usd = question.wish, question.wish.budget_usd or math.inf
     is_named = wish.on is not None or wish.owned is not None
-    if is_named or wish.buy is False or _is_many(wish):
+    if is_named or wish.buy is False or not is_for_one(wish):
         return
     kinds = [kind for kind in question.kinds if kind.chip.segment in MOST_OF and 1 in kind.counts]
     quotes = [question.market.quote(kind.chip) for kind in kinds]

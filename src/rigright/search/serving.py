@@ -11,7 +11,7 @@ from rigright.base.errors import AskError
 from rigright.base.record import replace
 from rigright.base.words import Sentence, assuming, say, with_commas
 from rigright.choice.offload import asked_offload
-from rigright.choice.work import USUAL_TOK_PER_S, assumed, says_load, settled
+from rigright.choice.work import USUAL_TOK_PER_S, assumed, is_for_one, says_load, settled
 from rigright.demand import Numbers, PlanWish
 from rigright.facts.nodes import find_node
 from rigright.search.choose import NEAR, Choice, Field, choose, cost_of, field_of
@@ -42,9 +42,9 @@ def find_serving(
 
     if wish.owned is None:
         answer = find(asked(), alone=alone)
-        if not answer.plans and not says_load(stated) and (wish.users or 1) > 1:
+        if not answer.plans and not says_load(stated) and not is_for_one(wish):
             lone = find_serving(arch, replace(stated, users=1.0), market=market, alone=True, beside=beside)
-            if lone.plans:  # what is too dear for many may do for who sits before it
+            if lone.plans:  # what is too dear for many may do for one
                 note = say(
                     "planned for one user: nothing serves {users} at once within the limits",
                     users=f"{wish.users:g}",

@@ -206,17 +206,18 @@ def check(taken: Sequence[Group], options: argparse.Namespace) -> None:
 
 
 def _name_free(options: argparse.Namespace) -> None:
-    """Free memory is a word of the machine: `--on 4090 --free 12gb` is `--on "4090 12gb free"`."""
-    from rigright.base.units import parse_bytes
+    """Free memory is a word of the machine: `--on 4090 --free 12gb` is `--on "4090, 12gb free"`."""
+    from rigright.base.units import parse_bytes, unreadable
 
-    parse_bytes(options.free)
+    if parse_bytes(options.free) and options.free.strip()[-1].isdigit():  # bytes alone are never meant
+        raise unreadable(options.free, say("a size"), example="12GB, 12GiB")
     named = [name for name in ("on", "machine", "own") if getattr(options, name, None) is not None]
     if not named:
         raise AskError(
             say("{option} needs a machine", option="--free"),
             hint=say("for example {example}", example=f"--on 4090 --free {options.free}"),
         )
-    setattr(options, named[0], f"{getattr(options, named[0])} {options.free} free")
+    setattr(options, named[0], f"{getattr(options, named[0])}, {options.free} free")
     options.free = None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from rigright.base.files import expanded
-from rigright.facts.nodes import Node, find_node
+from rigright.facts.nodes import Node, find_node, split_free, with_free
 
 HERE = frozenset(
     {
@@ -32,6 +32,10 @@ def the_node(on: str | None) -> Node:
 
 def looked_at(on: str | None) -> Node | None:
     """The cards of this machine or of a file, as they were seen; None where `on` names cards."""
+    rest, free_bytes = (on, None) if on is None else split_free(on)
+    if free_bytes is not None:
+        looked = looked_at(rest)
+        return None if looked is None else with_free(looked, free_bytes)
     if on is None or on.strip().casefold() in HERE:
         from rigright.machine.probe import probe
         from rigright.machine.world import here

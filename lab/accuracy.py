@@ -34,7 +34,7 @@ pooled, and an average over sources weights each source alike, even one with a s
 source (one page of it), chip or model, which is then predicted. The other columns are in sample. Bands are
 tested the same way, on groups they were made without.
 """
-OTHERS = (  # kinds that are told by source alone
+OTHERS = (  # kinds that are stated by source alone
     ("Inference memory", "memory"),
     ("Training memory", "training"),
     ("Training memory: programs of our own table", "own"),

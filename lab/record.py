@@ -49,10 +49,10 @@ class Subject:
     ]  # rows -> whatever predict needs, once; what cannot be read raises
     predict: Callable[[Any, Tables], np.ndarray]  # one figure a row, as measured; nan: not answered
     dials: Callable[[Sequence[Row], Tables], tuple[Dial, ...]]
-    keys: Callable[[Row], Mapping[str, str]]  # what is left out whole, and what bands are told by:
+    keys: Callable[[Row], Mapping[str, str]]  # what is left out whole, and what bands are stated by:
     # "source", "chip", "model", "engine", "metric"; also, where they are known, "class" (of chip),
     # "kind" (of model: "dense", "moe", ...) and "band" (figures as uncertain as each other; else the metric);
     # "part": rows of a metric that count as much as a metric of their own
-    table: str = ""  # that holds its terms; its own where not told
+    table: str = ""  # that holds its terms; its own where not stated
     also: tuple[str, ...] = ()  # other kinds of file whose rows are read alike
     noise: float = 0.1  # of a good run about a good prediction, in logarithms; errors beyond count less

@@ -38,7 +38,7 @@ def refitted(
 
 
 def one_refit(subject: Subject, files: Sequence[Runs], *, still: bool = False) -> Refit:
-    """One subject; rows that cannot be read are told on stderr."""
+    """One subject; rows that cannot be read are stated on stderr."""
     rows, faults = taught(subject, [row for file in files for row in file.rows])
     for fault in faults[:10]:
         sys.stderr.write(f"{subject.name}: left out: {fault}\n")

@@ -40,7 +40,7 @@ class Runs:
 
 
 def read_runs(asked: str) -> Runs:
-    """Read a file of measured runs; every bad cell is told with its line and column."""
+    """Read a file of measured runs; every bad cell is stated with its line and column."""
     text = read_text(asked)
     kind = recognise(text)
     rows: list[Row] = []

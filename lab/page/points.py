@@ -14,7 +14,7 @@ from rigright.verbs.validate.scores import source_of
 from rigright.verbs.validate.validation import Judged, Prediction, Validation
 
 FILE = ROOT / "src" / "rigright" / "data" / "web" / "accuracy.json"
-MEMORY = {"memory": "total_gpu_peak", "training": "peak_gib", "own": "peak_gib"}  # what of a kind is told
+MEMORY = {"memory": "total_gpu_peak", "training": "peak_gib", "own": "peak_gib"}  # what of a kind is stated
 KEYS = ("figure", "engine", "chip", "model", "source")
 COLUMNS = (*KEYS, "measured", "predicted", "low", "high", "unseen")
 

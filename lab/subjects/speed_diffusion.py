@@ -58,7 +58,7 @@ def dials(rows: Sequence[Row], tables: Tables) -> tuple[Dial, ...]:
 
 
 def keys(row: Row) -> Mapping[str, str]:
-    """What is left out whole, and what bands are told by."""
+    """What is left out whole, and what bands are stated by."""
     ask = read_diffusion(row)
     return {
         "source": row["source"] or "",

@@ -56,7 +56,7 @@ def dials(rows: Sequence[Row], tables: Tables) -> tuple[Dial, ...]:
 
 
 def keys(row: Row) -> Mapping[str, str]:
-    """What is left out whole, and what bands are told by: no term is of one processor, only of classes."""
+    """What is left out whole, and what bands are stated by: no term is of one processor, only of classes."""
     ask = read_hybrid(row)
     chip = host_chip(ask.host)
     return {

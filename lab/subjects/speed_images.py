@@ -95,7 +95,7 @@ def _chip_chain(ask: ImageCase) -> tuple[str, ...]:
 
 
 def keys(row: Row) -> Mapping[str, str]:
-    """What is left out whole, and what bands are told by."""
+    """What is left out whole, and what bands are stated by."""
     ask = read_image(row).case
     return {
         "source": row["source"] or "",

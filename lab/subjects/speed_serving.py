@@ -185,7 +185,7 @@ def _shared(kind: ChipClass, run: Mapping[ChipClass, int]) -> str:
 
 
 def keys(row: Row) -> Mapping[str, str]:
-    """What is left out whole, and what bands are told by."""
+    """What is left out whole, and what bands are stated by."""
     ask, source = _ask(row), row.get("source") or ""
     return {
         "source": source_name(source) if ask.case.manner else source,  # one submission a file

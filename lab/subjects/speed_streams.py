@@ -181,7 +181,7 @@ def _place(row: Row, tables: Tables) -> _Place:
 
 
 def keys(row: Row) -> Mapping[str, str]:
-    """What is left out whole, and what bands are told by."""
+    """What is left out whole, and what bands are stated by."""
     ask: EncoderAsk | RunAsk = read_encoder(row) if is_encoding(row) else read_stream(row)
     arch = ask.arch if isinstance(ask, EncoderAsk) else ask.case.arch
     return {

@@ -134,8 +134,8 @@ def _below(path: Path, *, parent: str, spread: float, touches: tuple[int, ...]) 
     return Dial(path=path, parent=above, prior=1.0, spread=spread, touches=touches)
 
 
-def _places(timed: Sequence[TrainingCase], flags: Sequence[bool]) -> tuple[int, ...]:
-    return tuple(place for place, is_held in zip(range(len(timed)), flags, strict=True) if is_held)
+def _places(timed: Sequence[TrainingCase], complete: Sequence[bool]) -> tuple[int, ...]:
+    return tuple(place for place, is_complete in zip(range(len(timed)), complete, strict=True) if is_complete)
 
 
 def keys(row: Row) -> Mapping[str, str]:

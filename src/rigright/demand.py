@@ -169,7 +169,7 @@ class Traffic:
     output_tok: Numbers
     concurrency: Numbers = None  # closed loop: requests in flight at once, over all replicas
     rate_per_s: Numbers = None  # open loop: requests that arrive a second, over all replicas
-    requests: Numbers = None  # of a run that starts at once and ends; nan: not told; None: a service
+    requests: Numbers = None  # of a run that starts at once and ends; nan: not stated; None: a service
     tpot_p99_s: Numbers = None  # an open loop as fast as keeps this and `ttft_p99_s` for 99 of 100 requests
     ttft_p99_s: Numbers = None
     cached_tok: Numbers = 0  # of each prompt, found in the prefix cache

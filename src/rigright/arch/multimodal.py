@@ -29,7 +29,7 @@ def language(
 ) -> Arch:
     """The language part: nested under `key`, or flat beside the towers' configs as in older files.
 
-    What is `said` stands before what the config says.
+    `fields` stand before what the config says.
     """
     inner = part(config, key, kind=kind)
     given = config.part(key).raw.get("model_type")

@@ -27,7 +27,7 @@ _Pairs = Callable[[list[tuple[str, Any]]], dict[str, Any]]
 def bounded_json(raw: str | bytes, *, pairs: _Pairs | None = None, unknown: str | None = None) -> Any:
     """All of it, or a ValueError that says why not.
 
-    `pairs` makes its objects; `unknown` stands for what is no finite number, where that is to be told.
+    `pairs` makes its objects; `unknown` stands for what is no finite number, where that is to be stated.
     """
     text = raw if isinstance(raw, str) else raw.decode(json.detect_encoding(raw))
     _few(text, 0)

@@ -68,7 +68,7 @@ def is_record(kind: object) -> bool:
 class RecordPrinter:
     """All that a verb tells of its record; `given` says what only a page can, from the record in hand.
 
-    Other records that it holds are told as `others` say; what has no limit is `endless`, else null.
+    Other records that it holds are stated as `others` say; what has no limit is `endless`, else null.
     """
 
     def __init__(

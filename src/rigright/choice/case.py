@@ -48,7 +48,7 @@ class Case:
     engine: Engine
     cards: tuple[Card, ...]
     traffic: Traffic | None = None  # None: the batch and the context tell it
-    percentile: float | None = None  # the share of requests that times are told for; None: on average
+    percentile: float | None = None  # the share of requests that times are stated for; None: on average
     most_s: tuple[tuple[str, float], ...] = ()  # limits of time that somebody named
     drafts: Drafts = NONE
     image_px: int | None = None  # of a side, of images that are made or looked at

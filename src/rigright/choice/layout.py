@@ -65,9 +65,9 @@ def expert_cuts(arch: Arch, engine: Engine) -> tuple[tuple[bool, bool], ...]:
 def replica_layouts(
     arch: Arch, engine: Engine, *, wish: ServingWish, counts: Collection[int]
 ) -> list[tuple[int, int, int, bool]]:
-    """Ranks, stages, expert ranks and whether attention is whole, as somebody told them: usual or not.
+    """Ranks, stages, expert ranks and whether attention is whole, as somebody stated them: usual or not.
 
-    One card, which is not what was told, where that cannot be.
+    One card, which is not what was stated, where that cannot be.
     """
     pairs = replica_cuts(arch, engine, counts=counts)
     widths, stages = ((value,) if value else () for value in (wish.tp, wish.pp))
@@ -111,7 +111,7 @@ def over_attention(wish: ServingWish, *, cards: int) -> ServingWish:
 def open_layouts(
     arch: Arch, engine: Engine, *, cards: int, layout: Layout | None = None
 ) -> tuple[Layout, ...]:
-    """Every layout over all of the cards that may be meant; `told`: how many ranks, stages and replicas."""
+    """Every layout over all of the cards that may be meant; `layout`: what was named of it."""
     layouts = (
         [layout]
         if layout is not None

@@ -52,7 +52,7 @@ class Reported:
     short_samples: bool = False  # most are shorter than the longest allowed
     learns_from: str = ""  # "dpo", "ppo" ...
     pretrains: bool = False
-    loose: bool = False  # the optimizer is told by its family alone
+    loose: bool = False  # the optimizer is stated by its family alone
     names_optimizer: bool = False
     names_attention: bool = False
 

@@ -123,7 +123,7 @@ def usual_context_tok(work: str, arch: Arch, *, tok: Numbers) -> Numbers:
 
 
 def traffic_of(wish: PlanWish, load: Numbers, *, drafted_tok: float = 0, accepted_tok: float = 0) -> Traffic:
-    """What a wish sends: requests in flight, or requests that arrive where a rate was told."""
+    """What a wish sends: requests in flight, or requests that arrive where a rate was stated."""
     prompt, rate = wish.prompt_tok or 0, wish.rate_per_s
     return Traffic(
         prompt_tok=prompt,

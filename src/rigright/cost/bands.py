@@ -28,7 +28,7 @@ BY_HAND = {  # deviations, as logarithms, of a level that no run tells of
     "model": 0.05, "kind": 0.15,
 }  # fmt: skip
 UNTESTED: Mapping[str, float] = {**BY_HAND, "low": -EDGE, "high": EDGE}  # physics alone
-FIGURES = {  # as run files and plans name them -> as bands are told
+FIGURES = {  # as run files and plans name them -> as bands are stated
     "ttft_ms": "ttft", "ttft_s": "ttft",
     "tpot_ms": "tpot", "tpot_s": "tpot",
     "decode_tok_s_per_user": "decode",

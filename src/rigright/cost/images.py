@@ -193,7 +193,7 @@ def place_of(chip: Chip, precision: str, *, tables: Mapping[str, Any]) -> ChipRa
 
 
 def cpu_place(cpu: CpuRate, precision: str = "fp32", *, tables: Mapping[str, Any]) -> ChipRates:
-    """A processor: it computes in 32 bit whatever it is told, but for integers of engines made for them."""
+    """A processor: it computes in 32 bit whatever it is asked, but for integers of engines made for them."""
     return ChipRates(
         flops_per_s=cpu.flops_per_s * (CPU_INT8 if precision == "int8" else 1.0),
         mem_bytes_per_s=cpu.mem_bytes_per_s,

@@ -125,7 +125,7 @@ class Launch:
 
     @property
     def training(self) -> TrainerSettings:
-        """What a training is told; the verb lets no server reach a trainer's target."""
+        """What a training is asked for; the verb lets no server reach a trainer's target."""
         return cast("TrainerSettings", self.trained)
 
     @property

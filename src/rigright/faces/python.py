@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")  # the record of an answer
 FRAMES = ("pandas", "polars")
-TEXTS = "Texts"  # a word, a number, a path, or several: as the command line would be told
+TEXTS = "Texts"  # a word, a number, a path, or several: as the command line would be stated
 _NUMBER = re.compile(r"-?(?:\d{1,30}|\d{1,3}(?:,\d{3}){1,9})(?:\.\d{1,30})?(?:e[+-]?\d{1,3})?")
 
 

@@ -63,7 +63,7 @@ class Engine:
     share_rule: str | None = None  # a share that follows from the device and the layout
     share_flag: str | None = None
     budget_tok: Steps | None = None  # None: the whole prompt at once
-    graph_seqs: Steps | None = None  # of the largest captured graph; None: it is not told
+    graph_seqs: Steps | None = None  # of the largest captured graph; None: it is not stated
     max_seqs: Steps | None = None  # None: as many as are asked
     latent_block_tok: int = 0
     pad_tok: int = 1

@@ -49,7 +49,7 @@ class Launcher:
     families: tuple[str, ...] = ()  # of models, where it is told the shape of the model by itself
     implies: tuple[str, ...] = ()  # choices of a plan that it makes in any case, without a word of them
     notes: tuple[str, ...] = ()  # comments at the head of its files: what the user does and what he must know
-    narrow: tuple[str, ...] = ()  # precisions below 16 bit that it is told
+    narrow: tuple[str, ...] = ()  # precisions below 16 bit that it was told to use
     shards: bool = False  # it divides and offloads states itself, and not the user's own script
     one_queue: bool = False  # before Blackwell it takes one queue of kernels where tensors are cut
     sharded: dict[str, str] = field(default_factory=dict)  # those that have another word under FSDP

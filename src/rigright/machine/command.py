@@ -59,7 +59,7 @@ def wait(process: subprocess.Popen[bytes], *, since_s: float) -> Ended:
 
 
 def _used(process: subprocess.Popen[bytes]) -> tuple[float, float | None]:
-    """Seconds of CPU and the most memory; a child starts with our own peak, so that no less can be told."""
+    """Seconds of CPU and the most memory; a child starts with our own peak, so that no less can be stated."""
     import resource
 
     _, status, used = os.wait4(process.pid, 0)

@@ -228,7 +228,7 @@ def device_from(fields: Mapping[str, Any], *, vendor: str, index: int, **more: A
     part = {name: part_of(fields, name) for name in _INNER}
     banks = tuple((name, fields[f"banks.{name}"]) for name in _BANKS if f"banks.{name}" in fields)
     retired = {**part["retired"], **({"banks": banks} if banks else {})}
-    # what slows it down; None where nothing of it was told
+    # what slows it down; None where nothing of it was stated
     given = part_of(fields, "slow")
     return Device(
         index=index,

@@ -53,7 +53,7 @@ def possible(machine: Machine) -> Machine:
 
 
 def possible_tick(tick: Tick) -> Tick:
-    """The moment without what no sensor can have read; nobody is told, the next moment comes at once."""
+    """The moment without what no sensor can have read: the next moment comes at once."""
     return _sound(tick, "", wrong=[])  # type: ignore[no-any-return]
 
 

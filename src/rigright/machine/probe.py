@@ -46,7 +46,7 @@ def probe(world: World, *, patience_s: float = PATIENCE_S, origin: str = "live")
 
 
 def _try(done: dict[str, Read], name: str, *, package: str, world: World) -> None:
-    """Read one part; whatever goes wrong is told, and stays its own."""
+    """Read one part; whatever goes wrong is stated, and stays its own."""
     try:
         done[name] = shelf.take(package, name, bears="read")(world)
     except Exception as error:  # noqa: BLE001 - a driver may fail in any way

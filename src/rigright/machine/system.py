@@ -116,7 +116,7 @@ class Diagnosed:
 
     test: str  # "memory", "pcie", "software"
     outcome: str  # "pass", "fail", "warn", "skip", "not run"
-    card: int | None = None  # as DCGM counts; None: of the machine, or not told
+    card: int | None = None  # as DCGM counts; None: of the machine, or not stated
     says: tuple[str, ...] = ()  # why, in its own words
     code: int | None = None  # of its table of errors
     advice: str | None = None  # "monitor", "isolate", "triage", "configure", "reset": how it weighs the error

@@ -38,7 +38,7 @@ HELD = "held"  # sequences that a replica is set up for
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deployment:
-    """A model in one engine with its settings; kinds of machines are told by their places."""
+    """A model in one engine with its settings; kinds of machines are stated by their places."""
 
     arch: Arch
     engine: Engine

@@ -79,7 +79,7 @@ def room_of(
         start = replace(plain, serving=replace(serving, context_tok=tokens, batch=batch))
         return rank_memories(arch, start=start, layout=layout, device=device, stages=stages)
 
-    if device.own:  # measured starts are told by their lengths
+    if device.own:  # measured starts are stated by their lengths
         each, most = memories(asked.traffic_tok), memories(asked.context_tok)
     else:
         each, most = _of_both(memories, asked, ndim=len(shape))

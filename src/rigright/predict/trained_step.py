@@ -14,7 +14,7 @@ from rigright.terms.fitted import priors
 
 PARTS = ("forward", "backward", "recompute", "optimizer", "tp", "dp", "pp", "ep", "cp", "bubble", "host")
 LINKS = ("tp", "dp", "pp", "ep", "cp")
-LEAST_SHARE = 0.002  # of a step: what takes less is not told
+LEAST_SHARE = 0.002  # of a step: what takes less is not stated
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -37,7 +37,7 @@ class Open:
     case: TrainingCase
     unsaid: tuple[str, ...] = ()
     room_bytes: float | None = None
-    loose: bool = False  # the optimizer is told by its family alone
+    loose: bool = False  # the optimizer is stated by its family alone
     work: str = "training"  # or "pretraining"
 
     def priors(self, *, but: Collection[str] = ()) -> list[Prior]:

@@ -115,7 +115,7 @@ def _estimates(
 def image_estimates(
     figures: Mapping[str, float], *, rate: Estimate, power: Estimate, supply: Supply, network: Network
 ) -> Mapping[str, Estimate]:
-    """The same of figures that are known: `rate` is their rate as it is told."""
+    """The same of figures that are known: `rate` is their rate as it is stated."""
     own = rate.value / figures["images_per_s"]  # runs of the user's own
     slow, fast = rate.low / rate.value, rate.high / rate.value
     least, most = supply.price_band

@@ -100,7 +100,7 @@ def highest(columns: Columns, points: LayoutPoints, *, bounds: Bounds, evaluate:
 
 
 def with_none(columns: Columns) -> Columns:
-    """The columns where the load is told, or nothing limits it: none is looked for."""
+    """The columns where the load is stated, or nothing limits it: none is looked for."""
     nothing = np.full(len(columns["ttft_s"]), np.nan)
     return {**columns, **dict.fromkeys(OF_LAYOUTS, nothing)}
 

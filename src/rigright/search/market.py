@@ -134,7 +134,7 @@ def counts_of(
 ) -> tuple[int, ...]:
     """Each number that is asked for, or the next that can be had; `most` at most.
 
-    Of what nobody rents out to such a wish, the numbers in which it is sold: that is told then.
+    Of what nobody rents out to such a wish, the numbers in which it is sold: that is stated then.
     """
     asked = tuple(asked)
     numbers = set(_counts(chip, wish, market=market, asked=asked)) or {

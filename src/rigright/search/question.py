@@ -133,7 +133,7 @@ class Question:
 
     @property
     def users(self) -> tuple[float, ...]:
-        """Those that were told, with those of the questions beside this one; none: the load is open."""
+        """Those that were stated, with those of the questions beside this one; none: the load is open."""
         return () if self.wish.users is None else tuple(sorted({self.wish.users, *self.beside}))
 
     @property
@@ -165,7 +165,7 @@ def ask(
 ) -> Question:
     """Fill the question in: which kinds of cards, and which ways to run on them.
 
-    `said`: the wish before it was filled in; `own`: nothing is bought or rented beside what is there.
+    `stated`: the wish before it was filled in; `own`: nothing is bought or rented beside what is there.
     """
     kinds = kinds_of(wish, counts=() if own else COUNTS, market=market)
     kinds = tuple(kind for kind in kinds if kind.owned) if own else kinds

@@ -19,7 +19,7 @@ class FrontRow:
 
     plan: Plan
     usd: float | None  # of the machine, where it is bought
-    cost: float  # of an hour under a load that was told, else of a token
+    cost: float  # of an hour under a load that was stated, else of a token
     time: float  # of a token of all users
     loss: float
     doubt: float

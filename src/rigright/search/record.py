@@ -34,7 +34,7 @@ class Supply:
 
     @property
     def price_band(self) -> tuple[float, float]:
-        """Low and high of what it costs, over what is told."""
+        """Low and high of what it costs, over what is stated."""
         parts = [estimate for estimate in (self.usd, self.host_usd, self.usd_per_h) if estimate is not None]
         whole = added(parts)
         return (whole.low / whole.value, whole.high / whole.value) if whole.value else (1.0, 1.0)

@@ -38,7 +38,7 @@ SENT = (
     "rate_per_s",
     "growth",
 )
-AIMED = ("ttft_s", "tpot_s", "tok_per_s", "percentile")  # what a load that nobody told is as high as
+AIMED = ("ttft_s", "tpot_s", "tok_per_s", "percentile")  # what a load that nobody stated is as high as
 NO_MARKET = Market(today=date.min, cards={}, offers={})  # layouts are scored without prices
 COLUMNS = (*SERVED, HELD, *EDGES, *OF_LAYOUTS)
 CUTS = ("tp", "pp", "dp", "ep", "attention_dp")
@@ -251,7 +251,7 @@ def _rooms(
     return tuple(
         (
             shapes,
-            stands(shapes, kinds, tensor=engine.split == "tensor", flag=wish is not None),
+            stands(shapes, kinds, tensor=engine.split == "tensor", named=wish is not None),
             deployment.room((slice(None), None), layout=shapes.layout(), asked=asked),
         )
         for shapes in shapes_of(deployment.arch, engine, kinds=kinds, wish=wish)
@@ -310,7 +310,7 @@ def _is_parted(question: Question, way: KindWay) -> bool:
 
 
 def _as_cut(replicas: _Replicas, points: LayoutPoints) -> Numbers:
-    """Which points are cut as somebody asked: what nobody told is open."""
+    """Which points are cut as somebody asked: what nobody stated is open."""
     asked = {name: getattr(replicas.question.cut, name) for name in CUTS}
     values = [getattr(points, name) == value for name, value in asked.items() if value is not None]
     return np.all([np.ones(len(points), dtype=bool), *values], axis=0)

@@ -52,7 +52,7 @@ class Single:
 def single(
     arch: Arch, node: Node, *, wish: ServingWish, work: PlanWish | None = None, market: Market | None = None
 ) -> Single:
-    """The case of a model on a machine; `work`: the load and its limits, where somebody told them.
+    """The case of a model on a machine; `work`: the load and its limits, where somebody stated them.
 
     `market`: where prices are asked for; without one nothing costs anything.
     """
@@ -78,7 +78,7 @@ def single(
             case = replace(case, notes=(*case.notes, *_idle(node, cards=len(case.cards))))
         case = replace(case, traffic=sent(full, full.users or case.serving.batch))
         if full.users is None and full.rate_per_s is None and generates(arch):
-            full = replace(full, users=float(case.serving.batch))  # nothing was searched: that load is told
+            full = replace(full, users=float(case.serving.batch))  # nothing was searched: that load is stated
     else:
         full = pair[0].question.wish
         case = _case_at(*pair, node=node, cut=wish)
@@ -128,7 +128,7 @@ def _together(arch: Arch, node: Node, *, work: PlanWish) -> Node:
 
 
 def _asked(wish: ServingWish, work: PlanWish, *, node: Node) -> PlanWish:
-    """What was said of a serving, as a question of the search; sequences held stand for a load not told."""
+    """What was said of a serving, as a question of the search; sequences held stand for an unstated load."""
     users = wish.users or work.users
     if users is None and wish.rate_per_s is None and work.rate_per_s is None and wish.batch is not None:
         users = float(wish.batch)

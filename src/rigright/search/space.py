@@ -78,7 +78,7 @@ def shapes_of(
 ) -> tuple[Shapes, ...]:
     """The ways to cut one replica that heads and layers allow, experts too where there are any.
 
-    `told`: the way that somebody told, where no search would try it.
+    `given`: the way that somebody stated, where no search would try it.
     """
     counts = {count for kind in kinds for count in kind.counts}
     if wish is not None:
@@ -106,17 +106,17 @@ def _listed_shapes(cuts: Sequence[tuple[int, int, int, bool]]) -> tuple[Shapes, 
     return tuple(shapes)
 
 
-def stands(shapes: Shapes, kinds: Sequence[Kind], *, tensor: bool, flag: bool = False) -> Numbers:
+def stands(shapes: Shapes, kinds: Sequence[Kind], *, tensor: bool, named: bool = False) -> Numbers:
     """[kind, shape]: tensors are cut inside a box; a pipeline may go over boxes, whole ones.
 
-    Boxes of one card each, such as two DGX Spark on a cable, are cut over as one; as `told`, any are.
+    Boxes of one card each, such as two DGX Spark on a cable, are cut over as one; of a `named` layout, any are.
     """
     alone = np.array([kind.chip.is_instance for kind in kinds])[:, None] & (shapes.chips > 1)
     if kinds[0].mix:
         return ((shapes.pp == len(kinds[0].mix)) & (shapes.tp == 1))[None, :] & ~alone
     box = np.array([kind.per_node for kind in kinds])[:, None]
     inside = shapes.chips <= box
-    if flag:
+    if named:
         return (inside | (shapes.chips % np.minimum(box, shapes.chips) == 0)) & ~alone
     joined = np.array([kind.chip.segment == "datacenter" or kind.whole > 0 for kind in kinds])[:, None]
     over = joined & (box >= MOST_TP / 2) & (shapes.chips % np.minimum(box, shapes.chips) == 0) & tensor

@@ -61,7 +61,7 @@ def _on_one(question: Question, chip: Chip) -> Sentence:
 
 FAR = 1e3  # in logarithms of ratios
 HOPELESS, NEAR_EQUAL = 10.0, 1.1  # times a limit, beyond which so much more of the way is no nearer
-MOST = 3  # rejections that are told
+MOST = 3  # rejections that are stated
 OF_ONE_LIMIT = 2
 NAMED = 2  # chips that one line names
 UNITS = {

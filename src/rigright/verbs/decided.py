@@ -61,7 +61,7 @@ class Decided:
     asked: Inner[str]  # what makes it, where it was not saved
     cost: Costed | None = None
     order: Assembled | None = None
-    open: Inner[tuple[Sentence, ...]] = ()  # what could not be told, and why
+    open: Inner[tuple[Sentence, ...]] = ()  # what could not be stated, and why
 
     @property
     def first(self) -> Candidate:

@@ -132,7 +132,7 @@ def _matters(plan: Mapping[str, Any], group: str, *, name: str) -> bool:
     work, layout = plan["work"], plan["prefill" if group == "prefill" else "layout"]
     if name in {"rank", "targets", "base"}:
         return str(work["method"]) == "qlora" if name == "base" else str(work["method"]) != "full"
-    if name == "dropout":  # a program drops nothing unless it is told
+    if name == "dropout":  # a program drops nothing unless it is asked to
         return bool(work["dropout"])
     if name in {"schedule", "virtual_stages"}:
         return int(layout["pp"]) > 1

@@ -28,7 +28,7 @@ class GgufHead:
         return value
 
     def count(self, key: str) -> int:
-        """A whole number; 0 where it is not told."""
+        """A whole number; 0 where it is not stated."""
         value = self.get(key)
         return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**31 else 0
 

@@ -153,7 +153,7 @@ def main(job_path: str, result_path: str) -> int:
         try:
             module = build(torch, load(Path(job["file"]), job["factory"]))
             result = describe(torch, module, inputs=job["inputs"])
-        except BaseException as error:  # noqa: BLE001 - whatever the user's code raises is told, not thrown
+        except BaseException as error:  # noqa: BLE001 - whatever the user's code raises is stated, not thrown
             result = {"error": f"{type(error).__name__}: {error}"[:MAX_MESSAGE]}
     Path(result_path).write_text(json.dumps(result), encoding="utf-8")
     return 0

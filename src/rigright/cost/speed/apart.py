@@ -18,7 +18,7 @@ from rigright.cost.speed.work import PassWork
 from rigright.demand import Layout, Numbers, Traffic
 
 ROUNDS = 3
-PARTS = (0.5, 0.05, 0.01)  # of requests, that wait longer than what is told
+PARTS = (0.5, 0.05, 0.01)  # of requests, that wait longer than what is stated
 BUSIEST = 0.999  # of the time, that workers of prompts have one in a loop
 
 

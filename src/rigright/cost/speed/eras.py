@@ -43,7 +43,7 @@ def _is_of(era: Mapping[str, Any], engine: Engine, *, here: Mapping[str, set[str
 
 
 def _is_before(era: Mapping[str, Any], version: str) -> bool:
-    """Versions are told as a date, as a build, or as numbers; what is told otherwise is new."""
+    """Versions are stated as a date, as a build, or as numbers; what is stated otherwise is new."""
     if not LIMITS & era.keys():
         return True
     if dated := _DATE.search(version):

@@ -64,7 +64,7 @@ class Rates:
     host_step_s: Numbers = 0.0
     host_expert_s: Numbers = 0.0
     split_layer_s: Numbers = 0.0  # what a layer costs more where several cards work
-    hop_s: Numbers = 0.0  # from card to card, where runs told it: sending and all
+    hop_s: Numbers = 0.0  # from card to card, where runs stated it: sending and all
     piped: Numbers = 0.0  # share of a pipeline's gain that prompts of several passes get
     piped_elems: Numbers = np.inf  # weights to unpack at which they get half of it
     host: RamHost | None = None  # what works on weights in main memory; None: nothing lies there

@@ -131,7 +131,7 @@ def reached(chip: Chip, terms: Terms, *, elem_bytes: float) -> dict[str, float]:
 def cores_per_s(chip: Chip, lanes: float = LANES) -> float:
     """Cores (of a vendor's counting) times their clock; `lanes` counts those a stated rate tells twice.
 
-    Where neither is told, cores are as many as the dense rate would need of usual ones.
+    Where neither is stated, cores are as many as the dense rate would need of usual ones.
     """
     if chip.cores and chip.sms:
         lanes = chip.cores / chip.sms

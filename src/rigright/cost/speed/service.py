@@ -289,7 +289,7 @@ def _open(work: PassWork, rates: Rates, *, layout: Layout, traffic: Traffic, lim
 
 
 def _within(work: PassWork, rates: Rates, *, layout: Layout, traffic: Traffic, limits: Limits) -> Service:
-    """As many at work as keep the limits of 99 of 100 requests; no more than arrive, where a rate is told."""
+    """As many at work as keep the limits of 99 of 100 requests; no more than arrive at a stated rate."""
     most = admitted(rates, traffic=traffic, limits=limits)
     asked: Any = {"layout": layout, "traffic": traffic, "limits": limits}
     rate = np.inf if traffic.rate_per_s is None else traffic.rate_per_s / layout.dp

@@ -187,7 +187,7 @@ def longest_s(time: StepTime, work: PassWork, *, rates: Rates, layout: Layout, p
     least, most = np.floor(layers / stages) / layers, np.ceil(layers / stages) / layers
     inner = time.total_s - time.head_s
     longest = np.maximum(inner * most, inner * least + time.head_s)
-    values = np.asarray(rates.hop_s) > 0  # of such engines runs told what stages gain, unequal as they were
+    values = np.asarray(rates.hop_s) > 0  # of such engines runs stated what stages gain, unequal as they were
     return np.where(values, 0.0, np.maximum(passes * longest - time.total_s, 0.0))
 
 

@@ -45,7 +45,7 @@ class JudgedCause:
     """One cause: what shows it, on what, what to do next, and what follows from it."""
 
     check: str
-    finding: Inner[Finding]  # evidence, why and fix: the same wherever it is told
+    finding: Inner[Finding]  # evidence, why and fix: the same wherever it is stated
     row: Inner[CauseRow]
     order: Inner[tuple[int, int]]  # where its check stands among causes
     about: frozenset[str]  # "gpu 3"; empty: the machine

@@ -63,7 +63,7 @@ def config(launch: Launch) -> dict[str, Any]:
         "optim": trained.optimizer,
         "bf16": trained.precision == "bf16",
         "fp16": trained.precision == "fp16",
-        # what it trains in full has fp32 weights unless it is told; adapters are fp32 in the plan too
+        # what it trains in full has fp32 weights unless told otherwise; adapters are fp32 in the plan too
         **({"pure_bf16": True} if pure else {}),
         "torch_compile": trained.compiled,
         "enable_liger_kernel": trained.trainer == transformers.LIGER,

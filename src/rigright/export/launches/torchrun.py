@@ -16,7 +16,7 @@ def export(launch: Launch) -> dict[str, str]:
 
 
 def command(launch: Launch) -> Words:
-    """The launch; of several nodes, that of each: they meet at a place that all of them are told."""
+    """The launch; of several nodes, that of each: they meet at a place that all of them know."""
     return ("torchrun",), *ranks(launch), (launch.script,)
 
 

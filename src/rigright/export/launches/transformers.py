@@ -1,4 +1,4 @@
-"""Transformers: what its Trainer (and TRL's) is told, and PEFT's adapter."""
+"""Transformers: what its Trainer (and TRL's) is stated, and PEFT's adapter."""
 
 from __future__ import annotations
 

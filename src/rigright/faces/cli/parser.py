@@ -182,7 +182,7 @@ def _needed(action: argparse.Action) -> str:
 
 
 class Formatter(argparse.HelpFormatter):
-    """Help that is told in one language and knows that Chinese letters are two cells wide."""
+    """Help that is stated in one language and knows that Chinese letters are two cells wide."""
 
     def __init__(self, prog: str, language: str, *, width: int | None = None) -> None:
         super().__init__(prog, max_help_position=30, width=width or columns(sys.stdout, unknown=80) - 2)

@@ -10,7 +10,7 @@ FILE = "gpu_metrics"
 MOST_BYTES = 4096
 _LAYOUT = (1, 3)
 _STATUS = slice(112, 120)
-_ALL = (1 << 64) - 1  # all bits set: not told
+_ALL = (1 << 64) - 1  # all bits set: not stated
 _WORDS = {  # first and last bit -> a word of data/slowdowns.csv
     (0, 7): "sw_power_cap",
     (16, 23): "sw_power_cap",  # currents: limits of the same kind

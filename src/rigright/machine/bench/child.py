@@ -24,7 +24,7 @@ from rigright.machine.ending import send
 from rigright.machine.stored import plain, restored
 
 HOME = str(Path(__file__).parents[3])  # the folder that `rigright` lies in
-# -c would run a numpy.py of the current folder: 3.11 is told by SAFE, 3.10 by the program's first line
+# -c would run a numpy.py of the current folder: 3.11 is stated by SAFE, 3.10 by the program's first line
 SAFE = {"PYTHONSAFEPATH": "1"}
 ONLY_INSTALLED = "import sys; sys.path[:] = [one for one in sys.path if one]; "
 START = (

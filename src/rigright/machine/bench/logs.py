@@ -101,7 +101,7 @@ def json_table(text: str) -> str | None:
 
 
 def _by_rates(rows: list[_SizeRow], ranks: int) -> str | None:
-    """Which collective it was, where no name is told: by the rate of the wires over the rate of the job."""
+    """Which collective it was, where no name is stated: by the rate of the wires over the rate of the job."""
     last = next((row for row in reversed(rows) if row.busbw_over_algbw), None)
     if last is None or ranks < _LEAST_RANKS or last.busbw_over_algbw is None:
         return None

@@ -130,7 +130,7 @@ def _picture() -> bytes:
 
 
 def epochs(executor: Executor, *, batches: int, size: int, until: Callable[[], bool]) -> Iterator[float]:
-    """Seconds a picture, an epoch at a time; the first, in which processes start, is not told."""
+    """Seconds a picture, an epoch at a time; the first, in which processes start, is not stated."""
     list(executor.map(batch, [size] * batches))
     number = 0
     while number < 2 or not until():

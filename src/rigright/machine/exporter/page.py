@@ -84,7 +84,7 @@ def _of_devices(metric: Metric, tally: MetricsTally) -> Samples:
 
 
 def _single(field: str, device: DeviceTick, *, tally: MetricsTally) -> float | None:
-    """One reading of a card; what is old is not told as if it were new."""
+    """One reading of a card; what is old is not stated as if it were new."""
     own = _ALWAYS.get(field)
     if own is not None:
         return own(device, tally)

@@ -98,7 +98,7 @@ def programs_of(listed: Iterable[Mapping[str, str]], form: _Form) -> tuple[Progr
 
 
 def program_of(pid: str | None, *, name: str | None, kind: str | None, mem: str | None) -> Program | None:
-    """A process that holds memory of a card; None where its number is not told."""
+    """A process that holds memory of a card; None where its number is not stated."""
     number = read_value("count", pid)
     value: Any = read_value("bytes", mem)
     role = _KINDS.get((kind or "").lower(), "compute")

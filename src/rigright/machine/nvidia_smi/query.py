@@ -147,7 +147,7 @@ class _Log:
 
 
 def read_xml(text: str) -> Read:
-    """Cards and driver of the log; what nvidia-smi could not reach is told as lost."""
+    """Cards and driver of the log; what nvidia-smi could not reach is stated as lost."""
     # the document without entities, inner DTDs or great depth
     begin = text.find(START)
     if begin < 0 or len(text) > _MOST_CHARS:

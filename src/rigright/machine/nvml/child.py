@@ -64,7 +64,7 @@ class _Child:
         return self.handles[device]
 
     def read(self, device: int, *, asked: dict[str, Any]) -> dict[str, Any]:
-        """All readings of one device; a failure is told as {"!": code}."""
+        """All readings of one device; a failure is stated as {"!": code}."""
         aloud = asked.get("aloud", False)
         known: dict[str, Any] = {}
         skipped = {reading for place, reading in asked.get("skip", ()) if place == device}

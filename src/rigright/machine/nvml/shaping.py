@@ -223,7 +223,7 @@ def _slice(fields: dict[str, Any]) -> Slice:
 
 
 def programs_of(raw: Raw, *, owner: Owner, names: dict[int, str]) -> tuple[Program, ...] | None:
-    """Who holds memory of it; one that also draws is told once. None where no list could be read."""
+    """Who holds memory of it; one that also draws is stated once. None where no list could be read."""
     programs: dict[int, Program] = {}
     lists = [raw.value(f"programs.{kind}") for kind in ("compute", "mps", "graphics")]
     if not any(isinstance(entry, list) for entry in lists):

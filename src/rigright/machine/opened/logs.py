@@ -250,7 +250,7 @@ def _messages(text: str, rows: tuple[MessagePattern, ...]) -> Iterator[Event]:
         return
     for line in _lines(text):
         pair = fit(line, rows)
-        if pair is not None and event_of(line) is None:  # what the kernel's log tells is told there
+        if pair is not None and event_of(line) is None:  # what the kernel's log tells is stated there
             yield _event(pair[1])
     if _DOCUMENT.match(text) and text.count("\n") > 1:
         whole = " ".join(text[:_MOST_DOCUMENT].split())

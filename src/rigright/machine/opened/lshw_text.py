@@ -121,7 +121,7 @@ def _module(node: Mapping[str, Any]) -> MemoryModule:
 
 
 def _function(node: Mapping[str, Any]) -> PciDevice | None:
-    """A card of the bus; without `-numeric` its number is not told, and its name says what it is."""
+    """A card of the bus; without `-numeric` its number is not stated, and its name says what it is."""
     at = _PCI.match(_word(node, "bus info") or _word(node, "businfo"))
     product, vendor = _word(node, "product"), _word(node, "vendor")
     numbers = _NUMBERS.search(product)

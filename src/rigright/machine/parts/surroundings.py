@@ -34,7 +34,7 @@ HIDDEN = "(set)"
 
 
 def read(world: World) -> Read:
-    """Those that are set, sorted; a secret is told as set."""
+    """Those that are set, sorted; a secret is stated as set."""
     pairs = tuple((name, shown(name, value)) for name, value in sorted(world.env.items()) if matters(name))
     return Read(fields=telling(environment=pairs))
 
@@ -63,7 +63,7 @@ def is_environment(text: str) -> bool:
 
 
 def read_environment(text: str) -> Read:
-    """Those that change what accelerators do; a secret is told as set."""
+    """Those that change what accelerators do; a secret is stated as set."""
     fields = {
         name: value.strip("\"'") for name, value in _VARIABLE.findall(text[:_MOST_TEXT]) if matters(name)
     }

@@ -62,7 +62,7 @@ def node_name(world: World) -> str:
 
 
 def main() -> int:
-    """Answer on standard output; what goes wrong is told in the same envelope."""
+    """Answer on standard output; what goes wrong is stated in the same envelope."""
     world = here()
     try:
         fields = gather(json.loads(sys.argv[1]), world)

@@ -40,7 +40,7 @@ class LogReader:
         return self._file is not None
 
     def read(self) -> tuple[Event, ...]:
-        """What it told since the last call; at the first call, all it still holds."""
+        """What it stated since the last call; at the first call, all it still holds."""
         if self._file is None:
             return ()
         booted_s = self._wall() - self._clock()  # the log counts with the clock that never jumps

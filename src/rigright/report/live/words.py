@@ -87,7 +87,7 @@ def flow(value: float | None) -> str:
 
 
 def slowed_by(device: DeviceTick) -> tuple[Sentence, Tone] | None:
-    """Why it is below its full clock, where that is told and is news."""
+    """Why it is below its full clock, where that is stated and is news."""
     sentences = [_REASONS[text] for text in device.slowed_by or () if text in _REASONS]
     if not sentences:
         return None

@@ -10,7 +10,7 @@ from rigright.base.words import say
 
 
 def page(listed: Mapping[str, Mapping[str, Any]]) -> Page:
-    """Each tool with what it must and may be told."""
+    """Each tool with what it must and may be given."""
     rows = []
     for name, row in listed.items():
         more = sorted({*row["properties"]} - {*row["required"]})

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _MOST_NOTES = 3
 LONG_DAYS = 366  # nobody trains for so long
-_WHOLE_MONTHS = 3  # from which no fraction of a month is told
+_WHOLE_MONTHS = 3  # from which no fraction of a month is stated
 _SERVED = {
     "weights": say("weights"),
     "cache": say("KV cache"),

@@ -29,7 +29,7 @@ from rigright.machine.parts.node_power import beside_cards
 from rigright.report.named import first_of, partly
 from rigright.verbs.diagnosed import BottleneckReport
 
-_MOST_LISTED = 3  # causes that are told in full
+_MOST_LISTED = 3  # causes that are stated in full
 _BUSY_ENOUGH = 0.85
 _MOST_SHARE = 0.9  # of the time; what is left beyond it is no more than the counters' error
 _SMALL_GAIN, _LARGE_GAIN = 1.1, 10.0  # below the one a second decimal tells something, above the other none

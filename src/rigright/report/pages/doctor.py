@@ -39,7 +39,7 @@ _BLANK = ("", prose(""))
 def page(result: Examined, *, everything: bool = False, why: bool = False) -> Page:
     """The page for people; `everything`: all in full, and all that is fine; `why`: what checks go by.
 
-    What to act on first is told in full, other faults and warnings by what was seen and what mends them.
+    What to act on first is stated in full, other faults and warnings by what was seen and what mends them.
     """
     finding_groups = groups(result)
     judgement = conclude(result)

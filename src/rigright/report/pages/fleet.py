@@ -125,7 +125,7 @@ def _of_doctor(result: Fleet) -> bool:
 
 def _node_cells(row: Row, result: Fleet) -> tuple[Shown, ...]:
     more = len(row.findings) - 1
-    sentence: Shown = row.findings[0].title if row.findings else ""  # a trouble is told whole below
+    sentence: Shown = row.findings[0].title if row.findings else ""  # a trouble is stated whole below
     if row.state == INCOMPLETE and row.lacks is not None:
         sentence = row.lacks
     elif more > 0:

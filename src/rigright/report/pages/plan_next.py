@@ -131,7 +131,7 @@ def explain_flags(
 ) -> list[str]:
     """The plan as `explain` is asked for it, under the load and the limits that it was planned for.
 
-    `verb`: another that is asked so. A load that nobody told is as high as the limits leave it again.
+    `verb`: another that is asked so. A load that nobody stated is as high as the limits leave it again.
     `machine`: that was named, with its cards; else it is that of the plan, idle cards that are paid included.
     """
     asked = wish or PlanWish(users=plan.concurrency)

@@ -278,7 +278,7 @@ def _cell(candidate: Candidate, head: tuple[str, Shown, float, bool], *, currenc
 
 
 def _known(text: str) -> Shown:
-    """A sentence of the plan's file; one of ours without values is told in any language."""
+    """A sentence of the plan's file; one of ours without values is stated in any language."""
     chinese = sentences(CHINESE).get(text)
     return (
         _FLAG.sub("", text)

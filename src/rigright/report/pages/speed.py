@@ -39,7 +39,7 @@ def time_between(estimate: Estimate) -> str:
 
 
 def at_share(percentile: float | None) -> str:
-    """After the name of a time: the percentile it is told for."""
+    """After the name of a time: the percentile it is stated for."""
     return "" if percentile is None else f" p{100 * percentile:g}"
 
 

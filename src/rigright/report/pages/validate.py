@@ -10,7 +10,7 @@ from rigright.base.page import Line, Page, Part, Points, Shown, Table, number, p
 from rigright.base.words import Sentence, say, split
 from rigright.verbs.validate.validation import Judged, Prediction, Score, Validation
 
-MOST_ROWS = 8  # of a table; the rest is told in `--json`
+MOST_ROWS = 8  # of a table; the rest is stated in `--json`
 _MOST_REASONS = 8
 FEW = 16  # figures that are shown one by one
 _UNTOLD = "-"  # the name of what rows leave empty

@@ -130,7 +130,7 @@ def toml_anchors(path: Path) -> list[Anchor]:
 
 
 def _collect(row: Judged, prediction: Prediction, *, case_runs: dict[Place, CaseRuns]) -> list[Sentence]:
-    """Put a run's ratio where it belongs; what is odd is told."""
+    """Put a run's ratio where it belongs; what is odd is stated."""
     if prediction.measured is None or (prediction.predicted and prediction.basis is None):
         return []
     if not prediction.predicted or prediction.basis is None:
@@ -155,7 +155,7 @@ def _collect(row: Judged, prediction: Prediction, *, case_runs: dict[Place, Case
 
 
 def _log(prediction: Prediction, value: float) -> float:
-    """How far a value is from what was predicted: as its logarithm, or that of a part it is told by."""
+    """How far a value is from what was predicted: as its logarithm, or that of a part it is stated by."""
     of = prediction.basis.of if prediction.basis is not None else 0.0
     predicted = prediction.predicted or 1.0
     ratio = 1 + (value - predicted) / of if of else value / predicted

@@ -91,7 +91,7 @@ def _rate(plan: Plan) -> float:
 
 
 def _carries(plan: Plan) -> bool:
-    """Whether requests are served as they arrive: of an overload no first token is told."""
+    """Whether requests are served as they arrive: of an overload no first token is shown."""
     return "ttft_s" in plan.figures
 
 

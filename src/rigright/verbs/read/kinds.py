@@ -51,7 +51,7 @@ class ClaimKind:
         return bool(self.fields) and self.fields[0] in _ONE_FIGURE
 
     def takes(self, quantity: StatedQuantity) -> bool:
-        """Whether it is told in such a unit."""
+        """Whether it is stated in such a unit."""
         return quantity.unit in self.measures or (quantity.unit == "pieces" and "count" in self.measures)
 
     def values(self, record: object) -> Iterator[float]:

@@ -86,7 +86,7 @@ def _played(result: Planned, plan: Plan, *, requests: int, seed: int) -> dict[st
 
 @cache
 def _users_of(text: str) -> float | None:
-    """What a cell of users says; what cannot be read is told where it is asked."""
+    """What a cell of users says; what cannot be read is stated where it is asked."""
     try:
         return read_wish({"users": text}).users
     except RigError:

@@ -14,7 +14,7 @@ from rigright.verbs.training.case import TrainingOnCards
 from rigright.verbs.training.ranks import rank_uses
 from rigright.verbs.training.samples import learning_speed
 
-LEAST_SHARE = 0.002  # of a card: what saves less is not told
+LEAST_SHARE = 0.002  # of a card: what saves less is not stated
 WORTH = 1.03  # times as fast, below which a larger micro-batch is no advice
 
 SHARDED = ("none", "zero1", "zero2", "fsdp")

@@ -16,7 +16,7 @@ from rigright.terms.fitted import wire_of
 from rigright.verbs.training.case import TrainingOnCards
 
 PARTS = ("compute", "memory", "fixed", "links")
-LEAST_SHARE = 0.002  # of a step: what takes less is not told
+LEAST_SHARE = 0.002  # of a step: what takes less is not stated
 
 
 def learning_speed(case: TrainingOnCards, node: Node) -> SampleSpeed | None:

@@ -61,7 +61,7 @@ class Upgraded:
     refused: tuple[Change, ...]  # what would help and does not fit
     over_budget: int
     waves: tuple[Wave, ...]
-    recorded_days_ago: int | None = None  # of the recording that was asked about; None: of now, or not told
+    recorded_days_ago: int | None = None  # of the recording that was asked about; None: of now, or not stated
     cut: tuple[str, ...] = ()  # of the file that was asked about: what was read only in part
 
     @derived

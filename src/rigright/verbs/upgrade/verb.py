@@ -76,7 +76,7 @@ def upgraded(
     machines: int = 1,
     budget_usd: float | None = None,
 ) -> Upgraded:
-    """Changes to one machine, by what was diagnosed or by shares that were told."""
+    """Changes to one machine, by what was diagnosed or by shares that were stated."""
     if shares is None:
         bounds = () if diagnosed is None else diagnosed.diagnosis.bounds
         shares = {bound.cause.name: bound.share for bound in bounds}

@@ -89,7 +89,7 @@ class RunSet:
     groups: tuple[AnyCases, ...]
 
     def figures(self, tables: Mapping[str, Any] | None = None) -> np.ndarray:
-        """What each row measures, in its unit: of the layout that is told, or of that which serves most."""
+        """What each row measures, in its unit: of the layout that is stated, or of that which serves most."""
         values, best = figures(self.groups, tables=tables), np.arange(len(self.owner))
         if len(best) > len(set(self.owner.tolist())):
             most = serves_most(values, self.cases)

@@ -112,7 +112,7 @@ def weights_named(row: Row) -> str:
 
 
 def _weights(row: Row, arch: Arch) -> str:
-    """The format nearest to what is told."""
+    """The format nearest to what is stated."""
     text = weights_named(row)
     try:
         return find_format(f"gguf:{_REPACKED.sub('', text)}").id

@@ -25,7 +25,7 @@ def caught(law: Callable[P, T], *given: P.args, **named: P.kwargs) -> T | RigErr
         return law(*given, **named)
     except RigError as error:
         return error
-    except Exception as error:  # noqa: BLE001 - a defect of ours is told in its row
+    except Exception as error:  # noqa: BLE001 - a defect of ours is stated in its row
         what = f"{type(error).__name__}: {error}"
         return AskError(say("this row met a defect of rigright ({what}); please report it", what=what))
 

@@ -58,5 +58,5 @@ def _node(name: str) -> Node | None:
     try:
         node = find_node(name) if name else None
     except RigError:
-        return None  # that is told where it is read
+        return None  # that is stated where it is read
     return node if node is not None and node.cards else None

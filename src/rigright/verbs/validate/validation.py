@@ -13,10 +13,10 @@ from rigright.facts.anchors import ANY, RunCase
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Basis:
-    """What a figure and its band are told by: own runs of the same basis move it."""
+    """What a figure and its band are stated by: own runs of the same basis move it."""
 
     subject: str  # the table of corrections
-    figure: str  # as bands are told
+    figure: str  # as bands are stated
     chip: str
     engine: str = ""
     model: str = ""
@@ -31,7 +31,7 @@ class Prediction:
     """One figure of one row, in the unit of the file; without `predicted`, `why` says what was missing."""
 
     metric: str  # as `--predictions` writes it: "peak_gib", "weights_gib", ...
-    group: str  # what may be pooled when errors are told: the peak's kind, or the metric again
+    group: str  # what may be pooled when errors are stated: the peak's kind, or the metric again
     measured: float | None = None  # as the file says
     predicted: float | None = None  # null where it cannot be
     low: float | None = None  # of the 80 % band

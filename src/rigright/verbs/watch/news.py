@@ -7,7 +7,7 @@ from rigright.machine.tick import Tick
 
 
 def from_driver(before: Tick | None, now: Tick) -> tuple[Event, ...]:
-    """An XID for each card whose last one is another than before; the same one again cannot be told."""
+    """An XID for each card whose last one is another than before; the same one again cannot be stated."""
     if before is None:
         return ()
     known = {tick.card: tick.last_xid for tick in before.devices}

@@ -131,7 +131,7 @@ def _loaded(
                 wrong += (out.view(torch.int16) != right_at_first.view(torch.int16)).sum()
             under_load.hottest = _hotter(card, under_load.hottest)
         under_load.wrong = int(wrong.item())
-    except Exception:  # noqa: BLE001 - a card that fails under load is told by its missing figures
+    except Exception:  # noqa: BLE001 - a card that fails under load is stated by its missing figures
         under_load.times_s.clear()
         start.abort()
 

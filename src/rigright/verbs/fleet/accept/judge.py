@@ -35,7 +35,7 @@ AGAINST: tuple[Source, ...] = (
     "peers",
     "reference",
 )  # what says most of a slow figure, first
-BEHIND_FEW = 0.15  # of the median of so few nodes that chance cannot be told
+BEHIND_FEW = 0.15  # of the median of so few nodes that chance cannot be stated
 Key = tuple[str, str, str, str]  # part, what, on, unit
 
 

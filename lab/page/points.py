@@ -35,7 +35,7 @@ def points(estimate: Mapping[str, Validation], left: Left) -> dict[Path, str]:
         unseen = None if ratio is None else float(np.exp(ratio)) * float(prediction.measured or 0)
         figures = (prediction.measured, prediction.predicted, prediction.low, prediction.high, unseen)
         lines.append(json.dumps([*places, *map(_short, figures)], separators=(",", ":")))
-    head = json.dumps({"columns": COLUMNS, "names": {key: [*fields] for key, fields in names.items()}})
+    head = json.dumps({"columns": COLUMNS, "names": {key: [*counts] for key, counts in names.items()}})
     return {FILE: f'{head[:-1]}, "rows": [\n' + ",\n".join(lines) + "\n]}\n"}
 
 

@@ -25,10 +25,10 @@ def weights(towers: tuple[Tower, ...]) -> Iterator[tuple[Weight, int]]:
 def alike(tower: Tower) -> Mapping[Layer, int]:
     """Layers with how often they stand there. Most are one record many times, which is cheaply seen."""
     unlike = {id(layer): layer for layer in tower.layers}
-    fields: Counter[Layer] = Counter()
+    counts: Counter[Layer] = Counter()
     for number, times in Counter(map(id, tower.layers)).items():
-        fields[unlike[number]] += times
-    return fields
+        counts[unlike[number]] += times
+    return counts
 
 
 def elems(weight: Weight) -> int:

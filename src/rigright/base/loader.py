@@ -90,11 +90,11 @@ def blocks(file: str, kind: Callable[..., R]) -> dict[str, R]:
 
 def rows(file: str, *columns: str) -> list[tuple[str, ...]]:
     """The texts of some columns of a table, row by row."""
-    fields = _columns(file)
+    table = _columns(file)
     for column in columns:
-        if column not in fields:
+        if column not in table:
             raise _lacking(file, column)
-    return list(zip(*(fields[name] for name in columns), strict=True))
+    return list(zip(*(table[name] for name in columns), strict=True))
 
 
 def _columns(file: str | Path) -> Mapping[str, Sequence[str]]:

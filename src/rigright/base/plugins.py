@@ -198,9 +198,9 @@ def added() -> dict[str, str]:
 
 def used(answer: str) -> Sentence | None:
     """Which plugins' facts an answer names; None: none of them."""
-    fields: dict[str, list[str]] = {}
+    groups: dict[str, list[str]] = {}
     for name, plugin in added().items():
         if re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", answer):
-            fields.setdefault(plugin, []).append(name)
-    shown = "; ".join(f"{plugin}: {', '.join(names)}" for plugin, names in fields.items())
+            groups.setdefault(plugin, []).append(name)
+    shown = "; ".join(f"{plugin}: {', '.join(names)}" for plugin, names in groups.items())
     return say("includes facts from plugin {facts}", facts=shown) if shown else None

@@ -131,10 +131,10 @@ def written_out(table: TextTable) -> Iterator[str]:
     priced = {place for place, name in enumerate(head) if _PRICED.search(name)}
     counted = next((place for place, name in enumerate(head) if _COUNTED.match(name)), None)
     for _, (part, *cells) in table.rows:
-        fields = {place: cell for place, cell in enumerate(cells, 1) if cell and place not in priced}
-        count = fields.pop(counted, "") if counted is not None else ""
+        names = {place: cell for place, cell in enumerate(cells, 1) if cell and place not in priced}
+        count = names.pop(counted, "") if counted is not None else ""
         many = f"{count}x " if count.isdecimal() and count != "1" else ""
-        kept = ", ".join(cell for cell in map(_unpriced, fields.values()) if cell)
+        kept = ", ".join(cell for cell in map(_unpriced, names.values()) if cell)
         if kept:
             yield f"{part.strip('*_ `')}: {many}{kept}"
 

@@ -26,11 +26,11 @@ def _keeps(mixer: Mixer) -> bool:
 def lanes(arch: Arch) -> Mapping[Mixer, int]:
     """Every distinct mixer of the trunk that keeps something, and in how many layers it stands."""
     times = Counter(map(id, arch.trunk.layers))
-    fields: Counter[Mixer] = Counter()
+    counts: Counter[Mixer] = Counter()
     for layer in unlike_layers(arch):
         for mixer in mixers_of(layer):
-            fields[mixer] += times[id(layer)]
-    return fields
+            counts[mixer] += times[id(layer)]
+    return counts
 
 
 def generates(arch: Arch) -> bool:

@@ -199,14 +199,14 @@ def chosen(only: tuple[str, ...]) -> tuple[str, ...]:
     known = tuple(checks())
     if not only:
         return known
-    fields: dict[str, None] = {}
+    names: dict[str, None] = {}
     for word in only:
         wanted = word.strip().lower().replace("-", "_")
         meant = [name for name in known if _is_meant(name, wanted)]
         if not meant:
             raise _unknown(word, known)
-        fields |= dict.fromkeys(meant)
-    return tuple(name for name in known if name in fields)
+        names |= dict.fromkeys(meant)
+    return tuple(name for name in known if name in names)
 
 
 def _is_meant(name: str, wanted: str) -> bool:

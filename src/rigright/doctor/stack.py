@@ -64,14 +64,14 @@ def numbers(text: str | None) -> Version | None:
 
 def capabilities(case: CheckInput) -> dict[Capability, str]:
     """Compute capabilities of the machine's NVIDIA cards -> what such a card is called."""
-    fields: dict[Capability, str] = {}
+    names: dict[Capability, str] = {}
     for device, chip in case.pairs:
         pair = chip.compute_capability if chip is not None else None
         own = numbers(device.isa) if device.vendor == "nvidia" else None
         capability = (own[0], own[1]) if own and len(own) > 1 else pair
         if device.vendor == "nvidia" and capability is not None:
-            fields.setdefault(capability, device.name or (chip.name if chip else str(capability)))
-    return fields
+            names.setdefault(capability, device.name or (chip.name if chip else str(capability)))
+    return names
 
 
 def capabilities_on_bus(case: CheckInput) -> dict[Capability, str]:

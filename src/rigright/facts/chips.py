@@ -215,22 +215,22 @@ def _derived(read: Columns) -> Columns:
     """What rows leave to others: the class of a chip, shares of its memory, whether it is made."""
     made, kinds = production(), zip(read["vendor"], read["architecture"], read["segment"], strict=True)
     both_ways = read["link_both_ways_bytes_per_s"]
-    fields: dict[str, list[Any]] = {
+    groups: dict[str, list[Any]] = {
         "kind": [class_of(vendor, architecture, segment=segment) for vendor, architecture, segment in kinds],
         "ended": [made[chip].ended if chip in made else None for chip in read["id"]],
         "link_one_way_bytes_per_s": [rate / 2 if rate else None for rate in both_ways],
         "mem_estimated": [not known for known in read["mem_program_bytes"]],
     }
     row = ("mem_usable_bytes", "mem_program_bytes", "mem_source")
-    fields |= {name: list(read[name]) for name in row}
+    groups |= {name: list(read[name]) for name in row}
     for place, known in enumerate(zip(*(read[name] for name in row), strict=True)):
         if not all(known):
             size = read["mem_bytes"][place]
             share = memory_share(read["vendor"][place], read["segment"][place], mem_bytes=size)
             shared = (size * share.driver, size * share.program, share.why)
             for name, value, other in zip(row, known, shared, strict=True):
-                fields[name][place] = value or other
-    return {**fields}
+                groups[name][place] = value or other
+    return {**groups}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -107,14 +107,14 @@ def _names_in(cloud: str, names: str) -> set[str]:
 @cache
 def _called() -> dict[str, frozenset[str]]:
     """What clouds are called, and which of them bear the name."""
-    fields: dict[str, set[str]] = {}
+    groups: dict[str, set[str]] = {}
     for offer in offers():
-        fields.setdefault(_joined(offer.provider), set()).add(offer.provider)
+        groups.setdefault(_joined(offer.provider), set()).add(offer.provider)
     priced = {offer.provider for offer in offers()}
     for cloud, _, names in _cloud_names():
         for name in _names_in(cloud, names) if cloud in priced else ():
-            fields.setdefault(name, set()).add(cloud)
-    return {name: frozenset(providers) for name, providers in fields.items()}
+            groups.setdefault(name, set()).add(cloud)
+    return {name: frozenset(providers) for name, providers in groups.items()}
 
 
 def no_prices(name: str) -> AskError | None:
@@ -164,11 +164,11 @@ def find_family(name: str) -> str | None:
 
 @cache
 def _chips_of_families() -> dict[str, frozenset[str | None]]:
-    fields: dict[str, frozenset[str | None]] = {}
+    groups: dict[str, frozenset[str | None]] = {}
     for offer in _fixed():
         for family in _families(offer.instance):
-            fields[family] = fields.get(family, frozenset()) | {offer.chip}
-    return fields
+            groups[family] = groups.get(family, frozenset()) | {offer.chip}
+    return groups
 
 
 def machine_of_family(name: str) -> str | None:

@@ -221,13 +221,13 @@ def _count(text: str, start: int, *, end: int) -> int:
 @cache
 def _cpu_words() -> dict[str, tuple[tuple[CpuModel, frozenset[str]], ...]]:
     """The number in a processor's name -> the processors that bear it, and the words of each."""
-    fields: dict[str, list[tuple[CpuModel, frozenset[str]]]] = {}
+    groups: dict[str, list[tuple[CpuModel, frozenset[str]]]] = {}
     for cpu in cpus():
         words = frozenset(re.findall(r"[a-z0-9]+", cpu.name.casefold()))
         numbers = [word for word in words if _CPU_NUMBER.fullmatch(word) and sum(map(str.isdigit, word)) > 2]
         for number in numbers:
-            fields.setdefault(number, []).append((cpu, words))
-    return {number: tuple(rows) for number, rows in fields.items()}
+            groups.setdefault(number, []).append((cpu, words))
+    return {number: tuple(rows) for number, rows in groups.items()}
 
 
 def _cpus(text: str) -> Iterator[Mention]:

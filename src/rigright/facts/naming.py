@@ -85,11 +85,11 @@ def _chip_words() -> list[tuple[str, ...]]:
 @cache
 def brands() -> dict[str, frozenset[str]]:
     """A vendor -> the brand words its chips may bear or leave out."""
-    fields: dict[str, set[str]] = {}
+    groups: dict[str, set[str]] = {}
     for word, kind, value in _chip_words():
         if kind == "brand":
-            fields.setdefault(value, set()).add(word)
-    return {vendor: frozenset(words) for vendor, words in fields.items()}
+            groups.setdefault(value, set()).add(word)
+    return {vendor: frozenset(words) for vendor, words in groups.items()}
 
 
 @cache

@@ -86,12 +86,12 @@ def most_in_node(chip: Chip | None) -> int:
 
 @cache
 def _largest_rented() -> dict[str, int]:
-    fields: dict[str, int] = {}
+    counts: dict[str, int] = {}
     for offer in offers():
         if offer.chip is not None:
             number = offer.most_chips or int(offer.n_chips)
-            fields[offer.chip] = max(number, fields.get(offer.chip, 0))
-    return fields
+            counts[offer.chip] = max(number, counts.get(offer.chip, 0))
+    return counts
 
 
 def boxes_of(chip: Chip, n_chips: int) -> tuple[int, int]:

@@ -76,10 +76,10 @@ def extended(raw: bytes) -> _Extended | None:
     """What stands beyond the first 256 bytes; None where they were closed to us."""
     if len(raw) <= _EXTENDED_AT + 4:
         return None
-    fields = dict(capabilities(raw))
+    counts = dict(capabilities(raw))
     return _Extended(
-        rebar_max_bytes=_rebar(raw, fields[_RESIZABLE]) if _RESIZABLE in fields else None,
-        acs=_redirects(raw, fields[_ACCESS_CONTROL]) if _ACCESS_CONTROL in fields else None,
+        rebar_max_bytes=_rebar(raw, counts[_RESIZABLE]) if _RESIZABLE in counts else None,
+        acs=_redirects(raw, counts[_ACCESS_CONTROL]) if _ACCESS_CONTROL in counts else None,
     )
 
 

@@ -32,10 +32,10 @@ class Trait:
 
 def counted(values: Iterable[str | None]) -> str | None:
     """Like things together: "7x A, 1x B"; one of a kind stands alone."""
-    fields = Counter(value for value in values if value)
-    if len(fields) == 1 and fields.total() == 1:
-        return next(iter(fields))
-    return ", ".join(f"{count}x {value}" for value, count in sorted(fields.items())) or None
+    counts = Counter(value for value in values if value)
+    if len(counts) == 1 and counts.total() == 1:
+        return next(iter(counts))
+    return ", ".join(f"{count}x {value}" for value, count in sorted(counts.items())) or None
 
 
 def one_of(values: Iterable[str | None]) -> str | None:

@@ -71,11 +71,11 @@ class Deployment:
 
     def started_alike(self) -> dict[object, list[int]]:
         """Kinds that are asked about in one call."""
-        fields: dict[object, list[int]] = {}
+        groups: dict[object, list[int]] = {}
         for place, cards in enumerate(self.machines):
             key = *started_on(cards[0], self.engine, form=self.serving.weights), len(cards) > 1 and place
-            fields.setdefault(key, []).append(place)
-        return fields
+            groups.setdefault(key, []).append(place)
+        return groups
 
     def room(self, kind: Any, *, layout: Layout, asked: Asked) -> Room:
         """What a replica of each layout has room for; `kind` is a place for each, or an index of a table."""

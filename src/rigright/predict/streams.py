@@ -102,10 +102,10 @@ class StreamGroup:
 
 def streams_of(cases: Mapping[int, Case]) -> tuple[StreamGroup, ...]:
     """Cases, by their places, in groups of one call of the law."""
-    fields: dict[object, list[int]] = {}
+    groups: dict[object, list[int]] = {}
     for place, case in cases.items():
-        fields.setdefault(_shared(case), []).append(place)
-    return tuple(_group([cases[place] for place in places], places) for places in fields.values())
+        groups.setdefault(_shared(case), []).append(place)
+    return tuple(_group([cases[place] for place in places], places) for places in groups.values())
 
 
 def _shared(case: Case) -> tuple[object, ...]:

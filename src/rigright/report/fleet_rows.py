@@ -130,16 +130,16 @@ def _driver_of(machine: Machine | None) -> str:
 
 def counts(fleet: Fleet, named: Callable[[Iterable[str]], Shown]) -> tuple[Sentence, ...]:
     """How many nodes are in which state, the worst first; those to act on by name."""
-    fields: dict[str, list[str]] = {state: [] for state in STATES}
+    groups: dict[str, list[str]] = {state: [] for state in STATES}
     for node in fleet.nodes:
-        fields[state_of(node)].append(node.node)
-    count = {state: len(nodes) for state, nodes in fields.items()}
+        groups[state_of(node)].append(node.node)
+    count = {state: len(nodes) for state, nodes in groups.items()}
     many = {
-        _SILENT: say("{count} unreachable ({names})", count=count[_SILENT], names=named(fields[_SILENT])),
-        "fault": say("{count} with faults ({names})", count=count["fault"], names=named(fields["fault"])),
+        _SILENT: say("{count} unreachable ({names})", count=count[_SILENT], names=named(groups[_SILENT])),
+        "fault": say("{count} with faults ({names})", count=count["fault"], names=named(groups["fault"])),
         "warning": say("{count} with warnings", count=count["warning"]),
         INCOMPLETE: say(
-            "{count} incomplete ({names})", count=count[INCOMPLETE], names=named(fields[INCOMPLETE])
+            "{count} incomplete ({names})", count=count[INCOMPLETE], names=named(groups[INCOMPLETE])
         ),
         "note": say("{count} with notes", count=count["note"]),
         WELL: say("{count} ok", count=count[WELL]),

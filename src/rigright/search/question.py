@@ -408,7 +408,7 @@ def ways_of(
     cut: ServingWish = _FREE,
 ) -> tuple[KindWay, ...]:
     """Every way to run it, each with the kinds it runs on; `more` and `others` as in `ways_on`."""
-    fields: dict[tuple[str, str, str, bool], list[int]] = {}
+    groups: dict[tuple[str, str, str, bool], list[int]] = {}
     seen: dict[object, list[tuple[str, str, str, bool]]] = {}
     for place, kind in enumerate(kinds):
         cards = max(kind.whole, kind.owned)
@@ -422,7 +422,7 @@ def ways_of(
             able = ways_on(arch, wish, site=site, more=more, others=others)
             seen[key] = [(item.engine.id, item.weights, item.kv, item.usual) for item in able]
         for way in seen[key]:
-            fields.setdefault(way, []).append(place)
+            groups.setdefault(way, []).append(place)
     asked = {find_engine(name).id: find_engine(name) for name in wish.engines}
     ways = tuple(
         KindWay(
@@ -433,7 +433,7 @@ def ways_of(
             usual=usual,
             **cut.settings,
         )
-        for (engine, weights, kv, usual), places in fields.items()
+        for (engine, weights, kv, usual), places in groups.items()
     )
     drafts = drafts_of(arch, wish)
     drafted = (replace(way, drafts=drafts) for way in ways if way.engine.drafts)

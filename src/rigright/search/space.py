@@ -109,7 +109,7 @@ def _listed_shapes(cuts: Sequence[tuple[int, int, int, bool]]) -> tuple[Shapes, 
 def stands(shapes: Shapes, kinds: Sequence[Kind], *, tensor: bool, named: bool = False) -> Numbers:
     """[kind, shape]: tensors are cut inside a box; a pipeline may go over boxes, whole ones.
 
-    Boxes of one card each, such as two DGX Spark on a cable, are cut over as one; of a `named` layout, any are.
+    Boxes of one card each, such as two DGX Spark on a cable, are cut as one; of a `named` layout, any are.
     """
     alone = np.array([kind.chip.is_instance for kind in kinds])[:, None] & (shapes.chips > 1)
     if kinds[0].mix:

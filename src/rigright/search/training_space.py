@@ -80,7 +80,7 @@ def ways_of(
     question: Question, wish: TrainingWish, *, usual: bool = True, anywhere: bool = False
 ) -> tuple[TrainingWay, ...]:
     """Every way to try; `usual`: as such trainings are mostly run; `anywhere`: on chips few train on, too."""
-    fields: dict[Space, list[int]] = {}
+    groups: dict[Space, list[int]] = {}
     spaces: dict[Able, tuple[Space, ...]] = {}
     work = question.wish.work
     for place, kind in enumerate(question.kinds):
@@ -91,8 +91,8 @@ def ways_of(
             spaces[able] = spaces_of(question.arch, wish, work=work, able=able, usual=usual)
         for space in spaces[able]:
             if anywhere or trains(kind, work, space=space):
-                fields.setdefault(space, []).append(place)
-    return tuple(TrainingWay(space=space, kinds=tuple(places)) for space, places in fields.items())
+                groups.setdefault(space, []).append(place)
+    return tuple(TrainingWay(space=space, kinds=tuple(places)) for space, places in groups.items())
 
 
 def trains(kind: Kind, work: str, *, space: Space) -> bool:

@@ -149,12 +149,12 @@ def _models(wish: FitWish) -> tuple[list[Arch], tuple[str, ...]]:
 def _nothing_asked(wish: FitWish) -> AskError:
     """No model of the zoo is wanted: what there is of what was asked."""
     archs = [arch for arch in map(zoo.arch, zoo.names()) if arch is not None]
-    fields = {
+    groups = {
         "task": {arch.task for arch in archs},
         "family": {arch.family for arch in archs},
         "licence": {licence_of(arch.name) or "" for arch in archs},
     }
-    for name, there in fields.items():
+    for name, there in groups.items():
         asked = getattr(wish, name)
         if asked is not None and not any(asked.lower() in text.lower() for text in there):
             words = sorted(there - {""})[:MOST_LISTED]

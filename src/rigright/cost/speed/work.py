@@ -155,10 +155,10 @@ def _weighed(arch: Arch, form: Form) -> PassWork:
         group[0] += elems * times
         group[1] += size * times
         group[2] += times
-    trunk, fields = arch.trunk, lanes(arch)
+    trunk, counts = arch.trunk, lanes(arch)
     return PassWork(
         gemms=tuple(_gemm(key, sums) for key, sums in groups.items()),
-        mixers=tuple(fields.items()),
+        mixers=tuple(counts.items()),
         weights=form.id,
         kv_elem_bytes=0.0,
         layers=len(trunk.layers),
@@ -167,8 +167,8 @@ def _weighed(arch: Arch, form: Form) -> PassWork:
             for layer, times in count.alike(trunk).items()
             if layer.ffn is not None and layer.ffn.experts > 0
         ),
-        latent_layers=sum(times for mixer, times in fields.items() if mixer.latent_dim),
-        kv_heads=max((mixer.kv_heads for mixer in fields), default=1),
+        latent_layers=sum(times for mixer, times in counts.items() if mixer.latent_dim),
+        kv_heads=max((mixer.kv_heads for mixer in counts), default=1),
         hidden=trunk.hidden,
         vocab=arch.vocab,
         encoder=_encoder(arch, stored(arch, form), crossed=crossed) if hears else None,

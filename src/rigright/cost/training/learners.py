@@ -110,8 +110,8 @@ def is_target(weight: Weight, targets: str) -> bool:
 def adapted(arch: Arch, targets: str) -> float:
     """Matrices of a layer that carry an adapter, on average."""
     layers = arch.trunk.layers
-    fields = {id(layer): sum(is_target(weight, targets) for weight in layer.weights) for layer in layers}
-    return sum(fields[id(layer)] for layer in layers) / len(layers)
+    counts = {id(layer): sum(is_target(weight, targets) for weight in layer.weights) for layer in layers}
+    return sum(counts[id(layer)] for layer in layers) / len(layers)
 
 
 def halves(weight: Weight) -> tuple[tuple[int, Cut], tuple[int, Cut]]:

@@ -139,12 +139,12 @@ def _figures(weight: Weight) -> np.ndarray:
 
 
 def _mixers(counted: Counter[Layer]) -> dict[Mixer, int]:
-    fields: dict[Mixer, int] = {}
+    counts: dict[Mixer, int] = {}
     for layer, times in counted.items():
         for mixer in (layer.mixer, layer.cross):
             if mixer is not None:
-                fields[mixer] = fields.get(mixer, 0) + times
-    return fields
+                counts[mixer] = counts.get(mixer, 0) + times
+    return counts
 
 
 def _is_moe(layer: Layer) -> bool:

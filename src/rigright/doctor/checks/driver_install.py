@@ -139,7 +139,7 @@ def driver_packages(case: CheckInput) -> Iterator[Verdict]:
 
 def _branches(packages: list[Package], *, states: set[str | None]) -> dict[int, str]:
     """Branches of the driver's packages -> one package of each that really is of that branch."""
-    fields: dict[int, str] = {}
+    names: dict[int, str] = {}
     for package in packages:
         match = _BRANCHED.fullmatch(package.name)
         if match is None or package.state not in states:
@@ -147,8 +147,8 @@ def _branches(packages: list[Package], *, states: set[str | None]) -> dict[int, 
         branch = int(match[1] or match[2])
         version = numbers(package.version)
         if version is None or version[0] == branch:  # a transitional package bears another branch's version
-            fields.setdefault(branch, package.name)
-    return fields
+            names.setdefault(branch, package.name)
+    return names
 
 
 @check(say("Secure Boot accepts the driver"))

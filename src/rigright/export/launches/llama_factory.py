@@ -28,14 +28,14 @@ def command(launch: Launch) -> Words:
     own = (("llamafactory-cli", "train", CONFIG),)
     if launch.ranks == 1:
         return own
-    fields = {
+    counts = {
         "FORCE_TORCHRUN": 1,
         "NNODES": launch.nodes,
         "NPROC_PER_NODE": launch.gpus,
         "MASTER_PORT": 29500,
     }
     places = (Variable("NODE_RANK", before="NODE_RANK="), Variable("HEAD", before="MASTER_ADDR="))
-    words = (*(f"{name}={value}" for name, value in fields.items()), *(places if launch.nodes > 1 else ()))
+    words = (*(f"{name}={value}" for name, value in counts.items()), *(places if launch.nodes > 1 else ()))
     return ("env", *words), *own
 
 

@@ -138,9 +138,9 @@ def _with_nodes(world: World, device: Device, *, nodes: tuple[_KfdNode, ...], is
     """With its compute units, its instruction set, and its parts where it is cut into some."""
     if not nodes:
         return device
-    fields = nodes[0].properties
-    isa = isa_of(fields.get("gfx_target_version", 0))
-    most_mhz = fields.get("max_engine_clk_fcompute")
+    counts = nodes[0].properties
+    isa = isa_of(counts.get("gfx_target_version", 0))
+    most_mhz = counts.get("max_engine_clk_fcompute")
     slices = _slices(world, device, nodes=nodes, is_whole=is_whole)
     units = sum(
         kfd_node.properties["simd_count"] // (kfd_node.properties.get("simd_per_cu") or 1)
@@ -151,7 +151,7 @@ def _with_nodes(world: World, device: Device, *, nodes: tuple[_KfdNode, ...], is
         isa=isa,
         sms=units if is_whole or not slices else None,
         clocks=replace(device.clocks, sm_max_hz=most_mhz * MEGA) if most_mhz else device.clocks,
-        unified_memory=shares_memory(isa) or fields.get("cpu_cores_count", 0) > 0,
+        unified_memory=shares_memory(isa) or counts.get("cpu_cores_count", 0) > 0,
         slices=slices,
     )
 
@@ -174,8 +174,8 @@ def _slices(
 
 def _bank_bytes(world: World, node: _KfdNode) -> float | None:
     """How much memory the kernel lets programs of a node take."""
-    fields = _properties(world.text(f"{KFD}/{node.number}/mem_banks/0/properties"))
-    size = fields.get("size_in_bytes")
+    counts = _properties(world.text(f"{KFD}/{node.number}/mem_banks/0/properties"))
+    size = counts.get("size_in_bytes")
     return float(size) if size else None
 
 
@@ -186,9 +186,9 @@ def paths(world: World, devices: tuple[Device, ...], *, known: _Topology) -> tup
     result = {}
     for number, index in places.items():
         for name in world.names(f"{KFD}/{number}/io_links")[:_MOST_NODES]:
-            fields = _properties(world.text(f"{KFD}/{number}/io_links/{name}/properties"))
-            other = places.get(fields.get("node_to", -1))
-            if fields.get("type") == _XGMI and other is not None and index < other:
+            counts = _properties(world.text(f"{KFD}/{number}/io_links/{name}/properties"))
+            other = places.get(counts.get("node_to", -1))
+            if counts.get("type") == _XGMI and other is not None and index < other:
                 result[index, other] = Path(a=index, b=other, kind="XGMI")
     return tuple(result[pair] for pair in sorted(result))
 
@@ -202,10 +202,10 @@ def _properties(text: str | None) -> dict[str, int]:
     return {name: int(value) for name, value in re.findall(r"(?m)^(\w+) (\d{1,20})$", text or "")}
 
 
-def _located(fields: Mapping[str, int]) -> str:
+def _located(counts: Mapping[str, int]) -> str:
     """The PCI address of a node: bus, device and function in one number; above them a newer kernel's part."""
-    place = fields.get("location_id", 0)
-    return f"{fields.get('domain', 0):04x}:{place >> 8 & 0xFF:02x}:{place >> 3 & 0x1F:02x}.{place & 7}"
+    place = counts.get("location_id", 0)
+    return f"{counts.get('domain', 0):04x}:{place >> 8 & 0xFF:02x}:{place >> 3 & 0x1F:02x}.{place & 7}"
 
 
 _VENDOR = "0x1002"

@@ -64,7 +64,7 @@ def is_archive(raw: bytes) -> bool:
 def open_bundle(raw: bytes, *, name: str) -> Machine:
     """The machine of the bundle: read again by today's readers, its gaps filled with what was seen there."""
     # the plain files of the archive by name; links, devices and all else are passed over
-    fields: dict[str, bytes] = {}
+    contents: dict[str, bytes] = {}
     try:
         with tarfile.open(fileobj=io.BytesIO(raw), mode="r:") as tar:
             for place, member in enumerate(tar):
@@ -72,10 +72,10 @@ def open_bundle(raw: bytes, *, name: str) -> Machine:
                     raise _broken(name, say("it contains more than {limit} files", limit=MOST_MEMBERS))
                 file = tar.extractfile(member) if member.isreg() and not member.issparse() else None
                 if file is not None:
-                    fields[member.name.removeprefix("./")] = file.read(MOST_BYTES)
+                    contents[member.name.removeprefix("./")] = file.read(MOST_BYTES)
     except (tarfile.TarError, OSError, EOFError, ValueError, OverflowError, RecursionError) as error:
         raise _broken(name, say("{why}", why=error)) from None
-    members = fields
+    members = contents
     stored = possible(restored(Machine, _object(members, "machine.json", name=name), where=name))
     index = _object(members, "index.json", name=name)
     try:

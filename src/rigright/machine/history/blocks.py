@@ -56,7 +56,7 @@ def _columns(block: bytes, wanted: Callable[[str], bool] | None) -> dict[str, Co
     raw = zlib.decompressobj().decompress(block, _MOST_BYTES)
     start = _HEAD + int.from_bytes(raw[:_HEAD], "little")
     value = bounded_json(raw[_HEAD:start])
-    fields = {}
+    groups = {}
     for name, code, base, gaps, words in value["columns"]:
         holes = sum(length for _, length in gaps)
         count = max(value["rows"] - holes - 1, 0)
@@ -68,9 +68,9 @@ def _columns(block: bytes, wanted: Callable[[str], bool] | None) -> dict[str, Co
             column: list[Any] = [words[number] for number in numbers] if words is not None else list(numbers)
             for place, length in gaps:
                 column[place:place] = [None] * length
-            fields[name] = column
+            groups[name] = column
         start = until
-    return fields
+    return groups
 
 
 def _packed_column(values: Sequence[Any]) -> tuple[list[Any], bytes]:

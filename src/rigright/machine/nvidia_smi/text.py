@@ -104,13 +104,13 @@ def numa_of(topo: str) -> dict[int, int]:
     names, rows = _matrix(topo)
     if "NUMA Affinity" not in topo:
         return {}
-    fields = {}
+    counts = {}
     for row, cells in rows.items():
         domain = cells[len(names) + 1] if len(cells) > len(names) + 1 else ""
         nearest = re.match(r"\d{1,6}(?=[,-]|\Z)", domain)  # of a superchip its cards' own domains follow
         if _PLACE.match(row) and nearest:
-            fields[int(row[3:])] = int(nearest.group())
-    return fields
+            counts[int(row[3:])] = int(nearest.group())
+    return counts
 
 
 def _lines(text: str) -> list[str]:

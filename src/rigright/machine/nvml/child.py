@@ -52,10 +52,10 @@ class _Child:
         self.plans["full"]["slices"] = self.plans["rare"]["slices"] = [self._slices]
 
     def _plan(self, rows: list[list[str]]) -> Plan:
-        fields: Plan = {}
+        groups: Plan = {}
         for row in rows:
-            fields.setdefault(row[0], []).append(reader_of(self.nvml, row))
-        return fields
+            groups.setdefault(row[0], []).append(reader_of(self.nvml, row))
+        return groups
 
     def handle(self, device: int) -> Any:
         """The handle of a device."""
@@ -151,18 +151,18 @@ class _Child:
 
     def flow(self, devices: list[int]) -> dict[int, list[Any]]:
         """PCIe traffic, which the driver measures for 20 ms each way: all at once, in threads."""
-        fields: dict[int, list[Any]] = {device: [None, None] for device in devices}
+        groups: dict[int, list[Any]] = {device: [None, None] for device in devices}
 
         def ask(device: int, way: int) -> None:
-            fields[device][way] = self._or_none("nvmlDeviceGetPcieThroughput", handles[device], 1 - way)
+            groups[device][way] = self._or_none("nvmlDeviceGetPcieThroughput", handles[device], 1 - way)
 
         handles = {device: self.handle(device) for device in devices}
-        threads = [Thread(target=ask, args=(device, way)) for device in fields for way in (0, 1)]
+        threads = [Thread(target=ask, args=(device, way)) for device in groups for way in (0, 1)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
-        return fields
+        return groups
 
     def listen(self, devices: list[int]) -> dict[int, int]:
         """The last XID of each device since we listen."""

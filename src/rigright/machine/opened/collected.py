@@ -175,11 +175,11 @@ def _below(path: str, root: str) -> str:
 def _files(body: str, root: str) -> dict[str, bytes]:
     """Each file under its name."""
     pieces = _FILE.split(body, maxsplit=_MOST_FILES)
-    fields: dict[str, bytes] = {}
+    contents: dict[str, bytes] = {}
     for path, content in zip(pieces[1::2], pieces[2::2], strict=False):
-        fields[_below(path, root)] = content.removesuffix("\n").encode("utf-8", "surrogateescape")
-    fields.pop("/dev/null", None)  # asked last: a file that is asked alone would bear no name
-    return fields
+        contents[_below(path, root)] = content.removesuffix("\n").encode("utf-8", "surrogateescape")
+    contents.pop("/dev/null", None)  # asked last: a file that is asked alone would bear no name
+    return contents
 
 
 def _place(path: str, links: Mapping[str, str | None]) -> str:

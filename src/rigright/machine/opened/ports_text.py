@@ -228,7 +228,7 @@ _ETHTOOL = re.compile(r"^Settings for (\S{1,40}):\s*$", re.MULTILINE)
 
 def port_files(text: str) -> dict[str, bytes]:
     """The files of /sys that it tells of; none where it is not ethtool's."""
-    fields: dict[str, bytes] = {}
+    contents: dict[str, bytes] = {}
     for match, part in blocks(text, _ETHTOOL, most=_MOST_ETHERNET):
         stated = words_in(part, lower=True)
         speed = re.match(r"(\d{1,7})Mb/s", stated.get("speed", ""))
@@ -240,5 +240,5 @@ def port_files(text: str) -> dict[str, bytes]:
         }
         for name, value in files.items():
             if value is not None:
-                fields.setdefault(f"{_NET}/{match[1]}/{name}", f"{value}\n".encode())
-    return fields
+                contents.setdefault(f"{_NET}/{match[1]}/{name}", f"{value}\n".encode())
+    return contents

@@ -68,15 +68,15 @@ def _loaded(text: str) -> str:
 
 def rooted(members: Mapping[str, bytes]) -> dict[str, bytes]:
     """The files of a machine among those of an archive, by their place below its root."""
-    fields: dict[str, bytes] = {}
+    contents: dict[str, bytes] = {}
     tops = sorted({match["above"] for name in members if (match := _ROOTED.match(name))}, key=len)
     for name, raw in members.items():
         match = _ROOTED.match(name)
         if match and match["above"] == tops[0]:
-            fields["/" + match["inside"]] = raw
+            contents["/" + match["inside"]] = raw
         elif match := _INFINIBAND.match(name):
-            fields["/sys/class/infiniband/" + match["inside"]] = raw
-    return fields
+            contents["/sys/class/infiniband/" + match["inside"]] = raw
+    return contents
 
 
 def read_tree(files: Mapping[str, bytes], commands: Mapping[tuple[str, ...], str]) -> Read:

@@ -224,17 +224,17 @@ def _of_json(text: str) -> Iterator[Sensor]:
 
 
 def _feature(chip: str, name: str, *, readings: dict[str, Any]) -> Sensor | None:
-    kind, fields = None, {}
+    kind, values = None, {}
     for key, value in list(readings.items())[:_MOST_READINGS]:
         match = _READING.fullmatch(str(key))
         number = real(str(value)) if match and isinstance(value, int | float) else None
         if match and number is not None:
             kind = _CHIP_KINDS[match[1]]
-            fields[match[2]] = number
-    value = fields.get("input", fields.get("average"))
+            values[match[2]] = number
+    value = values.get("input", values.get("average"))
     if kind is None or value is None:
         return None
-    return _sensor(chip, name, kind=kind, value=value, limits=fields, alarm=fields.get("alarm", 0.0) > 0)
+    return _sensor(chip, name, kind=kind, value=value, limits=values, alarm=values.get("alarm", 0.0) > 0)
 
 
 def _sensor(

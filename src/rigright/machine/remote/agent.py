@@ -46,13 +46,13 @@ def benched(
     if meeting is not None:
         met = restored(Meeting, meeting, where="ask")
         wish = replace(wish, meeting=replace(met, me=met.me or node_name(world)))
-    fields: dict[str, list[Any]] = {"results": [], "skipped": []}
+    groups: dict[str, list[Any]] = {"results": [], "skipped": []}
     with suppress(KeyboardInterrupt):
         for result in measured(
             pick(asked["parts"], wish), wish, machine=machine, env=world.env, progress=lambda *_: None
         ):
-            fields["results" if isinstance(result, Result) else "skipped"].append(plain(result))
-    return fields
+            groups["results" if isinstance(result, Result) else "skipped"].append(plain(result))
+    return groups
 
 
 def node_name(world: World) -> str:

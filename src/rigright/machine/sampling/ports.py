@@ -93,14 +93,14 @@ class PortReader:
 
     def _table(self) -> dict[str, list[int]]:
         """Rows of /proc/net/dev by name."""
-        fields = {}
+        groups = {}
         for line in (self._kept.text("/proc/net/dev") or "").splitlines()[2:]:
             name, _, rest = line.partition(":")
             with suppress(ValueError):
                 row = [int(word) for word in rest.split()]
                 if len(row) >= 16:
-                    fields[name.strip()] = row
-        return fields
+                    groups[name.strip()] = row
+        return groups
 
     def _nets(self) -> Iterator[PortUse]:
         """Interfaces with hardware below them."""

@@ -148,9 +148,9 @@ class TreeReader:
 
 
 def _of_devices(devices: Iterable[DeviceTick], pids: set[int]) -> tuple[tuple[int, float], ...]:
-    fields: dict[int, float] = {}
+    values: dict[int, float] = {}
     for device in devices:
         for program in device.programs or ():
             if program.pid in pids and program.mem_bytes is not None:
-                fields[device.index] = fields.get(device.index, 0.0) + program.mem_bytes
-    return tuple(sorted(fields.items()))
+                values[device.index] = values.get(device.index, 0.0) + program.mem_bytes
+    return tuple(sorted(values.items()))

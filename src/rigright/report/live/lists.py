@@ -302,11 +302,11 @@ def _errors(past: LinksPast | None, links: Iterable[LinkTick]) -> tuple[str, str
 
 
 def _counted(links: Iterable[LinkTick]) -> Counter[str]:
-    fields: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for link in links:
         for name, count in link.errors:
-            fields[name] += count
-    return fields
+            counts[name] += count
+    return counts
 
 
 def _fabric(fabric: Fabric | None) -> Sentence | str:

@@ -310,12 +310,12 @@ def _spot(letter: str, name: Sentence, *, part: RankPass, curve: int) -> Spot:
 
 def _notes(result: Compared) -> Iterator[Shown]:
     yield from result.notes
-    fields: dict[Shown, list[str]] = {}
+    groups: dict[Shown, list[str]] = {}
     for contender in result.contenders:
         for note in () if contender.plan is None else contender.plan.notes:
             if note.kind != OLD_PRICE:
-                fields.setdefault(note, []).append(_name(contender))
-    for sentence, names in fields.items():
+                groups.setdefault(note, []).append(_name(contender))
+    for sentence, names in groups.items():
         yield say("{label}: {reason}", label=", ".join(names), reason=sentence)
 
 

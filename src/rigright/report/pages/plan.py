@@ -294,11 +294,11 @@ def _notes(result: Planned, *, details: bool) -> Iterator[Shown]:
     if lost:
         yield say("explain has no option for this choice of the plan: {names}", names=", ".join(lost))
     shown = result.shown if details else result.shown[:1]
-    fields: dict[Shown, list[str]] = {}
+    groups: dict[Shown, list[str]] = {}
     for place, plan in enumerate(shown, 1):
         for note in plan.notes:
-            fields.setdefault(note, []).append(str(place))
-    for sentence, places in fields.items():
+            groups.setdefault(note, []).append(str(place))
+    for sentence, places in groups.items():
         if not details and isinstance(sentence, Sentence) and sentence.kind in {OF_PRICE, OLD_PRICE}:
             continue
         yield (

@@ -51,9 +51,9 @@ def _reasons(result: Swept, *, fits: str) -> Iterator[Sentence]:
     for question, answered in zip(result.questions, result.cells, strict=True):
         if answered.why and answered.cells.get("fits") == fits:
             lines.setdefault(answered.why, {})[question.line] = None
-    for why, fields in sorted(lines.items(), key=lambda pair: -len(pair[1]))[:_MOST_ROWS]:
-        text = ", ".join(str(line) for line in list(fields)[:_MOST_LINES])
-        more = ", ..." if len(fields) > _MOST_LINES else ""
+    for why, seen_so_far in sorted(lines.items(), key=lambda pair: -len(pair[1]))[:_MOST_ROWS]:
+        text = ", ".join(str(line) for line in list(seen_so_far)[:_MOST_LINES])
+        more = ", ..." if len(seen_so_far) > _MOST_LINES else ""
         yield say("line {lines}: {reason}", lines=text + more, reason=why)
 
 

@@ -41,7 +41,7 @@ def head_of(text: str) -> str:
 
 def comments_of(text: str) -> dict[tuple[str, ...], str]:
     """What stands behind the terms of a table and before its sections, by their paths."""
-    fields: dict[tuple[str, ...], str] = {}
+    names: dict[tuple[str, ...], str] = {}
     section: tuple[str, ...] = ()
     before: list[str] = []
     for line in text[len(head_of(text)) :].splitlines():
@@ -49,7 +49,7 @@ def comments_of(text: str) -> dict[tuple[str, ...], str]:
             before.append(line)
         elif opened := _SECTION.match(line):
             section = _path(opened[1])
-            fields |= {(*section, BEFORE): "\n".join(before)} if before else {}
+            names |= {(*section, BEFORE): "\n".join(before)} if before else {}
             before = []
         elif "=" in line and "#" in line and not line.lstrip().startswith("#"):
             key, _, rest = line.partition("=")
@@ -57,8 +57,8 @@ def comments_of(text: str) -> dict[tuple[str, ...], str]:
             bare = _QUOTED.sub('""', rest)
             comment = bare.partition("#")[2].strip()
             if comment:
-                fields[(*section, *_path(key))] = comment
-    return fields
+                names[(*section, *_path(key))] = comment
+    return names
 
 
 def write(path: Path, text: str) -> None:

@@ -59,12 +59,12 @@ def differences(machines: Mapping[str, Machine]) -> tuple[Differs, ...]:
 def _of_kind(kind: str, machines: Mapping[str, Machine]) -> Iterator[Differs]:
     for trait in TRAITS:
         # value -> the nodes that have it; what a node does not show says nothing of it
-        fields: dict[str, list[str]] = {}
+        groups: dict[str, list[str]] = {}
         for node, machine in machines.items():
             value = trait.read(machine)
             if value is not None:
-                fields.setdefault(value, []).append(node)
-        values = fields
+                groups.setdefault(value, []).append(node)
+        values = groups
         if len(values) > 1:
             # the usual value, where more than half have it, and the others from the rarest on
             ranked: Sequence[tuple[str, list[str]]] = sorted(

@@ -39,21 +39,19 @@ def hosts_of(words: str) -> tuple[str, ...]:
 
 def read_hosts(path: Path) -> tuple[str, ...]:
     """Names in a file, one or several a line; what follows a space, such as slots=8, is left out."""
-    fields: dict[str, None] = {}
+    names: dict[str, None] = {}
     for number, line in enumerate(read_bounded(path, MOST_BYTES).decode("utf-8", "replace").splitlines(), 1):
         words = line.partition("#")[0].split()
         if words:
-            fields |= dict.fromkeys(
-                expand(words[0], where=say("{file}, line {line}", file=path, line=number))
-            )
-    if not fields:
+            names |= dict.fromkeys(expand(words[0], where=say("{file}, line {line}", file=path, line=number)))
+    if not names:
         raise DataError(say("{file} contains no hosts; write one per line", file=path))
-    return tuple(fields)
+    return tuple(names)
 
 
 def expand(words: str, *, where: Sentence | str = "") -> tuple[str, ...]:
     """Every name of a list with ranges, in its order, each once."""
-    fields: dict[str, None] = {}
+    names: dict[str, None] = {}
     # cut at commas that stand in no brackets
     parts, depth, start = [], 0, 0
     for place, letter in enumerate(words):
@@ -71,12 +69,12 @@ def expand(words: str, *, where: Sentence | str = "") -> tuple[str, ...]:
         for count, name in enumerate(_expanded(word, words, where=where), 1):
             if not _NAME.fullmatch(name):
                 raise _wrong(name, where=where)
-            fields[name] = None
-            if len(fields) > MOST_NODES or count > MOST_NODES:
+            names[name] = None
+            if len(names) > MOST_NODES or count > MOST_NODES:
                 raise AskError(
                     say("{words} expands to more than {most} hosts", words=words[:60], most=MOST_NODES)
                 )
-    return tuple(fields)
+    return tuple(names)
 
 
 def listed(text: object) -> set[str]:

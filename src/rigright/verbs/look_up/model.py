@@ -50,13 +50,13 @@ def card(opened: Opened, asked: str) -> ModelCard:
     if longest is not None and longest not in usual:
         usual.append(longest)
     # parameters by what they are: attn, ffn, expert, embed
-    fields: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for weight, times in count.weights(arch.towers):
-        fields[part(weight)] += count.elems(weight) * weight.copies * times
+        counts[part(weight)] += count.elems(weight) * weight.copies * times
     return replace(
         short_card(arch, asked),
         towers=tuple(map(_tower, arch.towers)) or None,
-        params_by_part=dict(fields.most_common()) or None,
+        params_by_part=dict(counts.most_common()) or None,
         kv_bytes_at=dict(zip(usual, map(round, _sequence_bytes(arch, np.array(usual))), strict=True))
         if lanes(arch) and usual
         else None,

@@ -86,11 +86,11 @@ def _is_embedded(chips: Iterable[Chip]) -> bool:
 
 
 def _of_chips(chips: list[Chip]) -> tuple[tuple[tuple[int, int], str], ...]:
-    fields: dict[tuple[int, int], str] = {}
+    names: dict[tuple[int, int], str] = {}
     for chip in chips:
         if chip.compute_capability is not None:
-            fields.setdefault(chip.compute_capability, chip.name)
-    return tuple(sorted(fields.items()))
+            names.setdefault(chip.compute_capability, chip.name)
+    return tuple(sorted(names.items()))
 
 
 def _has_switches(chip: Chip, count: int) -> bool:

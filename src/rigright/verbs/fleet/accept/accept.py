@@ -212,11 +212,11 @@ class _Run:
         before = self.known.again.get(outcome.node)
         if before is None or outcome.reply is None:
             return outcome
-        fields = {
+        groups = {
             name: [*plain(getattr(before, name)), *outcome.reply.get(name, ())]
             for name in ("results", "skipped")
         }
-        return replace(outcome, reply={**outcome.reply, **fields})
+        return replace(outcome, reply={**outcome.reply, **groups})
 
     def _take(self, stage: Stage, outcome: NodeOutcome) -> None:
         """A node's words among what is known."""

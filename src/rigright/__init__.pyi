@@ -16,7 +16,7 @@ from rigright.report.pages.export import Exported, FlagChecks
 from rigright.report.pages.files import PrintedFiles
 from rigright.report.pages.prices import Forgotten
 from rigright.verbs.assembled import Assembled, CheckedList
-from rigright.verbs.bench.benched import BenchRun, PartList
+from rigright.verbs.bench.record import BenchRun, PartList
 from rigright.verbs.calibrate.calibrated import Anchored
 from rigright.verbs.comparing.compared import Compared
 from rigright.verbs.comparing.sheets import Sheets

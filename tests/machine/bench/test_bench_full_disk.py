@@ -15,11 +15,10 @@ from debian import needs
 from refusals import refused
 from rigright.base.errors import DataError, MissingError
 from rigright.base.units import GIB, MIB
-from rigright.machine.bench import fio, storage
-from rigright.machine.bench.ask import BenchRequest
+from rigright.machine.bench import storage
 from rigright.machine.bench.child import BenchChild
-from rigright.machine.bench.parts import disk, memmap
-from rigright.machine.bench.record import Result, Skipped
+from rigright.machine.bench.parts import disk, files
+from rigright.machine.bench.record import BenchRequest, Result, Skipped
 from rigright.machine.bench.storage import ScratchFolder, room
 from spoken import values
 
@@ -31,7 +30,7 @@ PLENTY = ScratchFolder(folder="/data", kind="ext4", free_bytes=1e12)
 @pytest.fixture
 def small(monkeypatch):
     monkeypatch.setattr(storage, "LEAST", MIB)
-    for part in (disk, memmap):
+    for part in (disk, files):
         monkeypatch.setattr(part, "QUICK_SIZE", SMALL)
         monkeypatch.setattr(part, "place_of", lambda _: PLENTY)
 
@@ -57,12 +56,12 @@ def fills_up(monkeypatch, after):
 
 
 @pytest.mark.usefixtures("small")
-@pytest.mark.parametrize("part", [disk, memmap])
+@pytest.mark.parametrize("part", [disk.disk, files.memmap])
 @pytest.mark.parametrize("after", [0, 5, MIB + 7, SMALL - 1])
 def test_a_disk_that_fills_up_on_the_way_leaves_no_file(tmp_path, monkeypatch, part, after):
     fills_up(monkeypatch, after)
     with pytest.raises(OSError, match="No space left"):
-        list(part.run(ask(tmp_path)))
+        list(part(ask(tmp_path)))
     assert list(tmp_path.iterdir()) == []
 
 
@@ -111,10 +110,10 @@ def test_a_file_never_takes_what_shall_be_left(free, wanted, files):
 
 def test_a_full_disk_is_told_by_every_part_that_writes(tmp_path, monkeypatch):
     full = ScratchFolder(folder="/data", kind="ext4", free_bytes=100 * MIB)
-    for part in (disk, memmap):
-        monkeypatch.setattr(part, "place_of", lambda _: full)
+    for module, part in ((disk, disk.disk), (files, files.memmap)):
+        monkeypatch.setattr(module, "place_of", lambda _: full)
         with refused(MissingError, "/data", "100 MiB"):
-            list(part.run(ask(tmp_path)))
+            list(part(ask(tmp_path)))
     assert list(tmp_path.iterdir()) == []
 
 
@@ -122,9 +121,9 @@ def test_a_full_disk_is_told_by_every_part_that_writes(tmp_path, monkeypatch):
 def test_the_real_folder_in_memory_is_refused():
     place = storage.place_of("/dev/shm")  # noqa: S108 - it is what the test is about
     assert place.in_memory
-    (found,) = disk.run(BenchRequest(part="disk", folder="/dev/shm", shown_folder="/dev/shm", quick=True))  # noqa: S108
-    assert isinstance(found, Skipped)
-    assert values(found.why) == {"folder": "/dev/shm", "kind": "tmpfs"}  # noqa: S108
+    with refused(MissingError) as caught:
+        list(disk.disk(BenchRequest(part="disk", folder="/dev/shm", shown_folder="/dev/shm", quick=True)))  # noqa: S108
+    assert values(caught.value.sentence) == {"folder": "/dev/shm", "kind": "tmpfs"}  # noqa: S108
 
 
 # ---- cold or warm
@@ -134,7 +133,7 @@ def test_the_real_folder_in_memory_is_refused():
 def test_without_a_way_past_the_cache_the_pages_are_dropped_and_that_is_said(tmp_path, monkeypatch):
     monkeypatch.setattr(disk.shutil, "which", lambda _: None)
     monkeypatch.setattr(storage, "_reads", lambda _: False)
-    found = {one.what: dict(one.settings) for one in disk.run(ask(tmp_path, spare_s=0.3))}
+    found = {one.what: dict(one.settings) for one in disk.disk(ask(tmp_path, spare_s=0.3))}
     assert found["sequential read"]["cache"] == "fsync + posix_fadvise DONTNEED"
 
 
@@ -163,7 +162,7 @@ def test_where_fio_fails_the_own_reader_measures_and_the_reason_is_told(tmp_path
     monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
     work = tmp_path / "work"
     work.mkdir()
-    found = list(disk.run(ask(work, spare_s=0.3)))
+    found = list(disk.disk(ask(work, spare_s=0.3)))
     assert isinstance(found[0], Skipped)
     assert "fio" in str(found[0].why)
     assert [one.what for one in found[1:]] == [
@@ -176,8 +175,8 @@ def test_a_fio_that_hangs_is_not_waited_for(tmp_path, monkeypatch):
     (tmp_path / "fio").write_text("#!/bin/sh\nexec sleep 60\n", encoding="utf-8")
     (tmp_path / "fio").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
-    with refused(DataError, "TimeoutExpired"):
-        fio.run(fio.READ, file="f", size=MIB, patience_s=0.2)
+    with refused(DataError, "fio"):
+        disk.fio(disk.READ, file="f", size=MIB, patience_s=0.2)
 
 
 @pytest.mark.live
@@ -185,11 +184,11 @@ def test_a_fio_that_hangs_is_not_waited_for(tmp_path, monkeypatch):
 def test_the_own_reader_agrees_with_fio_on_the_same_disk_within_a_wide_law(tmp_path, monkeypatch):
     """One reads with 16 threads of Python, the other with 128 requests; neither reads from the cache."""
     needs("fio")
-    theirs = {one.what: one for one in disk.run(ask(tmp_path, spare_s=3.0)) if isinstance(one, Result)}
+    theirs = {one.what: one for one in disk.disk(ask(tmp_path, spare_s=3.0)) if isinstance(one, Result)}
     if "sequential read 1 MiB" not in theirs:
         pytest.skip("this file system takes no direct reads: fio measured nothing")
     monkeypatch.setattr(disk.shutil, "which", lambda _: None)
-    own = {one.what: one for one in disk.run(ask(tmp_path, spare_s=2.0)) if isinstance(one, Result)}
+    own = {one.what: one for one in disk.disk(ask(tmp_path, spare_s=2.0)) if isinstance(one, Result)}
     ratio = own["sequential read"].value / theirs["sequential read 1 MiB"].value
     assert 0.05 < ratio < 20
     ratio = own["random read 4 KiB, 16 threads"].value / theirs["random read 4 KiB"].value

@@ -13,11 +13,10 @@ from hypothesis import strategies as st
 from refusals import refused
 from rigright.base.errors import DataError
 from rigright.base.units import MIB
-from rigright.machine.bench import fio, wire
-from rigright.machine.bench.ask import BenchRequest
 from rigright.machine.bench.logs import MOST_LINES, nccl_tests, nvbandwidth
-from rigright.machine.bench.parts import network
+from rigright.machine.bench.parts import disk, network
 from rigright.machine.bench.parts.collectives import bus_factor
+from rigright.machine.bench.record import BenchRequest
 
 HEAD = """\
 # nThread 1 nGpus 1 minBytes 8 maxBytes 8589934592 step: 2(factor) warmup iters: 5 iters: 20 agg iters: 1 validation: {check} graph: 0
@@ -195,27 +194,27 @@ def test_warnings_before_the_json_are_passed_over():
     st.none() | st.floats(0, 1e10),
     st.sampled_from(["randread", "read", "write"]),
 )
-def test_what_fio_writes_is_read_back_in_si(iops, rate, mean, pattern):
-    side = {"iops": iops, "bw_bytes": rate, "lat_ns": {} if mean is None else {"mean": mean}}
+def test_what_fio_writes_is_read_back_in_si(iops, rate, tail, pattern):
+    side = {"iops": iops, "bw_bytes": rate}
+    side |= {} if tail is None else {"clat_ns": {"percentile": {"99.000000": tail}}}
     other = {"iops": -1, "bw_bytes": -1}
     sides = {"write": side, "read": other} if pattern == "write" else {"read": side, "write": other}
-    told = fio.read(json.dumps({"fio version": "fio-3.36", "jobs": [sides]}), pattern)
+    told = disk.fio_result(json.dumps({"fio version": "fio-3.36", "jobs": [sides]}), pattern)
     assert (told.ops_per_s, told.bytes_per_s, told.version) == (iops, rate, "fio-3.36")
-    assert told.latency_s == (None if mean is None else pytest.approx(mean / 1e9))
-    assert told.latency_p99_s is None
+    assert told.latency_p99_s == (None if tail is None else pytest.approx(tail / 1e9))
 
 
 def test_a_report_of_fio_without_end_is_no_report():
     text = "x" * 100 + json.dumps({"jobs": [{"read": {"iops": 1, "bw_bytes": 1, "more": "y" * (5 * MIB)}}]})
     with refused(DataError):
-        fio.read(text, "read")
+        disk.fio_result(text, "read")
 
 
 @pytest.mark.parametrize("value", ["null", '"fast"', "[]", "{}", "true"])
 def test_a_rate_that_is_none_is_told_or_a_number(value):
     text = f'{{"jobs": [{{"read": {{"iops": {value}, "bw_bytes": 5}}}}]}}'
     try:
-        assert fio.read(text, "read").ops_per_s == 1.0  # JSON's true
+        assert disk.fio_result(text, "read").ops_per_s == 1.0  # JSON's true
     except DataError:
         assert value != "true"
 
@@ -242,11 +241,11 @@ def test_a_way_that_nobody_knows_begins_nowhere(host):
 def test_figures_to_a_peer_name_the_port_and_those_of_the_loop_too(monkeypatch):
     monkeypatch.setattr(network, "QUICK_ROUND_S", 0.05)
     monkeypatch.setattr(network, "SHORTEST_S", 0.02)
-    with wire.listener("127.0.0.1", 0) as waiting:
-        wire.attended(waiting)
+    with network.listener("127.0.0.1", 0) as waiting:
+        network.attended(waiting)
         port = waiting.getsockname()[1]
         found = list(
-            network.run(BenchRequest(part="network", quick=True, peer=f"127.0.0.1:{port}", spare_s=0.5))
+            network.network(BenchRequest(part="network", quick=True, peer=f"127.0.0.1:{port}", spare_s=0.5))
         )
     carried = [dict(one.settings) for one in found if one.unit == "bytes_per_s"]
     assert {one["protocol"] for one in carried} == {"TCP"}

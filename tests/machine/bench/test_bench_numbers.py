@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 
 from refusals import refused
 from rigright.base.errors import AskError
-from rigright.machine.bench.ask import Deadline
-from rigright.machine.bench.figures import rate, spread, taken, timed
 from rigright.machine.bench.parts.collectives import bus_factor
+from rigright.machine.bench.tasks import Deadline, rate, spread, taken, timed
 
 TIMES = st.lists(st.floats(min_value=1e-6, max_value=1e3), min_size=1, max_size=30)
 

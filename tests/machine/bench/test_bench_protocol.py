@@ -16,10 +16,9 @@ from hypothesis import strategies as st
 
 from rigright.base.words import say
 from rigright.machine.bench import child as children
-from rigright.machine.bench.ask import BenchRequest, Deadline
 from rigright.machine.bench.child import BenchChild, _read
-from rigright.machine.bench.record import SIZES, Result, Skipped, same_job
-from rigright.machine.bench.start import brief
+from rigright.machine.bench.record import SIZES, BenchRequest, Result, Skipped, same_job
+from rigright.machine.bench.tasks import Deadline, brief
 from rigright.machine.stored import plain
 from spoken import values
 

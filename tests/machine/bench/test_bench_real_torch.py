@@ -13,7 +13,7 @@ import sys
 
 import pytest
 
-from rigright.machine.bench.pythons import asked, torch_python
+from rigright.machine.bench.environment import asked, torch_python
 from rigright.machine.record import Machine
 
 PARTS = ("transformer", "train_step", "checkpoint", "data_loader", "collectives", "gemm", "launch")

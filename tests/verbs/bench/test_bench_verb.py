@@ -26,7 +26,7 @@ from rigright.machine.device import Device
 from rigright.machine.history.store import open_history
 from rigright.machine.record import Machine
 from rigright.verbs.bench import verb
-from rigright.verbs.bench.files import read_results
+from rigright.verbs.bench.record import read_results
 from rigright.verbs.bench.rows import images
 from rigright.verbs.bench.verb import BenchWish, Keep, bench, bench_from
 
@@ -323,7 +323,7 @@ def test_scripts_get_every_figure_with_its_settings(played, capsys):
 
 def test_every_part_is_listed_with_what_it_measures(capsys):
     _, out, _ = said(capsys, "--list", "--lang", "en", "--width", "100")
-    for name in verb.known():
+    for name in verb.PARTS:
         assert f"\n{name} " in out
 
 

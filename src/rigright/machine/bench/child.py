@@ -18,8 +18,8 @@ from rigright.base.errors import DataError
 from rigright.base.patience import patience
 from rigright.base.units import MIB
 from rigright.base.words import say
-from rigright.machine.bench.ask import BenchRequest, Deadline
-from rigright.machine.bench.record import Result, Skipped
+from rigright.machine.bench.record import BenchRequest, Result, Skipped
+from rigright.machine.bench.tasks import Deadline
 from rigright.machine.ending import send
 from rigright.machine.stored import plain, restored
 

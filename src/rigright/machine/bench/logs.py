@@ -12,8 +12,8 @@ from rigright.base.bounded import bounded_json
 from rigright.base.errors import DataError
 from rigright.base.units import GIGA, MIB
 from rigright.base.words import say
-from rigright.machine.bench.figures import spread
 from rigright.machine.bench.record import Result
+from rigright.machine.bench.tasks import spread
 
 MOST_LINES = 20_000
 _MOST_DIGITS = 18

@@ -1,8 +1,9 @@
-"""Bandwidth of main memory as STREAM counts it: copy, add and triad, by threads and by memory domain.
+"""The processor with NumPy: matrix multiplication on all its threads, and main memory as STREAM counts it.
 
-Arrays together are far larger than the caches. The triad runs in pieces whose scratch stays in the cache,
-so that 24 bytes pass for each number, as in STREAM. On machines with several memory domains each is
-measured from its own processors, and the first one from those of the last: the price of a wrong binding.
+Memory is copied, added and put through the triad, by threads and by memory domain. Arrays together are far
+larger than the caches. The triad runs in pieces whose scratch stays in the cache, so that 24 bytes pass for
+each number, as in STREAM. On machines with several memory domains each is measured from its own processors,
+and the first one from those of the last: the price of a wrong binding.
 """
 
 from __future__ import annotations
@@ -10,20 +11,22 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from threading import Barrier, Thread
+from typing import Any
 
+from rigright.base.errors import MissingError
 from rigright.base.units import GIB, MIB
 from rigright.base.words import say
-from rigright.machine.bench.ask import BenchRequest, Deadline
-from rigright.machine.bench.figures import rate
-from rigright.machine.bench.record import Result, Skipped
+from rigright.machine.bench.record import BenchRequest, Result, Skipped
+from rigright.machine.bench.tasks import Deadline, Task, measure, rate, timed
 from rigright.machine.meminfo import meminfo
 from rigright.machine.world import World, here
 
-TITLE = say("system memory bandwidth")
-GROUP = "processor"
-NEEDS = ("numpy",)
-SHARE = 0.7
+SIDES = (4096, 2048, 1024, 512)
+PILOT_S = 0.2
+RUNS = 5  # of each kind, at least, and as many as there is time for
+KINDS = {"fp32": "float32", "fp64": "float64"}
 
 PIECE = 128 * 1024  # numbers: a scratch of 1 MiB
 PASSES = {"copy": 2, "add": 3, "triad": 3}
@@ -33,36 +36,77 @@ REPEATS, QUICK_REPEATS = 8, 4
 NUMBER_BYTES = 8
 
 
-def run(ask: BenchRequest) -> Iterator[Result | Skipped]:
-    """All threads, then fewer of them, then each memory domain."""
-    until = Deadline.of(ask.spare_s)
-    world = here()
+def cpu_gemm(ask: BenchRequest) -> Iterator[Result | Skipped]:
+    """Squares of random numbers."""
+    import numpy as np
+
+    until = Deadline.of(min(ask.spare_s, 20.0))
+    source = np.random.default_rng(0)
+    side = _side(source, until.left_s() / len(KINDS) / RUNS)
+
+    def product(spare_s: float, *, kind: str) -> Iterator[Result]:
+        left, right = (source.standard_normal((side, side)).astype(kind) for _ in range(2))
+        once = partial(np.matmul, left, right, out=np.empty_like(left))
+        once()
+        settings = (("shape", f"{side}x{side}x{side}"), ("threads", str(ask.cpus)), ("library", _library()))
+        times = timed(once, Deadline.of(spare_s), most=20)
+        yield rate(work=2.0 * side**3, times_s=times, unit="flops_per_s", settings=settings)
+
+    tasks = [
+        Task(what=name, on="cpu", run=partial(product, kind=kind), always=True)
+        for name, kind in KINDS.items()
+    ]
+    yield from measure(tasks, until)
+
+
+def _side(source: Any, spare_s: float) -> int:
+    """The largest square whose product, in the slower kind, takes no longer than that.
+
+    Beside other programs the small pilot waits up to thirty times as long as it works: its best run counts.
+    """
+    import numpy as np
+
+    pilot = SIDES[-1]
+    square = source.standard_normal((pilot, pilot))
+    np.matmul(square, square)
+    single_s = min(timed(lambda: np.matmul(square, square), Deadline.of(min(PILOT_S, spare_s))))
+    fits = (side for side in SIDES if single_s * (side / pilot) ** 3 < spare_s)
+    return next(fits, pilot)
+
+
+def _library() -> str:
+    """What NumPy multiplies with."""
+    import numpy as np
+
+    try:
+        value: Any = np.show_config(mode="dicts")
+        blas = value["Build Dependencies"]["blas"]
+        return f"{blas['name']} {blas['version']}"
+    except (TypeError, KeyError):
+        return f"numpy {np.__version__}"
+
+
+def ram(ask: BenchRequest) -> Iterator[Result | Skipped]:
+    """All threads, then fewer of them, then each memory domain; of a quick run all threads alone."""
+    world, cpus = here(), tuple(usable())
     size = _array_bytes(free_bytes(world), most=QUICK_LARGEST if ask.quick else LARGEST)
-    if size is None:
-        yield Skipped(part="", why=say("not enough free system memory"))
-        return
-    repeats = QUICK_REPEATS if ask.quick else REPEATS
-    for name in PASSES:
-        yield _measured(name, size=size, cpus=tuple(usable()), repeats=repeats)
-    for threads in _thread_counts(len(usable())):
-        if until.is_over() or ask.quick:
-            return
-        cpus = tuple(usable()[:threads])
-        yield _measured("triad", size=size, cpus=cpus, repeats=repeats, what=f"triad, {threads} threads")
-    yield from _domains(world, size=size, repeats=repeats, until=until)
-
-
-def _domains(world: World, *, size: int, repeats: int, until: Deadline) -> Iterator[Result]:
-    nodes = domains(world, allowed=frozenset(usable()))
-    if len(nodes) < 2:
-        return
-    (first, near), (last, far) = nodes[0], nodes[-1]
-    for index, cpus in nodes:
-        if until.is_over():
-            return
-        yield _measured("triad", size=size, cpus=cpus, repeats=repeats, what=f"triad, domain {index}")
-    what = f"triad, domain {first} from {last}"
-    yield _measured("triad", size=size, cpus=far, repeats=repeats, what=what, touched_by=near)
+    run = partial(_streamed, size=size, repeats=QUICK_REPEATS if ask.quick else REPEATS)
+    tasks = [
+        Task(what=name, on="cpu", run=partial(run, name=name, cpus=cpus), always=True) for name in PASSES
+    ]
+    if not ask.quick:
+        shares = [(f"{count} threads", cpus[:count]) for count in _thread_counts(len(cpus))]
+        nodes = domains(world, allowed=frozenset(cpus))
+        shares += [(f"domain {index}", near) for index, near in nodes] if len(nodes) > 1 else []
+        tasks += [
+            Task(what=f"triad, {name}", on="cpu", run=partial(run, name="triad", cpus=some))
+            for name, some in shares
+        ]
+        if len(nodes) > 1:
+            (first, near), (last, far) = nodes[0], nodes[-1]
+            what = f"triad, domain {first} from {last}"
+            tasks += [Task(what=what, on="cpu", run=partial(run, name="triad", cpus=far, touched_by=near))]
+    yield from measure(tasks, Deadline.of(ask.spare_s))
 
 
 def usable() -> list[int]:
@@ -82,12 +126,14 @@ def free_bytes(world: World) -> float | None:
     return meminfo(world).get("MemAvailable")
 
 
-def _array_bytes(free: float | None, *, most: int) -> int | None:
+def _array_bytes(free: float | None, *, most: int) -> int:
     """The largest array of which several fit."""
     size = most
     while free is not None and size * ROOM > free and size >= SMALLEST:
         size //= 2
-    return size if size >= SMALLEST else None
+    if size < SMALLEST:
+        raise MissingError(say("not enough free system memory"))
+    return size
 
 
 def domains(world: World, *, allowed: frozenset[int]) -> list[tuple[int, tuple[int, ...]]]:
@@ -112,21 +158,19 @@ def cpu_list(text: str) -> list[int]:
     return numbers
 
 
-def _measured(
-    name: str,
+def _streamed(
+    _spare_s: float,
     *,
-    size: int,
+    name: str,
     cpus: tuple[int, ...],
+    size: int,
     repeats: int,
-    what: str | None = None,
     touched_by: tuple[int, ...] | None = None,
-) -> Result:
+) -> Iterator[Result]:
     """Every thread works on its share; the time is that of the slowest."""
     count = size // NUMBER_BYTES // len(cpus)
     times = _together(name, count=count, cpus=cpus, repeats=repeats, touched_by=touched_by or cpus)
-    return rate(
-        what or name,
-        on="cpu",
+    yield rate(
         work=float(PASSES[name] * NUMBER_BYTES * count * len(cpus)),
         times_s=times,
         unit="bytes_per_s",

@@ -109,10 +109,12 @@ def test_each_part_gets_its_share_of_the_time_and_the_rest_goes_on(played):
     assert spare["ram"] == pytest.approx(100, abs=1)  # the others took none of theirs
 
 
-def test_parts_without_pytorch_run_in_rigrights_own_python(played):
-    run(["gemm", "ram"])
+def test_parts_that_make_nothing_of_pytorch_run_in_rigrights_own_python(played):
+    """Those that can do without it are asked where it is all the same: with --python they once were not."""
+    run(["gemm", "transformer", "ram"])
     assert [(python, ask.part) for python, ask in played.asked] == [
         ("/other/python", "gemm"),
+        ("/other/python", "transformer"),
         (sys.executable, "ram"),
     ]
     assert played.closed == 2

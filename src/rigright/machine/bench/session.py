@@ -44,13 +44,13 @@ def measured(
     began_s = time.monotonic() if began_s is None else began_s
     until = Deadline(began_s + (wish.budget_s or (QUICK_BUDGET_S if hurried else BUDGET_S)))
     end = Deadline(until.at_s + patience(QUICK_GRACE_S if hurried else GRACE_S))
+    rows = [PARTS[name] for name in parts]
     elsewhere = {"torch"} if has_numpy() else {"torch", "numpy"}  # what another Python may have
-    asked = any(elsewhere & set(PARTS[name].needs) for name in parts)
-    python = torch_python(wish.python, machine, env=env) if asked else None
+    abroad = {part for part in rows if part.prefers_torch or elsewhere & set(part.needs)}
+    python = torch_python(wish.python, machine, env=env) if abroad else None
     cpus = _usable_cpus()
     own = environment(env, chosen(wish.devices, machine), machine=machine, cpus=cpus)
-    rows = [PARTS[name] for name in parts]
-    rows.sort(key=lambda part: hurried and "torch" in part.needs)  # PyTorch is slow to load
+    rows.sort(key=lambda part: hurried and part in abroad)  # PyTorch is slow to load
     children = {path: BenchChild(path, own) for path in {sys.executable, python or sys.executable}}
     with scratch(wish.disk, needed=any("folder" in part.needs for part in rows)) as (folder, shown):
         try:
@@ -72,7 +72,7 @@ def measured(
                 if why is not None:
                     yield Skipped(part=part.name, why=why)
                     continue
-                other = python if elsewhere & set(part.needs) else None
+                other = python if part in abroad else None
                 yield from children[other or sys.executable].run(ask, end)
             progress("", (len(rows), len(rows)))
         finally:

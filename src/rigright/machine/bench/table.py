@@ -36,6 +36,7 @@ class PartRow:
     needs: tuple[str, ...]  # what must be here, else it is left out and says why
     share: float  # of the time, against those of the others
     file: str  # of parts/, with a function of the part's name
+    prefers_torch: bool = False  # measures more where PyTorch is, and without it what NumPy can do
 
     def run(self, ask: BenchRequest) -> Iterator[Result | Skipped]:
         """What it measures, in this very process."""
@@ -100,15 +101,15 @@ _ROWS = (
     PartRow("transfer", say("copies between host memory and each GPU"),
             "cards", ("torch", "accelerator"), 1.0, "copies"),
     PartRow("transformer", say("transformer forward pass on CPU and GPU"),
-            "cards", ("numpy",), 1.0, "transformer"),
+            "cards", ("numpy",), 1.0, "transformer", prefers_torch=True),
     PartRow("cpu_gemm", say("matrix multiplication on the CPU"), "processor", ("numpy",), 0.5, "processor"),
     PartRow("data_loader", say("data loading: the best PyTorch DataLoader settings"),
-            "processor", ("numpy",), 2.0, "pictures"),
+            "processor", ("numpy",), 2.0, "pictures", prefers_torch=True),
     PartRow("preprocess", say("CPU preprocessing, by number of workers"),
             "processor", ("numpy",), 1.0, "pictures"),
     PartRow("ram", say("system memory bandwidth"), "processor", ("numpy",), 0.7, "processor"),
     PartRow("checkpoint", say("loading a checkpoint from a cold cache"),
-            "disk", ("folder", "numpy"), 1.0, "files"),
+            "disk", ("folder", "numpy"), 1.0, "files", prefers_torch=True),
     PartRow("disk", say("disk: random and sequential"), "disk", ("folder",), 3.0, "disk"),
     PartRow("memmap", say("reading a large file: mmap and read()"),
             "disk", ("folder", "numpy"), 1.0, "files"),

@@ -27,7 +27,7 @@ from rigright.verbs.diagnosed import BottleneckReport
 from rigright.verbs.fitted import Fitted
 from rigright.verbs.fleet.accept.accepted import Accepted
 from rigright.verbs.fleet.nodes import Fleet, NodeHealth
-from rigright.verbs.measure.measured import Measured
+from rigright.verbs.measure.record import Measured
 from rigright.verbs.planning.planned import Planned
 from rigright.verbs.priced import PriceList, PricesOfNames
 from rigright.verbs.read.record import ReadGuide

@@ -40,9 +40,9 @@ def test_a_longer_run_asks_fewer_threads_too(monkeypatch):
     monkeypatch.setattr(processor, "LARGEST", 8 * MIB)
     monkeypatch.setattr(processor, "SMALLEST", MIB)
     monkeypatch.setattr(processor, "REPEATS", 2)
-    monkeypatch.setattr(processor, "usable", lambda: sorted(os.sched_getaffinity(0))[:2])
+    monkeypatch.setattr(processor, "usable_cpus", lambda: tuple(sorted(os.sched_getaffinity(0))[:2]))
     found = [one for one in processor.ram(BenchRequest(part="ram", spare_s=30)) if "threads" in one.what]
-    assert [one.what for one in found] == ["triad, 1 threads"] * (len(processor.usable()) > 1)
+    assert [one.what for one in found] == ["triad, 1 threads"] * (len(processor.usable_cpus()) > 1)
 
 
 def test_the_triad_is_a_triad():
@@ -55,7 +55,7 @@ def test_the_triad_is_a_triad():
 
 
 def test_too_little_memory_is_told(monkeypatch):
-    monkeypatch.setattr(processor, "free_bytes", lambda _: 10 * MIB)
+    monkeypatch.setattr(processor, "meminfo", lambda _: {"MemAvailable": 10 * MIB})
     with refused(MissingError):
         list(processor.ram(ASK))
 

@@ -123,3 +123,40 @@ def test_nobody_keeps_the_listener_for_ever(place, monkeypatch):
         line.sendall(network.GREETING + struct.pack("!cd", b"?", 1.0))
         assert line.recv(100) == network.GREETING
         assert line.recv(100) == b""
+
+
+# ---- the port that a way begins at
+
+
+def test_the_way_to_this_machine_itself_begins_at_its_loop():
+    psutil = pytest.importorskip("psutil")
+    told = dict(network.port_to("127.0.0.1", 9))
+    names = {
+        name
+        for name, found in psutil.net_if_addrs().items()
+        if any(one.address == "127.0.0.1" for one in found)
+    }
+    assert told["port"] in names
+
+
+@pytest.mark.parametrize("host", ["no such host", "256.1.1.1", "x" * 300])
+def test_a_way_that_nobody_knows_begins_nowhere(host):
+    assert network.port_to(host, 9) == ()
+
+
+def test_figures_to_a_peer_name_the_port_and_those_of_the_loop_too(monkeypatch):
+    monkeypatch.setattr(network, "QUICK_ROUND_S", 0.05)
+    monkeypatch.setattr(network, "SHORTEST_S", 0.02)
+    with network.listener("127.0.0.1", 0) as waiting:
+        network.attended(waiting)
+        port = waiting.getsockname()[1]
+        found = list(
+            network.network(BenchRequest(part="network", quick=True, peer=f"127.0.0.1:{port}", spare_s=0.5))
+        )
+    carried = [dict(one.settings) for one in found if one.unit == "bytes_per_s"]
+    assert {one["protocol"] for one in carried} == {"TCP"}
+    assert {one.get("port") for one in carried} == {dict(network.port_to("127.0.0.1", port)).get("port")}
+
+
+def test_a_peer_by_name_is_found_as_by_number():
+    assert network.port_to(socket.gethostbyname("localhost"), 9) == network.port_to("127.0.0.1", 9)

@@ -160,3 +160,10 @@ def _name(word: str, machine: Machine) -> str:
     known = (device.index for device in machine.devices if device.uuid and device.uuid.startswith(word))
     index = next(known, None)
     return f"gpu {word}" if index is None else f"gpu {index}"
+
+
+def usable_cpus() -> tuple[int, ...]:
+    """Processors this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return tuple(sorted(os.sched_getaffinity(0)))
+    return tuple(range(os.cpu_count() or 1))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import sys
 import tempfile
@@ -16,7 +15,7 @@ from rigright.base.errors import MissingError
 from rigright.base.patience import patience
 from rigright.base.words import say
 from rigright.machine.bench.child import GRACE_S, BenchChild
-from rigright.machine.bench.environment import chosen, environment, names, torch_python
+from rigright.machine.bench.environment import chosen, environment, names, torch_python, usable_cpus
 from rigright.machine.bench.record import BenchRequest, BenchWish, Result, Skipped
 from rigright.machine.bench.table import PARTS, has_numpy
 from rigright.machine.bench.tasks import Deadline
@@ -48,7 +47,7 @@ def measured(
     elsewhere = {"torch"} if has_numpy() else {"torch", "numpy"}  # what another Python may have
     abroad = {part for part in rows if part.prefers_torch or elsewhere & set(part.needs)}
     python = torch_python(wish.python, machine, env=env) if abroad else None
-    cpus = _usable_cpus()
+    cpus = len(usable_cpus())
     own = environment(env, chosen(wish.devices, machine), machine=machine, cpus=cpus)
     rows.sort(key=lambda part: hurried and part in abroad)  # PyTorch is slow to load
     children = {path: BenchChild(path, own) for path in {sys.executable, python or sys.executable}}
@@ -78,13 +77,6 @@ def measured(
         finally:
             for child in children.values():
                 child.close()
-
-
-def _usable_cpus() -> int:
-    """Threads this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 @contextmanager

@@ -147,6 +147,14 @@ def once_s(once: Callable[[], object]) -> float:
     return max(time.perf_counter() - began, 1e-9)
 
 
+def fitting_bytes(free: float | None, *, most: int, least: int, times: int) -> int | None:
+    """The most, halved until so many of it fit into what is free; None: not even the least does."""
+    size = most
+    while free is not None and size * times > free and size >= least:
+        size //= 2
+    return size if size >= least else None
+
+
 def program_output(command: Sequence[str], *, patience_s: float) -> str:
     """What another program prints; its last word where it fails."""
     name = command[0]

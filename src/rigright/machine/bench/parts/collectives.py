@@ -25,7 +25,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from rigright.base.errors import AskError, DataError, MissingError
+from rigright.base.errors import DataError, MissingError
 from rigright.base.units import GIB, MIB
 from rigright.base.words import say
 from rigright.machine.bench import logs
@@ -39,8 +39,6 @@ from rigright.machine.stored import plain, restored
 GLOO = ("all_reduce", "all_gather")
 ALL = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all")
 SUM = "all_reduce"
-ONCE = {"broadcast", "reduce"}
-SHARED = {"all_gather", "reduce_scatter", "all_to_all"}
 ACROSS = (SUM,)  # between nodes: what training waits for most
 SIZES = (64 * MIB, GIB, MIB)
 QUICK_SIZES = (64 * MIB,)
@@ -242,16 +240,10 @@ def collective(name: str, card: Accelerator, *, size: int, ranks: int) -> Callab
     return lambda: dist.all_to_all_single(torch.empty_like(whole), whole)
 
 
-def bus_factor(collective: str, ranks: int) -> float:
+def bus_factor(name: str, ranks: int) -> float:
     """Rate of the wires over bytes of the whole message a second: the factors of NVIDIA's nccl-tests.
 
     What each card must send and receive, over what is handed in: so the figure of eight cards can be held
     against that of two, and both against the link. Source: nccl-tests, doc/PERFORMANCE.md.
     """
-    if collective == "all_reduce":
-        return 2 * (ranks - 1) / ranks
-    if collective in SHARED:
-        return (ranks - 1) / ranks
-    if collective in ONCE:
-        return 1.0
-    raise AskError(say("unknown collective {name}", name=collective))
+    return (ranks - 1) / ranks * (2 if name == SUM else 1)

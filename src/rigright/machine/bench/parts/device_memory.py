@@ -17,7 +17,7 @@ from rigright.base.units import GIB, MIB
 from rigright.base.words import say
 from rigright.machine.bench.accelerator import Accelerator, accelerators, pytorch
 from rigright.machine.bench.record import BenchRequest, Result, Skipped
-from rigright.machine.bench.tasks import Deadline, Task, measure, rate, spread
+from rigright.machine.bench.tasks import Deadline, Task, fitting_bytes, measure, rate, spread
 
 LARGEST, SMALLEST = GIB, 64 * MIB
 STREAMS = {"copy": 2, "triad": 3, "read": 1, "write": 1}  # buffers that pass through
@@ -48,11 +48,9 @@ def _bandwidth(spare_s: float, *, name: str, card: Accelerator) -> Iterator[Resu
 
 
 def buffer_bytes(card: Accelerator, *, free: float | None, smallest: int) -> int:
-    """The largest power of two that leaves room for four of its kind."""
-    size = LARGEST
-    while free is not None and size * 4 > free and size >= smallest:
-        size //= 2
-    if size < smallest:
+    """The largest buffer that leaves room for four of its kind."""
+    size = fitting_bytes(free, most=LARGEST, least=smallest, times=4)
+    if size is None:
         raise MissingError(say("{on} has too little free memory", on=card.on))
     return size
 

@@ -144,17 +144,17 @@ def _of_fio(job: Job, done: FioResult, *, on: str, settings: Settings) -> Iterat
     yield spread(job.name, on=on, values=[done.bytes_per_s], unit="bytes_per_s", settings=settings)
 
 
-def fio(job: Job, *, file: str, size: int, engine: str = "libaio", patience_s: float) -> FioResult:
+def fio(job: Job, *, file: str, size: int, patience_s: float) -> FioResult:
     """Run a job and read what it says."""
     return fio_result(
-        program_output(command(job, file=file, size=size, engine=engine), patience_s=patience_s), job.pattern
+        program_output(command(job, file=file, size=size), patience_s=patience_s), job.pattern
     )
 
 
-def command(job: Job, *, file: str, size: int, engine: str) -> list[str]:
+def command(job: Job, *, file: str, size: int) -> list[str]:
     """The line that runs a job; all its processes share one file."""
     return [
-        *("fio", f"--name={job.pattern}", f"--filename={file}", f"--ioengine={engine}"),
+        *("fio", f"--name={job.pattern}", f"--filename={file}", "--ioengine=libaio"),
         *(f"--iodepth={job.depth}", f"--rw={job.pattern}", f"--bs={job.block_bytes}", "--direct=1"),
         *(f"--size={size}", f"--numjobs={job.jobs}", f"--runtime={job.run_s:g}", "--time_based"),
         *("--group_reporting", "--refill_buffers", "--randrepeat=0", "--output-format=json"),

@@ -18,8 +18,9 @@ from typing import Any
 from rigright.base.errors import MissingError
 from rigright.base.units import GIB, MIB
 from rigright.base.words import say
+from rigright.machine.bench.environment import usable_cpus
 from rigright.machine.bench.record import BenchRequest, Result, Skipped
-from rigright.machine.bench.tasks import Deadline, Task, measure, rate, timed
+from rigright.machine.bench.tasks import Deadline, Task, fitting_bytes, measure, rate, timed
 from rigright.machine.meminfo import meminfo
 from rigright.machine.world import World, here
 
@@ -88,8 +89,11 @@ def _library() -> str:
 
 def ram(ask: BenchRequest) -> Iterator[Result | Skipped]:
     """All threads, then fewer of them, then each memory domain; of a quick run all threads alone."""
-    world, cpus = here(), tuple(usable())
-    size = _array_bytes(free_bytes(world), most=QUICK_LARGEST if ask.quick else LARGEST)
+    world, cpus = here(), usable_cpus()
+    most = QUICK_LARGEST if ask.quick else LARGEST
+    size = fitting_bytes(meminfo(world).get("MemAvailable"), most=most, least=SMALLEST, times=ROOM)
+    if size is None:
+        raise MissingError(say("not enough free system memory"))
     run = partial(_streamed, size=size, repeats=QUICK_REPEATS if ask.quick else REPEATS)
     tasks = [
         Task(what=name, on="cpu", run=partial(run, name=name, cpus=cpus), always=True) for name in PASSES
@@ -109,31 +113,9 @@ def ram(ask: BenchRequest) -> Iterator[Result | Skipped]:
     yield from measure(tasks, Deadline.of(ask.spare_s))
 
 
-def usable() -> list[int]:
-    """Processors this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return sorted(os.sched_getaffinity(0))
-    return list(range(os.cpu_count() or 1))
-
-
 def _thread_counts(most: int) -> list[int]:
     """1, 2, 4 ... below all of them."""
     return [2**power for power in range(12) if 2**power < most]
-
-
-def free_bytes(world: World) -> float | None:
-    """Main memory that can be taken, as Linux says it."""
-    return meminfo(world).get("MemAvailable")
-
-
-def _array_bytes(free: float | None, *, most: int) -> int:
-    """The largest array of which several fit."""
-    size = most
-    while free is not None and size * ROOM > free and size >= SMALLEST:
-        size //= 2
-    if size < SMALLEST:
-        raise MissingError(say("not enough free system memory"))
-    return size
 
 
 def domains(world: World, *, allowed: frozenset[int]) -> list[tuple[int, tuple[int, ...]]]:

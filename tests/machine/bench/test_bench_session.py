@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from refusals import refused
-from rigright.base.errors import AskError, MissingError
+from rigright.base.errors import MissingError
 from rigright.machine.bench import session
 from rigright.machine.bench.record import BenchWish, Result, Skipped
 from rigright.machine.bench.session import measured, scratch
@@ -96,19 +96,6 @@ def test_parts_are_named_loosely_and_measured_in_their_own_order():
     assert set(pick([], BenchWish(endpoint="http://x"))) == set(PARTS) - {"nodes"}, "those need a meeting"
 
 
-def test_a_part_that_is_not_there_is_told_with_those_that_are():
-    with refused(AskError, '"gem"', "gemm"):
-        pick(["gem"], BenchWish())
-
-
-def test_each_part_gets_its_share_of_the_time_and_the_rest_goes_on(played):
-    run(["gemm", "launch", "ram"], BenchWish(budget_s=100))
-    spare = {ask.part: ask.spare_s for _, ask in played.asked}
-    share = {name: PARTS[name].share for name in spare}
-    assert spare["gemm"] == pytest.approx(100 * share["gemm"] / sum(share.values()), abs=1)
-    assert spare["ram"] == pytest.approx(100, abs=1)  # the others took none of theirs
-
-
 def test_parts_that_make_nothing_of_pytorch_run_in_rigrights_own_python(played):
     """Those that can do without it are asked where it is all the same: with --python they once were not."""
     run(["gemm", "transformer", "ram"])
@@ -126,15 +113,6 @@ def test_what_is_missing_is_told_and_the_rest_is_measured(monkeypatch):
     found = run(["gemm", "ram"])
     assert [type(one) for one in found] == [Skipped, Result]
     assert found[0].why == NO_TORCH
-
-
-def test_what_has_no_time_left_is_told_and_not_begun(played, monkeypatch):
-    clock = iter([0.0, *[100.0] * 50])
-    monkeypatch.setattr("rigright.machine.bench.tasks.time.monotonic", lambda: next(clock))
-    found = run(["ram", "network"], BenchWish(budget_s=1))
-    assert [type(one) for one in found] == [Skipped] * 2
-    assert found[0].why == found[1].why
-    assert played.asked == ()
 
 
 def test_a_quick_run_gives_every_part_its_least_however_slow_the_start_was(played, monkeypatch):

@@ -4,10 +4,7 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import signal
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -197,21 +194,6 @@ def test_what_was_measured_before_a_break_is_kept_told_and_saved(home, monkeypat
     assert len(read_results(str(file)).results) == 1
     with open_history() as history:
         assert history.last_results(MACHINE) == (FIGURES[0],)
-
-
-@pytest.mark.skipif(os.name == "nt", reason="SIGTERM is not caught there")
-def test_a_polite_end_keeps_what_was_measured_too(home, monkeypatch):
-    def measured(names, wish, *, machine, env, progress, began_s):
-        yield FIGURES[0]
-        os.kill(os.getpid(), signal.SIGTERM)
-        time.sleep(5)
-
-    monkeypatch.setattr(verb, "measured", measured)
-    before = signal.getsignal(signal.SIGTERM)
-    result = bench("gemm")
-    assert result.stopped
-    assert len(result.results) == 1
-    assert signal.getsignal(signal.SIGTERM) == before
 
 
 # ---- runs for calibrate

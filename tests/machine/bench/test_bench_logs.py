@@ -246,8 +246,6 @@ def test_json_of_another_shape_is_an_error_of_ours_or_read(data):
     assert all(one.value > 0 for one in found)
 
 
-def test_a_log_without_its_table_is_told():
-    with refused(DataError):
-        nccl_tests("NCCL failure: unhandled system error\n")
-    with refused(DataError):
-        nvbandwidth("[CUDA_ERROR_NO_DEVICE] no CUDA-capable device is detected")
+def test_a_log_without_its_table_gives_nothing():
+    assert nccl_tests("NCCL failure: unhandled system error\n") == []
+    assert nvbandwidth("[CUDA_ERROR_NO_DEVICE] no CUDA-capable device is detected") == []

@@ -15,7 +15,17 @@ from refusals import refused
 from rigright.base.errors import DataError, MissingError
 from rigright.base.words import say
 from rigright.machine.bench.parts.collectives import bus_factor
-from rigright.machine.bench.tasks import Deadline, Task, measure, program_output, rate, spread, taken, timed
+from rigright.machine.bench.tasks import (
+    Deadline,
+    Task,
+    measure,
+    program_output,
+    program_results,
+    rate,
+    spread,
+    taken,
+    timed,
+)
 from spoken import values
 
 TIMES = st.lists(st.floats(min_value=1e-6, max_value=1e3), min_size=1, max_size=30)
@@ -127,6 +137,11 @@ def test_the_last_word_of_a_program_that_fails_is_told(code, told):
         return
     with refused(DataError, told):
         program_output(command, patience_s=60.0)
+
+
+def test_a_program_that_prints_no_figure_is_told():
+    with refused(DataError, sys.executable):
+        program_results([sys.executable, "-c", "print(3)"], lambda _text: [], patience_s=60.0)
 
 
 def test_a_program_that_hangs_is_not_waited_for():

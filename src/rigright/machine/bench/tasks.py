@@ -169,3 +169,13 @@ def program_output(command: Sequence[str], *, patience_s: float) -> str:
         why = lines[-1][:200] if lines else done.returncode
         raise DataError(say("{what} failed: {why}", what=name, why=why))
     return done.stdout
+
+
+def program_results(
+    command: Sequence[str], read: Callable[[str], list[Result]], *, patience_s: float
+) -> list[Result]:
+    """The figures in what another program prints; none of them is an error."""
+    results = read(program_output(command, patience_s=patience_s))
+    if not results:
+        raise DataError(say("cannot read the output of {what}", what=command[0]))
+    return results

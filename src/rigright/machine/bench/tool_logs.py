@@ -1,21 +1,22 @@
 """What gpu-burn, SuperBench, bandwidthTest, hipBusBandwidth, GPU STREAM and perftest print, as results.
 
-Foreign text: lines that do not fit are passed over. `READERS` is every form that is read.
+Foreign text: lines that do not fit are passed over. `READERS` is every form that is read; a text that is of
+another gives nothing.
 """
 
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import islice, pairwise
 
 from rigright.base.bounded import bounded_json
-from rigright.base.errors import DataError
 from rigright.base.units import GIGA, MEGA, MIB
 from rigright.base.words import say
-from rigright.machine.bench.logs import nccl_tests, nvbandwidth
-from rigright.machine.bench.record import Result, Settings
+from rigright.machine.bench.logs import collective_in, nccl_tests, nvbandwidth
+from rigright.machine.bench.record import Result
 from rigright.machine.bench.tasks import spread
 
 TITLES = {  # of parts that are read alone
@@ -36,7 +37,6 @@ _DOUBLES, _TENSOR = re.compile(r"using DOUBLES"), re.compile(r"using Tensor Core
 _COPY_LINE = re.compile(r"^((?:cpu|gpu)\w{0,12}_(?:to|and)_(?:cpu|gpu)\w{0,60}) ([\d.]{1,12})$", re.MULTILINE)
 _ENDS = re.compile(r"(cpu|gpu(?:_all|\d{1,3}))_(?:to|and)_(cpu|gpu(?:_all|\d{1,3}))(\w*)\Z")
 _NUMA = re.compile(r"_under_numa(\d{1,18})")
-_MOST_ROWS = 50_000
 _MOST_BYTES_PER_S = 1000 * 1000 * GIGA
 _NAMES = {"h2d": "h2d", "d2h": "d2h", "d2d": "copy", "host to device": "h2d", "device to host": "d2h"}
 _NAMES["device to device"] = "copy"
@@ -87,7 +87,7 @@ def gpu_burn(text: str) -> list[Result]:
         if value == "FAULTY":
             wrong[int(card)] = max(wrong.get(int(card), 0), 1)
             rates.setdefault(int(card), [])
-    results = [
+    return [
         spread(
             f"{kind} burn",
             on=f"gpu {card}",
@@ -98,37 +98,24 @@ def gpu_burn(text: str) -> list[Result]:
         for card, values in sorted(rates.items())
         if any(values) or wrong.get(card)
     ]
-    if not results:
-        raise DataError(say("not gpu-burn output"))
-    return results
 
 
 def superbench(text: str) -> list[Result]:
     """The copies of SuperBench's gpu-copy, or the figures of its summary of one node."""
-    results = [
-        result
-        for name, value in _COPY_LINE.findall(text)[:_MOST_FIGURES]
-        if (result := _superbench_copy(name, value)) is not None
-    ]
+    figures = [_superbench_copy(name, value) for name, value in _COPY_LINE.findall(text)[:_MOST_FIGURES]]
     for line in text.splitlines()[:_MOST_LINES] if '"node"' in text[:100_000] else ():
         try:
             given = bounded_json(line)
         except ValueError:
             continue
         if isinstance(given, dict) and "node" in given:
-            results += [
-                result
-                for name, value in list(given.items())[:_MOST_FIGURES]
-                if (result := _summary_figure(str(name), value)) is not None
+            figures += [
+                _summary_figure(str(name), value) for name, value in list(given.items())[:_MOST_FIGURES]
             ]
-    if not results:
-        raise DataError(say("not SuperBench output"))
-    return results
+    return [figure for figure in figures if figure is not None]
 
 
-def _superbench_copy(
-    name: str, value: str | float, *, more: tuple[tuple[str, str], ...] = ()
-) -> Result | None:
+def _superbench_copy(name: str, value: str | float) -> Result | None:
     """A copy by its name: "cpu_to_gpu0_by_dma_under_numa0"."""
     ends, numa = _ENDS.match(_NUMA.sub("", name)), _NUMA.search(name)
     try:
@@ -146,13 +133,8 @@ def _superbench_copy(
     what = (
         "copy" if same else "both ways" if both else "h2d" if ends[1] == "cpu" else "d2h" if host else "p2p"
     )
-    return spread(
-        f"{what} {how}".strip(),
-        on=places[0] if same else f"{places[0]} {'<->' if both else '->'} {places[1]}",
-        values=[rate],
-        unit="bytes_per_s",
-        settings=(("tool", "SuperBench"), *more),
-    )
+    on = places[0] if same else f"{places[0]} {'<->' if both else '->'} {places[1]}"
+    return _figure("", f"{what} {how}".strip(), on=on, rate=rate, tool="SuperBench")
 
 
 def _summary_figure(name: str, value: object) -> Result | None:
@@ -166,54 +148,43 @@ def _summary_figure(name: str, value: object) -> Result | None:
     match = re.fullmatch(r"(\w+?)_(\d{1,15})_busbw", metric)
     if match is None or not bench.startswith(("nccl-bw", "rccl-bw")) or rank not in {"", "0"}:
         return None
-    names = {"allreduce": "all_reduce", "allgather": "all_gather", "reducescatter": "reduce_scatter"}
-    collective = names.get(match[1], match[1].replace("alltoall", "all_to_all"))
-    result = spread(
-        f"{collective} {int(match[2]) / MIB:g} MiB",
-        on="gpu all",
-        values=[float(value) * GIGA],
-        unit="bytes_per_s",
-        settings=(("tool", "SuperBench"), ("counted", "busbw")),
-    )
-    return replace(result, part="nccl_tests")
+    what = f"{collective_in(match[1]) or match[1]} {int(match[2]) / MIB:g} MiB"
+    figure = _figure("nccl_tests", what, on="gpu all", rate=float(value) * GIGA, tool="SuperBench")
+    return replace(figure, settings=(*figure.settings, ("counted", "busbw")))
 
 
 def copies(text: str) -> list[Result]:
     """The best rate of each kind of copy: of bandwidthTest, hipBusBandwidth and GPU STREAM."""
-    best: dict[tuple[str, str, str, str], list[float]] = {}
-    for match in islice(_SHMOO.finditer(text), _MOST_ROWS):
+    best: dict[tuple[str, str, str, str], list[float]] = defaultdict(list)
+    for match in islice(_SHMOO.finditer(text), _MOST_LINES):
         what = _copy(match[1], match[2] or "")
-        best.setdefault((*what, "gpu 0", "bandwidthTest"), []).append(_rate(match[3], match[4]))
-    for match in islice(_TABLE.finditer(text), _MOST_ROWS):
+        best[*what, "gpu 0", "bandwidthTest"].append(_rate(match[3], match[4]))
+    for match in islice(_TABLE.finditer(text), _MOST_LINES):
         what = _copy(match[1], match[2])
         rates = [_rate(line.split()[1], match[3]) for line in match[4].splitlines() if line.strip()]
-        best.setdefault((*what, "gpu 0", "bandwidthTest"), []).extend(rates)
-    for match in islice(_BUS.finditer(text), _MOST_ROWS):
+        best[*what, "gpu 0", "bandwidthTest"] += rates
+    for match in islice(_BUS.finditer(text), _MOST_LINES):
         what = _copy(match[1], match[2])
-        best.setdefault((*what, "gpu 0", "hipBusBandwidth"), []).append(_rate(match[3], "G"))
-    for match in islice(_STREAM.finditer(text), _MOST_ROWS):
-        key = ("device_memory", match[1].lower(), f"gpu {match[3]}", "GPU STREAM")
-        best.setdefault(key, []).append(_rate(match[4], "G"))
-    results = [
-        _figure(part, what, on=on, rate=max(rates), settings=(("tool", tool),))
+        best[*what, "gpu 0", "hipBusBandwidth"].append(_rate(match[3], "G"))
+    for match in islice(_STREAM.finditer(text), _MOST_LINES):
+        best["device_memory", match[1].lower(), f"gpu {match[3]}", "GPU STREAM"].append(_rate(match[4], "G"))
+    return [
+        _figure(part, what, on=on, rate=max(rates), tool=tool)
         for (part, what, on, tool), rates in best.items()
         if 0 < max(rates) < _MOST_BYTES_PER_S
     ]
-    if not results:
-        raise DataError(say("not output of a test of copies"))
-    return results
 
 
 def perftest(text: str) -> list[Result]:
     """The rate at the largest message of each test of ib_write_bw and its kin."""
     results: list[Result] = []
-    starts = [match.start() for match in islice(_PERFTEST.finditer(text), _MOST_ROWS)]
+    starts = [match.start() for match in islice(_PERFTEST.finditer(text), _MOST_LINES)]
     for start, end in pairwise([*starts, len(text)]):
         piece = text[start:end]
         head, port, unit = _PERFTEST.search(piece), _PORT.search(piece), _UNIT.search(piece)
         rows = [
             (int(item[1]), float(item[2]))
-            for item in islice(_PERF_ROW.finditer(piece), _MOST_ROWS)
+            for item in islice(_PERF_ROW.finditer(piece), _MOST_LINES)
             if _is_real(item[2])
         ]
         if head is None or unit is None or not rows:
@@ -221,13 +192,9 @@ def perftest(text: str) -> list[Result]:
         size, rate = max(rows)
         value = rate * _PERF_UNITS[unit[1]]
         if 0 < value < _MOST_BYTES_PER_S:
-            name = head[1].lower().replace("rdma_", "")
-            results.append(
-                _figure("perftest", f"{name} {size / MIB:g} MiB", on=port[1] if port else "port", rate=value,
-                        settings=(("tool", "perftest"),))
-            )  # fmt: skip
-    if not results:
-        raise DataError(say("not perftest output"))
+            what = f"{head[1].lower().replace('rdma_', '')} {size / MIB:g} MiB"
+            on = port[1] if port else "port"
+            results.append(_figure("perftest", what, on=on, rate=value, tool="perftest"))
     return results
 
 
@@ -247,8 +214,9 @@ def _is_real(number: str) -> bool:
     return re.fullmatch(r"\d{1,12}(?:\.\d{0,12})?", number) is not None
 
 
-def _figure(part: str, what: str, *, on: str, rate: float, settings: Settings) -> Result:
-    return replace(spread(what, on=on, values=[rate], unit="bytes_per_s", settings=settings), part=part)
+def _figure(part: str, what: str, *, on: str, rate: float, tool: str) -> Result:
+    result = spread(what, on=on, values=[rate], unit="bytes_per_s", settings=(("tool", tool),))
+    return replace(result, part=part)
 
 
 READERS: tuple[tuple[str, Callable[[str, str], list[Result]]], ...] = (  # part, and what reads text of a file

@@ -33,7 +33,7 @@ from rigright.machine.bench.accelerator import CPU, Accelerator, accelerators, p
 from rigright.machine.bench.child import HOME, ONLY_INSTALLED, SAFE
 from rigright.machine.bench.parts.network import port_to
 from rigright.machine.bench.record import BenchRequest, Meeting, Result, Skipped
-from rigright.machine.bench.tasks import Deadline, Task, brief, measure, program_output, rate, too_late
+from rigright.machine.bench.tasks import Deadline, Task, brief, measure, program_results, rate, too_late
 from rigright.machine.stored import plain, restored
 
 GLOO = ("all_reduce", "all_gather")
@@ -69,8 +69,8 @@ def nccl_tests(ask: BenchRequest) -> Iterator[Result | Skipped]:
 def _nccl_test(spare_s: float, *, name: str, ask: BenchRequest) -> list[Result]:
     first, last = _QUICK_FROM_TO if ask.quick else _FROM_TO
     command = [name, "-b", first, "-e", last, "-f", "4", "-g", str(max(1, len(ask.names)))]
-    text = program_output(command, patience_s=spare_s)
-    return logs.nccl_tests(text, collective=name.removesuffix("_perf").replace("alltoall", "all_to_all"))
+    read = partial(logs.nccl_tests, collective=logs.collective_in(name))
+    return program_results(command, read, patience_s=spare_s)
 
 
 def collectives(ask: BenchRequest) -> Iterator[Result | Skipped]:

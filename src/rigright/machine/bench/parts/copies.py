@@ -18,7 +18,7 @@ from rigright.base.words import say
 from rigright.machine.bench import logs
 from rigright.machine.bench.accelerator import Accelerator, accelerators, pytorch
 from rigright.machine.bench.record import BenchRequest, Result, Settings, Skipped
-from rigright.machine.bench.tasks import Deadline, Task, measure, program_output, rate
+from rigright.machine.bench.tasks import Deadline, Task, measure, program_results, rate
 from rigright.machine.pci import link_at
 from rigright.machine.world import here
 
@@ -156,6 +156,5 @@ def _copy_between(a: Accelerator, b: Accelerator, *, size: int, both: bool) -> C
 
 def nvbandwidth(ask: BenchRequest) -> Iterator[Result | Skipped]:
     """One run of all tests, where the program is on the path: no PyTorch is needed."""
-    yield from logs.nvbandwidth(
-        program_output(["nvbandwidth", "-j", "-t", *NVBANDWIDTH], patience_s=ask.spare_s)
-    )
+    command = ["nvbandwidth", "-j", "-t", *NVBANDWIDTH]
+    yield from program_results(command, logs.nvbandwidth, patience_s=ask.spare_s)

@@ -146,9 +146,7 @@ def _of_fio(job: Job, done: FioResult, *, on: str, settings: Settings) -> Iterat
 
 def fio(job: Job, *, file: str, size: int, patience_s: float) -> FioResult:
     """Run a job and read what it says."""
-    return fio_result(
-        program_output(command(job, file=file, size=size), patience_s=patience_s), job.pattern
-    )
+    return fio_result(program_output(command(job, file=file, size=size), patience_s=patience_s), job.pattern)
 
 
 def command(job: Job, *, file: str, size: int) -> list[str]:
@@ -178,7 +176,7 @@ def fio_result(text: str, pattern: str) -> FioResult:
             version=str(fields.get("fio version", "fio")),
         )
     except (ValueError, KeyError, IndexError, TypeError, AttributeError, OverflowError):
-        raise DataError(say("cannot read the output of fio")) from None
+        raise DataError(say("cannot read the output of {what}", what="fio")) from None
 
 
 def _seconds(nanoseconds: object) -> float | None:

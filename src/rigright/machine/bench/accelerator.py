@@ -12,10 +12,10 @@ from typing import Any
 from rigright.machine.bench.record import BenchRequest
 from rigright.machine.bench.tasks import Deadline
 
-BATCH_S = 0.02  # repeats are timed in batches at least so long, so that the clock does not matter
-MOST_IN_BATCH = 2000
+_BATCH_S = 0.02  # repeats are timed in batches at least so long, so that the clock does not matter
+_MOST_IN_BATCH = 2000
 BY_NUMPY = ("library", "NumPy")  # of the settings of a figure that PyTorch would measure otherwise
-WARM_S = 0.15  # clocks rise and kernels are chosen in the first moments
+_WARM_S = 0.15  # clocks rise and kernels are chosen in the first moments
 
 
 def pytorch(part: str = "") -> Any:
@@ -83,8 +83,8 @@ class Accelerator:
         single = self.batch_s(once, 1)
         if until.is_over():
             return [single]
-        single = self._warm(once, single, until=Deadline.of(min(WARM_S, spare_s / 3)))
-        count = _in_batch(single, BATCH_S)
+        single = self._warm(once, single, until=Deadline.of(min(_WARM_S, spare_s / 3)))
+        count = _in_batch(single, _BATCH_S)
         values: list[float] = []
         while not values or not until.is_over():
             values.append(self.batch_s(once, count) / count)
@@ -102,7 +102,7 @@ class Accelerator:
     def _warm(self, once: Callable[[], object], single: float, *, until: Deadline) -> float:
         """Seconds of one run once it is warm."""
         while not until.is_over():
-            count = _in_batch(single, BATCH_S / 4)
+            count = _in_batch(single, _BATCH_S / 4)
             single = self.batch_s(once, count) / count
         return single
 
@@ -112,7 +112,7 @@ class Accelerator:
 
 def _in_batch(single_s: float, batch_s: float) -> int:
     """How many runs fill a batch."""
-    return min(max(1, round(batch_s / single_s)), MOST_IN_BATCH)
+    return min(max(1, round(batch_s / single_s)), _MOST_IN_BATCH)
 
 
 CPU = Accelerator(kind="cpu", index=0, on="cpu")

@@ -12,19 +12,18 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from rigright.base.bounded import bounded_json
-from rigright.base.errors import AskError, MissingError
+from rigright.base.errors import AskError, MissingError, RigError
 from rigright.base.patience import patience
 from rigright.base.words import say
 from rigright.machine.record import Machine
 
-CHOOSERS = {"nvidia": "CUDA_VISIBLE_DEVICES", "amd": "HIP_VISIBLE_DEVICES", "intel": "ZE_AFFINITY_MASK"}
-OLDEST, OLDEST_TORCH = (3, 10), (2, 1)
+_CHOOSERS = {"nvidia": "CUDA_VISIBLE_DEVICES", "amd": "HIP_VISIBLE_DEVICES", "intel": "ZE_AFFINITY_MASK"}
+_OLDEST, _OLDEST_TORCH = (3, 10), (2, 1)
 PATIENCE_S = 10.0
-MOST_TRIED = 6
+_MOST_TRIED = 6
 _ASK = (
     "import sys\n"
     "sys.path[:] = [one for one in sys.path if one]\n"  # nothing of the current folder
@@ -35,40 +34,37 @@ _ASK = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TorchPython:
-    """What a Python says of itself."""
-
-    version: tuple[int, int]
-    torch: str | None  # its version; None: it has none
-
-    @property
-    def will_do(self) -> bool:
-        """Whether the parts can run in it."""
-        return self.version >= OLDEST and self.torch is not None and not self.torch_is_old
-
-    @property
-    def torch_is_old(self) -> bool:
-        """Older than what the parts ask of it; a version that cannot be read is tried."""
-        numbers = re.match(r"(\d{1,18})\.(\d{1,18})", self.torch or "")
-        return numbers is not None and (int(numbers[1]), int(numbers[2])) < OLDEST_TORCH
-
-
 def torch_python(wish: str | None, machine: Machine, *, env: Mapping[str, str]) -> str | None:
     """The Python to measure with; one that was named must do, else None where there is none."""
     if wish is not None:
-        return _named(wish)
+        if (why := _refusal(wish)) is not None:
+            raise why
+        return shutil.which(wish) or wish
     if importlib.util.find_spec("torch") is not None:
         return sys.executable
-    for path in list(dict.fromkeys(_others(machine, env)))[:MOST_TRIED]:
-        result = asked(path)
-        if result is not None and result.will_do:
-            return path
+    others = list(dict.fromkeys(_others(machine, env)))[:_MOST_TRIED]
+    return next((path for path in others if _refusal(path) is None), None)
+
+
+def _refusal(wish: str) -> RigError | None:
+    """Why the parts cannot run in a Python; None where they can. A version that cannot be read is tried."""
+    answer = asked(shutil.which(wish) or wish)
+    if answer is None:
+        return AskError(say("{path} is not a working Python", path=wish))
+    version, torch = answer
+    if version < _OLDEST:
+        shown = ".".join(map(str, version))
+        return AskError(say("{path} is Python {version}; 3.10 or newer is needed", path=wish, version=shown))
+    if torch is None:
+        return MissingError(say("{path} has no PyTorch", path=wish))
+    numbers = re.match(r"(\d{1,18})\.(\d{1,18})", torch)
+    if numbers is not None and (int(numbers[1]), int(numbers[2])) < _OLDEST_TORCH:
+        return AskError(say("{path} has PyTorch {version}; 2.1 or newer is needed", path=wish, version=torch))
     return None
 
 
-def asked(path: str) -> TorchPython | None:
-    """Its version and that of its PyTorch; None where it is no Python that answers."""
+def asked(path: str) -> tuple[tuple[int, int], str | None] | None:
+    """Its version and that of its PyTorch (None: it has none); None where it is no Python that answers."""
     try:
         done = subprocess.run(
             [path, "-c", _ASK],
@@ -79,26 +75,9 @@ def asked(path: str) -> TorchPython | None:
             stdin=subprocess.DEVNULL,
         )
         (major, minor), torch = bounded_json(done.stdout)
-        return TorchPython(version=(int(major), int(minor)), torch=None if torch is None else str(torch)[:40])
+        return (int(major), int(minor)), None if torch is None else str(torch)[:40]
     except (OSError, subprocess.SubprocessError, ValueError, TypeError):
         return None
-
-
-def _named(wish: str) -> str:
-    path = shutil.which(wish) or wish
-    torch_python = asked(path)
-    if torch_python is None:
-        raise AskError(say("{path} is not a working Python", path=wish))
-    if torch_python.version < OLDEST:
-        version = ".".join(map(str, torch_python.version))
-        raise AskError(say("{path} is Python {version}; 3.10 or newer is needed", path=wish, version=version))
-    if torch_python.torch is None:
-        raise MissingError(say("{path} has no PyTorch", path=wish))
-    if torch_python.torch_is_old:
-        raise AskError(
-            say("{path} has PyTorch {version}; 2.1 or newer is needed", path=wish, version=torch_python.torch)
-        )
-    return path
 
 
 def _others(machine: Machine, env: Mapping[str, str]) -> Iterator[str]:
@@ -142,13 +121,13 @@ def environment(
         fields[name] = str(cpus)
     if wish is not None:
         vendor = next((device.vendor for device in machine.devices), "nvidia")
-        fields[CHOOSERS.get(vendor, CHOOSERS["nvidia"])] = ",".join(map(str, wish))
+        fields[_CHOOSERS.get(vendor, _CHOOSERS["nvidia"])] = ",".join(map(str, wish))
     return fields
 
 
 def names(env: Mapping[str, str], machine: Machine) -> tuple[str, ...]:
     """What each card of the child is called, in its order; what cannot be told keeps its own word."""
-    for chooser in CHOOSERS.values():
+    for chooser in _CHOOSERS.values():
         if env.get(chooser):
             return tuple(_name(word.strip(), machine) for word in env[chooser].split(",") if word.strip())
     return tuple(f"gpu {device.index}" for device in sorted(machine.devices, key=lambda item: item.index))

@@ -22,9 +22,9 @@ from rigright.machine.bench.tasks import Deadline
 from rigright.machine.record import Machine
 
 BUDGET_S, QUICK_BUDGET_S = 600.0, 19.0
-QUICK_GRACE_S = 8.0  # so that a quick run ends within half a minute on a busy machine too
+_QUICK_GRACE_S = 8.0  # so that a quick run ends within half a minute on a busy machine too
 LEAST_S = 0.5  # what a part is given however late it is
-PREFIX = ".rigright-bench-"
+_PREFIX = ".rigright-bench-"
 
 Progress = Callable[[str, tuple[int, int]], None]  # part, how many are done and how many there are
 
@@ -42,7 +42,7 @@ def measured(
     hurried = wish.quick and wish.budget_s is None  # then each part has its least, however slow the start was
     began_s = time.monotonic() if began_s is None else began_s
     until = Deadline(began_s + (wish.budget_s or (QUICK_BUDGET_S if hurried else BUDGET_S)))
-    end = Deadline(until.at_s + patience(QUICK_GRACE_S if hurried else GRACE_S))
+    end = Deadline(until.at_s + patience(_QUICK_GRACE_S if hurried else GRACE_S))
     rows = [PARTS[name] for name in parts]
     elsewhere = {"torch"} if has_numpy() else {"torch", "numpy"}  # what another Python may have
     abroad = {part for part in rows if part.prefers_torch or elsewhere & set(part.needs)}
@@ -97,12 +97,12 @@ def scratch(disk: str | None, *, needed: bool) -> Iterator[tuple[str | None, str
 def _made(parent: str, *, must: bool) -> str | None:
     """A fresh folder; one that was asked for and cannot be made is an error."""
     try:
-        return tempfile.mkdtemp(prefix=PREFIX, dir=parent)
+        return tempfile.mkdtemp(prefix=_PREFIX, dir=parent)
     except OSError as error:
         if must:
             raise MissingError(
                 say("cannot write to {folder}: {why}", folder=parent, why=error.strerror or error)
             ) from None
     with suppress(OSError, RuntimeError):
-        return tempfile.mkdtemp(prefix=PREFIX, dir=Path.home())
+        return tempfile.mkdtemp(prefix=_PREFIX, dir=Path.home())
     return None

@@ -29,7 +29,7 @@ from rigright.machine.bench.table import NO_NUMPY, PARTS, PartRow
 from rigright.machine.bench.tasks import brief, is_sticky
 from rigright.machine.stored import plain, restored
 
-LINE_BYTES = 100_000
+_LINE_BYTES = 100_000
 
 
 def main() -> None:
@@ -62,11 +62,11 @@ def _own_stdin() -> int:
 def _listen(ear: int, asks: queue.Queue[str], *, folders: set[str]) -> None:
     """Pass questions on; once nobody asks any more, end everything."""
     heard = b""
-    while more := os.read(ear, LINE_BYTES):
+    while more := os.read(ear, _LINE_BYTES):
         *lines, heard = (heard + more).split(b"\n")
         for line in lines:
             asks.put(line.decode("utf-8", "replace"))
-        heard = heard[:LINE_BYTES]
+        heard = heard[:_LINE_BYTES]
     for folder in folders:
         shutil.rmtree(folder, ignore_errors=True)
     if hasattr(os, "killpg") and os.getpgrp() == os.getpid():

@@ -20,11 +20,11 @@ from rigright.base.words import say
 from rigright.machine.mounts import entries, is_above
 from rigright.machine.world import World, here
 
-IN_MEMORY = {"tmpfs", "ramfs", "devtmpfs"}
+_IN_MEMORY = {"tmpfs", "ramfs", "devtmpfs"}
 SPARE = 2 * GIB  # is left free whatever is measured
 LEAST = 64 * MIB
 BLOCK = 4 * MIB
-ALIGNED = 4096
+_ALIGNED = 4096
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +38,7 @@ class ScratchFolder:
     @property
     def in_memory(self) -> bool:
         """Whether it is no disk at all."""
-        return self.kind in IN_MEMORY
+        return self.kind in _IN_MEMORY
 
 
 def place_of(folder: str) -> ScratchFolder:
@@ -125,8 +125,8 @@ def past_the_cache(file: int) -> Iterator[int | None]:
 def _reads(file: int) -> bool:
     """Some file systems take the flag and refuse the reads."""
     try:
-        with aligned(ALIGNED) as buffer:
-            return os.preadv(file, [buffer], 0) == ALIGNED
+        with aligned(_ALIGNED) as buffer:
+            return os.preadv(file, [buffer], 0) == _ALIGNED
     except OSError:
         return False
 

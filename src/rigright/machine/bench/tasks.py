@@ -22,8 +22,8 @@ from rigright.machine.bench.record import Result, Settings, Skipped
 if TYPE_CHECKING:  # not in Python 3.10
     from typing import Self
 
-FEWEST, MOST = 3, 200  # repeats
-STICKY = ("CUDA error", "HIP error", "AcceleratorError", "device-side assert")
+_FEWEST, _MOST = 3, 200  # repeats
+_STICKY = ("CUDA error", "HIP error", "AcceleratorError", "device-side assert")
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -87,7 +87,7 @@ def too_late(*whats: str) -> Skipped:
 
 def is_sticky(error: BaseException) -> bool:
     """Whether the card itself failed, so that nothing more can be asked in this process."""
-    return any(word in f"{type(error).__name__}: {error}" for word in STICKY)
+    return any(word in f"{type(error).__name__}: {error}" for word in _STICKY)
 
 
 def brief(error: BaseException) -> str:
@@ -131,7 +131,7 @@ def spread(
 
 
 def timed(
-    once: Callable[[], object], until: Deadline, *, fewest: int = FEWEST, most: int = MOST
+    once: Callable[[], object], until: Deadline, *, fewest: int = _FEWEST, most: int = _MOST
 ) -> list[float]:
     """Run it again and again; at least so often, however late it is."""
     times: list[float] = []

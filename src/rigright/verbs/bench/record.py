@@ -93,7 +93,7 @@ class PartList:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BenchFile:
+class _BenchFile:
     """What a file holds."""
 
     results: tuple[Result, ...]
@@ -116,7 +116,7 @@ def save_results(made: BenchRun, file: str) -> None:
     save_text(file, json.dumps(fields, ensure_ascii=False, indent=1) + "\n")
 
 
-def read_results(file: str) -> BenchFile:
+def read_results(file: str) -> _BenchFile:
     """What a file tells."""
     text = read_bounded(file, MOST_BYTES).decode("utf-8", "replace")
     try:
@@ -128,7 +128,7 @@ def read_results(file: str) -> BenchFile:
         if not all(isinstance(value, list) and len(value) <= MOST_RESULTS for value in lists.values()):
             raise DataError(say("{file} is not output of `bench --save`", file=file))
         seconds = data.get("seconds")
-        return BenchFile(
+        return _BenchFile(
             results=tuple(restored(Result, value, where=file) for value in lists["results"] or ()),
             skipped=tuple(restored(Skipped, value, where=file) for value in lists["skipped"] or ()),
             machine=possible(restored(Machine, data.get("machine"), where=file)),
@@ -139,8 +139,8 @@ def read_results(file: str) -> BenchFile:
     try:
         machine = read_machine(text.encode(), name=file)
     except RigError:
-        return BenchFile(results=results)
-    return BenchFile(results=results, machine=machine if machine.devices else None)
+        return _BenchFile(results=results)
+    return _BenchFile(results=results, machine=machine if machine.devices else None)
 
 
 def _logged(text: str, file: str) -> tuple[Result, ...]:

@@ -36,7 +36,7 @@ __all__ = ["BenchWish", "Keep", "bench"]
 Progress = Callable[[Sentence, tuple[int, int]], None]
 # figures of the endpoint by the names that a plan has for them
 PLANNED = {"first token": "ttft_s", "next token": "tpot_s", "tokens": "output_tok_per_s"}
-KEPT_PATIENCE_S = 30.0  # for another writer of the history: what took minutes is worth the wait
+_KEPT_PATIENCE_S = 30.0  # for another writer of the history: what took minutes is worth the wait
 
 
 class Stop:
@@ -243,7 +243,7 @@ def _kept(made: BenchRun, results: Sequence[Result], *, keep: Keep, planned: Pla
 def _remembered(machine: Machine, results: Sequence[Result]) -> str:
     from rigright.machine.history.store import open_history
 
-    with open_history(patience_s=KEPT_PATIENCE_S) as history:
+    with open_history(patience_s=_KEPT_PATIENCE_S) as history:
         history.add_machine(machine)
         history.add_results(results, machine)
         return str(history.path)

@@ -21,7 +21,7 @@ from rigright.verbs.runs.files import gather
 from rigright.verbs.runs.planned import PlannedRun, count_of, read_plan
 from rigright.verbs.runs.setup import completed, planned_setup
 
-METER = 0.05  # of a reading of power: as near as NVIDIA's manual says its meters are
+_METER = 0.05  # of a reading of power: as near as NVIDIA's manual says its meters are
 FIGURES = {  # of a table of runs -> of a plan, how it is called, its unit, and how many of ours make one
     "ttft_ms": ("ttft_s", say("TTFT"), "s", KILO),
     "tpot_ms": ("tpot_s", say("TPOT"), "s", KILO),
@@ -86,7 +86,7 @@ def _power(measured: Measured, planned: PlannedRun) -> Iterator[PlannedFigure]:
     # the most that any card drew at one moment
     peak = max((course.peak for course in measured.courses if course.unit == "w"), default=None)
     if peak is not None:
-        band = (chip.tdp_w, band[1], chip.tdp_w * (1 + METER))
+        band = (chip.tdp_w, band[1], chip.tdp_w * (1 + _METER))
         yield _figure("peak power", say("peak power per GPU vs rating"), unit="w", band=band, measured=peak)
 
 

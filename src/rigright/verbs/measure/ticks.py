@@ -11,7 +11,7 @@ from rigright.base.words import Sentence, say
 from rigright.machine.tick import DeviceTick, Tick
 from rigright.verbs.measure.record import Course
 
-LEAST_ADDED_BYTES = 64 * MIB  # a device whose memory grew less was not used
+_LEAST_ADDED_BYTES = 64 * MIB  # a device whose memory grew less was not used
 LEAST_BUSY = 0.05
 MOST_BINS = 2048
 _TRUSTED_S = 1.0  # behind the first tick: work that the cards were seen with later may be the command's
@@ -192,7 +192,7 @@ class TickLog:
         works = (
             busy is not None and busy.series.count and busy.series.mean - (started_busy or 0.0) > LEAST_BUSY
         )
-        return bool(works) or self.added_bytes(index) >= LEAST_ADDED_BYTES
+        return bool(works) or self.added_bytes(index) >= _LEAST_ADDED_BYTES
 
     def added_bytes(self, index: int) -> float:
         """The most memory the command added to a device: its programs' own, else what the card gained."""

@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from rigright.verbs.runs.planned import PlannedRun
 
 EVERY_S = 0.2
-LEAST_EVERY_S = 0.02
-GRACE_S = 0.1  # for the driver to wake before the command is started; a slower one wakes beside it
-LATE_S = 0.5  # behind the start: a first look at the cards that is worth a word
-LAST_PATIENCE_S = 2.0  # for the sampler's last word, when the command has ended
+_LEAST_EVERY_S = 0.02
+_GRACE_S = 0.1  # for the driver to wake before the command is started; a slower one wakes beside it
+_LATE_S = 0.5  # behind the start: a first look at the cards that is worth a word
+_LAST_PATIENCE_S = 2.0  # for the sampler's last word, when the command has ended
 
 
 def measure(
@@ -42,13 +42,13 @@ def measure(
     """What a command took; its streams, signals and exit code are its own."""
     if not command:
         raise AskError(say('no command given; add it after "--": -- python train.py'))
-    if every_s < LEAST_EVERY_S:
+    if every_s < _LEAST_EVERY_S:
         raise AskError(say("--every {time} s is too short; the minimum is 0.02 s", time=f"{every_s:g}"))
     ticks = Sampler(here())
     try:
         ticks.wake()
         planned = _asked(plan, save_as)
-        book = TickLog(ticks.tick(GRACE_S))
+        book = TickLog(ticks.tick(_GRACE_S))
         began_s, at_s = time.monotonic(), time.time()
         with run.started(command) as process:
             ended = _followed(process, book, ticks=ticks, every_s=every_s, since_s=began_s)
@@ -91,7 +91,7 @@ def _notes(measured: Measured, book: TickLog) -> Iterator[Sentence]:
     if book.before.devices and not measured.chips:
         yield say("the command did not use a GPU")
     late_s = measured.first_look_s or 0.0
-    if late_s > LATE_S and measured.chips:
+    if late_s > _LATE_S and measured.chips:
         yield say(
             "GPUs were first seen {time} after the start: earlier energy, and memory without a "
             "process, are not counted",
@@ -129,7 +129,7 @@ def _followed(
         return run.wait(process, since_s=since_s)
     finally:
         stop.set()
-        beside.join(patience(LAST_PATIENCE_S))
+        beside.join(patience(_LAST_PATIENCE_S))
 
 
 def _sample(book: TickLog, ticks: Sampler, *, stop: threading.Event, every_s: float) -> None:

@@ -36,21 +36,21 @@ from rigright.machine.bench.record import BenchRequest, Meeting, Result, Skipped
 from rigright.machine.bench.tasks import Deadline, Task, brief, measure, program_results, rate, too_late
 from rigright.machine.stored import plain, restored
 
-GLOO = ("all_reduce", "all_gather")
+_GLOO = ("all_reduce", "all_gather")
 ALL = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all")
-SUM = "all_reduce"
-ACROSS = (SUM,)  # between nodes: what training waits for most
+_SUM = "all_reduce"
+_ACROSS = (_SUM,)  # between nodes: what training waits for most
 SIZES = (64 * MIB, GIB, MIB)
-QUICK_SIZES = (64 * MIB,)
-CPU_SIZES = (16 * MIB,)
-SIZES_ACROSS = (GIB,)
-ROUND_S, SLOWEST_ROUNDS, WARM_ROUNDS, REPEATS = 0.1, 2, 3, 5
-START = (
+_QUICK_SIZES = (64 * MIB,)
+_CPU_SIZES = (16 * MIB,)
+_SIZES_ACROSS = (GIB,)
+_ROUND_S, _SLOWEST_ROUNDS, _WARM_ROUNDS, _REPEATS = 0.1, 2, 3, 5
+_START = (
     f"{ONLY_INSTALLED}sys.path.append(sys.argv.pop(1)); "
     "from rigright.machine.bench.parts.collectives import rank; rank(sys.argv[1])"
 )
-WAITED, LEAST_WAIT_S = 0.5, 10.0  # of its time, for the other nodes to come
-ON_CPU = 1  # processes of one of several nodes, without cards
+_WAITED, _LEAST_WAIT_S = 0.5, 10.0  # of its time, for the other nodes to come
+_ON_CPU = 1  # processes of one of several nodes, without cards
 _GLOO_PORT = "GLOO_SOCKET_IFNAME"
 PROGRAMS = ("all_reduce_perf", "all_gather_perf", "reduce_scatter_perf", "alltoall_perf")  # of nccl-tests
 _FROM_TO, _QUICK_FROM_TO = ("64M", "8G"), ("64M", "1G")
@@ -94,7 +94,7 @@ def nodes(ask: BenchRequest) -> Iterator[Result | Skipped]:
     if meeting is None or meeting.me not in meeting.members:
         raise MissingError(say("this node is not part of the test"))
     cards = accelerators(ask)
-    mine = len(cards) or ON_CPU
+    mine = len(cards) or _ON_CPU
     place = meeting.members.index(meeting.me)
     try:
         store = _store(meeting, leads=place == 0, spare_s=ask.spare_s)
@@ -118,7 +118,7 @@ def nodes(ask: BenchRequest) -> Iterator[Result | Skipped]:
 def _store(meeting: Meeting, *, leads: bool, spare_s: float) -> Any:
     """Where the nodes find each other."""
     dist = pytorch("distributed")
-    waits = timedelta(seconds=max(LEAST_WAIT_S, spare_s * WAITED))
+    waits = timedelta(seconds=max(_LEAST_WAIT_S, spare_s * _WAITED))
     return dist.TCPStore(
         meeting.address, meeting.port, is_master=leads, timeout=waits, wait_for_workers=False
     )
@@ -145,7 +145,7 @@ def ranks(ask: BenchRequest, job: dict[str, Any], *, first: int, here: int) -> I
 
 def _started(job: dict[str, Any]) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-c", START, HOME, json.dumps(job)],
+        [sys.executable, "-c", _START, HOME, json.dumps(job)],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE if job["card"] == 0 else sys.stderr,
         env={**os.environ, **SAFE},
@@ -184,9 +184,9 @@ def _exchanged(
     """Every collective at every size; all ranks go the same way, so the time is checked together."""
     torch, dist = pytorch(), pytorch("distributed")
     until = Deadline.of(ask.spare_s * 0.8)
-    whole = QUICK_SIZES if ask.quick else SIZES
-    sizes = CPU_SIZES if card.kind == "cpu" else SIZES_ACROSS if over > 1 else whole
-    names = ACROSS if over > 1 else ALL if backend != "gloo" else GLOO
+    whole = _QUICK_SIZES if ask.quick else SIZES
+    sizes = _CPU_SIZES if card.kind == "cpu" else _SIZES_ACROSS if over > 1 else whole
+    names = _ACROSS if over > 1 else ALL if backend != "gloo" else _GLOO
     spanned = (("nodes", str(over)),) if over > 1 else ()
     for size, name in product(sizes, names):
         left = torch.tensor([0.0 if until.is_over() else 1.0], device=card.device)
@@ -194,7 +194,7 @@ def _exchanged(
         if not bool(left.item() > 0):
             yield too_late(name)
             return
-        wrong = (("wrong", str(_wrong(card, size=size, ranks=ranks))),) if name == SUM else ()
+        wrong = (("wrong", str(_wrong(card, size=size, ranks=ranks))),) if name == _SUM else ()
         yield rate(
             f"{name} {size // MIB} MiB",
             on=card.on,
@@ -218,11 +218,11 @@ def _wrong(card: Accelerator, *, size: int, ranks: int) -> int:
 def _times(card: Accelerator, once: Callable[[], Any]) -> list[float]:
     """The same number of runs on every rank, however fast each of them is."""
     torch, dist = pytorch(), pytorch("distributed")
-    single = card.batch_s(once, WARM_ROUNDS) / WARM_ROUNDS
+    single = card.batch_s(once, _WARM_ROUNDS) / _WARM_ROUNDS
     slowest = torch.tensor([single], device=card.device)
     dist.all_reduce(slowest, op=dist.ReduceOp.MAX)
-    count = max(SLOWEST_ROUNDS, round(ROUND_S / float(slowest.item())))
-    return [card.batch_s(once, count) / count for _ in range(REPEATS)]
+    count = max(_SLOWEST_ROUNDS, round(_ROUND_S / float(slowest.item())))
+    return [card.batch_s(once, count) / count for _ in range(_REPEATS)]
 
 
 def collective(name: str, card: Accelerator, *, size: int, ranks: int) -> Callable[[], Any]:
@@ -246,4 +246,4 @@ def bus_factor(name: str, ranks: int) -> float:
     What each card must send and receive, over what is handed in: so the figure of eight cards can be held
     against that of two, and both against the link. Source: nccl-tests, doc/PERFORMANCE.md.
     """
-    return (ranks - 1) / ranks * (2 if name == SUM else 1)
+    return (ranks - 1) / ranks * (2 if name == _SUM else 1)

@@ -23,7 +23,7 @@ from rigright.machine.pci import link_at
 from rigright.machine.world import here
 
 SIZE, QUICK_SIZE = 256 * MIB, 128 * MIB
-WAYS = ("h2d pinned", "d2h pinned", "h2d pageable", "d2h pageable")
+_WAYS = ("h2d pinned", "d2h pinned", "h2d pageable", "d2h pageable")
 NVBANDWIDTH = (
     "host_to_device_memcpy_ce",
     "device_to_host_memcpy_ce",
@@ -37,7 +37,7 @@ def transfer(ask: BenchRequest) -> Iterator[Result | Skipped]:
     cards = accelerators(ask)
     if cards and cards[0].kind == "mps":
         raise MissingError(say("unified memory: nothing to copy"))
-    ways = (*WAYS, "both ways pinned") if cards and cards[0].kind == "cuda" else WAYS
+    ways = (*_WAYS, "both ways pinned") if cards and cards[0].kind == "cuda" else _WAYS
     tasks = [
         Task(
             what=way,
@@ -58,7 +58,7 @@ def _size(ask: BenchRequest) -> int:
 
 def _host(spare_s: float, *, way: str, card: Accelerator, size: int) -> Iterator[Result]:
     times = card.times(_host_copy(way, card, size=size), spare_s)
-    yield _copied(times, size=size, both=way.startswith("both"), settings=link_of(card))
+    yield _copied(times, size=size, both=way.startswith("both"), settings=_link_of(card))
 
 
 def _copied(times_s: list[float], *, size: int, both: bool, settings: Settings) -> Result:
@@ -92,7 +92,7 @@ def _host_copy(way: str, card: Accelerator, *, size: int) -> Callable[[], Any]:
     return both
 
 
-def link_of(card: Accelerator) -> Settings:
+def _link_of(card: Accelerator) -> Settings:
     """The link as it is at this moment, in the words of the expectations, where the system shows it."""
     if card.kind != "cuda":
         return ()

@@ -20,18 +20,18 @@ from rigright.machine.bench.record import BenchRequest, Result, Skipped
 from rigright.machine.bench.tasks import Deadline, Task, fitting_bytes, measure, rate, spread
 
 LARGEST, SMALLEST = GIB, 64 * MIB
-STREAMS = {"copy": 2, "triad": 3, "read": 1, "write": 1}  # buffers that pass through
-FILLED = 0.85  # of the free memory
-SMALLEST_CHUNK = 16 * MIB
-WORD = 8  # bytes
-MASKS = (0, -1)  # each word's own place, and the opposite of it
+_STREAMS = {"copy": 2, "triad": 3, "read": 1, "write": 1}  # buffers that pass through
+_FILLED = 0.85  # of the free memory
+_SMALLEST_CHUNK = 16 * MIB
+_WORD = 8  # bytes
+_MASKS = (0, -1)  # each word's own place, and the opposite of it
 
 
 def device_memory(ask: BenchRequest) -> Iterator[Result | Skipped]:
     """Every stream on every card."""
     tasks = [
         Task(what=name, on=card.on, run=partial(_bandwidth, name=name, card=card), most_s=1.0, always=True)
-        for name in STREAMS
+        for name in _STREAMS
         for card in accelerators(ask)
     ]
     yield from measure(tasks, Deadline.of(ask.spare_s))
@@ -40,7 +40,7 @@ def device_memory(ask: BenchRequest) -> Iterator[Result | Skipped]:
 def _bandwidth(spare_s: float, *, name: str, card: Accelerator) -> Iterator[Result]:
     size = buffer_bytes(card, free=card.free_bytes(), smallest=SMALLEST)
     yield rate(
-        work=float(STREAMS[name] * size),
+        work=float(_STREAMS[name] * size),
         times_s=card.times(_stream(name, card, size=size), spare_s),
         unit="bytes_per_s",
         settings=(("buffer", f"{size // MIB} MiB"), ("counted", "read + written")),
@@ -79,9 +79,9 @@ def memory_values(ask: BenchRequest) -> Iterator[Result | Skipped]:
 
 def _kept(_spare_s: float, *, card: Accelerator) -> Iterator[Result]:
     free = card.free_bytes() or 2 * LARGEST
-    size = buffer_bytes(card, free=free, smallest=SMALLEST_CHUNK)
-    count = int(FILLED * free) // size - 2  # two more are needed to compare
-    wrong = sum(_wrong(card, mask, count=count, words=size // WORD) for mask in MASKS)
+    size = buffer_bytes(card, free=free, smallest=_SMALLEST_CHUNK)
+    count = int(_FILLED * free) // size - 2  # two more are needed to compare
+    wrong = sum(_wrong(card, mask, count=count, words=size // _WORD) for mask in _MASKS)
     settings = (("wrong", str(wrong)), ("counted", "of the free memory"))
     yield spread(values=[count * size / free], unit="ratio", settings=settings)
 

@@ -36,12 +36,12 @@ from rigright.machine.bench.tasks import Deadline, once_s, program_output, rate,
 
 SIZE, QUICK_SIZE = 10 * GIB, 256 * MIB
 SMALL = 4096
-THREADS = 16  # of the own reader
-MOST_READS = 200_000
-ROUNDS = 20
-SHORTEST_S = 1.0  # of one of fio's jobs
-WRITE_BYTES_PER_S = 300 * MIB  # a slow disk: how large a file can be written in the time there is
-LONGEST_JSON = 4 * MIB  # of fio
+_THREADS = 16  # of the own reader
+_MOST_READS = 200_000
+_ROUNDS = 20
+_SHORTEST_S = 1.0  # of one of fio's jobs
+_WRITE_BYTES_PER_S = 300 * MIB  # a slow disk: how large a file can be written in the time there is
+_LONGEST_JSON = 4 * MIB  # of fio
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +58,7 @@ class Job:
 
 GUIDE = Job(name="random read 4 KiB", pattern="randread", block_bytes=4 * KIB, depth=32, jobs=4, run_s=60.0)
 READ = Job(name="sequential read 1 MiB", pattern="read", block_bytes=MIB, depth=16, jobs=1, run_s=20.0)
-WRITE = Job(name="sequential write 1 MiB", pattern="write", block_bytes=MIB, depth=16, jobs=1, run_s=15.0)
+_WRITE = Job(name="sequential write 1 MiB", pattern="write", block_bytes=MIB, depth=16, jobs=1, run_s=15.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +86,7 @@ def disk(ask: BenchRequest) -> Iterator[Result | Skipped]:
             )
         )
     wanted = QUICK_SIZE if ask.quick else SIZE
-    size = room(place, min(wanted, max(QUICK_SIZE, int(ask.spare_s / 3 * WRITE_BYTES_PER_S))))
+    size = room(place, min(wanted, max(QUICK_SIZE, int(ask.spare_s / 3 * _WRITE_BYTES_PER_S))))
     until = Deadline.of(ask.spare_s)
     with nameless(folder) as file:
         took = once_s(lambda: fill(file, size))
@@ -117,8 +117,8 @@ def _with_fio(
 ) -> Generator[Result, None, Sentence | None]:
     """Fio's jobs, on the file that has no name any more; what it says where it cannot run them."""
     path = f"/proc/{os.getpid()}/fd/{file}"
-    for index, job in enumerate((GUIDE, READ, WRITE)):
-        spare_s = max(SHORTEST_S, until.left_s() / (3 - index) - 1.0)
+    for index, job in enumerate((GUIDE, READ, _WRITE)):
+        spare_s = max(_SHORTEST_S, until.left_s() / (3 - index) - 1.0)
         fitted = replace(job, run_s=float(round(min(job.run_s, spare_s))))
         try:
             done = fio(fitted, file=path, size=size, patience_s=fitted.run_s + 30)
@@ -161,9 +161,9 @@ def command(job: Job, *, file: str, size: int) -> list[str]:
 
 def fio_result(text: str, pattern: str) -> FioResult:
     """Read fio's JSON; warnings may stand before it."""
-    begin = text[:LONGEST_JSON].find("{")
+    begin = text[:_LONGEST_JSON].find("{")
     try:
-        fields: Mapping[str, Any] = bounded_json(text[begin:LONGEST_JSON]) if begin >= 0 else {}
+        fields: Mapping[str, Any] = bounded_json(text[begin:_LONGEST_JSON]) if begin >= 0 else {}
         side = fields["jobs"][0]["write" if pattern.endswith("write") else "read"]
         latency = side.get("clat_ns", {})
         tail = latency.get("percentile", {}).get("99.000000")
@@ -188,7 +188,7 @@ def _own(ask: BenchRequest, file: int, *, size: int, settings: Settings, until: 
     with past_the_cache(file) as direct:
         how = "O_DIRECT" if direct is not None else cool(file)
         source = file if direct is None else direct
-        words = (*settings, ("tool", "own reader"), ("threads", str(THREADS)), ("cache", how))
+        words = (*settings, ("tool", "own reader"), ("threads", str(_THREADS)), ("cache", how))
         half = Deadline.of(min(until.left_s() / 2, 15.0))
         chunks = list(range(0, size - BLOCK + 1, BLOCK))
         times = _reads(source, chunks, size=BLOCK, until=half)
@@ -202,26 +202,24 @@ def _own(ask: BenchRequest, file: int, *, size: int, settings: Settings, until: 
         )
         if direct is None:
             cool(file)
-        places = [SMALL * random.randrange(size // SMALL) for _ in range(MOST_READS)]  # noqa: S311 - no secret
+        places = [SMALL * random.randrange(size // SMALL) for _ in range(_MOST_READS)]  # noqa: S311 - no secret
         rest = Deadline.of(min(until.left_s(), 15.0))
         times = _reads(source, places, size=SMALL, until=rest)
-        yield rate(
-            f"random read 4 KiB, {THREADS} threads", on=shown(ask), work=1.0, times_s=times, unit="ops_per_s",
-            settings=words,
-        )  # fmt: skip
+        what = f"random read 4 KiB, {_THREADS} threads"
+        yield rate(what, on=shown(ask), work=1.0, times_s=times, unit="ops_per_s", settings=words)
 
 
 def _reads(file: int, places: list[int], *, size: int, until: Deadline) -> list[float]:
     """Seconds a read in each of some rounds, all threads together."""
-    step = max(THREADS, len(places) // ROUNDS)
+    step = max(_THREADS, len(places) // _ROUNDS)
     rounds = [places[start : start + step] for start in range(0, len(places), step)]
     times: list[float] = []
-    with ThreadPoolExecutor(THREADS) as pool:
+    with ThreadPoolExecutor(_THREADS) as pool:
         for numbers in rounds:
             if times and until.is_over():
                 break
             began = time.perf_counter()
-            shares = [numbers[index::THREADS] for index in range(THREADS)]
+            shares = [numbers[index::_THREADS] for index in range(_THREADS)]
 
             def read(places: list[int]) -> None:
                 with aligned(size) as buffer:

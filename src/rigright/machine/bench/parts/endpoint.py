@@ -28,21 +28,21 @@ from rigright.base.words import say
 from rigright.machine.bench.record import BenchRequest, Result, SentLoad, Settings, Skipped
 from rigright.machine.bench.tasks import Deadline, spread, taken, too_late
 
-PROMPT_TOK, OUTPUT_TOK = 512, 128
-LOADS, QUICK_LOADS = (1, 2, 4, 8, 16, 32), (1, 8)
-ROUNDS = 2  # requests that each place in flight sends
-WARM_WORDS = 64
-MOST_SEEDS = 900_000
-MOST_IN_FLIGHT = 1024
+PROMPT_TOK, _OUTPUT_TOK = 512, 128
+_LOADS, _QUICK_LOADS = (1, 2, 4, 8, 16, 32), (1, 8)
+_ROUNDS = 2  # requests that each place in flight sends
+_WARM_WORDS = 64
+_MOST_SEEDS = 900_000
+_MOST_IN_FLIGHT = 1024
 KEY = "OPENAI_API_KEY"
-LONGEST_LINE, MOST_LINES = MIB, 20_000
-PATIENCE_S = 120.0
-ENGINES = {"vllm": "vllm", "sglang": "sglang", "llamacpp": "llama.cpp", "library": "ollama"}
+_LONGEST_LINE, _MOST_LINES = MIB, 20_000
+_PATIENCE_S = 120.0
+_ENGINES = {"vllm": "vllm", "sglang": "sglang", "llamacpp": "llama.cpp", "library": "ollama"}
 WORDS = ("time", "year", "people", "way", "day", "man", "thing", "woman", "life", "child", "world", "school")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Spoken:
+class _Spoken:
     """One request, timed."""
 
     ttft_s: float
@@ -64,11 +64,11 @@ def endpoint(ask: BenchRequest) -> Iterator[Result | Skipped]:
     if model is None:
         raise MissingError(say("the server lists no model; use --model"))
     until = Deadline.of(ask.spare_s)
-    seed = random.SystemRandom().randrange(1, MOST_SEEDS)  # no prompt of an earlier run: none is cached
-    warm = speak(url, model, prompt=prompt_of(WARM_WORDS, seed - 1), output_tok=4)
-    words = WARM_WORDS / (warm.prompt_tok or WARM_WORDS)  # of a token
+    seed = random.SystemRandom().randrange(1, _MOST_SEEDS)  # no prompt of an earlier run: none is cached
+    warm = speak(url, model, prompt=prompt_of(_WARM_WORDS, seed - 1), output_tok=4)
+    words = _WARM_WORDS / (warm.prompt_tok or _WARM_WORDS)  # of a token
     about: Settings = (("model", model), *engine(url, served.get(model, "")))
-    for load in (ask.load,) if ask.load else _loads(QUICK_LOADS if ask.quick else LOADS):
+    for load in (ask.load,) if ask.load else _loads(_QUICK_LOADS if ask.quick else _LOADS):
         if until.is_over():
             yield too_late(_name(load))
             return
@@ -81,7 +81,7 @@ def endpoint(ask: BenchRequest) -> Iterator[Result | Skipped]:
 
 def _loads(at_once: tuple[int, ...]) -> tuple[SentLoad, ...]:
     return tuple(
-        SentLoad(prompt_tok=PROMPT_TOK, output_tok=OUTPUT_TOK, concurrency=number, requests=number * ROUNDS)
+        SentLoad(prompt_tok=PROMPT_TOK, output_tok=_OUTPUT_TOK, concurrency=number, requests=number * _ROUNDS)
         for number in at_once
     )
 
@@ -92,7 +92,7 @@ def _name(load: SentLoad) -> str:
 
 def _sent(
     endpoint: str, model: str, *, load: SentLoad, seed: int, words: float, until: Deadline
-) -> list[Spoken]:
+) -> list[_Spoken]:
     """All requests of a load, at the moments it sets; when time runs out, those that were sent by then."""
     arrivals = [0.0] * load.requests
     if load.rate_per_s is not None:
@@ -102,13 +102,13 @@ def _sent(
     length = max(1, round(load.prompt_tok * words))
     began = time.monotonic()
 
-    def one(place: int) -> Spoken | None:
+    def one(place: int) -> _Spoken | None:
         time.sleep(max(0.0, min(began + arrivals[place] - time.monotonic(), until.left_s())))
         if place and until.is_over():
             return None
         return speak(endpoint, model, prompt=prompt_of(length, seed + place), output_tok=load.output_tok)
 
-    places = min(load.concurrency or load.requests, MOST_IN_FLIGHT)
+    places = min(load.concurrency or load.requests, _MOST_IN_FLIGHT)
     with ThreadPoolExecutor(places) as pool:
         try:
             return [spoken for spoken in pool.map(one, range(load.requests)) if spoken is not None]
@@ -118,7 +118,7 @@ def _sent(
 
 
 def _load_results(
-    spoken: list[Spoken], *, load: SentLoad, took_s: float, on: str, about: Settings
+    spoken: list[_Spoken], *, load: SentLoad, took_s: float, on: str, about: Settings
 ) -> Iterator[Result]:
     """Three figures of one load."""
     # mean lengths, as the server counts them
@@ -155,7 +155,7 @@ def models(endpoint: str) -> dict[str, str]:
     """What the server serves: each model and who owns it, which engines put their own name in."""
     with _opened(f"{base_of(endpoint)}/models", None) as answer:
         try:
-            value = bounded_json(answer.read(LONGEST_LINE))
+            value = bounded_json(answer.read(_LONGEST_LINE))
             return {str(item["id"]): str(item.get("owned_by") or "") for item in value["data"]}
         except (ValueError, KeyError, TypeError, AttributeError, OSError, HTTPException):
             raise DataError(
@@ -165,7 +165,7 @@ def models(endpoint: str) -> dict[str, str]:
 
 def engine(endpoint: str, owner: str) -> tuple[tuple[str, str], ...]:
     """Which engine answers, as far as it tells: its name, and vLLM its version."""
-    name = ENGINES.get(owner.lower().replace("_", ""))
+    name = _ENGINES.get(owner.lower().replace("_", ""))
     if name is None:
         return ()
     version = None
@@ -174,12 +174,12 @@ def engine(endpoint: str, owner: str) -> tuple[tuple[str, str], ...]:
         suppress(DataError, MissingError, ValueError, AttributeError, OSError, HTTPException),
         _opened(asked, None) as answer,
     ):
-        version = bounded_json(answer.read(LONGEST_LINE)).get("version")
+        version = bounded_json(answer.read(_LONGEST_LINE)).get("version")
     row = (("engine_version", version[:40]),) if isinstance(version, str) else ()
     return (("engine", name), *row)
 
 
-def speak(endpoint: str, model: str, *, prompt: str, output_tok: int) -> Spoken:
+def speak(endpoint: str, model: str, *, prompt: str, output_tok: int) -> _Spoken:
     """Send one prompt and time what streams back."""
     body = {
         "model": model,
@@ -206,7 +206,7 @@ def speak(endpoint: str, model: str, *, prompt: str, output_tok: int) -> Spoken:
         raise DataError(say("{url} closed the connection early: {why}", url=endpoint, why=why)) from None
     if first is None or last is None:
         raise DataError(say("{url} sent no token", url=endpoint))
-    return Spoken(
+    return _Spoken(
         ttft_s=first,
         total_s=last,
         prompt_tok=_count(usage, "prompt_tokens"),
@@ -216,8 +216,8 @@ def speak(endpoint: str, model: str, *, prompt: str, output_tok: int) -> Spoken:
 
 def events(answer: IO[bytes]) -> Iterator[dict[str, Any]]:
     """The events of a stream; what is no JSON object is passed over."""
-    for _ in range(MOST_LINES):
-        line = answer.readline(LONGEST_LINE)
+    for _ in range(_MOST_LINES):
+        line = answer.readline(_LONGEST_LINE)
         if not line:
             return
         head, _, data = line.partition(b":")
@@ -257,7 +257,7 @@ def _opened(url: str, body: Mapping[str, Any] | None) -> Any:
     try:
         return http.opened(
             url,
-            wait_s=patience(PATIENCE_S),
+            wait_s=patience(_PATIENCE_S),
             body=asked,
             key=key,
             headers={"Content-Type": "application/json"},

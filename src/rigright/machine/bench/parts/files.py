@@ -28,7 +28,7 @@ from rigright.machine.bench.tasks import Deadline, Task, measure, once_s, rate
 SIZE, QUICK_SIZE = 2 * GIB, 64 * MIB
 ROW = 64 * KIB  # bytes of a row of numbers
 MOST_ROWS = 4000
-PAGE = 4096
+_PAGE = 4096
 TENSOR = 32 * MIB  # bytes of a tensor of a checkpoint
 
 
@@ -97,7 +97,7 @@ def _mapped(path: Path) -> int:
     import numpy as np
 
     numbers = np.memmap(path, np.uint8, "r")
-    int(numbers[::PAGE].max())
+    int(numbers[::_PAGE].max())
     return len(numbers)
 
 
@@ -108,7 +108,7 @@ def _rows(path: Path) -> int:
     rows = np.memmap(path, np.uint8, "r", shape=(path.stat().st_size // ROW, ROW))
     order = np.random.default_rng(0).permutation(len(rows))[:MOST_ROWS]
     for row in order:
-        int(rows[row, ::PAGE].max())
+        int(rows[row, ::_PAGE].max())
     return len(order) * ROW
 
 
@@ -213,7 +213,7 @@ def touched(path: Path) -> int:
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as whole:
         numbers = np.frombuffer(whole, np.uint8)
         for first, last in places:
-            int(numbers[begin + first : begin + last : PAGE].max())
+            int(numbers[begin + first : begin + last : _PAGE].max())
         del numbers
     return path.stat().st_size
 

@@ -28,26 +28,26 @@ from rigright.machine.bench.record import BenchRequest, Result, Settings, Skippe
 from rigright.machine.bench.tasks import Deadline, Task, measure, once_s, rate, spread, taken, timed
 
 SQUARES = (8192, 4096, 2048, 1024)
-SHAPES = {"prompt": (4096, 14336, 4096), "next tokens": (16, 14336, 4096)}
+_SHAPES = {"prompt": (4096, 14336, 4096), "next tokens": (16, 14336, 4096)}
 FORMATS = ("bf16", "fp16", "tf32", "fp32", "fp8", "int8")
-LEAST = {"bf16": (8, 0), "tf32": (8, 0), "fp8": (8, 9), "int8": (7, 5), "fp16": (5, 3)}  # compute capability
-SLOWEST_S = 0.25  # of one multiplication: else a smaller square
-COUNT, GRAPH_COUNT, REPEATS = 500, 200, 10  # starts of a kernel
+_LEAST = {"bf16": (8, 0), "tf32": (8, 0), "fp8": (8, 9), "int8": (7, 5), "fp16": (5, 3)}  # compute capability
+_SLOWEST_S = 0.25  # of one multiplication: else a smaller square
+_COUNT, _GRAPH_COUNT, _REPEATS = 500, 200, 10  # starts of a kernel
 
 SIDE = 4096  # of the product under load
-MATRICES = 2026  # the seed of its factors, the same everywhere
-LONGEST_S, SHORTEST_S = 60.0, 5.0
-PIECE_S = 0.5  # one figure for each such stretch
-EDGE = 5  # stretches at the start and at the end that are held against each other
-CHECKED = 20  # products that are compared after each stretch
-PRIME = 65_521  # weights of the sum of values: two that change places show
+_MATRICES = 2026  # the seed of its factors, the same everywhere
+_LONGEST_S, _SHORTEST_S = 60.0, 5.0
+_PIECE_S = 0.5  # one figure for each such stretch
+_EDGE = 5  # stretches at the start and at the end that are held against each other
+_CHECKED = 20  # products that are compared after each stretch
+_PRIME = 65_521  # weights of the sum of values: two that change places show
 
 
 def gemm(ask: BenchRequest) -> Iterator[Result | Skipped]:
     """The square in every format on every card, then the shapes of a language model."""
     cards = accelerators(ask)
     kinds = [(name, "square") for name in FORMATS]
-    kinds += [] if ask.quick else [(name, shape) for shape in SHAPES for name in ("bf16", "fp8")]
+    kinds += [] if ask.quick else [(name, shape) for shape in _SHAPES for name in ("bf16", "fp8")]
     tasks = [
         Task(
             what=f"{name} {shape}",
@@ -68,7 +68,7 @@ def can(name: str, card: Accelerator) -> bool:
     return (
         capability == (0, 0)
         or getattr(pytorch().version, "hip", None) is not None
-        or capability >= LEAST.get(name, (0, 0))
+        or capability >= _LEAST.get(name, (0, 0))
     )
 
 
@@ -77,7 +77,7 @@ def multiplied(spare_s: float, *, name: str, card: Accelerator, shape: str) -> I
     matmul = pytorch().backends.cuda.matmul
     before, matmul.allow_tf32 = matmul.allow_tf32, name == "tf32"
     try:
-        rows, columns, depth = SHAPES.get(shape) or _square(name, card)
+        rows, columns, depth = _SHAPES.get(shape) or _square(name, card)
         once = multiplication(name, card.device, sizes=(rows, columns, depth))
         yield rate(
             work=2.0 * rows * columns * depth,
@@ -102,7 +102,7 @@ def _square(name: str, card: Accelerator) -> tuple[int, int, int]:
     single = card.batch_s(once, 4) / 4
     for side in SQUARES:
         takes_s, room = single * (side / pilot) ** 3, 3 * 4 * side**2 * 1.2
-        if (free is None or room < free) and takes_s < SLOWEST_S:
+        if (free is None or room < free) and takes_s < _SLOWEST_S:
             return (side, side, side)
     return (pilot, pilot, pilot)
 
@@ -154,7 +154,7 @@ def _kernel(card: Accelerator) -> Callable[[], object]:
     def once() -> None:
         number.add_(1)
 
-    card.batch_s(once, REPEATS)
+    card.batch_s(once, _REPEATS)
     return once
 
 
@@ -164,19 +164,19 @@ def _handed_over(spare_s: float, *, card: Accelerator) -> Iterator[Result]:
     times: list[float] = []
 
     def many() -> None:
-        for _ in range(COUNT):
+        for _ in range(_COUNT):
             once()
 
-    while len(times) < REPEATS and not (times and until.is_over()):
+    while len(times) < _REPEATS and not (times and until.is_over()):
         card.wait()
-        times.append(once_s(many) / COUNT)
+        times.append(once_s(many) / _COUNT)
     card.wait()
     yield _started(times)
 
 
 def _waited_for(spare_s: float, *, card: Accelerator) -> Iterator[Result]:
     once = partial(card.batch_s, _kernel(card), 1)
-    yield _started(timed(once, Deadline.of(spare_s), fewest=REPEATS, most=COUNT))
+    yield _started(timed(once, Deadline.of(spare_s), fewest=_REPEATS, most=_COUNT))
 
 
 def _replayed(_spare_s: float, *, card: Accelerator) -> Iterator[Result]:
@@ -185,13 +185,13 @@ def _replayed(_spare_s: float, *, card: Accelerator) -> Iterator[Result]:
     with torch.cuda.device(card.index):
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph):
-            for _ in range(GRAPH_COUNT):
+            for _ in range(_GRAPH_COUNT):
                 once()
         card.batch_s(graph.replay, 3)
-        yield _started([card.batch_s(graph.replay, 5) / 5 / GRAPH_COUNT for _ in range(REPEATS)])
+        yield _started([card.batch_s(graph.replay, 5) / 5 / _GRAPH_COUNT for _ in range(_REPEATS)])
 
 
-class UnderLoad:
+class _UnderLoad:
     """What one card did."""
 
     def __init__(self) -> None:
@@ -207,10 +207,10 @@ def sustained(ask: BenchRequest) -> Iterator[Result | Skipped]:
         raise MissingError(say("GPUs do not warm up in a quick run"))
     torch = pytorch()
     cards = accelerators(ask)
-    longest_s = ask.spare_s if ask.budget_s is not None else LONGEST_S
-    lasts_s = min(longest_s, max(SHORTEST_S, ask.spare_s * 0.8))
-    loads = [(card, UnderLoad()) for card in cards]
-    chance = torch.Generator().manual_seed(MATRICES)
+    longest_s = ask.spare_s if ask.budget_s is not None else _LONGEST_S
+    lasts_s = min(longest_s, max(_SHORTEST_S, ask.spare_s * 0.8))
+    loads = [(card, _UnderLoad()) for card in cards]
+    chance = torch.Generator().manual_seed(_MATRICES)
     pair = [torch.randn(SIDE, SIDE, generator=chance) for _ in range(2)]
     together = {"start": Barrier(len(cards)), "lasts_s": lasts_s, "pair": pair}
     threads = [Thread(target=_loaded, args=load, kwargs=together) for load in loads]
@@ -225,16 +225,16 @@ def sustained(ask: BenchRequest) -> Iterator[Result | Skipped]:
         yield from _sustained_results(card, load, lasts_s=lasts_s)
 
 
-def _sustained_results(card: Accelerator, load: UnderLoad, *, lasts_s: float) -> Iterator[Result]:
+def _sustained_results(card: Accelerator, load: _UnderLoad, *, lasts_s: float) -> Iterator[Result]:
     """What the card computes at the end, and how much of its start that is."""
-    edge = min(EDGE, len(load.times_s) // 2)
+    edge = min(_EDGE, len(load.times_s) // 2)
     first, last = load.times_s[:edge], load.times_s[-edge:]
     words = (("shape", f"{SIDE}x{SIDE}x{SIDE}"), ("data", "random"), ("lasted", f"{lasts_s:.0f} s"))
     checked: Settings = (("wrong", str(load.wrong)), ("sum", load.total))
     if load.hottest is not None:
         checked += (("hottest", f"{load.hottest:.0f} C"),)
     yield rate(
-        f"{format_of(card)}, warm",
+        f"{_format_of(card)}, warm",
         on=card.on,
         work=2.0 * SIDE**3,
         times_s=last,
@@ -245,15 +245,15 @@ def _sustained_results(card: Accelerator, load: UnderLoad, *, lasts_s: float) ->
     yield spread("kept of the start", on=card.on, values=[kept], unit="ratio", settings=words)
 
 
-def format_of(card: Accelerator) -> str:
+def _format_of(card: Accelerator) -> str:
     """The 16-bit format that it has hardware for."""
     return "bf16" if can("bf16", card) else "fp16"
 
 
-def _loaded(card: Accelerator, load: UnderLoad, *, start: Barrier, pair: list[Any], lasts_s: float) -> None:
+def _loaded(card: Accelerator, load: _UnderLoad, *, start: Barrier, pair: list[Any], lasts_s: float) -> None:
     """Multiply and compare until the time is over."""
     torch = pytorch()
-    kind = torch.bfloat16 if format_of(card) == "bf16" else torch.float16
+    kind = torch.bfloat16 if _format_of(card) == "bf16" else torch.float16
     try:
         left, right = (value.to(card.device, kind) for value in pair)
         right_at_first = torch.mm(left, right)
@@ -262,12 +262,12 @@ def _loaded(card: Accelerator, load: UnderLoad, *, start: Barrier, pair: list[An
         load.total = total(right_at_first)
         once = partial(torch.mm, left, right, out=out)
         single = max(card.batch_s(once, 3) / 3, 1e-6)
-        count = max(1, round(PIECE_S / single))
+        count = max(1, round(_PIECE_S / single))
         start.wait(30.0)
         until = Deadline.of(lasts_s)
         while not until.is_over():
             load.times_s.append(card.batch_s(once, count) / count)
-            for _ in range(CHECKED):
+            for _ in range(_CHECKED):
                 once()
                 # by bits: no rounding is allowed for
                 wrong += (out.view(torch.int16) != right_at_first.view(torch.int16)).sum()
@@ -284,5 +284,5 @@ def total(product: Any) -> str:
     """A short sum of all bits of a product; equal products have equal sums on whatever card."""
     torch = pytorch()
     bits = product.view(torch.int16).to(torch.int64).flatten()
-    weights = torch.arange(bits.numel(), device=bits.device) % PRIME + 1
+    weights = torch.arange(bits.numel(), device=bits.device) % _PRIME + 1
     return f"{int((bits * weights).sum().item()) & (2**64 - 1):016x}"

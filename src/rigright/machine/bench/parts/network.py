@@ -25,16 +25,16 @@ from rigright.machine.bench.tasks import Deadline, spread, taken
 
 GREETING = b"rigright-wire-1\n"
 HEAD = struct.Struct("!cd")
-SEND, FETCH, ECHO = b"s", b"f", b"e"
+SEND, FETCH, _ECHO = b"s", b"f", b"e"
 LONGEST_S = 60.0
-REACH_S, SILENT_S = 5.0, 10.0  # for the other side to greet, and beside the time it works
+_REACH_S, SILENT_S = 5.0, 10.0  # for the other side to greet, and beside the time it works
 CHUNK = MIB
-ECHO_BYTES = 64
+_ECHO_BYTES = 64
 PORT = 47470
-AT_ONCE = 8
+_AT_ONCE = 8
 WAYS = {"send": SEND, "fetch": FETCH}
 STREAMS = (1, 4)
-ROUND_S, QUICK_ROUND_S, SHORTEST_S, MOST_ROUNDS = 2.0, 0.3, 0.1, 3
+ROUND_S, QUICK_ROUND_S, SHORTEST_S, _MOST_ROUNDS = 2.0, 0.3, 0.1, 3
 
 
 def network(ask: BenchRequest) -> Iterator[Result]:
@@ -51,14 +51,14 @@ def _between(ask: BenchRequest, address: tuple[str, int], *, on: str) -> Iterato
     host, port = address
     through = port_to(host, port)
     streams = (1,) if ask.quick else STREAMS
-    rounds = 1 + len(streams) * len(WAYS) * MOST_ROUNDS
+    rounds = 1 + len(streams) * len(WAYS) * _MOST_ROUNDS
     round_s = min(QUICK_ROUND_S if ask.quick else ROUND_S, max(SHORTEST_S, ask.spare_s / rounds))
     times = round_trips(host, port, spare_s=round_s)
-    yield taken("there and back", on=on, times_s=times, settings=(("bytes", str(ECHO_BYTES)),))
+    yield taken("there and back", on=on, times_s=times, settings=(("bytes", str(_ECHO_BYTES)),))
     for name, way in WAYS.items():
         for count in streams:
             rates = [
-                throughput(host, port, way=way, streams=count, spare_s=round_s) for _ in range(MOST_ROUNDS)
+                throughput(host, port, way=way, streams=count, spare_s=round_s) for _ in range(_MOST_ROUNDS)
             ]
             words = (("connections", str(count)), ("protocol", "TCP"), *through)
             yield spread(
@@ -110,7 +110,7 @@ def listener(host: str, port: int) -> socket.socket:
 
 def attended(waiting: socket.socket) -> list[Thread]:
     """Threads that answer, so many that the connections of one visitor find someone."""
-    threads = [Thread(target=serve, args=(waiting,), daemon=True) for _ in range(AT_ONCE)]
+    threads = [Thread(target=serve, args=(waiting,), daemon=True) for _ in range(_AT_ONCE)]
     for thread in threads:
         thread.start()
     return threads
@@ -129,7 +129,7 @@ def serve(waiting: socket.socket) -> None:
 
 def answer(visitor: socket.socket) -> None:
     """One visitor: what was asked for, no longer than allowed."""
-    visitor.settimeout(patience(REACH_S))
+    visitor.settimeout(patience(_REACH_S))
     visitor.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     if _exactly(visitor, len(GREETING)) != GREETING:
         return
@@ -140,9 +140,9 @@ def answer(visitor: socket.socket) -> None:
         _pour(visitor, until=Deadline.of(min(max(seconds, 0.0), LONGEST_S)))
     elif way == SEND:
         visitor.sendall(struct.pack("!Q", drain(visitor, until=until)))
-    elif way == ECHO:
+    elif way == _ECHO:
         while not until.is_over():
-            visitor.sendall(_exactly(visitor, ECHO_BYTES))
+            visitor.sendall(_exactly(visitor, _ECHO_BYTES))
 
 
 def throughput(host: str, port: int, *, way: bytes, streams: int, spare_s: float) -> float:
@@ -166,11 +166,11 @@ def round_trips(host: str, port: int, *, spare_s: float) -> list[float]:
     """Seconds of small messages there and back."""
     times = []
     until = Deadline.of(spare_s)
-    with visit(host, port, way=ECHO, spare_s=spare_s) as line:
+    with visit(host, port, way=_ECHO, spare_s=spare_s) as line:
         while not until.is_over():
             began = time.perf_counter()
-            line.sendall(b"." * ECHO_BYTES)
-            _exactly(line, ECHO_BYTES)
+            line.sendall(b"." * _ECHO_BYTES)
+            _exactly(line, _ECHO_BYTES)
             times.append(time.perf_counter() - began)
     return times
 
@@ -178,7 +178,7 @@ def round_trips(host: str, port: int, *, spare_s: float) -> list[float]:
 def visit(host: str, port: int, *, way: bytes, spare_s: float) -> socket.socket:
     """A connection to a listener that has understood what is wanted."""
     try:
-        line = socket.create_connection((host, port), timeout=patience(REACH_S))
+        line = socket.create_connection((host, port), timeout=patience(_REACH_S))
     except (OSError, ValueError) as error:
         raise _nobody(host, port, why=error) from None
     try:

@@ -26,13 +26,13 @@ from rigright.machine.bench.tasks import Deadline, Task, measure, rate, spread, 
 
 ROWS, COLUMNS = 4000, 12  # of a table
 PICTURES = 24
-ROUND_S, QUICK_ROUND_S = 1.5, 0.2
-SIDE, CHANNELS = 512, 3  # of a picture
+_ROUND_S, QUICK_ROUND_S = 1.5, 0.2
+SIDE, _CHANNELS = 512, 3  # of a picture
 
 BATCH = 16
-EPOCHS_S, QUICK_EPOCHS_S = 2.0, 0.3
-BATCHES, QUICK_BATCHES = 4, 2  # of an epoch, at least
-MOST_WORKERS = 32
+_EPOCHS_S, QUICK_EPOCHS_S = 2.0, 0.3
+_BATCHES, QUICK_BATCHES = 4, 2  # of an epoch, at least
+_MOST_WORKERS = 32
 ENOUGH = 1.03  # a setting must win by so much to be preferred to a simpler one
 
 
@@ -53,7 +53,7 @@ def decoded(data: bytes, side: int = SIDE) -> Any:
     """Its pixels, by rows and columns."""
     import numpy as np
 
-    differences = np.frombuffer(zlib.decompress(data), np.uint8).reshape(side, side, CHANNELS)
+    differences = np.frombuffer(zlib.decompress(data), np.uint8).reshape(side, side, _CHANNELS)
     return np.cumsum(differences, axis=1, dtype=np.uint8)
 
 
@@ -78,7 +78,7 @@ def preprocess(ask: BenchRequest) -> Iterator[Result | Skipped]:
     """One worker, then twice as many each time, and how well it scales."""
     counts = worker_counts(ask.cpus)
     counts = [counts[0], counts[-1]] if ask.quick and len(counts) > 2 else counts
-    round_s = QUICK_ROUND_S if ask.quick else ROUND_S
+    round_s = QUICK_ROUND_S if ask.quick else _ROUND_S
     tasks = [
         Task(
             what=f"{workers} workers",
@@ -88,7 +88,7 @@ def preprocess(ask: BenchRequest) -> Iterator[Result | Skipped]:
         )
         for workers in counts
     ]
-    figures: dict[str, dict[str, float]] = {name: {} for name in JOBS}
+    figures: dict[str, dict[str, float]] = {name: {} for name in _JOBS}
     for item in measure(tasks, Deadline.of(ask.spare_s)):
         if isinstance(item, Result):
             figures[item.what.partition(",")[0]][dict(item.settings)["workers"]] = item.value
@@ -103,7 +103,7 @@ def preprocess(ask: BenchRequest) -> Iterator[Result | Skipped]:
 def _worked(_spare_s: float, *, workers: int, round_s: float) -> Iterator[Result]:
     """Times of rounds in which every worker does the job once."""
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as executor:
-        for name, (job, items, unit) in JOBS.items():
+        for name, (job, items, unit) in _JOBS.items():
             list(executor.map(job, range(workers * 2)))
             rounds = partial(_all_work, executor, job=job, workers=workers)
             yield rate(
@@ -132,7 +132,7 @@ def decode(seed: int) -> int:
     return sum(prepared(data).shape[0] for _ in range(PICTURES))
 
 
-JOBS: dict[str, tuple[Callable[[int], int], int, str]] = {
+_JOBS: dict[str, tuple[Callable[[int], int], int, str]] = {
     "csv": (parse, ROWS, "rows"),
     "pictures": (decode, PICTURES, "pictures of 512x512"),
 }
@@ -174,7 +174,7 @@ class LoaderSetting:
 
 def data_loader(ask: BenchRequest) -> Iterator[Result | Skipped]:
     """Every setting that is tried, then the best once more under its own name."""
-    counts = (0, *worker_counts(min(ask.cpus, MOST_WORKERS)))
+    counts = (0, *worker_counts(min(ask.cpus, _MOST_WORKERS)))
     settings = [LoaderSetting(workers=count, prefetch=2 if count else None) for count in counts]
     until, tried = Deadline.of(ask.spare_s), dict[LoaderSetting, Result]()
     if has_pytorch():
@@ -286,13 +286,13 @@ def batch(size: int) -> int:
 
 
 def _batches(setting: LoaderSetting, *, quick: bool) -> int:
-    return max(QUICK_BATCHES if quick else BATCHES, 2 * setting.workers)
+    return max(QUICK_BATCHES if quick else _BATCHES, 2 * setting.workers)
 
 
 def _fed(epoch: Callable[[], int], settings: Settings, *, quick: bool) -> Result:
     """Pictures a second, an epoch at a time; the first, in which processes start, is not counted."""
     epoch()
-    until = Deadline.of(QUICK_EPOCHS_S if quick else EPOCHS_S)
+    until = Deadline.of(QUICK_EPOCHS_S if quick else _EPOCHS_S)
     times: list[float] = []
     while len(times) < 2 or not until.is_over():
         began = time.perf_counter()

@@ -25,16 +25,16 @@ from rigright.machine.meminfo import meminfo
 from rigright.machine.world import World, here
 
 SIDES = (4096, 2048, 1024, 512)
-PILOT_S = 0.2
-RUNS = 5  # of each kind, at least, and as many as there is time for
+_PILOT_S = 0.2
+_RUNS = 5  # of each kind, at least, and as many as there is time for
 KINDS = {"fp32": "float32", "fp64": "float64"}
 
 PIECE = 128 * 1024  # numbers: a scratch of 1 MiB
-PASSES = {"copy": 2, "add": 3, "triad": 3}
+_PASSES = {"copy": 2, "add": 3, "triad": 3}
 LARGEST, QUICK_LARGEST, SMALLEST = GIB, 128 * MIB, 32 * MIB  # of one of three arrays
-ROOM = 6  # such arrays must fit into what is free
-REPEATS, QUICK_REPEATS = 8, 4
-NUMBER_BYTES = 8
+_ROOM = 6  # such arrays must fit into what is free
+REPEATS, _QUICK_REPEATS = 8, 4
+_NUMBER_BYTES = 8
 
 
 def cpu_gemm(ask: BenchRequest) -> Iterator[Result | Skipped]:
@@ -43,7 +43,7 @@ def cpu_gemm(ask: BenchRequest) -> Iterator[Result | Skipped]:
 
     until = Deadline.of(min(ask.spare_s, 20.0))
     source = np.random.default_rng(0)
-    side = _side(source, until.left_s() / len(KINDS) / RUNS)
+    side = _side(source, until.left_s() / len(KINDS) / _RUNS)
 
     def product(spare_s: float, *, kind: str) -> Iterator[Result]:
         left, right = (source.standard_normal((side, side)).astype(kind) for _ in range(2))
@@ -70,7 +70,7 @@ def _side(source: Any, spare_s: float) -> int:
     pilot = SIDES[-1]
     square = source.standard_normal((pilot, pilot))
     np.matmul(square, square)
-    single_s = min(timed(lambda: np.matmul(square, square), Deadline.of(min(PILOT_S, spare_s))))
+    single_s = min(timed(lambda: np.matmul(square, square), Deadline.of(min(_PILOT_S, spare_s))))
     fits = (side for side in SIDES if single_s * (side / pilot) ** 3 < spare_s)
     return next(fits, pilot)
 
@@ -91,12 +91,12 @@ def ram(ask: BenchRequest) -> Iterator[Result | Skipped]:
     """All threads, then fewer of them, then each memory domain; of a quick run all threads alone."""
     world, cpus = here(), usable_cpus()
     most = QUICK_LARGEST if ask.quick else LARGEST
-    size = fitting_bytes(meminfo(world).get("MemAvailable"), most=most, least=SMALLEST, times=ROOM)
+    size = fitting_bytes(meminfo(world).get("MemAvailable"), most=most, least=SMALLEST, times=_ROOM)
     if size is None:
         raise MissingError(say("not enough free system memory"))
-    run = partial(_streamed, size=size, repeats=QUICK_REPEATS if ask.quick else REPEATS)
+    run = partial(_streamed, size=size, repeats=_QUICK_REPEATS if ask.quick else REPEATS)
     tasks = [
-        Task(what=name, on="cpu", run=partial(run, name=name, cpus=cpus), always=True) for name in PASSES
+        Task(what=name, on="cpu", run=partial(run, name=name, cpus=cpus), always=True) for name in _PASSES
     ]
     if not ask.quick:
         shares = [(f"{count} threads", cpus[:count]) for count in _thread_counts(len(cpus))]
@@ -150,10 +150,10 @@ def _streamed(
     touched_by: tuple[int, ...] | None = None,
 ) -> Iterator[Result]:
     """Every thread works on its share; the time is that of the slowest."""
-    count = size // NUMBER_BYTES // len(cpus)
+    count = size // _NUMBER_BYTES // len(cpus)
     times = _together(name, count=count, cpus=cpus, repeats=repeats, touched_by=touched_by or cpus)
     yield rate(
-        work=float(PASSES[name] * NUMBER_BYTES * count * len(cpus)),
+        work=float(_PASSES[name] * _NUMBER_BYTES * count * len(cpus)),
         times_s=times,
         unit="bytes_per_s",
         settings=(

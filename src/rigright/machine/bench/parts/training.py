@@ -23,16 +23,16 @@ from rigright.machine.bench.record import BenchRequest, Result, Settings, Skippe
 from rigright.machine.bench.tasks import Deadline, Task, measure, rate, spread
 
 SIDE = 224
-WIDTH, HEADS, LAYERS, TOKENS, WORDS = 1024, 16, 8, 1024, 32000
+WIDTH, HEADS, _LAYERS, _TOKENS, WORDS = 1024, 16, 8, 1024, 32000
 BATCH = {"resnet50": 64, "transformer": 4}
 CPU_BATCH = {"resnet50": 2, "transformer": 1}
-CPU_TOKENS, CPU_LAYERS = 64, 2
+_CPU_TOKENS, _CPU_LAYERS = 64, 2
 WAYS = ("fp32", "amp", "amp recompute", "amp channels_last", "amp compile")
-ONLY = {"amp recompute": "transformer", "amp channels_last": "resnet50"}
-COMPILE_S = 45.0  # what compiling may take: with less time left it is not begun
+_ONLY = {"amp recompute": "transformer", "amp channels_last": "resnet50"}
+_COMPILE_S = 45.0  # what compiling may take: with less time left it is not begun
 STAGES = ((64, 3, 1), (128, 4, 2), (256, 6, 2), (512, 3, 2))  # of ResNet: width, blocks, stride of the first
-GROWTH = 4
-CLASSES = 1000
+_GROWTH = 4
+_CLASSES = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,12 +56,12 @@ class StepTask:
     @property
     def tokens(self) -> int:
         """Of a sample, where it is text."""
-        return CPU_TOKENS if self.on_cpu else TOKENS
+        return _CPU_TOKENS if self.on_cpu else _TOKENS
 
     @property
     def layers(self) -> int:
         """Blocks of the transformer."""
-        return CPU_LAYERS if self.on_cpu else LAYERS
+        return _CPU_LAYERS if self.on_cpu else _LAYERS
 
 
 def train_step(ask: BenchRequest) -> Iterator[Result | Skipped]:
@@ -76,7 +76,7 @@ def train_step(ask: BenchRequest) -> Iterator[Result | Skipped]:
             on=training.card.on,
             run=partial(_step, training=training),
             most_s=10.0,
-            least_s=COMPILE_S if training.way.endswith("compile") else 0.0,
+            least_s=_COMPILE_S if training.way.endswith("compile") else 0.0,
         )
         for training in trainings(cards[0] if cards else CPU, quick=ask.quick)
     ]
@@ -91,7 +91,7 @@ def trainings(card: Accelerator, *, quick: bool) -> list[StepTask]:
         StepTask(network=network, way=way, card=card)
         for way in ways
         for network in BATCH
-        if ONLY.get(way, network) == network
+        if _ONLY.get(way, network) == network
     ]
 
 
@@ -150,7 +150,7 @@ def _image(training: StepTask) -> tuple[Any, Any, Any]:
     layout = torch.channels_last if "channels_last" in training.way else torch.contiguous_format
     network = resnet50().to(device).to(memory_format=layout).train()
     sample = torch.randn(training.batch, 3, SIDE, SIDE, device=device).to(memory_format=layout)
-    return network, sample, torch.randint(0, CLASSES, (training.batch,), device=device)
+    return network, sample, torch.randint(0, _CLASSES, (training.batch,), device=device)
 
 
 def _text(training: StepTask) -> tuple[Any, Any, Any]:
@@ -202,8 +202,8 @@ def resnet50() -> Any:
     for width, blocks, stride in STAGES:
         for index in range(blocks):
             layers.append(_block(wide, width, stride=stride if index == 0 else 1))
-            wide = width * GROWTH
-    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(wide, CLASSES))
+            wide = width * _GROWTH
+    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(wide, _CLASSES))
 
 
 def _block(wide: int, width: int, *, stride: int) -> Any:
@@ -213,7 +213,7 @@ def _block(wide: int, width: int, *, stride: int) -> Any:
     class Bottleneck(nn.Module):  # type: ignore[misc, name-defined]
         def __init__(self) -> None:
             super().__init__()
-            out = width * GROWTH
+            out = width * _GROWTH
             self.inner = nn.Sequential(
                 *(nn.Conv2d(wide, width, 1, bias=False), nn.BatchNorm2d(width), nn.ReLU(inplace=True)),
                 nn.Conv2d(width, width, 3, stride=stride, padding=1, bias=False),

@@ -27,8 +27,8 @@ from rigright.machine.bench.table import NO_TORCH
 from rigright.machine.bench.tasks import Deadline, once_s, spread, taken, timed
 
 TOKENS, WIDTH = 512, 512
-SHAPE = (("tokens", str(TOKENS)), ("width", str(WIDTH)), ("batch", "1"), ("precision", "fp32"))
-HEADS, LAYERS, INNER = 8, 6, 4  # of PyTorch's own Transformer; the inner layer in widths
+_SHAPE = (("tokens", str(TOKENS)), ("width", str(WIDTH)), ("batch", "1"), ("precision", "fp32"))
+HEADS, LAYERS, _INNER = 8, 6, 4  # of PyTorch's own Transformer; the inner layer in widths
 
 
 def transformer(ask: BenchRequest) -> Iterator[Result | Skipped]:
@@ -37,7 +37,7 @@ def transformer(ask: BenchRequest) -> Iterator[Result | Skipped]:
         if not ask.quick:
             until = Deadline.of(min(ask.spare_s, 5.0))
             times = timed(numpy_transformer(TOKENS, WIDTH), until, fewest=1)
-            yield taken("forward", on=CPU.on, times_s=times, settings=(*SHAPE, BY_NUMPY))
+            yield taken("forward", on=CPU.on, times_s=times, settings=(*_SHAPE, BY_NUMPY))
         yield Skipped(part="", why=say("{what}: {why}", what=say("GPU"), why=NO_TORCH))
         return
     pytorch().set_num_threads(ask.cpus)
@@ -68,7 +68,7 @@ def _forward(card: Accelerator, spare_s: float) -> Result:
             card.wait()
             own = ("without_waiting_s", f"{once_s(once):.3g}")
             card.wait()
-    return taken("forward", on=card.on, times_s=times, settings=(*SHAPE, own))
+    return taken("forward", on=card.on, times_s=times, settings=(*_SHAPE, own))
 
 
 def numpy_transformer(tokens: int, width: int) -> Callable[[], Any]:
@@ -82,7 +82,7 @@ def numpy_transformer(tokens: int, width: int) -> Callable[[], Any]:
 
     def layer(*, crosses: bool) -> tuple[list[Any], list[Any]]:
         attentions = [[weights(width, width) for _ in range(4)] for _ in range(2 if crosses else 1)]
-        return attentions, [weights(width, INNER * width), weights(INNER * width, width)]
+        return attentions, [weights(width, _INNER * width), weights(_INNER * width, width)]
 
     encoder, decoder = ([layer(crosses=crosses) for _ in range(LAYERS)] for crosses in (False, True))
     inputs, targets = (source.standard_normal((tokens, width), np.float32) for _ in range(2))

@@ -161,7 +161,7 @@ def program_output(command: Sequence[str], *, patience_s: float) -> str:
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=patience_s, check=False)
     except subprocess.TimeoutExpired:
-        raise DataError(say("time ran out before {what}", what=name)) from None
+        raise DataError(too_late(name).why) from None
     except OSError as error:
         raise DataError(say("{what} failed: {why}", what=name, why=brief(error))) from None
     if done.returncode:

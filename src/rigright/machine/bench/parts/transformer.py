@@ -24,7 +24,7 @@ from rigright.machine.bench.accelerator import (
 )
 from rigright.machine.bench.record import BenchRequest, Result, Skipped
 from rigright.machine.bench.table import NO_TORCH
-from rigright.machine.bench.tasks import Deadline, once_s, spread, taken, timed
+from rigright.machine.bench.tasks import Deadline, Task, measure, once_s, spread, taken, timed
 
 TOKENS, WIDTH = 512, 512
 _SHAPE = (("tokens", str(TOKENS)), ("width", str(WIDTH)), ("batch", "1"), ("precision", "fp32"))
@@ -42,20 +42,23 @@ def transformer(ask: BenchRequest) -> Iterator[Result | Skipped]:
         return
     pytorch().set_num_threads(ask.cpus)
     cards = accelerators(ask)
-    spare_s = ask.spare_s / (len(cards) + 2)
-    slow = _forward(CPU, min(spare_s, 5.0))
-    yield slow
-    results = []
-    for card in cards:
-        results.append(_forward(card, min(spare_s, 2.0)))
-        yield results[-1]
-    if not results:
+    tasks = [
+        Task(what="forward", on=card.on, run=partial(_forward, card=card), most_s=most_s, always=True)
+        for card, most_s in ((CPU, 5.0), *((card, 2.0) for card in cards))
+    ]
+    values: dict[str, float] = {}
+    for item in measure(tasks, Deadline.of(ask.spare_s)):
+        if isinstance(item, Result):
+            values[item.on] = item.value
+        yield item
+    if not cards:
         raise MissingError(say("no GPU to compare the CPU with"))
-    fast = results[0]
-    yield spread("processor over card", on=fast.on, values=[slow.value / fast.value], unit="ratio")
+    fast = next((card.on for card in cards if card.on in values), None)
+    if fast is not None and CPU.on in values:
+        yield spread("processor over card", on=fast, values=[values[CPU.on] / values[fast]], unit="ratio")
 
 
-def _forward(card: Accelerator, spare_s: float) -> Result:
+def _forward(spare_s: float, *, card: Accelerator) -> Iterator[Result]:
     torch = pytorch()
     with torch.inference_mode():
         network = torch.nn.Transformer(d_model=WIDTH, batch_first=True).to(card.device).eval()
@@ -68,7 +71,7 @@ def _forward(card: Accelerator, spare_s: float) -> Result:
             card.wait()
             own = ("without_waiting_s", f"{once_s(once):.3g}")
             card.wait()
-    return taken("forward", on=card.on, times_s=times, settings=(*_SHAPE, own))
+    yield taken(times_s=times, settings=(*_SHAPE, own))
 
 
 def numpy_transformer(tokens: int, width: int) -> Callable[[], Any]:

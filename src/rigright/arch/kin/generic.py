@@ -11,12 +11,11 @@ from rigright.arch.decoder import (
     LAYERS,
     Style,
     every,
-    read_decoder,
     read_sizes,
     windows,
     with_mtp,
 )
-from rigright.arch.experts import EXPERTS, SHARED_WIDTH, Mixture, read_mixture
+from rigright.arch.experts import EXPERTS, SHARED_WIDTH, Mixture, read_decoder
 from rigright.arch.record import Arch
 from rigright.base.record import replace
 from rigright.base.words import Sentence, say
@@ -78,13 +77,13 @@ def read_generic(config: Config, name: str) -> Arch:
     experts = any(_count(config, key) > 1 for key in EXPERTS)
     compressed = _count(config, "kv_lora_rank") > 0
     if not experts and not compressed:
-        arch = read_decoder(config, name, style=style, kv_heads=size.kv_heads)
+        arch = read_decoder(config, name, style=style, sizes=(size,))
     else:
         attends = (latent.mla(latent.read_latent(config)),) * size.layers if compressed else ()
         given = config if experts else config.over(num_experts=0, num_experts_per_tok=0)
         gate = any(_count(config, key) for key in SHARED_WIDTH)
-        arch = read_mixture(
-            given, name, style=style, mixture=Mixture(shared_gate=gate), attends=attends, size=size
+        arch = read_decoder(
+            given, name, style=style, mixture=Mixture(shared_gate=gate), attends=attends, sizes=(size,)
         )
     arch = with_mtp(config, arch)
     return replace(arch, warnings=(*arch.warnings, _style_note(style)))

@@ -3,14 +3,15 @@
 A name is one of the reader's own quantities (`heads`, `i`) or a key of the config, null where it is absent;
 `a | b` is the first that is not null, `part.key` a key of a nested config, `list[i]` a layer's entry of a
 list (a number instead of a list is that of all layers). Of calls there are `has` (there, and neither empty
-nor zero), `count` (entries of a list, letters of a word), `up` and `near` (the next and the nearest multiple
-of a step), `int`, `max` and `min`. No more of Python is read.
+nor zero), `count` (entries of a list, letters of a word), `matches` (a text in lower case, and a pattern),
+`up` and `near` (the next and the nearest multiple of a step), `int`, `max` and `min`. No more is read.
 """
 
 from __future__ import annotations
 
 import ast
 import operator
+import re
 from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
@@ -49,7 +50,7 @@ def near(number: float, step: int, *, least: int = 0) -> int:
 
 
 _CALLS: Mapping[str, Callable[..., Any]] = {"int": int, "max": max, "min": min, "up": up, "near": near}
-_WORDS = frozenset({*_CALLS, "has", "count"})
+_WORDS = frozenset({*_CALLS, "has", "count", "matches"})
 
 
 @cache
@@ -169,6 +170,9 @@ class Scope:
         name = ast.unparse(node.func)
         if name == "has":
             return bool(self._value(node.args[0]))
+        if name == "matches":
+            text, pattern = map(self._value, node.args)
+            return re.search(pattern, str(text or "").lower()) is not None
         if name == "count":
             counted = self._value(node.args[0])
             return len(counted) or None if isinstance(counted, str | list) else None

@@ -148,7 +148,7 @@ def _sizes(row: Row, layers: _Layers) -> tuple[Sizes, ...]:
     stated = {key: row[key] for key in _SIZES if key in row}
     config = layers.cells.config
     given: dict[str, int] = {"tied": layers.cells.flag(row["tied"])} if "tied" in row else {}
-    if "latent" in row:
+    if layers.cells.flag(row.get("latent", False)):
         latent = read_latent(config)
         given["head_dim"] = latent.nope_dim + latent.rope_dim
 
@@ -230,11 +230,11 @@ def _attends(
     if "attends" in row:
         blocks = tuple(_code(row["attends"])(Draft(config, sizes[0], style)))
         return blocks, blocks[-1]
-    period = layers.cells.whole(row.get("index", 0))
+    period, is_latent = layers.cells.whole(row.get("index", 0)), layers.cells.flag(row.get("latent", False))
 
     def attention(mixing: _Mixing) -> Block:
         own = replace(style, sinks=mixing.sinks)
-        if "latent" not in row:
+        if not is_latent:
             usual = attend(mixing.size, own, window_tok=mixing.window_tok)
             return borrow(usual) if mixing.borrows else usual
         latent = read_latent(config)

@@ -5,13 +5,39 @@ from __future__ import annotations
 from rigright.arch import blocks
 from rigright.arch.blocks import Block, matrix
 from rigright.arch.config import Config
-from rigright.arch.decoder import LAYERS, Draft, Sizes, Style, attend, feed, layer, read_sizes, text_arch
+from rigright.arch.decoder import (
+    LAYERS,
+    Draft,
+    Sizes,
+    Style,
+    attend,
+    feed,
+    layer,
+    read_sizes,
+    text_arch,
+    warned,
+)
 from rigright.arch.experts import Mixture, moe, routing
 from rigright.arch.record import Arch, Cut, Layer, Mix, Mixer, Weight
 from rigright.arch.ssm import vector
 from rigright.base.errors import DataError
 from rigright.base.record import replace
 from rigright.base.words import say
+
+
+def assumed(_: Config, arch: Arch) -> Arch:
+    """A decoder nobody has named, with what was taken for granted."""
+    layer = arch.trunk.layers[0] if arch.trunk.layers else None
+    roles = {weight.role for weight in (*(layer.weights if layer else ()), *arch.trunk.outer)}
+    gated = layer is None or layer.ffn is None or layer.ffn.gated
+    biased = any(role.startswith("attn.q") and role.endswith(".bias") for role in roles)
+    note = say(
+        "assumed: {norm}, {ffn}, {biases}; compare the parameter count with the published one",
+        norm=say("LayerNorm") if "norm.bias" in roles else say("RMSNorm"),
+        ffn=say("a gated feed-forward") if gated else say("a feed-forward without a gate"),
+        biases=say("biases on q, k and v") if biased else say("no biases on q, k and v"),
+    )
+    return warned(arch, note)
 
 
 def narrowed(config: Config, arch: Arch) -> Arch:

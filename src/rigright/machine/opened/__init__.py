@@ -18,7 +18,7 @@ from rigright.base.errors import DataError
 from rigright.base.files import expanded, unread
 from rigright.base.units import MIB
 from rigright.base.words import say
-from rigright.machine.bundle.open import open_bundle
+from rigright.machine.bundle import open_bundle
 from rigright.machine.opened.archive import MOST_BYTES, Member, of_folder, unpacked
 from rigright.machine.opened.collected import is_collected, read_collected
 from rigright.machine.opened.owners import machines_of
@@ -106,8 +106,8 @@ def _joined(members: list[Member], *, name: str) -> Machine:
         )
     pieces = Pieces(name=name)
     for member in members:
-        if member.is_archive:
-            stored: Machine | None = open_bundle(member.raw, name=name)
+        if member.bundle is not None:
+            stored: Machine | None = open_bundle(member.bundle, name=name, is_whole=not member.is_cut)
         elif is_collected(member.raw):
             stored = read_collected(member.raw, name=member.name or name)
         else:

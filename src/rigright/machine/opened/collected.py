@@ -13,7 +13,7 @@ from typing import Any
 from rigright.base.errors import DataError
 from rigright.base.units import MIB
 from rigright.base.words import say
-from rigright.machine.bundle.heard import Recording, Replay
+from rigright.machine.bundle.recording import Recording, Replay
 from rigright.machine.probe import probe
 from rigright.machine.record import Machine
 from rigright.machine.system import Event, System

@@ -11,7 +11,7 @@ from typing import Any
 
 from rigright.base.patterns import pattern
 from rigright.base.tables import DATA, read_toml
-from rigright.machine.bundle.heard import Recording, Replay
+from rigright.machine.bundle.recording import Recording, Replay
 from rigright.machine.opened.sections import Section
 from rigright.machine.probe import probe
 from rigright.machine.record import Machine, Read

@@ -8,6 +8,7 @@ import json
 import os
 import re
 import tarfile
+import threading
 import tracemalloc
 import zipfile
 from dataclasses import replace
@@ -18,6 +19,7 @@ from hypothesis import strategies as st
 
 from examples import THOROUGH
 from fake_trees import planted
+from rigright.base import files
 from rigright.base.errors import DataError, RigError
 from rigright.base.units import MIB
 from rigright.machine.bundle import write_bundle
@@ -328,9 +330,15 @@ def test_a_gzip_of_a_text_is_the_text():
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no pipes with names")
-def test_places_that_are_no_files_are_refused_unopened(tmp_path):
+def test_a_pipe_is_read_and_one_without_a_writer_is_waited_for_in_vain(tmp_path, monkeypatch):
+    """So that a shell can hand over what a command prints: --from <(dmesg)."""
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_text, args=(LOG,))
+    writer.start()
+    assert [event.code for event in open_machine(pipe).events] == [79]
+    writer.join()
+    monkeypatch.setattr(files, "NO_WRITER_S", 0.1)
     with pytest.raises(DataError, match=str(pipe)):
         open_machine(pipe)
     with pytest.raises(RigError, match=r"absent\.json"):

@@ -15,8 +15,7 @@ from examples import THOROUGH
 from rigright.base.errors import DataError
 from rigright.machine.opened import open_machine, read_machine
 from rigright.machine.opened.pieces import SUPPORTED
-from rigright.machine.opened.sections import sections
-from rigright.machine.opened.text import text_of
+from rigright.machine.opened.text import sections, text_of
 from rigright.machine.record import Machine
 
 XID = "NVRM: Xid (PCI:0000:38:00): 79, pid=0, GPU has fallen off the bus."

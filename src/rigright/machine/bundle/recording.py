@@ -115,8 +115,10 @@ class Replay(World):
         return self.kept.links.get(path)
 
     def has(self, path: str) -> bool:
-        """Whether something was there."""
-        return self.kept.there.get(path, path in self.kept.files or path in self.kept.folders)
+        """Whether something was there: what a folder lists is, and so is what can be read."""
+        kept, (above, _, name) = self.kept, path.rpartition("/")
+        is_known = path in kept.files or path in kept.folders or name in kept.folders.get(above or "/", ())
+        return kept.there.get(path, is_known)
 
     def denied(self, path: str) -> bool:
         """Whether it was closed."""

@@ -162,48 +162,39 @@ def _mounts(disk: str, row: Mapping[str, Any], *, depth: int) -> Iterator[Mount]
             yield from _mounts(disk, inner, depth=depth + 1)
 
 
-_SMART_LINES = (  # of its text, under the words of its JSON
-    (r"(?:Device Model|Model Number|Product): +(\S.*)", "model_name"),
-    (r"SMART overall-health self-assessment test result: (\w+)", "passed"),
-    (r"SMART Health Status: (\w+)", "passed"),
-    (r"Percentage Used: +(\d{1,18})%", "percentage_used"),
-    (r"Available Spare: +(\d{1,18})%", "available_spare"),
-    (r"Temperature: +(\d{1,18}) Celsius", "temperature"),
-    (r"Critical Warning: +(0x[0-9a-fA-F]{1,4})", "critical_warning"),
-    (r"Media and Data Integrity Errors: +([\d,]+)", "media_errors"),
-    (r"Unsafe Shutdowns: +([\d,]+)", "unsafe_shutdowns"),
+_NVME_LOG = "nvme_smart_health_information_log"
+_SMART_LINES = (  # of its text: where its JSON has the same
+    (r"(?:Device Model|Model Number|Product): +(\S.*)", "", "model_name"),
+    (r"SMART Health Status: (\w+)", "smart_status", "passed"),
+    (r"SMART overall-health self-assessment test result: (\w+)", "smart_status", "passed"),
+    (r"Temperature: +(\d{1,18}) Celsius", "temperature", "current"),
+    (r"Percentage Used: +(\d{1,18})%", _NVME_LOG, "percentage_used"),
+    (r"Available Spare: +(\d{1,18})%", _NVME_LOG, "available_spare"),
+    (r"Critical Warning: +(0x[0-9a-fA-F]{1,4})", _NVME_LOG, "critical_warning"),
+    (r"Media and Data Integrity Errors: +(\d[\d,]{0,23})", _NVME_LOG, "media_errors"),
+    (r"Unsafe Shutdowns: +(\d[\d,]{0,23})", _NVME_LOG, "unsafe_shutdowns"),
 )
 _SMART_ROW = re.compile(r"^ *(\d{1,3}) \w+ +0x\w{4} +(?:\S+ +){6}(\d{1,18})", re.MULTILINE)
 
 
+def _smart_fields(text: str) -> dict[str, Any]:
+    """Its text in the words of its JSON."""
+    rows = [{"id": int(row), "raw": {"value": int(raw)}} for row, raw in _SMART_ROW.findall(text)[:256]]
+    fields: dict[str, Any] = {"ata_smart_attributes": {"table": rows}}
+    for line, part, name in _SMART_LINES:
+        match = re.search(rf"^{line}$", text, re.MULTILINE)
+        if match is not None and not part:
+            fields[name] = match[1].strip()
+        elif match is not None:
+            value = match[1].replace(",", "")
+            is_word, base = part == "smart_status", 16 if value.startswith("0x") else 10
+            fields.setdefault(part, {})[name] = value in {"PASSED", "OK"} if is_word else int(value, base)
+    return fields
+
+
 def read_smart(text: str, head: str) -> Read:
     """What one disk says of its health, of smartctl's text or JSON."""
-    fields = json_object(text)
-    if not fields:
-        result = {
-            name: match[1].strip()
-            for pattern, name in reversed(_SMART_LINES)
-            if (match := re.search(rf"^{pattern}$", text, re.MULTILINE))
-        }
-        log = {
-            name: int(value.replace(",", ""), 0)
-            for name in (
-                "percentage_used",
-                "available_spare",
-                "critical_warning",
-                "media_errors",
-                "unsafe_shutdowns",
-            )
-            if (value := result.get(name))
-        }
-        rows = [{"id": int(row), "raw": {"value": int(raw)}} for row, raw in _SMART_ROW.findall(text)[:256]]
-        fields = {
-            **({"model_name": result["model_name"]} if "model_name" in result else {}),
-            "smart_status": {"passed": result["passed"] in {"PASSED", "OK"}} if "passed" in result else {},
-            "temperature": {"current": int(result["temperature"])} if "temperature" in result else {},
-            "nvme_smart_health_information_log": log,
-            "ata_smart_attributes": {"table": rows},
-        }
+    fields = json_object(text) or _smart_fields(text)
     device = fields.get("device")
     path = device.get("name") if isinstance(device, dict) else None
     words = [word for word in head.split() if word.startswith("/dev/")]

@@ -9,7 +9,7 @@ from itertools import islice
 from rigright.base.units import GIGA
 from rigright.machine.filled import keyed
 from rigright.machine.host import Port
-from rigright.machine.opened.sections import Section, sections
+from rigright.machine.opened.text import Section, sections
 from rigright.machine.parts.network import rdma_kind
 from rigright.machine.record import Read, telling
 from rigright.machine.system import Event

@@ -11,7 +11,7 @@ from rigright.base.units import KIB, MEGA, MIB
 from rigright.machine.cells import real, whole
 from rigright.machine.cpuinfo import FLAGS, VENDORS
 from rigright.machine.host import Cpu, Disk, Memory, Mount, NumaNode
-from rigright.machine.parts.disks import health_in
+from rigright.machine.parts.disks import NO_DISKS, health_in, kind_of, name_of
 from rigright.machine.record import Read, telling
 from rigright.machine.system import System
 from rigright.machine.values import size_of, words_in
@@ -24,8 +24,6 @@ _DF_ROW = re.compile(
 )
 _NUMA = re.compile(r"NUMA node(\d{1,4}) CPU\(s\)")
 _FREE = re.compile(r"^(Mem|Swap): +(\S+) +(\S+) +(\S+)(?: +\S+ +\S+ +(\S+))?", re.MULTILINE)
-_VIRTUAL_DISKS = ("vd", "xvd", "hd")
-_PASSED_DISKS = ("loop", "ram", "zram", "sr", "fd", "nbd", "dm-")
 _LSBLK_ROW = re.compile(
     r"^(?P<name>[a-z][\w-]{1,40}) +(?P<major>\d{1,4}:\d{1,6}) +[01] +"
     r"(?P<size>[\d.,]+[KMGTP]?) +[01] +(?P<type>disk|raid\d+)\b",
@@ -120,24 +118,17 @@ def read_lsblk(text: str) -> Read:
     for value in listed[:_MOST_ROWS]:
         if isinstance(value, dict) and isinstance(name := value.get("name"), str):
             bare = name.rpartition("/")[2]
-            if value.get("type", "disk") == "disk" and not bare.startswith(_PASSED_DISKS):
+            if value.get("type", "disk") == "disk" and not bare.startswith(NO_DISKS):
                 disks.append(_disk(bare, value))
             mounts += _mounts(bare, value, depth=0)
     return Read(fields={"disks": tuple(disks), **telling(mounts=tuple(mounts))})
 
 
 def _disk(name: str, row: Mapping[str, Any]) -> Disk:
-    turns = row.get("rota")
-    if name.startswith("nvme") or row.get("tran") == "nvme":
-        kind: str | None = "nvme"
-    elif name.startswith(_VIRTUAL_DISKS):
-        kind = "virtual"
-    else:
-        kind = {True: "hdd", "1": "hdd", False: "ssd", "0": "ssd"}.get(turns) if turns is not None else None
-    model = row.get("model")
+    model, turns = row.get("model"), str(row.get("rota"))
     return Disk(
         name=name,
-        kind=kind,
+        kind=kind_of(name, turns={"True": True, "1": True, "False": False, "0": False}.get(turns)),
         model=model.strip() if isinstance(model, str) else None,
         size_bytes=size_of(row.get("size")),
     )
@@ -197,13 +188,12 @@ def read_smart(text: str, head: str) -> Read:
     fields = json_object(text) or _smart_fields(text)
     device = fields.get("device")
     path = device.get("name") if isinstance(device, dict) else None
-    words = [word for word in head.split() if word.startswith("/dev/")]
-    name = str(path or (words[0] if words else "disk")).rpartition("/")[2]
-    name = f"{name}n1" if re.fullmatch(r"nvme\d{1,3}", name) else name
+    asked = next((word for word in head.split() if word.startswith("/dev/")), "disk")
+    name = name_of(str(path or asked))
     model, size = fields.get("model_name"), fields.get("user_capacity")
     disk = Disk(
         name=name,
-        kind="nvme" if name.startswith("nvme") else None,
+        kind=kind_of(name, turns=None),
         model=model if isinstance(model, str) else None,
         size_bytes=size_of(size.get("bytes")) if isinstance(size, dict) else None,
         **health_in(fields),

@@ -10,6 +10,7 @@ from rigright.base.bounded import bounded_json
 from rigright.base.units import parse_bytes
 from rigright.machine.cells import whole
 from rigright.machine.host import Cpu, Disk, Memory, MemoryModule, PciDevice
+from rigright.machine.parts.disks import kind_of, name_of
 from rigright.machine.record import Read, telling
 from rigright.machine.smbios import channel_of
 from rigright.machine.system import System
@@ -140,13 +141,11 @@ def _function(node: Mapping[str, Any]) -> PciDevice | None:
 
 def _disk(node: Mapping[str, Any]) -> Disk | None:
     value = node.get("logical name") or node.get("logicalname")
-    name = str(value[0] if isinstance(value, list) and value else value or "").rpartition("/")[2]
-    if re.fullmatch(r"nvme\d{1,3}", name):
-        name += "n1"
+    name = name_of(str(value[0] if isinstance(value, list) and value else value or ""))
     if not re.fullmatch(r"nvme\d{1,3}n\d{1,3}|sd[a-z]{1,3}|vd[a-z]{1,3}", name):
         return None
-    kind = "nvme" if name.startswith("nvme") else "virtual" if name.startswith("vd") else None
-    return Disk(name=name, kind=kind, model=firmware_word(_word(node, "product")), size_bytes=_size(node))
+    model = firmware_word(_word(node, "product"))
+    return Disk(name=name, kind=kind_of(name, turns=None), model=model, size_bytes=_size(node))
 
 
 def _of_json(text: str) -> list[dict[str, Any]]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import islice
 
 from rigright.base.units import GIGA
 from rigright.machine.filled import keyed
 from rigright.machine.host import Port
 from rigright.machine.opened.text import Section, sections
-from rigright.machine.parts.network import rdma_kind
+from rigright.machine.parts.network import rdma_port, rdma_state
 from rigright.machine.record import Read, telling
 from rigright.machine.system import Event
 from rigright.machine.values import address, blocks, words_in
@@ -63,7 +64,14 @@ _GENERATIONS = (  # of InfiniBand: name, signals of a lane and what it carries, 
 )
 _LANES = {signals: rate for _, signals, rate in _GENERATIONS}
 _SPEEDS = {name: rate for name, _, rate in _GENERATIONS}
-_UP = {"active", "port_active", "up"}
+_NAMES = {  # of a line of ibstat, ibstatus or ibv_devinfo, as the kernel calls the same
+    "link layer": "link_layer",
+    "transport": "node_type",
+    "ca type": "hca_type",
+    "physical state": "phys_state",
+    "phys state": "phys_state",
+    "firmware version": "fw_ver",
+}
 
 
 def is_fabric(text: str) -> bool:
@@ -100,7 +108,7 @@ def _ports(section: Section) -> Iterator[tuple[Port, str]]:
         yield _port(f"{start['card']}/{start[2]}", words_in(block, lower=True))
     for name, state, phys in _RDMA.findall(text):
         yield (
-            Port(name=name, kind="roce" if "netdev" in text else "infiniband", state=_state(state, phys)),
+            Port(name=name, kind="roce" if "netdev" in text else "infiniband", state=rdma_state(state, phys)),
             "",
         )
     yield from ((port, "") for port in _links(text))
@@ -115,7 +123,7 @@ def _ports(section: Section) -> Iterator[tuple[Port, str]]:
             Port(
                 name=_name(section, "mlxlink"),
                 kind="roce" if match else "infiniband",
-                state=_state(fields.get("state", ""), fields.get("physical state", "")),
+                state=rdma_state(fields.get("state", ""), fields.get("physical state", "")),
                 bytes_per_s=rate * GIGA / _BITS if rate else None,
                 lanes=int(lanes[1]) if lanes and not match else None,
             ),
@@ -125,35 +133,14 @@ def _ports(section: Section) -> Iterator[tuple[Port, str]]:
 
 def _port(name: str, fields: dict[str, str]) -> tuple[Port, str]:
     """One port of ibstat, ibstatus or ibv_devinfo."""
-    rate = re.match(r"([\d.]{1,8})(?: Gb/sec \((\d{1,2})X)?", fields.get("rate", ""))
-    width = re.match(r"(\d{1,2})X", fields.get("active_width", ""))
-    part = fields.get("vendor_part_id", "")
-    lanes = (rate[2] if rate else None) or (width[1] if width else None)
-    port = Port(
-        name=name,
-        kind=rdma_kind(
-            fields.get("link layer") or fields.get("link_layer") or "", node=fields.get("transport", "")
-        ),
-        model=fields.get("ca type") or (f"MT{part}" if part.isdecimal() else None),
-        board=fields.get("board_id"),
-        state=_state(fields.get("state", ""), fields.get("physical state") or fields.get("phys state") or ""),
-        bytes_per_s=float(rate[1]) * GIGA / _BITS if rate else None,
-        lanes=int(lanes) if lanes else None,
-        firmware=fields.get("firmware version") or fields.get("fw_ver"),
-    )
-    lid = fields.get("base lid") or fields.get("port_lid") or ""
-    return port, str(int(lid, 16)) if re.fullmatch(r"0x[0-9a-fA-F]{1,6}", lid) else lid
-
-
-def _state(state: str, phys: str) -> str | None:
-    """A state as sysfs readers tell it."""
-    words = re.sub(r"^\d: ", "", state).lower().split()
-    physical = re.sub(r"^\d: ", "", phys).lower()
-    if physical in {"polling", "disabled", "sleep", "training"}:
-        return physical
-    if not words:
-        return None
-    return "up" if words[0] in _UP else {"initializing": "init", "port_down": "down"}.get(words[0], words[0])
+    words = {_NAMES.get(line, line): value for line, value in fields.items()}
+    port = rdma_port(name, words)
+    width, part = re.match(r"(\d{1,2})X", words.get("active_width", "")), words.get("vendor_part_id", "")
+    lanes = int(width[1]) if width and port.lanes is None else port.lanes
+    model = port.model or (f"MT{part}" if part.isdecimal() else None)
+    lid = words.get("base lid") or words.get("port_lid") or ""
+    lid = str(int(lid, 16)) if re.fullmatch(r"0x[0-9a-fA-F]{1,6}", lid) else lid
+    return replace(port, lanes=lanes, model=model), lid
 
 
 def _links(text: str) -> Iterator[Port]:
@@ -173,7 +160,7 @@ def _links(text: str) -> Iterator[Port]:
         yield Port(
             name=f"{name}/{number}",
             kind="infiniband",
-            state=_state(row[4], row[5]),
+            state=rdma_state(row[4], row[5]),
             lanes=int(lanes) if lanes else None,
             bytes_per_s=speed * int(lanes) * GIGA / _BITS if speed and lanes else None,
         )

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import gzip
-import io
 import json
 import os
 import re
 import tarfile
 import threading
 import tracemalloc
-import zipfile
 from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from archives import tar_of, zip_of
 from examples import THOROUGH
 from fake_trees import planted
 from rigright.base import files
@@ -239,17 +238,6 @@ def test_the_record_in_it_bears_the_same_made_up_names_as_the_files(tmp_path):
     assert public.devices[1].uuid != machine.devices[1].uuid
 
 
-def tar_of(*members, compress=True):
-    """An archive of (TarInfo or name, bytes)."""
-    whole = io.BytesIO()
-    with tarfile.open(fileobj=whole, mode="w") as tar:
-        for name, raw in members:
-            info = name if isinstance(name, tarfile.TarInfo) else tarfile.TarInfo(name)
-            info.size = len(raw)
-            tar.addfile(info, io.BytesIO(raw))
-    return gzip.compress(whole.getvalue()) if compress else whole.getvalue()
-
-
 MACHINE = json.dumps({"schema": 1, "devices": []}).encode()
 WHOLE = (("machine.json", MACHINE), ("index.json", b"{}"))
 
@@ -262,7 +250,7 @@ def special(name, kind, to=""):
 
 def test_a_small_whole_one_opens():
     assert read_machine(tar_of(*WHOLE), name="x").origin == "x"
-    assert read_machine(tar_of(*WHOLE, compress=False), name="x").devices == ()
+    assert read_machine(tar_of(*WHOLE, mode="w"), name="x").devices == ()
 
 
 def test_paths_links_and_devices_in_it_reach_nothing(tmp_path, monkeypatch):
@@ -305,7 +293,7 @@ def test_a_hostile_one_is_refused_in_a_sentence(raw, names):
 
 
 def test_one_may_end_anywhere():
-    raw = tar_of(*WHOLE, compress=False)
+    raw = tar_of(*WHOLE, mode="w")
     for end in range(0, len(raw), 37 if THOROUGH else 211):
         try:
             read_machine(raw[:end], name="cut")
@@ -315,7 +303,7 @@ def test_one_may_end_anywhere():
 
 @given(st.data())
 def test_one_may_be_changed_anywhere(data):
-    raw = bytearray(tar_of(*WHOLE, compress=False))
+    raw = bytearray(tar_of(*WHOLE, mode="w"))
     for _ in range(data.draw(st.integers(1, 6))):
         raw[data.draw(st.integers(0, 1535))] = data.draw(st.integers(0, 255))
     try:
@@ -349,7 +337,11 @@ def test_a_pipe_is_read_and_one_without_a_writer_is_waited_for_in_vain(tmp_path,
 def test_what_unpacks_to_a_flood_is_read_up_to_its_bound_and_said_to_be_cut(pack):
     """A log packs thirty to one, a flood a thousand to one: a hundred KB of it never take a hundred MB."""
     text = LOG.encode() + b"# nothing more is said here\n" * (20 * MIB // 28)
-    packed = {"gz": gzip.compress, "tar.gz": lambda whole: tar_of(("f.txt", whole)), "zip": zip_of}
+    packed = {
+        "gz": gzip.compress,
+        "tar.gz": lambda whole: tar_of(("f.txt", whole)),
+        "zip": lambda whole: zip_of(("f.txt", whole)),
+    }
     raw = packed[pack](text)
     assert len(raw) < MIB
     tracemalloc.start()
@@ -361,10 +353,3 @@ def test_what_unpacks_to_a_flood_is_read_up_to_its_bound_and_said_to_be_cut(pack
     assert [one.is_cut for one in members if one.raw] == [True]
     assert max(len(one.raw) for one in members) <= most_unpacked(len(raw))
     assert members[-1].raw.startswith(LOG.encode())
-
-
-def zip_of(raw):
-    file = io.BytesIO()
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("f.txt", raw)
-    return file.getvalue()

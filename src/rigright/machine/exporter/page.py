@@ -16,17 +16,14 @@ from rigright.base.record import dataclass
 from rigright.machine.device import Fabric
 from rigright.machine.exporter.tally import MetricsTally, reasons
 from rigright.machine.exporter.text import Family, Sample, chosen
+from rigright.machine.nvml.codes import FABRIC_STATES, RECOVERIES
 from rigright.machine.parts.network import RDMA_ERRORS
 from rigright.machine.tick import DeviceTick, HostTick
 
 Labelled = Iterable[tuple[tuple[str, ...], Any]]  # records, each with its labels
 _STATES = ("ok", "lost", "hung", "stale")
-_FABRIC_STATES = ("completed", "in progress", "not started")
+_FABRIC_STATES = tuple(state for state in reversed(FABRIC_STATES) if state != "not supported")
 _DCGM_LABELS = ("gpu", "UUID", "device", "modelName")
-RECOVERIES = (
-    *("none", "gpu reset", "node reboot", "drain p2p", "drain and reset"),
-    *("recover imex", "bus reset", "system reboot"),
-)  # the driver's numbers for what it asks for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

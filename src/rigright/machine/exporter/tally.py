@@ -95,12 +95,10 @@ class MetricsTally:
                         self.sums.of_host[name] += rate * passed_s
                 for device in tick.devices:
                     if device.state == "ok":
-                        where = device.card
-                        for reason in device.slowed_by or ():
-                            if reason in reasons():
-                                self.sums.slowed_s[where, reason] += passed_s
+                        for reason in {*reasons()}.intersection(device.slowed_by or ()):
+                            self.sums.slowed_s[device.card, reason] += passed_s
                         if device.power_w is not None:
-                            self.sums.energy_j[where] += device.power_w * passed_s
+                            self.sums.energy_j[device.card] += device.power_w * passed_s
             self.tick, self.took_s, self.programs = tick, took_s, programs
             self.n_ticks += 1
             self.most_seen = max(self.most_seen, len(tick.devices))
@@ -122,23 +120,17 @@ class MetricsTally:
     def add_events(self, events: Iterable[Event]) -> None:
         """What the kernel log told."""
         with self.lock:
+            devices = self.tick.devices if self.tick is not None else ()
+            cards = {pci_key(device.pci): device.card for device in devices if device.pci}
+            most = _MOST_CODES * max(len(devices), 1)
+            xids = self.sums.xids
             for event in events:
                 self.sums.events[event.kind] += 1
                 if event.kind == "xid" and event.code is not None:
-                    devices = self.tick.devices if self.tick is not None else ()
-                    where = next(
-                        (
-                            tick.card
-                            for tick in devices
-                            if tick.pci and pci_key(tick.pci) == pci_key(event.pci)
-                        ),
-                        "",
-                    )
-                    self.sums.last_xid[where] = event.code
-                    if (where, event.code) in self.sums.xids or len(self.sums.xids) < _MOST_CODES * max(
-                        len(devices), 1
-                    ):
-                        self.sums.xids[where, event.code] += 1
+                    card = cards.get(pci_key(event.pci), "")
+                    self.sums.last_xid[card] = event.code
+                    if (card, event.code) in xids or len(xids) < most:
+                        xids[card, event.code] += 1
 
     @property
     def is_up(self) -> bool:

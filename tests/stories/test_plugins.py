@@ -198,36 +198,25 @@ PLAN = ("plan", "qwen3-8b", "--on", "rtx 4090")
 BROKEN_FACTS = {
     "its folder is not there": (only("facts", "acme_rig.nowhere", {}), {"folder": "acme_rig/nowhere"}),
     "its package is not there": (only("facts", "gone.data", {}), {"folder": "gone/data"}),
-    "a cell": (chip(tdp_w="much"), {"file": "chips.csv", "line": "2", "column": "tdp_w", "cell": "much"}),
-    "nothing in a cell": (
-        chip(mem_gib=""),
-        {"file": "chips.csv", "line": "2", "column": "mem_gib", "cell": ""},
-    ),
-    "beyond physics": (
-        chip(mem_gb_per_s="nan"),
-        {"file": "chips.csv", "line": "2", "column": "mem_gb_per_s", "cell": "nan"},
-    ),
-    "no source": (chip(sources=""), {"file": "chips.csv", "line": "2", "column": "sources", "cell": ""}),
-    "a chip of ours": (
-        chip(id="rtx-4090"),
-        {"file": "chips.csv", "column": "id", "cell": "rtx-4090"},
-    ),
-    "a name of ours": (
-        chip(name="GeForce RTX 4090"),
-        {"file": "chips.csv", "column": "name", "cell": "geforce rtx 4090"},
-    ),
-    "a PCI id of ours": (
-        chip(pci_ids="10de:2684"),
-        {"file": "chips.csv", "column": "pci_ids", "cell": "10de:2684"},
-    ),
+    **{
+        f"a cell of {column}": (
+            chip(**{column: cell}),
+            {"file": "chips.csv", "line": "2", "column": column, "cell": cell},
+        )
+        for column, cell in (("tdp_w", "much"), ("mem_gib", ""), ("mem_gb_per_s", "nan"), ("sources", ""))
+    },
+    **{
+        f"{column} of ours": (
+            chip(**{column: cell}),
+            {"file": "chips.csv", "column": column, "cell": cell.casefold()},
+        )
+        for column, cell in (("id", "rtx-4090"), ("name", "GeForce RTX 4090"), ("pci_ids", "10de:2684"))
+    },
     "a price of nothing": (
         facts(**{"prices.csv": made.table("prices.csv", made.PRICE)}),
         {"file": "prices.csv", "cell": "acme-x1"},
     ),
-    "no text": (
-        facts(**{"chips.csv": "id\n" + "\0" * 900}),
-        {"file": "chips.csv"},
-    ),
+    "no text": (facts(**{"chips.csv": "id\n" + "\0" * 900}), {"file": "chips.csv"}),
     "a model behind one": (
         facts(**{"models.jsonl": made.MODEL + '{"_model": 3}\n'}),
         {"why": "KeyError: '_source'"},
@@ -296,7 +285,7 @@ def test_broken_facts_are_a_sentence_and_none_of_them_counts(tmp_path):
 
 
 def test_an_answer_without_what_is_left_out_is_the_usual_one(tmp_path):
-    made.install(tmp_path, *BROKEN_FACTS["a cell"][0])
+    made.install(tmp_path, *BROKEN_FACTS["a cell of tdp_w"][0])
     done = rig(*PLAN, "--lang", "zh", path=tmp_path)
     assert (done.code, done.out) == (0, rig(*PLAN, "--lang", "zh").out)
     assert "acme-rig 1.2" in done.err

@@ -56,12 +56,12 @@ class Bundled:
 
 def write_bundle(world: World, file: Path, *, version: str) -> Bundled:
     """Read the machine, and write down what was read without what is private."""
-    recorded = recorder(world)
-    machine = probe(recorded)
-    missing = [argv for argv in ASKED_TOO if argv not in recorded.kept.commands]
-    at_once(lambda argv: recorded.run(*argv), missing)  # each may hang until its time is over
-    redaction = redaction_of(machine, recorded.kept)
-    kept, public = redaction.recording(recorded.kept), redaction.machine(machine)
+    live = recorder(world)
+    machine = probe(live)
+    missing = [argv for argv in ASKED_TOO if argv not in live.kept.commands]
+    at_once(lambda argv: live.run(*argv), missing)  # each may hang until its time is over
+    redaction = redaction_of(machine, live.kept)
+    kept, public = redaction.recording(live.kept), redaction.machine(machine)
     head = {"format": FORMAT, "schema": SCHEMA, "rigright": version, "kept_out": dict(redaction.counts)}
     write_whole(file, _packed({HEAD: _json(head), MACHINE: _json(plain(public)), **_members(kept)}))
     return Bundled(
@@ -90,9 +90,7 @@ def open_bundle(members: Mapping[str, bytes], *, name: str, is_whole: bool) -> M
 
 def _members(kept: Recording) -> dict[str, bytes]:
     """The index, the files and the answers of commands, by their names in the archive."""
-    asked = {
-        argv: f"{place:03d}-{command_file(argv)}" for place, argv in enumerate(kept.commands)
-    }  # its file
+    outputs = {argv: f"{place:03d}-{command_file(argv)}" for place, argv in enumerate(kept.commands)}
     index = {
         "folders": {name: list(names) for name, names in kept.folders.items()},
         "links": kept.links,
@@ -100,15 +98,18 @@ def _members(kept: Recording) -> dict[str, bytes]:
         "closed": kept.closed,
         "env": kept.env,
         "commands": [
-            {"argv": list(argv), "code": output.code, "err": output.err, "file": asked[argv]}
+            {"argv": list(argv), "code": output.code, "err": output.err, "file": outputs[argv]}
             for argv, output in kept.commands.items()
         ],
     }
-    outputs = {
-        f"commands/{asked[argv]}": output.out.encode("utf-8", "surrogateescape")
-        for argv, output in kept.commands.items()
+    return {
+        INDEX: _json(index),
+        **{f"files{name}": raw for name, raw in kept.files.items()},
+        **{
+            f"commands/{outputs[argv]}": output.out.encode("utf-8", "surrogateescape")
+            for argv, output in kept.commands.items()
+        },
     }
-    return {INDEX: _json(index), **{f"files{name}": raw for name, raw in kept.files.items()}, **outputs}
 
 
 def _recording(index: Mapping[str, Any], members: Mapping[str, bytes]) -> Recording:

@@ -79,19 +79,19 @@ class Redaction:
 
     names: tuple[RedactionRule, ...] = ()
     counts: Counter[str] = field(default_factory=Counter)  # kind -> how many distinct ones
-    _given: dict[str, str] = field(default_factory=dict)  # private -> made up, which stays as it is
+    _pseudonyms: dict[str, str] = field(default_factory=dict)  # private -> made up, which stays as it is
     _key: bytes = field(default_factory=lambda: secrets.token_bytes(32))
 
     def name(self, kind: str, text: str) -> str:
         """The made-up name of a private text, in its shape."""
-        if text not in self._given:
+        if text not in self._pseudonyms:
             cells = max(len(text), 8)
             digits = hmac.new(self._key, text.lower().encode("utf-8", "replace"), hashlib.sha512).hexdigest()
             fresh = (digits * (cells // len(digits) + 1))[:cells]
-            made = _SHAPES[kind](text, fresh) if kind in _SHAPES else f"{kind}-{fresh[:6]}"
-            self._given[text] = self._given[made] = made
+            pseudonym = _SHAPES[kind](text, fresh) if kind in _SHAPES else f"{kind}-{fresh[:6]}"
+            self._pseudonyms[text] = self._pseudonyms[pseudonym] = pseudonym
             self.counts[kind] += 1
-        return self._given[text]
+        return self._pseudonyms[text]
 
     def text(self, text: str, *, has_versions: bool = False) -> str:
         """A text by every rule; numbers such as 12.4.5.8 stay where versions stand."""
@@ -105,26 +105,26 @@ class Redaction:
         group = "private" if "private" in match.re.groupindex else 0
         private = match[group]
         if rule.kind == "home":
-            made = self._home(private, rule)
+            public = self._home(private, rule)
         elif rule.spares is not None and rule.spares.fullmatch(private):
-            made = private
+            public = private
         elif rule.text is not None:
-            made = rule.text
+            public = rule.text
             self.counts[rule.kind] += 1
         else:
-            made = self.name(rule.kind, private)
+            public = self.name(rule.kind, private)
         start, end = (at - match.start() for at in match.span(group))
-        return f"{match[0][:start]}{made}{match[0][end:]}"
+        return f"{match[0][:start]}{public}{match[0][end:]}"
 
     def _home(self, path: str, rule: RedactionRule) -> str:
         """A path below the homes: the user and what he called things, but not what a package holds."""
         user, *parts = re.split(r"([/\\])", path)
         own = next((place for place, part in enumerate(parts) if part in _PACKAGES), len(parts))
-        made = (
+        public = (
             part if rule.spares is not None and rule.spares.fullmatch(part) else self.name("path", part)
             for part in parts[:own]
         )
-        return "".join((self.name("user", user), *made, *parts[own:]))
+        return "".join((self.name("user", user), *public, *parts[own:]))
 
     def file(self, name: str, raw: bytes) -> bytes:
         """One file: a binary table by its own layout, one of a private value by that, any other as text."""
@@ -148,8 +148,8 @@ class Redaction:
             for at in _STRINGS.get(structure.kind, ()):
                 begin, end = structure.span(at)
                 if begin < end:
-                    made = self.name("serial", raw[begin:end].decode("latin-1")).encode("latin-1", "replace")
-                    table[begin:end] = made[: end - begin].ljust(end - begin)
+                    serial = self.name("serial", raw[begin:end].decode("latin-1"))
+                    table[begin:end] = serial.encode("latin-1", "replace")[: end - begin].ljust(end - begin)
             if structure.kind == 1 and len(structure.body) >= _UUID_END:
                 self._number(table, slice(structure.at + _UUID_AT, structure.at + _UUID_END))
         return bytes(table)
@@ -235,8 +235,8 @@ def name_rules(kind: str, names: Iterable[str | None]) -> tuple[RedactionRule, .
     ordinary = _table()["ordinary"]
     known = {name for name in names if name and len(name) >= _LEAST_NAME and name.lower() not in ordinary}
     longest_first = "|".join(map(re.escape, sorted(known, key=lambda name: (-len(name), name))))
-    found = re.compile(rf"(?<![A-Za-z0-9])(?:{longest_first})(?![A-Za-z0-9])")
-    return (RedactionRule(kind=kind, pattern=found),) if known else ()
+    anywhere = re.compile(rf"(?<![A-Za-z0-9])(?:{longest_first})(?![A-Za-z0-9])")
+    return (RedactionRule(kind=kind, pattern=anywhere),) if known else ()
 
 
 def _is_versioned(name: str) -> bool:
@@ -246,8 +246,8 @@ def _is_versioned(name: str) -> bool:
 def _hexadecimal(text: str, digits: str) -> str:
     """Its hexadecimal digits anew; dashes and colons stay."""
     fresh = iter(digits)
-    made = re.sub(r"[0-9a-fA-F]", lambda _: next(fresh), text)
-    return made.upper() if text.isupper() else made
+    result = re.sub(r"[0-9a-fA-F]", lambda _: next(fresh), text)
+    return result.upper() if text.isupper() else result
 
 
 def _serial(text: str, digits: str) -> str:

@@ -102,11 +102,6 @@ def read_df(text: str, head: str) -> Read:
     return Read(fields={"mounts": tuple(mounts)})
 
 
-def is_lsblk(text: str) -> bool:
-    """Whether it is lsblk's text or JSON."""
-    return _LSBLK_ROW.search(text) is not None or "blockdevices" in json_object(text)
-
-
 def read_lsblk(text: str) -> Read:
     """Disks and what is mounted of them, of its text or its JSON."""
     listed = json_object(text).get("blockdevices")

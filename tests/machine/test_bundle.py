@@ -276,6 +276,7 @@ def test_paths_links_and_devices_in_it_reach_nothing(tmp_path, monkeypatch):
         (lambda: gzip.compress(b"\0" * (40 * MIB), mtime=0), "file"),
         (gzip.compress(b"x" * 1000, mtime=0)[:-20], "file why"),
         (b"\x1f\x8bnot gzip at all", "file why"),
+        (tar_of(*WHOLE, ("files/x", os.urandom(9000)))[:-3000], "file why"),
         (tar_of(("machine.json", b"[]")), "file supported"),
         (tar_of(("machine.json", b"{" * 50_000), ("index.json", b"{}")), "file why machine.json"),
         (tar_of(("machine.json", MACHINE[:-1])), "file supported"),

@@ -18,11 +18,11 @@ from moments import BEGAN_S, card, moment, ticks
 from rigright.base.errors import AskError, MissingError
 from rigright.base.words import CHINESE, sentences
 from rigright.machine.device import Fabric, Program, Slice
-from rigright.machine.exporter.page import Pages, metrics
+from rigright.machine.exporter.metric import chosen, figure, metrics
+from rigright.machine.exporter.page import Pages
 from rigright.machine.exporter.programs import MOST, Owners, job_of
 from rigright.machine.exporter.server import ListenAddress, MetricsServer, read_place, read_token
 from rigright.machine.exporter.tally import MetricsTally, WatchSettings, reasons
-from rigright.machine.exporter.text import chosen, figure
 from rigright.machine.nvml.codes import RECOVERIES
 from rigright.machine.pci import pci_key
 from rigright.machine.system import Event

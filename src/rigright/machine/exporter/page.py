@@ -7,15 +7,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import cache
 from typing import Any
 
 from rigright import __version__
-from rigright.base.loader import records
-from rigright.base.record import dataclass
+from rigright.base.record import replace
 from rigright.machine.device import Fabric
+from rigright.machine.exporter.metric import Metric, Sample, chosen, metrics
 from rigright.machine.exporter.tally import MetricsTally, reasons
-from rigright.machine.exporter.text import Family, Sample, chosen
 from rigright.machine.nvml.codes import FABRIC_STATES, RECOVERIES
 from rigright.machine.parts.network import RDMA_ERRORS
 from rigright.machine.tick import DeviceTick, HostTick
@@ -24,27 +22,6 @@ Labelled = Iterable[tuple[tuple[str, ...], Any]]  # records, each with its label
 _STATES = ("ok", "lost", "hung", "stale")
 _FABRIC_STATES = tuple(state for state in reversed(FABRIC_STATES) if state != "not supported")
 _DCGM_LABELS = ("gpu", "UUID", "device", "modelName")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Metric:
-    """One metric."""
-
-    name: str
-    kind: str  # "gauge", "counter"
-    unit: str | None = None
-    labels: tuple[str, ...] = ()
-    of: str  # a kind of record: a key of `_RECORDS`
-    field: str  # of that record, or a word of `_READS`
-    help: str
-    dcgm: str | None = None  # the same in NVIDIA's exporter
-    dcgm_factor: float | None = None  # of a value into that one's unit
-
-
-@cache
-def metrics() -> tuple[Metric, ...]:
-    """All of them, in the order they are told."""
-    return records("metrics.csv", Metric)
 
 
 class Pages:
@@ -60,22 +37,15 @@ class Pages:
             text = form.text(self._families())
         return text.encode("utf-8", "replace"), form.content_type
 
-    def _families(self) -> Iterator[Family]:
-        """Every family; called while the tally stands still."""
+    def _families(self) -> Iterator[tuple[Metric, Iterator[Sample]]]:
+        """Every metric with its samples; called while the tally stands still."""
         for metric in metrics():
-            samples = _samples(metric, self._tally)
-            yield Family(
-                name=metric.name, kind=metric.kind, help=metric.help, labels=metric.labels, samples=samples
-            )
+            yield metric, _samples(metric, self._tally)
         for metric in metrics() if self._dcgm else ():
             if metric.dcgm is not None:  # its labels, its unit, no suffix on counters
-                yield Family(
-                    name=str(metric.dcgm),
-                    kind=metric.kind if metric.kind == "gauge" else "unknown",
-                    help=metric.help,
-                    labels=_DCGM_LABELS,
-                    samples=_dcgm_samples(metric, self._tally),
-                )
+                kind = metric.kind if metric.kind == "gauge" else "unknown"
+                theirs = replace(metric, name=metric.dcgm, kind=kind, labels=_DCGM_LABELS)
+                yield theirs, _dcgm_samples(metric, self._tally)
 
 
 def _samples(metric: Metric, tally: MetricsTally) -> Iterator[Sample]:

@@ -16,7 +16,7 @@ from typing import Any
 from rigright.base.errors import DataError
 from rigright.base.patterns import pattern
 from rigright.base.tables import DATA, read_toml
-from rigright.base.words import say
+from rigright.base.words import Sentence, say
 from rigright.machine.bundle.recording import Recording, Replay
 from rigright.machine.filled import devices_filled, keyed
 from rigright.machine.opened.archive import Member
@@ -145,7 +145,7 @@ class Pieces:
             cut=tuple(self.cut)[:_MOST_NAMED],
         )
 
-    def _unknown(self) -> Any:
+    def _unknown(self) -> Sentence:
         if "benchmark log" in self.read_as:
             return say(
                 "{file} contains benchmark results, not a machine; use `rigright bench --from`",

@@ -1,28 +1,31 @@
-"""Results in a file and back; logs of other programs are read too. A foreign file is hostile."""
+"""What `bench` measured and how each figure stands, in memory and in a file.
+
+Logs of other programs are read too. A foreign file is hostile.
+"""
 
 from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 from rigright.base.bounded import bounded_json
 from rigright.base.errors import DataError, RigError
 from rigright.base.files import read_bounded, save_text
+from rigright.base.record import Inner, derived
 from rigright.base.units import MIB
 from rigright.base.words import Sentence, say
-from rigright.machine.bench.burn_logs import gpu_burn, superbench
-from rigright.machine.bench.copy_logs import copies, perftest
-from rigright.machine.bench.logs import nccl_tests, nvbandwidth
+from rigright.doctor.examine import exit_of
+from rigright.doctor.reference import BaselineFigure
 from rigright.machine.bench.record import Result, Skipped
+from rigright.machine.bench.tool_logs import READERS
 from rigright.machine.opened import read_machine
 from rigright.machine.possible import possible
 from rigright.machine.record import Machine
 from rigright.machine.running.messages import MOST_CHARS, TEXT, messages_in
 from rigright.machine.stored import plain, restored
-from rigright.verbs.bench.benched import BenchRun
 
 SCHEMA = 1
 MOST_BYTES = 64 * MIB
@@ -31,7 +34,66 @@ _MOST_S = 10_000 * 86400.0  # of a run
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BenchFile:
+class BenchRun:
+    """One run of the benchmarks."""
+
+    machine: Inner[Machine]
+    results: tuple[BaselineFigure, ...]
+    skipped: tuple[Skipped, ...]
+    titles: Inner[tuple[tuple[str, Sentence], ...]]  # of the parts, in their order
+    quick: bool
+    seconds: float
+    stopped: bool = False  # somebody broke it off
+    history: str | None = None  # the history it was added to
+    saved: str | None = None
+    rows: tuple[str, ...] = ()  # files of runs for `calibrate`
+    notes: tuple[Sentence, ...] = ()
+
+    @derived
+    def slow(self) -> int:
+        """How many figures are less than they should be."""
+        return len(self.slow_results)
+
+    @derived
+    def wrong(self) -> int:
+        """How many gave wrong values."""
+        return len(self.wrong_results)
+
+    @property
+    def exit_code(self) -> int:
+        """As of the doctor: wrong values are a fault, a slow figure is a warning."""
+        severities = {"wrong": "fault", "slow": "warning"}
+        return exit_of(severities.get(figure.verdict, "note") for figure in self.results)
+
+    @property
+    def slow_results(self) -> tuple[BaselineFigure, ...]:
+        """What is less than it should be, the worst first."""
+        figures = [figure for figure in self.results if figure.verdict in {"slow", "behind"}]
+        return tuple(sorted(figures, key=lambda figure: (figure.verdict != "slow", figure.share or 0.0)))
+
+    @property
+    def wrong_results(self) -> tuple[BaselineFigure, ...]:
+        """What gave wrong values."""
+        return tuple(figure for figure in self.results if figure.verdict == "wrong")
+
+
+class BenchPart(NamedTuple):
+    """A part of the benchmarks."""
+
+    part: str
+    title: Sentence
+    group: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartList:
+    """What can be measured."""
+
+    parts: tuple[BenchPart, ...]  # each with its title and its group
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _BenchFile:
     """What a file holds."""
 
     results: tuple[Result, ...]
@@ -54,7 +116,7 @@ def save_results(made: BenchRun, file: str) -> None:
     save_text(file, json.dumps(fields, ensure_ascii=False, indent=1) + "\n")
 
 
-def read_results(file: str) -> BenchFile:
+def read_results(file: str) -> _BenchFile:
     """What a file tells."""
     text = read_bounded(file, MOST_BYTES).decode("utf-8", "replace")
     try:
@@ -66,7 +128,7 @@ def read_results(file: str) -> BenchFile:
         if not all(isinstance(value, list) and len(value) <= MOST_RESULTS for value in lists.values()):
             raise DataError(say("{file} is not output of `bench --save`", file=file))
         seconds = data.get("seconds")
-        return BenchFile(
+        return _BenchFile(
             results=tuple(restored(Result, value, where=file) for value in lists["results"] or ()),
             skipped=tuple(restored(Skipped, value, where=file) for value in lists["skipped"] or ()),
             machine=possible(restored(Machine, data.get("machine"), where=file)),
@@ -77,19 +139,19 @@ def read_results(file: str) -> BenchFile:
     try:
         machine = read_machine(text.encode(), name=file)
     except RigError:
-        return BenchFile(results=results)
-    return BenchFile(results=results, machine=machine if machine.devices else None)
+        return _BenchFile(results=results)
+    return _BenchFile(results=results, machine=machine if machine.devices else None)
 
 
 def _logged(text: str, file: str) -> tuple[Result, ...]:
     """Logs of any of the programs, as the part that runs it would tell."""
     results: list[Result] = []
     why: DataError | None = None
-    for part, read in _READERS:
+    for part, read in READERS:
         try:
             results += [replace(result, part=result.part or part) for result in read(text, Path(file).stem)]
         except DataError as error:
-            why = error if part == "nccl_tests" and "wires" in str(error) else why
+            why = error  # it is of this program, and has nothing to tell
     if not results and why is not None:
         raise why
     if len(results) > MOST_RESULTS:
@@ -111,13 +173,3 @@ def _hint(text: str, file: str) -> Sentence | None:
     if next(messages_in(text[:MOST_CHARS], TEXT), None) is None:
         return None
     return say("it contains an error: `rigright doctor --from {file}`", file=shlex.quote(file))
-
-
-_READERS: tuple[tuple[str, Callable[[str, str], list[Result]]], ...] = (
-    ("nvbandwidth", lambda text, _: nvbandwidth(text)),
-    ("nccl_tests", lambda text, name: nccl_tests(text, file=name)),
-    ("gpu_burn", lambda text, _: gpu_burn(text)),
-    ("superbench", lambda text, _: superbench(text)),
-    ("transfer", lambda text, _: copies(text)),
-    ("perftest", lambda text, _: perftest(text)),
-)

@@ -28,7 +28,7 @@ def readings(moment: MachineMoment, language: str) -> Iterator[str]:
             pair = words.slowed_by(device)
             pieces += [pair[0]] if pair is not None else []
         else:
-            pieces = [words.state(device)[0]]
+            pieces = [words.state(device.state, device.age_s)[0]]
         yield f"{at}  {device.card:<6} {'  '.join(_text(piece, language) for piece in pieces)}"
 
 

@@ -9,6 +9,7 @@ from rigright.base.page import Tone
 from rigright.base.units import show_seconds, show_watts
 from rigright.base.words import Sentence, say, with_commas, with_semicolons
 from rigright.doctor.record import Finding
+from rigright.facts.faults import slowdowns
 from rigright.machine.parts.node_power import beside_cards
 from rigright.machine.tick import DeviceTick
 from rigright.report.live import words
@@ -216,7 +217,12 @@ def _sick(trouble: Sentence | str, devices: list[DeviceTick], *, recent: Recent)
     cards = cards_of(device.card for device in devices)
     if words.trouble(devices[0]) is not None:
         return say("{cards}: {trouble}", cards=cards, trouble=trouble)
-    lasts_s = max(recent.slowed_for(device, reason) for device in devices for reason in words.HURTS)
+    lasts_s = max(
+        recent.slowed_for(device, word)
+        for device in devices
+        for word, slowdown in slowdowns().items()
+        if slowdown.judged in words.HARM
+    )
     if lasts_s < _LEAST_S:
         return say("{cards} throttled: {reasons}", cards=cards, reasons=trouble)
     time = show_seconds(lasts_s)

@@ -2,40 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
+
 from rigright.base.page import Tone
 from rigright.base.units import GIB, MEGA, show_bytes
 from rigright.base.words import Sentence, say, with_commas
+from rigright.facts.faults import slowdowns
 from rigright.machine.system import Event
 from rigright.machine.tick import DeviceTick, HostTick
 
 NONE = "-"
-STATES: dict[str, tuple[Sentence, Tone]] = {
-    "ok": (say("ok"), "good"),
-    "lost": (say("lost: unreachable for the driver"), "bad"),
-    "hung": (say("hung: driver does not respond"), "bad"),
-    "stale": (say("no response for {seconds} s", seconds=0), "warn"),
+HARM = {"warning", "fault"}  # how the doctor judges what should slow no card
+_STATES: Mapping[str, Sentence] = {
+    "ok": say("ok"),
+    "lost": say("lost: fell off the bus"),
+    "hung": say("hung: driver does not respond"),
+    "no driver": say("no driver"),
+    "denied": say("no permission"),
 }
-_REASONS = {
-    "app_clocks": say("application clocks"),
-    "sw_power_cap": say("power limit"),
-    "hw_slowdown": say("hardware slowdown"),
-    "sync_boost": say("sync boost"),
-    "sw_thermal": say("heat"),
-    "hw_thermal": say("overheated"),
-    "hw_power_brake": say("power supply"),
-    "display_clock": say("screen"),
-    "board_limit": say("board limit"),
-    "reliability": say("voltage limit"),
-}
-GRAVE = {"hw_slowdown", "hw_thermal", "hw_power_brake"}
-HURTS = GRAVE | {"sw_thermal", "board_limit"}  # the other reasons are how a card that works is held
 
 
-def state(device: DeviceTick) -> tuple[Sentence | str, Tone]:
-    """How the card is, for people."""
-    if device.state == "stale":
-        return say("no response for {seconds} s", seconds=round(device.age_s or 0)), "warn"
-    return STATES.get(device.state, (device.state, "bad"))
+def state(name: str, age_s: float | None = None) -> tuple[Sentence | str, Tone]:
+    """How a card is that was probed or watched; `age_s`: of its last response."""
+    if name == "stale":
+        return say("no response for {seconds} s", seconds=round(age_s or 0)), "warn"
+    return _STATES.get(name, name), "good" if name == "ok" else "bad"
 
 
 def name(device: DeviceTick) -> str:
@@ -86,18 +78,28 @@ def flow(value: float | None) -> str:
     return NONE if value is None else f"{show_bytes(value)}/s"
 
 
+def reason(word: str) -> Sentence | str:
+    """Why a card is held back, in a word or two."""
+    return slowdowns()[word].short if word in slowdowns() else word
+
+
 def slowed_by(device: DeviceTick) -> tuple[Sentence, Tone] | None:
     """Why it is below its full clock, where that is stated and is news."""
-    sentences = [_REASONS[text] for text in device.slowed_by or () if text in _REASONS]
-    if not sentences:
-        return None
-    tone: Tone = "bad" if GRAVE & set(device.slowed_by or ()) else "warn"
-    return say("throttled: {reasons}", reasons=with_commas(sentences) or ""), tone
+    listed, tone = _slowed(device, {"note", *HARM})
+    return (say("throttled: {reasons}", reasons=listed), tone) if listed is not None else None
 
 
-def reason(word: str) -> Sentence | str:
-    """Why a card is held back, for people."""
-    return _REASONS.get(word, word)
+def hurt_by(device: DeviceTick) -> tuple[Sentence, Tone] | None:
+    """What slows a card that should not be slow; the other reasons are how a card that works is held."""
+    listed, tone = _slowed(device, HARM)
+    return (listed, tone) if listed is not None else None
+
+
+def _slowed(device: DeviceTick, judged: AbstractSet[str]) -> tuple[Sentence | None, Tone]:
+    """The reasons that are judged so, and the tone of the worst."""
+    known = [slowdowns()[word] for word in device.slowed_by or () if word in slowdowns()]
+    listed = with_commas(slowdown.short for slowdown in known if slowdown.judged in judged)
+    return listed, "bad" if any(slowdown.judged == "fault" for slowdown in known) else "warn"
 
 
 def troubles(device: DeviceTick) -> list[Sentence]:
@@ -117,15 +119,8 @@ def troubles(device: DeviceTick) -> list[Sentence]:
 def trouble(device: DeviceTick) -> tuple[Sentence | str, Tone] | None:
     """The worst that is wrong with a card, slowness apart; None where nothing is."""
     if device.state != "ok":
-        return state(device)
+        return state(device.state, device.age_s)
     return next(((sentence, "bad") for sentence in troubles(device)), None)
-
-
-def hurt_by(device: DeviceTick) -> tuple[Sentence, Tone] | None:
-    """What slows a card that should not be slow."""
-    sentences = [_REASONS[text] for text in device.slowed_by or () if text in HURTS]
-    tone: Tone = "bad" if GRAVE & set(device.slowed_by or ()) else "warn"
-    return (with_commas(sentences) or say("{text}", text=""), tone) if sentences else None
 
 
 def event(item: Event) -> tuple[Sentence | str, Tone]:

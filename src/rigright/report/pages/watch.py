@@ -21,7 +21,7 @@ def page(moment: MachineMoment | None) -> Page:
         rows: list[tuple[Shown, ...]] = []
         tones: list[Tone] = []
         for device in moment.tick.devices:
-            sentence, tone = words.state(device)
+            sentence, tone = words.state(device.state, device.age_s)
             pair = words.slowed_by(device)
             wrong: list[Shown] = [*words.troubles(device), *([pair[0]] if pair else [])]
             rows.append(

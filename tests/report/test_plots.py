@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from itertools import pairwise
 from xml.etree import ElementTree as ET
@@ -11,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rigright.base.page import Curve, Page, Plot, Spot
-from rigright.report.draw.plots import draw_plot, scales_of
+from rigright.report.charts import draw_chart, places, plot_axes
 from rigright.report.formats.html import render
 from rigright.report.screen import Screen
 
@@ -39,7 +40,7 @@ def rows(drawn):
 
 
 def test_a_roof_rises_and_then_is_flat():
-    drawn = rows(draw_plot(plot(roof("A", 90, 1)), PLAIN))
+    drawn = rows(draw_chart(plot(roof("A", 90, 1)), PLAIN))
     top = drawn[0]
     assert top.endswith("A")
     assert set(top.strip()) == {".", "A"}
@@ -48,23 +49,23 @@ def test_a_roof_rises_and_then_is_flat():
 
 
 def test_each_curve_ends_in_its_letter_and_the_higher_roof_stands_higher():
-    drawn = rows(draw_plot(ROOFS, PLAIN))
+    drawn = rows(draw_chart(ROOFS, PLAIN))
     assert [line[-1] for line in drawn if line.endswith(("A", "B"))] == ["A", "B"]
 
 
 def test_a_point_on_a_roof_stands_on_it():
-    drawn = rows(draw_plot(ROOFS, PLAIN))
+    drawn = rows(draw_chart(ROOFS, PLAIN))
     (line,) = [line for line in drawn if "a" in line]
     assert re.search(r"\.a|a\.", line)
 
 
 def test_the_legend_names_every_letter():
-    drawn = draw_plot(ROOFS, PLAIN)
+    drawn = draw_chart(ROOFS, PLAIN)
     assert drawn[-3:] == ["  A roof of A", "  B roof of B", "  a here"]
 
 
 def test_ticks_are_powers_of_ten_where_they_stand():
-    drawn = draw_plot(ROOFS, PLAIN)
+    drawn = draw_chart(ROOFS, PLAIN)
     ticks = next(line for line in drawn if re.fullmatch(r"\s*1 +10 +100 +1000", line))
     places = [match.start() for match in re.finditer(r"1", ticks)]
     steps = [after - before for before, after in pairwise(places)]
@@ -72,29 +73,29 @@ def test_ticks_are_powers_of_ten_where_they_stand():
 
 
 def test_braille_shows_what_dots_show():
-    fine = draw_plot(ROOFS, Screen(width=60))
+    fine = draw_chart(ROOFS, Screen(width=60))
     assert any("\u2800" < letter <= "\u28ff" for line in fine for letter in line)
-    assert len(fine) == len(draw_plot(ROOFS, PLAIN))
+    assert len(fine) == len(draw_chart(ROOFS, PLAIN))
 
 
 def test_nothing_to_draw_is_nothing():
-    assert draw_plot(plot(), PLAIN) == []
-    assert draw_plot(plot(Curve(letter="A", name="", points=((0.0, 1.0), (float("nan"), 2.0)))), PLAIN) == []
+    assert draw_chart(plot(), PLAIN) == []
+    assert draw_chart(plot(Curve(letter="A", name="", points=((0.0, 1.0), (float("nan"), 2.0)))), PLAIN) == []
 
 
 @given(st.lists(st.tuples(st.floats(1e-6, 1e15), st.floats(1e-6, 1e15)), min_size=1, max_size=6))
 def test_every_point_lies_inside_the_axes(points):
-    scales = scales_of(plot(Curve(letter="A", name="", points=tuple(points))))
-    for x, y in scales.places(points):
-        assert -1e-9 <= x <= 1 + 1e-9
-        assert -1e-9 <= y <= 1 + 1e-9
-    assert all(0 <= scales.across(tick) <= 1 + 1e-9 for tick in scales.x_ticks)
+    axes = plot_axes(plot(Curve(letter="A", name="", points=tuple(points))))
+    for axis, values in zip(axes, zip(*points, strict=True), strict=True):
+        assert axis.low - 1e-9 <= min(map(math.log10, values))
+        assert max(map(math.log10, values)) <= axis.high + 1e-9
+        assert [share for share, _ in axis.ticks] == sorted({share for share, _ in axis.ticks})
 
 
 @given(st.floats(0.01, 100), st.floats(1.5, 50))
 def test_equal_factors_are_equal_lengths(start, factor):
     points = tuple((start * factor**n, 1.0) for n in range(3))
-    across = [x for x, _ in scales_of(plot(Curve(letter="A", name="", points=points))).places(points)]
+    across = [x for x, _ in places(points, plot_axes(plot(Curve(letter="A", name="", points=points))))]
     assert across[1] - across[0] == pytest.approx(across[2] - across[1])
 
 
@@ -111,6 +112,6 @@ def test_the_picture_holds_what_the_drawing_holds():
 
 @pytest.mark.parametrize("letter", ["\u0301", "", "\u8868", "\u200b"])
 def test_a_curve_without_a_letter_of_one_cell_is_a_star(letter):
-    drawn = draw_plot(plot(roof(letter, 90, 1)), PLAIN)
+    drawn = draw_chart(plot(roof(letter, 90, 1)), PLAIN)
     assert rows(drawn)[0].endswith("*")
-    assert draw_plot(plot(roof("e\u0301", 90, 1)), PLAIN) != drawn
+    assert draw_chart(plot(roof("e\u0301", 90, 1)), PLAIN) != drawn

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from rigright.base.page import Strip, Strips
 from rigright.base.words import say
-from rigright.report.draw.bars import blocks, draw_strips, thinned
+from rigright.report.charts import blocks, draw_chart, thinned
 from rigright.report.screen import Screen, width
 
 values = st.lists(st.none() | st.floats(0, 1e12), max_size=400).map(tuple)
@@ -19,7 +19,7 @@ def strip(values, **more):
 
 def test_a_line_a_quantity_and_its_time_below():
     shown = Strips(strips=(strip((0, 1, 2, 4)), strip((None, 4.0))), span=say("timed out"))
-    first, second, span = draw_strips(shown, Screen(width=80))
+    first, second, span = draw_chart(shown, Screen(width=80))
     assert first.startswith("GPU 0  ▁▂▄█")
     assert first.endswith("41 GiB")
     assert second.startswith("GPU 0   █")
@@ -36,7 +36,7 @@ def test_against_a_stated_top_a_low_load_stays_low():
 
 
 def test_on_a_narrow_screen_the_picture_stands_below():
-    lines = draw_strips(Strips(strips=(strip(tuple(range(100))),)), Screen(width=24))
+    lines = draw_chart(Strips(strips=(strip(tuple(range(100))),)), Screen(width=24))
     assert lines[0] == "GPU 0: 41 GiB"
     assert len(lines[1]) == 24
 
@@ -55,4 +55,4 @@ def test_thinning_keeps_the_highest_and_the_order(values, room):
 @given(values=values, wide=st.integers(20, 160), unicode=st.booleans())
 def test_no_line_is_wider_than_the_screen(values, wide, unicode):
     screen = Screen(width=wide, unicode=unicode)
-    assert all(width(line) <= wide for line in draw_strips(Strips(strips=(strip(values),)), screen))
+    assert all(width(line) <= wide for line in draw_chart(Strips(strips=(strip(values),)), screen))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from rigright.base.page import Strip, Tone
 from rigright.base.words import CHINESE, Sentence, clean, tell
-from rigright.report.draw.bars import blocks
+from rigright.report.charts import blocks
 from rigright.report.screen import Screen, cut, pad, toned, width
 
 PICTURE = 20  # cells

@@ -16,7 +16,7 @@ NONE = "-"
 HARM = {"warning", "fault"}  # how the doctor judges what should slow no card
 _STATES: Mapping[str, Sentence] = {
     "ok": say("ok"),
-    "lost": say("lost: fell off the bus"),
+    "lost": say("lost: unreachable for the driver"),
     "hung": say("hung: driver does not respond"),
     "no driver": say("no driver"),
     "denied": say("no permission"),

@@ -43,8 +43,8 @@ def view():
     from rigright.machine.sampling.ports import PortReader
     from rigright.machine.sampling.programs import ProgramReader
     from rigright.machine.world import here
+    from rigright.report.live.keys import View
     from rigright.report.live.recent import Recent
-    from rigright.report.live.state import View
     from rigright.report.live.view import draw
     from rigright.report.screen import Screen
     from rigright.verbs.watch.watched import Detail, MachineMoment

@@ -26,7 +26,7 @@ from rigright.base.units import KILO, show_bytes, show_measured, show_seconds, s
 from rigright.base.words import Sentence, say, with_commas
 from rigright.machine.history.store import SeenMachine
 from rigright.machine.tick import DeviceTick
-from rigright.report.live import words
+from rigright.report.live import readings
 from rigright.verbs.watch.watched import CardSpan, Figures, Past, Span
 
 _HOUR_S = 3600.0
@@ -36,13 +36,13 @@ _AWAY_S = 1.0
 
 Show = Callable[[float], str]
 _PICTURES: dict[str, tuple[Sentence, Show, float | None]] = {  # column -> label, how it is shown, top
-    "busy_share": (say("busy"), words.share, 1.0),
+    "busy_share": (say("busy"), readings.share, 1.0),
     "power_w": (say("power"), show_watts, None),
     "mem_used_bytes": (say("memory"), show_bytes, None),
-    "gpu_c": (say("heat"), words.celsius, None),
-    "cpu_share": (say("cpu"), words.share, 1.0),
-    "disk_read_bytes_per_s": (say("disk in"), words.flow, None),
-    "net_rx_bytes_per_s": (say("net in"), words.flow, None),
+    "gpu_c": (say("heat"), readings.celsius, None),
+    "cpu_share": (say("cpu"), readings.share, 1.0),
+    "disk_read_bytes_per_s": (say("disk in"), readings.flow, None),
+    "net_rx_bytes_per_s": (say("net in"), readings.flow, None),
 }
 _OF_MANY = ("busy_share", "power_w")
 
@@ -160,7 +160,7 @@ def _row(card: CardSpan, span: Span) -> tuple[Shown, ...]:
         return show(getattr(figures[name], which)) if name in figures else _NONE
 
     sentences = [
-        say("{reason} {share}", reason=words.reason(reason), share=words.share(slowed_s / span.seen_s))
+        say("{reason} {share}", reason=readings.reason(reason), share=readings.share(slowed_s / span.seen_s))
         for reason, slowed_s in card.slowed_s
     ]
     return (
@@ -168,10 +168,10 @@ def _row(card: CardSpan, span: Span) -> tuple[Shown, ...]:
         _NONE if card.energy_j is None else f"{card.energy_j / (KILO * _HOUR_S):.3f} kWh",
         value_at("power_w", "mean", show=show_watts),
         value_at("power_w", "most", show=show_watts),
-        value_at("busy_share", "mean", show=words.share),
+        value_at("busy_share", "mean", show=readings.share),
         value_at("mem_used_bytes", "most", show=show_bytes),
-        value_at("gpu_c", "most", show=words.celsius),
-        value_at("mem_c", "most", show=words.celsius),
+        value_at("gpu_c", "most", show=readings.celsius),
+        value_at("mem_c", "most", show=readings.celsius),
         with_commas(sentences) or "",
     )
 

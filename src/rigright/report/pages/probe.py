@@ -16,7 +16,7 @@ from rigright.facts.faults import slowdowns
 from rigright.machine.device import Device
 from rigright.machine.host import Path
 from rigright.machine.record import Machine, Unseen, free_bytes, total_bytes
-from rigright.report.live import words
+from rigright.report.live import readings
 from rigright.report.named import machine_name, understood
 from rigright.report.pages.probe_host import host_rows
 from rigright.report.typed import of_host, typed
@@ -290,14 +290,14 @@ def _next(machine: Machine) -> tuple[str, ...]:
 def _state_of(device: Device) -> tuple[Shown, Tone]:
     """What a person must know of it first."""
     if device.state != "ok":
-        return words.state(device.state)
+        return readings.state(device.state)
     worst = [*_broken(device)]
     if worst:
         return worst[0], "bad"
     known = slowdowns()  # what binds nothing is a setting, or how a card idles
     slowed = [word for word in device.slowed_by or () if word not in known or known[word].binds]
     if slowed:
-        return say("throttled: {reasons}", reasons=with_commas(map(words.reason, slowed))), "warn"
+        return say("throttled: {reasons}", reasons=with_commas(map(readings.reason, slowed))), "warn"
     if device.mig or device.slices:
         count = len(device.slices)
         sentence = say("MIG, {count} instances", count=count) if device.mig else None

@@ -5,8 +5,8 @@ from __future__ import annotations
 from rigright.base import telling
 from rigright.base.page import Line, Page, Part, Points, Shown, Tone, number, prose, table
 from rigright.base.words import say, with_commas
-from rigright.report.live import words
-from rigright.report.live.recent import clock
+from rigright.report.live import readings
+from rigright.report.live.lists import FIGURES
 from rigright.verbs.watch.watched import MachineMoment
 
 
@@ -17,40 +17,27 @@ def page(moment: MachineMoment | None) -> Page:
     tick = moment.tick
     parts: list[Part] = []
     if tick.devices:
-        heads = (say("busy"), say("memory"), say("power"), say("heat"), say("clock"))
+        figures = (number(column.head) for column in FIGURES)
         rows: list[tuple[Shown, ...]] = []
         tones: list[Tone] = []
-        for device in moment.tick.devices:
-            sentence, tone = words.state(device.state, device.age_s)
-            pair = words.slowed_by(device)
-            wrong: list[Shown] = [*words.troubles(device), *([pair[0]] if pair else [])]
+        for device in tick.devices:
+            sentence, tone = readings.state(device.state, device.age_s)
+            slow = readings.slowed_by(device)
+            wrong: list[Shown] = [*readings.troubles(device), *([slow[0]] if slow else [])]
+            state = with_commas(wrong if wrong and tone == "good" else [sentence, *wrong]) or ""
             rows.append(
-                (
-                    device.card,
-                    words.name(device),
-                    words.share(device.busy_share),
-                    words.memory(device.mem_used_bytes, device.mem_total_bytes),
-                    words.power(device.power_w, device.power_limit_w),
-                    words.celsius(device.gpu_c),
-                    words.clock(device.sm_hz),
-                    with_commas(wrong if wrong and tone == "good" else [sentence, *wrong]) or "",
-                )
+                (device.card, readings.name(device), *(column.text(device) for column in FIGURES), state)
             )
             tones.append("plain" if tone == "good" else tone)
-        parts.append(
-            table(
-                (*(say("card"), say("name")), *map(number, heads), prose(say("state"))),
-                rows,
-                tones=tones,
-            )
-        )
+        parts.append(table((say("card"), say("name"), *figures, prose(say("state"))), rows, tones=tones))
     else:
         parts.append(Line(text=say("no GPU listed by a driver"), tone="dim"))
-    parts.append(Points(title=say("host"), items=tuple(words.host(tick.host))))
-    parts += [Line(text=given, tone=tone) for given, tone in map(words.event, moment.events)]
+    parts.append(Points(title=say("host"), items=tuple(readings.host(tick.host))))
+    parts += [Line(text=given, tone=tone) for given, tone in map(readings.event, moment.events)]
     parts += [Line(text=note, tone="warn") for note in moment.notes]
     return Page(
-        title=say("{host} at {time}", host=moment.host_name, time=clock(tick.at_s)), parts=tuple(parts)
+        title=say("{host} at {time}", host=moment.host_name, time=readings.clock(tick.at_s)),
+        parts=tuple(parts),
     )
 
 

@@ -88,7 +88,7 @@ def _lines(moments: Watch, options: argparse.Namespace) -> None:
     """A line for each reading, or for each moment with --json; with --serve only the news."""
     from json import dumps
 
-    from rigright.report.live import log
+    from rigright.report.live.view import log_events, log_readings
     from rigright.report.pages.watch import plain
 
     texts: set[str] = set()
@@ -104,8 +104,8 @@ def _lines(moments: Watch, options: argparse.Namespace) -> None:
             sys.stdout.write(dumps(plain(moment, options.language), ensure_ascii=True) + "\n")
         else:
             quiet = moments.serves is not None
-            shown = [*log.news(moment, options.language)]
-            shown = shown if quiet else [*log.readings(moment, options.language), *shown]
+            shown = [*log_events(moment, options.language)]
+            shown = shown if quiet else [*log_readings(moment, options.language), *shown]
             sys.stdout.writelines(f"{line}\n" for line in shown)
         sys.stdout.flush()
 

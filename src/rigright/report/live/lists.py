@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby
 from math import fsum
@@ -32,7 +32,7 @@ _MOST_CELLS = 24  # of any other column
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class ListColumn:
     """One column of a list, and what its rows may be sorted by."""
 
     head: Words
@@ -70,7 +70,7 @@ def line_of(sentence: Words, screen: Screen, *, tone: Tone = "plain") -> str:
 
 
 def draw_list(
-    columns: Sequence[Column], rows: Sequence[object], *, screen: Screen, tones: Sequence[Tone] = ()
+    columns: Sequence[ListColumn], rows: Sequence[object], *, screen: Screen, tones: Sequence[Tone] = ()
 ) -> list[str]:
     """The head, then a line for each row; columns that find no room are left out, the last is cut."""
     texts = {
@@ -104,17 +104,19 @@ def draw_list(
 _memory = attrgetter("mem_used_bytes", "mem_total_bytes")
 _power = attrgetter("power_w", "power_limit_w")
 FIGURES = (  # of a card, wherever it is shown
-    Column(say("busy"), attrgetter("busy_share"), readings.share, 1, 5),
-    Column(say("memory"), _memory, lambda pair: readings.memory(*pair), 2, 13),
-    Column(say("power"), _power, lambda pair: readings.power(*pair), 4, 9),
-    Column(say("heat"), attrgetter("gpu_c"), readings.celsius, 3, 6),
-    Column(say("clock"), attrgetter("sm_hz"), readings.clock_rate, 8, 8, optional=True),
+    ListColumn(say("busy"), attrgetter("busy_share"), readings.share, 1, 5),
+    ListColumn(say("memory"), _memory, lambda pair: readings.memory(*pair), 2, 13),
+    ListColumn(say("power"), _power, lambda pair: readings.power(*pair), 4, 9),
+    ListColumn(say("heat"), attrgetter("gpu_c"), readings.celsius, 3, 6),
+    ListColumn(say("clock"), attrgetter("sm_hz"), readings.clock_rate, 8, 8, optional=True),
 )
-_CARD = Column(say("card"), attrgetter("card"), str, 0, 5, right=False)
+_CARD = ListColumn(say("card"), attrgetter("card"), str, 0, 5, right=False)
 _ACTIVITIES = (  # of cards whose driver counts them
-    Column("SM", partial(readings.active, what="sm_share"), readings.share, 5, 5, optional=True),
-    Column(say("tensor"), partial(readings.active, what="tensor_share"), readings.share, 6, 6, optional=True),
-    Column("DRAM", partial(readings.active, what="dram_share"), readings.share, 9, 5, optional=True),
+    ListColumn("SM", partial(readings.active, what="sm_share"), readings.share, 5, 5, optional=True),
+    ListColumn(
+        say("tensor"), partial(readings.active, what="tensor_share"), readings.share, 6, 6, optional=True
+    ),
+    ListColumn("DRAM", partial(readings.active, what="dram_share"), readings.share, 9, 5, optional=True),
 )
 
 
@@ -131,8 +133,8 @@ def draw_cards(recent: Recent, devices: tuple[DeviceTick, ...], *, screen: Scree
         strip = Strip(label="", values=recent.past(card.card, _PICTURE), shown="", high=1.0)
         return blocks(strip, _PICTURE, screen=screen).rjust(_PICTURE)
 
-    load = Column(say("recent load"), picture, str, 7, _PICTURE, right=False)
-    state = Column(say("state"), _state, lambda state: state[0], 0, 26, right=False)
+    load = ListColumn(say("recent load"), picture, str, 7, _PICTURE, right=False)
+    state = ListColumn(say("state"), _state, lambda state: state[0], 0, 26, right=False)
     columns = (_CARD, *FIGURES, *_ACTIVITIES, load, state)
     lines = draw_list(columns, shown, screen=screen, tones=[_state(card)[1] for card in shown])
     if len(shown) < len(devices):
@@ -177,17 +179,17 @@ class ProgramRow:
 
 _text = readings.or_dash(str)
 _PROGRAM_COLUMNS = (
-    Column(say("GPU"), attrgetter("cards"), cards_of, 1, 5, right=False),
-    Column(say("PID"), attrgetter("pid"), str, 2, 7, order="pid", rising=True),
-    Column(say("user"), attrgetter("user"), _text, 4, 8, right=False, order="user", rising=True),
-    Column(say("GPU mem"), attrgetter("mem_bytes"), readings.size, 0, 9, order="memory"),
-    Column("SM", attrgetter("sm_share"), readings.share, 3, 5, order="sm"),
-    Column("CPU", attrgetter("use.cpu_share"), readings.share, 5, 6, order="cpu"),
-    Column(say("host mem"), attrgetter("use.mem_bytes"), readings.size, 7, 9, order="ram"),
-    Column(say("time"), attrgetter("use.run_s"), readings.duration, 6, 7, order="time"),
-    Column(say("command"), attrgetter("command"), _text, 0, 0, right=False, order="command", rising=True),
+    ListColumn(say("GPU"), attrgetter("cards"), cards_of, 1, 5, right=False),
+    ListColumn(say("PID"), attrgetter("pid"), str, 2, 7, order="pid", rising=True),
+    ListColumn(say("user"), attrgetter("user"), _text, 4, 8, right=False, order="user", rising=True),
+    ListColumn(say("GPU mem"), attrgetter("mem_bytes"), readings.size, 0, 9, order="memory"),
+    ListColumn("SM", attrgetter("sm_share"), readings.share, 3, 5, order="sm"),
+    ListColumn("CPU", attrgetter("use.cpu_share"), readings.share, 5, 6, order="cpu"),
+    ListColumn(say("host mem"), attrgetter("use.mem_bytes"), readings.size, 7, 9, order="ram"),
+    ListColumn(say("time"), attrgetter("use.run_s"), readings.duration, 6, 7, order="time"),
+    ListColumn(say("command"), attrgetter("command"), _text, 0, 0, right=False, order="command", rising=True),
 )
-ORDERS: Mapping[str, Column] = {column.order: column for column in _PROGRAM_COLUMNS if column.order}
+ORDERS: Mapping[str, ListColumn] = {column.order: column for column in _PROGRAM_COLUMNS if column.order}
 
 
 def program_rows(
@@ -259,13 +261,13 @@ class LinkRow:
 
 
 _LINK_COLUMNS = (
-    Column(say("card"), attrgetter("name"), str, 0, 7, right=False),
-    Column(say("links up"), attrgetter("up"), lambda up: up, 1, 8),
-    Column(say("received"), attrgetter("rx_bytes_per_s"), readings.flow, 2, 11),
-    Column(say("sent"), attrgetter("tx_bytes_per_s"), readings.flow, 3, 11),
-    Column(say("fabric"), attrgetter("fabric"), lambda fabric: fabric, 5, 11, right=False),
-    Column(say("since start"), attrgetter("new_errors"), readings.growth, 4, 3),
-    Column(say("link errors"), attrgetter("errors"), _text, 0, 0, right=False),
+    ListColumn(say("card"), attrgetter("name"), str, 0, 7, right=False),
+    ListColumn(say("links up"), attrgetter("up"), lambda up: up, 1, 8),
+    ListColumn(say("received"), attrgetter("rx_bytes_per_s"), readings.flow, 2, 11),
+    ListColumn(say("sent"), attrgetter("tx_bytes_per_s"), readings.flow, 3, 11),
+    ListColumn(say("fabric"), attrgetter("fabric"), lambda fabric: fabric, 5, 11, right=False),
+    ListColumn(say("since start"), attrgetter("new_errors"), readings.growth, 4, 3),
+    ListColumn(say("link errors"), attrgetter("errors"), _text, 0, 0, right=False),
 )
 
 
@@ -291,11 +293,11 @@ def link_rows(recent: Recent, moment: MachineMoment) -> Iterator[LinkRow]:
         active = sum(bool(link.is_up) for link in links) if tick.links_active is None else tick.links_active
         fabric = _fabric(tick.fabric or (None if device is None else device.fabric))
         up = f"{active}/{len(links)}" if links else str(active)
-        yield _link_row(tick.card, links, past, up=up, fabric=fabric, tick=tick)
+        yield replace(_link_row(tick.card, links, past=past, up=up, tick=tick), fabric=fabric)
         for link in links:
             works = link.is_up is not False and not _counts((link,)).total()
             state = NONE if link.is_up is None else say("up") if link.is_up else say("down")
-            fine[works].append(_link_row(f"{tick.card}:{link.index}", (link,), past, up=state))
+            fine[works].append(_link_row(f"{tick.card}:{link.index}", (link,), past=past, up=state))
     for port in detail.ports:
         rate = "" if port.bytes_per_s is None else f" {port.bytes_per_s * BITS / GIGA:g} Gb/s"
         yield LinkRow(
@@ -313,10 +315,9 @@ def link_rows(recent: Recent, moment: MachineMoment) -> Iterator[LinkRow]:
 def _link_row(
     name: str,
     links: tuple[LinkTick, ...],
-    past: list[LinkReading],
     *,
+    past: list[LinkReading],
     up: Words,
-    fabric: Words = "",
     tick: DeviceTick | None = None,
 ) -> LinkRow:
     """These links of a card; of all of them, at `tick`, the driver may count the rate itself."""
@@ -335,7 +336,6 @@ def _link_row(
         up=up,
         rx_bytes_per_s=received,
         tx_bytes_per_s=sent,
-        fabric=fabric,
         new_errors=new,
         errors=(errors or "0") if counts else None,
     )

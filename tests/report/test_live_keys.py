@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from rigright.machine.device import Program
 from rigright.machine.sampling.programs import ProgramUse
 from rigright.machine.tick import DeviceTick, Tick
-from rigright.report.live import readings
+from rigright.report import readings
 from rigright.report.live.keys import KEYS, Frame, View, keys_of, press
 from rigright.report.live.lists import ORDERS, cards_of, program_rows
-from rigright.report.live.readings import clock
 from rigright.report.live.recent import Recent
 from rigright.report.live.view import draw, verdict
+from rigright.report.readings import clock
 from rigright.report.screen import Screen
 from rigright.verbs.watch.watched import Detail, MachineMoment
 from spoken import pairs_whole, values

@@ -16,10 +16,10 @@ from rigright.machine.device import Program
 from rigright.machine.host import NodePower
 from rigright.machine.system import Event
 from rigright.machine.tick import Activity, DeviceTick, HostTick, Tick
-from rigright.report.live import readings
+from rigright.report import readings
 from rigright.report.live.keys import View
 from rigright.report.live.recent import EVENTS, KEPT, Recent
-from rigright.report.live.view import draw, log_events, log_readings
+from rigright.report.live.view import draw
 from rigright.report.pages import watch as pages
 from rigright.report.screen import Screen
 from rigright.verbs.watch.watched import MachineMoment
@@ -204,7 +204,9 @@ def test_names_of_others_steer_no_terminal():
         told = "".join(drawn(card, height=height, events=(event,)))
         assert not re.search(r"[\x00-\x1f\x7f\u202e]", told)
     now = moment(card, events=(event,))
-    assert not re.search(r"[\x00-\x1f\u202e]", "".join([*log_readings(now, "en"), *log_events(now, "en")]))
+    assert not re.search(
+        r"[\x00-\x1f\u202e]", "".join([*pages.log_readings(now, "en"), *pages.log_events(now, "en")])
+    )
 
 
 def test_what_is_remembered_is_bounded():
@@ -223,8 +225,8 @@ def test_before_the_first_moment_something_is_said():
 
 def test_the_log_has_a_line_for_each_card_and_each_event():
     now = moment(*eight(state="hung")[:2], CARD, events=(Event(kind="xid", code=79, pci="a", text="b"),))
-    assert len(list(log_readings(now, "en"))) == 4
-    (news,) = log_events(now, "en")
+    assert len(list(pages.log_readings(now, "en"))) == 4
+    (news,) = pages.log_events(now, "en")
     assert news.endswith("XID 79 on a: b")
 
 

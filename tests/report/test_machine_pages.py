@@ -17,11 +17,11 @@ from rigright.machine.nvml.codes import _WHY, HANGS, NO_BINDING
 from rigright.machine.record import Machine, Unseen
 from rigright.machine.system import System, Toolkit
 from rigright.report.formats.text import render
-from rigright.report.live.readings import reason
 from rigright.report.named import machine_name
 from rigright.report.pages import doctor as doctor_page
 from rigright.report.pages import probe as probe_page
 from rigright.report.pages.probe_host import host_rows
+from rigright.report.readings import reason
 from rigright.report.screen import Screen
 from spoken import pairs
 

@@ -19,10 +19,10 @@ from rigright.machine.device import Fabric, Program
 from rigright.machine.parts.network import BITS
 from rigright.machine.sampling.programs import ProgramUse
 from rigright.machine.tick import DeviceTick, LinkTick
+from rigright.report import readings
 from rigright.report.charts import blocks
-from rigright.report.live import readings
-from rigright.report.live.readings import NONE, Words
 from rigright.report.live.recent import LinkReading, Recent
+from rigright.report.readings import NONE, Words
 from rigright.report.screen import Screen, cut, pad, toned, width
 from rigright.verbs.watch.watched import Detail, MachineMoment
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from rigright.machine.system import Event
 from rigright.machine.tick import DeviceTick, LinkTick
-from rigright.report.live.readings import clock
+from rigright.report.readings import clock
 from rigright.verbs.watch.watched import MachineMoment
 
 KEPT, EVENTS = 300, 50

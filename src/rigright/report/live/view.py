@@ -1,24 +1,22 @@
-"""The live view: verdict, host, cards, programs or links, events, keys; as many lines as the screen has.
-
-Where nobody looks, a moment is lines of a log.
-"""
+"""The live view: verdict, host, cards, programs or links, events, keys; as many lines as the screen has."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from rigright.base.page import Tone
 from rigright.base.units import show_seconds, show_watts
-from rigright.base.words import Sentence, clean, say, tell, with_commas, with_semicolons
+from rigright.base.words import Sentence, say, with_commas, with_semicolons
 from rigright.facts.faults import slowdowns
 from rigright.machine.parts.node_power import beside_cards
 from rigright.machine.tick import DeviceTick
-from rigright.report.live import lists, readings
+from rigright.report import readings
+from rigright.report.live import lists
 from rigright.report.live.keys import KEYS, Frame, View
 from rigright.report.live.lists import cards_of, cut_to, line_of, text_of
-from rigright.report.live.readings import NONE, Words, clock
 from rigright.report.live.recent import Recent
+from rigright.report.readings import NONE, Words, clock
 from rigright.report.screen import Screen, mark, pad, toned, width, wrap
 from rigright.verbs.watch.watched import Detail, MachineMoment
 
@@ -232,28 +230,3 @@ def _sick(wrong: Words, devices: list[DeviceTick], *, recent: Recent) -> Sentenc
 def _sees(devices: tuple[DeviceTick, ...]) -> bool:
     """Whether every card that answers says what slows it, so that nothing wrong means fine."""
     return all(tick.slowed_by is not None for tick in devices if tick.state == "ok")
-
-
-# lines of a log
-
-
-def log_readings(moment: MachineMoment, language: str) -> Iterator[str]:
-    """The host and each card."""
-    at = clock(moment.tick.at_s)
-    rows: list[tuple[str, list[Words]]] = [("host", [*readings.host(moment.tick.host)])]
-    for device in moment.tick.devices:
-        figures = [column.text(device) for column in lists.FIGURES]
-        slow = readings.slowed_by(device)
-        wrong = [*readings.troubles(device), *([slow[0]] if slow is not None else [])]
-        state = readings.state(device.state, device.age_s)[0]
-        rows.append((device.card, [*figures, *wrong] if device.state == "ok" else [state]))
-    for name, pieces in rows:
-        yield f"{at}  {name:<6} {'  '.join(clean(tell(piece, language)) for piece in pieces)}"
-
-
-def log_events(moment: MachineMoment, language: str) -> Iterator[str]:
-    """What happened."""
-    for event in moment.events:
-        at = clock(moment.tick.at_s if event.at_s is None else event.at_s)
-        head, text = (clean(tell(part, language)) for part in (say("event"), readings.event(event)[0]))
-        yield f"{at}  {head:<6} {text}"

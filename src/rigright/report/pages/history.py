@@ -26,7 +26,7 @@ from rigright.base.units import KILO, show_bytes, show_measured, show_seconds, s
 from rigright.base.words import Sentence, say, with_commas
 from rigright.machine.history.store import SeenMachine
 from rigright.machine.tick import DeviceTick
-from rigright.report.live import readings
+from rigright.report import readings
 from rigright.verbs.watch.watched import CardSpan, Figures, Past, Span
 
 _HOUR_S = 3600.0

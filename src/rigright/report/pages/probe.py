@@ -16,7 +16,7 @@ from rigright.facts.faults import slowdowns
 from rigright.machine.device import Device
 from rigright.machine.host import Path
 from rigright.machine.record import Machine, Unseen, free_bytes, total_bytes
-from rigright.report.live import readings
+from rigright.report import readings
 from rigright.report.named import machine_name, understood
 from rigright.report.pages.probe_host import host_rows
 from rigright.report.typed import of_host, typed

@@ -88,8 +88,7 @@ def _lines(moments: Watch, options: argparse.Namespace) -> None:
     """A line for each reading, or for each moment with --json; with --serve only the news."""
     from json import dumps
 
-    from rigright.report.live.view import log_events, log_readings
-    from rigright.report.pages.watch import plain
+    from rigright.report.pages.watch import log_events, log_readings, plain
 
     texts: set[str] = set()
     if moments.serves:

@@ -18,7 +18,7 @@ from rigright.report.live.recent import Recent
 from rigright.report.live.view import draw, verdict
 from rigright.report.readings import clock
 from rigright.report.screen import Screen
-from rigright.verbs.watch.watched import Detail, MachineMoment
+from rigright.verbs.watch.record import Detail, MachineMoment
 from spoken import pairs_whole, values
 
 FRAME = Frame(most_top=50, page=10, now_s=1000.0)

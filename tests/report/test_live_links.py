@@ -22,7 +22,7 @@ from rigright.report.live.lists import LinkRow, link_rows
 from rigright.report.live.recent import Recent
 from rigright.report.live.view import draw
 from rigright.report.screen import Screen
-from rigright.verbs.watch.watched import Detail, MachineMoment
+from rigright.verbs.watch.record import Detail, MachineMoment
 
 GB = 1e9
 CARD = DeviceTick(index=0, vendor="nvidia", name="NVIDIA H100", links_active=2)

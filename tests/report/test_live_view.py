@@ -22,7 +22,7 @@ from rigright.report.live.recent import EVENTS, KEPT, Recent
 from rigright.report.live.view import draw
 from rigright.report.pages import watch as pages
 from rigright.report.screen import Screen
-from rigright.verbs.watch.watched import MachineMoment
+from rigright.verbs.watch.record import MachineMoment
 from spoken import pairs_whole, values
 
 CARD = DeviceTick(

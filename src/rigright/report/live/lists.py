@@ -24,7 +24,7 @@ from rigright.report.charts import blocks
 from rigright.report.live.recent import LinkReading, Recent
 from rigright.report.readings import NONE, Words
 from rigright.report.screen import Screen, cut, pad, toned, width
-from rigright.verbs.watch.watched import Detail, MachineMoment
+from rigright.verbs.watch.record import Detail, MachineMoment
 
 _PICTURE = 20  # cells
 _LEAST_LAST = 16  # cells of the last column of a list, before another column goes

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from rigright.machine.system import Event
 from rigright.machine.tick import DeviceTick, LinkTick
 from rigright.report.readings import clock
-from rigright.verbs.watch.watched import MachineMoment
+from rigright.verbs.watch.record import MachineMoment
 
 KEPT, EVENTS = 300, 50
 

@@ -18,7 +18,7 @@ from rigright.report.live.lists import cards_of, cut_to, line_of, text_of
 from rigright.report.live.recent import Recent
 from rigright.report.readings import NONE, Words, clock
 from rigright.report.screen import Screen, mark, pad, toned, width, wrap
-from rigright.verbs.watch.watched import Detail, MachineMoment
+from rigright.verbs.watch.record import Detail, MachineMoment
 
 _LEAST_LIST = 4  # lines of programs or links with their head, before cards give way
 _EVENTS, _ROOMY = 3, 20  # events that are shown, and lines of a screen that has room for them

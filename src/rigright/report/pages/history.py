@@ -27,7 +27,7 @@ from rigright.base.words import Sentence, say, with_commas
 from rigright.machine.history.store import SeenMachine
 from rigright.machine.tick import DeviceTick
 from rigright.report import readings
-from rigright.verbs.watch.watched import CardSpan, Figures, Past, Span
+from rigright.verbs.watch.record import CardSpan, Figures, Past, Span
 
 _HOUR_S = 3600.0
 _FEW = 2  # cards that are shown with every picture

@@ -11,7 +11,7 @@ from rigright.machine.tick import DeviceTick
 from rigright.report import readings
 from rigright.report.live.lists import FIGURES
 from rigright.report.readings import clock
-from rigright.verbs.watch.watched import MachineMoment
+from rigright.verbs.watch.record import MachineMoment
 
 
 def page(moment: MachineMoment | None) -> Page:

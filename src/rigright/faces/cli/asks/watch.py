@@ -55,7 +55,7 @@ def answer(options: argparse.Namespace) -> Answer:
 
 def _unit(options: argparse.Namespace) -> Answer:
     from rigright.report.pages import files as pages
-    from rigright.verbs.watch.unit import unit
+    from rigright.verbs.watch.serving import unit
 
     text = unit(
         serve=options.serve,

@@ -30,38 +30,40 @@ def draw(recent: Recent, view: View, *, screen: Screen, height: int, now_s: floa
     `recent` ends at the moment that is shown; `now_s` is when the newest one was.
     """
     moment = recent.moment
-    body: list[str] = []
-    events: list[str] = []
-    where, most_top, page = "", 0, 1
     if moment is None:
         waits = say("reading the machine ...")
         if view.at_s is not None:
             waits = say("no history at {time}", time=clock(view.at_s))
-        body = [line_of(waits, screen)]
-    else:
-        now_s = moment.tick.at_s if now_s is None else now_s
-        body = [_answer(recent, view, moment=moment, screen=screen), _host(moment, screen)]
-    if moment is not None and view.help:
-        body += _help(screen)
-    elif moment is not None:
-        if moment.serves:
-            body.append(line_of(say("metrics at {address}", address=moment.serves), screen, tone="dim"))
-        if height >= _ROOMY:
-            body += [line_of(note, screen, tone="warn") for note in moment.notes[:1]]
-            events = _events(recent, screen)
-        head, *rows = _list(recent, view, moment=moment, screen=screen)
-        room = max(height - len(body) - len(events) - 1 - min(len(rows) + 1, _LEAST_LIST), 1)
-        body += lists.draw_cards(recent, moment.tick.devices, screen=screen, room=room)
-        page = height - len(body) - len(events) - 2
-        most_top = max(len(rows) - max(page, 0), 0)
-        top = min(view.top, most_top)
-        if page > 0:
-            shown = rows[top : top + page]
-            where = f"{top + 1}-{top + len(shown)}/{len(rows)}" if len(shown) < len(rows) else ""
-            body += [head, *shown]
-    body += [""] * (height - 1 - len(body) - len(events)) + events
-    lines = [*body[: height - 1], _keys(view, screen, where=where)]
-    return Frame(lines=lines, most_top=most_top, page=max(page, 1), now_s=now_s or 0.0)
+        lines = _filled([line_of(waits, screen)], _keys(view, screen), height=height)
+        return Frame(lines=lines, now_s=now_s or 0.0)
+    now_s = moment.tick.at_s if now_s is None else now_s
+    body = [_answer(recent, view, moment=moment, screen=screen), _host(moment, screen)]
+    if view.help:
+        lines = _filled([*body, *_help(screen)], _keys(view, screen), height=height)
+        return Frame(lines=lines, now_s=now_s)
+    if moment.serves:
+        body.append(line_of(say("metrics at {address}", address=moment.serves), screen, tone="dim"))
+    events: list[str] = []
+    if height >= _ROOMY:
+        body += [line_of(note, screen, tone="warn") for note in moment.notes[:1]]
+        events = _events(recent, screen)
+    head, *rows = _list(recent, view, moment=moment, screen=screen)
+    room = max(height - len(body) - len(events) - 1 - min(len(rows) + 1, _LEAST_LIST), 1)
+    body += lists.draw_cards(recent, moment.tick.devices, screen=screen, room=room)
+    page = max(height - len(body) - len(events) - 2, 0)
+    most_top = max(len(rows) - page, 0)
+    top = min(view.top, most_top)
+    shown = rows[top : top + page]
+    where = f"{top + 1}-{top + len(shown)}/{len(rows)}" if len(shown) < len(rows) else ""
+    body += [head, *shown] if page else []
+    lines = _filled(body, _keys(view, screen, where=where), height=height, events=events)
+    return Frame(lines=lines, most_top=most_top, page=max(page, 1), now_s=now_s)
+
+
+def _filled(body: list[str], foot: str, *, height: int, events: Sequence[str] = ()) -> list[str]:
+    """As many lines as the screen has: events at its end, above the keys."""
+    blank = [""] * (height - 1 - len(body) - len(events))
+    return [*[*body, *blank, *events][: height - 1], foot]
 
 
 def _answer(recent: Recent, view: View, *, moment: MachineMoment, screen: Screen) -> str:
@@ -134,7 +136,7 @@ def _help(screen: Screen) -> list[str]:
     return [cut_to(line, screen.width, screen=screen) for line in lines]
 
 
-def _keys(view: View, screen: Screen, *, where: str) -> str:
+def _keys(view: View, screen: Screen, *, where: str = "") -> str:
     """What may be pressed; or the filter while it is written."""
     if view.typing is not None:
         return line_of(say("filter: {words}_", words=view.typing), screen)

@@ -50,6 +50,10 @@ class ListColumn:
         return self.show(self.read(row))
 
 
+def _as_read(value: Words) -> Words:
+    return value
+
+
 def text_of(sentence: Words, screen: Screen) -> str:
     """A sentence or foreign text as this screen can show it; each letter as wide as it is counted."""
     text = clean(tell(sentence, screen.language))
@@ -110,7 +114,7 @@ FIGURES = (  # of a card, wherever it is shown
     ListColumn(say("heat"), attrgetter("gpu_c"), readings.celsius, 3, 6),
     ListColumn(say("clock"), attrgetter("sm_hz"), readings.clock_rate, 8, 8, optional=True),
 )
-_CARD = ListColumn(say("card"), attrgetter("card"), str, 0, 5, right=False)
+_CARD = ListColumn(say("card"), attrgetter("card"), _as_read, 0, 5, right=False)
 _ACTIVITIES = (  # of cards whose driver counts them
     ListColumn("SM", partial(readings.active, what="sm_share"), readings.share, 5, 5, optional=True),
     ListColumn(
@@ -133,7 +137,7 @@ def draw_cards(recent: Recent, devices: tuple[DeviceTick, ...], *, screen: Scree
         strip = Strip(label="", values=recent.past(card.card, _PICTURE), shown="", high=1.0)
         return blocks(strip, _PICTURE, screen=screen).rjust(_PICTURE)
 
-    load = ListColumn(say("recent load"), picture, str, 7, _PICTURE, right=False)
+    load = ListColumn(say("recent load"), picture, _as_read, 7, _PICTURE, right=False)
     state = ListColumn(say("state"), _state, lambda state: state[0], 0, 26, right=False)
     columns = (_CARD, *FIGURES, *_ACTIVITIES, load, state)
     lines = draw_list(columns, shown, screen=screen, tones=[_state(card)[1] for card in shown])
@@ -178,7 +182,7 @@ class ProgramRow:
 
 
 _text = readings.or_dash(str)
-_PROGRAM_COLUMNS = (
+PROGRAM_COLUMNS = (
     ListColumn(say("GPU"), attrgetter("cards"), cards_of, 1, 5, right=False),
     ListColumn(say("PID"), attrgetter("pid"), str, 2, 7, order="pid", rising=True),
     ListColumn(say("user"), attrgetter("user"), _text, 4, 8, right=False, order="user", rising=True),
@@ -189,7 +193,7 @@ _PROGRAM_COLUMNS = (
     ListColumn(say("time"), attrgetter("use.run_s"), readings.duration, 6, 7, order="time"),
     ListColumn(say("command"), attrgetter("command"), _text, 0, 0, right=False, order="command", rising=True),
 )
-ORDERS: Mapping[str, ListColumn] = {column.order: column for column in _PROGRAM_COLUMNS if column.order}
+ORDERS: Mapping[str, ListColumn] = {column.order: column for column in PROGRAM_COLUMNS if column.order}
 
 
 def program_rows(
@@ -239,11 +243,6 @@ def _matches(row: ProgramRow, text: str) -> bool:
     return all(map(fits, text.casefold().split()))
 
 
-def draw_programs(rows: Sequence[ProgramRow], *, screen: Screen) -> list[str]:
-    """The head and a line for each."""
-    return draw_list(_PROGRAM_COLUMNS, rows, screen=screen)
-
-
 # links
 
 
@@ -260,20 +259,15 @@ class LinkRow:
     errors: str | None = None  # all of them by kind
 
 
-_LINK_COLUMNS = (
-    ListColumn(say("card"), attrgetter("name"), str, 0, 7, right=False),
-    ListColumn(say("links up"), attrgetter("up"), lambda up: up, 1, 8),
+LINK_COLUMNS = (
+    ListColumn(say("card"), attrgetter("name"), _as_read, 0, 7, right=False),
+    ListColumn(say("links up"), attrgetter("up"), _as_read, 1, 8),
     ListColumn(say("received"), attrgetter("rx_bytes_per_s"), readings.flow, 2, 11),
     ListColumn(say("sent"), attrgetter("tx_bytes_per_s"), readings.flow, 3, 11),
-    ListColumn(say("fabric"), attrgetter("fabric"), lambda fabric: fabric, 5, 11, right=False),
+    ListColumn(say("fabric"), attrgetter("fabric"), _as_read, 5, 11, right=False),
     ListColumn(say("since start"), attrgetter("new_errors"), readings.growth, 4, 3),
     ListColumn(say("link errors"), attrgetter("errors"), _text, 0, 0, right=False),
 )
-
-
-def draw_links(recent: Recent, moment: MachineMoment, *, screen: Screen) -> list[str]:
-    """The head and a line for each."""
-    return draw_list(_LINK_COLUMNS, [*link_rows(recent, moment)], screen=screen)
 
 
 def link_rows(recent: Recent, moment: MachineMoment) -> Iterator[LinkRow]:

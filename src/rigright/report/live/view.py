@@ -107,11 +107,12 @@ def _joined(pieces: Sequence[Words], screen: Screen) -> str:
 def _list(recent: Recent, view: View, *, moment: MachineMoment, screen: Screen) -> list[str]:
     """The list that is chosen: its head, and rows that scroll; a sentence where there is none."""
     if view.links:
-        lines = lists.draw_links(recent, moment, screen=screen)
+        links = list(lists.link_rows(recent, moment))
+        lines = lists.draw_list(lists.LINK_COLUMNS, links, screen=screen)
         none = say("no NVLink and no physical network port found")
     else:
         rows = lists.program_rows(moment, sort=view.sort, reverse=view.reverse, words=view.words)
-        lines = lists.draw_programs(rows, screen=screen)
+        lines = lists.draw_list(lists.PROGRAM_COLUMNS, rows, screen=screen)
         none = say("no process uses GPU memory")
         if view.words:
             none = say('no program matches "{words}"', words=view.words)

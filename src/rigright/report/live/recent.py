@@ -47,7 +47,7 @@ class Recent:
 
     def past(self, card: str, most: int = KEPT) -> tuple[float | None, ...]:
         """How busy a card was, moment by moment; None where it did not answer."""
-        ticks = [moment.tick for moment in list(self.moments)[-most:]]
+        ticks = [self.moments[-place].tick for place in range(min(most, len(self.moments)), 0, -1)]
         devices = [next((device for device in tick.devices if device.card == card), None) for tick in ticks]
         return tuple(
             device.busy_share if device is not None and device.state == "ok" else None for device in devices

@@ -39,6 +39,7 @@ class Frame:
 
 
 Act = Callable[[View, Frame], View]
+Help = tuple[str, Sentence, Mapping[str, Act]]  # keys as people know them, what for, what each of them does
 
 
 def _scroll(rows: Callable[[Frame], int]) -> Act:
@@ -81,9 +82,7 @@ def _quit(view: View, _frame: Frame) -> View:
     return replace(view, over=True)
 
 
-KEYS: tuple[
-    tuple[str, Sentence, Mapping[str, Act]], ...
-] = (  # as the help shows them, what for, what each does
+KEYS: tuple[Help, ...] = (
     (
         "l",
         say("links (NVLink and network ports) instead of programs, and back"),

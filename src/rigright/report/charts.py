@@ -12,7 +12,7 @@ from itertools import groupby, pairwise
 from rigright.base.page import Bar, Bars, Piece, Plot, Shown, Strip, Strips, Tone
 from rigright.base.record import dataclass
 from rigright.base.words import clean
-from rigright.report.screen import Screen, cut, dye, fill, pad, screen_text, toned, width, wrap
+from rigright.report.screen import Screen, cut, cut_to, dye, fill, pad, screen_text, toned, width, wrap
 
 Point = tuple[float, float]
 _LEAST_SPAN = 0.3  # decades: an axis of one value still has a length
@@ -168,9 +168,8 @@ def _lanes(
     room = min(screen.width - side - max(map(width, figures), default=0) - 4 - edge, most)
     lines: list[str] = []
     if room >= least:
-        mark = "…" if screen.unicode else "~"
         for lane, label, figure in zip(lanes, labels, figures, strict=True):
-            head = pad(cut(label, side, mark=mark), side)
+            head = pad(cut_to(label, side, screen=screen), side)
             tail = toned(figure, lane.tone, screen=screen)
             lines.append(f"{head}  {lane.picture(room)}  {tail}".rstrip())
         return lines, side + 2

@@ -18,7 +18,7 @@ from rigright.base.errors import AskError
 from rigright.base.words import say
 from rigright.machine.history.columns import AT, PEAK
 from rigright.machine.history.store import Columns, History, open_history
-from rigright.machine.tick import Tick
+from rigright.machine.tick import Tick, card_parts
 from rigright.verbs.watch.record import CardSpan, Figures, Of, Past, Span
 
 _Numbers = Sequence[float | None]
@@ -210,7 +210,7 @@ def _span(history: History, since_s: float | None, *, until_s: float | None) -> 
     )
     result = series(stretches)
     names = {*result.numbers, *result.words}
-    cards = sorted({name.partition(".")[0] for name in names} - {"host"}, key=_order)
+    cards = sorted({name.partition(".")[0] for name in names} - {"host"}, key=card_parts)
     return Span(
         path=str(Path(history.path)),
         since_s=min(result.at_s, default=since_s),
@@ -220,11 +220,6 @@ def _span(history: History, since_s: float | None, *, until_s: float | None) -> 
         cards=tuple(_card(result, card) for card in cards),
         host=_figures(result, "host", names=_OF_HOST),
     )
-
-
-def _order(card: str) -> tuple[str, int]:
-    kind = card.rstrip("0123456789")
-    return kind, int(card[len(kind) :] or 0)
 
 
 def _card(series: Series, card: str) -> CardSpan:

@@ -18,12 +18,12 @@ from rigright.base.words import CHINESE, clean, say, tell, with_commas
 from rigright.machine.device import Fabric, Program
 from rigright.machine.parts.network import BITS
 from rigright.machine.sampling.programs import ProgramUse
-from rigright.machine.tick import DeviceTick, LinkTick
+from rigright.machine.tick import DeviceTick, LinkTick, card_parts
 from rigright.report import readings
 from rigright.report.charts import blocks
 from rigright.report.live.recent import LinkReading, Recent
 from rigright.report.readings import NONE, Words
-from rigright.report.screen import Screen, cut, pad, toned, width
+from rigright.report.screen import Screen, cut_to, pad, toned, width
 from rigright.verbs.watch.record import Detail, MachineMoment
 
 _PICTURE = 20  # cells
@@ -61,11 +61,6 @@ def text_of(sentence: Words, screen: Screen) -> str:
         return text
     text = text.replace("°C", "C").replace("\N{HORIZONTAL ELLIPSIS}", "~")
     return text if screen.language == CHINESE else text.encode("ascii", "replace").decode()
-
-
-def cut_to(text: str, cells: int, *, screen: Screen) -> str:
-    """A text, or its beginning with a mark that says so."""
-    return cut(text, max(cells, 1), mark="…" if screen.unicode else "~")
 
 
 def line_of(sentence: Words, screen: Screen, *, tone: Tone = "plain") -> str:
@@ -127,7 +122,7 @@ _ACTIVITIES = (  # of cards whose driver counts them
 def draw_cards(recent: Recent, devices: tuple[DeviceTick, ...], *, screen: Screen, room: int) -> list[str]:
     """Every card, or as many as there is room for: those in trouble before the others."""
     if not devices:
-        return [line_of(say("no GPU listed by a driver"), screen, tone="dim")][:room]
+        return []
     shown = devices
     if len(devices) + 1 > room:
         shown = tuple(sorted(devices, key=lambda card: _state(card)[0] == ""))[: max(room - 2, 1)]
@@ -154,9 +149,10 @@ def _state(device: DeviceTick) -> tuple[Words, Tone]:
 
 def cards_of(cards: Iterable[str]) -> str:
     """Cards in short: "gpu0-3", "gpu0,5"; in the order they stand."""
-    split = [(kind := card.rstrip("0123456789"), int(card[len(kind) :] or 0)) for card in cards]
     parts, before = [], ""
-    for _, run in groupby(enumerate(split), key=lambda pair: (pair[1][0], pair[1][1] - pair[0])):
+    for _, run in groupby(
+        enumerate(map(card_parts, cards)), key=lambda pair: (pair[1][0], pair[1][1] - pair[0])
+    ):
         members = [card for _, card in run]
         (kind, low), (_, high) = members[0], members[-1]
         front = "" if kind == before else kind
@@ -232,7 +228,7 @@ def _program_row(pid: int, parts: list[tuple[str, Program]], *, use: ProgramUse)
 def _matches(row: ProgramRow, text: str) -> bool:
     """Every word of the filter: `user:ada`, `gpu:3`, or a part of the command, the user or the number."""
     user = (row.user or "").casefold()
-    cards = {*row.cards, *(card.lstrip("abcdefghijklmnopqrstuvwxyz") for card in row.cards)}
+    cards = {*row.cards, *(str(card_parts(card)[1]) for card in row.cards)}
     whole = f"{row.pid} {user} {row.command or ''}".casefold()
 
     def fits(word: str) -> bool:
@@ -348,8 +344,7 @@ def _rate(past: list[LinkReading], links: Iterable[LinkTick], *, way: str) -> fl
 def _counts(links: Iterable[LinkTick]) -> Counter[str]:
     counts: Counter[str] = Counter()
     for link in links:
-        for kind, number in link.errors:
-            counts[kind] += number
+        counts.update(dict(link.errors))
     return counts
 
 

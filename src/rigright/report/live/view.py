@@ -14,10 +14,10 @@ from rigright.machine.tick import DeviceTick
 from rigright.report import readings
 from rigright.report.live import lists
 from rigright.report.live.keys import KEYS, Frame, View
-from rigright.report.live.lists import cards_of, cut_to, line_of, text_of
+from rigright.report.live.lists import cards_of, line_of, text_of
 from rigright.report.live.recent import Recent
 from rigright.report.readings import NONE, Words, clock
-from rigright.report.screen import Screen, mark, pad, toned, width, wrap
+from rigright.report.screen import Screen, cut_to, mark, pad, toned, width, wrap
 from rigright.verbs.watch.record import Detail, MachineMoment
 
 _LEAST_LIST = 4  # lines of programs or links with their head, before cards give way

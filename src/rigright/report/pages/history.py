@@ -31,7 +31,6 @@ from rigright.verbs.watch.record import CardSpan, Figures, Past, Span
 
 _HOUR_S = 3600.0
 _FEW = 2  # cards that are shown with every picture
-_NONE = "-"
 _AWAY_S = 1.0
 
 Show = Callable[[float], str]
@@ -157,7 +156,7 @@ def _row(card: CardSpan, span: Span) -> tuple[Shown, ...]:
     figures = {figure.column.rpartition(".")[2]: figure for figure in card.figures}
 
     def value_at(name: str, which: str, *, show: Show) -> str:
-        return show(getattr(figures[name], which)) if name in figures else _NONE
+        return show(getattr(figures[name], which)) if name in figures else readings.NONE
 
     sentences = [
         say("{reason} {share}", reason=readings.reason(reason), share=readings.share(slowed_s / span.seen_s))
@@ -165,7 +164,7 @@ def _row(card: CardSpan, span: Span) -> tuple[Shown, ...]:
     ]
     return (
         card.card,
-        _NONE if card.energy_j is None else f"{card.energy_j / (KILO * _HOUR_S):.3f} kWh",
+        readings.NONE if card.energy_j is None else f"{card.energy_j / (KILO * _HOUR_S):.3f} kWh",
         value_at("power_w", "mean", show=show_watts),
         value_at("power_w", "most", show=show_watts),
         value_at("busy_share", "mean", show=readings.share),
@@ -203,12 +202,12 @@ def _of_machines(past: Past) -> tuple[list[Part], Shown]:
 
 def _machine(seen: SeenMachine) -> tuple[Shown, ...]:
     machine = seen.machine
-    names = [device.name or _NONE for device in machine.devices]
+    names = [device.name or readings.NONE for device in machine.devices]
     cards = ", ".join(f"{names.count(name)}x {name}" for name in dict.fromkeys(names))
     software, system = machine.software, machine.system
     return (
-        *(_date(seen.at_s), seen.key, system.host or _NONE, cards or _NONE),
-        *(software.driver or _NONE, system.kernel or _NONE),
+        *(_date(seen.at_s), seen.key, system.host or readings.NONE, cards or readings.NONE),
+        *(software.driver or readings.NONE, system.kernel or readings.NONE),
     )
 
 

@@ -94,6 +94,14 @@ def test_scrolling_stays_within_the_rows():
     assert pressed("up", view=View(top=10**6)).top == 49
 
 
+def test_the_list_is_drawn_from_the_row_scrolled_to():
+    recent = Recent([moment(of(*((pid, {"mem_bytes": 1.0}) for pid in range(100, 150))))])
+    shown = draw(recent, View(top=7), screen=Screen(), height=20).lines
+    (place,) = [place for place, line in enumerate(shown) if "PID" in line]
+    assert " 107 " in shown[place + 1]
+    assert pressed("?", "j") == View()
+
+
 def test_the_past_is_left_by_its_end():
     assert pressed("left").at_s == 990.0
     assert pressed("[", "[").at_s == -200.0

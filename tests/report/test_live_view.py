@@ -15,7 +15,7 @@ from rigright.base.words import say
 from rigright.machine.device import Program
 from rigright.machine.host import NodePower
 from rigright.machine.system import Event
-from rigright.machine.tick import Activity, DeviceTick, HostTick, Tick
+from rigright.machine.tick import Activity, DeviceTick, HostTick, LinkTick, Tick
 from rigright.report import readings
 from rigright.report.live.keys import View
 from rigright.report.live.recent import EVENTS, KEPT, Recent
@@ -106,6 +106,13 @@ def test_what_no_card_reports_has_no_column():
         (head,) = [one for one in drawn(*cards, width=160) if one.startswith("card ")]
         assert (" SM " in head) == is_seen
         assert "tensor" not in head
+
+
+def test_a_column_that_finds_no_room_goes_by_its_rank():
+    (head,) = [line for line in drawn(*eight(), width=80) if line.startswith("card ")]
+    assert "heat" in head
+    assert "recent load" in head
+    assert "clock" not in head
 
 
 def test_cards_that_find_no_room_are_counted():
@@ -200,7 +207,9 @@ def test_names_of_others_steer_no_terminal():
 def test_what_is_remembered_is_bounded():
     recent = Recent()
     for n in range(2 * KEPT):
-        recent.add(moment(CARD, events=(Event(kind="oom", text=str(n)),)))
+        card = replace(CARD, links=(LinkTick(index=0, rx_bytes=float(n)),))
+        recent.add(moment(card, events=(Event(kind="oom", text=str(n)),)))
+    assert [links[0].rx_bytes for _, links in recent.links["gpu0"]] == [0, 2 * KEPT - 2, 2 * KEPT - 1]
     assert len(recent.past("gpu0")) == KEPT
     assert len(recent.events) == EVENTS
 

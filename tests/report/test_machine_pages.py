@@ -159,3 +159,5 @@ def test_why_a_card_is_slow_is_said_in_words():
     slow = Device(index=0, vendor="nvidia", name="NVIDIA A10", slowed_by=("sw_power_cap", "sw_thermal"))
     text = probed(replace(LIVE, devices=(slow,)))
     assert f"{reason('sw_power_cap')}, {reason('sw_thermal')}" in text
+    held = replace(slow, slowed_by=("app_clocks", "display_clock"), busy_share=0.0)
+    assert "throttled" not in probed(replace(LIVE, devices=(held,))), "what somebody set is no trouble"

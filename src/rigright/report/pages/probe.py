@@ -22,7 +22,7 @@ from rigright.report.pages.probe_host import host_rows
 from rigright.report.typed import of_host, typed
 
 if TYPE_CHECKING:
-    from rigright.machine.bundle.write import Bundled
+    from rigright.machine.bundle import Bundled
 
 _MOST_UNSEEN = 8
 _MOST_IN_MATRIX = 16

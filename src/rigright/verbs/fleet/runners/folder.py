@@ -10,8 +10,10 @@ from typing import Any
 
 from rigright.base.bounded import bounded_json
 from rigright.base.errors import AskError, RigError
+from rigright.base.files import read_bounded
 from rigright.base.words import say
-from rigright.machine.opened import open_machine, plain_bytes, read_machine
+from rigright.machine.opened import open_machine, read_machine
+from rigright.machine.opened.archive import MOST_BYTES
 from rigright.machine.remote.envelope import heard
 from rigright.machine.stored import plain
 from rigright.verbs.fleet.outcome import NodeOutcome, Remote
@@ -41,7 +43,7 @@ def _read(file: Path) -> Iterator[NodeOutcome]:
     if file.is_dir():
         yield NodeOutcome(node=file.name, reply={"machine": plain(open_machine(file))})
         return
-    raw = plain_bytes(file)
+    raw = read_bounded(file, MOST_BYTES)
     rows = heard(raw)
     for row in rows:
         yield NodeOutcome(node=str(row.get("node") or file.stem)[:253], reply=row)

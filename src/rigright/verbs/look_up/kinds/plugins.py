@@ -60,7 +60,7 @@ def _broken(package: str) -> list[Sentence]:
             loaded(plugin)
         except RigError as error:
             if str(plugin) == package:
-                sentences.append(say("{name}: {why}", name=plugin.name, why=error.sentence))
+                sentences.append(say("{name}: {why}", name=plugin.point.name, why=error.sentence))
     return sentences
 
 

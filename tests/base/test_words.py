@@ -44,7 +44,7 @@ TOLD_BY_TABLES = {  # tables whose cells are sentences
     "packages_gone.csv": ("reason",),
     "precisions.toml": ("label",),
     "slow_variables.csv": ("why",),
-    "slowdowns.csv": ("meaning",),
+    "slowdowns.csv": ("short", "meaning"),
     "xids.csv": ("meaning",),
 }
 VALUES_COME_LATER = {}

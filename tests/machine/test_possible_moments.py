@@ -13,7 +13,7 @@ from rigright.machine.possible import possible_tick
 from rigright.machine.record import Machine
 from rigright.machine.stored import plain
 from rigright.machine.tick import DeviceTick, HostTick, Tick, TreeTick
-from rigright.verbs.fleet.outcome import NodeOutcome
+from rigright.verbs.fleet.jobs import NodeOutcome
 from rigright.verbs.fleet.verb import node_report
 
 WRONG = {

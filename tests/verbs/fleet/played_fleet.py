@@ -15,7 +15,7 @@ from rigright.machine.host import Cpu, Memory
 from rigright.machine.record import Machine
 from rigright.machine.stored import plain
 from rigright.machine.system import System
-from rigright.verbs.fleet.outcome import NodeOutcome
+from rigright.verbs.fleet.jobs import NodeOutcome
 
 H100 = "NVIDIA H100 80GB HBM3"
 TERA, GIGA = 1e12, 1e9
@@ -69,14 +69,14 @@ class Played:
     def asking(self, jobs):
         for job in jobs:
             for node in job.nodes:
-                self.asked.append((job.ask.bench.parts, job.nodes if job.ask.meeting else (node,)))
+                self.asked.append((job.request.bench.parts, job.nodes if job.request.meeting else (node,)))
                 yield job, self.answer(job, node)
 
     def answer(self, job, node):
         if node in self.silent:
             return NodeOutcome(node=node, trouble=say("unreachable: no route to host"))
         results, skipped = [], []
-        for part in job.ask.bench.parts:
+        for part in job.request.bench.parts:
             run = sum(node in nodes and part in parts for parts, nodes in self.asked)
             found = list(self.figures(node, part, job, run))
             results += [one for one in found if isinstance(one, Result)]

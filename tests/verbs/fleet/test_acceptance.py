@@ -219,7 +219,8 @@ def test_where_no_two_nodes_met_no_network_was_judged(tmp_path):
 
 
 def test_the_folder_is_read_by_the_other_verbs(tmp_path):
-    from rigright.verbs.fleet.verb import FleetWish, fleet
+    from rigright.verbs.fleet.jobs import FleetWish
+    from rigright.verbs.fleet.verb import fleet
 
     taken(Played(count=3, cards=1), tmp_path)
     found = fleet("bench", wish=FleetWish(over="folder", where=str(tmp_path / "answers")))

@@ -21,9 +21,9 @@ from rigright.machine.system import System
 from rigright.verbs.bench.benched import BenchRun
 from rigright.verbs.bench.files import save_results
 from rigright.verbs.doctor import doctor
+from rigright.verbs.fleet.jobs import FleetWish, NodeOutcome
 from rigright.verbs.fleet.nodes import NodeReport
-from rigright.verbs.fleet.outcome import NodeOutcome
-from rigright.verbs.fleet.verb import FleetWish, _save, fleet
+from rigright.verbs.fleet.verb import fleet
 
 MACHINE = Machine(
     devices=(Device(index=0, vendor="nvidia", name="NVIDIA H100 80GB HBM3"),), system=System(host="n1")
@@ -59,7 +59,7 @@ def test_captures_of_other_machines_are_a_fleet(shared):
 def test_what_is_saved_is_read_by_doctor_and_by_the_fleet(tmp_path):
     figure = Result(part="gemm", what="bf16", on="gpu 0", value=1.0, unit="s", low=1.0, high=1.0, repeats=3)
     told = {"node": "n1", "machine": plain(MACHINE), "results": [plain(figure)], "skipped": []}
-    _save(tmp_path, NodeOutcome(node="n1", reply=told))
+    NodeOutcome(node="n1", reply=told).save(tmp_path)
     alone = doctor(str(tmp_path / "n1.json"), only=("gpu_answers",))
     assert alone.case.machine.devices == MACHINE.devices
     (again,) = read(tmp_path, "bench").nodes

@@ -25,7 +25,8 @@ from rigright.machine.remote.envelope import heard, lines
 from rigright.machine.stored import plain
 from rigright.machine.system import System
 from rigright.verbs.fleet.files import files
-from rigright.verbs.fleet.verb import FleetWish, fleet
+from rigright.verbs.fleet.jobs import FleetWish
+from rigright.verbs.fleet.verb import fleet
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="the played kubectl is a script with a first line")
 KINDS = {

@@ -32,9 +32,10 @@ from rigright.machine.record import Machine
 from rigright.machine.remote.envelope import lines
 from rigright.machine.stored import plain
 from rigright.machine.traits import TRAITS
+from rigright.verbs.fleet.jobs import FleetWish
 from rigright.verbs.fleet.runners import ssh
 from rigright.verbs.fleet.troubles import _MEANINGS, BROKEN_OFF, LATE
-from rigright.verbs.fleet.verb import FleetWish, bench_of, fleet
+from rigright.verbs.fleet.verb import bench_of, fleet
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="the played ssh is a POSIX shell's")
 MEANT = dict(_MEANINGS)  # what ssh complains of, in small letters -> what is said of it

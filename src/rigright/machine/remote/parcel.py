@@ -1,10 +1,16 @@
-"""What is sent to a far node: the landing, what is asked, and the rooms that need no numpy, packed once."""
+"""What is sent to a far node: the landing, what is asked, and the rooms that need no numpy, packed once.
+
+A node without a new Python is read by one shell script, filled in with what our readers ask for. Its answer
+is no form of its own: files, folders, links and commands as they were, for the readers of a live machine
+(`opened/collected.py`). So whatever they learn to see, they see there too.
+"""
 
 from __future__ import annotations
 
 import importlib.util
 import io
 import json
+import re
 import shlex
 import zipfile
 from collections.abc import Iterator
@@ -12,8 +18,11 @@ from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 
+from rigright.base.tables import DATA
 from rigright.machine.bench.ask import Meeting
 from rigright.machine.bench.session import BenchWish
+from rigright.machine.parts.surroundings import BEGIN, NAMED
+from rigright.machine.running.services import MATTER
 
 BENCH = "bench"
 PACKAGE = Path(__file__).parents[2]  # this very program
@@ -34,13 +43,15 @@ NO_PYTHON = "rigright-no-python"
 STARTER = (
     "import sys;sys.path[:]=[p for p in sys.path if p];i=sys.stdin.buffer;exec(i.read(int(i.readline())))"
 )
-AS_ROOT = "sudo -n "
+_AS_ROOT = "sudo -n "
 PYTHONS = (  # without a login shell the path is short
     *("python3", "python3.14", "python3.13", "python3.12", "python3.11", "python3.10"),
     *("/opt/conda/bin/python3", "/opt/venv/bin/python3", "/usr/local/bin/python3"),
 )
 OLDEST = (3, 10)  # what is sent runs there: Ubuntu 22.04 has no newer one
 _NEW_ENOUGH = f"import sys;sys.exit(sys.version_info<{OLDEST})"
+MARK = "rigright-collect"  # begins the lines with which the script tells what follows
+_SCRIPT = "fleet/collect.sh"
 _DATA = ("*.csv", "*.toml")
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 
@@ -119,10 +130,23 @@ def start_line(*, python: str | None = None, as_root: bool = False) -> str:
     It holds no word of the user's but the path of a Python, quoted; the rest travels on standard input.
     """
     pythons = " ".join(shlex.quote(text) for text in ([python] if python else PYTHONS))
-    root = AS_ROOT if as_root else ""
+    root = _AS_ROOT if as_root else ""
     script = (
         f'for p in {pythons}; do "$p" -c "{_NEW_ENOUGH}" 2>/dev/null && '
         f'exec {root}"$p" -c "{STARTER}"; done; '
         f'echo {NO_PYTHON} "$(python3 -V 2>&1)"; exit 3'
     )
     return f"sh -c {shlex.quote(script)}"
+
+
+def start_shell(*, as_root: bool = False) -> str:
+    """The line that runs a script which comes on standard input."""
+    return f"{_AS_ROOT if as_root else ''}sh -s"
+
+
+def script(mark: str = MARK) -> str:
+    """The whole script; `mark` begins the lines that tell what follows, so that no file can play one."""
+    names = "|".join(map(re.escape, (*sorted(NAMED), "HOME", "container", *BEGIN)))
+    text = (DATA / _SCRIPT).read_text(encoding="utf-8")
+    filled = text.replace("@SERVICES@", " ".join(MATTER)).replace("@VARIABLES@", names)
+    return filled.replace(f"\nMARK={MARK}\n", f"\nMARK={re.sub('[^a-z0-9-]', '', mark)}\n", 1)

@@ -29,6 +29,7 @@ class Talked:
 
     ended: Literal["done", "late", "broken off", "absent"]
     code: int | None = None
+    output: bytes = b""  # where nobody else heard it
     complaints: tuple[str, ...] = ()  # what it wrote to standard error
 
 
@@ -36,7 +37,7 @@ def talk(
     argv: Sequence[str],
     *,
     data: bytes = b"",
-    heard: Callable[[bytes], None],
+    heard: Callable[[bytes], None] | None = None,
     patience_s: float,
     stop: Event | None = None,
     env: Mapping[str, str] | None = None,
@@ -45,10 +46,11 @@ def talk(
     process = _start(argv, env)
     if process is None:
         return Talked(ended="absent")
+    output = bytearray()
     complaints: deque[str] = deque(maxlen=MOST_COMPLAINTS)
     threads = {
         process.stdin: Thread(target=_speak, args=(process.stdin, data), daemon=True),
-        process.stdout: Thread(target=_listen, args=(process.stdout, heard), daemon=True),
+        process.stdout: Thread(target=_listen, args=(process.stdout, heard or output.extend), daemon=True),
         process.stderr: Thread(
             target=_listen,
             args=(process.stderr, lambda item: complaints.append(item.decode("utf-8", "replace").strip())),
@@ -70,7 +72,7 @@ def talk(
             with suppress(subprocess.TimeoutExpired):
                 process.wait(patience(FAREWELL_S))
         _close(threads)
-    return Talked(ended=ended, code=process.returncode, complaints=tuple(complaints))
+    return Talked(ended=ended, code=process.returncode, output=bytes(output), complaints=tuple(complaints))
 
 
 def _close(threads: Mapping[IO[bytes] | None, Thread]) -> None:

@@ -27,6 +27,11 @@ LESS_IS_BETTER = frozenset({"s", "bytes"})
 Figure = tuple[str, str, str]  # part, what, unit
 
 
+def machines_of(nodes: Mapping[str, NodeReport]) -> dict[str, Machine]:
+    """The machines of nodes that answered."""
+    return {name: node.machine for name, node in nodes.items() if node.machine is not None}
+
+
 def kinds(machines: Mapping[str, Machine]) -> dict[str, str]:
     """Node -> its kind: the names of its cards. Few nodes without cards are held against the largest kind."""
     fields = {node: kind_of(machine) for node, machine in machines.items()}

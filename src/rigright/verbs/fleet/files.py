@@ -13,10 +13,9 @@ from typing import Literal
 from rigright.base.errors import AskError
 from rigright.base.tables import DATA
 from rigright.base.words import say
-from rigright.machine.remote.parcel import RemoteRequest, parcel, start_line
-from rigright.machine.remote.shell import script
+from rigright.machine.remote.parcel import RemoteRequest, parcel, script, start_line
 from rigright.verbs.fleet.hosts import MOST_NODES
-from rigright.verbs.fleet.outcome import PATIENCE_S
+from rigright.verbs.fleet.jobs import PATIENCE_S
 
 FOLDER = DATA / "fleet"
 SCRIPT = "/etc/slurm/rigright-health.sh"

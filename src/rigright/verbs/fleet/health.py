@@ -75,15 +75,14 @@ def _drained(node: str, reason: str, *, world: World) -> str:
     scontrol = shutil.which("scontrol", path=path)
     if scontrol is None:
         raise MissingError(say("scontrol not found: {node} was not drained", node=node))
-    lines: list[bytes] = []
-    asked = talk((scontrol, "show", "node", node), heard=lines.append, patience_s=patience(PATIENCE_S))
-    match = _STATE.search(b"".join(lines).decode("utf-8", "replace"))
-    if asked.ended != "done" or asked.code or match is None:
-        raise _refused(node, asked)
+    talked = talk((scontrol, "show", "node", node), patience_s=patience(PATIENCE_S))
+    match = _STATE.search(talked.output.decode("utf-8", "replace"))
+    if talked.ended != "done" or talked.code or match is None:
+        raise _refused(node, talked)
     if "DRAIN" in match[1].upper():
         return "drained before"
     line = (scontrol, "update", f"NodeName={node}", "State=DRAIN", f"Reason={reason}")
-    talked = talk(line, heard=lines.append, patience_s=patience(PATIENCE_S))
+    talked = talk(line, patience_s=patience(PATIENCE_S))
     if talked.ended != "done" or talked.code:
         raise _refused(node, talked)
     return "drained"

@@ -43,6 +43,11 @@ def landing_complaint(line: bytes) -> bytes | None:
     return word if word.startswith((NO_PYTHON.encode(), LANDING_LATE.encode())) else None
 
 
+def is_without_python(words: Iterable[bytes]) -> bool:
+    """Whether a node said that it has no Python for us."""
+    return any(word.startswith(NO_PYTHON.encode()) for word in words)
+
+
 def trouble(talked: Talked, words: Sequence[bytes] = ()) -> Sentence:
     """The reason, the surest first."""
     for word in words:

@@ -111,8 +111,8 @@ def _files(options: argparse.Namespace) -> Answer:
 
 
 def _wish(options: argparse.Namespace) -> Any:
-    from rigright.verbs.fleet.outcome import PARALLEL
-    from rigright.verbs.fleet.verb import FleetWish, bench_of
+    from rigright.verbs.fleet.jobs import PARALLEL, FleetWish
+    from rigright.verbs.fleet.verb import bench_of
 
     way = _way(options)
     return FleetWish(

@@ -9,11 +9,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from rigright.base import shelf
 from rigright.base.errors import AskError
 from rigright.base.words import Sentence, say
 from rigright.doctor.baseline import Baseline, load
-from rigright.doctor.examine import case_of, examine
 from rigright.machine.bench.ask import Meeting
 from rigright.machine.bench.needs import NO_TORCH
 from rigright.machine.bench.record import Skipped
@@ -21,14 +19,23 @@ from rigright.machine.bench.session import BenchWish, pick
 from rigright.machine.remote.parcel import Bench, RemoteRequest
 from rigright.machine.stored import plain
 from rigright.verbs.fleet.accept.accepted import Accepted, Met
-from rigright.verbs.fleet.accept.folder import Folder, Stage
+from rigright.verbs.fleet.accept.folder import STAGES, Folder, Stage
 from rigright.verbs.fleet.accept.judge import SoFar, judged, suspects
 from rigright.verbs.fleet.accept.meetings import wanted
-from rigright.verbs.fleet.compare import kinds
+from rigright.verbs.fleet.compare import kinds, machines_of
 from rigright.verbs.fleet.hosts import by_number
+from rigright.verbs.fleet.jobs import (
+    PATIENCE_S,
+    FleetWish,
+    NodeJob,
+    NodeOutcome,
+    Runner,
+    answers,
+    run,
+    runner_of,
+)
 from rigright.verbs.fleet.nodes import NodeReport
-from rigright.verbs.fleet.outcome import PATIENCE_S, Errand, NodeOutcome, Remote
-from rigright.verbs.fleet.verb import BENCH_SLACK, RUNNERS, FleetWish, node_report, typed, way_of
+from rigright.verbs.fleet.verb import BENCH_SLACK, examined, node_report, typed
 
 PARTS = (
     *("gemm", "device_memory", "memory_values", "transfer", "peer", "collectives"),
@@ -39,7 +46,7 @@ BUDGET_S, MEET_S = 300.0, 60.0
 BURN_S = 600.0
 USED = 0.8  # of its time that a load lasts
 
-Asking = Callable[[Sequence[Errand]], Iterator[tuple[Errand, NodeOutcome]]]
+Asking = Callable[[Sequence[NodeJob]], Iterator[tuple[NodeJob, NodeOutcome]]]
 Progress = Callable[[Sentence, tuple[int, int]], None]  # what is done now, how far it is
 
 
@@ -56,27 +63,27 @@ class AcceptWish:
 
 def accept(wish: FleetWish, asked: AcceptWish, *, progress: Progress | None = None) -> Accepted:
     """Ask the nodes of a fleet; what was asked before in the same folder is not asked again."""
-    runner = shelf.take(RUNNERS, wish.over, bears="ask")
-    if runner is None:
+    runner = runner_of(wish)
+    if not runner.runs_jobs:
         raise AskError(say("acceptance queries nodes several times: use --hosts or --slurm"))
-    way = way_of(wish, RemoteRequest(patience_s=PATIENCE_S))
-    name = shelf.take(RUNNERS, wish.over, bears="NAME")
-    names = partial(_names, wish.over, way)
-    result = accepted(partial(runner, way), names, wish=asked, python=wish.python, progress=progress)
-    return replace(result, over=name, asked=f"{typed('bench', wish)} --accept {shlex.quote(asked.folder)}")
+    result = accepted(
+        partial(run, runner), partial(_names, runner), wish=asked, python=wish.python, progress=progress
+    )
+    line = f"{typed('bench', runner)} --accept {shlex.quote(asked.folder)}"
+    return replace(result, over=runner.name, asked=line)
 
 
-def _names(over: str, way: Remote, *, known: Iterable[str]) -> tuple[str, ...]:
-    """The nodes: those of the way, those of the folder, else whoever answers to a first short question."""
-    named: tuple[str, ...] = shelf.take(RUNNERS, over, bears="nodes")(way)
-    if not named and not known:
-        named = tuple(dict.fromkeys(value.node for value in shelf.take(RUNNERS, over, bears="run")(way)))
-    return tuple(dict.fromkeys((*known, *named)))
+def _names(runner: Runner, known: Iterable[str]) -> tuple[str, ...]:
+    """Those of the folder and of the way; where there are none, whoever answers to a first short question."""
+    names = (*known, *(outcome.node for outcome in runner.expected() if outcome.is_awaited))
+    if not names:
+        names = tuple(outcome.node for outcome in answers(runner, RemoteRequest(patience_s=PATIENCE_S)))
+    return tuple(dict.fromkeys(names))
 
 
 def accepted(
     asking: Asking,
-    names: Callable[..., tuple[str, ...]],
+    names: Callable[[Iterable[str]], tuple[str, ...]],
     *,
     wish: AcceptWish,
     python: str | None = None,
@@ -97,7 +104,7 @@ def accepted(
     )
     broken_off = False
     try:
-        run.known.names.update(dict.fromkeys(names(known=run.begun())))
+        run.known.names.update(dict.fromkeys(names(run.begun())))
         run.all_stages()
     except KeyboardInterrupt:
         if not run.known.reports:
@@ -134,11 +141,9 @@ class _Run:
 
     def begun(self) -> tuple[str, ...]:
         """Nodes of the folder; what they said is taken up."""
-        for name, fields in self.folder.answers("answers").items():
-            self._take("answers", NodeOutcome(node=name, reply=fields))
-        for stage in ("load", "again"):
-            for name, fields in self.folder.answers(stage).items():
-                self._take(stage, NodeOutcome(node=name, reply=fields))
+        for stage in STAGES:
+            for outcome in self.folder.replies(stage):
+                self._take(stage, outcome)
         self.known.met.extend(self.folder.met())
         return tuple(self.known.reports)
 
@@ -165,14 +170,17 @@ class _Run:
         known = self.known
         done = {
             "answers": {name for name, node in known.reports.items() if node.machine is not None},
-            "load": set(self.folder.answers("load")),
+            "load": {outcome.node for outcome in self.folder.replies("load")},
             "again": set[str](),
         }[stage]
         groups: dict[tuple[str, ...], list[str]] = {}
         for name, wanted_parts in parts.items():
             if name not in done:
                 groups.setdefault(wanted_parts, []).append(name)
-        jobs = [Errand(nodes=tuple(nodes), ask=self._ask(texts, budget_s)) for texts, nodes in groups.items()]
+        jobs = [
+            NodeJob(nodes=tuple(nodes), request=self._request(texts, budget_s))
+            for texts, nodes in groups.items()
+        ]
         count = sum(len(job.nodes) for job in jobs)
         if not jobs:
             return
@@ -180,7 +188,7 @@ class _Run:
         for number, (_, outcome) in enumerate(self.asking(jobs), 1):
             outcome = self._with_earlier(outcome) if stage == "again" else outcome  # noqa: PLW2901
             if outcome.reply is not None and "problem" not in outcome.reply:
-                self.folder.keep(stage, outcome)
+                outcome.save(self.folder.path / stage)
             self._take(stage, outcome)
             self.progress(shown, (number, count))
 
@@ -200,7 +208,7 @@ class _Run:
             shown = say("slow parts again")
             self._stage("again", slow, shown=shown, budget_s=BUDGET_S + loaded)
 
-    def _ask(
+    def _request(
         self, parts: tuple[str, ...], budget_s: float, *, meeting: Meeting | None = None
     ) -> RemoteRequest:
         wish = BenchWish(budget_s=budget_s, python=self.python, disk=self.wish.disk)
@@ -223,7 +231,7 @@ class _Run:
         known = self.known
         node = node_report(outcome)
         if stage == "answers":
-            known.reports[outcome.node] = self._examined(node)
+            known.reports[outcome.node] = examined(node, baseline=self.baseline)
         elif stage == "again":
             if node.trouble is None:
                 known.again[outcome.node] = node
@@ -239,20 +247,12 @@ class _Run:
                 results=(*first.results, *node.results),
                 skipped=(*first.skipped, *skipped),
             )
-            known.reports[outcome.node] = self._examined(both)
-
-    def _examined(self, node: NodeReport) -> NodeReport:
-        if node.machine is None:
-            return node
-        case = case_of(node.machine, results=node.results, baseline=self.baseline)
-        return replace(node, examined=examine(case))
+            known.reports[outcome.node] = examined(both, baseline=self.baseline)
 
     def _together(self, heard: Sequence[str]) -> None:
         """Pairs, trials and halves, each kind of node among its own."""
         known = self.known
-        kind = kinds(
-            {name: node.machine for name in heard if (node := known.reports[name]).machine is not None}
-        )
+        kind = kinds(machines_of({name: known.reports[name] for name in heard}))
         able = [
             name
             for name in heard
@@ -280,13 +280,14 @@ class _Run:
         }
         shown = stages[wishes[0].stage]
         of_job = {
-            Errand(
-                nodes=wish.nodes, ask=self._ask((TOGETHER,), MEET_S, meeting=Meeting(members=wish.nodes))
+            NodeJob(
+                nodes=wish.nodes,
+                request=self._request((TOGETHER,), MEET_S, meeting=Meeting(members=wish.nodes)),
             ): wish
             for wish in wishes
         }
         waiting = {job: dict.fromkeys(job.nodes) for job in of_job}
-        heard: dict[Errand, list[NodeReport]] = {job: [] for job in of_job}
+        heard: dict[NodeJob, list[NodeReport]] = {job: [] for job in of_job}
         self.progress(shown, (0, len(of_job)))
         done = 0
         for job, outcome in self.asking(tuple(of_job)):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -23,10 +23,9 @@ from rigright.base.words import say
 from rigright.machine.stored import plain, restored
 from rigright.verbs.fleet.accept.accepted import DRAIN, Accepted, Met, NodeJudged
 from rigright.verbs.fleet.hosts import file_of
-from rigright.verbs.fleet.outcome import NodeOutcome
+from rigright.verbs.fleet.jobs import NodeOutcome, reply_of
 
 SCHEMA = 1
-KEPT = ("results", "skipped", "seconds")  # beside the machine
 MOST_BYTES = 64 * MIB
 ABOUT, MEETINGS, REPORTS = "accept.json", "meetings.jsonl", "reports"
 Stage = Literal["answers", "load", "again"]
@@ -57,25 +56,13 @@ class Folder:
                           folder=path, name=name, before=before, now=now)  # fmt: skip
                 raise AskError(why, hint=say("use the same options, or another folder"))
 
-    def keep(self, stage: Stage, outcome: NodeOutcome) -> None:
-        """A node's answer."""
-        fields = dict(outcome.reply or {})
-        machine = fields.pop("machine", None) or {}
-        save_text(
-            self.path / stage / file_of(outcome.node), json.dumps({**machine, **fields, "node": outcome.node})
-        )
-
-    def answers(self, stage: Stage) -> dict[str, dict[str, Any]]:
-        """Every answer of a stage, by its node; a file that cannot be read is asked for again."""
-        fields: dict[str, dict[str, Any]] = {}
+    def replies(self, stage: Stage) -> Iterator[NodeOutcome]:
+        """Every answer of a stage; a file that cannot be read is asked for again."""
         for file in sorted((self.path / stage).glob("*.json")):
             with suppress(DataError):
                 data = _read(file)
-                node = data.pop("node", None)
-                if isinstance(node, str):
-                    beside = {name: data.pop(name) for name in KEPT if name in data}
-                    fields[node] = {**beside, "machine": data}
-        return fields
+                if isinstance(data.get("node"), str):
+                    yield NodeOutcome(node=data["node"], reply=reply_of(data))
 
     def keep_met(self, limit: Met) -> None:
         """What nodes measured together."""

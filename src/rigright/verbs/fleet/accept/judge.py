@@ -21,7 +21,7 @@ from rigright.machine.bench.record import Result
 from rigright.machine.traits import TRAITS
 from rigright.verbs.fleet.accept.accepted import Between, Failing, Met, NodeJudged, Source, State, Suspect
 from rigright.verbs.fleet.accept.meetings import Pairings, pairings, slow_between
-from rigright.verbs.fleet.compare import ENOUGH, LESS_IS_BETTER, differences, kinds, spread_of
+from rigright.verbs.fleet.compare import ENOUGH, LESS_IS_BETTER, differences, kinds, machines_of, spread_of
 from rigright.verbs.fleet.nodes import Differs, NodeReport
 
 MOST_SHARE = 0.5  # of the nodes of a kind: what more than these miss is no node's own fault
@@ -75,8 +75,7 @@ def suspects(nodes: Mapping[str, NodeReport], again: Mapping[str, NodeReport]) -
         name: replace(item, results=better(item.results, again[name].results)) if name in again else item
         for name, item in nodes.items()
     }
-    machines = {name: item.machine for name, item in best.items() if item.machine is not None}
-    kind = kinds(machines)
+    kind = kinds(machines_of(best))
     results: dict[tuple[str, ...], Suspect] = {}
     for name, node in best.items():
         if node.machine is not None:
@@ -141,9 +140,9 @@ def _suspect(node: str, result: Result, *, source: Source, full: float) -> Suspe
 def judged(known: SoFar, *, whole: bool = True) -> Verdicts:
     """The verdict; `whole`: nothing was broken off before its end."""
     given, again = known.reports, known.again
-    kind = kinds({name: entry.machine for name, entry in given.items() if entry.machine is not None})
+    machines = machines_of(given)
+    kind, differs = kinds(machines), differences(machines)
     low, everywhere = _shared(suspects(given, again), kind)
-    differs = differences({name: entry.machine for name, entry in given.items() if entry.machine is not None})
     groups = {
         name: [limit for limit in known.met if kind.get(limit.nodes[0]) == name] for name in kind.values()
     }

@@ -14,27 +14,32 @@ from rigright.base.words import say
 from rigright.machine.opened import open_machine, plain_bytes, read_machine
 from rigright.machine.remote.envelope import heard
 from rigright.machine.stored import plain
-from rigright.verbs.fleet.outcome import NodeOutcome, Remote
+from rigright.verbs.fleet.jobs import NodeOutcome, Runner, reply_of
 
-NAME = "files"
-ask = None  # what is kept cannot be asked again
 MOST_FILES = 20_000
-KEPT = frozenset({"results", "skipped", "seconds"})  # of a benchmark
 
 
-def run(way: Remote) -> Iterator[NodeOutcome]:
-    """Every file of the folder, each named by its node."""
-    folder = Path(way.where)
-    if not folder.is_dir():
-        raise AskError(say("there is no folder {folder}", folder=way.where))
-    files = [path for path in sorted(folder.iterdir()) if not path.name.startswith(".")]
-    if not files:
-        raise AskError(say("{folder} is empty; put one file or folder per node there", folder=way.where))
-    for file in files[:MOST_FILES]:
-        try:
-            yield from _read(file)
-        except RigError as error:
-            yield NodeOutcome(node=file.stem, trouble=error.sentence)
+class SavedAnswers(Runner):
+    """Every file of a folder, each named by its node."""
+
+    name, flag = "files", "from"
+    runs_jobs = False  # what is kept cannot be asked again
+
+    def expected(self) -> Iterator[NodeOutcome]:
+        """All that they say."""
+        folder = Path(self.wish.where)
+        if not folder.is_dir():
+            raise AskError(say("there is no folder {folder}", folder=self.wish.where))
+        files = [path for path in sorted(folder.iterdir()) if not path.name.startswith(".")]
+        if not files:
+            raise AskError(
+                say("{folder} is empty; put one file or folder per node there", folder=self.wish.where)
+            )
+        for file in files[:MOST_FILES]:
+            try:
+                yield from _read(file)
+            except RigError as error:
+                yield NodeOutcome(node=file.stem, trouble=error.sentence)
 
 
 def _read(file: Path) -> Iterator[NodeOutcome]:
@@ -54,6 +59,7 @@ def _read(file: Path) -> Iterator[NodeOutcome]:
         if not isinstance(machine, dict):
             read = read_machine(raw, name=f"*{file.suffix}")  # so that nodes with the same trouble are one
             machine = plain(replace(read, origin=file.name))
-        yield NodeOutcome(
-            node=file.stem, reply={"machine": machine, **{name: data[name] for name in KEPT & data.keys()}}
-        )
+        yield NodeOutcome(node=file.stem, reply=reply_of(data) | {"machine": machine})
+
+
+RUNNER = SavedAnswers

@@ -6,14 +6,12 @@ import socket
 from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from rigright.base.errors import AskError, MissingError
 from rigright.base.extras import absent
 from rigright.base.words import say
-
-Asked = TypeVar("Asked")
-Given = TypeVar("Given")
+from rigright.verbs.sweep.sheet import Answered, SweepQuestion
 
 ANY = "auto"  # the cluster that Ray itself finds
 REACH_S = 5.0  # a cluster that answers no call within this is not there
@@ -22,32 +20,29 @@ WAITING_A_CORE = 2  # tasks handed over at once, for each core
 
 
 def run(
-    work: Callable[[Asked], Given], asked: Sequence[Asked], *, address: str
-) -> Iterator[tuple[str, Given]]:
+    work: Callable[[SweepQuestion], Answered], questions: Sequence[SweepQuestion], *, address: str
+) -> Iterator[tuple[str, Answered]]:
     """Answers as they come, each with the node that gave it; what a lost node had is asked again."""
     ray = _joined(address)
+
+    def ask(question: SweepQuestion) -> tuple[str, Answered]:
+        node = import_module("ray").get_runtime_context().get_node_id()
+        return f"node {node[:8]}", work(question)
+
     try:
-        task = ray.remote(num_cpus=1, max_retries=3)(_named(work))
+        task = ray.remote(num_cpus=1, max_retries=3)(ask)
         most = max(int(ray.cluster_resources().get("CPU", 1)), 1) * WAITING_A_CORE
         waiting: list[Any] = []
-        for item in asked:
+        for question in questions:
             if len(waiting) >= most:
                 done, waiting = ray.wait(waiting)
                 yield from ray.get(done)
-            waiting.append(task.remote(item))
+            waiting.append(task.remote(question))
         while waiting:
             done, waiting = ray.wait(waiting)
             yield from ray.get(done)
     finally:
         ray.shutdown()
-
-
-def _named(work: Callable[[Asked], Given]) -> Callable[[Asked], tuple[str, Given]]:
-    def ask(asked: Asked) -> tuple[str, Given]:
-        ray = import_module("ray")
-        return f"node {ray.get_runtime_context().get_node_id()[:8]}", work(asked)
-
-    return ask
 
 
 def _joined(address: str) -> Any:

@@ -1,20 +1,26 @@
-"""The sheets of a sweep: a grid of questions is read, and a sheet with their answers is written.
+"""The files of a sweep: a grid of questions, the journal of their answers as they come, the sheet of all.
 
-A grid is a CSV whose columns are options of `plan`; "a | b" in a cell asks for both.
+A grid is a CSV whose columns are options of `plan`; "a | b" in a cell asks for both. With the journal nothing
+is lost and a sweep that was broken off goes on.
 """
 
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
+import json
 from collections.abc import ItemsView, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import product
 from math import prod
 from pathlib import Path
 from sys import intern
-from typing import NamedTuple
+from typing import IO, NamedTuple
 
+from rigright import __version__
+from rigright.base.bounded import bounded_json
 from rigright.base.errors import DataError
 from rigright.base.files import safe_cell, write_whole
 from rigright.base.record import Flat, Inner, derived
@@ -28,6 +34,7 @@ MOST_QUESTIONS = int(MEGA)
 NEEDED = ("model",)
 USERS = frozenset({"users", "concurrency"})
 BESIDE = 8  # questions that differ in these alone, and are scored in one call
+_JOURNAL = ".part"  # behind the name of the sheet
 _JOINT = "\0"  # between the cells of one answer
 
 
@@ -184,6 +191,51 @@ def _choices(raw: Mapping[str, str]) -> dict[str, list[str]]:
         for name, cell in raw.items()
         if cell.strip()
     }
+
+
+def journal_of(out: str) -> Path | None:
+    """Where answers lie until all are there; nowhere where they go into a device or a pipe."""
+    path = Path(out)
+    return path.with_name(path.name + _JOURNAL) if path.is_file() or not path.exists() else None
+
+
+def stamp_of(questions: Sequence[SweepQuestion]) -> str:
+    """What tells that a journal belongs to these questions and this program."""
+    asked = json.dumps([__version__, [dict(question.words) for question in questions]], sort_keys=True)
+    return hashlib.sha256(asked.encode()).hexdigest()
+
+
+def kept_answers(path: Path, *, mark: str) -> dict[int, Answered]:
+    """Answers of an earlier sweep of the same questions; a line that was cut off is not one."""
+    try:
+        with path.open(encoding="utf-8") as file:
+            if file.readline().rstrip("\n") != mark:
+                return {}
+            return {answered.index: answered for answered in map(_read_answer, file) if answered is not None}
+    except (OSError, UnicodeDecodeError):
+        return {}
+
+
+@contextmanager
+def opened_journal(path: Path, *, mark: str, fresh: bool) -> Iterator[IO[str]]:
+    """The journal, open for more answers."""
+    with path.open("w" if fresh else "a", encoding="utf-8") as file:
+        file.write(f"{mark}\n" if fresh else "\n")
+        yield file
+
+
+def append_answer(file: IO[str], answered: Answered) -> None:
+    """One answer, at once on disk."""
+    file.write(json.dumps([answered.index, dict(answered.cells), answered.why]) + "\n")
+    file.flush()
+
+
+def _read_answer(line: str) -> Answered | None:
+    try:
+        index, cells, why = bounded_json(line)
+        return Answered(index=int(index), cells=Cells(dict(cells)), why=str(why))
+    except (ValueError, TypeError):
+        return None
 
 
 def write_answers(result: Swept, out: str) -> None:

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import median
 
-from rigright.machine.bench.record import Result
+from rigright.machine.bench.record import SMALLER_IS_BETTER, Result
 from rigright.machine.record import Machine
 from rigright.machine.traits import TRAITS
 from rigright.verbs.fleet.nodes import Differs, NodeReport, NodeSpread, OddNodes, Straggler
@@ -22,7 +22,6 @@ BEHIND_SHARE = 0.05
 ROBUST_Z = 3.5  # Iglewicz and Hoaglin's limit for a modified z-score
 NORMAL = 0.6745
 ENOUGH = 5  # nodes, before a spread says what chance does
-LESS_IS_BETTER = frozenset({"s", "bytes"})
 
 Figure = tuple[str, str, str]  # part, what, unit
 
@@ -69,14 +68,13 @@ def _of_kind(kind: str, machines: Mapping[str, Machine]) -> Iterator[Differs]:
             value = trait.read(machine)
             if value is not None:
                 groups.setdefault(value, []).append(node)
-        values = groups
-        if len(values) > 1:
+        if len(groups) > 1:
             # the usual value, where more than half have it, and the others from the rarest on
             ranked: Sequence[tuple[str, list[str]]] = sorted(
-                values.items(), key=lambda pair: (len(pair[1]), pair[0])
+                groups.items(), key=lambda pair: (len(pair[1]), pair[0])
             )
             most, nodes = ranked[-1]
-            in_majority = len(nodes) > sum(map(len, values.values())) / 2
+            in_majority = len(nodes) > sum(map(len, groups.values())) / 2
             others = ranked[:-1] if in_majority else ranked
             yield Differs(
                 trait=trait.name,
@@ -123,23 +121,18 @@ def _worst(results: Iterable[Result]) -> dict[Figure, Result]:
     for item in results:
         figure = (item.part, item.what, item.unit)
         known = result.get(figure)
-        if known is None or _lag(item.value, known.value, unit=item.unit) > 0:
+        if known is None or known.beats(item):
             result[figure] = item
     return result
-
-
-def _lag(value: float, middle: float, *, unit: str) -> float:
-    """How far a value lies behind another, as a share of it; below zero: ahead."""
-    if not middle:
-        return 0.0
-    return (value - middle if unit in LESS_IS_BETTER else middle - value) / abs(middle)
 
 
 def _behind(spread: NodeSpread, results: Mapping[str, Result]) -> Iterator[Straggler]:
     distances = [abs(item.value - spread.median) for item in results.values()]
     usual = median(distances)
+    sign = 1 if spread.unit in SMALLER_IS_BETTER else -1
     for node, result in results.items():
-        share = _lag(result.value, spread.median, unit=spread.unit)
+        behind = sign * (result.value - spread.median)
+        share = behind / abs(spread.median) if spread.median else 0.0
         by_chance = (
             len(results) >= ENOUGH
             and usual

@@ -5,13 +5,13 @@ from __future__ import annotations
 import shlex
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 
 from rigright.base.errors import AskError
 from rigright.base.words import Sentence, say
 from rigright.doctor.baseline import Baseline, load
+from rigright.doctor.reference import wrong_values
 from rigright.machine.bench.ask import Meeting
 from rigright.machine.bench.needs import NO_TORCH
 from rigright.machine.bench.record import Skipped
@@ -52,24 +52,22 @@ Progress = Callable[[Sentence, tuple[int, int]], None]  # what is done now, how 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AcceptWish:
-    """Where it is kept, and how hard it is."""
+    """Of which nodes, where it is kept, and how hard it is."""
 
     folder: str
+    fleet: FleetWish = field(default_factory=FleetWish)
     burn_s: float = BURN_S
     disk: str | None = None  # a folder on the nodes
     parts: tuple[str, ...] = ()  # none: all of an acceptance
-    baseline: str | None = None
 
 
-def accept(wish: FleetWish, asked: AcceptWish, *, progress: Progress | None = None) -> Accepted:
+def accept(wish: AcceptWish, *, progress: Progress | None = None) -> Accepted:
     """Ask the nodes of a fleet; what was asked before in the same folder is not asked again."""
-    runner = runner_of(wish)
+    runner = runner_of(wish.fleet)
     if not runner.runs_jobs:
         raise AskError(say("acceptance queries nodes several times: use --hosts or --slurm"))
-    result = accepted(
-        partial(run, runner), partial(_names, runner), wish=asked, python=wish.python, progress=progress
-    )
-    line = f"{typed('bench', runner)} --accept {shlex.quote(asked.folder)}"
+    result = accepted(partial(run, runner), partial(_names, runner), wish=wish, progress=progress)
+    line = f"{typed('bench', runner)} --accept {shlex.quote(wish.folder)}"
     return replace(result, over=runner.name, asked=line)
 
 
@@ -86,20 +84,23 @@ def accepted(
     names: Callable[[Iterable[str]], tuple[str, ...]],
     *,
     wish: AcceptWish,
-    python: str | None = None,
     progress: Progress | None = None,
 ) -> Accepted:
     """The acceptance itself, however nodes are reached; Ctrl-C keeps and judges what came until then."""
     began = time.monotonic()
     parts = pick(wish.parts, BenchWish()) if wish.parts else (*PARTS, LOAD, TOGETHER)
-    settings = {"parts": list(parts), "burn_s": wish.burn_s, "disk": wish.disk, "python": python}
+    settings = {
+        "parts": list(parts),
+        "burn_s": wish.burn_s,
+        "disk": wish.disk,
+        "python": wish.fleet.python,
+    }
     run = _Run(
         asking=asking,
         folder=Folder(wish.folder, settings=settings),
         wish=wish,
         parts=parts,
-        python=python,
-        baseline=load(wish.baseline),
+        baseline=load(wish.fleet.baseline),
         progress=progress or (lambda *_: None),
     )
     broken_off = False
@@ -110,20 +111,8 @@ def accepted(
         if not run.known.reports:
             raise
         broken_off = True
-    known = run.known
-    verdicts = judged(known, whole=not broken_off)
-    return Accepted(
-        over="",
-        asked="",
-        folder=wish.folder,
-        nodes=verdicts.nodes,
-        meetings=tuple(known.met),
-        between=verdicts.between,
-        everywhere=verdicts.everywhere,
-        differs=verdicts.differs,
-        broken_off=broken_off,
-        seconds=time.monotonic() - began,
-    )
+    verdict = judged(run.known, broken_off=broken_off)
+    return replace(verdict, folder=wish.folder, seconds=time.monotonic() - began)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,7 +123,6 @@ class _Run:
     folder: Folder
     wish: AcceptWish
     parts: tuple[str, ...]
-    python: str | None
     baseline: Baseline | None
     progress: Progress
     known: SoFar = field(default_factory=SoFar)
@@ -153,9 +141,7 @@ class _Run:
         alone = tuple(part for part in self.parts if part not in {LOAD, TOGETHER})
         each = dict.fromkeys(known.names, alone)
         self._stage("answers", each, shown=say("each node alone"), budget_s=BUDGET_S)
-        heard = sorted(
-            (name for name, node in known.reports.items() if node.machine is not None), key=by_number
-        )
+        heard = sorted(machines_of(known.reports), key=by_number)
         if LOAD in self.parts:
             loaded = dict.fromkeys(heard, (LOAD,))
             self._stage("load", loaded, shown=say("under load"), budget_s=self.wish.burn_s / USED)
@@ -169,7 +155,7 @@ class _Run:
         """Ask the nodes that have not answered yet; what they say is kept before it is judged."""
         known = self.known
         done = {
-            "answers": {name for name, node in known.reports.items() if node.machine is not None},
+            "answers": set(machines_of(known.reports)),
             "load": {outcome.node for outcome in self.folder.replies("load")},
             "again": set[str](),
         }[stage]
@@ -211,7 +197,7 @@ class _Run:
     def _request(
         self, parts: tuple[str, ...], budget_s: float, *, meeting: Meeting | None = None
     ) -> RemoteRequest:
-        wish = BenchWish(budget_s=budget_s, python=self.python, disk=self.wish.disk)
+        wish = BenchWish(budget_s=budget_s, python=self.wish.fleet.python, disk=self.wish.disk)
         bench = Bench(wish=wish, parts=parts) if parts else None
         return RemoteRequest(patience_s=PATIENCE_S + BENCH_SLACK * budget_s, bench=bench, meeting=meeting)
 
@@ -253,14 +239,10 @@ class _Run:
         """Pairs, trials and halves, each kind of node among its own."""
         known = self.known
         kind = kinds(machines_of({name: known.reports[name] for name in heard}))
-        able = [
-            name
-            for name in heard
-            if not any(skipped.why == NO_TORCH for skipped in known.reports[name].skipped)
-        ]
         groups: dict[str, list[str]] = {}
-        for name in able:
-            groups.setdefault(kind[name], []).append(name)
+        for name in heard:
+            if not any(skipped.why == NO_TORCH for skipped in known.reports[name].skipped):
+                groups.setdefault(kind[name], []).append(name)
         low = frozenset(suspect.node for suspect in suspects(known.reports, known.again))
         while True:
             ahead: list[Met] = []
@@ -279,26 +261,21 @@ class _Run:
             "halves": say("all nodes together, then in halves"),
         }
         shown = stages[wishes[0].stage]
-        of_job = {
-            NodeJob(
-                nodes=wish.nodes,
-                request=self._request((TOGETHER,), MEET_S, meeting=Meeting(members=wish.nodes)),
-            ): wish
-            for wish in wishes
-        }
-        waiting = {job: dict.fromkeys(job.nodes) for job in of_job}
-        heard: dict[NodeJob, list[NodeReport]] = {job: [] for job in of_job}
-        self.progress(shown, (0, len(of_job)))
-        done = 0
-        for job, outcome in self.asking(tuple(of_job)):
-            heard[job].append(node_report(outcome))
-            waiting[job].pop(outcome.node, None)
-            if not waiting[job]:
-                limit = _met(of_job[job], heard[job])
+        jobs: dict[NodeJob, Met] = {}
+        for wish in wishes:
+            request = self._request((TOGETHER,), MEET_S, meeting=Meeting(members=wish.nodes))
+            jobs[NodeJob(nodes=wish.nodes, request=request)] = wish
+        heard: dict[NodeJob, dict[str, NodeReport]] = {job: {} for job in jobs}
+        self.progress(shown, (0, len(jobs)))
+        for job, outcome in self.asking(tuple(jobs)):
+            if job not in heard:
+                continue
+            heard[job][outcome.node] = node_report(outcome)
+            if heard[job].keys() >= set(job.nodes):
+                limit = _met(jobs[job], tuple(heard.pop(job).values()))
                 self.folder.keep_met(limit)
                 self.known.met.append(limit)
-                done += 1
-                self.progress(shown, (done, len(of_job)))
+                self.progress(shown, (len(jobs) - len(heard), len(jobs)))
 
 
 def _met(wish: Met, heard: Sequence[NodeReport]) -> Met:
@@ -313,7 +290,4 @@ def _met(wish: Met, heard: Sequence[NodeReport]) -> Met:
         whys = sorted(skips, key=lambda pair: pair[1] != NO_TORCH)
         why = whys[0][1] if whys else say("no result")
         return replace(wish, why=why, unable=unable)
-    wrong = 0.0
-    with suppress(ValueError):
-        wrong = max(float(dict(result.settings).get("wrong", "0")) for result in figures)
-    return replace(wish, value=figures[0].value, wrong=int(wrong))
+    return replace(wish, value=figures[0].value, wrong=int(max(map(wrong_values, figures))))

@@ -19,9 +19,9 @@ from rigright.doctor.record import CheckInput
 from rigright.doctor.reference import compare_all, wrong_values
 from rigright.machine.bench.record import Result
 from rigright.machine.traits import TRAITS
-from rigright.verbs.fleet.accept.accepted import Between, Failing, Met, NodeJudged, Source, State, Suspect
+from rigright.verbs.fleet.accept.accepted import Accepted, Failing, Met, NodeJudged, Source, State, Suspect
 from rigright.verbs.fleet.accept.meetings import Pairings, pairings, slow_between
-from rigright.verbs.fleet.compare import ENOUGH, LESS_IS_BETTER, differences, kinds, machines_of, spread_of
+from rigright.verbs.fleet.compare import ENOUGH, differences, kinds, machines_of, spread_of
 from rigright.verbs.fleet.nodes import Differs, NodeReport
 
 MOST_SHARE = 0.5  # of the nodes of a kind: what more than these miss is no node's own fault
@@ -57,16 +57,6 @@ class SoFar:
             *(result.part for result in again.results),
             *(skipped.part for skipped in again.skipped),
         }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Verdicts:
-    """Every verdict, and what is no node's own."""
-
-    nodes: tuple[NodeJudged, ...]
-    everywhere: tuple[Suspect, ...]
-    between: tuple[Between, ...]
-    differs: tuple[Differs, ...]
 
 
 def suspects(nodes: Mapping[str, NodeReport], again: Mapping[str, NodeReport]) -> tuple[Suspect, ...]:
@@ -109,13 +99,9 @@ def better(first: Sequence[Result], again: Sequence[Result]) -> tuple[Result, ..
     for result in (*first, *again):
         key = (result.part, result.what, result.on, result.unit)
         known = results.get(key)
-        if known is None or (not wrong_values(known) and (wrong_values(result) or _beats(result, known))):
+        if known is None or (not wrong_values(known) and (wrong_values(result) or result.beats(known))):
             results[key] = result
     return tuple(results.values())
-
-
-def _beats(result: Result, other: Result) -> bool:
-    return result.value < other.value if result.unit in LESS_IS_BETTER else result.value > other.value
 
 
 def _alone(node: str, case: CheckInput) -> Iterator[Suspect]:
@@ -133,12 +119,11 @@ def _alone(node: str, case: CheckInput) -> Iterator[Suspect]:
 
 
 def _suspect(node: str, result: Result, *, source: Source, full: float) -> Suspect:
-    share = full / result.value if result.unit in LESS_IS_BETTER else result.value / full
-    return Suspect(node=node, result=result, source=source, full=full, share=share)
+    return Suspect(node=node, result=result, source=source, full=full, share=result.share_of(full))
 
 
-def judged(known: SoFar, *, whole: bool = True) -> Verdicts:
-    """The verdict; `whole`: nothing was broken off before its end."""
+def judged(known: SoFar, *, broken_off: bool) -> Accepted:
+    """The verdict on everything that is known, wherever it came from."""
     given, again = known.reports, known.again
     machines = machines_of(given)
     kind, differs = kinds(machines), differences(machines)
@@ -169,11 +154,21 @@ def judged(known: SoFar, *, whole: bool = True) -> Verdicts:
     once = frozenset(entry.node for entry in low if not known.is_twice(entry.node, entry.result.part))
     nodes = []
     for name in known.names:
-        left = tuple(_left(name, known, kind=kind, once=once, whole=whole))
+        left = tuple(_left(name, known, kind=kind, once=once, broken_off=broken_off))
         why = tuple(reasons[name])
         state: State = "fail" if why else "open" if left else "pass"
         nodes.append(NodeJudged(node=name, state=state, reasons=why, not_judged=left, report=given.get(name)))
-    return Verdicts(nodes=tuple(nodes), everywhere=everywhere, between=ways, differs=differs)
+    return Accepted(
+        over="",
+        asked="",
+        folder="",
+        nodes=tuple(nodes),
+        meetings=tuple(known.met),
+        between=ways,
+        everywhere=everywhere,
+        differs=differs,
+        broken_off=broken_off,
+    )
 
 
 def _shared(
@@ -299,7 +294,7 @@ def _network(match: Pairings, met: Sequence[Met]) -> Iterator[tuple[str, Failing
 
 
 def _left(
-    name: str, known: SoFar, *, kind: Mapping[str, str], once: frozenset[str], whole: bool
+    name: str, known: SoFar, *, kind: Mapping[str, str], once: frozenset[str], broken_off: bool
 ) -> Iterator[Sentence]:
     """What is not known of a node."""
     item = known.reports.get(name)
@@ -316,7 +311,7 @@ def _left(
         yield say("nothing was measured: {why}", why=item.skipped[0].why)
     if name in once:
         yield say("slow once, not measured again")
-    if not whole:
+    if broken_off:
         yield say("the test was interrupted")
     mine = [met for met in known.met if name in met.nodes]
     others = [met for met in known.met if kind.get(met.nodes[0]) == kind.get(name)]

@@ -10,14 +10,17 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from kept_answers import keep
 from rigright.base.errors import AskError
 from rigright.doctor.reference import BaselineFigure
+from rigright.faces.cli.main import main
 from rigright.machine.bench.record import Result
 from rigright.machine.device import Device
 from rigright.machine.record import Machine
 from rigright.machine.remote.envelope import lines
 from rigright.machine.stored import plain
 from rigright.machine.system import System
+from rigright.machine.traits import TRAITS
 from rigright.verbs.bench.benched import BenchRun
 from rigright.verbs.bench.files import save_results
 from rigright.verbs.doctor import doctor
@@ -116,3 +119,37 @@ def test_any_file_is_a_node_or_a_trouble(tmp_path, content):
     (one,) = read(tmp_path).nodes
     assert isinstance(one, NodeReport)
     assert (one.machine is None) != (one.trouble is None)
+
+
+MANY = 64
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory):
+    """Saved answers of many: six with another kernel, one with a card less, two that cannot be read."""
+    folder = tmp_path_factory.mktemp("answers")
+    card = MACHINE.devices[0]
+    for number in range(MANY):
+        cards = tuple(replace(card, index=index) for index in range(3 if number == 57 else 4))
+        system = System(kernel="5.15" if number in {5, 6, 7, 8, 9, 30} else "6.8.0", host=f"n{number:03}")
+        text = json.dumps(plain(Machine(devices=cards, system=system)))
+        (folder / f"n{number:03}.json").write_text(text if number not in {40, 41} else text[:-9])
+    return folder
+
+
+def test_many_nodes_fit_on_a_screen_and_all_of_them_are_in_the_json(many, monkeypatch, capsys):
+    keep(monkeypatch, {}, of={"fleet"})
+    for language, width in (("en", "60"), ("zh", "120")):
+        words = ["fleet", "probe", "--from", str(many), "--lang", language, "--width", width]
+        assert main(words) == 20
+        page = capsys.readouterr().out
+        assert len(page.splitlines()) < 45
+        whole = "".join(page.split())
+        for said in ("n[005-009,030]", "n057", "n[040-041]", "6.8.0"):
+            assert said in whole, (said, language)
+    main(["fleet", "probe", "--from", str(many), "--json"])
+    told = json.loads(capsys.readouterr().out)
+    assert len(told["nodes"]) == MANY
+    names = {trait.key: str(trait.name) for trait in TRAITS}
+    (kernel,) = [one for one in told["differs"] if one["trait"] == names["kernel"]]
+    assert (kernel["usual"], kernel["n_usual"]) == ("6.8.0", MANY - 6 - 2)

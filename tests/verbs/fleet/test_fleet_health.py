@@ -40,9 +40,7 @@ if words[:2] == ["show", "node"]:
 @pytest.fixture
 def slurm(far, monkeypatch):
     """A scontrol that writes down what it is told."""
-    program = far.bin / "scontrol"
-    program.write_text(SCONTROL.format(python=sys.executable, folder=str(far.folder)), encoding="utf-8")
-    program.chmod(0o755)
+    far.program("scontrol", SCONTROL.format(python=sys.executable, folder=str(far.folder)))
     (far.folder / "state").write_text("IDLE")
     monkeypatch.setenv("SLURMD_NODENAME", "n1")
     return far

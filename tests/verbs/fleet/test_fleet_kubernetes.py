@@ -174,9 +174,7 @@ def pod(name, node, phase="Running", created="2026-11-22T10:00:00Z", **status):
 @pytest.fixture
 def cluster(far):
     """A kubectl that shows pods and logs from a folder."""
-    kubectl = far.bin / "kubectl"
-    kubectl.write_text(KUBECTL.format(python=sys.executable, folder=str(far.folder)), encoding="utf-8")
-    kubectl.chmod(0o755)
+    far.program("kubectl", KUBECTL.format(python=sys.executable, folder=str(far.folder)))
     return far
 
 
@@ -235,9 +233,3 @@ def test_pods_do_not_bench(cluster):
     with pytest.raises(AskError):
         fleet("bench", wish=FleetWish(over="kubernetes"))
     assert cluster.lines("asked") == []
-
-
-def test_without_kubectl(far, monkeypatch):
-    monkeypatch.setenv("PATH", str(far.folder))
-    with pytest.raises(MissingError):
-        over()

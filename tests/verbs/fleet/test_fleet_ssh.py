@@ -362,7 +362,7 @@ def test_breaking_off_over_a_real_server_ends_the_work_there(server):
     bench = Bench(wish=BenchWish(budget_s=60.0), parts=("ram",))
     argv = ("ssh", *ssh.OPTIONS, *server.options(), "--", server.host, start_line(python=sys.executable))
     said = parcel(RemoteRequest(patience_s=90, bench=bench))
-    talked = talk(argv, data=said, heard=lambda _: None, patience_s=90, stop=stop)
+    talked = talk(argv, data=said, patience_s=90, stop=stop)
     assert talked.ended == "broken off"
     assert unpacked, "it never began"
     until(lambda: not left_behind(server.folder), what="the end of what it unpacked")

@@ -12,7 +12,7 @@ import shutil
 
 from rigright.base.errors import AskError, MissingError
 from rigright.base.patience import patience
-from rigright.base.words import Sentence, say
+from rigright.base.words import say
 from rigright.doctor.binding.judgement import conclude
 from rigright.doctor.examine import Examined, case_of, chosen, examine
 from rigright.doctor.record import Finding
@@ -21,7 +21,7 @@ from rigright.machine.remote.agent import node_name
 from rigright.machine.remote.talk import Talked, talk
 from rigright.machine.world import World, here
 from rigright.verbs.fleet.nodes import NodeHealth
-from rigright.verbs.fleet.troubles import LATE, meant
+from rigright.verbs.fleet.troubles import trouble
 
 PATIENCE_S = 15.0  # for scontrol: Slurm ends a health check that takes a minute
 MOST_REASON = 240  # characters; Slurm cuts nothing, but tables do
@@ -89,7 +89,4 @@ def _drained(node: str, reason: str, *, world: World) -> str:
 
 
 def _refused(node: str, talked: Talked) -> MissingError:
-    why: Sentence | str = (
-        LATE if talked.ended == "late" else meant(talked.complaints) or f"exit {talked.code}"
-    )
-    return MissingError(say("Slurm refused to drain {node}: {why}", node=node, why=why))
+    return MissingError(say("Slurm refused to drain {node}: {why}", node=node, why=trouble(talked)))

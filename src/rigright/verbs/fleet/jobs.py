@@ -11,6 +11,7 @@ import json
 import random
 import secrets
 import shlex
+import shutil
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -137,6 +138,14 @@ class Runner:
         """Why nothing came of a node; of none: of all that a program reached."""
         del node
         return trouble(talked, ear.words)
+
+
+def program(name: str, *, missing: Sentence) -> str:
+    """Where the program that reaches nodes is."""
+    path = shutil.which(name)
+    if path is None:
+        raise MissingError(missing)
+    return path
 
 
 def runner_of(wish: FleetWish) -> Runner:

@@ -60,7 +60,7 @@ def trouble(talked: Talked, words: Sequence[bytes] = ()) -> Sentence:
                     version=version,
                 )
             return say("no Python 3.10 or newer on the node; see --python")
-    if talked.ended == "broken off":
+    if talked.ended in {"broken off", "absent"}:
         return BROKEN_OFF
     if words or talked.ended == "late":
         return LATE

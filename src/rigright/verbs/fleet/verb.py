@@ -145,8 +145,8 @@ def node_report(outcome: NodeOutcome) -> NodeReport:
             told_of = {"what": "node", "why": fields["problem"]}
             return NodeReport(node=outcome.node, trouble=restored(Unseen, told_of, where=outcome.node).why)
         machine = possible(restored(Machine, fields.get("machine"), where=outcome.node))
-        results = _listed(Result, fields, where=outcome.node)
-        skipped = _listed(Skipped, fields, where=outcome.node)
+        results = _listed(Result, fields.get("results"), where=outcome.node)
+        skipped = _listed(Skipped, fields.get("skipped"), where=outcome.node)
     except DataError as error:
         return NodeReport(node=outcome.node, trouble=error.whole)
     seconds = fields.get("seconds")
@@ -159,12 +159,11 @@ def node_report(outcome: NodeOutcome) -> NodeReport:
     )
 
 
-def _listed(kind: type[R], fields: dict[str, Any], *, where: str) -> tuple[R, ...]:
+def _listed(kind: type[R], values: Any, *, where: str) -> tuple[R, ...]:
     """What was measured there, or was not."""
-    listed = fields.get("results" if kind is Result else "skipped")
-    if not isinstance(listed, list) or len(listed) > MOST_FIGURES:
+    if not isinstance(values, list) or len(values) > MOST_FIGURES:
         return ()
-    return tuple(restored(kind, value, where=where) for value in listed)
+    return tuple(restored(kind, value, where=where) for value in values)
 
 
 def _explained(slow: Iterable[Straggler], nodes: Mapping[str, NodeReport]) -> tuple[Straggler, ...]:

@@ -2,35 +2,31 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from rigright.base.bounded import bounded_json
 from rigright.base.errors import MissingError
 from rigright.base.patience import patience
 from rigright.base.words import Sentence, say
 from rigright.machine.remote.talk import Talked, talk
-from rigright.verbs.fleet.jobs import Ear, FleetWish, NodeOutcome, Runner
-from rigright.verbs.fleet.troubles import LATE, meant, trouble
+from rigright.verbs.fleet.jobs import Ear, FleetWish, NodeOutcome, Runner, program
+from rigright.verbs.fleet.troubles import trouble
 
 SELECTOR = "app.kubernetes.io/name=rigright-probe"
 CONTAINER = "probe"
 TAIL = 20_000  # lines of one pod's log, the last ones
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Pod:
+class _Pod(NamedTuple):
     """One pod of ours, and the node it is on."""
 
+    created: str
     name: str
     namespace: str
     node: str
-    created: str
-    phase: str
-    why: str = ""  # it waits, where it does
+    pending: str  # why it waits, where it does
 
 
 class Kubernetes(Runner):
@@ -42,16 +38,13 @@ class Kubernetes(Runner):
 
     def __init__(self, wish: FleetWish) -> None:
         super().__init__(wish)
-        kubectl = shutil.which("kubectl")
-        if kubectl is None:
-            raise MissingError(say("kubectl not found"))
-        self._kubectl = (kubectl, *wish.options)
+        self._kubectl = (program("kubectl", missing=say("kubectl not found")), *wish.options)
         self._pods: dict[str, _Pod] = {}  # of each node the newest
 
     def expected(self) -> Iterator[NodeOutcome]:
         """The nodes that have a pod of ours; one that waits has no log yet."""
         selector = self.wish.where or SELECTOR
-        self._pods = {pod.node: pod for pod in sorted(self._listed(selector), key=lambda pod: pod.created)}
+        self._pods = {pod.node: pod for pod in sorted(self._listed(selector))}
         if not self._pods:
             raise MissingError(
                 say(
@@ -61,8 +54,7 @@ class Kubernetes(Runner):
                 )
             )
         for node, pod in self._pods.items():
-            pending = pod.phase == "Pending"
-            why = say("pod pending: {why}", why=pod.why or pod.phase) if pending else None
+            why = say("pod pending: {why}", why=pod.pending) if pod.pending else None
             yield NodeOutcome(node=node, trouble=why)
 
     def _listed(self, selector: str) -> list[_Pod]:
@@ -72,8 +64,7 @@ class Kubernetes(Runner):
         if talked.ended == "done" and not talked.code:
             with suppress(ValueError, KeyError, TypeError, AttributeError):
                 return [_pod(item) for item in bounded_json(talked.output)["items"]]
-        why = LATE if talked.ended == "late" else meant(talked.complaints) or talked.ended
-        raise MissingError(say("kubectl cannot list the pods: {why}", why=why))
+        raise MissingError(say("kubectl cannot list the pods: {why}", why=trouble(talked)))
 
     def argv(self, nodes: Sequence[str], line: str) -> tuple[str, ...]:
         """The end of the log of its pod."""
@@ -96,13 +87,13 @@ def _pod(data: dict[str, Any]) -> _Pod:
     reasons += [
         value.get("message") for value in status.get("conditions") or () if value.get("status") == "False"
     ]
+    phase = str(status.get("phase"))
     return _Pod(
+        created=str(about.get("creationTimestamp") or ""),
         name=str(about["name"]),
         namespace=str(about.get("namespace") or "default"),
         node=str((data.get("spec") or {}).get("nodeName") or about["name"]),
-        created=str(about.get("creationTimestamp") or ""),
-        phase=str(status.get("phase")),
-        why=next((str(reason)[:200] for reason in reasons if reason), ""),
+        pending=str(next(filter(None, reasons), phase))[:200] if phase == "Pending" else "",
     )
 
 

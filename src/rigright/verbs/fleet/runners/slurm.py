@@ -13,8 +13,8 @@ from rigright.base.patience import patience
 from rigright.base.words import Sentence, say
 from rigright.machine.remote.talk import Talked, talk
 from rigright.verbs.fleet.hosts import listed
-from rigright.verbs.fleet.jobs import Ear, FleetWish, NodeOutcome, Runner
-from rigright.verbs.fleet.troubles import BROKEN_OFF, LATE, complaint_about, meant, trouble
+from rigright.verbs.fleet.jobs import Ear, FleetWish, NodeOutcome, Runner, program
+from rigright.verbs.fleet.troubles import LATE, complaint_about, meant, trouble
 
 IDLE = "idle"
 SINFO_S = 30.0
@@ -40,10 +40,8 @@ class Slurm(Runner):
             self._options = shlex.split(wish.where)
         except ValueError as error:
             raise AskError(say("cannot read the options of srun: {why}", why=error)) from None
-        srun = shutil.which("srun")
-        if srun is None:
-            raise MissingError(say("srun not found: run this on a login node"))
-        self._srun, self._is_job = srun, "SLURM_JOB_ID" in os.environ
+        self._srun = program("srun", missing=say("srun not found: run this on a login node"))
+        self._is_job = "SLURM_JOB_ID" in os.environ
 
     def expected(self) -> Iterator[NodeOutcome]:
         """Of this job, else of all nodes the idle ones; of options only srun knows."""
@@ -79,8 +77,7 @@ def _states() -> dict[str, str]:
     sinfo = shutil.which("sinfo") or "sinfo"
     talked = talk((sinfo, "-h", "-N", "-o", "%N %T"), patience_s=patience(SINFO_S))
     if talked.ended != "done" or talked.code:
-        why = LATE if talked.ended == "late" else meant(talked.complaints) or BROKEN_OFF
-        raise MissingError(say("sinfo failed: {why}", why=why))
+        raise MissingError(say("sinfo failed: {why}", why=trouble(talked)))
     states: dict[str, str] = {}
     for line in talked.output.decode("utf-8", "replace").splitlines():
         name, _, state = line.strip().partition(" ")

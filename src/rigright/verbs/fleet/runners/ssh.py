@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator, Sequence
 
-from rigright.base.errors import MissingError
 from rigright.base.patience import patience
 from rigright.base.words import say
 from rigright.machine.remote.talk import talk
 from rigright.verbs.fleet.hosts import hosts_of
-from rigright.verbs.fleet.jobs import FleetWish, NodeOutcome, Runner
+from rigright.verbs.fleet.jobs import FleetWish, NodeOutcome, Runner, program
 
 CONNECT_S = 10
 OPTIONS = (
@@ -35,10 +33,7 @@ class Ssh(Runner):
     def __init__(self, wish: FleetWish) -> None:
         super().__init__(wish)
         self._hosts = hosts_of(wish.where)
-        ssh = shutil.which("ssh")
-        if ssh is None:
-            raise MissingError(say("ssh not found: install an OpenSSH client"))
-        self._ssh = ssh
+        self._ssh = program("ssh", missing=say("ssh not found: install an OpenSSH client"))
         self._options = (*OPTIONS, *wish.options, "--")
 
     def expected(self) -> Iterator[NodeOutcome]:

@@ -10,7 +10,7 @@ from rigright.machine.bench.session import BenchWish
 from rigright.machine.remote.parcel import Bench, RemoteRequest
 from rigright.verbs.fleet.hosts import expand, folded
 from rigright.verbs.fleet.jobs import FleetWish, NodeJob, run, runner_of
-from rigright.verbs.fleet.runners.slurm import Slurm
+from rigright.verbs.fleet.runners.slurm import RUNNER
 from rigright.verbs.fleet.verb import fleet
 
 pytestmark = pytest.mark.live
@@ -85,7 +85,7 @@ def test_what_srun_refuses_is_told_in_its_words(where, said):
 
 
 def test_waiting_for_nodes_that_never_come_ends(slurm, monkeypatch):
-    monkeypatch.setattr(Slurm, "reach_s", 1.0)
+    monkeypatch.setattr(RUNNER, "reach_s", 1.0)
     with pytest.raises(MissingError, match="timed out"):
         over("-N 2 --exclusive --begin=now+1hour", what="probe", patience_s=1.0)
     assert slurm.waits_for(lambda: not slurm.run("squeue", "-h").strip(), 20), "the job was left in the queue"

@@ -24,10 +24,10 @@ from rigright.machine.bench.session import BenchWish
 from rigright.machine.parts.surroundings import BEGIN, NAMED
 from rigright.machine.running.services import MATTER
 
-BENCH = "bench"
-PACKAGE = Path(__file__).parents[2]  # this very program
-ROOMS = ("*.py", "base/**/*.py", "machine/**/*")  # enough to read a machine and to measure it
-NOT_SENT = (
+_BENCH = "bench"
+_PACKAGE = Path(__file__).parents[2]  # this very program
+_ROOMS = ("*.py", "base/**/*.py", "machine/**/*")  # enough to read a machine and to measure it
+_NOT_SENT = (
     "bundle",
     "history",
     "exporter",
@@ -38,13 +38,13 @@ NOT_SENT = (
     "plugin",
     "telling",
 )  # beginnings of names
-READINGS = "pynvml"  # NVIDIA's own module of readings goes along where it is here: one file, no dependencies
+_READINGS = "pynvml"  # NVIDIA's own module of readings goes along where it is here: one file, no dependencies
 NO_PYTHON = "rigright-no-python"
 STARTER = (
     "import sys;sys.path[:]=[p for p in sys.path if p];i=sys.stdin.buffer;exec(i.read(int(i.readline())))"
 )
 _AS_ROOT = "sudo -n "
-PYTHONS = (  # without a login shell the path is short
+_PYTHONS = (  # without a login shell the path is short
     *("python3", "python3.14", "python3.13", "python3.12", "python3.11", "python3.10"),
     *("/opt/conda/bin/python3", "/opt/venv/bin/python3", "/usr/local/bin/python3"),
 )
@@ -91,25 +91,25 @@ def program(*, with_bench: bool = False) -> bytes:
     """The program, packed; the same bytes for the same files."""
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
-        for name, content in _files(() if with_bench else (BENCH,)):
+        for name, content in _files(() if with_bench else (_BENCH,)):
             archive.writestr(zipfile.ZipInfo(name, _EPOCH), content, zipfile.ZIP_DEFLATED)
     return packed.getvalue()
 
 
 def _files(not_sent: tuple[str, ...]) -> Iterator[tuple[str, bytes]]:
-    left_out = (*NOT_SENT, *not_sent)
-    paths = {path for room in ROOMS for path in PACKAGE.glob(room)}
-    paths = {path for path in paths if not _begins(path.relative_to(PACKAGE), left_out)}
+    left_out = (*_NOT_SENT, *not_sent)
+    paths = {path for room in _ROOMS for path in _PACKAGE.glob(room)}
+    paths = {path for path in paths if not _begins(path.relative_to(_PACKAGE), left_out)}
     # whether the code names this table
     paths |= {
-        path for ending in _DATA for path in (PACKAGE / "data").glob(ending) if f'"{path.name}"' in _words()
+        path for ending in _DATA for path in (_PACKAGE / "data").glob(ending) if f'"{path.name}"' in _words()
     }
     for path in sorted(paths):
         if path.is_file() and "__pycache__" not in path.parts:
-            yield str(Path("rigright") / path.relative_to(PACKAGE)), path.read_bytes()
-    spec = importlib.util.find_spec(READINGS)
-    if spec is not None and spec.origin and spec.origin.endswith(f"{READINGS}.py"):
-        yield f"{READINGS}.py", Path(spec.origin).read_bytes()
+            yield str(Path("rigright") / path.relative_to(_PACKAGE)), path.read_bytes()
+    spec = importlib.util.find_spec(_READINGS)
+    if spec is not None and spec.origin and spec.origin.endswith(f"{_READINGS}.py"):
+        yield f"{_READINGS}.py", Path(spec.origin).read_bytes()
 
 
 def _begins(path: Path, names: tuple[str, ...]) -> bool:
@@ -119,8 +119,8 @@ def _begins(path: Path, names: tuple[str, ...]) -> bool:
 @cache
 def _words() -> str:
     """The code of whatever may be sent."""
-    paths = {path for room in ROOMS for path in PACKAGE.glob(room) if path.suffix == ".py"}
-    sent = sorted(path for path in paths if not _begins(path.relative_to(PACKAGE), NOT_SENT))
+    paths = {path for room in _ROOMS for path in _PACKAGE.glob(room) if path.suffix == ".py"}
+    sent = sorted(path for path in paths if not _begins(path.relative_to(_PACKAGE), _NOT_SENT))
     return "".join(path.read_text(encoding="utf-8") for path in sent)
 
 
@@ -129,7 +129,7 @@ def start_line(*, python: str | None = None, as_root: bool = False) -> str:
 
     It holds no word of the user's but the path of a Python, quoted; the rest travels on standard input.
     """
-    pythons = " ".join(shlex.quote(text) for text in ([python] if python else PYTHONS))
+    pythons = " ".join(shlex.quote(text) for text in ([python] if python else _PYTHONS))
     root = _AS_ROOT if as_root else ""
     script = (
         f'for p in {pythons}; do "$p" -c "{_NEW_ENOUGH}" 2>/dev/null && '

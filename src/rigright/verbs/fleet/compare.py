@@ -16,14 +16,16 @@ from rigright.machine.record import Machine
 from rigright.machine.traits import TRAITS
 from rigright.verbs.fleet.nodes import Differs, NodeReport, NodeSpread, OddNodes, Straggler
 
-FEW_SHARE = 0.25  # so few nodes without any card among nodes with cards are odd ones, not a kind of their own
-BARE = ""
+_FEW_SHARE = (
+    0.25  # so few nodes without any card among nodes with cards are odd ones, not a kind of their own
+)
+_BARE = ""
 BEHIND_SHARE = 0.05
 ROBUST_Z = 3.5  # Iglewicz and Hoaglin's limit for a modified z-score
 NORMAL = 0.6745
 ENOUGH = 5  # nodes, before a spread says what chance does
 
-Figure = tuple[str, str, str]  # part, what, unit
+_Figure = tuple[str, str, str]  # part, what, unit
 
 
 def machines_of(nodes: Mapping[str, NodeReport]) -> dict[str, Machine]:
@@ -33,15 +35,15 @@ def machines_of(nodes: Mapping[str, NodeReport]) -> dict[str, Machine]:
 
 def kinds(machines: Mapping[str, Machine]) -> dict[str, str]:
     """Node -> its kind: the names of its cards. Few nodes without cards are held against the largest kind."""
-    fields = {node: kind_of(machine) for node, machine in machines.items()}
-    bare = [node for node, kind in fields.items() if kind == BARE]
-    counts = Counter(kind for kind in fields.values() if kind != BARE)
-    if counts and len(bare) <= max(1, FEW_SHARE * len(fields)):
+    fields = {node: _kind_of(machine) for node, machine in machines.items()}
+    bare = [node for node, kind in fields.items() if kind == _BARE]
+    counts = Counter(kind for kind in fields.values() if kind != _BARE)
+    if counts and len(bare) <= max(1, _FEW_SHARE * len(fields)):
         fields |= dict.fromkeys(bare, counts.most_common(1)[0][0])
     return fields
 
 
-def kind_of(machine: Machine) -> str:
+def _kind_of(machine: Machine) -> str:
     """The distinct cards of a machine; one that is lost and tells no name is of their kind."""
     names = {device.name for device in machine.devices if device.name}
     return ", ".join(sorted(names or {device.vendor for device in machine.devices}))
@@ -89,7 +91,7 @@ def spread_of(
     nodes: Iterable[NodeReport], kind: Mapping[str, str]
 ) -> tuple[tuple[NodeSpread, ...], tuple[Straggler, ...]]:
     """Every figure that two nodes of a kind or more have, and the stragglers, the worst first."""
-    figures: dict[tuple[str, Figure], dict[str, Result]] = {}
+    figures: dict[tuple[str, _Figure], dict[str, Result]] = {}
     for node in nodes:
         for figure, result in _worst(node.results).items():
             figures.setdefault((kind.get(node.node, ""), figure), {})[node.node] = result
@@ -115,9 +117,9 @@ def spread_of(
     return tuple(spreads), tuple(stragglers)
 
 
-def _worst(results: Iterable[Result]) -> dict[Figure, Result]:
+def _worst(results: Iterable[Result]) -> dict[_Figure, Result]:
     """For each figure the slowest card, link or disk of a node."""
-    result: dict[Figure, Result] = {}
+    result: dict[_Figure, Result] = {}
     for item in results:
         figure = (item.part, item.what, item.unit)
         known = result.get(figure)

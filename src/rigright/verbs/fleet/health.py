@@ -25,7 +25,7 @@ from rigright.verbs.fleet.troubles import trouble
 
 PATIENCE_S = 15.0  # for scontrol: Slurm ends a health check that takes a minute
 MOST_REASON = 240  # characters; Slurm cuts nothing, but tables do
-MOST_FAULTS = 3  # named in the reason
+_MOST_FAULTS = 3  # named in the reason
 PATHS = ("/usr/bin", "/usr/local/bin", "/opt/slurm/bin", "/usr/sbin")  # Slurm gives its program a bare PATH
 _NODE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,252}")
 _STATE = re.compile(r"\bState=(\S+)")
@@ -64,7 +64,7 @@ def reason_of(faults: tuple[Finding, ...]) -> str:
     fields = dict.fromkeys(
         f"{finding.about}: {finding.title}" if finding.about else str(finding.title) for finding in faults
     )
-    shown = list(fields)[:MOST_FAULTS]
+    shown = list(fields)[:_MOST_FAULTS]
     more = f" (and {len(fields) - len(shown)} more)" if len(fields) > len(shown) else ""
     text = _UNFIT.sub(" ", f"rigright: {'; '.join(shown)}")
     return text[: MOST_REASON - len(more)] + more

@@ -46,7 +46,7 @@ from rigright.verbs.fleet.troubles import LATE, is_without_python, landing_compl
 
 PATIENCE_S = 60.0  # for one node, unless the user says otherwise
 PARALLEL = 32  # nodes asked at once
-RUNNERS = "rigright.verbs.fleet.runners"
+_RUNNERS = "rigright.verbs.fleet.runners"
 _BESIDE = ("results", "skipped", "seconds")  # of a benchmark, beside the machine
 _MOST_NAME = 253  # characters of a host's name
 _PORTS = (20_000, 32_000)  # where nodes may meet: below those that a system gives away
@@ -150,7 +150,7 @@ def program(name: str, *, missing: Sentence) -> str:
 
 def runner_of(wish: FleetWish) -> Runner:
     """The way that was chosen."""
-    runner: Runner = shelf.take(RUNNERS, wish.over, bears="RUNNER")(wish)
+    runner: Runner = shelf.take(_RUNNERS, wish.over, bears="RUNNER")(wish)
     return runner
 
 

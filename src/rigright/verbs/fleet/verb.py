@@ -30,8 +30,8 @@ from rigright.verbs.fleet.nodes import Fleet, NodeReport, Straggler
 from rigright.verbs.fleet.troubles import BROKEN_OFF
 
 BENCH_SLACK = 1.5  # a part that was begun may take longer than its share
-MOST_FIGURES = 20_000  # of one node
-MEASURED = ("bench", "baseline")  # checks of what was measured
+_MOST_FIGURES = 20_000  # of one node
+_MEASURED = ("bench", "baseline")  # checks of what was measured
 What = Literal["probe", "doctor", "bench"]
 Progress = Callable[[int, int, int], None]  # nodes that answered, nodes that will not, nodes expected
 R = TypeVar("R")
@@ -52,7 +52,7 @@ def fleet(what: What, *, wish: FleetWish, progress: Progress | None = None) -> F
         for outcome in answers(runner, request):
             node = node_report(outcome)
             if what != "probe":
-                about = wish.only if what == "doctor" else MEASURED
+                about = wish.only if what == "doctor" else _MEASURED
                 node = examined(node, about, wanted=wanted, baseline=baseline)
             nodes[node.node] = node
             if folder is not None and node.machine is not None:
@@ -161,7 +161,7 @@ def node_report(outcome: NodeOutcome) -> NodeReport:
 
 def _listed(kind: type[R], values: Any, *, where: str) -> tuple[R, ...]:
     """What was measured there, or was not."""
-    if not isinstance(values, list) or len(values) > MOST_FIGURES:
+    if not isinstance(values, list) or len(values) > _MOST_FIGURES:
         return ()
     return tuple(restored(kind, value, where=where) for value in values)
 

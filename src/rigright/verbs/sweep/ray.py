@@ -13,10 +13,10 @@ from rigright.base.extras import absent
 from rigright.base.words import say
 from rigright.verbs.sweep.sheet import Answered, SweepQuestion
 
-ANY = "auto"  # the cluster that Ray itself finds
-REACH_S = 5.0  # a cluster that answers no call within this is not there
-PACKAGE = Path(__file__).parents[2]  # this very program
-WAITING_A_CORE = 2  # tasks handed over at once, for each core
+_ANY = "auto"  # the cluster that Ray itself finds
+_REACH_S = 5.0  # a cluster that answers no call within this is not there
+_PACKAGE = Path(__file__).parents[2]  # this very program
+_WAITING_A_CORE = 2  # tasks handed over at once, for each core
 
 
 def run(
@@ -31,7 +31,7 @@ def run(
 
     try:
         task = ray.remote(num_cpus=1, max_retries=3)(ask)
-        most = max(int(ray.cluster_resources().get("CPU", 1)), 1) * WAITING_A_CORE
+        most = max(int(ray.cluster_resources().get("CPU", 1)), 1) * _WAITING_A_CORE
         waiting: list[Any] = []
         for question in questions:
             if len(waiting) >= most:
@@ -52,7 +52,7 @@ def _joined(address: str) -> Any:
     except ImportError:
         raise absent("ray", say("--ray needs the package ray, which is not installed")) from None
     _reach(address)
-    sends = {"py_modules": [str(PACKAGE)]}
+    sends = {"py_modules": [str(_PACKAGE)]}
     try:
         ray.init(address=address, log_to_driver=False, logging_level="ERROR", runtime_env=sends)
     except (ConnectionError, RuntimeError, ValueError) as error:
@@ -65,13 +65,13 @@ def _joined(address: str) -> Any:
 
 def _reach(address: str) -> None:
     """Ray waits minutes for a cluster that is not there; a plain call tells at once."""
-    if address == ANY:
+    if address == _ANY:
         return
     host, colon, port = address.rpartition(":")
     if not colon or not port.isdigit():
         raise AskError(say('"{address}" is not the address of a Ray cluster; use host:port', address=address))
     try:
-        socket.create_connection((host, int(port)), timeout=REACH_S).close()
+        socket.create_connection((host, int(port)), timeout=_REACH_S).close()
     except (OSError, OverflowError) as error:
         why = getattr(error, "strerror", None) or error
         raise MissingError(say("no answer from {address}: {why}", address=address, why=why)) from None

@@ -29,11 +29,11 @@ from rigright.base.units import MEGA
 from rigright.base.words import Sentence, clean, say
 from rigright.verbs.runs.files import read_text
 
-BETWEEN = "|"
+_BETWEEN = "|"
 MOST_QUESTIONS = int(MEGA)
-NEEDED = ("model",)
-USERS = frozenset({"users", "concurrency"})
-BESIDE = 8  # questions that differ in these alone, and are scored in one call
+_NEEDED = ("model",)
+_USERS = frozenset({"users", "concurrency"})
+_BESIDE = 8  # questions that differ in these alone, and are scored in one call
 _JOURNAL = ".part"  # behind the name of the sheet
 _JOINT = "\0"  # between the cells of one answer
 
@@ -130,7 +130,7 @@ def read_grid(asked: str, *, known: frozenset[str]) -> tuple[SweepQuestion, ...]
     """Every question of a grid, in its order."""
     text = read_text(asked)
     rows: list[tuple[int, Mapping[str, str]]] = []
-    for line, raw in open_rows(text.lines, text.name, required=NEEDED):
+    for line, raw in open_rows(text.lines, text.name, required=_NEEDED):
         strange = [name for name in raw if name.strip() not in known] if not rows else []
         if strange:
             raise DataError(
@@ -166,13 +166,15 @@ def _beside(asked: Sequence[Mapping[str, str]]) -> list[tuple[str, ...]]:
     """For each question the users of those near it that ask the same."""
     alike: dict[tuple[tuple[str, str], ...], list[int]] = {}
     for index, words in enumerate(asked):
-        key = tuple(item for item in words.items() if item[0] not in USERS)
+        key = tuple(item for item in words.items() if item[0] not in _USERS)
         alike.setdefault(key, []).append(index)
     texts: list[tuple[str, ...]] = [()] * len(asked)
     for places in alike.values():
-        for start in range(0, len(places), BESIDE):
-            near = places[start : start + BESIDE]
-            users = {words[name]: None for words in map(asked.__getitem__, near) for name in USERS & {*words}}
+        for start in range(0, len(places), _BESIDE):
+            near = places[start : start + _BESIDE]
+            users = {
+                words[name]: None for words in map(asked.__getitem__, near) for name in _USERS & {*words}
+            }
             for index in near:
                 texts[index] = tuple(users)
     return texts
@@ -187,7 +189,7 @@ def _products(raw: Mapping[str, str]) -> Iterator[dict[str, str]]:
 def _choices(raw: Mapping[str, str]) -> dict[str, list[str]]:
     """The values each filled cell asks for."""
     return {
-        name.strip(): [value.strip() for value in cell.split(BETWEEN)]
+        name.strip(): [value.strip() for value in cell.split(_BETWEEN)]
         for name, cell in raw.items()
         if cell.strip()
     }

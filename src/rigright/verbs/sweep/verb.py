@@ -48,13 +48,13 @@ from rigright.verbs.sweep.sheet import (
 )
 from rigright.verbs.wished import wish_of
 
-Progress = Callable[[int, int], None]
-MODEL, PLAY, SEED = "model", "play", "seed"
-MOST_REQUESTS = 100_000
-OPTIONS = frozenset(name for option in options_of("plan") for name in (option.name, *option.aliases))
-WORDS = OPTIONS | {MODEL, PLAY, SEED}
-TOGETHER = 10  # neighbours that one process answers, because they ask much the same
-ROUNDS = 4  # of each process at least, so that all of them end together
+_Progress = Callable[[int, int], None]
+MODEL, _PLAY, _SEED = "model", "play", "seed"
+_MOST_REQUESTS = 100_000
+_OPTIONS = frozenset(name for option in options_of("plan") for name in (option.name, *option.aliases))
+WORDS = _OPTIONS | {MODEL, _PLAY, _SEED}
+_TOGETHER = 10  # neighbours that one process answers, because they ask much the same
+_ROUNDS = 4  # of each process at least, so that all of them end together
 
 
 def sweep(
@@ -63,7 +63,7 @@ def sweep(
     out: str | None = None,
     workers: int | None = None,
     on_ray: str | None = None,
-    progress: Progress | None = None,
+    progress: _Progress | None = None,
 ) -> Swept:
     """Answer a grid of questions; with `out`, a sweep that was broken off goes on where it was."""
     began = time.monotonic()
@@ -108,7 +108,7 @@ def _asked(
         yield from map(partial(_here, work), questions)
     else:
         context = multiprocessing.get_context("spawn")
-        size = max(1, min(TOGETHER, len(questions) // (workers * ROUNDS)))
+        size = max(1, min(_TOGETHER, len(questions) // (workers * _ROUNDS)))
         with ProcessPoolExecutor(min(workers, len(questions)), context, initializer=_deaf) as pool:
             yield from pool.map(partial(_here, work), questions, chunksize=size)
 
@@ -149,11 +149,11 @@ def answer(question: SweepQuestion) -> Answered:
 
 def _requests(words: dict[str, str]) -> tuple[int, int]:
     """How many requests a question wants played (none: 0), and the seed; both leave the words."""
-    asked, seed = words.pop(PLAY, ""), words.pop(SEED, "")
+    asked, seed = words.pop(_PLAY, ""), words.pop(_SEED, "")
     requests = parse_count(asked) if asked else 0
-    if requests > MOST_REQUESTS:
+    if requests > _MOST_REQUESTS:
         raise AskError(
-            say("at most {most} requests can be simulated, got {asked}", most=MOST_REQUESTS, asked=asked)
+            say("at most {most} requests can be simulated, got {asked}", most=_MOST_REQUESTS, asked=asked)
         )
     return requests, parse_count(seed) if seed else 0
 

@@ -37,17 +37,17 @@ from rigright.verbs.fleet.jobs import (
 from rigright.verbs.fleet.nodes import NodeReport
 from rigright.verbs.fleet.verb import BENCH_SLACK, examined, node_report, typed
 
-PARTS = (
+_PARTS = (
     *("gemm", "device_memory", "memory_values", "transfer", "peer", "collectives"),
     *("disk", "checkpoint", "ram"),
 )
-LOAD, TOGETHER = "sustained", "nodes"
-BUDGET_S, MEET_S = 300.0, 60.0
+_LOAD, _TOGETHER = "sustained", "nodes"
+_BUDGET_S, _MEET_S = 300.0, 60.0
 BURN_S = 600.0
-USED = 0.8  # of its time that a load lasts
+_USED = 0.8  # of its time that a load lasts
 
-Asking = Callable[[Sequence[NodeJob]], Iterator[tuple[NodeJob, NodeOutcome]]]
-Progress = Callable[[Sentence, tuple[int, int]], None]  # what is done now, how far it is
+_Asking = Callable[[Sequence[NodeJob]], Iterator[tuple[NodeJob, NodeOutcome]]]
+_Progress = Callable[[Sentence, tuple[int, int]], None]  # what is done now, how far it is
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +61,7 @@ class AcceptWish:
     parts: tuple[str, ...] = ()  # none: all of an acceptance
 
 
-def accept(wish: AcceptWish, *, progress: Progress | None = None) -> Accepted:
+def accept(wish: AcceptWish, *, progress: _Progress | None = None) -> Accepted:
     """Ask the nodes of a fleet; what was asked before in the same folder is not asked again."""
     runner = runner_of(wish.fleet)
     if not runner.runs_jobs:
@@ -80,15 +80,15 @@ def _names(runner: Runner, known: Iterable[str]) -> tuple[str, ...]:
 
 
 def accepted(
-    asking: Asking,
+    asking: _Asking,
     names: Callable[[Iterable[str]], tuple[str, ...]],
     *,
     wish: AcceptWish,
-    progress: Progress | None = None,
+    progress: _Progress | None = None,
 ) -> Accepted:
     """The acceptance itself, however nodes are reached; Ctrl-C keeps and judges what came until then."""
     began = time.monotonic()
-    parts = pick(wish.parts, BenchWish()) if wish.parts else (*PARTS, LOAD, TOGETHER)
+    parts = pick(wish.parts, BenchWish()) if wish.parts else (*_PARTS, _LOAD, _TOGETHER)
     settings = {
         "parts": list(parts),
         "burn_s": wish.burn_s,
@@ -119,12 +119,12 @@ def accepted(
 class _Run:
     """One acceptance on its way."""
 
-    asking: Asking
+    asking: _Asking
     folder: Folder
     wish: AcceptWish
     parts: tuple[str, ...]
     baseline: Baseline | None
-    progress: Progress
+    progress: _Progress
     known: SoFar = field(default_factory=SoFar)
 
     def begun(self) -> tuple[str, ...]:
@@ -138,15 +138,15 @@ class _Run:
     def all_stages(self) -> None:
         """Whatever is not known yet."""
         known = self.known
-        alone = tuple(part for part in self.parts if part not in {LOAD, TOGETHER})
+        alone = tuple(part for part in self.parts if part not in {_LOAD, _TOGETHER})
         each = dict.fromkeys(known.names, alone)
-        self._stage("answers", each, shown=say("each node alone"), budget_s=BUDGET_S)
+        self._stage("answers", each, shown=say("each node alone"), budget_s=_BUDGET_S)
         heard = sorted(machines_of(known.reports), key=by_number)
-        if LOAD in self.parts:
-            loaded = dict.fromkeys(heard, (LOAD,))
-            self._stage("load", loaded, shown=say("under load"), budget_s=self.wish.burn_s / USED)
+        if _LOAD in self.parts:
+            loaded = dict.fromkeys(heard, (_LOAD,))
+            self._stage("load", loaded, shown=say("under load"), budget_s=self.wish.burn_s / _USED)
         self._again()
-        if TOGETHER in self.parts:
+        if _TOGETHER in self.parts:
             self._together(heard)
 
     def _stage(
@@ -190,9 +190,9 @@ class _Run:
                     asked.add(place)
             if not slow:
                 return
-            loaded = self.wish.burn_s / USED if any(LOAD in parts for parts in slow.values()) else 0.0
+            loaded = self.wish.burn_s / _USED if any(_LOAD in parts for parts in slow.values()) else 0.0
             shown = say("slow parts again")
-            self._stage("again", slow, shown=shown, budget_s=BUDGET_S + loaded)
+            self._stage("again", slow, shown=shown, budget_s=_BUDGET_S + loaded)
 
     def _request(
         self, parts: tuple[str, ...], budget_s: float, *, meeting: Meeting | None = None
@@ -224,7 +224,7 @@ class _Run:
         elif outcome.node in known.reports:
             first = known.reports[outcome.node]
             skipped = node.skipped or (
-                () if node.trouble is None else (Skipped(part=LOAD, why=node.trouble),)
+                () if node.trouble is None else (Skipped(part=_LOAD, why=node.trouble),)
             )
             # the newer reading of the machine is one after heat
             both = replace(
@@ -263,7 +263,7 @@ class _Run:
         shown = stages[wishes[0].stage]
         jobs: dict[NodeJob, Met] = {}
         for wish in wishes:
-            request = self._request((TOGETHER,), MEET_S, meeting=Meeting(members=wish.nodes))
+            request = self._request((_TOGETHER,), _MEET_S, meeting=Meeting(members=wish.nodes))
             jobs[NodeJob(nodes=wish.nodes, request=request)] = wish
         heard: dict[NodeJob, dict[str, NodeReport]] = {job: {} for job in jobs}
         self.progress(shown, (0, len(jobs)))
@@ -280,9 +280,9 @@ class _Run:
 
 def _met(wish: Met, heard: Sequence[NodeReport]) -> Met:
     """What came of a meeting: the first node's rate, or the first reason of any."""
-    figures = [result for node in heard for result in node.results if result.part == TOGETHER]
+    figures = [result for node in heard for result in node.results if result.part == _TOGETHER]
     skips = [
-        (node.node, skipped.why) for node in heard for skipped in node.skipped if skipped.part == TOGETHER
+        (node.node, skipped.why) for node in heard for skipped in node.skipped if skipped.part == _TOGETHER
     ]
     skips += [(node.node, node.trouble) for node in heard if node.trouble is not None]
     unable = tuple(node for node, why in skips if why == NO_TORCH)

@@ -25,9 +25,9 @@ from rigright.verbs.fleet.accept.accepted import DRAIN, Accepted, Met, NodeJudge
 from rigright.verbs.fleet.hosts import file_of
 from rigright.verbs.fleet.jobs import NodeOutcome, reply_of
 
-SCHEMA = 1
-MOST_BYTES = 64 * MIB
-ABOUT, MEETINGS, REPORTS = "accept.json", "meetings.jsonl", "reports"
+_SCHEMA = 1
+_MOST_BYTES = 64 * MIB
+_ABOUT, _MEETINGS, _REPORTS = "accept.json", "meetings.jsonl", "reports"
 Stage = Literal["answers", "load", "again"]
 STAGES: tuple[Stage, ...] = ("answers", "load", "again")
 
@@ -43,8 +43,8 @@ class Folder:
                 (self.path / stage).mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise unwritten(path, error) from None
-        about = self.path / ABOUT
-        fresh = {"rigright_accept": SCHEMA, **settings}
+        about = self.path / _ABOUT
+        fresh = {"rigright_accept": _SCHEMA, **settings}
         if not about.exists():
             save_text(about, json.dumps(fresh, indent=1) + "\n")
             return
@@ -68,28 +68,28 @@ class Folder:
         """What nodes measured together."""
         line = "\n" + json.dumps(plain(limit)) + "\n"  # after whatever a kill left of the line before
         try:
-            with (self.path / MEETINGS).open("a", encoding="utf-8") as file:
+            with (self.path / _MEETINGS).open("a", encoding="utf-8") as file:
                 file.write(line)
                 file.flush()
                 os.fsync(file.fileno())
         except OSError as error:
-            raise unwritten(self.path / MEETINGS, error) from None
+            raise unwritten(self.path / _MEETINGS, error) from None
 
     def met(self) -> list[Met]:
         """Every meeting so far."""
-        file = self.path / MEETINGS
+        file = self.path / _MEETINGS
         if not file.exists():
             return []
         limits: list[Met] = []
-        for line in read_bounded(file, MOST_BYTES).splitlines():
+        for line in read_bounded(file, _MOST_BYTES).splitlines():
             with suppress(DataError, ValueError):
-                limits.append(restored(Met, bounded_json(line), where=MEETINGS))
+                limits.append(restored(Met, bounded_json(line), where=_MEETINGS))
         return limits
 
 
 def _read(file: Path) -> dict[str, Any]:
     try:
-        data = bounded_json(read_bounded(file, MOST_BYTES))
+        data = bounded_json(read_bounded(file, _MOST_BYTES))
     except ValueError as error:
         raise DataError(say("cannot read {file}: {why}", file=file, why=str(error)[:200])) from None
     if not isinstance(data, dict):
@@ -108,15 +108,15 @@ def keep_reports(result: Accepted, text: Callable[[NodeJudged], str]) -> Accepte
     folder = Path(result.folder)
     failing = result.named("fail")
     try:
-        (folder / REPORTS).mkdir(parents=True, exist_ok=True)
-        for old in (folder / REPORTS).glob("*.md"):
+        (folder / _REPORTS).mkdir(parents=True, exist_ok=True)
+        for old in (folder / _REPORTS).glob("*.md"):
             old.unlink()
     except OSError as error:
         raise unwritten(folder, error) from None
     save_text(folder / DRAIN, "".join(f"{item.node}\n" for item in failing))
     reports = []
     for verdict in failing:
-        file = (folder / REPORTS / file_of(verdict.node)).with_suffix(".md")
+        file = (folder / _REPORTS / file_of(verdict.node)).with_suffix(".md")
         save_text(file, text(verdict))
         reports.append(str(file))
     return replace(result, reports=tuple(reports))

@@ -24,19 +24,19 @@ from rigright.verbs.fleet.accept.meetings import Pairings, pairings, slow_betwee
 from rigright.verbs.fleet.compare import ENOUGH, differences, kinds, machines_of, spread_of
 from rigright.verbs.fleet.nodes import Differs, NodeReport
 
-MOST_SHARE = 0.5  # of the nodes of a kind: what more than these miss is no node's own fault
-MEASURED = frozenset(
+_MOST_SHARE = 0.5  # of the nodes of a kind: what more than these miss is no node's own fault
+_MEASURED = frozenset(
     {"bench_slow", "bench_behind", "bench_wrong", "baseline_bench"}
 )  # judged here, on two runs
-UNSURE = frozenset({"low"})  # confidence of a reference that fails nobody
-AGAINST: tuple[Source, ...] = (
+_UNSURE = frozenset({"low"})  # confidence of a reference that fails nobody
+_AGAINST: tuple[Source, ...] = (
     "baseline",
     "cards",
     "peers",
     "reference",
 )  # what says most of a slow figure, first
-BEHIND_FEW = 0.15  # of the median of so few nodes that chance cannot be stated
-Key = tuple[str, str, str, str]  # part, what, on, unit
+_BEHIND_FEW = 0.15  # of the median of so few nodes that chance cannot be stated
+_Key = tuple[str, str, str, str]  # part, what, on, unit
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ def suspects(nodes: Mapping[str, NodeReport], again: Mapping[str, NodeReport]) -
     _, slow = spread_of(best.values(), kind)
     for late in slow:
         spread = late.spread
-        if spread.n_nodes < ENOUGH and late.behind_share <= BEHIND_FEW:
+        if spread.n_nodes < ENOUGH and late.behind_share <= _BEHIND_FEW:
             continue
         result = next(
             item
@@ -95,7 +95,7 @@ def _place(anchor: Suspect) -> tuple[str, ...]:
 
 def better(first: Sequence[Result], again: Sequence[Result]) -> tuple[Result, ...]:
     """Each figure once: the better of its two runs, but for values that came out wrong in either."""
-    results: dict[Key, Result] = {}
+    results: dict[_Key, Result] = {}
     for result in (*first, *again):
         key = (result.part, result.what, result.on, result.unit)
         known = results.get(key)
@@ -112,7 +112,7 @@ def _alone(node: str, case: CheckInput) -> Iterator[Suspect]:
             if mine and not expected.holds(result.value):
                 yield _suspect(node, result, source="baseline", full=expected.value)
     for figure in compare_all(case.results, case):
-        if figure.verdict != "slow" or not figure.full or figure.confidence in UNSURE:
+        if figure.verdict != "slow" or not figure.full or figure.confidence in _UNSURE:
             continue
         source: Source = "cards" if figure.basis == "other cards" else "reference"
         yield _suspect(node, figure.result, source=source, full=figure.full)
@@ -139,7 +139,7 @@ def judged(known: SoFar, *, broken_off: bool) -> Accepted:
         reasons[node].append(reason)
     # once is too little to fail by; of a card, link or disk the worst figure of a part says enough
     twice: dict[tuple[str, ...], Suspect] = {}
-    for suspect in sorted(low, key=lambda entry: (AGAINST.index(entry.source), entry.share)):
+    for suspect in sorted(low, key=lambda entry: (_AGAINST.index(entry.source), entry.share)):
         if known.is_twice(suspect.node, suspect.result.part):
             twice.setdefault((suspect.node, suspect.result.on, suspect.result.part), suspect)
     for suspect in twice.values():
@@ -184,7 +184,7 @@ def _shared(
     shared: list[Suspect] = []
     for (name, *_), suspects in groups.items():
         nodes = {item.node for item in suspects}
-        if len(nodes) > 1 and len(nodes) > MOST_SHARE * of_kind[name]:
+        if len(nodes) > 1 and len(nodes) > _MOST_SHARE * of_kind[name]:
             shared.append(sorted(suspects, key=lambda item: item.share)[len(suspects) // 2])
         else:
             own += suspects
@@ -227,7 +227,7 @@ def _wrong(result: Result, seen: Sentence) -> Failing:
 def _doctor(node: NodeReport) -> Iterator[Failing]:
     for check, finding in node.findings:
         of_baseline = check == "baseline_traits" and finding.severity != "note"
-        if check not in MEASURED and (finding.severity == "fault" or of_baseline):
+        if check not in _MEASURED and (finding.severity == "fault" or of_baseline):
             shown = finding.evidence[0].shows if finding.evidence else None
             seen = say("{text}", text=shown) if isinstance(shown, str) else shown
             source: Source = "baseline" if of_baseline else "doctor"

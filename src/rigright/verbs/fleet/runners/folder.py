@@ -16,10 +16,10 @@ from rigright.machine.remote.envelope import heard
 from rigright.machine.stored import plain
 from rigright.verbs.fleet.jobs import NodeOutcome, Runner, reply_of
 
-MOST_FILES = 20_000
+_MOST_FILES = 20_000
 
 
-class SavedAnswers(Runner):
+class _SavedAnswers(Runner):
     """Every file of a folder, each named by its node."""
 
     name, flag = "files", "from"
@@ -35,7 +35,7 @@ class SavedAnswers(Runner):
             raise AskError(
                 say("{folder} is empty; put one file or folder per node there", folder=self.wish.where)
             )
-        for file in files[:MOST_FILES]:
+        for file in files[:_MOST_FILES]:
             try:
                 yield from _read(file)
             except RigError as error:
@@ -62,4 +62,4 @@ def _read(file: Path) -> Iterator[NodeOutcome]:
         yield NodeOutcome(node=file.stem, reply=reply_of(data) | {"machine": machine})
 
 
-RUNNER = SavedAnswers
+RUNNER = _SavedAnswers

@@ -14,9 +14,9 @@ from rigright.machine.remote.talk import Talked, talk
 from rigright.verbs.fleet.jobs import Ear, FleetWish, NodeOutcome, Runner, program
 from rigright.verbs.fleet.troubles import trouble
 
-SELECTOR = "app.kubernetes.io/name=rigright-probe"
-CONTAINER = "probe"
-TAIL = 20_000  # lines of one pod's log, the last ones
+_SELECTOR = "app.kubernetes.io/name=rigright-probe"
+_CONTAINER = "probe"
+_TAIL = 20_000  # lines of one pod's log, the last ones
 
 
 class _Pod(NamedTuple):
@@ -29,7 +29,7 @@ class _Pod(NamedTuple):
     pending: str  # why it waits, where it does
 
 
-class Kubernetes(Runner):
+class _Kubernetes(Runner):
     """The last answer of every pod; one node's newest pod speaks for it."""
 
     name, flag = "Kubernetes", "kubernetes"
@@ -43,7 +43,7 @@ class Kubernetes(Runner):
 
     def expected(self) -> Iterator[NodeOutcome]:
         """The nodes that have a pod of ours; one that waits has no log yet."""
-        selector = self.wish.where or SELECTOR
+        selector = self.wish.where or _SELECTOR
         self._pods = {pod.node: pod for pod in sorted(self._listed(selector))}
         if not self._pods:
             raise MissingError(
@@ -70,8 +70,8 @@ class Kubernetes(Runner):
         """The end of the log of its pod."""
         del line
         pod = self._pods[nodes[0]]
-        where = ("--namespace", pod.namespace, pod.name, "--container", CONTAINER)
-        return (*self._kubectl, "logs", *where, f"--tail={TAIL}")
+        where = ("--namespace", pod.namespace, pod.name, "--container", _CONTAINER)
+        return (*self._kubectl, "logs", *where, f"--tail={_TAIL}")
 
     def silence(self, talked: Talked, ear: Ear, *, node: str) -> Sentence:
         """A log that was read holds no answer yet."""
@@ -97,4 +97,4 @@ def _pod(data: dict[str, Any]) -> _Pod:
     )
 
 
-RUNNER = Kubernetes
+RUNNER = _Kubernetes

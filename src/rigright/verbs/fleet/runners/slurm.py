@@ -16,10 +16,10 @@ from rigright.verbs.fleet.hosts import listed
 from rigright.verbs.fleet.jobs import Ear, FleetWish, NodeOutcome, Runner, program
 from rigright.verbs.fleet.troubles import LATE, complaint_about, meant, trouble
 
-IDLE = "idle"
-SINFO_S = 30.0
-QUEUE_S = 30  # to be given the nodes
-OPTIONS = (
+_IDLE = "idle"
+_SINFO_S = 30.0
+_QUEUE_S = 30  # to be given the nodes
+_OPTIONS = (
     "--ntasks-per-node=1",
     "--label",  # lines come whole, and say which task they are of
     *("--kill-on-bad-exit=0", "--wait=0", "--export=ALL", "--cpu-bind=none", "--job-name=rigright"),
@@ -27,12 +27,12 @@ OPTIONS = (
 _STATE = re.compile(r"[a-z]+")
 
 
-class Slurm(Runner):
+class _Slurm(Runner):
     """One srun for all nodes of a job."""
 
     name, flag = "Slurm", "slurm"
     is_shared = True  # and ends by itself what it started
-    reach_s = float(QUEUE_S)
+    reach_s = float(_QUEUE_S)
 
     def __init__(self, wish: FleetWish) -> None:
         super().__init__(wish)
@@ -51,16 +51,16 @@ class Slurm(Runner):
             for node in sorted(listed(os.environ.get("SLURM_JOB_NODELIST"))):
                 yield NodeOutcome(node=node)
             return
-        states = sorted(_states().items(), key=lambda pair: pair[1] == IDLE)
+        states = sorted(_states().items(), key=lambda pair: pair[1] == _IDLE)
         for node, state in states:
-            why = None if state == IDLE else say("skipped: Slurm state {state}", state=state)
+            why = None if state == _IDLE else say("skipped: Slurm state {state}", state=state)
             yield NodeOutcome(node=node, trouble=why)
 
     def argv(self, nodes: Sequence[str], line: str) -> tuple[str, ...]:
         """With the user's options, else those for this job or for idle nodes, which are taken whole."""
-        usual = ("--overlap",) if self._is_job else ("--exclusive", f"--immediate={QUEUE_S}")
+        usual = ("--overlap",) if self._is_job else ("--exclusive", f"--immediate={_QUEUE_S}")
         where = ("--nodes", str(len(nodes)), "--nodelist", ",".join(nodes)) if nodes else ()
-        return (self._srun, *(self._options or usual), *where, *OPTIONS, *shlex.split(line))
+        return (self._srun, *(self._options or usual), *where, *_OPTIONS, *shlex.split(line))
 
     def silence(self, talked: Talked, ear: Ear, *, node: str) -> Sentence:
         """What srun says of this node, else of all of them."""
@@ -75,7 +75,7 @@ class Slurm(Runner):
 def _states() -> dict[str, str]:
     """Node -> its state, as sinfo says it; at least one of them is idle."""
     sinfo = shutil.which("sinfo") or "sinfo"
-    talked = talk((sinfo, "-h", "-N", "-o", "%N %T"), patience_s=patience(SINFO_S))
+    talked = talk((sinfo, "-h", "-N", "-o", "%N %T"), patience_s=patience(_SINFO_S))
     if talked.ended != "done" or talked.code:
         raise MissingError(say("sinfo failed: {why}", why=trouble(talked)))
     states: dict[str, str] = {}
@@ -84,7 +84,7 @@ def _states() -> dict[str, str]:
         word = _STATE.match(state.strip().lower())
         if name:  # "idle*" does not respond
             states.setdefault(name, word[0] if word and not state.endswith("*") else "not responding")
-    if IDLE not in states.values():
+    if _IDLE not in states.values():
         shown = ", ".join(sorted(set(states.values()))) or "?"
         raise MissingError(
             say("no idle Slurm nodes (states: {states}); choose nodes with srun options", states=shown)
@@ -92,4 +92,4 @@ def _states() -> dict[str, str]:
     return states
 
 
-RUNNER = Slurm
+RUNNER = _Slurm

@@ -10,11 +10,11 @@ from rigright.machine.remote.talk import talk
 from rigright.verbs.fleet.hosts import hosts_of
 from rigright.verbs.fleet.jobs import FleetWish, NodeOutcome, Runner, program
 
-CONNECT_S = 10
+_CONNECT_S = 10
 OPTIONS = (
     "-T",
     *("-o", "BatchMode=yes"),  # a question nobody answers is an error at once
-    *("-o", f"ConnectTimeout={CONNECT_S}"),
+    *("-o", f"ConnectTimeout={_CONNECT_S}"),
     *("-o", "ControlMaster=no"),
     *("-o", "ServerAliveInterval=10"),
     *("-o", "ServerAliveCountMax=3"),
@@ -24,7 +24,7 @@ OPTIONS = (
 )
 
 
-class Ssh(Runner):
+class _Ssh(Runner):
     """A program for each host."""
 
     name, flag = "ssh", "hosts"
@@ -46,10 +46,10 @@ class Ssh(Runner):
 
     def address(self, node: str) -> str:
         """What the user's configuration puts in the place of a host's name: other nodes do not have it."""
-        output = talk((self._ssh, "-G", *self._options, node), patience_s=patience(CONNECT_S)).output
+        output = talk((self._ssh, "-G", *self._options, node), patience_s=patience(_CONNECT_S)).output
         pairs = (line.split(maxsplit=1) for line in output.decode("utf-8", "replace").splitlines())
         names = [pair[1].strip() for pair in pairs if len(pair) == 2 and pair[0].lower() == "hostname"]
         return names[0] if names else node.rpartition("@")[2]
 
 
-RUNNER = Ssh
+RUNNER = _Ssh

@@ -24,7 +24,7 @@ from rigright.machine.traits import TRAITS
 from rigright.verbs.bench.benched import BenchRun
 from rigright.verbs.bench.files import save_results
 from rigright.verbs.doctor import doctor
-from rigright.verbs.fleet.jobs import FleetWish, NodeOutcome
+from rigright.verbs.fleet.jobs import FleetWish
 from rigright.verbs.fleet.nodes import NodeReport
 from rigright.verbs.fleet.verb import fleet
 
@@ -61,14 +61,12 @@ def test_captures_of_other_machines_are_a_fleet(shared):
 
 def test_what_is_saved_is_read_by_doctor_and_by_the_fleet(tmp_path):
     figure = Result(part="gemm", what="bf16", on="gpu 0", value=1.0, unit="s", low=1.0, high=1.0, repeats=3)
-    told = {"node": "n1", "machine": plain(MACHINE), "results": [plain(figure)], "skipped": []}
-    NodeOutcome(node="n1", reply=told).save(tmp_path)
+    NodeReport(node="n1", machine=MACHINE, results=(figure,)).save(tmp_path)
     alone = doctor(str(tmp_path / "n1.json"), only=("gpu_answers",))
     assert alone.case.machine.devices == MACHINE.devices
     (again,) = read(tmp_path, "bench").nodes
     assert again.results == (figure,)
     assert replace(again.machine, origin="live") == MACHINE
-    assert "machine" in told, "what is kept in memory stays as it came"
 
 
 def test_what_bench_saves_on_each_node_is_compared(tmp_path):

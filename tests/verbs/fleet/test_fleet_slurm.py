@@ -64,8 +64,8 @@ def test_jobs_that_are_asked_together_all_answer():
     short = RemoteRequest(patience_s=60.0)
     long = RemoteRequest(patience_s=60.0, bench=Bench(wish=BenchWish(quick=True), parts=("ram",)))
     jobs = [NodeJob(nodes=("n1",), request=short), NodeJob(nodes=("n2",), request=long)]
-    outcomes = [outcome for _, outcome in run(runner_of(FleetWish(over="slurm")), jobs)]
-    assert {outcome.node for outcome in outcomes if outcome.reply is not None} == {"n1", "n2"}
+    reports = [report for _, report in run(runner_of(FleetWish(over="slurm")), jobs)]
+    assert {report.node for report in reports if report.machine is not None} == {"n1", "n2"}
 
 
 def test_options_of_srun_choose_the_nodes(slurm):

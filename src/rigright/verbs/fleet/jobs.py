@@ -7,7 +7,6 @@ Starting, deadlines, Ctrl-C, nodes without a Python and the reasons of silence a
 from __future__ import annotations
 
 import base64
-import json
 import random
 import secrets
 import shlex
@@ -16,19 +15,18 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from pathlib import Path
 from queue import Empty, Queue
 from threading import Event
 from typing import Any, ClassVar
 
 from rigright.base import shelf
 from rigright.base.errors import MissingError, RigError
-from rigright.base.files import save_text
 from rigright.base.patience import patience
 from rigright.base.units import MIB
 from rigright.base.words import Sentence, say
 from rigright.machine.bench.record import Skipped
 from rigright.machine.opened.collected import host_of, is_collected, read_collected
+from rigright.machine.possible import possible
 from rigright.machine.remote.envelope import LineJoiner
 from rigright.machine.remote.parcel import (
     MARK,
@@ -40,14 +38,13 @@ from rigright.machine.remote.parcel import (
     start_shell,
 )
 from rigright.machine.remote.talk import Talked, talk
-from rigright.machine.stored import plain
-from rigright.verbs.fleet.hosts import MOST_NODES, file_of, listed
+from rigright.verbs.fleet.hosts import MOST_NODES, listed
+from rigright.verbs.fleet.nodes import NodeReport, report_of
 from rigright.verbs.fleet.troubles import LATE, is_without_python, landing_complaint, trouble
 
 PATIENCE_S = 60.0  # for one node, unless the user says otherwise
 PARALLEL = 32  # nodes asked at once
 _RUNNERS = "rigright.verbs.fleet.runners"
-_BESIDE = ("results", "skipped", "seconds")  # of a benchmark, beside the machine
 _MOST_NAME = 253  # characters of a host's name
 _PORTS = (20_000, 32_000)  # where nodes may meet: below those that a system gives away
 _TURN_S = 0.2  # waiting in short steps lets Ctrl-C through on every system
@@ -76,33 +73,6 @@ class FleetWish:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NodeOutcome:
-    """One node's words, or why there are none; with neither, a node that is going to be asked."""
-
-    node: str
-    reply: dict[str, Any] | None = None
-    trouble: Sentence | None = None
-
-    @property
-    def is_awaited(self) -> bool:
-        """Whether it is only expected."""
-        return self.reply is None and self.trouble is None
-
-    def save(self, folder: Path) -> None:
-        """Write it so that `probe --from` reads it too: the machine, and results beside it."""
-        fields = dict(self.reply or {})
-        machine = fields.pop("machine", None) or {}
-        save_text(folder / file_of(self.node), json.dumps({**machine, **fields, "node": self.node}))
-
-
-def reply_of(data: dict[str, Any]) -> dict[str, Any]:
-    """A node's words in such a file."""
-    beside = {name: data[name] for name in _BESIDE if name in data}
-    machine = {name: value for name, value in data.items() if name not in (*_BESIDE, "node")}
-    return {**beside, "machine": machine}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class NodeJob:
     """Nodes by name, and what they are asked at the same time."""
 
@@ -122,7 +92,7 @@ class Runner:
     def __init__(self, wish: FleetWish) -> None:
         self.wish = wish
 
-    def expected(self) -> Iterator[NodeOutcome]:
+    def expected(self) -> Iterator[NodeReport]:
         """The nodes that are known: those to be asked, those left out and why, those whose words lie here."""
         raise NotImplementedError
 
@@ -154,26 +124,26 @@ def runner_of(wish: FleetWish) -> Runner:
     return runner
 
 
-def answers(runner: Runner, request: RemoteRequest) -> Iterator[NodeOutcome]:
+def answers(runner: Runner, request: RemoteRequest) -> Iterator[NodeReport]:
     """Every node of a way: first who is expected, then each as it comes."""
     awaited = []
-    for outcome in runner.expected():
-        if outcome.is_awaited:
-            awaited.append(outcome.node)
-        yield outcome
+    for report in runner.expected():
+        if report.is_waited_for:
+            awaited.append(report.node)
+        yield report
     jobs = [NodeJob(nodes=tuple(awaited), request=request)]
-    yield from (outcome for _, outcome in run(runner, jobs))
+    yield from (report for _, report in run(runner, jobs))
 
 
-def run(runner: Runner, jobs: Sequence[NodeJob]) -> Iterator[tuple[NodeJob, NodeOutcome]]:
+def run(runner: Runner, jobs: Sequence[NodeJob]) -> Iterator[tuple[NodeJob, NodeReport]]:
     """What comes of jobs, as it comes; whoever stops listening stops them."""
     shares = [(job, share) for job in jobs for share in _shares(runner, job)]
-    queue: Queue[tuple[NodeJob, NodeOutcome] | None] = Queue()
+    queue: Queue[tuple[NodeJob, NodeReport] | None] = Queue()
     stop = Event()
 
     def work(job: NodeJob, share: NodeJob) -> None:
         try:
-            _ask(runner, share, emit=lambda outcome: queue.put((job, outcome)), stop=stop)
+            _ask(runner, share, emit=lambda report: queue.put((job, report)), stop=stop)
         finally:
             queue.put(None)
 
@@ -217,7 +187,7 @@ def _shares(runner: Runner, job: NodeJob) -> Iterator[NodeJob]:
 class Ear:
     """What the nodes behind one program say: answers, and a landing's words on why it cannot go on."""
 
-    def __init__(self, job: NodeJob, *, is_shared: bool, emit: Callable[[NodeOutcome], None]) -> None:
+    def __init__(self, job: NodeJob, *, is_shared: bool, emit: Callable[[NodeReport], None]) -> None:
         self.expected, self.answered = set(job.nodes), set[str]()
         self.words: list[bytes] = []
         self._is_shared, self._emit = is_shared, emit
@@ -238,20 +208,20 @@ class Ear:
         """One of many, as it comes; whom it names beside itself is expected too."""
         name, others = str(fields.get("node"))[:_MOST_NAME], listed(fields.get("nodes"))
         for node in sorted(others - self.expected - {name}):
-            self._emit(NodeOutcome(node=node))
+            self._emit(NodeReport(node=node))
         self.expected.update(others, {name})
         self.answered.add(name)
-        self._emit(NodeOutcome(node=name, reply=fields))
+        self._emit(report_of(name, fields))
 
     def end(self) -> list[str]:
         """Of a program for one node its last answer counts; the nodes that gave none."""
         if self._last:
             self.answered |= self.expected
-            self._emit(NodeOutcome(node=min(self.expected), reply=self._last))
+            self._emit(report_of(min(self.expected), self._last))
         return sorted(self.expected - self.answered)
 
 
-def _ask(runner: Runner, job: NodeJob, *, emit: Callable[[NodeOutcome], None], stop: Event) -> None:
+def _ask(runner: Runner, job: NodeJob, *, emit: Callable[[NodeReport], None], stop: Event) -> None:
     """One program to its end: answers as they come, then each silent node by its shell, or why not."""
     wish, ear = runner.wish, Ear(job, is_shared=runner.is_shared, emit=emit)
     talked = talk(
@@ -262,16 +232,16 @@ def _ask(runner: Runner, job: NodeJob, *, emit: Callable[[NodeOutcome], None], s
         stop=stop,
     )
     silent = ear.end()
-    rest = {node: NodeOutcome(node=node, trouble=runner.silence(talked, ear, node=node)) for node in silent}
+    rest = {node: NodeReport(node=node, trouble=runner.silence(talked, ear, node=node)) for node in silent}
     if is_without_python(ear.words) and (silent or not ear.expected):
         rest |= _by_shell(runner, replace(job, nodes=tuple(silent)), stop=stop)
-    for outcome in rest.values():
-        emit(outcome)
+    for report in rest.values():
+        emit(report)
     if not ear.expected and not rest:  # whom it reaches is known to the program alone
         raise MissingError(runner.silence(talked, ear, node=""))
 
 
-def _by_shell(runner: Runner, job: NodeJob, *, stop: Event) -> dict[str, NodeOutcome]:
+def _by_shell(runner: Runner, job: NodeJob, *, stop: Event) -> dict[str, NodeReport]:
     """Nodes without a Python that is new enough, read by a shell script; nothing can be measured there."""
     raws: dict[bytes, bytearray] = {}  # the label of srun -> what came behind it
 
@@ -294,13 +264,13 @@ def _by_shell(runner: Runner, job: NodeJob, *, stop: Event) -> dict[str, NodeOut
         stop=stop,
     )
     late = job.nodes if talked.ended == "late" else ()
-    outcomes = {node: NodeOutcome(node=node, trouble=LATE) for node in late}
+    reports = {node: NodeReport(node=node, trouble=LATE) for node in late}
     for heard in raws.values():
         raw = _unpacked(bytes(heard)) if runner.is_shared else bytes(heard)
         node = host_of(raw) if runner.is_shared else job.nodes[0]
         if node is not None and is_collected(raw):
-            outcomes[node] = _read_by_shell(node, raw, bench=job.request.bench)
-    return outcomes
+            reports[node] = _read_by_shell(node, raw, bench=job.request.bench)
+    return reports
 
 
 def _unpacked(text: bytes) -> bytes:
@@ -311,13 +281,12 @@ def _unpacked(text: bytes) -> bytes:
         return b""
 
 
-def _read_by_shell(node: str, raw: bytes, *, bench: Bench | None) -> NodeOutcome:
+def _read_by_shell(node: str, raw: bytes, *, bench: Bench | None) -> NodeReport:
     try:
-        machine = read_collected(raw, name=node)
+        machine = possible(read_collected(raw, name=node))
     except RigError as error:
-        return NodeOutcome(node=node, trouble=error.sentence)
+        return NodeReport(node=node, trouble=error.sentence)
     parts = () if bench is None else bench.parts or ("bench",)
-    skipped = [plain(Skipped(part=part, why=_OLD)) for part in parts]
-    return NodeOutcome(
-        node=node, reply={"node": node, "machine": plain(machine), "results": [], "skipped": skipped}
+    return NodeReport(
+        node=node, machine=machine, skipped=tuple(Skipped(part=part, why=_OLD) for part in parts)
     )

@@ -8,24 +8,20 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Literal, TypeVar
 
-from rigright.base.errors import AskError, DataError, RigError
+from rigright.base.errors import AskError, RigError
 from rigright.base.files import unwritten
 from rigright.base.words import say
 from rigright.doctor.baseline import Baseline, load
 from rigright.doctor.binding.judgement import JudgedCause, conclude
 from rigright.doctor.examine import case_of, chosen, examine
 from rigright.doctor.record import Wanted
-from rigright.machine.bench.record import Result, Skipped
 from rigright.machine.bench.session import BUDGET_S, QUICK_BUDGET_S, BenchWish
-from rigright.machine.possible import possible
-from rigright.machine.record import Machine, Unseen
 from rigright.machine.remote.parcel import Bench, RemoteRequest
-from rigright.machine.stored import restored
 from rigright.verbs.doctor import wanted_of
 from rigright.verbs.fleet.compare import differences, kinds, machines_of, spread_of
-from rigright.verbs.fleet.jobs import PATIENCE_S, FleetWish, NodeOutcome, Runner, answers, runner_of
+from rigright.verbs.fleet.jobs import PATIENCE_S, FleetWish, Runner, answers, runner_of
 from rigright.verbs.fleet.nodes import Fleet, NodeReport, Straggler
 from rigright.verbs.fleet.troubles import BROKEN_OFF
 
@@ -49,15 +45,15 @@ def fleet(what: What, *, wish: FleetWish, progress: Progress | None = None) -> F
     nodes: dict[str, NodeReport] = {}
     broken_off = False
     try:
-        for outcome in answers(runner, request):
-            node = node_report(outcome)
+        for report in answers(runner, request):
+            node = report
             if what != "probe":
                 about = wish.only if what == "doctor" else _MEASURED
-                node = examined(node, about, wanted=wanted, baseline=baseline)
+                node = examined(report, about, wanted=wanted, baseline=baseline)
             nodes[node.node] = node
             if folder is not None and node.machine is not None:
                 with suppress(RigError):  # a full disk loses the copy, not the answer
-                    outcome.save(folder)
+                    node.save(folder)
             if progress is not None:
                 waiting = sum(node.is_waited_for for node in nodes.values())
                 silent = sum(node.trouble is not None for node in nodes.values())
@@ -133,37 +129,6 @@ def examined(
         return node
     case = case_of(node.machine, results=node.results, wanted=wanted, baseline=baseline)
     return replace(node, examined=examine(case, about))
-
-
-def node_report(outcome: NodeOutcome) -> NodeReport:
-    """One node's words as records; what cannot be read is told of that node alone."""
-    fields = outcome.reply
-    if fields is None:  # with no trouble either it is only expected
-        return NodeReport(node=outcome.node, trouble=outcome.trouble)
-    try:
-        if "problem" in fields:
-            told_of = {"what": "node", "why": fields["problem"]}
-            return NodeReport(node=outcome.node, trouble=restored(Unseen, told_of, where=outcome.node).why)
-        machine = possible(restored(Machine, fields.get("machine"), where=outcome.node))
-        results = _listed(Result, fields.get("results"), where=outcome.node)
-        skipped = _listed(Skipped, fields.get("skipped"), where=outcome.node)
-    except DataError as error:
-        return NodeReport(node=outcome.node, trouble=error.whole)
-    seconds = fields.get("seconds")
-    return NodeReport(
-        node=outcome.node,
-        machine=machine,
-        results=results,
-        skipped=skipped,
-        seconds=float(seconds) if isinstance(seconds, int | float) else None,
-    )
-
-
-def _listed(kind: type[R], values: Any, *, where: str) -> tuple[R, ...]:
-    """What was measured there, or was not."""
-    if not isinstance(values, list) or len(values) > _MOST_FIGURES:
-        return ()
-    return tuple(restored(kind, value, where=where) for value in values)
 
 
 def _explained(slow: Iterable[Straggler], nodes: Mapping[str, NodeReport]) -> tuple[Straggler, ...]:

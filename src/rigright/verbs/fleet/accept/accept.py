@@ -17,7 +17,6 @@ from rigright.machine.bench.needs import NO_TORCH
 from rigright.machine.bench.record import Skipped
 from rigright.machine.bench.session import BenchWish, pick
 from rigright.machine.remote.parcel import Bench, RemoteRequest
-from rigright.machine.stored import plain
 from rigright.verbs.fleet.accept.accepted import Accepted, Met
 from rigright.verbs.fleet.accept.folder import STAGES, Folder, Stage
 from rigright.verbs.fleet.accept.judge import SoFar, judged, suspects
@@ -28,14 +27,13 @@ from rigright.verbs.fleet.jobs import (
     PATIENCE_S,
     FleetWish,
     NodeJob,
-    NodeOutcome,
     Runner,
     answers,
     run,
     runner_of,
 )
 from rigright.verbs.fleet.nodes import NodeReport
-from rigright.verbs.fleet.verb import BENCH_SLACK, examined, node_report, typed
+from rigright.verbs.fleet.verb import BENCH_SLACK, examined, typed
 
 _PARTS = (
     *("gemm", "device_memory", "memory_values", "transfer", "peer", "collectives"),
@@ -46,7 +44,7 @@ _BUDGET_S, _MEET_S = 300.0, 60.0
 BURN_S = 600.0
 _USED = 0.8  # of its time that a load lasts
 
-_Asking = Callable[[Sequence[NodeJob]], Iterator[tuple[NodeJob, NodeOutcome]]]
+_Asking = Callable[[Sequence[NodeJob]], Iterator[tuple[NodeJob, NodeReport]]]
 _Progress = Callable[[Sentence, tuple[int, int]], None]  # what is done now, how far it is
 
 
@@ -73,9 +71,9 @@ def accept(wish: AcceptWish, *, progress: _Progress | None = None) -> Accepted:
 
 def _names(runner: Runner, known: Iterable[str]) -> tuple[str, ...]:
     """Those of the folder and of the way; where there are none, whoever answers to a first short question."""
-    names = (*known, *(outcome.node for outcome in runner.expected() if outcome.is_awaited))
+    names = (*known, *(report.node for report in runner.expected() if report.is_waited_for))
     if not names:
-        names = tuple(outcome.node for outcome in answers(runner, RemoteRequest(patience_s=PATIENCE_S)))
+        names = tuple(report.node for report in answers(runner, RemoteRequest(patience_s=PATIENCE_S)))
     return tuple(dict.fromkeys(names))
 
 
@@ -130,8 +128,8 @@ class _Run:
     def begun(self) -> tuple[str, ...]:
         """Nodes of the folder; what they said is taken up."""
         for stage in STAGES:
-            for outcome in self.folder.replies(stage):
-                self._take(stage, outcome)
+            for report in self.folder.reports(stage):
+                self._take(stage, report)
         self.known.met.extend(self.folder.met())
         return tuple(self.known.reports)
 
@@ -156,7 +154,7 @@ class _Run:
         known = self.known
         done = {
             "answers": set(machines_of(known.reports)),
-            "load": {outcome.node for outcome in self.folder.replies("load")},
+            "load": {report.node for report in self.folder.reports("load") if report.machine is not None},
             "again": set[str](),
         }[stage]
         groups: dict[tuple[str, ...], list[str]] = {}
@@ -171,11 +169,11 @@ class _Run:
         if not jobs:
             return
         self.progress(shown, (0, count))
-        for number, (_, outcome) in enumerate(self.asking(jobs), 1):
-            outcome = self._with_earlier(outcome) if stage == "again" else outcome  # noqa: PLW2901
-            if outcome.reply is not None and "problem" not in outcome.reply:
-                outcome.save(self.folder.path / stage)
-            self._take(stage, outcome)
+        for number, (_, report) in enumerate(self.asking(jobs), 1):
+            report = self._with_earlier(report) if stage == "again" else report  # noqa: PLW2901
+            if report.machine is not None:
+                report.save(self.folder.path / stage)
+            self._take(stage, report)
             self.progress(shown, (number, count))
 
     def _again(self) -> None:
@@ -201,39 +199,34 @@ class _Run:
         bench = Bench(wish=wish, parts=parts) if parts else None
         return RemoteRequest(patience_s=PATIENCE_S + BENCH_SLACK * budget_s, bench=bench, meeting=meeting)
 
-    def _with_earlier(self, outcome: NodeOutcome) -> NodeOutcome:
+    def _with_earlier(self, report: NodeReport) -> NodeReport:
         """What was measured again before stays beside it."""
-        before = self.known.again.get(outcome.node)
-        if before is None or outcome.reply is None:
-            return outcome
-        groups = {
-            name: [*plain(getattr(before, name)), *outcome.reply.get(name, ())]
-            for name in ("results", "skipped")
-        }
-        return replace(outcome, reply={**outcome.reply, **groups})
+        before = self.known.again.get(report.node)
+        if before is None or report.machine is None:
+            return report
+        results, skipped = (*before.results, *report.results), (*before.skipped, *report.skipped)
+        return replace(report, results=results, skipped=skipped)
 
-    def _take(self, stage: Stage, outcome: NodeOutcome) -> None:
+    def _take(self, stage: Stage, report: NodeReport) -> None:
         """A node's words among what is known."""
-        known = self.known
-        node = node_report(outcome)
+        known, name = self.known, report.node
         if stage == "answers":
-            known.reports[outcome.node] = examined(node, baseline=self.baseline)
+            known.reports[name] = examined(report, baseline=self.baseline)
         elif stage == "again":
-            if node.trouble is None:
-                known.again[outcome.node] = node
-        elif outcome.node in known.reports:
-            first = known.reports[outcome.node]
-            skipped = node.skipped or (
-                () if node.trouble is None else (Skipped(part=_LOAD, why=node.trouble),)
-            )
+            if report.machine is not None:
+                known.again[name] = report
+        elif name in known.reports:
+            first, skipped = known.reports[name], report.skipped
+            if report.trouble is not None:
+                skipped = (Skipped(part=_LOAD, why=report.trouble),)
             # the newer reading of the machine is one after heat
             both = replace(
                 first,
-                machine=node.machine or first.machine,
-                results=(*first.results, *node.results),
+                machine=report.machine or first.machine,
+                results=(*first.results, *report.results),
                 skipped=(*first.skipped, *skipped),
             )
-            known.reports[outcome.node] = examined(both, baseline=self.baseline)
+            known.reports[name] = examined(both, baseline=self.baseline)
 
     def _together(self, heard: Sequence[str]) -> None:
         """Pairs, trials and halves, each kind of node among its own."""
@@ -267,10 +260,10 @@ class _Run:
             jobs[NodeJob(nodes=wish.nodes, request=request)] = wish
         heard: dict[NodeJob, dict[str, NodeReport]] = {job: {} for job in jobs}
         self.progress(shown, (0, len(jobs)))
-        for job, outcome in self.asking(tuple(jobs)):
+        for job, report in self.asking(tuple(jobs)):
             if job not in heard:
                 continue
-            heard[job][outcome.node] = node_report(outcome)
+            heard[job][report.node] = report
             if heard[job].keys() >= set(job.nodes):
                 limit = _met(jobs[job], tuple(heard.pop(job).values()))
                 self.folder.keep_met(limit)

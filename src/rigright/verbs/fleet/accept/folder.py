@@ -23,7 +23,7 @@ from rigright.base.words import say
 from rigright.machine.stored import plain, restored
 from rigright.verbs.fleet.accept.accepted import DRAIN, Accepted, Met, NodeJudged
 from rigright.verbs.fleet.hosts import file_of
-from rigright.verbs.fleet.jobs import NodeOutcome, reply_of
+from rigright.verbs.fleet.nodes import NodeReport, report_of
 
 _SCHEMA = 1
 _MOST_BYTES = 64 * MIB
@@ -56,13 +56,13 @@ class Folder:
                           folder=path, name=name, before=before, now=now)  # fmt: skip
                 raise AskError(why, hint=say("use the same options, or another folder"))
 
-    def replies(self, stage: Stage) -> Iterator[NodeOutcome]:
+    def reports(self, stage: Stage) -> Iterator[NodeReport]:
         """Every answer of a stage; a file that cannot be read is asked for again."""
         for file in sorted((self.path / stage).glob("*.json")):
             with suppress(DataError):
                 data = _read(file)
                 if isinstance(data.get("node"), str):
-                    yield NodeOutcome(node=data["node"], reply=reply_of(data))
+                    yield report_of(data["node"], {**data, "machine": data})
 
     def keep_met(self, limit: Met) -> None:
         """What nodes measured together."""

@@ -12,9 +12,11 @@ from rigright.base.bounded import bounded_json
 from rigright.base.errors import AskError, RigError
 from rigright.base.words import say
 from rigright.machine.opened import open_machine, plain_bytes, read_machine
+from rigright.machine.possible import possible
 from rigright.machine.remote.envelope import heard
 from rigright.machine.stored import plain
-from rigright.verbs.fleet.jobs import NodeOutcome, Runner, reply_of
+from rigright.verbs.fleet.jobs import Runner
+from rigright.verbs.fleet.nodes import NodeReport, report_of
 
 _MOST_FILES = 20_000
 
@@ -25,7 +27,7 @@ class _SavedAnswers(Runner):
     name, flag = "files", "from"
     runs_jobs = False  # what is kept cannot be asked again
 
-    def expected(self) -> Iterator[NodeOutcome]:
+    def expected(self) -> Iterator[NodeReport]:
         """All that they say."""
         folder = Path(self.wish.where)
         if not folder.is_dir():
@@ -39,27 +41,25 @@ class _SavedAnswers(Runner):
             try:
                 yield from _read(file)
             except RigError as error:
-                yield NodeOutcome(node=file.stem, trouble=error.sentence)
+                yield NodeReport(node=file.stem, trouble=error.sentence)
 
 
-def _read(file: Path) -> Iterator[NodeOutcome]:
+def _read(file: Path) -> Iterator[NodeReport]:
     if file.is_dir():
-        yield NodeOutcome(node=file.name, reply={"machine": plain(open_machine(file))})
+        yield NodeReport(node=file.name, machine=possible(open_machine(file)))
         return
     raw = plain_bytes(file)
     rows = heard(raw)
-    for row in rows:
-        yield NodeOutcome(node=str(row.get("node") or file.stem)[:253], reply=row)
+    yield from (report_of(str(row.get("node") or file.stem)[:253], row) for row in rows)
     if not rows:
         data: Any = None
         with suppress(ValueError):
             data = bounded_json(raw)
         data = data if isinstance(data, dict) else {}
-        machine = data.get("machine")  # beside it, in what `bench --save` writes
-        if not isinstance(machine, dict):
+        if not isinstance(data.get("machine"), dict):  # beside results, in what `bench --save` writes
             read = read_machine(raw, name=f"*{file.suffix}")  # so that nodes with the same trouble are one
-            machine = plain(replace(read, origin=file.name))
-        yield NodeOutcome(node=file.stem, reply=reply_of(data) | {"machine": machine})
+            data = {**data, "machine": plain(replace(read, origin=file.name))}
+        yield report_of(file.stem, data)
 
 
 RUNNER = _SavedAnswers

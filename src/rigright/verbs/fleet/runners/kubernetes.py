@@ -11,7 +11,8 @@ from rigright.base.errors import MissingError
 from rigright.base.patience import patience
 from rigright.base.words import Sentence, say
 from rigright.machine.remote.talk import Talked, talk
-from rigright.verbs.fleet.jobs import Ear, FleetWish, NodeOutcome, Runner, program
+from rigright.verbs.fleet.jobs import Ear, FleetWish, Runner, program
+from rigright.verbs.fleet.nodes import NodeReport
 from rigright.verbs.fleet.troubles import trouble
 
 _SELECTOR = "app.kubernetes.io/name=rigright-probe"
@@ -41,7 +42,7 @@ class _Kubernetes(Runner):
         self._kubectl = (program("kubectl", missing=say("kubectl not found")), *wish.options)
         self._pods: dict[str, _Pod] = {}  # of each node the newest
 
-    def expected(self) -> Iterator[NodeOutcome]:
+    def expected(self) -> Iterator[NodeReport]:
         """The nodes that have a pod of ours; one that waits has no log yet."""
         selector = self.wish.where or _SELECTOR
         self._pods = {pod.node: pod for pod in sorted(self._listed(selector))}
@@ -55,7 +56,7 @@ class _Kubernetes(Runner):
             )
         for node, pod in self._pods.items():
             why = say("pod pending: {why}", why=pod.pending) if pod.pending else None
-            yield NodeOutcome(node=node, trouble=why)
+            yield NodeReport(node=node, trouble=why)
 
     def _listed(self, selector: str) -> list[_Pod]:
         """Pods by their labels."""

@@ -13,7 +13,8 @@ from rigright.base.patience import patience
 from rigright.base.words import Sentence, say
 from rigright.machine.remote.talk import Talked, talk
 from rigright.verbs.fleet.hosts import listed
-from rigright.verbs.fleet.jobs import Ear, FleetWish, NodeOutcome, Runner, program
+from rigright.verbs.fleet.jobs import Ear, FleetWish, Runner, program
+from rigright.verbs.fleet.nodes import NodeReport
 from rigright.verbs.fleet.troubles import LATE, complaint_about, meant, trouble
 
 _IDLE = "idle"
@@ -43,18 +44,18 @@ class _Slurm(Runner):
         self._srun = program("srun", missing=say("srun not found: run this on a login node"))
         self._is_job = "SLURM_JOB_ID" in os.environ
 
-    def expected(self) -> Iterator[NodeOutcome]:
+    def expected(self) -> Iterator[NodeReport]:
         """Of this job, else of all nodes the idle ones; of options only srun knows."""
         if self._options:
             return
         if self._is_job:
             for node in sorted(listed(os.environ.get("SLURM_JOB_NODELIST"))):
-                yield NodeOutcome(node=node)
+                yield NodeReport(node=node)
             return
         states = sorted(_states().items(), key=lambda pair: pair[1] == _IDLE)
         for node, state in states:
             why = None if state == _IDLE else say("skipped: Slurm state {state}", state=state)
-            yield NodeOutcome(node=node, trouble=why)
+            yield NodeReport(node=node, trouble=why)
 
     def argv(self, nodes: Sequence[str], line: str) -> tuple[str, ...]:
         """With the user's options, else those for this job or for idle nodes, which are taken whole."""

@@ -8,7 +8,8 @@ from rigright.base.patience import patience
 from rigright.base.words import say
 from rigright.machine.remote.talk import talk
 from rigright.verbs.fleet.hosts import hosts_of
-from rigright.verbs.fleet.jobs import FleetWish, NodeOutcome, Runner, program
+from rigright.verbs.fleet.jobs import FleetWish, Runner, program
+from rigright.verbs.fleet.nodes import NodeReport
 
 _CONNECT_S = 10
 OPTIONS = (
@@ -36,9 +37,9 @@ class _Ssh(Runner):
         self._ssh = program("ssh", missing=say("ssh not found: install an OpenSSH client"))
         self._options = (*OPTIONS, *wish.options, "--")
 
-    def expected(self) -> Iterator[NodeOutcome]:
+    def expected(self) -> Iterator[NodeReport]:
         """The hosts that were named."""
-        return (NodeOutcome(node=host) for host in self._hosts)
+        return (NodeReport(node=host) for host in self._hosts)
 
     def argv(self, nodes: Sequence[str], line: str) -> tuple[str, ...]:
         """The user's ssh, which asks nothing."""

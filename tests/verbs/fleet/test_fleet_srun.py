@@ -11,7 +11,7 @@ from rigright.base.errors import MissingError
 from rigright.machine.record import Machine
 from rigright.machine.stored import plain
 from rigright.verbs.fleet.jobs import FleetWish
-from rigright.verbs.fleet.troubles import LATE
+from rigright.verbs.fleet.troubles import BROKEN_OFF, LATE
 from rigright.verbs.fleet.verb import fleet
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="the played srun is a POSIX shell's")
@@ -66,9 +66,12 @@ def test_idle_nodes_are_asked_and_the_others_are_left_out_with_their_state(clust
 def test_a_job_asks_its_own_nodes_and_who_they_name(cluster, monkeypatch):
     monkeypatch.setenv("SLURM_JOB_ID", "7")
     monkeypatch.setenv("SLURM_JOB_NODELIST", "n1")
+    taken = "sed -n '/\"lifeline\": /{p;q;}' > given"
+    cluster.script("n1", f"cd {cluster.folder}; {taken}; cat n1.told; exit 0")
     found = over()
-    assert [node.node for node in found.told] == ["n1"]
-    assert set(troubles(found)) == {"n2"}, "it is named by the other, and says nothing"
+    assert {node.node: node.trouble is None for node in found.nodes} == {"n1": True, "n2": False}
+    assert found.silent[0].trouble != BROKEN_OFF, "it is named by the other, and says nothing"
+    assert '"lifeline": false' in cluster.lines("given")[0], "srun ends what it started, not standard input"
     assert "--overlap --nodes 1 --nodelist n1" in cluster.lines("asked")[0]
 
 

@@ -169,6 +169,13 @@ def test_a_node_that_hangs_costs_its_own_time_only(far, monkeypatch):
     assert found.silent[0].trouble == LATE
 
 
+def test_a_shell_that_hangs_where_there_is_no_python_is_late(far, monkeypatch):
+    monkeypatch.setenv("RIGRIGHT_PATIENCE", "0.002")
+    far.script("old", 'case "$2" in *no-python*) echo rigright-no-python; exit 3;; esac; exec sleep 600')
+    (node,) = fleet("probe", wish=FleetWish(where="old", patience_s=0.5)).nodes
+    assert node.trouble == LATE
+
+
 @pytest.mark.live
 def test_a_node_that_hangs_and_hears_no_signal_is_left_in_the_real_time(far):
     far.script("slow", "trap '' TERM; while :; do sleep 600; done")

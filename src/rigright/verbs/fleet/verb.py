@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Literal
 
 from rigright.base.errors import AskError, RigError
 from rigright.base.files import unwritten
@@ -26,11 +26,9 @@ from rigright.verbs.fleet.nodes import Fleet, NodeReport, Straggler
 from rigright.verbs.fleet.troubles import BROKEN_OFF
 
 BENCH_SLACK = 1.5  # a part that was begun may take longer than its share
-_MOST_FIGURES = 20_000  # of one node
 _MEASURED = ("bench", "baseline")  # checks of what was measured
 What = Literal["probe", "doctor", "bench"]
 Progress = Callable[[int, int, int], None]  # nodes that answered, nodes that will not, nodes expected
-R = TypeVar("R")
 
 
 def fleet(what: What, *, wish: FleetWish, progress: Progress | None = None) -> Fleet:

@@ -190,8 +190,8 @@ def over(**more):
 
 def test_pods_logs_are_answers_of_their_nodes(cluster):
     pods = [
-        pod("old", "node-a", created="2026-11-21T10:00:00Z"),
         pod("a", "node-a"),
+        pod("old", "node-a", created="2026-11-21T10:00:00Z"),
         pod("b", "node-b"),
         pod("c", "node-c", "Pending", conditions=[{"status": "False", "message": "0/3 nodes are available"}]),
         pod("d", "node-d"),

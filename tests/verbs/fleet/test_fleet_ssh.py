@@ -382,6 +382,7 @@ def test_the_command_line_as_people_type_it(far, capsys, examined):
     assert main(words) == 20
     data = json.loads(capsys.readouterr().out)
     assert {one["node"]: one["state"] for one in data["nodes"]} == {"n1": "well", "n2": "fault"}
+    assert {one["check"] for node in data["nodes"] for one in node["findings"]} == {"gpu_answers"}
     assert {str(one.name): one.key for one in TRAITS}[data["differs"][0]["trait"]] == "cards"
 
 

@@ -166,7 +166,6 @@ class Fleet:
     broken_off: bool = False
     saved: str | None = None
     seconds: float = 0.0
-    notes: Inner[tuple[Sentence, ...]] = ()
 
     @property
     def silent(self) -> tuple[NodeReport, ...]:

@@ -26,7 +26,7 @@ from rigright.base.files import safe_cell, write_whole
 from rigright.base.record import Flat, Inner, derived
 from rigright.base.tables import open_rows
 from rigright.base.units import MEGA
-from rigright.base.words import Sentence, clean, say
+from rigright.base.words import clean, say
 from rigright.verbs.runs.files import read_text
 
 _BETWEEN = "|"
@@ -100,7 +100,6 @@ class Swept:
     places: Mapping[str, int]  # how many questions each node or worker answered
     out: str | None
     seconds: float
-    notes: Inner[tuple[Sentence, ...]] = ()
 
     @derived
     def answers(self) -> tuple[AskedAnswer, ...]:

@@ -62,7 +62,7 @@ class SoFar:
 def suspects(nodes: Mapping[str, NodeReport], again: Mapping[str, NodeReport]) -> tuple[Suspect, ...]:
     """Figures that lie too low, each by what shows it best; of two runs the better one counts."""
     best = {
-        name: replace(item, results=better(item.results, again[name].results)) if name in again else item
+        name: replace(item, results=_better(item.results, again[name].results)) if name in again else item
         for name, item in nodes.items()
     }
     kind = kinds(machines_of(best))
@@ -82,9 +82,7 @@ def suspects(nodes: Mapping[str, NodeReport], again: Mapping[str, NodeReport]) -
             for item in best[late.node].results
             if (item.part, item.what, item.on, item.value) == (spread.part, spread.what, late.on, late.value)
         )
-        suspect = Suspect(
-            node=late.node, result=result, source="peers", full=spread.median, share=1 - late.behind_share
-        )
+        suspect = Suspect(node=late.node, result=result, source="peers", full=spread.median)
         results.setdefault(_place(suspect), suspect)
     return tuple(results.values())
 
@@ -93,7 +91,7 @@ def _place(anchor: Suspect) -> tuple[str, ...]:
     return (anchor.node, anchor.result.part, anchor.result.what, anchor.result.on, anchor.source)
 
 
-def better(first: Sequence[Result], again: Sequence[Result]) -> tuple[Result, ...]:
+def _better(first: Sequence[Result], again: Sequence[Result]) -> tuple[Result, ...]:
     """Each figure once: the better of its two runs, but for values that came out wrong in either."""
     results: dict[_Key, Result] = {}
     for result in (*first, *again):
@@ -110,16 +108,12 @@ def _alone(node: str, case: CheckInput) -> Iterator[Suspect]:
         for result in case.results:
             mine = (result.part, result.what, result.unit) == (expected.part, expected.what, expected.unit)
             if mine and not expected.holds(result.value):
-                yield _suspect(node, result, source="baseline", full=expected.value)
+                yield Suspect(node=node, result=result, source="baseline", full=expected.value)
     for figure in compare_all(case.results, case):
         if figure.verdict != "slow" or not figure.full or figure.confidence in _UNSURE:
             continue
         source: Source = "cards" if figure.basis == "other cards" else "reference"
-        yield _suspect(node, figure.result, source=source, full=figure.full)
-
-
-def _suspect(node: str, result: Result, *, source: Source, full: float) -> Suspect:
-    return Suspect(node=node, result=result, source=source, full=full, share=result.share_of(full))
+        yield Suspect(node=node, result=figure.result, source=source, full=figure.full)
 
 
 def judged(known: SoFar, *, broken_off: bool) -> Accepted:
@@ -192,7 +186,7 @@ def _shared(
 
 
 def _damaged(node: NodeReport, again: NodeReport) -> Iterator[Failing]:
-    for result in better(node.results, again.results):
+    for result in _better(node.results, again.results):
         if wrong := wrong_values(result):
             count = f"{wrong:g}"
             seen = say("{part}, {what}: {count} wrong", part=result.part, what=result.what, count=count)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kept_answers import keep
-from rigright.base.errors import AskError
+from rigright.base.errors import AskError, DataError
 from rigright.doctor.reference import BaselineFigure
 from rigright.faces.cli.main import main
 from rigright.machine.bench.record import Result
@@ -67,6 +68,21 @@ def test_what_is_saved_is_read_by_doctor_and_by_the_fleet(tmp_path):
     (again,) = read(tmp_path, "bench").nodes
     assert again.results == (figure,)
     assert replace(again.machine, origin="live") == MACHINE
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_a_full_disk_loses_the_copy_and_not_the_answer(tmp_path):
+    answers, copies = tmp_path / "answers", tmp_path / "copies"
+    for folder in (answers, copies):
+        folder.mkdir()
+    for node in ("n1", "n2"):
+        NodeReport(node=node, machine=MACHINE).save(answers)
+    (copies / "n1.json").symlink_to("/dev/full")
+    found = fleet("probe", wish=FleetWish(over="folder", where=str(answers), save=str(copies)))
+    assert [node.node for node in found.told] == ["n1", "n2"]
+    assert json.loads((copies / "n2.json").read_text(encoding="utf-8"))["node"] == "n2"
+    with pytest.raises(DataError):
+        fleet("probe", wish=FleetWish(over="folder", where=str(answers), save=str(answers / "n1.json")))
 
 
 def test_what_bench_saves_on_each_node_is_compared(tmp_path):

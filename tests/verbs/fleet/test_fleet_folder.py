@@ -22,8 +22,7 @@ from rigright.machine.remote.envelope import lines
 from rigright.machine.stored import plain
 from rigright.machine.system import System
 from rigright.machine.traits import TRAITS
-from rigright.verbs.bench.benched import BenchRun
-from rigright.verbs.bench.files import save_results
+from rigright.verbs.bench.record import BenchRun, save_results
 from rigright.verbs.doctor import doctor
 from rigright.verbs.fleet.jobs import FleetWish
 from rigright.verbs.fleet.nodes import NodeReport

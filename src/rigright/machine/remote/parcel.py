@@ -19,8 +19,7 @@ from functools import cache
 from pathlib import Path
 
 from rigright.base.tables import DATA
-from rigright.machine.bench.ask import Meeting
-from rigright.machine.bench.session import BenchWish
+from rigright.machine.bench.record import BenchWish, Meeting
 from rigright.machine.parts.surroundings import BEGIN, NAMED
 from rigright.machine.running.services import MATTER
 

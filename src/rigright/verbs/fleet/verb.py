@@ -17,7 +17,8 @@ from rigright.doctor.baseline import Baseline, load
 from rigright.doctor.binding.judgement import JudgedCause, conclude
 from rigright.doctor.examine import case_of, chosen, examine
 from rigright.doctor.record import Wanted
-from rigright.machine.bench.session import BUDGET_S, QUICK_BUDGET_S, BenchWish
+from rigright.machine.bench.record import BenchWish
+from rigright.machine.bench.session import BUDGET_S, QUICK_BUDGET_S
 from rigright.machine.remote.parcel import Bench, RemoteRequest
 from rigright.verbs.doctor import wanted_of
 from rigright.verbs.fleet.compare import differences, kinds, machines_of, spread_of

@@ -12,10 +12,8 @@ from rigright.base.errors import AskError
 from rigright.base.words import Sentence, say
 from rigright.doctor.baseline import Baseline, load
 from rigright.doctor.reference import wrong_values
-from rigright.machine.bench.ask import Meeting
-from rigright.machine.bench.needs import NO_TORCH
-from rigright.machine.bench.record import Skipped
-from rigright.machine.bench.session import BenchWish, pick
+from rigright.machine.bench.record import BenchWish, Meeting, Skipped
+from rigright.machine.bench.table import NO_TORCH, pick
 from rigright.machine.remote.parcel import Bench, RemoteRequest
 from rigright.verbs.fleet.accept.accepted import Accepted, Met
 from rigright.verbs.fleet.accept.folder import STAGES, Folder, Stage

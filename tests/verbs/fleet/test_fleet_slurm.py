@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from slurm_cluster import two_nodes
 
-from rigright.base.errors import AskError, MissingError
+from rigright.base.errors import MissingError
 from rigright.machine.bench.record import BenchWish
 from rigright.machine.remote.parcel import Bench, RemoteRequest
 from rigright.verbs.fleet.hosts import expand, folded
@@ -89,12 +89,6 @@ def test_waiting_for_nodes_that_never_come_ends(slurm, monkeypatch):
     with pytest.raises(MissingError, match="timed out"):
         over("-N 2 --exclusive --begin=now+1hour", what="probe", patience_s=1.0)
     assert slurm.waits_for(lambda: not slurm.run("squeue", "-h").strip(), 20), "the job was left in the queue"
-
-
-def test_options_that_cannot_be_read(slurm):
-    assert slurm.states()
-    with pytest.raises(AskError, match="srun"):
-        over('-w "n1')
 
 
 def test_names_are_folded_as_slurm_folds_them(slurm):

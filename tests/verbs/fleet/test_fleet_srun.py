@@ -7,7 +7,7 @@ import os
 import pytest
 
 import spoken
-from rigright.base.errors import MissingError
+from rigright.base.errors import AskError, MissingError
 from rigright.machine.record import Machine
 from rigright.machine.stored import plain
 from rigright.verbs.fleet.jobs import FleetWish
@@ -91,6 +91,8 @@ def test_options_choose_nodes_that_srun_alone_knows(cluster):
     (cluster.folder / "complaints").write_text("srun: error: Invalid partition name specified\n")
     with pytest.raises(MissingError, match="Invalid partition"):
         over("-p nowhere")
+    with pytest.raises(AskError, match="srun"):
+        over('-w "n1')
 
 
 @pytest.mark.parametrize("where", ["", "-N 2"])

@@ -102,11 +102,16 @@ def _speak(stream: IO[bytes] | None, data: bytes) -> None:
 def _listen(stream: IO[bytes] | None, heard: Callable[[bytes], None]) -> None:
     """Every line, longer ones in pieces; past the limit it is read and forgotten, so that nobody blocks."""
     left = _MOST_HEARD
-    with suppress(OSError, ValueError):
-        while stream is not None and (line := stream.readline(_MOST_LINE)):
-            left -= len(line)
-            if left > 0:
-                heard(line)
+    while stream is not None:
+        try:
+            line = stream.readline(_MOST_LINE)
+        except (OSError, ValueError):  # it was closed
+            return
+        if not line:
+            return
+        left -= len(line)
+        if left > 0:
+            heard(line)
 
 
 def _wait(

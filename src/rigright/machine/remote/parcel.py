@@ -24,7 +24,7 @@ from rigright.machine.parts.surroundings import BEGIN, NAMED
 from rigright.machine.running.services import MATTER
 
 _BENCH = "bench"
-_PACKAGE = Path(__file__).parents[2]  # this very program
+_PACKAGE = DATA.parent  # this very program
 _ROOMS = ("*.py", "base/**/*.py", "machine/**/*")  # enough to read a machine and to measure it
 _NOT_SENT = (
     "bundle",
@@ -36,6 +36,8 @@ _NOT_SENT = (
     "traits",
     "plugin",
     "telling",
+    "parcel",
+    "talk",
 )  # beginnings of names
 _READINGS = "pynvml"  # NVIDIA's own module of readings goes along where it is here: one file, no dependencies
 NO_PYTHON = "rigright-no-python"
@@ -96,14 +98,9 @@ def program(*, with_bench: bool = False) -> bytes:
 
 
 def _files(not_sent: tuple[str, ...]) -> Iterator[tuple[str, bytes]]:
-    left_out = (*_NOT_SENT, *not_sent)
-    paths = {path for room in _ROOMS for path in _PACKAGE.glob(room)}
-    paths = {path for path in paths if not _begins(path.relative_to(_PACKAGE), left_out)}
-    # whether the code names this table
-    paths |= {
-        path for ending in _DATA for path in (_PACKAGE / "data").glob(ending) if f'"{path.name}"' in _words()
-    }
-    for path in sorted(paths):
+    code = _words()
+    tables = {path for ending in _DATA for path in DATA.glob(ending) if f'"{path.name}"' in code}  # it names
+    for path in sorted(tables.union(_sent(not_sent))):
         if path.is_file() and "__pycache__" not in path.parts:
             yield str(Path("rigright") / path.relative_to(_PACKAGE)), path.read_bytes()
     spec = importlib.util.find_spec(_READINGS)
@@ -111,16 +108,17 @@ def _files(not_sent: tuple[str, ...]) -> Iterator[tuple[str, bytes]]:
         yield f"{_READINGS}.py", Path(spec.origin).read_bytes()
 
 
-def _begins(path: Path, names: tuple[str, ...]) -> bool:
-    return any(part.startswith(names) for part in path.parts)
+def _sent(without: tuple[str, ...] = ()) -> Iterator[Path]:
+    """What lies in the rooms, but for what begins with these names."""
+    for path in {path for room in _ROOMS for path in _PACKAGE.glob(room)}:
+        if not any(part.startswith((*_NOT_SENT, *without)) for part in path.relative_to(_PACKAGE).parts):
+            yield path
 
 
 @cache
 def _words() -> str:
     """The code of whatever may be sent."""
-    paths = {path for room in _ROOMS for path in _PACKAGE.glob(room) if path.suffix == ".py"}
-    sent = sorted(path for path in paths if not _begins(path.relative_to(_PACKAGE), _NOT_SENT))
-    return "".join(path.read_text(encoding="utf-8") for path in sent)
+    return "".join(path.read_text(encoding="utf-8") for path in _sent() if path.suffix == ".py")
 
 
 def start_line(*, python: str | None = None, as_root: bool = False) -> str:

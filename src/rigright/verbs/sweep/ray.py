@@ -5,17 +5,16 @@ from __future__ import annotations
 import socket
 from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 from rigright.base.errors import AskError, MissingError
 from rigright.base.extras import absent
+from rigright.base.tables import DATA
 from rigright.base.words import say
 from rigright.verbs.sweep.sheet import Answered, SweepQuestion
 
 _ANY = "auto"  # the cluster that Ray itself finds
 _REACH_S = 5.0  # a cluster that answers no call within this is not there
-_PACKAGE = Path(__file__).parents[2]  # this very program
 _WAITING_A_CORE = 2  # tasks handed over at once, for each core
 
 
@@ -52,7 +51,7 @@ def _joined(address: str) -> Any:
     except ImportError:
         raise absent("ray", say("--ray needs the package ray, which is not installed")) from None
     _reach(address)
-    sends = {"py_modules": [str(_PACKAGE)]}
+    sends = {"py_modules": [str(DATA.parent)]}  # this very program
     try:
         ray.init(address=address, log_to_driver=False, logging_level="ERROR", runtime_env=sends)
     except (ConnectionError, RuntimeError, ValueError) as error:

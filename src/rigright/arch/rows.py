@@ -32,9 +32,7 @@ from rigright.arch.decoder import (
 )
 from rigright.arch.defaults import full
 from rigright.arch.experts import EXPERTS, Mixture, feeding, read_decoder
-from rigright.arch.latent import indexed, mla, owners, read_index, read_latent
 from rigright.arch.record import Arch, Cut, Weight
-from rigright.arch.ssm import MIXERS
 from rigright.base.record import dataclass, replace
 
 Row = Mapping[str, Any]
@@ -147,6 +145,8 @@ def _sizes(row: Row, layers: _Layers) -> tuple[Sizes, ...]:
     config = layers.cells.config
     given: dict[str, int] = {"tied": layers.cells.flag(row["tied"])} if "tied" in row else {}
     if layers.cells.flag(row.get("latent", False)):
+        from rigright.arch.latent import read_latent
+
         latent = read_latent(config)
         given["head_dim"] = latent.nope_dim + latent.rope_dim
 
@@ -239,6 +239,8 @@ def _attends(
                 weights = tuple(each for each in usual.weights if not each.role.startswith("attn.v"))
                 usual = replace(usual, weights=weights)
             return borrow(usual) if mixing.borrows else usual
+        from rigright.arch.latent import indexed, mla, read_index, read_latent
+
         latent = read_latent(config)
         whole = extras(mla(latent), latent.hidden, style=own)
         if not period:
@@ -250,6 +252,8 @@ def _attends(
     def block(mixing: _Mixing) -> Block:
         if not mixing.is_state:
             return attention(mixing)
+        from rigright.arch.ssm import MIXERS
+
         state = MIXERS[row["state"]["mixer"]](config, mixing.size)
         return beside(attention(mixing), state) if row["state"].get("beside") else state
 
@@ -260,7 +264,7 @@ def _attends(
         sizes if len(sizes) == count else [sizes[0]] * count,
         (window if slides else None for slides in layers.slides),
         layers.each(lambda cells: tuple(map(cells.flag, flags)), *flags),
-        owners(config, count, period=period) if period else [False] * count,
+        _owners(config, count, period=period),
         _state_layers(row, layers),
         strict=True,
     )
@@ -268,6 +272,15 @@ def _attends(
     made = {mixing: block(mixing) for mixing in dict.fromkeys(mixings)}
     last = mixings[-1] if mixings else _Mixing(sizes[0], None)
     return tuple(made[mixing] for mixing in mixings), attention(replace(last, owns=True))
+
+
+def _owners(config: Config, count: int, *, period: int) -> Sequence[bool]:
+    """Which layers choose the tokens they read."""
+    if not period:
+        return [False] * count
+    from rigright.arch.latent import owners
+
+    return owners(config, count, period=period)
 
 
 def _state_layers(row: Row, layers: _Layers) -> list[bool]:

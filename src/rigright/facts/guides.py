@@ -35,7 +35,7 @@ class Myth:
 
     id: int
     guide: str
-    claim: Sentence
+    claim: Sentence  # what is said, and wrong
     right: str
     source: str
     figures: dict[str, MythValue]
@@ -88,7 +88,7 @@ class GuideItem:
 
     @property
     def typed(self) -> str:
-        """The command as it is typed."""
+        """The command that shows it."""
         return f"rigright {self.command}"
 
     @property

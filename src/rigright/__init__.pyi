@@ -37,7 +37,7 @@ from rigright.verbs.simulate.simulated import Simulated
 from rigright.verbs.sweep.sheet import Swept
 from rigright.verbs.training.trained import Trained
 from rigright.verbs.upgrade.upgraded import Upgraded
-from rigright.verbs.validate.validation import Validation
+from rigright.verbs.validate.record import Validation
 from rigright.verbs.watch.verb import watch as watch
 from rigright.verbs.watch.watched import Past
 

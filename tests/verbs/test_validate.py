@@ -15,10 +15,9 @@ from rigright.base.errors import DataError, MissingError
 from rigright.base.words import CHINESE, tell
 from rigright.faces.cli.main import main
 from rigright.report.pages import validate as pages
-from rigright.verbs.validate.files import HEADER, predictions_csv
 from rigright.verbs.validate.kinds.training import KIND
+from rigright.verbs.validate.record import HEADER, Judged, Prediction, predictions_csv
 from rigright.verbs.validate.scores import scores
-from rigright.verbs.validate.validation import Judged, Prediction
 from rigright.verbs.validate.verb import FOLDER, validate
 
 HEAD = (

@@ -29,7 +29,7 @@ from rigright.verbs.calibrate import toml
 from rigright.verbs.calibrate.belief import Belief, Cell, beliefs
 from rigright.verbs.calibrate.calibrated import Anchored, AnchorMade
 from rigright.verbs.runs.setup import NOTHING_SAID, RunSetup
-from rigright.verbs.validate.validation import Judged, Prediction, Validation
+from rigright.verbs.validate.record import Judged, Prediction, Validation
 from rigright.verbs.validate.verb import validate
 
 TAIL = 1.2816  # standard deviations from the middle to the edge of an 80 % band

@@ -15,10 +15,10 @@ from rigright.facts.nodes import find_node
 from rigright.facts.units import devices_of
 from rigright.terms.memory import weights_bytes
 from rigright.verbs.validate import foreign
+from rigright.verbs.validate.ask import model_of
 from rigright.verbs.validate.foreign import ReadAs
-from rigright.verbs.validate.models import model_of
+from rigright.verbs.validate.record import Prediction
 from rigright.verbs.validate.served_open import filled, is_question
-from rigright.verbs.validate.validation import Prediction
 
 SURE = 1.15  # widened by less, a row is of what it names
 COPY = 1.15  # of a model that is trained further, or written down otherwise

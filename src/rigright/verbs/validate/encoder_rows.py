@@ -16,7 +16,7 @@ from rigright.base.words import Sentence, say, with_semicolons
 from rigright.facts.chips import Chip
 from rigright.facts.find import find_chip
 from rigright.predict.samples import encoded_rates, encoded_s, texts_with_band
-from rigright.verbs.validate.models import model_of
+from rigright.verbs.validate.ask import model_of
 from rigright.verbs.validate.record import Prediction
 
 USUAL_TOK = 128

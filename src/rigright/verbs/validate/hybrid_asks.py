@@ -28,8 +28,7 @@ from rigright.facts.nodes import chip_card, in_slots
 from rigright.predict.streams import work_in
 from rigright.terms.memory import weights_bytes
 from rigright.terms.speed import stream_terms
-from rigright.verbs.validate.ask import RunAsk
-from rigright.verbs.validate.models import model_of
+from rigright.verbs.validate.ask import RunAsk, model_of
 
 SERVER_CORES = 17  # a processor that nobody names has at least so many only in a server
 USUAL_FORMAT = "gguf:Q4_K_M"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from rigright.verbs.validate.validation import Judged, Prediction, Score
+from rigright.verbs.validate.record import Judged, Prediction, Score
 
 NEAR = 0.2  # an error that most can live with
 

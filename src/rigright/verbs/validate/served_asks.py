@@ -20,8 +20,7 @@ from rigright.facts.engines import Engine, at_date, find_engine
 from rigright.facts.formats import find_format, find_kv_format
 from rigright.terms.fitted import priors
 from rigright.verbs.validate import foreign
-from rigright.verbs.validate.ask import RunAsk, first_card
-from rigright.verbs.validate.models import model_of
+from rigright.verbs.validate.ask import RunAsk, first_card, model_of
 from rigright.verbs.validate.served_loads import ServedLoad, load_of
 
 DRAFT_COLUMNS = ("engine", "version", "from", "drafted_tok", "accepted_tok", "source", "as_of", "confidence")

@@ -21,8 +21,7 @@ from rigright.facts.engines import Engine, backend_in, engines, find_engine
 from rigright.facts.formats import GGUF, find_format, find_kv_format
 from rigright.facts.nodes import Card
 from rigright.terms.fitted import priors
-from rigright.verbs.validate.ask import RunAsk, first_card
-from rigright.verbs.validate.models import model_of
+from rigright.verbs.validate.ask import RunAsk, first_card, model_of
 from rigright.verbs.validate.served_asks import layouts_of
 
 SUBJECT = "speed_streams"

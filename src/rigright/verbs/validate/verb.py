@@ -15,9 +15,8 @@ from rigright.verbs.runs.files import STDIO, Text, gather, known
 from rigright.verbs.runs.setup import NOTHING_SAID, RunSetup, completed
 from rigright.verbs.validate.door import Entered, enter
 from rigright.verbs.validate.notes import noted_cells
-from rigright.verbs.validate.record import Answer, TableKind, caught
+from rigright.verbs.validate.record import Answer, Judged, Prediction, TableKind, Validation, caught
 from rigright.verbs.validate.scores import scores
-from rigright.verbs.validate.validation import Judged, Prediction, Validation
 
 FOLDER = "rigright.verbs.validate.kinds"
 TOGETHER = 8192  # rows that are answered at once

@@ -17,8 +17,7 @@ from rigright.facts.formats import find_format, find_kv_format
 from rigright.facts.nodes import find_node
 from rigright.predict.started import WEIGHT_FILES, StartFigure, asked_of, measure_of, start_figure
 from rigright.terms.fitted import priors
-from rigright.verbs.validate.ask import RunAsk
-from rigright.verbs.validate.models import model_of
+from rigright.verbs.validate.ask import RunAsk, model_of
 from rigright.verbs.validate.record import Basis, Prediction, TableKind, each
 
 USUAL_CONTEXT_TOK, USUAL_PROMPT_TOK = 1024, 512  # where a row tells nothing

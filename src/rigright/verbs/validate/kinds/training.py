@@ -27,8 +27,7 @@ from rigright.predict.trained_unsaid import Open, OpenFigure, WeighedFigure, fig
 from rigright.search.training_settled import Uncut, fastest_of
 from rigright.terms.training import program_of
 from rigright.verbs.validate import training_words as words
-from rigright.verbs.validate.ask import first_card
-from rigright.verbs.validate.models import model_of
+from rigright.verbs.validate.ask import first_card, model_of
 from rigright.verbs.validate.record import Answer, Basis, Prediction, TableKind, each, together
 
 SPEED, PEAK = "tok_per_s_per_chip", "peak_gib"

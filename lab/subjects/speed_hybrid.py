@@ -14,7 +14,7 @@ from rigright.cost.bands import figure_of
 from rigright.cost.known import kind_of
 from rigright.facts.hosts import host_chip
 from rigright.verbs.validate.ask import RunSet, runs_of
-from rigright.verbs.validate.hybrid_asks import read_hybrid
+from rigright.verbs.validate.kinds.hybrid import read_hybrid
 
 CPU, IK, KT = ("llama.cpp cpu", "ik_llama.cpp cpu", "ktransformers cpu")
 DIALS = (  # table, section, term

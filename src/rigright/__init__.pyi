@@ -17,7 +17,7 @@ from rigright.report.pages.files import PrintedFiles
 from rigright.report.pages.prices import Forgotten
 from rigright.verbs.assembled import Assembled, CheckedList
 from rigright.verbs.bench.benched import BenchRun, PartList
-from rigright.verbs.calibrate.calibrated import Anchored
+from rigright.verbs.calibrate.belief import Anchored
 from rigright.verbs.comparing.compared import Compared
 from rigright.verbs.comparing.sheets import Sheets
 from rigright.verbs.completion import Completion

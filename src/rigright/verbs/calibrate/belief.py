@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rigright.base.words import Sentence
 from rigright.cost.own_runs import FADE, distance
 from rigright.facts.anchors import RunCase
 
@@ -98,3 +99,33 @@ def _near(left: Cell, right: Cell) -> float:
     if (left.model, left.case.weights) != (right.model, right.case.weights):
         return 0.0
     return math.exp(-distance(left.case, right.case) / FADE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnchorMade:
+    """What runs of the user's own say of one figure of one chip in one engine."""
+
+    subject: str
+    chip: str
+    engine: str
+    figure: str
+    runs: int
+    measured_ratio: float  # measured over predicted, as the runs say
+    shift: float  # of the cases that were measured, as far as so many runs are believed
+    elsewhere: float  # of other models
+    narrow: float  # of the band's width, what is left
+    low_before: float
+    high_before: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Anchored:
+    """Every anchor made from a file of own runs."""
+
+    file: str
+    runs: int
+    anchors: tuple[AnchorMade, ...]
+    saved: str
+    faults: tuple[Sentence, ...] = ()

@@ -22,7 +22,7 @@ from rigright.search.record import Plan
 from rigright.terms.known import known_of_one
 from rigright.terms.memory import weigh
 from rigright.verbs.serving.explained import Reason
-from rigright.verbs.serving.speed_reasons import Row, speed_rows, what_was_seen
+from rigright.verbs.serving.reasons import Row, speed_rows, what_was_seen
 
 MONEY = "data/money.toml"
 TRAINING, IMAGES, STREAMS = "speed_training", "speed_images", "speed_streams"

@@ -10,9 +10,7 @@ from rigright.options.read import typed
 from rigright.predict.trained_notes import length_decides
 from rigright.predict.trained_step import slowest
 from rigright.verbs.serving.explained import Remedy
-from rigright.verbs.training.case import TrainingOnCards
-from rigright.verbs.training.ranks import rank_uses
-from rigright.verbs.training.samples import learning_speed
+from rigright.verbs.training.case import TrainingOnCards, rank_uses
 
 LEAST_SHARE = 0.002  # of a card: what saves less is not stated
 WORTH = 1.03  # times as fast, below which a larger micro-batch is no advice
@@ -88,7 +86,7 @@ def _rate(case: TrainingOnCards) -> float:
     step = slowest(case.on_each())
     if step is not None:
         return step.tok_per_s
-    samples = learning_speed(case, case.node)
+    samples = case.samples()
     return 0.0 if samples is None else samples.rate.value
 
 

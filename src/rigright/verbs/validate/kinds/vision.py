@@ -30,7 +30,7 @@ from rigright.facts.nodes import find_node
 from rigright.predict.images import ImageCase, ImageCases, Place, samples_with_band, work_of_arch
 from rigright.predict.trained_memory import least
 from rigright.search.images_score import TRAINER
-from rigright.verbs.serving.pictures import resized
+from rigright.verbs.serving.samples import resized
 from rigright.verbs.validate.ask import first_card
 from rigright.verbs.validate.foreign import word
 from rigright.verbs.validate.record import Answer, Basis, Prediction, TableKind, each, together

@@ -19,7 +19,7 @@ from rigright.choice.layout import open_layouts
 from rigright.cost.unsaid import Prior
 from rigright.demand import Traffic
 from rigright.facts.chips import Chip
-from rigright.facts.hosts import Host
+from rigright.facts.hosts import Host, host_chip
 from rigright.facts.nodes import Card, find_node
 from rigright.predict.bands import figure_in
 from rigright.predict.cases import AnyCases, figures, prepared, serves_most
@@ -80,10 +80,14 @@ class RunAsk:
         return self.case.traffic
 
     @property
-    def host(self) -> Host:
-        """The machine around the cards, of a row that tells of main memory."""
-        assert self.case.host is not None  # noqa: S101 - others tell of none
-        return self.case.host
+    def host(self) -> Host | None:
+        """The machine whose main memory holds a part of the model, or all; None: cards hold it."""
+        return None if self.case.beside is None else self.case.host
+
+    @property
+    def timed(self) -> Chip:
+        """What decides its time, and is known least: the processor where main memory holds a part."""
+        return self.chip if self.host is None else host_chip(self.host)
 
     def sent(self, **changes: Any) -> RunAsk:
         """The same with something else sent."""

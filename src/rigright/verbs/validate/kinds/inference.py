@@ -14,17 +14,25 @@ from rigright.base.tables import Row
 from rigright.base.units import KILO, MIB, show_bytes
 from rigright.base.words import Sentence, say, with_semicolons
 from rigright.choice.layout import is_staged
-from rigright.cost.bands import figure_of
 from rigright.cost.known import Known, ran
 from rigright.cost.unsaid import trials, weighed
 from rigright.facts.anchors import FULL, anchors
 from rigright.facts.nodes import Node, find_node
 from rigright.facts.units import devices_of
-from rigright.predict.bands import at, case_of, measured_as, metric_with_band, most_output, subject_of
+from rigright.predict.bands import (
+    METRICS,
+    at,
+    case_of,
+    measured_as,
+    metric_with_band,
+    most_output,
+    subject_of,
+    widened_for_host,
+)
 from rigright.terms.known import known_of_one
 from rigright.terms.memory import weights_bytes
 from rigright.verbs.validate.ask import RunAsk, runs_of
-from rigright.verbs.validate.kinds.hybrid import predict as predict_hybrid
+from rigright.verbs.validate.hybrid_asks import read_hybrid
 from rigright.verbs.validate.record import Answer, Basis, Prediction, TableKind, each, together
 from rigright.verbs.validate.served_asks import is_loaded, read_served
 from rigright.verbs.validate.stream_asks import is_encoding, predict_encoder, read_stream
@@ -60,7 +68,7 @@ def _read(row: Row) -> SpeedRow | tuple[Prediction, ...]:
     """A row as it was read; of a processor or an encoder, what it comes to."""
     fields, is_served = _as_hybrid(row), _is_served(row)
     if fields is not None:
-        return predict_hybrid(fields)
+        return SpeedRow(row=fields, asks=(read_hybrid(fields),))
     if not is_served and is_encoding(row):
         return (predict_encoder(row),)
     return read_speed(row, is_served=is_served)
@@ -88,30 +96,22 @@ def _predictions(
 ) -> tuple[Prediction, ...]:
     """What a row measures, from the figures of its asks."""
     row, ask, value = asked.row, asked.asks[0], values[0]
-    sent, metric = ask.traffic, ask.metric
-    if not np.isfinite(value) or value <= 0:
+    case, metric, chip = ask.case, ask.metric, ask.timed
+    if not np.isfinite(value) or value <= 0 or (ask.host and metric not in METRICS):
         raise AskError(_why_none(ask, value))
+    split = ask.host is None and ask.is_laid_out and bool(is_staged(case.engine.split, case.layout.pp))
     load = case_of(
-        sent,
-        ask.case.serving.weights,
-        chips=len(ask.case.cards),
-        apart=bool(row.get("disagg")) and not ask.case.is_alone,
-        staged=ask.is_laid_out and bool(is_staged(ask.case.engine.split, ask.case.layout.pp)),
-    )
-    case = replace(load, load=load.load or FULL)
-    subject = subject_of(ask.case.engine, ask.chip, alone=ask.case.is_alone)
-    what = ran(ask.case.arch, engine=ask.case.engine, source=row.get("source"), case=case)
-    alike = (
-        subject,
-        ask.chip.id,
-        ask.case.engine,
-        what.model,
-        what.source,
-        case if anchors() else case.staged,
-    )
-    known = seen.get(alike) or seen.setdefault(alike, known_of_one(subject, ask.chip, what=what))
-    estimate = metric_with_band(subject, metric, value=value, known=known, apart=case.apart)
-    if known.shift and not ask.case.is_alone:
+        ask.traffic, case.serving.weights, chips=len(case.cards), staged=split,
+        apart=bool(row.get("disagg")) and not case.is_alone and ask.host is None,
+    )  # fmt: skip
+    load = replace(load, load=load.load or FULL)
+    subject = subject_of(case.engine, chip, alone=case.is_alone)
+    what = ran(case.arch, engine=case.engine, source=row.get("source"), case=load)
+    alike = (subject, chip.id, case.engine, what.model, what.source, load if anchors() else load.staged)
+    known = seen.get(alike) or seen.setdefault(alike, known_of_one(subject, chip, what=what))
+    known = widened_for_host(known, host=ask.host)
+    estimate = metric_with_band(subject, metric, value=value, known=known, apart=load.apart)
+    if known.shift and (ask.host or not case.is_alone):
         estimate = at(estimate, _together(ask, estimate.value, known=known))
     tried = values[-len(trials(ask.unsaid)) :]
     integral = weighed(
@@ -125,8 +125,8 @@ def _predictions(
             times=estimate.value / value,  # by the user's own runs
             why=with_semicolons(ask.assumed),
             basis=Basis(
-                subject=subject, figure=figure, inverse=is_inverse, chip=ask.chip.id,
-                engine=ask.case.engine.id, model=ask.case.arch.name, case=case,
+                subject=subject, figure=figure, inverse=is_inverse, chip=chip.id,
+                engine=case.engine.id, model=case.arch.name, case=load,
             ),
         ),
     )  # fmt: skip
@@ -134,6 +134,8 @@ def _predictions(
 
 def _why_none(ask: RunAsk, value: float) -> Sentence:
     """Why a row has no figure."""
+    if ask.host is not None:
+        return say('"{metric}" is not a single-stream metric', metric=ask.metric)
     if ask.case.is_alone:
         return say(
             'cannot predict "{metric}" on {chip}: its FLOP/s or bandwidth is unknown',
@@ -154,9 +156,11 @@ def _together(ask: RunAsk, value: float, *, known: Known) -> float:
     sent = ask.traffic
     if sent.concurrency is None or ask.metric not in {"output_tok_s_total", "latency_ms"}:
         return value
+    subject = subject_of(ask.case.engine, ask.timed)
+    asks = [replace(ask, metric=metric) for metric in ("ttft_ms", "tpot_ms")]
     ttft_ms, tpot_ms = (
-        float(runs_of([run_ask]).figures()[0]) * float(known.shift.get(figure_of(run_ask.metric), 1.0))
-        for run_ask in (replace(ask, metric="ttft_ms"), replace(ask, metric="tpot_ms"))
+        metric_with_band(subject, one.metric, value=float(figure), known=known, apart=False).value
+        for one, figure in zip(asks, runs_of(asks).figures(), strict=True)
     )
     if ask.metric == "output_tok_s_total":
         return float(most_output(value, tpot_ms / KILO, load=sent.concurrency))

@@ -110,10 +110,30 @@ class RunAsk:
         return tuple(replace(case, layout=cut) for cut in cuts)
 
 
+def card_of(chip: str | None) -> Card:
+    """The card that a row names."""
+    if not chip:
+        raise AskError(say("the row has no chip"))
+    return first_card(chip)
+
+
 @cache
 def first_card(chip: str) -> Card:
     """A file of runs names few chips, many times."""
     return find_node(chip).cards[0]
+
+
+def usual(row: Row, column: str, value: Any, *, assumed: list[Sentence]) -> Any:
+    """What a cell says; where it is empty, what it usually would, which is then stated."""
+    if row.get(column) is not None:
+        return row[column]
+    assumed.append(unstated(column, value))
+    return value
+
+
+def unstated(column: str, value: object) -> Sentence:
+    """What stands in for a cell that is empty."""
+    return say("{column} not stated: assuming {value}", column=column, value=value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,7 +20,7 @@ from rigright.facts.nodes import find_node
 from rigright.facts.units import devices_of
 from rigright.terms.memory import weights_bytes
 from rigright.verbs.validate import foreign
-from rigright.verbs.validate.ask import model_of
+from rigright.verbs.validate.ask import model_of, unstated
 from rigright.verbs.validate.foreign import ReadAs
 from rigright.verbs.validate.record import Prediction
 from rigright.verbs.validate.served_asks import cards_of, layouts_of
@@ -153,7 +153,7 @@ def _counted_in(row: Row) -> list[Sentence]:
     if cards == 1:
         return []
     row["n_chips"] = cards
-    return [say("{column} not stated: assuming {value}", column="n_chips", value=cards)]
+    return [unstated("n_chips", cards)]
 
 
 @cache
@@ -219,10 +219,7 @@ def filled(row: Row, arch: Arch) -> tuple[Row, tuple[Sentence, ...]]:
         "weights": serving.weights, "kv": serving.kv, "context_tok": float(serving.context_tok),
         **{name: getattr(layout, name) for name in _CUT}, "attn_dp": None,
     }  # fmt: skip
-    notes = [
-        say("{column} not stated: assuming {value}", column=name, value=_shown(chosen, name)) for name in left
-    ]
-    return row | chosen, tuple(notes)
+    return row | chosen, tuple(unstated(name, _shown(chosen, name)) for name in left)
 
 
 def _open_cuts(wish: ServingWish, arch: Arch, *, cards: int) -> list[str]:

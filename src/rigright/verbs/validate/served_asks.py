@@ -22,7 +22,7 @@ from rigright.facts.engines import Engine, at_date, find_engine
 from rigright.facts.formats import find_format, find_kv_format
 from rigright.terms.fitted import priors
 from rigright.verbs.validate import foreign
-from rigright.verbs.validate.ask import RunAsk, first_card, model_of
+from rigright.verbs.validate.ask import RunAsk, card_of, model_of
 
 DRAFT_COLUMNS = ("engine", "version", "from", "drafted_tok", "accepted_tok", "source", "as_of", "confidence")
 SERVE = "serve"  # the work that runs of many requests are
@@ -37,9 +37,7 @@ def read_served(row: Row) -> RunAsk:
         raise AskError(say("{model} does not generate text", model=arch.name))
     assumed = list(notes)
     engine = _engine(row, assumed)
-    if not row.get("chip"):
-        raise AskError(say("the row has no chip"))
-    card = first_card(row["chip"])
+    card = card_of(row.get("chip"))
     # the format told; else as published, or what the chip multiplies fastest
     value = row.get("weights")
     if value == "fp32" and load_of(row, arch).manner:  # of tuned runs a slip: nobody serves so many bytes

@@ -30,7 +30,7 @@ from rigright.facts.formats import GGUF, find_format, find_kv_format
 from rigright.facts.nodes import Card
 from rigright.predict.samples import encoded_rates, encoded_s, texts_with_band
 from rigright.terms.fitted import priors
-from rigright.verbs.validate.ask import RunAsk, first_card, model_of
+from rigright.verbs.validate.ask import RunAsk, card_of, model_of, unstated, usual
 from rigright.verbs.validate.record import Prediction
 from rigright.verbs.validate.served_asks import layouts_of
 
@@ -47,19 +47,16 @@ def read_stream(row: Row) -> RunAsk:
     engine = engine_of(row)
     weights = weights_of(row, engine, arch=arch)
     if row.get("weights") is None:
-        assumed.append(say("{column} not stated: assuming {value}", column="weights", value=weights))
-    named = row.get("chip") or row.get("chip_name")
-    if not named:
-        raise AskError(say("the row has no chip"))
-    card = first_card(named)
+        assumed.append(unstated("weights", weights))
+    card = card_of(row.get("chip") or row.get("chip_name"))
     chip = card.chip
     if engine.backends and not engine.backend:
-        usual = engine.backend_on(chip.vendor)
-        assumed.append(say("{column} not stated: assuming {value}", column="backend", value=usual))
+        assumed.append(unstated("backend", engine.backend_on(chip.vendor)))
     cards = int(row.get("n_chips") or row.get("tp") or 1)
     form, _, kernel = weights.partition(KERNEL)
     kv, budget_tok = find_kv_format(row.get("kv") or "16bit").id, _ubatch_tok(row, engine, card=card)
     seen_tok = float(row.get("context_depth") or 0.0)
+    prompt_tok, output_tok = (usual(row, name, tok, assumed=assumed) for name, tok in USUAL.items())
     case = serving_case(
         arch,
         Serving(engine=engine.asked, weights=form, kv=kv, batch=None, budget_tok=budget_tok),
@@ -67,8 +64,8 @@ def read_stream(row: Row) -> RunAsk:
         cards=(card,) * cards,
         engine=engine,
         traffic=Traffic(
-            prompt_tok=seen_tok + _tok(row, "prompt_tok", assumed=assumed),
-            output_tok=_tok(row, "output_tok", assumed=assumed),
+            prompt_tok=seen_tok + prompt_tok,
+            output_tok=float(output_tok),
             cached_tok=seen_tok,
             concurrency=int(row.get("load") or 1),
         ),
@@ -88,14 +85,6 @@ def _open_choices(row: Row, engine: Engine, *, chip: Chip) -> tuple[Prior, ...]:
         tables.append(chip.vendor)
     result = {name: prior for table in tables for name, prior in priors(table).items()}
     return tuple(prior for name, prior in result.items() if row.get(name) is None)
-
-
-def _tok(row: Row, column: str, *, assumed: list[Sentence]) -> float:
-    """A length, or what is usual."""
-    if row.get(column) is None:
-        assumed.append(say("{column} not stated: assuming {value}", column=column, value=USUAL[column]))
-        return float(USUAL[column])
-    return float(row[column])
 
 
 def _layout(row: Row, engine: Engine, *, cards: int) -> Layout:
@@ -200,9 +189,7 @@ def read_encoder(row: Row) -> EncoderAsk:
     """Read one row; what it leaves open is assumed and said."""
     arch, notes = model_of(row)
     assumed = [*notes]
-    length = row.get("prompt_tok")
-    if length is None:
-        assumed.append(say("{column} not stated: assuming {value}", column="prompt_tok", value=USUAL_TOK))
+    length = usual(row, "prompt_tok", USUAL_TOK, assumed=assumed)
     cards = int(row.get("n_chips") or 1)
     skips = bool(row.get("padding_skipped"))
     if skips:

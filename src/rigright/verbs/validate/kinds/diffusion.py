@@ -28,6 +28,7 @@ from rigright.predict.images import BatchTime
 from rigright.predict.painted import painted_rates, painted_time, painted_with_band
 from rigright.predict.samples import batch_time, network_rates, network_speed
 from rigright.terms.fitted import power_band, power_terms
+from rigright.verbs.validate.ask import unstated
 from rigright.verbs.validate.record import Basis, Prediction, TableKind, each
 
 LATENCY, RATE, WATTS, JOULES = "latency_s", "images_or_videos_per_s", "avg_power_w", "energy_j_per_item"
@@ -70,9 +71,7 @@ def read_diffusion(row: Row) -> DiffusionAsk:
     copies = min(cut.get("dp", 1), row.get("n_gpus") or 1)
     ranks, batch = (row.get("n_gpus") or 1) // copies, ceil((row.get("batch") or usual["batch"]) / copies)
     guided = min(cut.get("cfg", 1), net.passes, ranks)
-    assumed = [
-        say("{column} not stated: assuming {value}", column=name, value=f"{usual[name]:g}") for name in unsaid
-    ]
+    assumed = [unstated(name, f"{usual[name]:g}") for name in unsaid]
     if net.kind == GUESSED:
         assumed.append(say("compute of {model} estimated from its size", model=row["model"][:60]))
     return DiffusionAsk(

@@ -15,7 +15,7 @@ from rigright.base.errors import AskError
 from rigright.base.words import say
 from rigright.choice.case import Case
 from rigright.choice.networks import PAINT, READ, Network, beside_bytes, network_of, precisions
-from rigright.cost.estimate import Estimate
+from rigright.cost.estimate import Estimate, over
 from rigright.cost.images import ImageRun
 from rigright.cost.layers import takes_samples
 from rigright.demand import Layout, Training
@@ -82,15 +82,12 @@ def learning_speed(
 
 def _sampled(network: Network, rate: Estimate, *, each: int, cards: int, **more: Any) -> SampleSpeed:
     """A rate of all cards, and the seconds of a batch of them all."""
-    every = each * cards
     return SampleSpeed(
         unit="texts" if network.does == READ else "images",
         batch_per_card=each,
         cards=cards,
         rate=rate,
-        batch_s=Estimate(
-            value=every / rate.value, low=every / rate.high, high=every / rate.low, mark=rate.mark
-        ),
+        batch_s=over(each * cards, rate),
         image_px=network.image_px,
         **more,
     )

@@ -18,6 +18,7 @@ from rigright.base.tables import Row
 from rigright.base.units import KILO
 from rigright.base.words import Sentence, say, with_semicolons
 from rigright.choice.case import serving_case
+from rigright.cost.estimate import over
 from rigright.cost.speed.eras import is_dated
 from rigright.cost.speed.reach import KERNEL
 from rigright.cost.unsaid import Prior
@@ -222,14 +223,7 @@ def predict_encoder(row: Row) -> Prediction:
     ask = read_encoder(row)
     texts = float(ask.samples) * ask.cards * KILO
     rate = texts / float(encoder_figures([ask])[0])
-    estimate = texts_with_band(
+    texts_per_s = texts_with_band(
         rate, arch=ask.arch, engine=ask.engine, chip=ask.chip, source=row.get("source") or ""
     )
-    return Prediction(
-        metric="latency_ms",
-        group="latency_ms",
-        predicted=texts / estimate.value,
-        low=texts / estimate.high,
-        high=texts / estimate.low,
-        why=with_semicolons(ask.assumed),
-    )
+    return Prediction.of("latency_ms", over(texts, texts_per_s), why=with_semicolons(ask.assumed))

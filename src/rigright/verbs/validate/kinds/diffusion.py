@@ -18,7 +18,7 @@ from rigright.base.tables import Row
 from rigright.base.words import Sentence, say, with_semicolons
 from rigright.choice.networks import TRIED, Network, network_of
 from rigright.cost.diffusion import SUBJECT, DiffusionRun
-from rigright.cost.estimate import Estimate
+from rigright.cost.estimate import Estimate, over
 from rigright.cost.images import ImageRun
 from rigright.cost.known import Ran
 from rigright.cost.power import Busy, draw_w
@@ -153,12 +153,9 @@ def _timed(ask: DiffusionAsk, *, model: str, source: str) -> tuple[BatchTime, Es
         return time, painted_with_band(float(np.squeeze(time.total_s)), net=ask.net, chip=ask.chip, what=what)
     run = ImageRun(compiled=ask.run.compiled)
     time = batch_time(ask.network, network_rates(ask.network, [ask.chip], run=run), batch=ask.run.batch)
-    rate = float(ask.run.batch) / float(np.squeeze(time.total_s))
-    estimate = network_speed(ask.network, ask.chip, value=rate)
     batch = float(ask.run.batch)
-    return time, Estimate(
-        value=batch / estimate.value, low=batch / estimate.high, high=batch / estimate.low, mark=estimate.mark
-    )
+    rate = network_speed(ask.network, ask.chip, value=batch / float(np.squeeze(time.total_s)))
+    return time, over(batch, rate)
 
 
 KIND = TableKind(

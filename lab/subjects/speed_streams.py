@@ -15,11 +15,10 @@ from rigright.cost.known import kind_of
 from rigright.cost.speed.eras import table_of
 from rigright.cost.speed.reach import chain
 from rigright.terms.speed import stored
-from rigright.verbs.validate.ask import RunAsk, RunSet, runs_of
+from rigright.verbs.validate.ask import RunAsk, RunSet, is_encoding, runs_of
 from rigright.verbs.validate.stream_asks import (
     EncoderAsk,
     encoder_figures,
-    is_encoding,
     read_encoder,
     read_stream,
 )

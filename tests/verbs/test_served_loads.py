@@ -27,7 +27,7 @@ def predicted(row):
 def entered(row, **changes):
     """A row as it comes in, where words of its note become columns."""
     row = row | changes
-    return filled("inference", row, raw={"note": row.get("note") or ""}, readers=KIND.columns)
+    return filled("inference", row, raw={"note": row.get("note") or ""})
 
 
 def figure(row, **changes):

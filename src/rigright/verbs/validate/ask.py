@@ -20,9 +20,11 @@ from rigright.cost.unsaid import Prior
 from rigright.demand import Traffic
 from rigright.facts.chips import Chip
 from rigright.facts.hosts import Host, host_chip
-from rigright.facts.nodes import Card, find_node
+from rigright.facts.nodes import Card, Node, find_node
+from rigright.facts.units import devices_of
 from rigright.predict.bands import figure_in
 from rigright.predict.cases import AnyCases, figures, prepared, serves_most
+from rigright.verbs.validate.record import known
 
 _BYTES = 256  # no vocabulary is smaller than the bytes it must spell
 
@@ -110,6 +112,11 @@ class RunAsk:
         return tuple(replace(case, layout=cut) for cut in cuts)
 
 
+def is_encoding(row: Row) -> bool:
+    """Whether a row's batch goes through an encoder once: nothing is generated."""
+    return row.get("metric") == "latency_ms" and row.get("output_tok") == 0
+
+
 def card_of(chip: str | None) -> Card:
     """The card that a row names."""
     if not chip:
@@ -118,12 +125,29 @@ def card_of(chip: str | None) -> Card:
 
 
 @cache
+def node_of(chip: str) -> Node | None:
+    """The cards that a cell names and may count, "8x h100"; None: that is stated where it is read."""
+    node = known(find_node, chip) if chip else None
+    return node if node is not None and node.cards else None
+
+
+def count_of(node: Node) -> int:
+    """How many of them it counts, of cards as they are sold."""
+    return node.n_cards // devices_of(node.cards[0].chip)
+
+
+def most_bytes(chip: Chip) -> float:
+    """The largest memory that the chip comes with."""
+    return max(chip.mem_bytes, *chip.mem_options_bytes, 0.0)
+
+
+@cache
 def first_card(chip: str) -> Card:
     """A file of runs names few chips, many times."""
     return find_node(chip).cards[0]
 
 
-def usual(row: Row, column: str, value: Any, *, assumed: list[Sentence]) -> Any:
+def usual(row: Row, column: str, *, value: Any, assumed: list[Sentence]) -> Any:
     """What a cell says; where it is empty, what it usually would, which is then stated."""
     if row.get(column) is not None:
         return row[column]

@@ -17,12 +17,11 @@ from rigright.cost.weights import has_experts
 from rigright.demand import Layout, ServingWish
 from rigright.facts.find import find_chip
 from rigright.facts.nodes import find_node
-from rigright.facts.units import devices_of
 from rigright.terms.memory import weights_bytes
 from rigright.verbs.validate import foreign
-from rigright.verbs.validate.ask import model_of, unstated
+from rigright.verbs.validate.ask import count_of, is_encoding, model_of, most_bytes, node_of, unstated
 from rigright.verbs.validate.foreign import ReadAs
-from rigright.verbs.validate.record import Prediction
+from rigright.verbs.validate.record import Prediction, known
 from rigright.verbs.validate.served_asks import cards_of, layouts_of
 
 SURE = 1.15  # widened by less, a row is of what it names
@@ -30,6 +29,8 @@ COPY = 1.15  # of a model that is trained further, or written down otherwise
 UNREAD = 1.2  # how much wider a band gets for a cell that cannot be read
 BUILT_IN, OF_PROMPTS = "built-in GPU", frozenset({"ttft_ms", "prefill_tok_s", "latency_ms"})
 ROOM, MOST_CARDS = 0.85, 64  # of the memory of chips that weights may fill, and how many chips are taken
+MODEL = ("arch", "shape", "model")  # columns that name it
+KEPT = 4096  # questions whose cases are kept
 MANY = frozenset({"serve", "max"})  # loads of more than one stream or batch
 
 
@@ -65,18 +66,14 @@ def enter(kind: str, row: Row, *, raw: Mapping[str, str], faults: Sequence[Sente
             notes.append(reading.note)
             wider *= reading.wider
     named = row.get("arch") or row.get("model")
-    if (
-        "arch" in row
-        and named
-        and not _opens(row.get("arch"), shape=row.get("shape"), model=row.get("model"))
-    ):
+    if "arch" in row and named and not _opens(_names(row)):
         copy = copied(named)
         if copy is not None:  # else the name is refused where it is asked for, as everywhere
             out["arch"], out["shape"] = copy.name, None
             notes.append(say('using {model} for "{asked}"', model=copy.name, asked=named[:80]))
             wider *= COPY
     if kind == "inference":
-        unsaid = _counted_in(out)
+        unsaid = _count_in(out)
         notes += unsaid
         wider *= foreign.table()["unsaid_cards"]["wider"] if unsaid else 1.0
     if kind == "inference" and is_question(out):
@@ -93,7 +90,7 @@ def _readings(kind: str, row: Row, *, raw: Mapping[str, str]) -> Iterator[tuple[
     """What each cell that names a thing is read as."""
     note = row.get("note") or ""
     chip = row.get("chip") or row.get("chip_name") or ""
-    if kind != "training" and row.get("engine") and not _encodes(row):
+    if kind != "training" and row.get("engine") and not is_encoding(row):  # they have engines of their own
         yield "engine", foreign.engine_of(row["engine"])
     if kind == "vision":
         yield (
@@ -105,7 +102,7 @@ def _readings(kind: str, row: Row, *, raw: Mapping[str, str]) -> Iterator[tuple[
     elif kind in {"memory", "inference"} and chip:
         yield "chip", foreign.chip_of(chip, "", host=False)
     column = {"inference": "weights", "memory": "format"}.get(kind, "")
-    if row.get(column) and not _encodes(row):  # those say a precision: TF32 is no format of weights
+    if row.get(column) and not is_encoding(row):  # encoders say a precision: TF32 is no format of weights
         yield (
             column,
             foreign.weights_of(
@@ -120,36 +117,23 @@ def _readings(kind: str, row: Row, *, raw: Mapping[str, str]) -> Iterator[tuple[
         yield "kv", foreign.kv_of(row["kv"])
 
 
-def _encodes(row: Row) -> bool:
-    """Encoders have engines of their own."""
-    return row.get("metric") == "latency_ms" and row.get("output_tok") == 0
-
-
 @cache
-def _cards(chip: str, *, named: tuple[str | None, ...], weights: str | None) -> int:
-    """The chips that hold a model of which nobody says on how many it ran: one, two, four ..."""
-    cards = 1
-    try:
-        arch, _ = model_of(dict(zip(("arch", "shape", "model"), named, strict=True)))
-        size = weights_bytes(arch, weights or arch.stored or arch.dtype)
-        room = max(find_chip(chip).mem_bytes, *find_chip(chip).mem_options_bytes, 0.0)
-    except RigError:
-        return cards
-    while size > ROOM * room * cards and cards < MOST_CARDS:
-        cards *= 2
-    return cards
+def _vendor(chip: str) -> str:
+    match = known(find_chip, chip)
+    return "" if match is None else match.vendor
 
 
-def _counted_in(row: Row) -> list[Sentence]:
+def _count_in(row: Row) -> list[Sentence]:
     """Put in the cards of a row that counts none: as the cell of its chip does, else as many as hold it."""
     chip = row.get("chip") or ""
     if row.get("n_chips") or not chip:
         return []
-    row["n_chips"] = _counted(chip)
+    node = node_of(chip)
+    count = 1 if node is None or node.is_mixed else count_of(node)
+    row["n_chips"] = count if count > 1 else None
     if row["n_chips"] or row.get("tp"):
         return []
-    named = tuple(row.get(name) for name in ("arch", "shape", "model"))
-    cards = _cards(chip, named=named, weights=row.get("weights"))
+    cards = _cards(chip, names=_names(row), weights=row.get("weights"))
     if cards == 1:
         return []
     row["n_chips"] = cards
@@ -157,35 +141,34 @@ def _counted_in(row: Row) -> list[Sentence]:
 
 
 @cache
-def _counted(chip: str) -> int | None:
-    """The cards of one kind that a cell counts itself: "8x h100"; None: it counts none."""
+def _cards(chip: str, *, names: tuple[str | None, ...], weights: str | None) -> int:
+    """The chips that hold a model of which nobody says on how many it ran: one, two, four ..."""
+    cards = 1
     try:
-        node = find_node(chip)
+        arch, _ = model_of(dict(zip(MODEL, names, strict=True)))
+        size = weights_bytes(arch, weights or arch.stored or arch.dtype)
+        room = most_bytes(find_chip(chip))
     except RigError:
-        return None
-    count = node.n_cards // devices_of(node.cards[0].chip) if node.cards and not node.is_mixed else 1
-    return count if count > 1 else None
+        return cards
+    while size > ROOM * room * cards and cards < MOST_CARDS:
+        cards *= 2
+    return cards
+
+
+def _names(row: Row) -> tuple[str | None, ...]:
+    return tuple(row.get(column) for column in MODEL)
 
 
 @cache
-def _vendor(chip: str) -> str:
-    try:
-        return find_chip(chip).vendor
-    except RigError:
-        return ""
-
-
-@cache
-def _opens(arch: str | None, *, shape: str | None, model: str | None) -> bool:
+def _opens(names: tuple[str | None, ...]) -> bool:
     """Whether one of the names of a model answers; a name that does not is asked for once."""
     try:
-        model_of({"arch": arch, "shape": shape, "model": model})
+        model_of(dict(zip(MODEL, names, strict=True)))
     except RigError:
         return False
     return True
 
 
-KEPT = 4096  # questions whose cases are kept
 _CUT = ("tp", "pp", "dp", "ep", "attention_dp")
 
 

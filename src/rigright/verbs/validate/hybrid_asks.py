@@ -62,7 +62,7 @@ def read_hybrid(row: Row) -> RunAsk:
     if chips and "bus" not in stream_terms(engine, chip=host_chip(host), weights=weights):
         raise AskError(say("{engine} does not keep part of a model in main memory", engine=engine.label))
     assumed = list(notes)
-    prompt_tok, output_tok = (usual(row, name, tok, assumed=assumed) for name, tok in USUAL_TOK.items())
+    prompt_tok, output_tok = (usual(row, name, value=tok, assumed=assumed) for name, tok in USUAL_TOK.items())
     seen_tok = float(row.get("context_depth") or 0)
     traffic = Traffic(
         prompt_tok=seen_tok + prompt_tok, output_tok=float(output_tok), cached_tok=seen_tok,

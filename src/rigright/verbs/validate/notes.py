@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import cache, lru_cache
-from operator import itemgetter
 from typing import Any
 
-from rigright.base.errors import RigError
 from rigright.base.record import dataclass
-from rigright.base.tables import DATA, CellReader, Row, read_cells, read_toml
+from rigright.base.tables import DATA, Row, read_cells, read_toml
 from rigright.facts.engines import Engine, at_date, engines, find_engine
 from rigright.facts.nodes import find_node
+from rigright.verbs.runs.columns import columns_of
+from rigright.verbs.validate.record import known
 
 MOST_CHARS = 2000  # of a text that is read
 MANY = 4096  # texts that are remembered
@@ -35,62 +36,10 @@ class Noted:
     metric: frozenset[str]  # rows they hold for; none: all
     mode: frozenset[str]
 
-
-def filled(kind: str, row: Row, *, raw: Mapping[str, str], readers: Mapping[str, CellReader]) -> Row:
-    """A row whose empty cells hold what its note says of them."""
-    fields: Row = {}
-    for words, cell in _words_in(kind, raw):
-        if row.get(words.column) is None and words.column not in fields and _holds(words, row):
-            try:
-                fields[words.column] = readers[words.column](cell)
-            except ValueError:  # a number no run can have
-                continue
-    row = {**row, **fields}
-    return _named(row, raw) if kind == "memory" else row
-
-
-def noted_cells(
-    kind: str, raw: Mapping[str, str], *, readers: Mapping[str, CellReader], required: tuple[str, ...] = ()
-) -> tuple[Row, list[str]]:
-    """The typed cells of a row, those that its notes fill among them; and the columns that cannot be read."""
-    row, faults = read_cells(raw, readers, required=required)
-    return filled(kind, row, raw=raw, readers=readers), faults
-
-
-def _words_in(kind: str, raw: Mapping[str, str]) -> list[tuple[Noted, str]]:
-    """The words that the texts of a row say, and what each stands for, in their order."""
-    rows: list[tuple[int, Noted, str]] = []
-    for sources in _sources(kind):
-        text = "; ".join(filter(None, map(raw.get, sources)))
-        rows += _noted(kind, sources, text=text[:MOST_CHARS]) if text else ()
-    return [(words, cell) for _, words, cell in sorted(rows, key=itemgetter(0))]
-
-
-@cache
-def _sources(kind: str) -> tuple[tuple[str, ...], ...]:
-    return tuple(dict.fromkeys(words.sources for words in noted(kind)))
-
-
-@lru_cache(maxsize=MANY)
-def _noted(kind: str, sources: tuple[str, ...], *, text: str) -> tuple[tuple[int, Noted, str], ...]:
-    """What a text says; runs of one place often bear one note."""
-    rows = (
-        (place, words, words.pattern.search(text))
-        for place, words in enumerate(noted(kind))
-        if words.sources == sources
-    )
-    cells = (
-        (place, words, words.cell or next(filter(None, match.groups()), None))
-        for place, words, match in rows
-        if match is not None
-    )
-    return tuple((place, words, cell) for place, words, cell in cells if cell is not None)
-
-
-def _holds(words: Noted, row: Row) -> bool:
-    return (not words.metric or row.get("metric") in words.metric) and (
-        not words.mode or not row.get("mode") or row["mode"] in words.mode
-    )
+    def holds(self, row: Row) -> bool:
+        """Whether it speaks of such a row; of one that names no mode, of any."""
+        alike = not self.metric or row.get("metric") in self.metric
+        return alike and (not self.mode or not row.get("mode") or row["mode"] in self.mode)
 
 
 @cache
@@ -109,6 +58,41 @@ def noted(kind: str) -> tuple[Noted, ...]:
         )
         for row in rows
     )
+
+
+def noted_cells(
+    kind: str, raw: Mapping[str, str], *, required: tuple[str, ...] = ()
+) -> tuple[Row, list[str]]:
+    """The typed cells of a row, those that its notes fill among them; and the columns that cannot be read."""
+    row, faults = read_cells(raw, columns_of(kind), required=required)
+    return filled(kind, row, raw=raw), faults
+
+
+def filled(kind: str, row: Row, *, raw: Mapping[str, str]) -> Row:
+    """A row whose empty cells hold what its note says of them."""
+    readers, fields, cells = columns_of(kind), Row(), dict[int, str]()
+    for sources in {words.sources for words in noted(kind)}:
+        text = "; ".join(filter(None, map(raw.get, sources)))
+        cells |= _cells(kind, sources, text=text[:MOST_CHARS]) if text else {}
+    for place in sorted(cells):
+        words = noted(kind)[place]
+        if row.get(words.column) is None and words.column not in fields and words.holds(row):
+            with suppress(ValueError):  # a number no run can have
+                fields[words.column] = readers[words.column](cells[place])
+    row = {**row, **fields}
+    return _named(row, raw) if kind == "memory" else row
+
+
+@lru_cache(maxsize=MANY)
+def _cells(kind: str, sources: tuple[str, ...], *, text: str) -> Mapping[int, str]:
+    """What a text says, by the place of its words; runs of one place often bear one note."""
+    cells: dict[int, str] = {}
+    for place, words in enumerate(noted(kind)):
+        match = words.pattern.search(text) if words.sources == sources else None
+        cell = match and (words.cell or next(filter(None, match.groups()), None))
+        if cell:
+            cells[place] = cell
+    return cells
 
 
 def _named(row: Row, raw: Mapping[str, str]) -> Row:
@@ -146,19 +130,15 @@ def _engine(inside: str | None, note: str, *, source: str) -> tuple[Engine, bool
 
 
 def _known(name: str) -> Engine | None:
-    for words in (name, name.partition("(")[0].strip(), name.rsplit(maxsplit=1)[-1]):
-        try:
-            return find_engine(words)
-        except RigError:
-            continue
-    return None
+    tried = (name, name.partition("(")[0].strip(), name.rsplit(maxsplit=1)[-1])
+    return next((engine for words in tried if (engine := known(find_engine, words))), None)
 
 
 def _engines_in(text: str) -> list[str]:
     """Words of a text that are names of engines, the last first."""
-    known = {word for engine in engines().values() for word in (engine.id, engine.label.lower())}
+    names = {word for engine in engines().values() for word in (engine.id, engine.label.lower())}
     words = [name for word in reversed(_WORD.findall(text)) for name in (word, word.rpartition("-")[0])]
-    return [word for word in words if word.lower() in known]
+    return [word for word in words if word.lower() in names]
 
 
 def _card(text: str) -> str | None:
@@ -166,13 +146,6 @@ def _card(text: str) -> str | None:
     if not _CHIP.search(text):
         return None
     words = text.split()
-    spans = ((start, end) for start in range(len(words)) for end in range(len(words), start, -1))
-    for start, end in spans:
-        if not _CHIP.match(words[start]):
-            continue
-        try:
-            find_node(" ".join(words[start:end]))
-        except RigError:
-            continue
-        return " ".join(words[start:end])
-    return None
+    starts = [start for start, word in enumerate(words) if _CHIP.match(word)]
+    spans = (" ".join(words[start:end]) for start in starts for end in range(len(words), start, -1))
+    return next((span for span in spans if known(find_node, span)), None)

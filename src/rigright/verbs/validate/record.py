@@ -136,6 +136,14 @@ def caught(law: Callable[P, T], *given: P.args, **named: P.kwargs) -> T | RigErr
         return AskError(say("this row met a defect of rigright ({what}); please report it", what=what))
 
 
+def known(find: Callable[[str], T], asked: str) -> T | None:
+    """What a name is found as; None: nobody knows it."""
+    try:
+        return find(asked)
+    except RigError:
+        return None
+
+
 def together(law: Callable[[Sequence[A]], Sequence[T]], asked: Sequence[A | RigError]) -> list[T | RigError]:
     """What a law gives of many at once, errors left as they are; where one cannot be, each by itself."""
     whole = caught(law, [error for error in asked if not isinstance(error, RigError)])

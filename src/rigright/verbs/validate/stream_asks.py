@@ -57,7 +57,7 @@ def read_stream(row: Row) -> RunAsk:
     form, _, kernel = weights.partition(KERNEL)
     kv, budget_tok = find_kv_format(row.get("kv") or "16bit").id, _ubatch_tok(row, engine, card=card)
     seen_tok = float(row.get("context_depth") or 0.0)
-    prompt_tok, output_tok = (usual(row, name, tok, assumed=assumed) for name, tok in USUAL.items())
+    prompt_tok, output_tok = (usual(row, name, value=tok, assumed=assumed) for name, tok in USUAL.items())
     case = serving_case(
         arch,
         Serving(engine=engine.asked, weights=form, kv=kv, batch=None, budget_tok=budget_tok),
@@ -181,16 +181,11 @@ class EncoderAsk:
     assumed: tuple[Sentence, ...]
 
 
-def is_encoding(row: Row) -> bool:
-    """Whether a row's batch goes through an encoder once."""
-    return row["metric"] == "latency_ms" and row.get("output_tok") == 0
-
-
 def read_encoder(row: Row) -> EncoderAsk:
     """Read one row; what it leaves open is assumed and said."""
     arch, notes = model_of(row)
     assumed = [*notes]
-    length = usual(row, "prompt_tok", USUAL_TOK, assumed=assumed)
+    length = usual(row, "prompt_tok", value=USUAL_TOK, assumed=assumed)
     cards = int(row.get("n_chips") or 1)
     skips = bool(row.get("padding_skipped"))
     if skips:

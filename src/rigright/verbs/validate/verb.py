@@ -151,7 +151,7 @@ def _read(
     kind: TableKind, raw: Mapping[str, str], *, line: int, notes: tuple[Sentence, ...] = ()
 ) -> _ReadRow:
     """Read one row."""
-    row, columns = noted_cells(kind.name, raw, readers=kind.columns, required=kind.needed)
+    row, columns = noted_cells(kind.name, raw, required=kind.needed)
     faults = {column: _fault(raw, column, line=line) for column in columns}
     missing = next((fault for column, fault in faults.items() if column in kind.needed), None)
     unread = [fault for column, fault in faults.items() if column not in kind.measured]

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import cache
 
 import numpy as np
 
-from rigright.base.errors import AskError, RigError, unknown
+from rigright.base.errors import AskError, unknown
 from rigright.base.record import dataclass, replace
 from rigright.base.tables import Row
 from rigright.base.units import KILO, MIB, show_bytes
@@ -17,8 +16,6 @@ from rigright.choice.layout import is_staged
 from rigright.cost.known import Known, ran
 from rigright.cost.unsaid import trials, weighed
 from rigright.facts.anchors import FULL, anchors
-from rigright.facts.nodes import Node, find_node
-from rigright.facts.units import devices_of
 from rigright.predict.bands import (
     METRICS,
     at,
@@ -31,12 +28,13 @@ from rigright.predict.bands import (
 )
 from rigright.terms.known import known_of_one
 from rigright.terms.memory import weights_bytes
-from rigright.verbs.validate.ask import RunAsk, runs_of
+from rigright.verbs.validate.ask import RunAsk, count_of, is_encoding, most_bytes, node_of, runs_of
 from rigright.verbs.validate.hybrid_asks import read_hybrid
 from rigright.verbs.validate.record import Answer, Basis, Prediction, TableKind, each, together
 from rigright.verbs.validate.served_asks import is_loaded, read_served
-from rigright.verbs.validate.stream_asks import is_encoding, predict_encoder, read_stream
+from rigright.verbs.validate.stream_asks import predict_encoder, read_stream
 
+MODES = ("serve", "batch", "single", "max")
 _SPLIT = re.compile(r"cpu-moe [1-9]|--cpu-moe(?! 0)|=CPU|-ngl [1-8]?\d(?!\d)")  # a part in main memory
 
 
@@ -48,30 +46,40 @@ class SpeedRow:
     asks: tuple[RunAsk, ...]  # as asked, and with each thing that nobody said moved
 
 
-def read_speed(row: Row, *, is_served: bool) -> SpeedRow:
-    """What a row asks; raises a RigError that says what is missing."""
-    ask = read_served(row) if is_served else read_stream(row)
-    if is_served:
-        asks = [ask.sent(**trial) if trial else ask for trial in trials(ask.unsaid)]
-        return SpeedRow(row=row, asks=tuple(asks))
-    _check_room(ask)
-    moved = [read_stream({**row, **trial}) for trial in trials(ask.unsaid)] if ask.unsaid else []
-    return SpeedRow(row=row, asks=(ask, *moved))
-
-
 def answers(rows: Sequence[Row]) -> list[Answer]:
     """A load of many is served; one stream or one static batch runs alone, some on a processor."""
     return speeds(each(_read, rows))
 
 
 def _read(row: Row) -> SpeedRow | tuple[Prediction, ...]:
-    """A row as it was read; of a processor or an encoder, what it comes to."""
-    fields, is_served = _as_hybrid(row), _is_served(row)
-    if fields is not None:
-        return SpeedRow(row=fields, asks=(read_hybrid(fields),))
-    if not is_served and is_encoding(row):
+    """A row as it was read; of an encoder, what it comes to."""
+    _refuse(row)
+    if (row.get("cpu") and not row.get("chip")) or _SPLIT.search(row.get("offload") or ""):
+        return _beside(row)
+    if row.get("mode") in {"serve", "max"} or is_loaded(row):
+        return read_loaded(row)
+    if is_encoding(row):
         return (predict_encoder(row),)
-    return read_speed(row, is_served=is_served)
+    ask = read_stream(row)
+    if _spills(ask):
+        return _beside(row)
+    _check_room(ask)
+    moved = [read_stream({**row, **trial}) for trial in trials(ask.unsaid)] if ask.unsaid else []
+    return SpeedRow(row=row, asks=(ask, *moved))
+
+
+def read_loaded(row: Row) -> SpeedRow:
+    """What a row of a server asks; raises a RigError that says what is missing."""
+    ask = read_served(row)
+    return SpeedRow(row=row, asks=tuple(ask.sent(**trial) if trial else ask for trial in trials(ask.unsaid)))
+
+
+def _beside(row: Row) -> SpeedRow:
+    """A row of a model that main memory holds a part of, or all, as hybrid.csv has it."""
+    cards = 0 if row.get("cpu") and not row.get("chip") else row.get("n_chips") or 1
+    batch = row.get("batch") or row.get("load") or 1
+    fields = {**row, "gpu": row.get("chip"), "n_gpus": cards, "batch": batch}
+    return SpeedRow(row=row, asks=(read_hybrid(fields),))
 
 
 def speeds(read: Sequence[SpeedRow | Answer]) -> list[Answer]:
@@ -170,8 +178,7 @@ def _together(ask: RunAsk, value: float, *, known: Known) -> float:
 
 def _check_room(ask: RunAsk) -> None:
     """Refuse weights that no memory of these cards could hold."""
-    size = weights_bytes(ask.case.arch, ask.case.serving.weights)
-    room = max(ask.chip.mem_bytes, *ask.chip.mem_options_bytes, 0.0) * len(ask.case.cards)
+    size, room = _weights(ask), most_bytes(ask.chip) * len(ask.case.cards)
     if size > room:
         raise AskError(
             say(
@@ -181,46 +188,19 @@ def _check_room(ask: RunAsk) -> None:
         )  # fmt: skip
 
 
-def _as_hybrid(row: Row) -> Row | None:
-    """The row as one of a model that main memory holds a part of, or all; None: cards hold it."""
-    refuse(row)
-    batch = row.get("batch") or row.get("load") or 1
-    if row.get("cpu") and not row.get("chip"):
-        return {**row, "gpu": None, "n_gpus": 0, "batch": batch}
-    beside = {**row, "gpu": row.get("chip"), "n_gpus": row.get("n_chips") or 1, "batch": batch}
-    if _SPLIT.search(row.get("offload") or ""):
-        return beside
-    return None if _is_served(row) or not _spills(row) else beside
-
-
-def _is_served(row: Row) -> bool:
-    """Whether a row is of many requests."""
-    return row.get("mode") in {"serve", "max"} or is_loaded(row)
-
-
-def _spills(row: Row) -> bool:
+def _spills(ask: RunAsk) -> bool:
     """Whether an engine that can would leave a part of the model in main memory: no card has room for all."""
-    ask = None if is_encoding(row) else read_stream(row)
-    if ask is None or ask.case.engine.ram_tok is None or ask.chip.unified_memory:
+    engine, cards = ask.case.engine, len(ask.case.cards)
+    if engine.ram_tok is None or ask.chip.unified_memory:
         return False
-    size = weights_bytes(ask.case.arch, ask.case.serving.weights)
-    return size + ask.case.engine.margin_mib * MIB > ask.chip.mem_usable_bytes * len(ask.case.cards)
+    return _weights(ask) + engine.margin_mib * MIB > ask.chip.mem_usable_bytes * cards
 
 
-KIND = TableKind(
-    name="inference",
-    marks=("engine", "mode", "metric"),
-    metrics=lambda raw: (raw.get("metric") or "value",),
-    answers=answers,
-    needed=("metric",),
-    measured=("value",),
-)
+def _weights(ask: RunAsk) -> float:
+    return weights_bytes(ask.case.arch, ask.case.serving.weights)
 
 
-MODES = ("serve", "batch", "single", "max")
-
-
-def refuse(row: Row) -> None:
+def _refuse(row: Row) -> None:
     """Raise for the first thing of a row that cannot be beside another."""
     value = row.get("mode")
     if value and value not in MODES:
@@ -236,34 +216,30 @@ def refuse(row: Row) -> None:
         )  # fmt: skip
     context, least = row.get("context_tok"), (row.get("prompt_tok") or 0) + (row.get("output_tok") or 0)
     if context is not None and least > context:
-        raise AskError(
-            say(
-                "{told} tokens do not fit in a context of {context}",
-                told=f"{least:,g}",
-                context=f"{context:,g}",
-            )
-        )
+        said = {"told": f"{least:,g}", "context": f"{context:,g}"}
+        raise AskError(say("{told} tokens do not fit in a context of {context}", **said))
 
 
 def _refuse_chips(row: Row) -> None:
     """A cell of chips that names unlike ones, or another number than that of the row."""
     name = row.get("chip") or ""
-    node = _node(name)
+    node = node_of(name)
     if node is None:
         return
     if node.is_mixed:
         raise AskError(say('"{text}" names several GPUs: a row has one kind', text=name))
-    count, value = node.n_cards // devices_of(node.cards[0].chip), row.get("n_chips") or 1
+    count, value = count_of(node), row.get("n_chips") or 1
     if count not in {1, value}:
         raise AskError(
             say('"{text}" is {count} GPUs; n_chips says {said}', text=name, count=count, said=value)
         )
 
 
-@cache
-def _node(name: str) -> Node | None:
-    try:
-        node = find_node(name) if name else None
-    except RigError:
-        return None  # that is stated where it is read
-    return node if node is not None and node.cards else None
+KIND = TableKind(
+    name="inference",
+    marks=("engine", "mode", "metric"),
+    metrics=lambda raw: (raw.get("metric") or "value",),
+    answers=answers,
+    needed=("metric",),
+    measured=("value",),
+)

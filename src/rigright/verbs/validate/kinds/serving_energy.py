@@ -14,7 +14,7 @@ from rigright.predict.columns import unlike
 from rigright.terms.fitted import power_band, power_terms
 from rigright.verbs.validate.ask import RunAsk, runs_of
 from rigright.verbs.validate.kinds import inference
-from rigright.verbs.validate.kinds.inference import read_speed, speeds
+from rigright.verbs.validate.kinds.inference import read_loaded, speeds
 from rigright.verbs.validate.record import Answer, Prediction, TableKind, each, together
 from rigright.verbs.validate.served_asks import read_served
 
@@ -24,7 +24,7 @@ WATTS, JOULES, OUTPUT = "avg_power_w_per_gpu", "energy_j_per_token", "output_tok
 def answers(rows: Sequence[Row]) -> list[Answer]:
     """The figure each row measures, and what its GPUs draw meanwhile."""
     asks = each(lambda row: read_served({**row, "metric": WATTS}), rows)
-    served = speeds(each(lambda row: read_speed({**row, "metric": OUTPUT}, is_served=True), rows))
+    served = speeds(each(lambda row: read_loaded({**row, "metric": OUTPUT}), rows))
     made = [
         Prediction(metric=OUTPUT, group=OUTPUT, why=error.whole) if isinstance(error, RigError) else error[0]
         for error in served

@@ -178,7 +178,13 @@ def _box(row: Row, card: Card | None) -> int | None:
 def answers(rows: Sequence[Row]) -> list[Answer]:
     """Speed and peak of each row; those alike share their laws, and none takes another with it."""
     asks = read_rows(rows)
-    peaks, speeds = each(_peak_of, asks), each(_speed_of, asks)
+    peaks = each(
+        lambda ask: OpenFigure(
+            open=ask.peaking, figure=ask.kind, limit_bytes=ask.limit_bytes, assumed=bool(ask.taken.assumed)
+        ),
+        asks,
+    )
+    speeds = each(lambda ask: OpenFigure(open=ask.timed, figure=trained_unsaid.SPEED), asks)
     figures = together(figures_of, [*peaks, *speeds])
     predictions = [  # what cannot be timed, such as a row that names no chip, still has a peak
         Prediction(metric=SPEED, group=SPEED, why=prediction.whole)
@@ -187,15 +193,6 @@ def answers(rows: Sequence[Row]) -> list[Answer]:
         for prediction in each(_speed, asks, figures[len(asks) :])
     ]
     return each(lambda ask, peak, speed: (speed, _peak(ask, peak)), asks, figures[: len(asks)], predictions)
-
-
-def _peak_of(asked: TrainingAsk) -> OpenFigure:
-    assumed = bool(asked.taken.assumed)
-    return OpenFigure(open=asked.peaking, figure=asked.kind, limit_bytes=asked.limit_bytes, assumed=assumed)
-
-
-def _speed_of(asked: TrainingAsk) -> OpenFigure:
-    return OpenFigure(open=asked.timed, figure=trained_unsaid.SPEED)
 
 
 def _peak(asked: TrainingAsk, peak: WeighedFigure) -> Prediction:

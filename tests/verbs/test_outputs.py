@@ -217,6 +217,8 @@ def test_an_adapter_beside_a_checkpoint_says_its_base_and_rank(tmp_path):
     assert row.model == "Qwen/Qwen3-8B"
     assert speed.measured == pytest.approx(4.0 * 2048)
     assert speed.predicted
+    said = {"on": "a100", "seq": 2048, "rank": 32}
+    assert validate(state, setup=RunSetup(values=said)).rows[0].predictions[0] == speed, "targets are kept"
 
 
 def test_torchtune_is_its_median_step_without_the_first():

@@ -84,16 +84,13 @@ def _beside(document: Document) -> dict[str, object]:
     adapter = _small_json(document, "adapter_config.json")
     if adapter is not None:
         base, targets = word(adapter.get("base_model_name_or_path")), adapter.get("target_modules")
-        named = (
-            " ".join(str(target) for target in targets[:_LEFT_LISTED]) if isinstance(targets, list) else ""
-        )
-        rank = number(adapter.get("r"))
-        flags = [f"lora_r={rank:.0f}" if rank else "", f"targets={named}" if named else ""]
+        listed = map(str, targets[:_LEFT_LISTED]) if isinstance(targets, list) else ()
         return {
             "method": "lora",
             "model": base,
             "arch": model_named(base),
-            "flags": " ".join(filter(None, flags)),
+            "lora_rank": number(adapter.get("r")),
+            "lora_targets": " ".join(listed),
         }
     config = _small_json(document, "config.json")
     if config is None or "model_type" not in config:

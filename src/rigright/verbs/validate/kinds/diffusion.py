@@ -18,7 +18,7 @@ from rigright.base.tables import Row
 from rigright.base.words import Sentence, say, with_semicolons
 from rigright.choice.networks import TRIED, Network, network_of
 from rigright.cost.diffusion import SUBJECT, DiffusionRun
-from rigright.cost.estimate import Estimate, over
+from rigright.cost.estimate import Estimate, over, spread
 from rigright.cost.images import ImageRun
 from rigright.cost.known import Ran
 from rigright.cost.power import Busy, draw_w
@@ -123,24 +123,19 @@ def predict(row: Row) -> tuple[Prediction, ...]:
     seconds = np.sign(seconds) * np.sqrt(seconds**2 + sum(np.log(UNSAID[name]) ** 2 for name in ask.unsaid))
     power = np.log(power_band(ask.chip))
     items = float(ask.run.batch) * ask.copies
-    figures = {
-        LATENCY: (value, seconds),
-        RATE: (items / value, -seconds[::-1]),
-        WATTS: (watts, power),
-        JOULES: (
-            watts * value / items,
-            seconds,
-        ),  # errors of both cancel: what takes longer waits, and draws less
-    }
-    why = with_semicolons(ask.assumed)
+    figures = (
+        (LATENCY, value, seconds),
+        (RATE, items / value, -seconds[::-1]),
+        (WATTS, watts, power),
+        (JOULES, watts * value / items, seconds),  # errors cancel: what takes longer waits, and draws less
+    )
     basis = Basis(subject=SUBJECT, figure="latency", chip=ask.chip.id, model=row["model"])
     return tuple(
-        Prediction(
-            metric=name, group=name, predicted=middle,
-            low=float(middle * np.exp(edges[0])), high=float(middle * np.exp(edges[1])), why=why,
+        Prediction.of(
+            name, spread(middle, (float(np.exp(low)), float(np.exp(high)))), why=with_semicolons(ask.assumed),
             basis=basis if name == LATENCY else None,
         )
-        for name, (middle, edges) in figures.items()
+        for name, middle, (low, high) in figures
         if np.isfinite(middle)
     )  # fmt: skip
 

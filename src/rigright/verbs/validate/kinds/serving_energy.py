@@ -9,6 +9,7 @@ import numpy as np
 from rigright.base.errors import RigError
 from rigright.base.record import replace
 from rigright.base.tables import Row
+from rigright.cost.estimate import Estimate
 from rigright.cost.power import Busy, draw_w
 from rigright.predict.columns import unlike
 from rigright.terms.fitted import power_band, power_terms
@@ -53,12 +54,11 @@ def _drawn(ask: RunAsk, watts: float, *, made: Prediction) -> tuple[Prediction, 
     joules = watts * len(ask.case.cards) / made.predicted
     rates = np.log(np.array([made.predicted / made.high, made.predicted / made.low]))
     least, dearest = joules * np.exp(np.sign(edges) * np.hypot(edges, rates))
-    return (
-        Prediction(metric=WATTS, group=WATTS, predicted=watts, low=float(low), high=most, why=made.why),
-        Prediction(
-            metric=JOULES, group=JOULES, predicted=joules, low=float(least), high=float(dearest), why=made.why
-        ),
+    figures = (
+        (WATTS, Estimate(value=watts, low=float(low), high=most)),
+        (JOULES, Estimate(value=joules, low=float(least), high=float(dearest))),
     )
+    return tuple(Prediction.of(name, estimate, why=made.why) for name, estimate in figures)
 
 
 KIND = TableKind(

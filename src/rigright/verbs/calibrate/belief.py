@@ -71,7 +71,7 @@ def beliefs(cells: Sequence[Cell], *, spread: float, shared: float) -> Beliefs:
         mean = float(np.clip(row @ inverse @ middles, least, most))
         left = max(total - float(row @ inverse @ row), rest * RUN)
         if cell is not None:
-            mean = between_all(mean, (*cell.logs, *cell.seen))
+            mean = _between_all(mean, (*cell.logs, *cell.seen))
         return Belief(shift=math.exp(mean), narrow=min(1.0, math.sqrt(left / total)))
 
     places = {(cell.model, cell.case.weights): index for index, cell in enumerate(cells)}
@@ -82,7 +82,7 @@ def beliefs(cells: Sequence[Cell], *, spread: float, shared: float) -> Beliefs:
     )
 
 
-def between_all(mean: float, logs: Sequence[float]) -> float:
+def _between_all(mean: float, logs: Sequence[float]) -> float:
     """A shift that leaves no run of its case beyond, or farther from, what was measured."""
     if mean > 0:
         return max(0.0, min(mean, *logs))

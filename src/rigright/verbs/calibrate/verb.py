@@ -95,7 +95,7 @@ def calibrate(
 
 def save(path: Path, made: Sequence[Anchor]) -> None:
     """Write the anchors beside those of other chips, engines and figures that stand there."""
-    old = toml_anchors(path) if path.is_file() else []
+    old = _toml_anchors(path) if path.is_file() else []
     replaced = {_place(anchor) for anchor in made}
     kept = [anchor for anchor in old if _place(anchor) not in replaced]
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -122,7 +122,7 @@ def save(path: Path, made: Sequence[Anchor]) -> None:
     toml.write(path, "\n".join([HEAD, *("\n[[anchor]]\n" + toml.terms(row) for row in stated)]))
 
 
-def toml_anchors(path: Path) -> list[Anchor]:
+def _toml_anchors(path: Path) -> list[Anchor]:
     """The anchors of a file."""
     with store.use(str(path)):
         return list(store.anchors())

@@ -76,7 +76,7 @@ def enter(kind: str, row: Row, *, raw: Mapping[str, str], faults: Sequence[Sente
         unsaid = _count_in(out)
         notes += unsaid
         wider *= foreign.table()["unsaid_cards"]["wider"] if unsaid else 1.0
-    if kind == "inference" and is_question(out):
+    if kind == "inference" and _is_question(out):
         out, chosen = filled(out, model_of(out)[0])
         notes += chosen
     if kind == "hybrid" and BUILT_IN in (row.get("offload") or ""):
@@ -172,7 +172,7 @@ def _opens(names: tuple[str | None, ...]) -> bool:
 _CUT = ("tp", "pp", "dp", "ep", "attention_dp")
 
 
-def is_question(row: Row) -> bool:
+def _is_question(row: Row) -> bool:
     """Whether a row asks what would be, not what somebody ran: no figure of it, or neither who nor when."""
     given = ("scenario", "task", "disagg", "offload", "cpu", "moe_tp", "note")
     ran = row.get("value") and (row.get("source") or row.get("measured"))

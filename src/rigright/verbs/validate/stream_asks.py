@@ -45,8 +45,8 @@ def read_stream(row: Row) -> RunAsk:
     """Read one row; what it leaves open is assumed and said."""
     arch, notes = model_of(row)
     assumed = [*notes]
-    engine = engine_of(row)
-    weights = weights_of(row, engine, arch=arch)
+    engine = _engine_of(row)
+    weights = _weights_of(row, engine, arch=arch)
     if row.get("weights") is None:
         assumed.append(unstated("weights", weights))
     card = card_of(row.get("chip") or row.get("chip_name"))
@@ -96,7 +96,7 @@ def _layout(row: Row, engine: Engine, *, cards: int) -> Layout:
     return layout or Layout(tp=cards)
 
 
-def engine_of(row: Row) -> Engine:
+def _engine_of(row: Row) -> Engine:
     """The engine as the speed tables know it, at the version a row tells."""
     asked = (row.get("engine") or "").strip().lower()
     if not asked:
@@ -152,7 +152,7 @@ def _usual_form(engine: Engine, arch: Arch) -> str:
     return engine.unsaid_weights or arch.stored or arch.dtype
 
 
-def weights_of(row: Row, engine: Engine, *, arch: Arch) -> str:
+def _weights_of(row: Row, engine: Engine, *, arch: Arch) -> str:
     """The format of the weights: as told, as the engine means it, or as the model is published."""
     value = (row.get("weights") or _usual_form(engine, arch)).strip().lower()
     spoken = corrections(SUBJECT)["spoken"].get(value)

@@ -24,14 +24,14 @@ _PEAK = ("before_init_mem_gpu", "init_mem_gpu_alloc_delta", "train_mem_gpu_alloc
 _LEFT_LISTED = 12  # of an adapter's targets
 
 
-def claims(document: Document) -> bool:
+def _claims(document: Document) -> bool:
     """Whether a Trainer wrote it."""
     return _SAMPLES in _figures(document) or any(
         isinstance(row.get("log_history"), list) for row in document.objects
     )
 
 
-def rows(document: Document, setup: RunSetup) -> Iterator[Run]:
+def _rows(document: Document, setup: RunSetup) -> Iterator[Run]:
     """The run of a file: tokens a second and chip, and the peak where the Trainer tracked memory."""
     fields = _figures(document)
     seq, chips = setup.number("seq"), setup.chips()
@@ -108,4 +108,4 @@ def _small_json(document: Document, name: str) -> dict[str, Any] | None:
     return read if isinstance(read, dict) else None
 
 
-OUTPUT = OutputFormat(name="hf trainer", claims=claims, rows=rows)
+OUTPUT = OutputFormat(name="hf trainer", claims=_claims, rows=_rows)

@@ -43,12 +43,12 @@ _COLUMNS = {  # of the Markdown table -> of the others
 }  # fmt: skip
 
 
-def claims(document: Document) -> bool:
+def _claims(document: Document) -> bool:
     """Whether llama-bench wrote it."""
     return any(_read(document))
 
 
-def rows(document: Document, setup: RunSetup) -> Iterator[Run]:
+def _rows(document: Document, setup: RunSetup) -> Iterator[Run]:
     """Each test of a file."""
     del setup
     for row in _read(document):
@@ -177,4 +177,4 @@ def _flash(value: object) -> str:
     return "1" if text in {"1", "true", "on"} else "0" if text in {"0", "false", "off"} else ""
 
 
-OUTPUT = OutputFormat(name="llama-bench", claims=claims, rows=rows)
+OUTPUT = OutputFormat(name="llama-bench", claims=_claims, rows=_rows)

@@ -103,7 +103,7 @@ def memory_figure(row: Row) -> tuple[StartFigure, RunAsk]:
     return figure, ask
 
 
-def predict_memory(row: Row) -> tuple[Prediction, ...]:
+def _predict_memory(row: Row) -> tuple[Prediction, ...]:
     """The figure beside its row."""
     figure, ask = memory_figure(row)
     case = ask.case
@@ -123,7 +123,7 @@ KIND = TableKind(
     name="memory",
     marks=("format", "what", "value_gib"),
     metrics=lambda raw: (raw.get("what") or "memory",),
-    answers=partial(each, predict_memory),
+    answers=partial(each, _predict_memory),
     needed=("what",),
     measured=("value_gib",),
 )

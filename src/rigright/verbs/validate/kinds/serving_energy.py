@@ -22,7 +22,7 @@ from rigright.verbs.validate.served_asks import read_served
 WATTS, JOULES, OUTPUT = "avg_power_w_per_gpu", "energy_j_per_token", "output_tok_s_total"
 
 
-def answers(rows: Sequence[Row]) -> list[Answer]:
+def _answers(rows: Sequence[Row]) -> list[Answer]:
     """The figure each row measures, and what its GPUs draw meanwhile."""
     asks = each(lambda row: read_served({**row, "metric": WATTS}), rows)
     served = speeds(each(lambda row: read_loaded({**row, "metric": OUTPUT}), rows))
@@ -65,7 +65,7 @@ KIND = TableKind(
     name="serving_energy",
     marks=("engine", "mode", "metric", WATTS, JOULES),
     metrics=lambda raw: (raw.get("metric") or "value", WATTS, JOULES),
-    answers=answers,
+    answers=_answers,
     needed=("metric",),
     measured=("value", WATTS, JOULES),
 )

@@ -13,13 +13,14 @@ import housetree as house
 from rigright.base.tables import DATA
 from rigright.base.words import CHINESE, placeholders, tell
 from rigright.doctor import xid as xid_module
-from rigright.doctor.advice import SHARED, advise, advised_step, subject_of
+from rigright.doctor.advice import SHARED, advise, advised_step, stated, subject_of
 from rigright.facts.faults import xids
 from rigright.machine.running.messages import FIELD, TEXT, message_patterns
 
 FOLDER = DATA / "advice"
 SUBJECTS = sorted(path.stem for path in FOLDER.glob("*.toml") if path.stem != SHARED)
 WORDS = {"severity", "confidence", "title", "shows", "see", "seen", "why", "fix", "verify", "like"}
+OF_LINES = {"prints", "driver", "nic"}  # by what a message is known
 OF_STEPS = {"en", "zh", "run", "root", "disturbs", "takes", "when", "unless", "step", "with"}
 OF_EVIDENCE = {"shows", "see", "when", "unless"}
 GIVEN = {"gpu"}  # by `device`
@@ -51,6 +52,11 @@ def asked():
         for one in message_patterns(scope):
             key = tuple(one.finding.split("."))
             found.setdefault(key, []).append((wanted(row(*key)), True, one.example))
+    for kind in ("driver", "nic"):
+        for name in stated("log_cards", kind):
+            found.setdefault(("log_cards", name), []).append(
+                ({"reset"} if kind == "driver" else set(), True, kind)
+            )
     return found
 
 
@@ -137,7 +143,7 @@ def of_step(name):
 @pytest.mark.parametrize(("subject", "name"), ROWS)
 def test_a_finding_is_whole(subject, name):
     told = row(subject, name)
-    assert set(told) <= WORDS, "words that nobody reads"
+    assert set(told) <= WORDS | OF_LINES, "words that nobody reads"
     assert {"severity", "title", "why", "fix"} <= set(told)
     assert not {"shows", "seen"} <= set(told)
     assert told["severity"] in {"note", "warning", "fault"}

@@ -8,15 +8,19 @@ from itertools import pairwise
 
 import pynvml
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from rigright.base.tables import DATA, raw_rows
 from rigright.base.words import CHINESE, ENGLISH, tell
+from rigright.doctor.checks.log_cards import log_driver
 from rigright.doctor.examine import case_of, checks, group_of
 from rigright.doctor.xid import steps_of
 from rigright.facts.faults import slowdowns, xids
 from rigright.machine.device import Device
 from rigright.machine.record import Machine
-from rigright.machine.running.log_lines import event_of
+from rigright.machine.running.log_lines import event_of, is_worth_a_look
+from rigright.machine.running.messages import GOOD, KERNEL, message_patterns
 from rigright.machine.system import Event
 
 NOW = {  # how the list words the action at once -> our word; the first that stands there, the longer first
@@ -35,6 +39,7 @@ NOW = {  # how the list words the action at once -> our word; the first that sta
     "ignore": "none",
     "no action": None,
 }
+LINES_DRAWN = 30  # of each pattern
 PROPER = {
     "C2C",
     "CUDA",
@@ -232,6 +237,29 @@ def test_a_quiet_line_tells_nothing(line):
 def test_every_kind_of_line_is_planted_above():
     kinds = {row["kind"] for _, row in raw_rows(DATA / "messages.csv") if row["scope"] == "kernel"}
     assert kinds <= set(LINES.values())
+
+
+KERNELS = [*message_patterns(KERNEL), *message_patterns(GOOD)]
+
+
+@pytest.mark.parametrize("row", KERNELS, ids=lambda row: row.kind)
+def test_a_line_that_a_pattern_fits_has_one_of_its_marks(row):
+    """What the marks of a row rule out is never looked at."""
+
+    @settings(max_examples=LINES_DRAWN, deadline=None, suppress_health_check=list(HealthCheck))
+    @given(st.from_regex(row.pattern, alphabet=st.characters(min_codepoint=32, max_codepoint=126)))
+    def holds(line):
+        assert any(mark in line.lower() for mark in row.marks), line
+        assert is_worth_a_look(line)
+
+    holds()
+
+
+def test_no_line_of_a_driver_goes_unsaid():
+    """The table holds faults alone: a finding comes of each, of the last block where no words say more."""
+    machine = Machine(devices=(CARD,), events=(Event(kind="driver", text="NVRM: the zephyr blew"),))
+    (finding,) = log_driver(case_of(machine))
+    assert tell(finding.title, ENGLISH) == "GPU driver logged an error"
 
 
 # groups of checks

@@ -83,9 +83,43 @@ def records(
     return columned(kind, result if derive is None else result | derive(result), count=count)
 
 
-def blocks(file: str, kind: Callable[..., R]) -> dict[str, R]:
-    """Every table of a TOML file by its name, which is the id of the record."""
-    return {name: kind(id=name, **frozen(row)) for name, row in read_toml(DATA / file).items()}
+def blocks(
+    file: str,
+    kind: type[R],
+    *,
+    own: frozenset[str] = frozenset(),
+    read: Mapping[str, Callable[[Any], object]] | None = None,
+) -> dict[str, R]:
+    """Every table of a TOML file by its name, which is the id of the record.
+
+    `like` takes all of another table but what is each one's own. `read`: how a field is read, by its name.
+    """
+    table = read_toml(DATA / file)
+
+    def block(name: str) -> dict[str, Any]:
+        row: dict[str, Any] = table[name]
+        like = block(row["like"]) if "like" in row else {}
+        return {key: value for key, value in like.items() if key not in own} | row
+
+    return {name: _record(kind, block(name), place=(file, name), read=read or {}) for name in table}
+
+
+def _record(
+    kind: Callable[..., R],
+    row: dict[str, Any],
+    *,
+    place: tuple[str, str],
+    read: Mapping[str, Callable[[Any], object]],
+) -> R:
+    """A block as a record."""
+    file, name = place
+    if "like" not in kind.__annotations__:
+        row.pop("like", None)
+    fields = frozen(row) | {key: reader(row[key]) for key, reader in read.items() if key in row}
+    try:
+        return kind(id=name, **fields)
+    except TypeError as error:
+        raise DataError(say("{file}, [{name}]: {why}", file=file, name=name, why=error)) from None
 
 
 def rows(file: str, *columns: str) -> list[tuple[str, ...]]:

@@ -78,6 +78,12 @@ def advised_step(name: str, /, *, device: Device | None = None, **values: object
     return step
 
 
+def stated(subject: str, key: str) -> dict[str, Any]:
+    """What findings of a subject state under a key of their own, in their order."""
+    table = read_toml(DATA / "advice" / f"{subject}.toml")
+    return {name: row[key] for name, row in table.items() if key in row}
+
+
 def first(findings: Mapping[str, object]) -> str | None:
     """Of findings, each with whether it holds: the first that does."""
     return next((name for name, holds in findings.items() if holds), None)

@@ -46,6 +46,7 @@ class Engine:
     logit_bytes: float
     split: str
     graph_sizes: Steps
+    like: str = ""  # the engine that it is made from: what is not known of itself is known of that one
     aliases: tuple[str, ...] = ()
     inside: tuple[str, ...] = ()
     libraries_mib: tuple[float, float] = (0, 0)  # of a rank alone, of one among several behind a switch
@@ -120,7 +121,7 @@ class Engine:
 @cache
 def engines() -> dict[str, Engine]:
     """Every engine at its newest version, by id."""
-    return blocks("engines.toml", Engine)
+    return blocks("engines.toml", Engine, own=frozenset({"aliases", "before", "released", "taken"}))
 
 
 @cache
@@ -281,7 +282,9 @@ def unrun(engine: str, form: str, *, chip: Chip) -> Sentence | None:
 @cache
 def runs_of(engine: str) -> tuple[Running, ...]:
     """What is known of an engine; nothing: where it runs is not known."""
-    return tuple(row for row in runnings() if row.engine == engine)
+    rows = tuple(row for row in runnings() if row.engine == engine)
+    like = engines()[engine].like if not rows and engine in engines() else ""
+    return runs_of(like) if like else rows
 
 
 def _version(cell: str) -> tuple[int, int]:

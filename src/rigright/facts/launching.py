@@ -6,7 +6,7 @@ from dataclasses import field
 from functools import cache
 from typing import Any
 
-from rigright.base.loader import records
+from rigright.base.loader import blocks, records
 from rigright.base.record import dataclass, derived
 from rigright.base.tables import DATA, frozen, read_toml
 from rigright.base.words import Sentence, in_both
@@ -40,7 +40,9 @@ class Launcher:
     apart: dict[str, str] = field(default_factory=dict)  # what hands caches from prompts to tokens, by vendor
     apart_package: dict[str, str] = field(default_factory=dict)  # that brings it, by vendor
     handover: int = 0  # the first port that workers apart meet on; each counts up by its first GPU
-    router: Router | None = None  # what deals requests out to workers apart
+    router: dict[str, Any] = field(
+        default_factory=dict
+    )  # of Router: what deals requests out to workers apart
     kv: dict[str, str] = field(default_factory=dict)
     converts: dict[str, str] = field(default_factory=dict)
     gone: tuple[str, ...] = ()  # formats of weights that an earlier version loaded
@@ -71,11 +73,8 @@ class Router:
 @cache
 def programs() -> dict[str, Launcher]:
     """Every program, by the name of its target."""
-    rows = read_toml(DATA / "launches.toml")
-    for row in rows.values():
-        if "router" in row:
-            row["router"] = Router(**frozen(row["router"]))
-    return {name: Launcher(id=name, **frozen(row)) for name, row in rows.items()}
+    router = {"router": lambda row: Router(**frozen(row))}
+    return blocks("launches.toml", Launcher, own=frozenset({"process"}), read=router)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from rigright.base.units import GIGA
 from rigright.base.words import say
-from rigright.doctor.advice import advise
+from rigright.doctor.advice import advise, stated
 from rigright.doctor.gpus import reset_at
 from rigright.doctor.kernel_log import by_place, events, log_state, logged
 from rigright.doctor.nic import nic_at, rdma_ports
@@ -17,52 +17,6 @@ from rigright.machine.pci import pci_key
 from rigright.machine.system import Event
 
 # words of a line -> its finding; the first that fits
-_OF_DRIVERS = {
-    ("api mismatch",): "log_cards.mismatch",
-    ("fallen off the bus",): "log_cards.off_the_bus",
-    ("rminitadapter failed", "rm_init_adapter failed"): "log_cards.not_started",
-    ("i/o region",): "log_cards.no_room",
-    ("use of the nvidia open", "open nvidia.ko"): "log_cards.wrong_kind",
-    (
-        "uncorrectable hardware error",
-        "ras poison",
-        "ras fatal",
-        "poison con",
-        "poison cre",
-    ): "log_cards.uncorrected",
-    ("bad register read", "risc-v to halt", "not responding"): "log_cards.no_answer",
-    ("fatal error during gpu init",): "log_cards.init_failed",
-    ("rejects atomics",): "log_cards.no_atomics",
-    ("direct firmware load",): "log_cards.no_firmware",
-    ("probe routine",): "log_cards.not_taken",
-    ("not supported by",): "log_cards.not_known",
-    ("rejected", "unsigned module", "required key"): "log_cards.refused",
-    ("needs to be reset", "reset_required", "global fatal error"): "log_cards.needs_reset",
-    ("assert",): "log_cards.asserted",
-    ("gsp", "heartbeat", "gfw"): "log_cards.gsp",
-    ("page fault", "vm fault"): "log_cards.page_fault",
-    ("mes ", "legacy queue"): "log_cards.mes",
-    ("hang",): "log_cards.hung",
-    ("timeout",): "log_cards.timed_out",
-    ("reset",): "log_cards.was_reset",
-    ("fail",): "log_cards.failed",
-    ("fault", "killed", "error"): "log_cards.program_ended",
-}
-_OF_NICS = {
-    ("insufficient power",): "log_cards.nic_power",
-    ("temperature", "temp_warn"): "log_cards.nic_hot",
-    (
-        "recommendation",
-        "module event",
-        "cable",
-        "power budget",
-        "bus stuck",
-        "no eeprom",
-        "unsupported",
-    ): "log_cards.nic_cable",
-    ("cqe",): "log_cards.nic_transfers",
-    ("",): "log_cards.nic_firmware",
-}
 # of these the first leads to the others: a queue that hangs is reset, and what the reset fails at follows
 _OF_HANG = (
     "log_cards.mes",
@@ -83,16 +37,15 @@ _LIMITED = re.compile(
 _NETWORK_CLASS = "0x02"
 
 
-def _sorted_by(
-    meanings: dict[tuple[str, ...], str], events: list[Event]
-) -> Iterator[tuple[str, list[Event]]]:
+def _meant(kind: str, events: list[Event]) -> Iterator[tuple[str, list[Event]]]:
     """Lines by the finding that their words mean, and the device of the bus they tell of."""
-    result: dict[str, list[Event]] = {name: [] for name in meanings.values()}
+    meanings = {f"log_cards.{name}": words for name, words in stated("log_cards", kind).items()}
+    result: dict[str, list[Event]] = {name: [] for name in meanings}
     for event in events:
         line = event.text.lower()
-        name = next((name for words, name in meanings.items() if any(word in line for word in words)), None)
-        if name is not None:
-            result[name].append(event)
+        result[next(name for name, words in meanings.items() if any(map(line.__contains__, words)))].append(
+            event
+        )
     yield from ((name, same) for name, mine in result.items() for same in by_place(mine).values())
 
 
@@ -128,7 +81,7 @@ def log_driver(case: CheckInput) -> Iterator[Verdict]:
         yield state
     lost = {pci_key(event.pci) for event in events(case, "xid") or [] if event.code == _LOST_XID}
     given = [_placed(case, event) for event in events(case, "driver") or [] if not _is_known(event, lost)]
-    for name, same in one_hang(_sorted_by(_OF_DRIVERS, given)):
+    for name, same in one_hang(_meant("driver", given)):
         driver = next((vendor for vendor in VENDORS if vendor in same[0].text), "")
         reset = reset_at(case, same[0].pci, vendor=VENDORS.get(driver, "nvidia"))
         yield logged(case, advise(name, reset=reset), of=same)
@@ -194,7 +147,7 @@ def log_nics(case: CheckInput) -> Iterator[Verdict]:
     limited = [event for event in given if _LIMITED.search(event.text)]
     for same in by_place(limited).values():
         yield from _slot(case, same)
-    for name, same in _sorted_by(_OF_NICS, [item for item in given if item not in limited]):
+    for name, same in _meant("nic", [item for item in given if item not in limited]):
         is_few = name == "log_cards.nic_transfers" and len(same) < _FEW_TRANSFERS
         yield logged(case, advise(name, severity="note" if is_few else None), of=same)
 

@@ -16,7 +16,16 @@ from rigright.machine.record import Read, telling
 from rigright.machine.running.kernel_log import is_kernels, is_stamped, parsed
 from rigright.machine.running.log_lines import address as kernel_address
 from rigright.machine.running.log_lines import event_of, events_of, is_worth_a_look
-from rigright.machine.running.messages import FIELD, MESSAGE, TEXT, UNKNOWN, MessagePattern, fit, possible
+from rigright.machine.running.messages import (
+    FIELD,
+    MESSAGE,
+    TEXT,
+    UNKNOWN,
+    MessagePattern,
+    fit,
+    message_patterns,
+    possible,
+)
 from rigright.machine.system import Event, Software
 from rigright.machine.values import address
 
@@ -254,7 +263,7 @@ def _messages(text: str, rows: tuple[MessagePattern, ...]) -> Iterator[Event]:
             yield _event(pair[1])
     if _DOCUMENT.match(text) and text.count("\n") > 1:
         whole = " ".join(text[:_MOST_DOCUMENT].split())
-        for row in (message_pattern for message_pattern in rows if message_pattern.scope == FIELD):
+        for row in (pattern for pattern in message_patterns(FIELD) if pattern in rows):
             yield from (_event(match) for match in islice(row.pattern.finditer(whole), _MOST_EVENTS))
 
 

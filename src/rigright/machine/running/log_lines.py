@@ -6,42 +6,22 @@ import re
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import cache
 from operator import itemgetter
 
 from rigright.machine.running.kernel_log import Line
 from rigright.machine.running.log_records import begins_boot, is_of_earlier_boot, joined
-from rigright.machine.running.messages import GOOD, KERNEL, message_patterns
+from rigright.machine.running.messages import GOOD, KERNEL, fit, message_patterns
 from rigright.machine.system import Event
 
 MOST_CHARS = 300
 MOST_LOOKED_AT = 500  # of a line: patterns cost more than its length
 MOST_OF_A_KIND = 400  # the last ones are kept
-_WORTH_A_LOOK = (  # words without which no pattern of the table fits: most lines have none
-    *("NVRM", "SXid", "amdgpu", "kfd kfd", "nvidia", "nouveau", "i915", "xe ", "GPU HANG", "knvlink"),
-    *(
-        "AER",
-        "PCIe Bus",
-        "pciehp",
-        "DPC: ",
-        "AMD-Vi",
-        "DMAR",
-        "Hardware Error",
-        "ardware error",
-        "BERT",
-        "achine check",
-    ),
-    *("achine Check", "mce:", "Memory failure", "EDAC", "emperature", "throttled", "ut of memory"),
-    *("blocked for", "lockup", "LOCKUP", "INFO: rcu_", "nvme", "I/O error", "medium error", "target error"),
-    *(f"ata{digit}" for digit in range(10)),
-    *("md/raid", "EXT4-fs", "XFS", "BTRFS", "read-only", "ink down", "ink Down", "ink DOWN", "ink is down"),
-    *("cqe", "CQE", "PCIe bandwidth", "ost carrier", "arrier lost", "bnxt_en", "ice ", "ionic", "nfp "),
-    *("ink is Up", "ink is up", "ink up", "ink UP", "ained carrier", "arrier acquired", "Link Up"),
-    *("ink is Down", "link status", "NETDEV", "_core", "thermal", "ockdown", "unsigned", "Loading of"),
-    *("segfault at", "general protection", "traps: ", "file-max"),
-    *("Linux version", "-- Boot", "-- Reboot"),  # and those that begin a boot
-)
+_BOOTS = ("linux version", "-- boot", "-- reboot")  # what begins one
 SHORT = 200  # no pattern takes long for so few characters
-MOST_NAMED = 16  # such words in a longer line: more are no kernel's, and each costs patterns their time
+MOST_NAMED = (
+    16  # marks of the table in a longer line: more are no kernel's, and each costs patterns their time
+)
 _WHO = re.compile(r"pid=(?P<pid>\d{1,18})(?:, name=(?P<program>[^,]+))?")
 _UNKNOWN = "<unknown>"
 
@@ -52,32 +32,36 @@ def event_of(line: str, scope: str = KERNEL) -> Event | None:
     `scope`: or of no good news, such as a link that came up.
     """
     line = line[:MOST_LOOKED_AT]
-    if not is_worth_a_look(line) or (
-        len(line) > SHORT and (sum(map(line.count, _WORTH_A_LOOK)) > MOST_NAMED)
-    ):
+    if len(line) > SHORT and sum(map(line.lower().count, _marks())) > MOST_NAMED:
         return None
-    for row in message_patterns(scope):
-        match = row.pattern.search(line)
-        if match is not None:
-            fields = match.groupdict()
-            who = _WHO.search(line)
-            pid = fields.get("pid") or (who["pid"] if who else None)
-            program = fields.get("program") or (who["program"] if who else None)
-            code = fields.get("code")
-            return Event(
-                kind=row.kind,
-                text=line.strip()[:MOST_CHARS],
-                pci=address(fields.get("pci")),
-                code=int(code[:9]) if code else None,
-                pid=int(pid[:9]) if pid else None,
-                program=None if program in {None, _UNKNOWN} else str(program).strip(),
-            )
-    return None
+    pair = fit(line, message_patterns(scope))
+    if pair is None:
+        return None
+    row, match = pair
+    fields, who = match.groupdict(), _WHO.search(line)
+    pid = fields.get("pid") or (who["pid"] if who else None)
+    program = fields.get("program") or (who["program"] if who else None)
+    code = fields.get("code")
+    return Event(
+        kind=row.kind,
+        text=line.strip()[:MOST_CHARS],
+        pci=address(fields.get("pci")),
+        code=int(code[:9]) if code else None,
+        pid=int(pid[:9]) if pid else None,
+        program=None if program in {None, _UNKNOWN} else str(program).strip(),
+    )
 
 
 def is_worth_a_look(line: str) -> bool:
     """Whether a line may tell of a fault at all, or of a boot: quickly, for nearly none does."""
-    return any(map(line.__contains__, _WORTH_A_LOOK))
+    return any(map(line.lower().__contains__, _marks()))
+
+
+@cache
+def _marks() -> tuple[str, ...]:
+    """All words of which one stands in every line that any pattern fits."""
+    patterns = (*message_patterns(KERNEL), *message_patterns(GOOD))
+    return (*dict.fromkeys(mark for pattern in patterns for mark in pattern.marks), *_BOOTS)
 
 
 def address(text: str | None) -> str | None:

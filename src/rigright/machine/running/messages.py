@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
+from rigright.base.loader import rows
 from rigright.base.record import dataclass
-from rigright.base.tables import DATA, read_rows, text
+from rigright.base.tables import DATA, read_toml
 
 MOST_CHARS = 20_000  # of a text that is looked through
 KERNEL, TEXT, FIELD, GOOD = "kernel", "text", "field", "good"
@@ -24,34 +25,36 @@ _PLACES = {  # what a pattern of the table may name
 class MessagePattern:
     """One kind of message."""
 
-    scope: str  # lines of: the kernel's log ("good": that mend), any text, or one that nothing else reads
-    kind: (
-        str  # for checks of the kernel's log: "xid", "aer", ...; "message" where `finding` says what it means
-    )
-    finding: str  # of advice/, as "messages.cuda_oom"; "" where a check decides
+    kind: str  # for checks of the kernel's log: "xid", "aer", ...; MESSAGE where `finding` says what it means
+    finding: str = ""  # of advice/, as "messages.cuda_oom"; "" where a check decides
     marks: tuple[str, ...]  # of these one stands in a text, in lower case, where the pattern fits
     pattern: re.Pattern[str]
-    example: str
+    example: str = ""
 
 
 @cache
 def message_patterns(scope: str) -> tuple[MessagePattern, ...]:
-    """The rows of a scope, in order: the first that fits is right."""
-    columns = ("scope", "kind", "finding", "marks", "pattern", "example")
-    rows = read_rows(
-        DATA / "messages.csv", dict.fromkeys(columns, text), required=("scope", "kind", "pattern")
-    )
+    """Those of lines of the kernel's log (GOOD: that mend), of any text, or of one that nothing else reads.
+
+    They are in order: the first that fits is right.
+    """
+    if scope in {KERNEL, GOOD}:
+        return tuple(
+            MessagePattern(kind=kind, marks=tuple(marks.split(" | ")), pattern=re.compile(_filled(pattern)))
+            for scoped, kind, marks, pattern in rows("messages.csv", "scope", "kind", "marks", "pattern")
+            if scoped == scope
+        )
     return tuple(
         MessagePattern(
-            scope=scope,
-            kind=row["kind"],
-            finding=row["finding"] or "",
-            marks=tuple((row["marks"] or "").split(" | ")),
-            pattern=re.compile(_filled(row["pattern"])),
-            example=row["example"] or "",
+            kind=MESSAGE,
+            finding=f"messages.{name}",
+            marks=tuple(printed["marks"]),
+            pattern=re.compile(_filled(printed["pattern"])),
+            example=printed.get("example", ""),
         )
-        for row in rows
-        if row["scope"] == scope
+        for name, block in read_toml(DATA / "advice" / "messages.toml").items()
+        for printed in block.get("prints", ())
+        if printed.get("scope", TEXT) == scope
     )
 
 
@@ -69,10 +72,10 @@ def possible(text: str, *scopes: str) -> tuple[MessagePattern, ...]:
     )
 
 
-def fit(line: str, rows: tuple[MessagePattern, ...]) -> tuple[MessagePattern, re.Match[str]] | None:
+def fit(line: str, patterns: tuple[MessagePattern, ...]) -> tuple[MessagePattern, re.Match[str]] | None:
     """The first row that a line fits, and how."""
     plain = line.lower()
-    for row in rows:
+    for row in patterns:
         if any(mark in plain for mark in row.marks) and (match := row.pattern.search(line)) is not None:
             return row, match
     return None
@@ -85,8 +88,8 @@ def values_of(match: re.Match[str]) -> dict[str, str]:
 
 def messages_in(text: str, *scopes: str) -> Iterator[tuple[MessagePattern, re.Match[str]]]:
     """Each message that a short text repeats, line by line."""
-    rows = possible(text, *scopes)
-    for line in text.splitlines() if rows else ():
-        pair = fit(line, rows)
+    patterns = possible(text, *scopes)
+    for line in text.splitlines() if patterns else ():
+        pair = fit(line, patterns)
         if pair is not None:
             yield pair

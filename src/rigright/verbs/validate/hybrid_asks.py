@@ -29,6 +29,7 @@ from rigright.facts.nodes import chip_card, in_slots
 from rigright.predict.streams import work_in
 from rigright.terms.memory import weights_bytes
 from rigright.terms.speed import stream_terms
+from rigright.verbs.runs.columns import ALL_LAYERS
 from rigright.verbs.validate.ask import RunAsk, model_of, usual
 
 SERVER_CORES = 17  # a processor that nobody names has at least so many only in a server
@@ -42,6 +43,7 @@ _NGL = re.compile(r"-ngl (\d{1,18})")
 _UBATCH = re.compile(r"-ub (\d{1,18})")
 _CPU_PART = re.compile(r"(\d{1,18}) % CPU")
 _MOE = re.compile(r"(?:--n-cpu-moe|ncmoe) (\d{1,18})")
+_EVERY_EXPERT = re.compile(r"--cpu-moe(?! 0)")
 _LAYERS = re.compile(r"layers? (\d{1,18})-(\d{1,18})")
 _FROM = re.compile(r"layers (\d{1,18})\+")
 _BUT = re.compile(r"but ~?(\d{1,18})")
@@ -50,6 +52,14 @@ _SOME = re.compile(r"(?:of ~?|last |^)(\d{1,18}) layers")
 _OVERRIDE = re.compile(r'([^\s,"]+)=(CPU|CUDA\d+)')
 _REPACKED = re.compile(r"_R[48]$", re.IGNORECASE)
 _RANGE = re.compile(r"\((\d{1,18})\.\.(\d{1,18})\)")
+
+
+def is_split(offload: str) -> bool:
+    """Whether flags leave a part of the model in main memory."""
+    layers, experts = _NGL.search(offload), _MOE.search(offload)
+    if _EVERY_EXPERT.search(offload) or "=CPU" in offload:
+        return True
+    return bool((experts and int(experts[1])) or (layers and int(layers[1]) < ALL_LAYERS))
 
 
 def read_hybrid(row: Row) -> RunAsk:

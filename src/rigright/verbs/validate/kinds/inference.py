@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -29,13 +28,12 @@ from rigright.predict.bands import (
 from rigright.terms.known import known_of_one
 from rigright.terms.memory import weights_bytes
 from rigright.verbs.validate.ask import RunAsk, count_of, is_encoding, most_bytes, node_of, runs_of
-from rigright.verbs.validate.hybrid_asks import read_hybrid
+from rigright.verbs.validate.hybrid_asks import is_split, read_hybrid
 from rigright.verbs.validate.record import Answer, Basis, Prediction, TableKind, each, together
 from rigright.verbs.validate.served_asks import is_loaded, read_served
 from rigright.verbs.validate.stream_asks import predict_encoder, read_stream
 
 MODES = ("serve", "batch", "single", "max")
-_SPLIT = re.compile(r"cpu-moe [1-9]|--cpu-moe(?! 0)|=CPU|-ngl [1-8]?\d(?!\d)")  # a part in main memory
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +52,7 @@ def answers(rows: Sequence[Row]) -> list[Answer]:
 def _read(row: Row) -> SpeedRow | tuple[Prediction, ...]:
     """A row as it was read; of an encoder, what it comes to."""
     _refuse(row)
-    if (row.get("cpu") and not row.get("chip")) or _SPLIT.search(row.get("offload") or ""):
+    if (row.get("cpu") and not row.get("chip")) or is_split(row.get("offload") or ""):
         return _beside(row)
     if row.get("mode") in {"serve", "max"} or is_loaded(row):
         return read_loaded(row)

@@ -24,7 +24,7 @@ from rigright.facts.nodes import Card, Node, find_node
 from rigright.facts.units import devices_of
 from rigright.predict.bands import figure_in
 from rigright.predict.cases import AnyCases, figures, prepared, serves_most
-from rigright.verbs.validate.record import known
+from rigright.verbs.validate.record import lookup
 
 _BYTES = 256  # no vocabulary is smaller than the bytes it must spell
 
@@ -127,7 +127,7 @@ def card_of(chip: str | None) -> Card:
 @cache
 def node_of(chip: str) -> Node | None:
     """The cards that a cell names and may count, "8x h100"; None: that is stated where it is read."""
-    node = known(find_node, chip) if chip else None
+    node = lookup(find_node, chip) if chip else None
     return node if node is not None and node.cards else None
 
 

@@ -21,7 +21,7 @@ from rigright.terms.memory import weights_bytes
 from rigright.verbs.validate import foreign
 from rigright.verbs.validate.ask import count_of, is_encoding, model_of, most_bytes, node_of, unstated
 from rigright.verbs.validate.foreign import ReadAs
-from rigright.verbs.validate.record import Prediction, known
+from rigright.verbs.validate.record import Prediction, lookup
 from rigright.verbs.validate.served_asks import cards_of, layouts_of
 
 SURE = 1.15  # widened by less, a row is of what it names
@@ -119,7 +119,7 @@ def _readings(kind: str, row: Row, *, raw: Mapping[str, str]) -> Iterator[tuple[
 
 @cache
 def _vendor(chip: str) -> str:
-    match = known(find_chip, chip)
+    match = lookup(find_chip, chip)
     return "" if match is None else match.vendor
 
 

@@ -16,7 +16,7 @@ from rigright.facts.engines import engines, find_engine
 from rigright.facts.find import find_chip
 from rigright.facts.formats import GGUF, GgufMix, find_format, find_kv_format, ggml_types, mixes
 from rigright.facts.nodes import find_node
-from rigright.verbs.validate.record import known
+from rigright.verbs.validate.record import lookup
 
 BITS = 8
 _WHOLE = ("BF16", "F16", "F32", "MXFP4")  # types of GGUF that are named without a size
@@ -51,7 +51,7 @@ def engine_of(asked: str) -> ReadAs:
     """An engine under one of the names of its builds, wrappers and servers; others stay as they are."""
     if (
         asked.strip().lower() in corrections("speed_streams")["callings"]
-        or known(find_engine, asked) is not None
+        or lookup(find_engine, asked) is not None
     ):
         return ReadAs(cell=asked)
     rows = [row for part in re.split(r"[,;|]", asked[:MOST_CHARS]) if (row := word("engine", part))]
@@ -102,16 +102,16 @@ def _loose_weights(asked: str, *, model: str, row: dict[str, Any] | None, vendor
 
 def _narrowness(form: str) -> float:
     """Bits of a weight; of a word that means another format in each engine, as "q4" does, the usual four."""
-    return float(getattr(find_format(form), "bits", 4)) if known(find_format, form) else 4.0
+    return float(getattr(find_format(form), "bits", 4)) if lookup(find_format, form) else 4.0
 
 
 @cache
 def kv_of(asked: str) -> ReadAs:
     """A format of the cache."""
-    if known(find_kv_format, asked) or _LIST.search(asked):
+    if lookup(find_kv_format, asked) or _LIST.search(asked):
         return ReadAs(cell=asked)
     for part in re.split(r"[/+,;\s]", asked):
-        if part and known(find_kv_format, part):
+        if part and lookup(find_kv_format, part):
             return _read("kv", asked, row={"is": part, "wider": 1.05})
     return _read("kv", asked, row=word("kv", asked) or table()["unknown_kv"])
 
@@ -143,9 +143,9 @@ def image_chip_of(asked: str, *, beside: str, note: str) -> ReadAs | None:
     """The same of tables of images, where a processor is written with the word CPU before it."""
     if asked.upper().startswith("CPU"):
         return None
-    if beside and known(find_chip, beside) is not None:
+    if beside and lookup(find_chip, beside) is not None:
         return (
-            None if known(find_chip, asked) else ReadAs(cell=beside, note=_note("gpu", asked, taken=beside))
+            None if lookup(find_chip, asked) else ReadAs(cell=beside, note=_note("gpu", asked, taken=beside))
         )
     return chip_of(asked, note, host=False)
 
@@ -155,8 +155,8 @@ def _chip(asked: str) -> ReadAs | None:
     text = _MARKS.sub("", asked[:MOST_CHARS]).strip()
     bare, unsized = text.partition("(")[0], _SIZE.sub("", text)
     for name, wider in ((asked, 1.0), (text, 1.0), (bare, 1.0), (unsized, 1.05)):
-        chip = known(find_chip, name) if name.strip() else None
-        node = known(find_node, name) if name.strip() and chip is None else None
+        chip = lookup(find_chip, name) if name.strip() else None
+        node = lookup(find_node, name) if name.strip() and chip is None else None
         if chip is None and node is None:
             continue
         cell = name.strip() if node is None else node.cards[0].chip.id
@@ -190,9 +190,9 @@ def _gguf(asked: str, model: str) -> ReadAs:
 def _is_format(asked: str, engine: str = "") -> bool:
     plain = asked.strip().lower()
     called = corrections("speed_streams")["callings"].get(engine.strip().lower(), {}).get("like", engine)
-    speakers = [find_engine(called)] if known(find_engine, called) else list(engines().values())
+    speakers = [find_engine(called)] if lookup(find_engine, called) else list(engines().values())
     says = any(plain in speaker.says for speaker in speakers)
-    return says or plain in corrections("speed_streams")["spoken"] or known(find_format, asked) is not None
+    return says or plain in corrections("speed_streams")["spoken"] or lookup(find_format, asked) is not None
 
 
 def word(column: str, asked: str, *, beside: str = "", apart: bool = False) -> dict[str, Any] | None:

@@ -13,7 +13,7 @@ from rigright.base.tables import DATA, Row, read_cells, read_toml
 from rigright.facts.engines import Engine, at_date, engines, find_engine
 from rigright.facts.nodes import find_node
 from rigright.verbs.runs.columns import columns_of
-from rigright.verbs.validate.record import known
+from rigright.verbs.validate.record import lookup
 
 MOST_CHARS = 2000  # of a text that is read
 MANY = 4096  # texts that are remembered
@@ -131,7 +131,7 @@ def _engine(inside: str | None, note: str, *, source: str) -> tuple[Engine, bool
 
 def _known(name: str) -> Engine | None:
     tried = (name, name.partition("(")[0].strip(), name.rsplit(maxsplit=1)[-1])
-    return next((engine for words in tried if (engine := known(find_engine, words))), None)
+    return next((engine for words in tried if (engine := lookup(find_engine, words))), None)
 
 
 def _engines_in(text: str) -> list[str]:
@@ -148,4 +148,4 @@ def _card(text: str) -> str | None:
     words = text.split()
     starts = [start for start, word in enumerate(words) if _CHIP.match(word)]
     spans = (" ".join(words[start:end]) for start in starts for end in range(len(words), start, -1))
-    return next((span for span in spans if known(find_node, span)), None)
+    return next((span for span in spans if lookup(find_node, span)), None)

@@ -136,7 +136,7 @@ def caught(law: Callable[P, T], *given: P.args, **named: P.kwargs) -> T | RigErr
         return AskError(say("this row met a defect of rigright ({what}); please report it", what=what))
 
 
-def known(find: Callable[[str], T], asked: str) -> T | None:
+def lookup(find: Callable[[str], T], asked: str) -> T | None:
     """What a name is found as; None: nobody knows it."""
     try:
         return find(asked)

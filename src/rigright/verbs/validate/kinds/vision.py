@@ -33,7 +33,7 @@ from rigright.search.images_score import TRAINER
 from rigright.verbs.serving.samples import resized
 from rigright.verbs.validate.ask import first_card
 from rigright.verbs.validate.foreign import word
-from rigright.verbs.validate.record import Answer, Basis, Prediction, TableKind, each, known, together
+from rigright.verbs.validate.record import Answer, Basis, Prediction, TableKind, each, lookup, together
 
 SPEED = "samples_per_s"
 SEQ_TOK = 384  # of a text where nobody says: SQuAD
@@ -142,7 +142,7 @@ def _place(name: str) -> Place:
     if not name.upper().startswith("CPU"):
         return find_chip(name)
     plain = re.sub(r"\d+th gen|\[.*|\(.*", "", name, flags=re.IGNORECASE)
-    node = None if known(find_cpu, plain) else known(find_node, plain.removeprefix("CPU ").strip())
+    node = None if lookup(find_cpu, plain) else lookup(find_node, plain.removeprefix("CPU ").strip())
     if node is None:
         return find_cpu(plain)
     chip = node.cards[0].chip

@@ -86,7 +86,6 @@ SHELVES = {
     "export/launches": {"NAME", "export"},
     "machine/vendors": {"read"},
     "machine/parts": {"read"},
-    "machine/bench/parts": {"TITLE", "GROUP", "NEEDS", "SHARE", "run"},
 }
 
 

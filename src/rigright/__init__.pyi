@@ -16,7 +16,7 @@ from rigright.report.pages.export import Exported, FlagChecks
 from rigright.report.pages.files import PrintedFiles
 from rigright.report.pages.prices import Forgotten
 from rigright.verbs.assembled import Assembled, CheckedList
-from rigright.verbs.bench.benched import BenchRun, PartList
+from rigright.verbs.bench.record import BenchRun, PartList
 from rigright.verbs.calibrate.belief import Anchored
 from rigright.verbs.comparing.compared import Compared
 from rigright.verbs.comparing.sheets import Sheets
@@ -27,7 +27,7 @@ from rigright.verbs.diagnosed import BottleneckReport
 from rigright.verbs.fitted import Fitted
 from rigright.verbs.fleet.accept.accepted import Accepted
 from rigright.verbs.fleet.nodes import Fleet, NodeHealth
-from rigright.verbs.measure.measured import Measured
+from rigright.verbs.measure.record import Measured
 from rigright.verbs.planning.planned import Planned
 from rigright.verbs.priced import PriceList, PricesOfNames
 from rigright.verbs.read.record import ReadGuide

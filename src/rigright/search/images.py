@@ -12,14 +12,16 @@ from rigright.arch.record import Arch
 from rigright.base.errors import AskError
 from rigright.base.words import Sentence, assuming, say
 from rigright.choice.networks import PACKED, PAINT, READ, Network, network_of
+from rigright.choice.training import looped
 from rigright.cost.estimate import SECONDS_PER_DAY
 from rigright.cost.layers import takes_samples
 from rigright.demand import Numbers, PlanWish
+from rigright.facts.training import find_trainer
 from rigright.money.tariff import SECONDS_PER_H, usd_per_mtok
 from rigright.search.choose import choose, field_of
 from rigright.search.figures import Limit, ended, limits_of, needed_usd, power_w, usd_per_h, worked_h
 from rigright.search.images_estimates import RENAMED, plan_of
-from rigright.search.images_score import TRAINER, score_samples, ways_of
+from rigright.search.images_score import score_samples, ways_of
 from rigright.search.market import Market
 from rigright.search.plans import Candidates
 from rigright.search.question import COUNTS, Question, kinds_of
@@ -91,16 +93,12 @@ def _network(arch: Arch, wish: PlanWish, *, trains: bool) -> Network:
     network = network_of(
         arch, image_px=wish.image_px, steps=wish.steps, tok=wish.prompt_tok or wish.context_tok
     )
-    if trains and wish.method not in {None, "full"}:
-        raise AskError(
-            say("{model} supports full training only: remove --method {method}",
-                model=arch.name, method=wish.method)
-        )  # fmt: skip
-    if trains and wish.trainer not in {None, TRAINER}:
+    loop = looped(arch, wish.method or "full") if trains else ""
+    if trains and wish.trainer is not None and find_trainer(wish.trainer).id != loop:
         raise AskError(
             say(
                 "image networks train with {known} here, not with {trainer}",
-                known=TRAINER,
+                known=loop,
                 trainer=wish.trainer,
             )
         )

@@ -21,7 +21,7 @@ from rigright.cost.layers import takes_samples
 from rigright.demand import Layout, Training
 from rigright.facts.nodes import Card, Node
 from rigright.predict.images import BatchTime, Learning
-from rigright.predict.samples import batch_time, network_rates, network_speed, train_time
+from rigright.predict.samples import batch_time, learns_of, network_rates, network_speed, train_time
 from rigright.predict.timed import SampleSpeed
 from rigright.terms.fitted import wire_of
 
@@ -57,9 +57,9 @@ def sample_speed(case: Case) -> SampleSpeed | None:
 def learning_speed(
     arch: Arch, training: Training, *, layout: Layout, node: Node, image_px: int | None
 ) -> SampleSpeed | None:
-    """Images learnt from a second, gradients summed; None of texts, of adapters, and where layers are cut."""
+    """Images learnt from a second, gradients summed; None where texts are read, or layers are cut."""
     cut = layout.tp * layout.pp * layout.cp > 1
-    if cut or training.method != "full" or not takes_samples(arch):
+    if cut or not takes_samples(arch):
         return None
     network = network_of(arch, image_px=image_px)
     if network.does == READ:
@@ -67,14 +67,16 @@ def learning_speed(
     run = ImageRun(precision="fp32" if training.precision == "fp32" else "16bit")
     chips = tuple(dict.fromkeys(card.chip for card in node.cards))
     rates = network_rates(network, chips, run=run, trains=True)
-    learning = Learning(ranks=layout.dp, wire=wire_of(chips))
+    learns = learns_of(arch, training)
+    learning = Learning(ranks=layout.dp, wire=wire_of(chips), learns=learns)
     each, cards = int(training.micro_batch), int(layout.dp)
     time = train_time(network, rates, batch=each, learning=learning)
     slowest = int(np.argmax(np.broadcast_to(time.total_s, len(chips))))
     step_s = _at(time.total_s, slowest)
     if not np.isfinite(step_s):
         return None
-    rate = network_speed(network, chips[slowest], value=each * cards / step_s, trains=True)
+    value = each * cards / step_s
+    rate = network_speed(network, chips[slowest], value=value, trains=True, learns=learns)
     parts = {part: _at(getattr(time, f"{part}_s"), slowest) for part in PARTS}
     shown = tuple((part, size) for part, size in parts.items() if size > LEAST_SHARE * step_s)
     return _sampled(network, rate, each=each, cards=cards, compiled=None, made=False, parts_s=shown)

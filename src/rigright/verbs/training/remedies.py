@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from rigright.base.tables import DATA, read_toml
 from rigright.base.words import Sentence, in_both, say, with_semicolons
 from rigright.choice.training import MICRO_BATCHES
+from rigright.cost.layers import is_generator
 from rigright.options.read import typed
 from rigright.predict.trained_notes import length_decides
 from rigright.predict.trained_step import slowest
@@ -18,6 +19,10 @@ WORTH = 1.03  # times as fast, below which a larger micro-batch is no advice
 
 SHARDED = ("none", "zero1", "zero2", "fsdp")
 SHORT_TOK = 1024  # sequences below that are not halved
+FIRST = (  # what people change, in the order in which they try it
+    *("flash", "chunked_loss", "sequence_parallel", "optimizer", "sharding", "recompute", "micro_batch"),
+    *("method", "seq_tok", "offload"),
+)
 Change = tuple[dict[str, object], Sentence, Sentence]  # what is set, in words, its price
 Weighed = tuple[Remedy, Change]
 
@@ -31,11 +36,17 @@ def remedies(case: TrainingOnCards) -> tuple[Remedy, ...]:
         remedy = None if after is None else _remedy(case, after, change=sentence, price=price, values=values)
         if remedy is not None and remedy.saves_bytes > LEAST_SHARE * case.card_bytes:
             saving.append((remedy, change))
-    alone = [remedy for remedy, _ in saving]
+    found = [(remedy, change[0]) for remedy, change in saving]
     gentle = [(remedy, change) for remedy, change in saving if not {"method", "seq_tok"} & set(change[0])]
     if not any(remedy.fits for remedy, _ in gentle):
-        alone += _together(case, gentle)
-    return tuple(sorted(alone, key=lambda remedy: -remedy.saves_bytes))
+        found += _together(case, gentle)
+
+    def order(pair: tuple[Remedy, dict[str, object]]) -> tuple[bool, int, bool, float]:
+        remedy, values = pair
+        last = max(FIRST.index(name) for name in values)
+        return not remedy.fits, last, values.get("method") == "qlora", -remedy.saves_bytes
+
+    return tuple(remedy for remedy, _ in sorted(found, key=order))
 
 
 def _remedy(
@@ -112,7 +123,7 @@ def _changes(case: TrainingOnCards) -> Iterator[Change]:
         "micro_batch": training.micro_batch > 1,
         "shorter": training.seq_tok >= SHORT_TOK and case.arch.vocab,
         "lora": training.method == "full",
-        "qlora": training.method != "qlora" and case.arch.vocab,
+        "qlora": training.method != "qlora" and (case.arch.vocab or is_generator(case.arch)),
     }
     for name, row in read_toml(DATA / "training_changes.toml").items():
         if is_open[name]:
@@ -120,7 +131,7 @@ def _changes(case: TrainingOnCards) -> Iterator[Change]:
             yield {"seq_tok": half} if name == "shorter" else row["set"], change, price
 
 
-def _together(case: TrainingOnCards, gentle: list[Weighed]) -> list[Remedy]:
+def _together(case: TrainingOnCards, gentle: list[Weighed]) -> list[tuple[Remedy, dict[str, object]]]:
     """Gentle changes one upon the other, until they are enough; of those that set the same, the best."""
     chosen: list[Weighed] = []
     for pair in gentle:
@@ -133,5 +144,6 @@ def _together(case: TrainingOnCards, gentle: list[Weighed]) -> list[Remedy]:
         after = case.asked(**values)
         if after is not None and after.least_bytes() <= case.card_bytes:
             sentence = say("{text}", text=with_semicolons(change[1] for change in changes))
-            return [_remedy(case, after, change=sentence, price=say("all costs above"), values=values)]
+            price = say("all costs above")
+            return [(_remedy(case, after, change=sentence, price=price, values=values), values)]
     return []

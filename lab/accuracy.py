@@ -12,7 +12,7 @@ from lab.page import left_out, pictures, tables, traces, worst
 from lab.page.points import points
 from lab.page.validated import OWN, POWERS, RUNS, SPEEDS, TITLES, PredictedFigure, speed_runs, validated
 from rigright.facts.corrections import corrections
-from rigright.verbs.validate.validation import Validation
+from rigright.verbs.validate.record import Validation
 from rigright.verbs.validate.verb import validate
 
 ROOT = Path(__file__).parent.parent

@@ -101,7 +101,7 @@ def figures(files: Iterable[Path]) -> list[Figure]:
 def _of_file(file: Path) -> Iterable[Figure]:
     with file.open(encoding="utf-8", newline="") as opened:
         for raw in csv.DictReader(opened):
-            cells, _ = noted_cells(KIND.name, raw, readers=KIND.columns)
+            cells, _ = noted_cells(KIND.name, raw)
             entered = enter(KIND.name, cells, raw=raw)
             if cells.get("value_gib") is not None and entered.wider <= SURE:
                 yield from _figure(dict(entered.row))

@@ -84,7 +84,7 @@ def runs_of(paths: Iterable[str]) -> list[MemoryRun]:
     for path in paths:
         text = read_text(path)
         for _, raw in open_rows(text.lines, text.name):
-            row, _ = noted_cells(KIND.name, raw, readers=KIND.columns)
+            row, _ = noted_cells(KIND.name, raw)
             if row["peak_gib"] is not None:
                 runs += _figures(raw, row)
     return runs

@@ -46,7 +46,7 @@ def read_runs(asked: str) -> Runs:
     rows: list[Row] = []
     faults: list[str] = []
     for line, raw in open_rows(text.lines, text.name, required=kind.marks):
-        row, bad = noted_cells(kind.name, raw, readers=kind.columns, required=kind.needed)
+        row, bad = noted_cells(kind.name, raw, required=kind.needed)
         rows += [row] if set(bad) <= set(kind.measured) else []
         faults += [f"{text.name}, line {line}, {column}: {(raw.get(column) or '')[:40]!r}" for column in bad]
     return Runs(file=text.name, kind=kind.name, rows=tuple(rows), faults=tuple(faults))

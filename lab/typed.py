@@ -33,7 +33,7 @@ def typed(path: Path) -> str:
     table.writerow(("id", *columns))
     for _, raw in open_rows(text.lines, text.name, required=kind.marks):
         row, _ = read_cells(raw, kind.columns)
-        fields, _ = noted_cells(kind.name, raw, readers=kind.columns)
+        fields, _ = noted_cells(kind.name, raw)
         cells = ["" if fields.get(name) == row.get(name) else _cell(fields[name]) for name in columns]
         if any(cell != "" for cell in cells):
             table.writerow((raw["id"], *cells))

@@ -10,7 +10,7 @@ import numpy as np
 from lab.conformal import Coverage
 from lab.page.left_out import Left
 from lab.page.validated import RUNS, SPEEDS, TITLES, PredictedFigure
-from rigright.verbs.validate.validation import Score, Validation
+from rigright.verbs.validate.record import Score, Validation
 
 SCORES = (
     "| figure | source | rows | answered | median | 90 % below | within 20 % | bias | in band | high / low |",

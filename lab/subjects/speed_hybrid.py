@@ -12,7 +12,6 @@ from rigright.base.tables import Row
 from rigright.base.words import say
 from rigright.cost.bands import figure_of
 from rigright.cost.known import kind_of
-from rigright.facts.hosts import host_chip
 from rigright.verbs.validate.ask import RunSet, runs_of
 from rigright.verbs.validate.hybrid_asks import read_hybrid
 
@@ -58,7 +57,7 @@ def dials(rows: Sequence[Row], tables: Tables) -> tuple[Dial, ...]:
 def keys(row: Row) -> Mapping[str, str]:
     """What is left out whole, and what bands are stated by: no term is of one processor, only of classes."""
     ask = read_hybrid(row)
-    chip = host_chip(ask.host)
+    chip = ask.timed
     return {
         "source": row.get("source") or "",
         "chip": "",

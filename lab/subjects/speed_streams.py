@@ -15,9 +15,13 @@ from rigright.cost.known import kind_of
 from rigright.cost.speed.eras import table_of
 from rigright.cost.speed.reach import chain
 from rigright.terms.speed import stored
-from rigright.verbs.validate.ask import RunAsk, RunSet, runs_of
-from rigright.verbs.validate.encoder_rows import EncoderAsk, encoder_figures, is_encoding, read_encoder
-from rigright.verbs.validate.stream_asks import read_stream
+from rigright.verbs.validate.ask import RunAsk, RunSet, is_encoding, runs_of
+from rigright.verbs.validate.stream_asks import (
+    EncoderAsk,
+    encoder_figures,
+    read_encoder,
+    read_stream,
+)
 
 MODES = frozenset({"single", "batch"})
 TIMES = 1.0  # spread of terms that are seconds, clocks or bytes

@@ -17,7 +17,7 @@ from rigright.report.pages.files import PrintedFiles
 from rigright.report.pages.prices import Forgotten
 from rigright.verbs.assembled import Assembled, CheckedList
 from rigright.verbs.bench.record import BenchRun, PartList
-from rigright.verbs.calibrate.calibrated import Anchored
+from rigright.verbs.calibrate.belief import Anchored
 from rigright.verbs.comparing.compared import Compared
 from rigright.verbs.comparing.sheets import Sheets
 from rigright.verbs.completion import Completion
@@ -37,7 +37,7 @@ from rigright.verbs.simulate.simulated import Simulated
 from rigright.verbs.sweep.sheet import Swept
 from rigright.verbs.training.trained import Trained
 from rigright.verbs.upgrade.upgraded import Upgraded
-from rigright.verbs.validate.validation import Validation
+from rigright.verbs.validate.record import Validation
 from rigright.verbs.watch.record import Past
 from rigright.verbs.watch.verb import watch as watch
 

@@ -25,7 +25,7 @@ from rigright.search.single import single
 from rigright.verbs.explain import explain_case
 from rigright.verbs.plan import plan
 from rigright.verbs.runs.setup import setup_of
-from rigright.verbs.validate.served_open import filled
+from rigright.verbs.validate.door import filled
 
 COUNT = 60 if THOROUGH else 20
 MODELS = (

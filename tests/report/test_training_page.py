@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from rigright.base.page import Bars, Commands, Points, Table
-from rigright.base.words import CHINESE, ENGLISH, say, tell
+from rigright.base.words import CHINESE, ENGLISH, in_both, say, tell
 from rigright.demand import Layout, Training
 from rigright.report.formats import html, markdown, text
 from rigright.report.pages import training as training_page
@@ -16,7 +16,7 @@ from rigright.report.pages import validate as validate_page
 from rigright.report.screen import Screen
 from rigright.verbs.serving.explained import Reason, Remedy
 from rigright.verbs.training.trained import RankUse, Reach, Trained
-from rigright.verbs.validate.validation import Judged, Prediction, Score, Validation
+from rigright.verbs.validate.record import Judged, Prediction, Score, Validation
 from spoken import pairs_whole, values
 
 GIB = 2**30
@@ -133,8 +133,8 @@ def test_limits_and_what_lies_elsewhere():
 
 
 REMEDY = Remedy(
-    change=say("recompute every layer"),
-    price=say("about a third more compute: each layer runs forward twice"),
+    change=in_both("recompute every layer", "每层重算", values={}),
+    price=in_both("about a third more compute", "多约三分之一的算力", values={}),
     saves_bytes=9.0 * GIB,
     peak_bytes=21.0 * GIB,
     fits=True,

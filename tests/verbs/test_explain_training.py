@@ -18,8 +18,7 @@ from rigright.report.formats import text
 from rigright.report.pages import training as pages
 from rigright.report.screen import Screen
 from rigright.verbs.explain_training import explain_training
-from rigright.verbs.training.case import build_case
-from rigright.verbs.training.ranks import reach
+from rigright.verbs.training.case import build_case, reach
 
 MODEL, CARD = "meta-llama/Llama-3.1-8B", "1x rtx 4090"
 

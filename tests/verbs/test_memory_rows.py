@@ -20,7 +20,7 @@ def row(**cells):
     known = dict.fromkeys(KIND.columns)
     cells = {"arch": "meta-llama/Llama-3.1-8B", "format": "bf16", "what": "total_gpu_peak", **cells}
     raw = {name: str(cell) for name, cell in cells.items() if cell is not None}
-    return filled(KIND.name, {**known, **cells}, raw=raw, readers=KIND.columns)
+    return filled(KIND.name, {**known, **cells}, raw=raw)
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def measured(shared, source, *, every=1):
     with (shared / "measured" / "memory.csv").open(encoding="utf-8") as file:
         raws = [raw for raw in csv.DictReader(file) if raw["source"].startswith(source)]
     for raw in part(raws, every=every):
-        cells, _ = noted_cells(KIND.name, raw, readers=KIND.columns)
+        cells, _ = noted_cells(KIND.name, raw)
         yield held(cells)
 
 
@@ -195,7 +195,7 @@ def test_published_starts_of_vllm(shared):
     with (shared / "measured" / "new" / "memory_vllm.csv").open(encoding="utf-8") as file:
         for raw in csv.DictReader(file):
             if raw["arch"]:
-                cells, _ = noted_cells(KIND.name, raw, readers=KIND.columns)
+                cells, _ = noted_cells(KIND.name, raw)
                 one = held(cells)
                 found.setdefault(one.metric, []).append(abs(one.predicted / one.measured - 1))
     most = {"weights": 0.004, "activation": 0.03, "non_torch": 0.05, "total_non_kv": 0.005, "kv": 0.01}

@@ -18,7 +18,7 @@ KINDS = {"inference": inference.KIND, "vision": vision.KIND}
 def told(column, kind="inference", **cells):
     readers = KINDS[kind].columns
     row = dict.fromkeys(readers) | {"mode": "single", "metric": "prefill_tok_s"} | cells
-    return filled(kind, row, raw={name: str(cell) for name, cell in cells.items()}, readers=readers)[column]
+    return filled(kind, row, raw={name: str(cell) for name, cell in cells.items()})[column]
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_every_word_fills_a_column_that_its_kind_knows():
 def test_any_note_is_read(kind, note, mode):
     readers = KINDS[kind].columns
     row = dict.fromkeys(readers) | {"note": note, "mode": mode}
-    assert set(filled(kind, row, raw={"note": note}, readers=readers)) == set(row)
+    assert set(filled(kind, row, raw={"note": note})) == set(row)
 
 
 @whole_when_thorough

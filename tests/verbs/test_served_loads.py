@@ -5,8 +5,7 @@ import pytest
 from rigright.arch.sources.open import open_model
 from rigright.verbs.validate.kinds.inference import KIND
 from rigright.verbs.validate.notes import filled
-from rigright.verbs.validate.served_asks import read_served
-from rigright.verbs.validate.served_loads import eye_of, is_loaded, load_of, picture_tok
+from rigright.verbs.validate.served_asks import eye_of, is_loaded, load_of, picture_tok, read_served
 
 MLPERF = {
     "id": "m1", "source": "somebody", "engine": "trtllm", "arch": "meta-llama/Llama-2-70b-hf",
@@ -28,7 +27,7 @@ def predicted(row):
 def entered(row, **changes):
     """A row as it comes in, where words of its note become columns."""
     row = row | changes
-    return filled("inference", row, raw={"note": row.get("note") or ""}, readers=KIND.columns)
+    return filled("inference", row, raw={"note": row.get("note") or ""})
 
 
 def figure(row, **changes):

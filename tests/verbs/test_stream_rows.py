@@ -20,12 +20,11 @@ from rigright.predict.passes import law_of
 from rigright.predict.streams import work_in
 from rigright.sim.pace import pace_of
 from rigright.terms.speed import rates_of
-from rigright.verbs.validate.ask import RunAsk, runs_of
-from rigright.verbs.validate.encoder_rows import encoder_figures, is_encoding, read_encoder
+from rigright.verbs.validate.ask import RunAsk, is_encoding, runs_of
 from rigright.verbs.validate.kinds.inference import KIND
 from rigright.verbs.validate.notes import filled
 from rigright.verbs.validate.record import Prediction
-from rigright.verbs.validate.stream_asks import read_stream
+from rigright.verbs.validate.stream_asks import encoder_figures, read_encoder, read_stream
 from sampled_tables import part, whole_when_thorough
 
 LLAMA = "meta-llama/Llama-3.1-8B"
@@ -65,7 +64,7 @@ def measured_rows(shared: Path) -> list[Row]:
     with (shared / "measured" / "inference.csv").open(encoding="utf-8", newline="") as file:
         raws = [raw for raw in csv.DictReader(file) if raw["mode"] in {"single", "batch"}]
     rows = [(raw, read_cells(raw, KIND.columns, required=KIND.needed)[0]) for raw in raws]
-    return [filled(KIND.name, row, raw=raw, readers=KIND.columns) for raw, row in rows]
+    return [filled(KIND.name, row, raw=raw) for raw, row in rows]
 
 
 def test_a_row_is_answered_between_its_bounds_with_what_it_assumed() -> None:

@@ -13,7 +13,7 @@ from rigright.faces.cli.main import main
 from rigright.facts.nodes import find_node
 from rigright.verbs.training.case import build_case
 from rigright.verbs.training.remedies import LEAST_SHARE, remedies
-from rigright.verbs.validate.models import model_of
+from rigright.verbs.validate.ask import model_of
 
 
 def case(model="meta-llama/Llama-3.1-8B", on="1x rtx 4090", **wish):

@@ -33,7 +33,7 @@ SUBMITTED = {
 
 
 def row(base=BRIDGE, **changes):
-    told, faults = noted_cells(KIND.name, base | changes, readers=KIND.columns)
+    told, faults = noted_cells(KIND.name, base | changes)
     assert not faults
     return told
 
@@ -184,7 +184,7 @@ def test_releases_of_one_page_are_one_source():
 def measured(shared):
     with (shared / "measured" / "training.csv").open(encoding="utf-8", newline="") as file:
         raws = [raw for raw in csv.DictReader(file) if raw["chip"]]
-    rows = [noted_cells(KIND.name, raw, readers=KIND.columns)[0] for raw in raws]
+    rows = [noted_cells(KIND.name, raw)[0] for raw in raws]
     return rows, tok_per_s([read_row(one).timed.case for one in rows])
 
 

@@ -78,10 +78,7 @@ def test_a_row_that_meets_a_defect_takes_no_other_with_it(monkeypatch):
         return fullest(cases)
 
     fullest = unsaid_law.fullest_of
-    rows = [
-        noted_cells(KIND.name, ROW | {"seq_tok": length}, readers=KIND.columns)[0]
-        for length in ("512", "777")
-    ]
+    rows = [noted_cells(KIND.name, ROW | {"seq_tok": length})[0] for length in ("512", "777")]
     alone = KIND.predict(rows[0])
     monkeypatch.setattr(unsaid_law, "fullest_of", law)
     good, bad = kind.answers(rows)
@@ -95,7 +92,7 @@ def published(shared, tmp_path_factory):
     path, folder = shared / "measured" / "training.csv", tmp_path_factory.mktemp("alone")
     file = Path(part_of_file(path, folder, every=25, by=("source",)))
     with file.open(encoding="utf-8", newline="") as table:
-        return [noted_cells(KIND.name, raw, readers=KIND.columns)[0] for raw in csv.DictReader(table)]
+        return [noted_cells(KIND.name, raw)[0] for raw in csv.DictReader(table)]
 
 
 def test_rows_asked_together_come_to_the_same_bits_as_each_alone(published):
@@ -171,7 +168,7 @@ def test_precisions(precision, trainer, sharding, meant):
 
 def noted(text, **cells):
     """The row of a note."""
-    return noted_cells(KIND.name, {**cells, "note": text}, readers=KIND.columns)[0]
+    return noted_cells(KIND.name, {**cells, "note": text})[0]
 
 
 @pytest.mark.parametrize(
@@ -235,7 +232,7 @@ def test_chunks_of_a_pipeline_rank():
         ("num-virtual-stages-per-pipeline-rank=2", 2),
         ("", 1),
     ):  # fmt: skip
-        row, _ = noted_cells(KIND.name, asked | {"flags": text}, readers=KIND.columns)
+        row, _ = noted_cells(KIND.name, asked | {"flags": text})
         assert read_row(row).taken.training.virtual_stages == chunks
 
 
@@ -310,9 +307,7 @@ def test_runs_that_fit_and_runs_that_did_not(shared):
     card = by_id()["a100-sxm4-80gb"].mem_usable_bytes
     right = 0
     for raw in rows:
-        asked = read_row(
-            noted_cells(KIND.name, raw | {"seq_tok": raw["seq_tok"] or "4096"}, readers=KIND.columns)[0]
-        )
+        asked = read_row(noted_cells(KIND.name, raw | {"seq_tok": raw["seq_tok"] or "4096"})[0])
         case = asked.peaking.case
         memory = training_memory(case.arch, case.training, layout=case.layout)
         right += (float(memory.least_bytes) <= card) != ("OOM" in raw["note"])
@@ -366,7 +361,7 @@ ROW = {
 
 
 def peak_of(**changes):
-    row, _ = noted_cells(KIND.name, ROW | changes, readers=KIND.columns)
+    row, _ = noted_cells(KIND.name, ROW | changes)
     return KIND.predict({**dict.fromkeys(KIND.columns), **row})[-1]
 
 
@@ -417,7 +412,7 @@ def test_a_batch_nobody_tells_lies_between_one_and_what_fits():
 def test_a_slow_host_is_in_the_band_of_small_batches():
     def rate(**changes):
         lora = {"method": "lora", "flags": "r=16; targets=q_proj v_proj", "chip": "h100-sxm5-80gb"}
-        row, _ = noted_cells(KIND.name, ROW | lora | changes, readers=KIND.columns)
+        row, _ = noted_cells(KIND.name, ROW | lora | changes)
         return KIND.predict({**dict.fromkeys(KIND.columns), **row})[0]
 
     busy, idle = rate(), rate(micro_batch="1", seq_tok="128")

@@ -34,6 +34,12 @@ def days_of(amount: float, rate: Estimate) -> Estimate:
     return Estimate(value=value, low=low, high=high, mark=rate.mark)
 
 
+def over(amount: float, rate: Estimate) -> Estimate:
+    """So much at such a rate: seconds, where that is of a second."""
+    value, low, high = (amount / each for each in (rate.value, rate.high, rate.low))
+    return Estimate(value=value, low=low, high=high, mark=rate.mark)
+
+
 def added(parts: Sequence[Estimate]) -> Estimate:
     """A sum of what has nothing to do with each other: seldom is all of it dear at once."""
     value = sum(estimate.value for estimate in parts)

@@ -53,7 +53,7 @@ def explain(
     arch = open_model(model)
     check_single(arch, wish, work=work)
     if wish.image_size is not None:
-        from rigright.verbs.serving.pictures import resized
+        from rigright.verbs.serving.samples import resized
 
         arch = resized(arch, wish.image_size)
     if is_priced(work):

@@ -19,11 +19,9 @@ from rigright.search.market import is_priced
 from rigright.search.why import missed
 from rigright.verbs.planning.checks import check_single
 from rigright.verbs.seen.here import the_node
-from rigright.verbs.training.case import TrainingOnCards, build_case
-from rigright.verbs.training.ranks import rank_uses, reach
+from rigright.verbs.training.case import TrainingOnCards, build_case, rank_uses, reach
 from rigright.verbs.training.reasons import reasons, time_reasons
 from rigright.verbs.training.remedies import quicker, remedies
-from rigright.verbs.training.samples import learning_speed
 from rigright.verbs.training.trained import Trained
 
 if TYPE_CHECKING:
@@ -50,13 +48,13 @@ def explain_training(
     node = the_node(work.owned if on is None else on)
     check_single(arch, wish, work=work)
     if wish.image_size is not None:
-        from rigright.verbs.serving.pictures import resized
+        from rigright.verbs.serving.samples import resized
 
         arch = resized(arch, wish.image_size)
     case = build_case(arch, node, wish=wish)
     setup, ranks, memory = case.setup(), rank_uses(case), case.memory()
     worst = min(ranks, key=lambda rank: rank.spare_bytes)
-    step, samples = slowest(case.on_each()), learning_speed(case, node)
+    step, samples = slowest(case.on_each()), case.samples()
     days = _days(work, step=step, samples=samples, seq_tok=case.training.seq_tok)
     fits, far = worst.spare_bytes >= 0, reach(case)
     reached = {} if days is None else {"days": days.value}

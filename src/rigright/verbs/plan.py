@@ -158,7 +158,7 @@ def arch_of(model: str, wish: PlanWish) -> Arch:
     arch = open_model(model)
     if wish.image_px is None or arch.task != "vision":
         return arch
-    from rigright.verbs.serving.pictures import resized
+    from rigright.verbs.serving.samples import resized
 
     return resized(arch, wish.image_px)
 

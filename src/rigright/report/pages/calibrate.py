@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from rigright.base import telling
 from rigright.base.page import Line, Page, Part, Points, Shown, number, table
 from rigright.base.words import Sentence, say
-from rigright.verbs.calibrate.calibrated import Anchored, AnchorMade
+from rigright.verbs.calibrate.belief import Anchored, AnchorMade
 
 _MOST_FAULTS = 8
 _ANCHORS = (

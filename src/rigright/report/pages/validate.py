@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from rigright.base import telling
 from rigright.base.page import Line, Page, Part, Points, Shown, Table, number, prose, table
 from rigright.base.words import Sentence, say, split
-from rigright.verbs.validate.validation import Judged, Prediction, Score, Validation
+from rigright.verbs.validate.record import Judged, Prediction, Score, Validation
 
 MOST_ROWS = 8  # of a table; the rest is stated in `--json`
 _MOST_REASONS = 8

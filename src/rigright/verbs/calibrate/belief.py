@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rigright.base.words import Sentence
 from rigright.cost.own_runs import FADE, distance
 from rigright.facts.anchors import RunCase
 
@@ -70,7 +71,7 @@ def beliefs(cells: Sequence[Cell], *, spread: float, shared: float) -> Beliefs:
         mean = float(np.clip(row @ inverse @ middles, least, most))
         left = max(total - float(row @ inverse @ row), rest * RUN)
         if cell is not None:
-            mean = between_all(mean, (*cell.logs, *cell.seen))
+            mean = _between_all(mean, (*cell.logs, *cell.seen))
         return Belief(shift=math.exp(mean), narrow=min(1.0, math.sqrt(left / total)))
 
     places = {(cell.model, cell.case.weights): index for index, cell in enumerate(cells)}
@@ -81,7 +82,7 @@ def beliefs(cells: Sequence[Cell], *, spread: float, shared: float) -> Beliefs:
     )
 
 
-def between_all(mean: float, logs: Sequence[float]) -> float:
+def _between_all(mean: float, logs: Sequence[float]) -> float:
     """A shift that leaves no run of its case beyond, or farther from, what was measured."""
     if mean > 0:
         return max(0.0, min(mean, *logs))
@@ -98,3 +99,33 @@ def _near(left: Cell, right: Cell) -> float:
     if (left.model, left.case.weights) != (right.model, right.case.weights):
         return 0.0
     return math.exp(-distance(left.case, right.case) / FADE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnchorMade:
+    """What runs of the user's own say of one figure of one chip in one engine."""
+
+    subject: str
+    chip: str
+    engine: str
+    figure: str
+    runs: int
+    measured_ratio: float  # measured over predicted, as the runs say
+    shift: float  # of the cases that were measured, as far as so many runs are believed
+    elsewhere: float  # of other models
+    narrow: float  # of the band's width, what is left
+    low_before: float
+    high_before: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Anchored:
+    """Every anchor made from a file of own runs."""
+
+    file: str
+    runs: int
+    anchors: tuple[AnchorMade, ...]
+    saved: str
+    faults: tuple[Sentence, ...] = ()

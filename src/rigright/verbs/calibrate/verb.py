@@ -26,10 +26,9 @@ from rigright.facts.anchors import Anchor, RunCase
 from rigright.facts.chips import by_id
 from rigright.terms.known import bands_of, known_of_one
 from rigright.verbs.calibrate import toml
-from rigright.verbs.calibrate.belief import Belief, Cell, beliefs
-from rigright.verbs.calibrate.calibrated import Anchored, AnchorMade
+from rigright.verbs.calibrate.belief import Anchored, AnchorMade, Belief, Cell, beliefs
 from rigright.verbs.runs.setup import NOTHING_SAID, RunSetup
-from rigright.verbs.validate.validation import Judged, Prediction, Validation
+from rigright.verbs.validate.record import Judged, Prediction, Validation
 from rigright.verbs.validate.verb import validate
 
 TAIL = 1.2816  # standard deviations from the middle to the edge of an 80 % band
@@ -96,7 +95,7 @@ def calibrate(
 
 def save(path: Path, made: Sequence[Anchor]) -> None:
     """Write the anchors beside those of other chips, engines and figures that stand there."""
-    old = toml_anchors(path) if path.is_file() else []
+    old = _toml_anchors(path) if path.is_file() else []
     replaced = {_place(anchor) for anchor in made}
     kept = [anchor for anchor in old if _place(anchor) not in replaced]
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -123,7 +122,7 @@ def save(path: Path, made: Sequence[Anchor]) -> None:
     toml.write(path, "\n".join([HEAD, *("\n[[anchor]]\n" + toml.terms(row) for row in stated)]))
 
 
-def toml_anchors(path: Path) -> list[Anchor]:
+def _toml_anchors(path: Path) -> list[Anchor]:
     """The anchors of a file."""
     with store.use(str(path)):
         return list(store.anchors())

@@ -22,7 +22,7 @@ from rigright.search.record import Plan
 from rigright.terms.known import known_of_one
 from rigright.terms.memory import weigh
 from rigright.verbs.serving.explained import Reason
-from rigright.verbs.serving.speed_reasons import Row, speed_rows, what_was_seen
+from rigright.verbs.serving.reasons import Row, reasons_of, speed_rows, what_was_seen
 
 MONEY = "data/money.toml"
 TRAINING, IMAGES, STREAMS = "speed_training", "speed_images", "speed_streams"
@@ -33,9 +33,9 @@ def reasons(arch: Arch, plan: Plan, *, wish: PlanWish, market: Market) -> tuple[
     """A row for each figure of a plan."""
     if SAMPLES & plan.figures.keys():
         memory = _memory(arch, plan, work=plan.work) if isinstance(plan.work, Serving) else ()
-        return tuple(_named((*memory, *_samples(arch, plan), *_money(plan, wish, market=market))))
+        return reasons_of((*memory, *_samples(arch, plan), *_money(plan, wish, market=market)))
     if not isinstance(plan.work, Serving):
-        return tuple(_named((*_trained(arch, plan, work=plan.work), *_money(plan, wish, market=market))))
+        return reasons_of((*_trained(arch, plan, work=plan.work), *_money(plan, wish, market=market)))
     case = case_of(arch, plan)
     rows = (
         *_memory(arch, plan, work=plan.work),
@@ -46,7 +46,7 @@ def reasons(arch: Arch, plan: Plan, *, wish: PlanWish, market: Market) -> tuple[
         ),
         *_money(plan, wish, market=market),
     )
-    return tuple(_named(rows))
+    return reasons_of(rows)
 
 
 def _apart(plan: Plan) -> Iterator[Row]:
@@ -65,11 +65,6 @@ def _apart(plan: Plan) -> Iterator[Row]:
         f"{show_seconds(tpot.value)} ({show_seconds(tpot.low)}-{show_seconds(tpot.high)})",
         f"{plan.chip.sources} ({plan.chip.as_of}); {terms}",
     )
-
-
-def _named(rows: tuple[Row, ...]) -> Iterator[Reason]:
-    for part, formula, numbers, source in rows:
-        yield Reason(part=part, formula=formula, numbers=numbers, source=source)
 
 
 def _samples(arch: Arch, plan: Plan) -> Iterator[Row]:

@@ -10,6 +10,7 @@ from functools import cache
 from rigright.base.tables import DATA, CellReader, Row, number, read_rows, text, yes
 from rigright.base.units import NO, YES
 
+ALL_LAYERS = 90  # of llama.cpp's -ngl, from which all layers are meant
 MOST_RANKS, MOST_TOK = 999_999, 999_999_999
 MOST_GIB, MOST_RATE = 999_999, 999_999_999_999  # beyond any machine there is
 SAME = {"serving_energy": "inference"}  # tables that have all columns of another

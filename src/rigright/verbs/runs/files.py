@@ -6,9 +6,9 @@ import codecs
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import cache, partial
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from rigright.base import shelf
@@ -83,31 +83,21 @@ def gather(asked: Sequence[str]) -> Iterator[RecognisedFile]:
 
 @cache
 def outputs() -> tuple[OutputFormat, ...]:
-    """Every reader: those of the table, and of programs that are unlike all others."""
+    """Every reader, those of programs first: of the table, and of programs that are unlike all others."""
     every: list[OutputFormat] = [*described(), *shelf.load(FOLDER, "OUTPUT").values()]
-    programs = [output_format for output_format in every if not output_format.by_hand]
+    return tuple(sorted(every, key=lambda output_format: (output_format.by_hand, output_format.name)))
 
-    def unclaimed(claims: Callable[[Document], bool], document: Document) -> bool:
-        return not any(output_format.claims(document) for output_format in programs) and claims(document)
 
-    every = [
-        replace(output_format, claims=partial(unclaimed, output_format.claims))
-        if output_format.by_hand
-        else output_format
-        for output_format in every
-    ]
-    return tuple(sorted(every, key=lambda output_format: output_format.name))
+def output_of(read: Document) -> OutputFormat | None:
+    """The first reader that knows a document; none where it is to be a table of ours."""
+    return next((output_format for output_format in outputs() if output_format.claims(read)), None)
 
 
 def _recognised(asked: str) -> RecognisedFile:
     table = read_text(asked)
     folder = None if asked == STDIO else Path(asked).absolute().parent
     read = document(table.name, table.text, folder=folder)
-    return RecognisedFile(
-        table=table,
-        document=read,
-        output=next((output_format for output_format in outputs() if output_format.claims(read)), None),
-    )
+    return RecognisedFile(table=table, document=read, output=output_of(read))
 
 
 def _folder(folder: Path) -> Iterator[RecognisedFile]:

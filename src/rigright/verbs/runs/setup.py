@@ -44,8 +44,6 @@ class RunSetup:
         if self.values.get("engine") and kind != "training":
             engine = find_engine(_text(self.values["engine"]))
             fields["engine"], fields["engine_version"] = engine.id, engine.version
-        if self.values.get("rank") and kind == "training":
-            fields["flags"] = f"lora_r={_text(self.values['rank'])}"
         if self.values.get("batch") and kind == "inference":
             fields["mode"] = "batch"
         return fields

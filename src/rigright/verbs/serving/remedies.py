@@ -50,30 +50,26 @@ def remedies(case: Case) -> tuple[Remedy, ...]:
 
 def _weighed(case: Case, change: Change, *, before: float) -> Remedy:
     values, sentence, price = change
-    return _remedy(case.over(**values), sentence, price=price, before=before, asks=_asks(values))
+    form = values.get("weights", "").removeprefix("gguf:")
+    asks = {**values, **({"weights": form} if form else {})}  # as it is asked for
+    return _remedy(case.over(**values), sentence, price=price, before=before, asks=asks)
 
 
 def _remedy(
     after: Case, change: Sentence, *, price: Sentence, before: float, asks: Mapping[str, Any] = NOTHING
 ) -> Remedy:
     """A change, and the case with it."""
-    memory = worst(after)
-    spare = float(memory.spare_bytes)
+    spare, peak = _spare_and_peak(after)
     return Remedy(
-        change=change, price=price, flag=_flag(asks) or None, asks=asks, saves_bytes=spare - before,
-        peak_bytes=float(memory.need_bytes + memory.slack_bytes), fits=spare >= 0,
+        change=change, price=price, flag=shlex.join(typed("explain", asks)) or None, asks=asks,
+        saves_bytes=spare - before, peak_bytes=peak, fits=spare >= 0,
     )  # fmt: skip
 
 
-def _asks(values: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What is set, as it is asked for."""
-    form = values.get("weights", "").removeprefix("gguf:")
-    return {**values, **({"weights": form} if form else {})}
-
-
-def _flag(asks: Mapping[str, Any]) -> str:
-    """How the same is asked with a change."""
-    return shlex.join(typed("explain", asks))
+def _spare_and_peak(case: Case) -> tuple[float, float]:
+    """Of the fullest card."""
+    memory = worst(case)
+    return float(memory.spare_bytes), float(memory.need_bytes + memory.slack_bytes)
 
 
 def as_asked(remedies: Sequence[Remedy], ask: Callable[..., Case | None]) -> Iterator[Remedy]:
@@ -85,9 +81,8 @@ def as_asked(remedies: Sequence[Remedy], ask: Callable[..., Case | None]) -> Ite
             continue
         after = ask(changes=remedy.asks)
         if after is not None:
-            memory = worst(after)
-            sure = float(memory.spare_bytes) >= 0
-            peak = float(memory.need_bytes + memory.slack_bytes)
+            spare, peak = _spare_and_peak(after)
+            sure = spare >= 0
         yield replace(remedy, peak_bytes=peak) if sure else replace(remedy, fits=False)
 
 
@@ -98,13 +93,10 @@ def _smaller_weights(case: Case) -> Iterator[Change]:
     for name in sorted(known, key=lambda name: find_format(name).loss_rank):
         if weigh(case.arch, name).total_bytes < own * 0.97:
             form = find_format(name)
-            yield {"weights": name}, say("weights in {format}", format=form.label), _loss(form.loss_rank)
-
-
-def _loss(rank: int) -> Sentence:
-    if rank <= 4:
-        return say("almost no quality loss")
-    return say("small quality loss") if rank <= 8 else say("noticeable quality loss")
+            price = say("noticeable quality loss")
+            if form.loss_rank <= 8:
+                price = say("almost no quality loss") if form.loss_rank <= 4 else say("small quality loss")
+            yield {"weights": name}, say("weights in {format}", format=form.label), price
 
 
 def _smaller_cache(case: Case) -> Iterator[Change]:

@@ -1,22 +1,34 @@
-"""How fast a case is that takes whole samples: every card works alone, on its own share of them."""
+"""How fast whole samples are looked at, made or learnt from: each card works alone, on its own share."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
+from rigright.arch.classifiers import classifier
+from rigright.arch.read import read_config
+from rigright.arch.record import Arch
+from rigright.arch.sources import zoo
+from rigright.base.errors import AskError
+from rigright.base.words import say
 from rigright.choice.case import Case
 from rigright.choice.networks import PAINT, READ, Network, beside_bytes, network_of, precisions
-from rigright.cost.estimate import Estimate
+from rigright.cost.estimate import Estimate, over
 from rigright.cost.images import ImageRun
 from rigright.cost.layers import takes_samples
-from rigright.facts.chips import Chip
-from rigright.predict.images import BatchTime
-from rigright.predict.samples import batch_time, network_rates, network_speed
+from rigright.demand import Layout, Training
+from rigright.facts.nodes import Card, Node
+from rigright.predict.images import BatchTime, Learning
+from rigright.predict.samples import batch_time, learns_of, network_rates, network_speed, train_time
 from rigright.predict.timed import SampleSpeed
+from rigright.terms.fitted import wire_of
 
-PARTS = ("compute", "memory", "fixed")
+PARTS = ("compute", "memory", "fixed", "links")  # links: of a training
+LEAST_SHARE = 0.002  # of a training step: what takes less is not stated
+LATENT_PIXELS = 8  # pixels of a side for one place of a diffusion model's latent
+SMALLEST, LARGEST = 16, 8192
 
 
 def sample_speed(case: Case) -> SampleSpeed | None:
@@ -27,51 +39,99 @@ def sample_speed(case: Case) -> SampleSpeed | None:
     network = network_of(case.arch, image_px=case.image_px, steps=case.steps, tok=case.serving.context_tok)
     each = max(int(np.ceil(case.serving.batch / len(case.cards))), 1)
     run = ImageRun(precision=precision, compiled=case.serving.compiled)
-    rate = _speed(case, network, run=run, each=each)
+    rate, time = _speed(case, network, run=run, each=each)
     if rate is None:
         return None
     compiled = None
     if network.does != READ:
-        compiled = _speed(case, network, run=replace(run, compiled=True), each=each)
-    time = _time(case, network, chip=case.cards[0].chip, run=run, each=each)
-    every = each * len(case.cards)  # all cards' samples
-    return SampleSpeed(
-        unit="texts" if network.does == READ else "images",
-        made=network.does == PAINT,
-        batch_per_card=each,
-        cards=len(case.cards),
-        rate=rate,
-        compiled=compiled,
-        batch_s=Estimate(
-            value=every / rate.value, low=every / rate.high, high=every / rate.low, mark=rate.mark
-        ),
-        parts_s=tuple((part, _one(getattr(time, f"{part}_s"))) for part in PARTS),
-        image_px=network.image_px,
+        compiled, _ = _speed(case, network, run=replace(run, compiled=True), each=each)
+    return _sampled(
+        network, rate, each=each, cards=len(case.cards), compiled=compiled, made=network.does == PAINT,
+        parts_s=tuple((part, _at(getattr(time, f"{part}_s"))) for part in PARTS[:-1]),
         steps=network.steps,
         length_tok=network.tok if network.does == READ else None,
         beside_bytes=beside_bytes(network.painter, case.serving.weights) if network.painter else 0.0,
+    )  # fmt: skip
+
+
+def learning_speed(
+    arch: Arch, training: Training, *, layout: Layout, node: Node, image_px: int | None
+) -> SampleSpeed | None:
+    """Images learnt from a second, gradients summed; None where texts are read, or layers are cut."""
+    cut = layout.tp * layout.pp * layout.cp > 1
+    if cut or not takes_samples(arch):
+        return None
+    network = network_of(arch, image_px=image_px)
+    if network.does == READ:
+        return None
+    run = ImageRun(precision="fp32" if training.precision == "fp32" else "16bit")
+    chips = tuple(dict.fromkeys(card.chip for card in node.cards))
+    rates = network_rates(network, chips, run=run, trains=True)
+    learns = learns_of(arch, training)
+    learning = Learning(ranks=layout.dp, wire=wire_of(chips), learns=learns)
+    each, cards = int(training.micro_batch), int(layout.dp)
+    time = train_time(network, rates, batch=each, learning=learning)
+    slowest = int(np.argmax(np.broadcast_to(time.total_s, len(chips))))
+    step_s = _at(time.total_s, slowest)
+    if not np.isfinite(step_s):
+        return None
+    value = each * cards / step_s
+    rate = network_speed(network, chips[slowest], value=value, trains=True, learns=learns)
+    parts = {part: _at(getattr(time, f"{part}_s"), slowest) for part in PARTS}
+    shown = tuple((part, size) for part, size in parts.items() if size > LEAST_SHARE * step_s)
+    return _sampled(network, rate, each=each, cards=cards, compiled=None, made=False, parts_s=shown)
+
+
+def _sampled(network: Network, rate: Estimate, *, each: int, cards: int, **more: Any) -> SampleSpeed:
+    """A rate of all cards, and the seconds of a batch of them all."""
+    return SampleSpeed(
+        unit="texts" if network.does == READ else "images",
+        batch_per_card=each,
+        cards=cards,
+        rate=rate,
+        batch_s=over(each * cards, rate),
+        image_px=network.image_px,
+        **more,
     )
 
 
-def _speed(case: Case, network: Network, *, run: ImageRun, each: int) -> Estimate | None:
-    """What all cards come to, unlike ones too; None where a chip's rate is not stated."""
-    estimates = []
-    for card in case.cards:
-        rate = each / _one(_time(case, network, chip=card.chip, run=run, each=each).total_s)
-        estimates.append(network_speed(network, card.chip, value=rate, engine=case.engine.id))
+def _speed(case: Case, network: Network, *, run: ImageRun, each: int) -> tuple[Estimate | None, BatchTime]:
+    """What all cards come to, unlike ones too, and the time of the first; None: a chip has no rate."""
+    times = [_time(card, network, run=run, each=each, engine=case.engine.id) for card in case.cards]
+    estimates = [
+        network_speed(network, card.chip, value=each / _at(time.total_s), engine=case.engine.id)
+        for card, time in zip(case.cards, times, strict=True)
+    ]
     value, low, high = (
         sum(getattr(estimate, name) for estimate in estimates) for name in ("value", "low", "high")
     )
     if not np.isfinite(value):
-        return None
+        return None, times[0]
     least = max(estimates, key=lambda estimate: estimate.high / estimate.low)
-    return Estimate(value=value, low=low, high=high, mark=least.mark)
+    return Estimate(value=value, low=low, high=high, mark=least.mark), times[0]
 
 
-def _time(case: Case, network: Network, *, chip: Chip, run: ImageRun, each: int) -> BatchTime:
-    rates = network_rates(network, (chip,), run=run, engine=case.engine.id)
-    return batch_time(network, rates, batch=each)
+def _time(card: Card, network: Network, *, run: ImageRun, each: int, engine: str) -> BatchTime:
+    return batch_time(network, network_rates(network, (card.chip,), run=run, engine=engine), batch=each)
 
 
-def _one(value: object) -> float:
-    return float(np.squeeze(np.asarray(value, dtype=float)))
+def _at(values: object, place: int = 0) -> float:
+    """A figure of a chip; one that all share stands alone."""
+    result = np.atleast_1d(np.asarray(values, dtype=float))
+    return float(result[min(place, len(result) - 1)])
+
+
+def resized(arch: Arch, side: int) -> Arch:
+    """The model reading pictures of so many pixels a side: its config is read again with that size."""
+    if not SMALLEST <= side <= LARGEST:
+        raise AskError(say("image size must be {least} to {most} pixels", least=SMALLEST, most=LARGEST))
+    named = classifier(arch.name, image_px=side)
+    if named is not None:
+        return named
+    if zoo.exact(arch.name) is None or arch.task not in {"vision", "image"}:
+        raise AskError(say("{model}: --image-size works for known image models only", model=arch.name))
+    config = zoo.config(arch.name)
+    sizes = {"image_size": side, "sample_size": side // LATENT_PIXELS}
+    if "sample_size" not in config:
+        del sizes["sample_size"]
+    return read_config({**config, **sizes}, arch.name)

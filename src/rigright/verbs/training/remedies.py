@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from rigright.base.words import Sentence, say, with_semicolons
+from rigright.base.tables import DATA, read_toml
+from rigright.base.words import Sentence, in_both, say, with_semicolons
 from rigright.choice.training import MICRO_BATCHES
 from rigright.cost.layers import is_generator
 from rigright.options.read import typed
 from rigright.predict.trained_notes import length_decides
 from rigright.predict.trained_step import slowest
 from rigright.verbs.serving.explained import Remedy
-from rigright.verbs.training.case import TrainingOnCards
-from rigright.verbs.training.ranks import rank_uses
-from rigright.verbs.training.samples import learning_speed
+from rigright.verbs.training.case import TrainingOnCards, rank_uses
 
 LEAST_SHARE = 0.002  # of a card: what saves less is not stated
 WORTH = 1.03  # times as fast, below which a larger micro-batch is no advice
 
 SHARDED = ("none", "zero1", "zero2", "fsdp")
+SHORT_TOK = 1024  # sequences below that are not halved
 FIRST = (  # what people change, in the order in which they try it
     *("flash", "chunked_loss", "sequence_parallel", "optimizer", "sharding", "recompute", "micro_batch"),
     *("method", "seq_tok", "offload"),
@@ -99,83 +99,36 @@ def _rate(case: TrainingOnCards) -> float:
     step = slowest(case.on_each())
     if step is not None:
         return step.tok_per_s
-    samples = learning_speed(case, case.node)
+    samples = case.samples()
     return 0.0 if samples is None else samples.rate.value
 
 
 def _changes(case: TrainingOnCards) -> Iterator[Change]:
-    yield from _fewer_activations(case)
-    yield from _smaller_states(case)
-    yield from _divided(case)
-    training = case.training
-    if training.micro_batch > 1:
-        price = say("smaller matrices; accumulate more micro-batches to keep the batch size")
-        yield {"micro_batch": 1}, say("one sequence at a time"), price
-    if training.seq_tok >= 1024 and case.arch.vocab:
-        half = training.seq_tok // 2
-        sentence, price = (
-            say("sequences of {tokens} tokens", tokens=half),
-            say("longer samples are truncated"),
-        )
-        yield {"seq_tok": half}, sentence, price
-    if training.method == "full":
-        price = say("trains adapters only: enough for most fine-tuning, not for new knowledge")
-        yield {"method": "lora"}, say("LoRA instead of full training"), price
-    if training.method != "qlora" and (case.arch.vocab or is_generator(case.arch)):
-        price = say("trains adapters only, on a 4-bit base; about a third slower")
-        yield {"method": "qlora"}, say("QLoRA: 4-bit base"), price
-
-
-def _fewer_activations(case: TrainingOnCards) -> Iterator[Change]:
-    habit = case.setup().habit
-    if habit.recompute != "full":
-        price = say("about a third more compute: each layer runs forward twice")
-        yield {"recompute": "full"}, say("recompute every layer"), price
-    if habit.recompute == "none" and not habit.flash:
-        yield {"recompute": "selective"}, say("recompute attention only"), say("a few percent more compute")
-    if not habit.flash:
-        yield {"flash": True}, say("flash attention"), say("none: also faster")
-    if habit.trainer.logit and not case.training.chunked_loss:
-        price = say("almost nothing; needs a fused or chunked cross-entropy")
-        yield {"chunked_loss": True}, say("logits in chunks"), price
-    if case.layout.tp > 1 and not case.layout.sequence_parallel:
-        yield {"sequence_parallel": True}, say("sequence parallelism"), say("none: the same traffic")
-
-
-def _smaller_states(case: TrainingOnCards) -> Iterator[Change]:
-    optimizer, training = case.setup().optimizer, case.training
-    if optimizer.id.startswith("adamw") and optimizer.bytes is None:
-        price = say("little: 8-bit states train equally well in most reports")
-        yield {"optimizer": "adamw-8bit"}, say("AdamW with 8-bit states"), price
-    if optimizer.step_copies:
-        yield {"optimizer": "adamw-fused"}, say("a fused optimizer step"), say("none: also faster")
-    if training.offload == "none":
-        price = say("each step waits for the states to cross PCIe and for the CPU")
-        yield {"offload": "optimizer-cpu"}, say("optimizer states in host memory"), price
-    if not training.offload.startswith("all"):
-        price = say("every layer's weights cross PCIe three times a step: several times slower")
-        sentence = say("weights and optimizer states in host memory")
-        yield {"sharding": "fsdp", "offload": "all-cpu"}, sentence, price
-
-
-def _divided(case: TrainingOnCards) -> Iterator[Change]:
-    if case.layout.dp * case.layout.cp == 1:
-        return
-    now = case.training.sharding
-    row = (
-        (say("shards optimizer states across replicas"), say("none: the same traffic")),
-        (
-            say("shards optimizer states and gradients across replicas"),
-            say("little: gradients are scattered as they are computed"),
-        ),
-        (
-            say("shards weights, gradients and optimizer states across replicas"),
-            say("1.5x the traffic: weights are gathered twice per step"),
-        ),
-    )
-    for level, (sentence, price) in enumerate(row, 1):
-        if now in SHARDED and level > SHARDED.index(now):
-            yield {"sharding": SHARDED[level]}, sentence, price
+    """What is open of data/training_changes.toml, in its order."""
+    setup, training, layout = case.setup(), case.training, case.layout
+    habit, optimizer, half = setup.habit, setup.optimizer, training.seq_tok // 2
+    level = SHARDED.index(training.sharding) if training.sharding in SHARDED else len(SHARDED)
+    several = layout.dp * layout.cp > 1
+    is_open = {
+        "recompute": habit.recompute != "full",
+        "selective": habit.recompute == "none" and not habit.flash,
+        "flash": not habit.flash,
+        "chunks": habit.trainer.logit and not training.chunked_loss,
+        "sequence_parallel": layout.tp > 1 and not layout.sequence_parallel,
+        "states_8bit": optimizer.id.startswith("adamw") and optimizer.bytes is None,
+        "fused": optimizer.step_copies,
+        "offload": training.offload == "none",
+        "offload_all": not training.offload.startswith("all"),
+        **{name: several and place > level for place, name in enumerate(SHARDED)},
+        "micro_batch": training.micro_batch > 1,
+        "shorter": training.seq_tok >= SHORT_TOK and case.arch.vocab,
+        "lora": training.method == "full",
+        "qlora": training.method != "qlora" and (case.arch.vocab or is_generator(case.arch)),
+    }
+    for name, row in read_toml(DATA / "training_changes.toml").items():
+        if is_open[name]:
+            change, price = (in_both(*row[text], values={"tokens": half}) for text in ("change", "price"))
+            yield {"seq_tok": half} if name == "shorter" else row["set"], change, price
 
 
 def _together(case: TrainingOnCards, gentle: list[Weighed]) -> list[tuple[Remedy, dict[str, object]]]:

@@ -8,17 +8,18 @@ from functools import cache
 from typing import Any
 
 from rigright.arch.sources.spelling import spell
-from rigright.base.errors import RigError
 from rigright.base.record import dataclass
 from rigright.base.tables import DATA, read_toml
 from rigright.base.words import Sentence, say
 from rigright.facts.corrections import corrections
 from rigright.facts.engines import engines, find_engine
 from rigright.facts.find import find_chip
-from rigright.facts.formats import GGUF, find_format, find_kv_format, ggml_types, mixes
+from rigright.facts.formats import GGUF, GgufMix, find_format, find_kv_format, ggml_types, mixes
 from rigright.facts.nodes import find_node
+from rigright.verbs.validate.record import lookup
 
 BITS = 8
+_WHOLE = ("BF16", "F16", "F32", "MXFP4")  # types of GGUF that are named without a size
 WIDE = frozenset({"fp32", "float32"})
 MOST_CHARS = 400  # of a cell that is read
 _MAKERS_FORM = re.compile(r"\s-\s(small|medium|large)\b", re.IGNORECASE)  # llama-bench: "Q4_K - Medium"
@@ -48,15 +49,15 @@ def table() -> dict[str, Any]:
 @cache
 def engine_of(asked: str) -> ReadAs:
     """An engine under one of the names of its builds, wrappers and servers; others stay as they are."""
-    if asked.strip().lower() in corrections("speed_streams")["callings"] or _finds(find_engine, asked):
+    if (
+        asked.strip().lower() in corrections("speed_streams")["callings"]
+        or lookup(find_engine, asked) is not None
+    ):
         return ReadAs(cell=asked)
+    rows = [row for part in re.split(r"[,;|]", asked[:MOST_CHARS]) if (row := word("engine", part))]
     row = word("engine", asked)
-    return ReadAs(cell=asked) if row is None or _several_engines(asked) else _read("engine", asked, row=row)
-
-
-def _several_engines(asked: str) -> bool:
-    rows = (word("engine", part) for part in re.split(r"[,;|]", asked[:MOST_CHARS]))
-    return len({row["is"] for row in rows if row is not None}) > 1
+    several = len({row["is"] for row in rows}) > 1
+    return ReadAs(cell=asked) if row is None or several else _read("engine", asked, row=row)
 
 
 @cache
@@ -101,16 +102,16 @@ def _loose_weights(asked: str, *, model: str, row: dict[str, Any] | None, vendor
 
 def _narrowness(form: str) -> float:
     """Bits of a weight; of a word that means another format in each engine, as "q4" does, the usual four."""
-    return float(getattr(find_format(form), "bits", 4)) if _finds(find_format, form) else 4.0
+    return float(getattr(find_format(form), "bits", 4)) if lookup(find_format, form) else 4.0
 
 
 @cache
 def kv_of(asked: str) -> ReadAs:
     """A format of the cache."""
-    if _finds(find_kv_format, asked) or _LIST.search(asked):
+    if lookup(find_kv_format, asked) or _LIST.search(asked):
         return ReadAs(cell=asked)
     for part in re.split(r"[/+,;\s]", asked):
-        if part and _finds(find_kv_format, part):
+        if part and lookup(find_kv_format, part):
             return _read("kv", asked, row={"is": part, "wider": 1.05})
     return _read("kv", asked, row=word("kv", asked) or table()["unknown_kv"])
 
@@ -142,9 +143,9 @@ def image_chip_of(asked: str, *, beside: str, note: str) -> ReadAs | None:
     """The same of tables of images, where a processor is written with the word CPU before it."""
     if asked.upper().startswith("CPU"):
         return None
-    if beside and _finds(find_chip, beside):
+    if beside and lookup(find_chip, beside) is not None:
         return (
-            None if _finds(find_chip, asked) else ReadAs(cell=beside, note=_note("gpu", asked, taken=beside))
+            None if lookup(find_chip, asked) else ReadAs(cell=beside, note=_note("gpu", asked, taken=beside))
         )
     return chip_of(asked, note, host=False)
 
@@ -152,67 +153,46 @@ def image_chip_of(asked: str, *, beside: str, note: str) -> ReadAs | None:
 def _chip(asked: str) -> ReadAs | None:
     """A chip by its name, else without marks and remarks."""
     text = _MARKS.sub("", asked[:MOST_CHARS]).strip()
-    unsized = _SIZE.sub("", text)
-    bare = text.partition("(")[0]
+    bare, unsized = text.partition("(")[0], _SIZE.sub("", text)
     for name, wider in ((asked, 1.0), (text, 1.0), (bare, 1.0), (unsized, 1.05)):
-        if not name.strip():
+        chip = lookup(find_chip, name) if name.strip() else None
+        node = lookup(find_node, name) if name.strip() and chip is None else None
+        if chip is None and node is None:
             continue
-        if _finds(find_chip, name):
-            cell = name.strip()
-        elif _finds(find_node, name):
-            cell = find_node(name).cards[0].chip.id
-        else:
-            continue
+        cell = name.strip() if node is None else node.cards[0].chip.id
         return ReadAs(cell=asked) if name == asked else _read("chip", asked, row={"is": cell, "wider": wider})
     return None
 
 
 def _gguf(asked: str, model: str) -> ReadAs:
     """A GGUF file: its type as the cell says, or the model's name, or the bits; else the usual one."""
+    row = table()["unknown_gguf"]
     for text in (asked, model):
-        named = spell(_MAKERS_FORM.sub(lambda match: f"_{match[1][0]}", text)).stored
-        if named is not None and named.startswith(GGUF):
-            return _read("weights", asked, row={"is": named, "wider": 1.0})
+        named = spell(_MAKERS_FORM.sub(lambda match: f"_{match[1][0]}", text)).stored or ""
         plain = next(
-            (
-                item
-                for item in ("BF16", "F16", "F32", "MXFP4")
-                if re.search(rf"\b{item}\b", text, re.IGNORECASE)
-            ),
-            None,
+            (f"{GGUF}{item}" for item in _WHOLE if re.search(rf"\b{item}\b", text, re.IGNORECASE)), ""
         )
-        if plain is not None:
-            return _read("weights", asked, row={"is": f"{GGUF}{plain}", "wider": 1.0})
+        stored = named if named.startswith(GGUF) else plain
+        if stored:
+            return _read("weights", asked, row={"is": stored, "wider": 1.0})
     bits = _BPW.search(asked) or _BPW.search(model)
     if bits is not None:
-        wanted = float(bits[1])
-        near = min(
-            mixes().values(),
-            key=lambda mix: (round(abs(_bits(mix.base) - wanted), 1), "IQ" in mix.id, mix.id),
-        )
-        return _read("weights", asked, row={"is": near.id, "wider": 1.1})
-    return _read("weights", asked, row=table()["unknown_gguf"])
 
+        def off(mix: GgufMix) -> tuple[float, bool, str]:
+            kind = ggml_types()[mix.base]
+            stored = kind.block_bytes * BITS / kind.block_elems
+            return round(abs(stored - float(bits[1])), 1), "IQ" in mix.id, mix.id
 
-def _bits(base: str) -> float:
-    kind = ggml_types()[base]
-    return kind.block_bytes * BITS / kind.block_elems
+        row = {"is": min(mixes().values(), key=off).id, "wider": 1.1}
+    return _read("weights", asked, row=row)
 
 
 def _is_format(asked: str, engine: str = "") -> bool:
     plain = asked.strip().lower()
     called = corrections("speed_streams")["callings"].get(engine.strip().lower(), {}).get("like", engine)
-    speakers = [find_engine(called)] if _finds(find_engine, called) else list(engines().values())
+    speakers = [find_engine(called)] if lookup(find_engine, called) else list(engines().values())
     says = any(plain in speaker.says for speaker in speakers)
-    return says or plain in corrections("speed_streams")["spoken"] or _finds(find_format, asked)
-
-
-def _finds(find: Any, asked: str) -> bool:
-    try:
-        find(asked)
-    except RigError:
-        return False
-    return True
+    return says or plain in corrections("speed_streams")["spoken"] or lookup(find_format, asked) is not None
 
 
 def word(column: str, asked: str, *, beside: str = "", apart: bool = False) -> dict[str, Any] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -28,19 +29,21 @@ from rigright.facts.nodes import chip_card, in_slots
 from rigright.predict.streams import work_in
 from rigright.terms.memory import weights_bytes
 from rigright.terms.speed import stream_terms
-from rigright.verbs.validate.ask import RunAsk
-from rigright.verbs.validate.models import model_of
+from rigright.verbs.runs.columns import ALL_LAYERS
+from rigright.verbs.validate.ask import RunAsk, model_of, usual
 
 SERVER_CORES = 17  # a processor that nobody names has at least so many only in a server
-USUAL_FORMAT = "gguf:Q4_K_M"
+PLAIN = {"bf16": "bf16", "int4": "int4", "int8": "gguf:Q8_0"}
+USUAL_FORMATS = ("gguf:Q4_K_M", "gguf:Q3_K_M", "gguf:Q2_K", "gguf:IQ1_M")  # the first that memory holds
 RAM_SHARE = 0.9  # of main memory, that weights may fill
 LARGEST_GIB, USUAL_CONTEXT = 4096, 8192
-USUAL_TOK = {"prompt_tok": 512.0, "output_tok": 128.0}
+USUAL_TOK = {"prompt_tok": 512, "output_tok": 128}
 _FORMAT = re.compile(r"gguf:~?([\w.-]+)", re.IGNORECASE)
 _NGL = re.compile(r"-ngl (\d{1,18})")
 _UBATCH = re.compile(r"-ub (\d{1,18})")
 _CPU_PART = re.compile(r"(\d{1,18}) % CPU")
 _MOE = re.compile(r"(?:--n-cpu-moe|ncmoe) (\d{1,18})")
+_EVERY_EXPERT = re.compile(r"--cpu-moe(?! 0)")
 _LAYERS = re.compile(r"layers? (\d{1,18})-(\d{1,18})")
 _FROM = re.compile(r"layers (\d{1,18})\+")
 _BUT = re.compile(r"but ~?(\d{1,18})")
@@ -49,6 +52,14 @@ _SOME = re.compile(r"(?:of ~?|last |^)(\d{1,18}) layers")
 _OVERRIDE = re.compile(r'([^\s,"]+)=(CPU|CUDA\d+)')
 _REPACKED = re.compile(r"_R[48]$", re.IGNORECASE)
 _RANGE = re.compile(r"\((\d{1,18})\.\.(\d{1,18})\)")
+
+
+def is_split(offload: str) -> bool:
+    """Whether flags leave a part of the model in main memory."""
+    layers, experts = _NGL.search(offload), _MOE.search(offload)
+    if _EVERY_EXPERT.search(offload) or "=CPU" in offload:
+        return True
+    return bool((experts and int(experts[1])) or (layers and int(layers[1]) < ALL_LAYERS))
 
 
 def read_hybrid(row: Row) -> RunAsk:
@@ -60,7 +71,13 @@ def read_hybrid(row: Row) -> RunAsk:
     chips = _in_slots(_chips(row), host)
     if chips and "bus" not in stream_terms(engine, chip=host_chip(host), weights=weights):
         raise AskError(say("{engine} does not keep part of a model in main memory", engine=engine.label))
+    assumed = list(notes)
+    prompt_tok, output_tok = (usual(row, name, value=tok, assumed=assumed) for name, tok in USUAL_TOK.items())
     seen_tok = float(row.get("context_depth") or 0)
+    traffic = Traffic(
+        prompt_tok=seen_tok + prompt_tok, output_tok=float(output_tok), cached_tok=seen_tok,
+        concurrency=int(row.get("batch") or 1),
+    )  # fmt: skip
     case = serving_case(
         arch,
         Serving(
@@ -72,39 +89,26 @@ def read_hybrid(row: Row) -> RunAsk:
         layout=Layout(pp=max(len(chips), 1)),
         cards=tuple(map(chip_card, chips)) or (chip_card(host_chip(host, threads=threads)),),
         engine=engine,
-        traffic=Traffic(
-            prompt_tok=seen_tok + _tok(row, "prompt_tok"), output_tok=_tok(row, "output_tok"),
-            cached_tok=seen_tok, concurrency=int(row.get("batch") or 1),
-        ),
+        traffic=traffic,
         host=host,
         file_gib=row.get("model_gib"),
         is_alone=row.get("mode") in {"single", "batch"},
     )  # fmt: skip
     work = work_in(case)
-    ram = in_ram(row, work, arch=arch)
+    ram = _in_ram(row, work, arch=arch)
     if chips and ram == InRam():
-        ram = _filled(row, case)
+        ram = _filled(case, host=host)
     beside = Beside(
         ram=ram,
         disk_share=_beyond(row, work, ram=ram),
         threads=threads,
-        repacked=bool(_REPACKED.search(weights_named(row))) or "-rtr" in offload,
+        repacked=bool(_REPACKED.search(_weights_named(row))) or "-rtr" in offload,
         active_experts=row.get("active_experts"),
     )
-    assumed = [
-        say("{column} not stated: assuming {value}", column=column, value=value)
-        for column, value in USUAL_TOK.items()
-        if row.get(column) is None
-    ]
-    return RunAsk(case=replace(case, beside=beside), metric=row["metric"], assumed=(*notes, *assumed))
+    return RunAsk(case=replace(case, beside=beside), metric=row["metric"], assumed=tuple(assumed))
 
 
-def _tok(row: Row, column: str) -> float:
-    value = row.get(column)
-    return USUAL_TOK[column] if value is None else float(value)
-
-
-def weights_named(row: Row) -> str:
+def _weights_named(row: Row) -> str:
     """The format as the row writes it, without remarks."""
     value = row.get("weights") or ""
     match = _FORMAT.search(value)
@@ -112,22 +116,16 @@ def weights_named(row: Row) -> str:
 
 
 def _weights(row: Row, arch: Arch) -> str:
-    """The format nearest to what is stated."""
-    text = weights_named(row)
+    """The format nearest to what is stated; of a file that nobody names the usual one that memory holds."""
+    text = _weights_named(row)
     try:
         return find_format(f"gguf:{_REPACKED.sub('', text)}").id
     except RigError:
-        plain = {"bf16": "bf16", "int4": "int4", "int8": "gguf:Q8_0"}
-        form = next((own for word, own in plain.items() if text.lower().startswith(word)), "")
-        return form or _usual_format(row, arch)
-
-
-def _usual_format(row: Row, arch: Arch) -> str:
-    """The usual format of a file that nobody names: the next smaller ones where memory would not hold it."""
-    vram = sum(chip.mem_bytes for chip in _chips(row))
-    room = from_gib(row["ram_gb"]) * RAM_SHARE + vram if row.get("ram_gb") else None
-    forms = (USUAL_FORMAT, "gguf:Q3_K_M", "gguf:Q2_K", "gguf:IQ1_M")
-    return next((form for form in forms if room is None or weights_bytes(arch, form) <= room), forms[-1])
+        named = next((form for word, form in PLAIN.items() if text.lower().startswith(word)), None)
+    if named is not None:
+        return named
+    room = _ram_room(row) + sum(chip.mem_bytes for chip in _chips(row))
+    return next((form for form in USUAL_FORMATS if weights_bytes(arch, form) <= room), USUAL_FORMATS[-1])
 
 
 def _chips(row: Row) -> tuple[Chip, ...]:
@@ -150,39 +148,44 @@ def _in_slots(chips: tuple[Chip, ...], host: Host) -> tuple[Chip, ...]:
 
 def _host(row: Row) -> Host:
     """The machine a row tells of; what it leaves open is as such machines usually are."""
-    cores = row.get("cpu_cores")
-    usual = "xeon" if (cores or 0) >= SERVER_CORES and (row.get("ram_channels") or 3) > 2 else ""
-    sockets = "2x " if (row.get("numa_nodes") or 0) == 2 and usual else ""
-    words = [row.get("cpu") or f"{sockets}{usual}", f"{row['ram_gb']:g} gb ram" if row.get("ram_gb") else ""]
-    speed = f"-{row['ram_mts']:.0f}" if row.get("ram_mts") else ""
-    words += [f"{row['ram_type']}{speed}" if row.get("ram_type") else ""]
-    words += [f"{row['ram_channels']}ch" if row.get("ram_channels") else ""]
-    host = find_host(" + ".join(word for word in words if word))
-    if cores:
-        host = replace(host, cpu=replace(host.cpu, cores=max(int(cores) // host.sockets, 1)))
-    return host
+    cores, channels, kind = row.get("cpu_cores"), row.get("ram_channels"), row.get("ram_type")
+    usual_cpu = "xeon" if (cores or 0) >= SERVER_CORES and (channels or 3) > 2 else ""
+    sockets = "2x " if (row.get("numa_nodes") or 0) == 2 and usual_cpu else ""
+    words = (
+        row.get("cpu") or f"{sockets}{usual_cpu}",
+        f"{row['ram_gb']:g} gb ram" if row.get("ram_gb") else "",
+        kind + (f"-{row['ram_mts']:.0f}" if row.get("ram_mts") else "") if kind else "",
+        f"{channels}ch" if channels else "",
+    )
+    host = find_host(" + ".join(filter(None, words)))
+    if not cores:
+        return host
+    return replace(host, cpu=replace(host.cpu, cores=max(int(cores) // host.sockets, 1)))
 
 
-def _filled(row: Row, case: Case) -> InRam:
+def _ram_room(row: Row) -> float:
+    """Room for weights in main memory; endless where the row does not tell its size."""
+    return from_gib(row["ram_gb"]) * RAM_SHARE if row.get("ram_gb") else math.inf
+
+
+def _filled(case: Case, *, host: Host) -> InRam:
     """Where a row does not say what lies where: cards are filled, and the rest is in main memory."""
-    arch, host = case.arch, case.host
-    assert host is not None  # noqa: S101 - every row has a machine
+    sent = case.traffic
+    assert sent is not None  # noqa: S101 - every row sends something
     roomy = replace(host, ram_bytes=max(host.ram_bytes, from_gib(LARGEST_GIB)))
-    context = int(float(row.get("context_depth") or 0) + _tok(row, "prompt_tok") + _tok(row, "output_tok"))
-    weights = case.serving.weights
-    serving = Serving(engine=case.engine.id, weights=weights, context_tok=max(context, USUAL_CONTEXT))
-    offload = least_offload(arch, serving, cards=case.cards, host=roomy)
-    return InRam() if offload is None else shares_of(arch, offload)
+    context = max(int(sent.prompt_tok + sent.output_tok), USUAL_CONTEXT)
+    serving = Serving(engine=case.engine.id, weights=case.serving.weights, context_tok=context)
+    offload = least_offload(case.arch, serving, cards=case.cards, host=roomy)
+    return InRam() if offload is None else shares_of(case.arch, offload)
 
 
 def _beyond(row: Row, work: PassWork, *, ram: InRam) -> float:
     """The share of weights in main memory that it has no room for, where the row tells its size."""
-    value = sum(float(gemm.size_bytes) * float(ram.of(gemm)) for gemm in work.gemms)
-    room = from_gib(row["ram_gb"]) * RAM_SHARE if row.get("ram_gb") else value
-    return max(1 - room / value, 0.0) if value else 0.0
+    size = sum(float(gemm.size_bytes) * float(ram.of(gemm)) for gemm in work.gemms)
+    return max(1 - _ram_room(row) / size, 0.0) if size else 0.0
 
 
-def in_ram(row: Row, work: PassWork, *, arch: Arch) -> InRam:
+def _in_ram(row: Row, work: PassWork, *, arch: Arch) -> InRam:
     """Shares of the model in main memory: as the log counts them, else as the flags say."""
     flagged = None if row.get("cpu_weights_mib") is not None else _flagged(row, arch)
     if flagged is not None:

@@ -1,54 +1,101 @@
-"""What a kind of measured file bears."""
+"""Tables of measured runs as `validate` has them: kinds of table, predictions of a row, scores of a file."""
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 from rigright.base.errors import AskError, RigError
+from rigright.base.files import safe_cell, write_whole
+from rigright.base.record import Inner, dataclass, derived, replace
 from rigright.base.tables import CellReader, Row
-from rigright.base.words import say
+from rigright.base.words import ENGLISH, Sentence, say, tell
+from rigright.cost.estimate import Estimate
+from rigright.cost.unsaid import Integrated
+from rigright.facts.anchors import ANY, RunCase
 from rigright.verbs.runs.columns import columns_of
-from rigright.verbs.validate.validation import Basis, Prediction
 
-__all__ = ["Answer", "Basis", "Prediction", "TableKind", "caught", "each", "together"]
-Answer = tuple[Prediction, ...] | RigError  # what a row comes to, or why to nothing
+HEADER = ("id", "metric", "predicted", "low", "high", "answered", "why")
 P = ParamSpec("P")
 T = TypeVar("T")
 A = TypeVar("A")
 
 
-def caught(law: Callable[P, T], *given: P.args, **named: P.kwargs) -> T | RigError:
-    """What a law gives, or why it gives nothing: no row takes another with it, whatever it meets."""
-    try:
-        return law(*given, **named)
-    except RigError as error:
-        return error
-    except Exception as error:  # noqa: BLE001 - a defect of ours is stated in its row
-        what = f"{type(error).__name__}: {error}"
-        return AskError(say("this row met a defect of rigright ({what}); please report it", what=what))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Basis:
+    """What a figure and its band are stated by: own runs of the same basis move it."""
+
+    subject: str  # the table of corrections
+    figure: str  # as bands are stated
+    chip: str
+    engine: str = ""
+    model: str = ""
+    case: RunCase = ANY
+    inverse: bool = False  # what was measured is one over that figure
+    of: float = 0.0  # not 0: the figure differs from its prediction by a share of this, in its own unit
+    stand_in: bool = False  # something that the row names is not known: the nearest known was taken
 
 
-def together(law: Callable[[Sequence[A]], Sequence[T]], asked: Sequence[A | RigError]) -> list[T | RigError]:
-    """What a law gives of many at once, errors left as they are; where one cannot be, each by itself."""
-    whole = caught(law, [error for error in asked if not isinstance(error, RigError)])
-    if isinstance(whole, RigError):
-        return each(lambda value: law([value])[0], asked)
-    result = iter(whole)
-    return [error if isinstance(error, RigError) else next(result) for error in asked]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prediction:
+    """One figure of one row, in the unit of the file; without `predicted`, `why` says what was missing."""
+
+    metric: str  # as `--predictions` writes it: "peak_gib", "weights_gib", ...
+    group: str  # what may be pooled when errors are stated: the peak's kind, or the metric again
+    measured: float | None = None  # as the file says
+    predicted: float | None = None  # null where it cannot be
+    low: float | None = None  # of the 80 % band
+    high: float | None = None  # of the 80 % band
+    why: Sentence | None = None  # what was missing, or what was assumed
+    basis: Inner[Basis | None] = None  # where own runs are kept
+
+    @classmethod
+    def of(
+        cls, metric: str, estimate: Estimate | Integrated, *, times: float = 1.0, **more: Any
+    ) -> Prediction:
+        """A figure that was found, so many times in the unit of the file."""
+        return cls(
+            **{"metric": metric, "group": metric} | more,
+            predicted=estimate.value * times,
+            low=estimate.low * times,
+            high=estimate.high * times,
+        )
+
+    def widened(self, factor: float) -> Prediction:
+        """The same, its band so much wider on either side."""
+        if self.low is None or self.high is None:
+            return self
+        return replace(self, low=self.low / factor, high=self.high * factor)
+
+    @derived
+    def answered(self) -> bool:
+        """Whether there is a prediction."""
+        return self.predicted is not None
+
+    @property
+    def error(self) -> float | None:
+        """Predicted over measured, less one; None where either is missing."""
+        if self.predicted is None or not self.measured:
+            return None
+        return self.predicted / self.measured - 1
+
+    @property
+    def width(self) -> float | None:
+        """Of the band: high over low."""
+        return self.high / self.low if self.low and self.high else None
+
+    @property
+    def holds(self) -> bool | None:
+        """Whether the measured figure lies in the band."""
+        if self.low is None or self.high is None or self.measured is None:
+            return None
+        return self.low <= self.measured <= self.high
 
 
-def each(law: Callable[..., T], *columns: Sequence[Any]) -> list[T | RigError]:
-    """What a law gives row by row; the first error in the columns of a row stays."""
-
-    def of_row(*cells: Any) -> T:
-        for cell in cells:
-            if isinstance(cell, RigError):
-                raise cell
-        return law(*cells)
-
-    return [caught(of_row, *cells) for cells in zip(*columns, strict=True)]
+Answer = tuple[Prediction, ...] | RigError  # what a row comes to, or why to nothing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,3 +123,116 @@ class TableKind:
         if isinstance(answer, RigError):
             raise answer
         return answer
+
+
+def caught(law: Callable[P, T], *given: P.args, **named: P.kwargs) -> T | RigError:
+    """What a law gives, or why it gives nothing: no row takes another with it, whatever it meets."""
+    try:
+        return law(*given, **named)
+    except RigError as error:
+        return error
+    except Exception as error:  # noqa: BLE001 - a defect of ours is stated in its row
+        what = f"{type(error).__name__}: {error}"
+        return AskError(say("this row met a defect of rigright ({what}); please report it", what=what))
+
+
+def lookup(find: Callable[[str], T], asked: str) -> T | None:
+    """What a name is found as; None: nobody knows it."""
+    try:
+        return find(asked)
+    except RigError:
+        return None
+
+
+def together(law: Callable[[Sequence[A]], Sequence[T]], asked: Sequence[A | RigError]) -> list[T | RigError]:
+    """What a law gives of many at once, errors left as they are; where one cannot be, each by itself."""
+    whole = caught(law, [error for error in asked if not isinstance(error, RigError)])
+    if isinstance(whole, RigError):
+        return each(lambda value: law([value])[0], asked)
+    result = iter(whole)
+    return [error if isinstance(error, RigError) else next(result) for error in asked]
+
+
+def each(law: Callable[..., T], *columns: Sequence[Any]) -> list[T | RigError]:
+    """What a law gives row by row; the first error in the columns of a row stays."""
+
+    def of_row(*cells: Any) -> T:
+        for cell in cells:
+            if isinstance(cell, RigError):
+                raise cell
+        return law(*cells)
+
+    return [caught(of_row, *cells) for cells in zip(*columns, strict=True)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """One row of the file with what was predicted for it."""
+
+    line: int  # of the file
+    id: str  # of the run
+    source: str  # of the run
+    chip: Inner[str]
+    model: Inner[str]
+    predictions: tuple[Prediction, ...]  # one a measured figure
+    faults: Inner[tuple[Sentence, ...]] = ()  # measured figures that cannot be read, by line and column
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Score:
+    """How well a set of predictions did; figures are None where nothing measured was answered."""
+
+    of: str  # "source", "chip", "model", or "group" for the macro average over sources
+    name: str  # of the source, chip or model
+    metric: str  # as in `predictions`
+    group: str  # what was pooled
+    measured: int  # rows with a measured figure
+    answered: int  # of those, predicted
+    median_error: float | None = None  # of absolute relative errors
+    p90_error: float | None = None  # of the same
+    within_20_percent: float | None = None  # the share of those
+    bias: float | None = None  # median signed error
+    band_coverage: float | None = None  # share of measured figures inside the band
+    width: Inner[float | None] = None  # of the bands, high over low: the middle one
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Validation:
+    """A whole file."""
+
+    file: str
+    kind: str
+    rows: tuple[Judged, ...]
+    scores: tuple[Score, ...]
+
+
+def predictions_csv(validation: Validation, language: str = ENGLISH) -> str:
+    """One line a row and metric."""
+    out = io.StringIO()
+    table = csv.writer(out, lineterminator="\n")
+    table.writerow(HEADER)
+    for row in validation.rows:
+        for prediction in row.predictions:
+            why = tell(prediction.why, language) if prediction.why is not None else ""
+            answered = "no" if prediction.predicted is None else "yes"
+            table.writerow(
+                (safe_cell(row.id), prediction.metric, *_figures(prediction), answered, safe_cell(why))
+            )
+    return out.getvalue()
+
+
+def _figures(prediction: Prediction) -> tuple[str, str, str]:
+    figures = (prediction.predicted, prediction.low, prediction.high)
+    predicted, low, high = ("" if figure is None else f"{figure:.6g}" for figure in figures)
+    return predicted, low, high
+
+
+def write_predictions(validation: Validation, asked: str, *, language: str = ENGLISH) -> None:
+    """Write the table of predictions; an error names the file."""
+    try:
+        write_whole(Path(asked), predictions_csv(validation, language))
+    except OSError as error:
+        error.filename = asked
+        raise
+    except ValueError as error:
+        raise AskError(say("cannot write {file}: {why}", file=asked, why=error)) from None

@@ -6,11 +6,9 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from rigright.verbs.validate.validation import Judged, Prediction, Score
+from rigright.verbs.validate.record import Judged, Prediction, Score
 
 NEAR = 0.2  # an error that most can live with
-
-Pair = tuple[Judged, Prediction]
 
 
 def source_name(source: str) -> str:
@@ -35,48 +33,37 @@ def scores(rows: Iterable[Judged]) -> tuple[Score, ...]:
     pairs = [
         (row, prediction) for row in rows for prediction in row.predictions if prediction.measured is not None
     ]
-    result = [
-        _score(dimension, name, members=members)
-        for dimension, key in DIMENSIONS.items()
-        for name, members in _grouped(pairs, key).items()
-    ]
+    result: list[Score] = []
+    for dimension, key in DIMENSIONS.items():
+        groups: dict[tuple[str, str, str], list[Prediction]] = {}
+        for row, prediction in pairs:
+            groups.setdefault((prediction.metric, prediction.group, key(row)), []).append(prediction)
+        result += [_score(dimension, place, members=groups[place]) for place in sorted(groups)]
     # the mean over sources of each figure, for what may be pooled
-    by_source = [score for score in result if score.of == "source"]
-    groups: dict[tuple[str, str], list[Score]] = {}
-    for score in by_source:
-        groups.setdefault((score.metric, score.group), []).append(score)
-    return (
-        *tuple(_mean(metric, group, members=members) for (metric, group), members in sorted(groups.items())),
-        *result,
-    )
+    by_group: dict[tuple[str, str], list[Score]] = {}
+    for score in result:
+        if score.of == "source":
+            by_group.setdefault((score.metric, score.group), []).append(score)
+    return (*(_mean(*place, members=by_group[place]) for place in sorted(by_group)), *result)
 
 
-def _grouped(pairs: list[Pair], key: Callable[[Judged], str]) -> dict[tuple[str, str, str], list[Pair]]:
-    groups: dict[tuple[str, str, str], list[Pair]] = {}
-    for row, prediction in pairs:
-        groups.setdefault((prediction.metric, prediction.group, key(row)), []).append((row, prediction))
-    return dict(sorted(groups.items()))
-
-
-def _score(dimension: str, name: tuple[str, str, str], *, members: list[Pair]) -> Score:
-    errors = np.array([prediction.error for _, prediction in members if prediction.error is not None])
-    inside = [prediction.holds for _, prediction in members if prediction.holds is not None]
-    widths = [prediction.width for _, prediction in members if prediction.width is not None]
-    metric, group, shown = name
+def _score(dimension: str, place: tuple[str, str, str], *, members: list[Prediction]) -> Score:
+    errors = np.array([prediction.error for prediction in members if prediction.error is not None])
+    inside = [prediction.holds for prediction in members if prediction.holds is not None]
+    widths = [prediction.width for prediction in members if prediction.width is not None]
+    metric, group, name = place
+    figures = {
+        "median_error": float(np.median(np.abs(errors))),
+        "p90_error": float(np.quantile(np.abs(errors), 0.9)),
+        "within_20_percent": float(np.mean(np.abs(errors) <= NEAR)),
+        "bias": float(np.median(errors)),
+    } if len(errors) else {}  # fmt: skip
     return Score(
-        of=dimension,
-        name=shown,
-        metric=metric,
-        group=group,
-        measured=len(members),
-        answered=len(errors),
-        median_error=float(np.median(np.abs(errors))) if len(errors) else None,
-        p90_error=float(np.quantile(np.abs(errors), 0.9)) if len(errors) else None,
-        within_20_percent=float(np.mean(np.abs(errors) <= NEAR)) if len(errors) else None,
-        bias=float(np.median(errors)) if len(errors) else None,
+        of=dimension, name=name, metric=metric, group=group, measured=len(members), answered=len(errors),
         band_coverage=sum(inside) / len(inside) if inside else None,
         width=float(np.median(widths)) if widths else None,
-    )
+        **figures,
+    )  # fmt: skip
 
 
 def _mean(metric: str, group: str, *, members: list[Score]) -> Score:
@@ -85,11 +72,8 @@ def _mean(metric: str, group: str, *, members: list[Score]) -> Score:
         known = [figure for score in members if (figure := getattr(score, name)) is not None]
         means[name] = sum(known) / len(known) if known else None
     return Score(
-        of="group",
-        name=group,
-        metric=metric,
-        group=group,
+        of="group", name=group, metric=metric, group=group,
         measured=sum(score.measured for score in members),
         answered=sum(score.answered for score in members),
         **means,
-    )
+    )  # fmt: skip

@@ -6,25 +6,29 @@ import math
 import re
 from functools import cache
 
-from rigright.arch.record import Arch
+from rigright.arch.record import Arch, Tower
 from rigright.base.errors import AskError
-from rigright.base.record import replace
+from rigright.base.record import dataclass, replace
 from rigright.base.tables import DATA, CellReader, Row, number, read_rows, text
+from rigright.base.units import MEGA
 from rigright.base.words import Sentence, say
 from rigright.choice.case import serving_case
 from rigright.choice.ways import as_published
 from rigright.choice.work import usual_context_tok
 from rigright.cost.unsaid import Prior
 from rigright.demand import Layout, Serving, Traffic
+from rigright.facts.chips import Chip
 from rigright.facts.engines import Engine, at_date, find_engine
 from rigright.facts.formats import find_format, find_kv_format
 from rigright.terms.fitted import priors
 from rigright.verbs.validate import foreign
-from rigright.verbs.validate.ask import RunAsk, first_card
-from rigright.verbs.validate.models import model_of
-from rigright.verbs.validate.served_loads import ServedLoad, load_of
+from rigright.verbs.validate.ask import RunAsk, card_of, model_of
 
-DRAFT_COLUMNS = ("engine", "version", "from", "drafted_tok", "accepted_tok", "source", "as_of", "confidence")
+_COLUMNS = {  # of tables of published runs: what a row is found by, and its figures
+    "served_loads": (("load", "model"), ("prompt_tok", "output_tok", "pictures", "megapixels")),
+    "served_limits": (("scenario", "model"), ("ttft_p99_s", "tpot_p99_s")),
+    "drafted_runs": (("engine", "version", "from"), ("drafted_tok", "accepted_tok")),
+}
 SERVE = "serve"  # the work that runs of many requests are
 LATE = "2025-10"  # TensorRT-LLM 1.0 is of 2025-09
 UNSURE = (0.6, 1.0, 1.7)  # of a length that was estimated from what runs came out at
@@ -37,20 +41,10 @@ def read_served(row: Row) -> RunAsk:
         raise AskError(say("{model} does not generate text", model=arch.name))
     assumed = list(notes)
     engine = _engine(row, assumed)
-    if not row.get("chip"):
-        raise AskError(say("the row has no chip"))
-    card = first_card(row["chip"])
-    # the format told; else as published, or what the chip multiplies fastest
-    value = row.get("weights")
-    if value == "fp32" and load_of(row, arch).manner:  # of tuned runs a slip: nobody serves so many bytes
-        value = "mxfp4" if card.chip.vendor == "AMD" else "nvfp4"
-        value = value if card.chip.fp4_flops_per_s else "fp8"
-        assumed.append(say("weights not stated: assuming {weights}", weights=value))
-    if value is None:
-        value = arch.stored or ("fp8" if card.chip.fp8_flops_per_s else arch.dtype)
-        assumed.append(say("weights not stated: assuming {weights}", weights=value))
-    weights = as_published(arch, find_format(engine.says.get(value.lower(), value)).id)
+    card = card_of(row.get("chip"))
     sent = load_of(row, arch)
+    value = _weights(row, arch, chip=card.chip, tuned=bool(sent.manner), assumed=assumed)
+    weights = as_published(arch, find_format(engine.says.get(value.lower(), value)).id)
     prompt, output = _lengths(sent, assumed)
     chips = cards_of(row)
     prefill, layout = layouts_of(row, chips=chips, assumed=assumed)
@@ -63,10 +57,15 @@ def read_served(row: Row) -> RunAsk:
     drafted, accepted = drafts_of(row, arch, engine=engine.id)
     if drafted:
         assumed.append(say("these runs drafted {tok} tokens per pass", tok=f"{drafted:g}"))
+    if row.get("kv"):
+        kv = find_kv_format(row["kv"]).id
+    else:
+        kv = "fp8" if weights.startswith(("fp8", "nvfp4")) and engine.kv_save == "fp8" else "16bit"
+        assumed.append(say("KV cache format not stated: assuming {kv}", kv=kv))
     serving = Serving(
         engine=engine.asked,
         weights=weights,
-        kv=_kv(row, weights=weights, engine=engine, assumed=assumed),
+        kv=kv,
         context_tok=float(row.get("context_tok") or usual_context_tok(SERVE, arch, tok=prompt + output)),
         batch=None,
         budget_tok=row.get("max_num_batched_tokens"),
@@ -88,6 +87,19 @@ def read_served(row: Row) -> RunAsk:
         is_cut=bool(row.get("disagg")) or row.get("ep") is not None or row.get("mode") != "max",
         unsaid=_open_lengths(sent), assumed=tuple(assumed),
     )  # fmt: skip
+
+
+def _weights(row: Row, arch: Arch, *, chip: Chip, tuned: bool, assumed: list[Sentence]) -> str:
+    """The format told; else as published, or what the chip multiplies fastest."""
+    value: str | None = row.get("weights")
+    if value == "fp32" and tuned:  # a slip: nobody tunes what serves so many bytes
+        value = ("mxfp4" if chip.vendor == "AMD" else "nvfp4") if chip.fp4_flops_per_s else "fp8"
+    elif value is None:
+        value = arch.stored or ("fp8" if chip.fp8_flops_per_s else arch.dtype)
+    else:
+        return value
+    assumed.append(say("weights not stated: assuming {weights}", weights=value))
+    return value
 
 
 def cards_of(row: Row) -> int:
@@ -122,15 +134,6 @@ def _engine(row: Row, assumed: list[Sentence]) -> Engine:
         return at_date(newest, day)
     assumed.append(say("{engine} version not stated: assuming the newest", engine=newest.label))
     return newest
-
-
-def _kv(row: Row, *, weights: str, engine: Engine, assumed: list[Sentence]) -> str:
-    if row.get("kv"):
-        return find_kv_format(row["kv"]).id
-    narrow = weights.startswith(("fp8", "nvfp4")) and engine.kv_save == "fp8"
-    kv = "fp8" if narrow else "16bit"
-    assumed.append(say("KV cache format not stated: assuming {kv}", kv=kv))
-    return kv
 
 
 def _lengths(sent: ServedLoad, assumed: list[Sentence]) -> tuple[float, float]:
@@ -194,15 +197,123 @@ def drafts_of(row: Row, arch: Arch, *, engine: str) -> tuple[float, float]:
     return next(
         (
             (known["drafted_tok"], known["accepted_tok"])
-            for known in _drafted_runs()
+            for known in _table("drafted_runs")
             if known["engine"] == engine and version.startswith(known["version"]) and day >= known["from"]
         ),
         (0.0, 0.0),
     )
 
 
+MLPERF = "mlperf"
+OPEN = frozenset({"Server", "Interactive"})  # scenarios of MLPerf whose requests come at random
+WHOLE = frozenset({"gemma3"})  # families that see a picture as one sample, whatever its size
+SOME = math.nan
+TILE_TOK = 1024  # a tower of fewer patches sees tiles, and the picture made small once more
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServedLoad:
+    """What a row's benchmark sends; None: neither the row nor its benchmark says."""
+
+    prompt_tok: float | None = None
+    output_tok: float | None = None
+    states_prompt: bool = False  # by the row itself
+    states_output: bool = False
+    unsure: bool = False  # the benchmark's lengths are estimates of ours
+    samples: float = 0.0  # that the tower for pictures works on, for a request
+    rate_per_s: float | None = None
+    requests: float | None = None  # of the whole run; nan: a run of which nobody says how many it sent
+    ttft_p99_s: float | None = None
+    tpot_p99_s: float | None = None
+    median: bool = False  # the figure is that of the middle pass, not the mean
+    manner: str = ""  # how such runs are tuned
+
+
+def load_of(row: Row, arch: Arch) -> ServedLoad:
+    """The load of a row: its own columns, the means of its note, then what its benchmark is known to send."""
+    scenario = row.get("scenario") or ""
+    name = MLPERF if scenario else str(row.get("task") or "")
+    known = _first_row("served_loads", arch, load=name) if name else {}
+    limits = _first_row("served_limits", arch, scenario=scenario) if scenario in OPEN else {}
+    prompt, output = row.get("prompt_tok"), row.get("output_tok")
+    if output is None:
+        output = row.get("mean_output_tok") or known.get("output_tok")
+    if prompt is None:
+        prompt = row.get("mean_prompt_tok") or known.get("prompt_tok")
+    samples = _samples(arch, known) if row.get("prompt_tok") is None else 0.0
+    if prompt is not None and samples:
+        prompt += samples * picture_tok(eye_of(arch))
+    rate = row.get("scheduled_samples_per_s") or row.get("rate_per_s")
+    return ServedLoad(
+        prompt_tok=prompt, output_tok=output, samples=samples,
+        states_prompt=row.get("prompt_tok") is not None, states_output=row.get("output_tok") is not None,
+        rate_per_s=rate,
+        requests=_requests(row),
+        unsure=known.get("confidence") == "low",
+        ttft_p99_s=limits.get("ttft_p99_s"), tpot_p99_s=limits.get("tpot_p99_s"),
+        median=row.get("itl_p50_ms") is not None or bool(row.get("median_pass")),
+        manner=MLPERF if name == MLPERF else "",
+    )  # fmt: skip
+
+
+def _requests(row: Row) -> float | None:
+    """Requests of a run: told, or some where the row says who measured it or when; None: of a service."""
+    value: float | None = row.get("requests")
+    if row.get("rate_per_s"):
+        return value
+    return SOME if value is None and (row.get("source") or row.get("measured")) else value
+
+
+def is_loaded(row: Row) -> bool:
+    """Whether a row that names no mode speaks of many requests: they arrive at a rate."""
+    value = row.get("scheduled_samples_per_s") or row.get("rate_per_s")
+    return not row.get("mode") and bool(value)
+
+
+def eye_of(arch: Arch) -> Tower | None:
+    """The tower that sees."""
+    return next((tower for tower in arch.towers if tower.name == "vision" and tower.sample_tok), None)
+
+
+def picture_tok(eye: Tower | None) -> float:
+    """Tokens that a sample of the tower becomes in the prompt."""
+    if eye is None:
+        return 0.0
+    made = [weight.sites for weight in eye.outer if weight.role.startswith("project") and weight.sites > 1]
+    return float(min(made, default=eye.sample_tok or 0))
+
+
+def _samples(arch: Arch, known: Row) -> float:
+    eye = eye_of(arch)
+    if eye is None or not known.get("pictures"):
+        return 0.0
+    if arch.family in WHOLE:
+        return float(known["pictures"])
+    patch = next(
+        (weight.shape[-1] for weight in eye.outer if weight.role == "patch" and len(weight.shape) > 2), 14
+    )
+    share = known["megapixels"] * MEGA / ((eye.sample_tok or 1) * patch * patch)
+    return float(known["pictures"] * (share + (1 if (eye.sample_tok or 0) < TILE_TOK else 0)))
+
+
+def _first_row(table: str, arch: Arch, **cells: str) -> Row:
+    """The first row of such cells whose model the name contains; one without a model holds all."""
+    name = arch.name.lower()
+    return next(
+        (
+            row
+            for row in _table(table)
+            if (row.get("model") or "").lower() in name
+            and all(row[column] == cell for column, cell in cells.items())
+        ),
+        {},
+    )
+
+
 @cache
-def _drafted_runs() -> tuple[Row, ...]:
-    readers: dict[str, CellReader] = dict.fromkeys(DRAFT_COLUMNS, text)
-    readers |= {"drafted_tok": number, "accepted_tok": number}
-    return tuple(read_rows(DATA / "drafted_runs.csv", readers, required=DRAFT_COLUMNS))
+def _table(name: str) -> tuple[Row, ...]:
+    """A table of what is known of published runs."""
+    keys, figures = _COLUMNS[name]
+    readers: dict[str, CellReader] = dict.fromkeys((*keys, "source", "as_of", "confidence"), text)
+    readers |= dict.fromkeys(figures, number)
+    return tuple(read_rows(DATA / f"{name}.csv", readers, required=(keys[0], "source")))

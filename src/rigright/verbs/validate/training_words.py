@@ -68,7 +68,7 @@ def precision_of(precision: str, trainer: Trainer, *, sharding: str) -> str | No
 
 
 @cache
-def optimizer_of(optimizer: str) -> str | None:
+def _optimizer_of(optimizer: str) -> str | None:
     """The id of an optimizer; None where the row leaves it to the trainer, or names none we know."""
     named = labelled(optimizer, optimizers())
     if named is not None:
@@ -82,7 +82,7 @@ def optimizer_of(optimizer: str) -> str | None:
         return None
 
 
-def is_loose(optimizer: str) -> bool:
+def _is_loose(optimizer: str) -> bool:
     """Whether a cell names no more than Adam: its states may be of any width."""
     return _plain(optimizer) in _ANY_ADAM
 
@@ -90,7 +90,7 @@ def is_loose(optimizer: str) -> bool:
 def is_known(column: str, cell: str) -> bool:
     """Whether a cell of words is understood."""
     if column == "optimizer":
-        return is_loose(cell) or optimizer_of(cell) is not None
+        return _is_loose(cell) or _optimizer_of(cell) is not None
     named = column == "precision" and labelled(cell, precisions()) is not None
     return named or meant(column, cell) is not None
 
@@ -125,7 +125,7 @@ def reported(row: Row, arch: Arch, *, trainer: Trainer) -> Reported:
         trainer=trainer,
         wish=TrainingWish(
             method=method_of(cell("method"), cell("precision")),
-            optimizer=optimizer_of(cell("optimizer")),
+            optimizer=_optimizer_of(cell("optimizer")),
             precision=precision_of(cell("precision"), trainer, sharding=sharding or "none"),
             sharding=sharding,
             recompute=meant("recompute", cell("recompute")) or None,
@@ -144,7 +144,7 @@ def reported(row: Row, arch: Arch, *, trainer: Trainer) -> Reported:
         n_chips=row.get("n_chips"),
         learns_from=cell("rlhf"),
         pretrains="pretrain" in cell("method"),
-        loose=is_loose(cell("optimizer")),
+        loose=_is_loose(cell("optimizer")),
         recipe=bool(_RECIPE.search(cell("framework"))),
         names_optimizer=bool(cell("optimizer")),
         names_attention=bool(row.get("attention_named")),

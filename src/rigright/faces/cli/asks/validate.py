@@ -19,7 +19,7 @@ def answer(options: argparse.Namespace) -> Answer:
     from rigright.report.pages import validate as pages
     from rigright.verbs.runs.files import STDIO
     from rigright.verbs.runs.setup import setup_of
-    from rigright.verbs.validate.files import predictions_csv, write_predictions
+    from rigright.verbs.validate.record import predictions_csv, write_predictions
     from rigright.verbs.validate.verb import validate
 
     out = options.predictions

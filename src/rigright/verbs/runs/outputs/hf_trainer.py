@@ -24,14 +24,14 @@ _PEAK = ("before_init_mem_gpu", "init_mem_gpu_alloc_delta", "train_mem_gpu_alloc
 _LEFT_LISTED = 12  # of an adapter's targets
 
 
-def claims(document: Document) -> bool:
+def _claims(document: Document) -> bool:
     """Whether a Trainer wrote it."""
     return _SAMPLES in _figures(document) or any(
         isinstance(row.get("log_history"), list) for row in document.objects
     )
 
 
-def rows(document: Document, setup: RunSetup) -> Iterator[Run]:
+def _rows(document: Document, setup: RunSetup) -> Iterator[Run]:
     """The run of a file: tokens a second and chip, and the peak where the Trainer tracked memory."""
     fields = _figures(document)
     seq, chips = setup.number("seq"), setup.chips()
@@ -84,16 +84,13 @@ def _beside(document: Document) -> dict[str, object]:
     adapter = _small_json(document, "adapter_config.json")
     if adapter is not None:
         base, targets = word(adapter.get("base_model_name_or_path")), adapter.get("target_modules")
-        named = (
-            " ".join(str(target) for target in targets[:_LEFT_LISTED]) if isinstance(targets, list) else ""
-        )
-        rank = number(adapter.get("r"))
-        flags = [f"lora_r={rank:.0f}" if rank else "", f"targets={named}" if named else ""]
+        listed = map(str, targets[:_LEFT_LISTED]) if isinstance(targets, list) else ()
         return {
             "method": "lora",
             "model": base,
             "arch": model_named(base),
-            "flags": " ".join(filter(None, flags)),
+            "lora_rank": number(adapter.get("r")),
+            "lora_targets": " ".join(listed),
         }
     config = _small_json(document, "config.json")
     if config is None or "model_type" not in config:
@@ -111,4 +108,4 @@ def _small_json(document: Document, name: str) -> dict[str, Any] | None:
     return read if isinstance(read, dict) else None
 
 
-OUTPUT = OutputFormat(name="hf trainer", claims=claims, rows=rows)
+OUTPUT = OutputFormat(name="hf trainer", claims=_claims, rows=_rows)

@@ -9,6 +9,7 @@ from typing import Any
 
 from rigright.base.errors import DataError
 from rigright.base.tables import open_rows
+from rigright.verbs.runs.columns import ALL_LAYERS
 from rigright.verbs.runs.document import Document, OutputFormat, Run, cells, model_named, number, word
 from rigright.verbs.runs.setup import RunSetup
 
@@ -34,7 +35,6 @@ _DEVICES = (
 )
 _KINDS = {"": "", "Small": "_S", "Medium": "_M", "Large": "_L"}
 _WHOLE = ("Q2_K", "Q6_K")  # K types without a size of their own
-_ALL_LAYERS = 90  # -ngl from which all layers are meant
 _COLUMNS = {  # of the Markdown table -> of the others
     "model": "model_type", "backend": "backends", "ngl": "n_gpu_layers", "fa": "flash_attn",
     "type_k": "type_k", "type_v": "type_v", "n_ubatch": "n_ubatch", "n_batch": "n_batch", "sm": "split_mode",
@@ -43,12 +43,12 @@ _COLUMNS = {  # of the Markdown table -> of the others
 }  # fmt: skip
 
 
-def claims(document: Document) -> bool:
+def _claims(document: Document) -> bool:
     """Whether llama-bench wrote it."""
     return any(_read(document))
 
 
-def rows(document: Document, setup: RunSetup) -> Iterator[Run]:
+def _rows(document: Document, setup: RunSetup) -> Iterator[Run]:
     """Each test of a file."""
     del setup
     for row in _read(document):
@@ -163,7 +163,7 @@ def _offload(row: Mapping[str, Any], *, on_cpu: bool) -> str:
     """What lies in main memory, as the flags say it."""
     layers, experts = word(str(row.get("n_gpu_layers", ""))), number(row.get("n_cpu_moe"))
     flags = []
-    if not on_cpu and layers.isdecimal() and int(layers) < _ALL_LAYERS:
+    if not on_cpu and layers.isdecimal() and int(layers) < ALL_LAYERS:
         flags.append(f"-ngl {layers}")
     if not on_cpu and experts:
         flags.append(f"--n-cpu-moe {experts:.0f}")
@@ -177,4 +177,4 @@ def _flash(value: object) -> str:
     return "1" if text in {"1", "true", "on"} else "0" if text in {"0", "false", "off"} else ""
 
 
-OUTPUT = OutputFormat(name="llama-bench", claims=claims, rows=rows)
+OUTPUT = OutputFormat(name="llama-bench", claims=_claims, rows=_rows)

@@ -181,7 +181,7 @@ def _figure(cell: str) -> tuple[float, str] | None:
     return None if value is None else (value * (KILO if match["kilo"] else 1), match["unit"].lower())
 
 
-def rows(document: Document, setup: RunSetup) -> Iterator[Run]:
+def _rows(document: Document, setup: RunSetup) -> Iterator[Run]:
     """Each figure of each row; of a training, all of them in one."""
     del setup
     table = _read(document)
@@ -272,34 +272,30 @@ def _runs(
 ) -> Iterator[Run]:
     fields["arch"] = model_named(fields.get("model"))
     if kind == "training":
-        total = figures.pop("tok_per_s", None)
-        if total is not None and "tok_per_s_per_chip" not in figures:
-            chips = number(fields.get("n_chips"))
-            figures["tok_per_s_per_chip"] = total / chips if isinstance(total, float) and chips else total
+        total, chips = figures.pop("tok_per_s", None), number(fields.get("n_chips"))
+        if total is not None:
+            each = total / chips if isinstance(total, float) and chips else total
+            figures.setdefault("tok_per_s_per_chip", each)
         sentences = tuple(dict.fromkeys(note for some in notes.values() for note in some))
         yield Run(kind=kind, cells=cells({**fields, **figures}), notes=sentences, line=line)
         return
     batch = fields.pop("batch", None)
-    if "load" not in fields and "rate_per_s" not in fields and batch is not None:
-        fields["load"] = batch
     assumed: tuple[Sentence, ...] = ()
     if not {"load", "rate_per_s"} & fields.keys():
-        fields["load"] = 1
-        assumed = (say("{column} not stated: assuming {value}", column="concurrency", value=1),)
+        fields["load"] = batch or 1
+        assumed = (
+            () if batch else (say("{column} not stated: assuming {value}", column="concurrency", value=1),)
+        )
     alone = "rate_per_s" not in fields and number(fields["load"]) == 1
     fields["mode"] = "single" if alone else "serve"
-    speed = figures.pop("speed", None)
-    if speed is not None:
-        figures.setdefault(
-            "decode_tok_s_per_user" if fields["mode"] == "single" else "output_tok_s_total", speed
-        )
+    if "speed" in figures:
+        figures.setdefault("decode_tok_s_per_user" if alone else "output_tok_s_total", figures.pop("speed"))
     for metric, value in figures.items():
+        row = {**fields, "metric": metric, "value": value}
         sentences = (*assumed, *(notes.get(metric) or notes.get("speed", ())))
-        yield Run(
-            kind=kind, cells=cells({**fields, "metric": metric, "value": value}), notes=sentences, line=line
-        )
+        yield Run(kind=kind, cells=cells(row), notes=sentences, line=line)
 
 
 OUTPUT = OutputFormat(
-    name="own table", claims=lambda document: _read(document) is not None, rows=rows, by_hand=True
+    name="own table", claims=lambda document: _read(document) is not None, rows=_rows, by_hand=True
 )

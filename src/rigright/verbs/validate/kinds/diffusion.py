@@ -18,7 +18,7 @@ from rigright.base.tables import Row
 from rigright.base.words import Sentence, say, with_semicolons
 from rigright.choice.networks import TRIED, Network, network_of
 from rigright.cost.diffusion import SUBJECT, DiffusionRun
-from rigright.cost.estimate import Estimate
+from rigright.cost.estimate import Estimate, over, spread
 from rigright.cost.images import ImageRun
 from rigright.cost.known import Ran
 from rigright.cost.power import Busy, draw_w
@@ -28,6 +28,7 @@ from rigright.predict.images import BatchTime
 from rigright.predict.painted import painted_rates, painted_time, painted_with_band
 from rigright.predict.samples import batch_time, network_rates, network_speed
 from rigright.terms.fitted import power_band, power_terms
+from rigright.verbs.validate.ask import unstated
 from rigright.verbs.validate.record import Basis, Prediction, TableKind, each
 
 LATENCY, RATE, WATTS, JOULES = "latency_s", "images_or_videos_per_s", "avg_power_w", "energy_j_per_item"
@@ -70,9 +71,7 @@ def read_diffusion(row: Row) -> DiffusionAsk:
     copies = min(cut.get("dp", 1), row.get("n_gpus") or 1)
     ranks, batch = (row.get("n_gpus") or 1) // copies, ceil((row.get("batch") or usual["batch"]) / copies)
     guided = min(cut.get("cfg", 1), net.passes, ranks)
-    assumed = [
-        say("{column} not stated: assuming {value}", column=name, value=f"{usual[name]:g}") for name in unsaid
-    ]
+    assumed = [unstated(name, f"{usual[name]:g}") for name in unsaid]
     if net.kind == GUESSED:
         assumed.append(say("compute of {model} estimated from its size", model=row["model"][:60]))
     return DiffusionAsk(
@@ -124,24 +123,19 @@ def predict(row: Row) -> tuple[Prediction, ...]:
     seconds = np.sign(seconds) * np.sqrt(seconds**2 + sum(np.log(UNSAID[name]) ** 2 for name in ask.unsaid))
     power = np.log(power_band(ask.chip))
     items = float(ask.run.batch) * ask.copies
-    figures = {
-        LATENCY: (value, seconds),
-        RATE: (items / value, -seconds[::-1]),
-        WATTS: (watts, power),
-        JOULES: (
-            watts * value / items,
-            seconds,
-        ),  # errors of both cancel: what takes longer waits, and draws less
-    }
-    why = with_semicolons(ask.assumed)
+    figures = (
+        (LATENCY, value, seconds),
+        (RATE, items / value, -seconds[::-1]),
+        (WATTS, watts, power),
+        (JOULES, watts * value / items, seconds),  # errors cancel: what takes longer waits, and draws less
+    )
     basis = Basis(subject=SUBJECT, figure="latency", chip=ask.chip.id, model=row["model"])
     return tuple(
-        Prediction(
-            metric=name, group=name, predicted=middle,
-            low=float(middle * np.exp(edges[0])), high=float(middle * np.exp(edges[1])), why=why,
+        Prediction.of(
+            name, spread(middle, (float(np.exp(low)), float(np.exp(high)))), why=with_semicolons(ask.assumed),
             basis=basis if name == LATENCY else None,
         )
-        for name, (middle, edges) in figures.items()
+        for name, middle, (low, high) in figures
         if np.isfinite(middle)
     )  # fmt: skip
 
@@ -154,12 +148,9 @@ def _timed(ask: DiffusionAsk, *, model: str, source: str) -> tuple[BatchTime, Es
         return time, painted_with_band(float(np.squeeze(time.total_s)), net=ask.net, chip=ask.chip, what=what)
     run = ImageRun(compiled=ask.run.compiled)
     time = batch_time(ask.network, network_rates(ask.network, [ask.chip], run=run), batch=ask.run.batch)
-    rate = float(ask.run.batch) / float(np.squeeze(time.total_s))
-    estimate = network_speed(ask.network, ask.chip, value=rate)
     batch = float(ask.run.batch)
-    return time, Estimate(
-        value=batch / estimate.value, low=batch / estimate.high, high=batch / estimate.low, mark=estimate.mark
-    )
+    rate = network_speed(ask.network, ask.chip, value=batch / float(np.squeeze(time.total_s)))
+    return time, over(batch, rate)
 
 
 KIND = TableKind(

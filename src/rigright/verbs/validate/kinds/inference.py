@@ -2,34 +2,38 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 import numpy as np
 
-from rigright.base.errors import AskError
+from rigright.base.errors import AskError, unknown
 from rigright.base.record import dataclass, replace
 from rigright.base.tables import Row
 from rigright.base.units import KILO, MIB, show_bytes
 from rigright.base.words import Sentence, say, with_semicolons
 from rigright.choice.layout import is_staged
-from rigright.cost.bands import figure_of
 from rigright.cost.known import Known, ran
 from rigright.cost.unsaid import trials, weighed
 from rigright.facts.anchors import FULL, anchors
-from rigright.predict.bands import at, case_of, measured_as, metric_with_band, most_output, subject_of
+from rigright.predict.bands import (
+    METRICS,
+    at,
+    case_of,
+    measured_as,
+    metric_with_band,
+    most_output,
+    subject_of,
+    widened_for_host,
+)
 from rigright.terms.known import known_of_one
 from rigright.terms.memory import weights_bytes
-from rigright.verbs.validate.ask import RunAsk, runs_of
-from rigright.verbs.validate.encoder_rows import is_encoding, predict_encoder
-from rigright.verbs.validate.kinds.hybrid import predict as predict_hybrid
+from rigright.verbs.validate.ask import RunAsk, count_of, is_encoding, most_bytes, node_of, runs_of
+from rigright.verbs.validate.hybrid_asks import is_split, read_hybrid
 from rigright.verbs.validate.record import Answer, Basis, Prediction, TableKind, each, together
-from rigright.verbs.validate.refused import refuse
-from rigright.verbs.validate.served_asks import read_served
-from rigright.verbs.validate.served_loads import is_loaded
-from rigright.verbs.validate.stream_asks import read_stream
+from rigright.verbs.validate.served_asks import is_loaded, read_served
+from rigright.verbs.validate.stream_asks import predict_encoder, read_stream
 
-_SPLIT = re.compile(r"cpu-moe [1-9]|--cpu-moe(?! 0)|=CPU|-ngl [1-8]?\d(?!\d)")  # a part in main memory
+MODES = ("serve", "batch", "single", "max")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,30 +44,40 @@ class SpeedRow:
     asks: tuple[RunAsk, ...]  # as asked, and with each thing that nobody said moved
 
 
-def read_speed(row: Row, *, is_served: bool) -> SpeedRow:
-    """What a row asks; raises a RigError that says what is missing."""
-    ask = read_served(row) if is_served else read_stream(row)
-    if is_served:
-        asks = [ask.sent(**trial) if trial else ask for trial in trials(ask.unsaid)]
-        return SpeedRow(row=row, asks=tuple(asks))
-    _check_room(ask)
-    moved = [read_stream({**row, **trial}) for trial in trials(ask.unsaid)] if ask.unsaid else []
-    return SpeedRow(row=row, asks=(ask, *moved))
-
-
 def answers(rows: Sequence[Row]) -> list[Answer]:
     """A load of many is served; one stream or one static batch runs alone, some on a processor."""
     return speeds(each(_read, rows))
 
 
 def _read(row: Row) -> SpeedRow | tuple[Prediction, ...]:
-    """A row as it was read; of a processor or an encoder, what it comes to."""
-    fields, is_served = _as_hybrid(row), _is_served(row)
-    if fields is not None:
-        return predict_hybrid(fields)
-    if not is_served and is_encoding(row):
+    """A row as it was read; of an encoder, what it comes to."""
+    _refuse(row)
+    if (row.get("cpu") and not row.get("chip")) or is_split(row.get("offload") or ""):
+        return _beside(row)
+    if row.get("mode") in {"serve", "max"} or is_loaded(row):
+        return read_loaded(row)
+    if is_encoding(row):
         return (predict_encoder(row),)
-    return read_speed(row, is_served=is_served)
+    ask = read_stream(row)
+    if _spills(ask):
+        return _beside(row)
+    _check_room(ask)
+    moved = [read_stream({**row, **trial}) for trial in trials(ask.unsaid)] if ask.unsaid else []
+    return SpeedRow(row=row, asks=(ask, *moved))
+
+
+def read_loaded(row: Row) -> SpeedRow:
+    """What a row of a server asks; raises a RigError that says what is missing."""
+    ask = read_served(row)
+    return SpeedRow(row=row, asks=tuple(ask.sent(**trial) if trial else ask for trial in trials(ask.unsaid)))
+
+
+def _beside(row: Row) -> SpeedRow:
+    """A row of a model that main memory holds a part of, or all, as hybrid.csv has it."""
+    cards = 0 if row.get("cpu") and not row.get("chip") else row.get("n_chips") or 1
+    batch = row.get("batch") or row.get("load") or 1
+    fields = {**row, "gpu": row.get("chip"), "n_gpus": cards, "batch": batch}
+    return SpeedRow(row=row, asks=(read_hybrid(fields),))
 
 
 def speeds(read: Sequence[SpeedRow | Answer]) -> list[Answer]:
@@ -88,30 +102,22 @@ def _predictions(
 ) -> tuple[Prediction, ...]:
     """What a row measures, from the figures of its asks."""
     row, ask, value = asked.row, asked.asks[0], values[0]
-    sent, metric = ask.traffic, ask.metric
-    if not np.isfinite(value) or value <= 0:
+    case, metric, chip = ask.case, ask.metric, ask.timed
+    if not np.isfinite(value) or value <= 0 or (ask.host and metric not in METRICS):
         raise AskError(_why_none(ask, value))
+    split = ask.host is None and ask.is_laid_out and bool(is_staged(case.engine.split, case.layout.pp))
     load = case_of(
-        sent,
-        ask.case.serving.weights,
-        chips=len(ask.case.cards),
-        apart=bool(row.get("disagg")) and not ask.case.is_alone,
-        staged=ask.is_laid_out and bool(is_staged(ask.case.engine.split, ask.case.layout.pp)),
-    )
-    case = replace(load, load=load.load or FULL)
-    subject = subject_of(ask.case.engine, ask.chip, alone=ask.case.is_alone)
-    what = ran(ask.case.arch, engine=ask.case.engine, source=row.get("source"), case=case)
-    alike = (
-        subject,
-        ask.chip.id,
-        ask.case.engine,
-        what.model,
-        what.source,
-        case if anchors() else case.staged,
-    )
-    known = seen.get(alike) or seen.setdefault(alike, known_of_one(subject, ask.chip, what=what))
-    estimate = metric_with_band(subject, metric, value=value, known=known, apart=case.apart)
-    if known.shift and not ask.case.is_alone:
+        ask.traffic, case.serving.weights, chips=len(case.cards), staged=split,
+        apart=bool(row.get("disagg")) and not case.is_alone and ask.host is None,
+    )  # fmt: skip
+    load = replace(load, load=load.load or FULL)
+    subject = subject_of(case.engine, chip, alone=case.is_alone)
+    what = ran(case.arch, engine=case.engine, source=row.get("source"), case=load)
+    alike = (subject, chip.id, case.engine, what.model, what.source, load if anchors() else load.staged)
+    known = seen.get(alike) or seen.setdefault(alike, known_of_one(subject, chip, what=what))
+    known = widened_for_host(known, host=ask.host)
+    estimate = metric_with_band(subject, metric, value=value, known=known, apart=load.apart)
+    if known.shift and (ask.host or not case.is_alone):
         estimate = at(estimate, _together(ask, estimate.value, known=known))
     tried = values[-len(trials(ask.unsaid)) :]
     integral = weighed(
@@ -125,8 +131,8 @@ def _predictions(
             times=estimate.value / value,  # by the user's own runs
             why=with_semicolons(ask.assumed),
             basis=Basis(
-                subject=subject, figure=figure, inverse=is_inverse, chip=ask.chip.id,
-                engine=ask.case.engine.id, model=ask.case.arch.name, case=case,
+                subject=subject, figure=figure, inverse=is_inverse, chip=chip.id,
+                engine=case.engine.id, model=case.arch.name, case=load,
             ),
         ),
     )  # fmt: skip
@@ -134,6 +140,8 @@ def _predictions(
 
 def _why_none(ask: RunAsk, value: float) -> Sentence:
     """Why a row has no figure."""
+    if ask.host is not None:
+        return say('"{metric}" is not a single-stream metric', metric=ask.metric)
     if ask.case.is_alone:
         return say(
             'cannot predict "{metric}" on {chip}: its FLOP/s or bandwidth is unknown',
@@ -154,9 +162,11 @@ def _together(ask: RunAsk, value: float, *, known: Known) -> float:
     sent = ask.traffic
     if sent.concurrency is None or ask.metric not in {"output_tok_s_total", "latency_ms"}:
         return value
+    subject = subject_of(ask.case.engine, ask.timed)
+    asks = [replace(ask, metric=metric) for metric in ("ttft_ms", "tpot_ms")]
     ttft_ms, tpot_ms = (
-        float(runs_of([run_ask]).figures()[0]) * float(known.shift.get(figure_of(run_ask.metric), 1.0))
-        for run_ask in (replace(ask, metric="ttft_ms"), replace(ask, metric="tpot_ms"))
+        metric_with_band(subject, one.metric, value=float(figure), known=known, apart=False).value
+        for one, figure in zip(asks, runs_of(asks).figures(), strict=True)
     )
     if ask.metric == "output_tok_s_total":
         return float(most_output(value, tpot_ms / KILO, load=sent.concurrency))
@@ -166,8 +176,7 @@ def _together(ask: RunAsk, value: float, *, known: Known) -> float:
 
 def _check_room(ask: RunAsk) -> None:
     """Refuse weights that no memory of these cards could hold."""
-    size = weights_bytes(ask.case.arch, ask.case.serving.weights)
-    room = max(ask.chip.mem_bytes, *ask.chip.mem_options_bytes, 0.0) * len(ask.case.cards)
+    size, room = _weights(ask), most_bytes(ask.chip) * len(ask.case.cards)
     if size > room:
         raise AskError(
             say(
@@ -177,30 +186,51 @@ def _check_room(ask: RunAsk) -> None:
         )  # fmt: skip
 
 
-def _as_hybrid(row: Row) -> Row | None:
-    """The row as one of a model that main memory holds a part of, or all; None: cards hold it."""
-    refuse(row)
-    batch = row.get("batch") or row.get("load") or 1
-    if row.get("cpu") and not row.get("chip"):
-        return {**row, "gpu": None, "n_gpus": 0, "batch": batch}
-    beside = {**row, "gpu": row.get("chip"), "n_gpus": row.get("n_chips") or 1, "batch": batch}
-    if _SPLIT.search(row.get("offload") or ""):
-        return beside
-    return None if _is_served(row) or not _spills(row) else beside
-
-
-def _is_served(row: Row) -> bool:
-    """Whether a row is of many requests."""
-    return row.get("mode") in {"serve", "max"} or is_loaded(row)
-
-
-def _spills(row: Row) -> bool:
+def _spills(ask: RunAsk) -> bool:
     """Whether an engine that can would leave a part of the model in main memory: no card has room for all."""
-    ask = None if is_encoding(row) else read_stream(row)
-    if ask is None or ask.case.engine.ram_tok is None or ask.chip.unified_memory:
+    engine, cards = ask.case.engine, len(ask.case.cards)
+    if engine.ram_tok is None or ask.chip.unified_memory:
         return False
-    size = weights_bytes(ask.case.arch, ask.case.serving.weights)
-    return size + ask.case.engine.margin_mib * MIB > ask.chip.mem_usable_bytes * len(ask.case.cards)
+    return _weights(ask) + engine.margin_mib * MIB > ask.chip.mem_usable_bytes * cards
+
+
+def _weights(ask: RunAsk) -> float:
+    return weights_bytes(ask.case.arch, ask.case.serving.weights)
+
+
+def _refuse(row: Row) -> None:
+    """Raise for the first thing of a row that cannot be beside another."""
+    value = row.get("mode")
+    if value and value not in MODES:
+        raise unknown(say("{text}", text="mode"), value, known=MODES)
+    _refuse_chips(row)
+    tp, pp, chips = row.get("tp") or 1, row.get("pp") or 1, row.get("n_chips")
+    if chips is not None and tp * pp > chips and not row.get("disagg"):
+        raise AskError(
+            say(
+                "tp {tp} x pp {pp} x dp {dp} x cp {cp} needs {needed} GPUs; there are {cards}",
+                tp=tp, pp=pp, dp=1, cp=1, needed=tp * pp, cards=chips,
+            )
+        )  # fmt: skip
+    context, least = row.get("context_tok"), (row.get("prompt_tok") or 0) + (row.get("output_tok") or 0)
+    if context is not None and least > context:
+        said = {"told": f"{least:,g}", "context": f"{context:,g}"}
+        raise AskError(say("{told} tokens do not fit in a context of {context}", **said))
+
+
+def _refuse_chips(row: Row) -> None:
+    """A cell of chips that names unlike ones, or another number than that of the row."""
+    name = row.get("chip") or ""
+    node = node_of(name)
+    if node is None:
+        return
+    if node.is_mixed:
+        raise AskError(say('"{text}" names several GPUs: a row has one kind', text=name))
+    count, value = count_of(node), row.get("n_chips") or 1
+    if count not in {1, value}:
+        raise AskError(
+            say('"{text}" is {count} GPUs; n_chips says {said}', text=name, count=count, said=value)
+        )
 
 
 KIND = TableKind(

@@ -9,6 +9,7 @@ from rigright.base.tables import Row
 from rigright.base.units import GIB
 from rigright.base.words import say, with_semicolons
 from rigright.choice.case import serving_case
+from rigright.cost.estimate import Estimate
 from rigright.cost.own_runs import SERVING
 from rigright.cost.weights import has_experts
 from rigright.demand import Layout, Serving
@@ -17,8 +18,7 @@ from rigright.facts.formats import find_format, find_kv_format
 from rigright.facts.nodes import find_node
 from rigright.predict.started import WEIGHT_FILES, StartFigure, asked_of, measure_of, start_figure
 from rigright.terms.fitted import priors
-from rigright.verbs.validate.ask import RunAsk
-from rigright.verbs.validate.models import model_of
+from rigright.verbs.validate.ask import RunAsk, model_of
 from rigright.verbs.validate.record import Basis, Prediction, TableKind, each
 
 USUAL_CONTEXT_TOK, USUAL_PROMPT_TOK = 1024, 512  # where a row tells nothing
@@ -77,33 +77,33 @@ def read_memory(row: Row) -> RunAsk:
     )
 
 
-def _figure(ask: RunAsk, measure: str, *, model: str) -> StartFigure:
-    return start_figure(ask.case, measure, model=model, on_device=ask.on_device)
-
-
 def memory_figure(row: Row) -> tuple[StartFigure, RunAsk]:
     """The figure of one row; raises a RigError that says what was missing."""
-    ask, model = read_memory(row), row.get("model") or ""
+    ask = read_memory(row)
     measure = measure_of(ask.metric)
+
+    def figure_of(run_ask: RunAsk) -> StartFigure:
+        model = row.get("model") or ""
+        return start_figure(run_ask.case, measure, model=model, on_device=run_ask.on_device)
+
+    figure = figure_of(ask)
     if measure == WEIGHT_FILES:  # however it is started
-        return _figure(ask, measure, model=model), replace(ask, assumed=model_of(row)[1])
-    figure = _figure(ask, measure, model=model)
+        return figure, replace(ask, assumed=model_of(row)[1])
     if figure.value_bytes <= 0 and measure.startswith("kv") and ask.case.engine.pool == "share":
         # it ran, so it was given more than the row says
-        most = replace(ask, case=ask.case.over(utilisation=USUAL_MOST_SHARE))
-        figure = _figure(most, measure, model=model)
+        figure = figure_of(replace(ask, case=ask.case.over(utilisation=USUAL_MOST_SHARE)))
         why = say(
             "no room for a KV cache at the stated memory share: assuming {share}", share=USUAL_MOST_SHARE
         )
         ask = replace(ask, assumed=(*ask.assumed, why))
     for prior in ask.unsaid:
-        over = [read_memory({**row, "context": tok}) for tok in (prior.values[0], prior.values[-1])]
-        least, most_bytes = (_figure(run_ask, measure, model=model).value_bytes for run_ask in over)
+        ends = (read_memory({**row, "context": prior.values[end]}) for end in (0, -1))
+        least, most_bytes = (figure_of(run_ask).value_bytes for run_ask in ends)
         figure = figure.moved((most_bytes - least) / 2)
     return figure, ask
 
 
-def predict_memory(row: Row) -> tuple[Prediction, ...]:
+def _predict_memory(row: Row) -> tuple[Prediction, ...]:
     """The figure beside its row."""
     figure, ask = memory_figure(row)
     case = ask.case
@@ -111,20 +111,19 @@ def predict_memory(row: Row) -> tuple[Prediction, ...]:
         subject=SERVING, figure=figure.own, chip=ask.chip.id, engine=case.engine.id, model=case.arch.name,
         case=asked_of(case), of=figure.own_bytes / figure.unit,
     ) if figure.own else None  # fmt: skip
+    estimate = Estimate(value=figure.value_bytes, low=figure.low_bytes, high=figure.high_bytes)
     return (
-        Prediction(
-            metric=ask.metric, group=ask.metric, predicted=figure.value_bytes / figure.unit,
-            low=figure.low_bytes / figure.unit, high=figure.high_bytes / figure.unit,
-            why=with_semicolons(ask.assumed), basis=basis,
+        Prediction.of(
+            ask.metric, estimate, times=1 / figure.unit, why=with_semicolons(ask.assumed), basis=basis
         ),
-    )  # fmt: skip
+    )
 
 
 KIND = TableKind(
     name="memory",
     marks=("format", "what", "value_gib"),
     metrics=lambda raw: (raw.get("what") or "memory",),
-    answers=partial(each, predict_memory),
+    answers=partial(each, _predict_memory),
     needed=("what",),
     measured=("value_gib",),
 )

@@ -9,22 +9,23 @@ import numpy as np
 from rigright.base.errors import RigError
 from rigright.base.record import replace
 from rigright.base.tables import Row
+from rigright.cost.estimate import Estimate
 from rigright.cost.power import Busy, draw_w
 from rigright.predict.columns import unlike
 from rigright.terms.fitted import power_band, power_terms
 from rigright.verbs.validate.ask import RunAsk, runs_of
 from rigright.verbs.validate.kinds import inference
-from rigright.verbs.validate.kinds.inference import read_speed, speeds
+from rigright.verbs.validate.kinds.inference import read_loaded, speeds
 from rigright.verbs.validate.record import Answer, Prediction, TableKind, each, together
 from rigright.verbs.validate.served_asks import read_served
 
 WATTS, JOULES, OUTPUT = "avg_power_w_per_gpu", "energy_j_per_token", "output_tok_s_total"
 
 
-def answers(rows: Sequence[Row]) -> list[Answer]:
+def _answers(rows: Sequence[Row]) -> list[Answer]:
     """The figure each row measures, and what its GPUs draw meanwhile."""
     asks = each(lambda row: read_served({**row, "metric": WATTS}), rows)
-    served = speeds(each(lambda row: read_speed({**row, "metric": OUTPUT}, is_served=True), rows))
+    served = speeds(each(lambda row: read_loaded({**row, "metric": OUTPUT}), rows))
     made = [
         Prediction(metric=OUTPUT, group=OUTPUT, why=error.whole) if isinstance(error, RigError) else error[0]
         for error in served
@@ -53,19 +54,18 @@ def _drawn(ask: RunAsk, watts: float, *, made: Prediction) -> tuple[Prediction, 
     joules = watts * len(ask.case.cards) / made.predicted
     rates = np.log(np.array([made.predicted / made.high, made.predicted / made.low]))
     least, dearest = joules * np.exp(np.sign(edges) * np.hypot(edges, rates))
-    return (
-        Prediction(metric=WATTS, group=WATTS, predicted=watts, low=float(low), high=most, why=made.why),
-        Prediction(
-            metric=JOULES, group=JOULES, predicted=joules, low=float(least), high=float(dearest), why=made.why
-        ),
+    figures = (
+        (WATTS, Estimate(value=watts, low=float(low), high=most)),
+        (JOULES, Estimate(value=joules, low=float(least), high=float(dearest))),
     )
+    return tuple(Prediction.of(name, estimate, why=made.why) for name, estimate in figures)
 
 
 KIND = TableKind(
     name="serving_energy",
     marks=("engine", "mode", "metric", WATTS, JOULES),
     metrics=lambda raw: (raw.get("metric") or "value", WATTS, JOULES),
-    answers=answers,
+    answers=_answers,
     needed=("metric",),
     measured=("value", WATTS, JOULES),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from rigright.base.errors import AskError, RigError
+from rigright.base.errors import RigError
 from rigright.base.record import dataclass, replace
 from rigright.base.tables import Row
 from rigright.base.units import GIB, show_bytes, to_gib
@@ -27,9 +27,8 @@ from rigright.predict.trained_unsaid import Open, OpenFigure, WeighedFigure, fig
 from rigright.search.training_settled import Uncut, fastest_of
 from rigright.terms.training import program_of
 from rigright.verbs.validate import training_words as words
-from rigright.verbs.validate.ask import first_card
-from rigright.verbs.validate.models import model_of
-from rigright.verbs.validate.record import Answer, Basis, Prediction, TableKind, each, together
+from rigright.verbs.validate.ask import card_of, model_of
+from rigright.verbs.validate.record import Answer, Basis, Prediction, TableKind, caught, each, together
 
 SPEED, PEAK = "tok_per_s_per_chip", "peak_gib"
 WORDED = ("method", "optimizer", "precision", "sharding", "recompute")
@@ -42,8 +41,7 @@ class TrainingAsk:
     row: Row
     report: Reported
     taken: RunTaken
-    card: Card | None  # None: the row names no chip, or none we know
-    no_card: Sentence | None  # why
+    card: Card | RigError  # why there is none: such a row still has a peak
     box: int | None
 
     @property
@@ -54,7 +52,7 @@ class TrainingAsk:
     @property
     def limit_bytes(self) -> float | None:
         """What its card holds."""
-        return None if self.card is None else self.card.room_bytes
+        return self.card.room_bytes if isinstance(self.card, Card) else None
 
     @property
     def peaking(self) -> Open:
@@ -64,8 +62,8 @@ class TrainingAsk:
     @property
     def timed(self) -> Open:
         """A usual batch; programs that cut models are told how by who knows what fits."""
-        if self.no_card is not None:
-            raise AskError(self.no_card)
+        if isinstance(self.card, RigError):
+            raise self.card
         return self._open(self.taken.usual, room=self.report.work == "training" and not self.row.get("oom"))
 
     def _open(self, training: Training, *, room: bool) -> Open:
@@ -73,7 +71,7 @@ class TrainingAsk:
             arch=self.taken.arch,
             training=training,
             layout=self.taken.layout,
-            chip=None if self.card is None else self.card.chip,
+            chip=self.card.chip if isinstance(self.card, Card) else None,
             box=self.box,
         )
         return Open(
@@ -87,7 +85,7 @@ class TrainingAsk:
     @property
     def uncut(self) -> Uncut | None:
         """What is asked of its layout, where that is open."""
-        if self.card is None or not runs.is_open(self.report):
+        if isinstance(self.card, RigError) or not runs.is_open(self.report):
             return None
         wish, chips = self.report.wish, int(self.report.n_chips or 1)
         return Uncut(
@@ -143,43 +141,29 @@ def _begin(row: Row) -> TrainingAsk:
         trainer = trainers()["pytorch"]
         notes = (*notes, say("no trainer stated: assuming a plain PyTorch loop"))
     report = words.reported(row, arch, trainer=trainer)
-    card, no_card = _card(row)
+    card, box = caught(card_of, row.get("chip")), None
+    chips, boxes = row.get("n_chips"), row.get("nodes")
+    if isinstance(card, Card) and chips and boxes:
+        box = runs.box_of(card.chip, cards=max(1, chips // boxes), ranks=chips)
     taken = runs.run_taken(report)
-    ask = TrainingAsk(
-        row=row,
-        report=report,
-        taken=replace(taken, assumed=(*notes, *taken.assumed)),
-        card=card,
-        no_card=no_card,
-        box=_box(row, card),
-    )
+    taken = replace(taken, assumed=(*notes, *taken.assumed))
+    ask = TrainingAsk(row=row, report=report, taken=taken, card=card, box=box)
     if report.wish.micro_batch is not None:
         return ask
     whole = replace(ask.peaking, room_bytes=ask.limit_bytes)
-    return replace(ask, taken=runs.with_samples(ask.taken, whole.batches().middle))
-
-
-def _card(row: Row) -> tuple[Card | None, Sentence | None]:
-    """The card of a row, or why it has none; what names no chip still has a peak."""
-    if not row.get("chip"):
-        return None, say("the row has no chip")
-    try:
-        return first_card(row["chip"]), None
-    except RigError as error:
-        return None, error.whole
-
-
-def _box(row: Row, card: Card | None) -> int | None:
-    chips, boxes = row.get("n_chips"), row.get("nodes")
-    if card is None or not chips or not boxes:
-        return None
-    return runs.box_of(card.chip, cards=max(1, chips // boxes), ranks=chips)
+    return replace(ask, taken=runs.with_samples(taken, whole.batches().middle))
 
 
 def answers(rows: Sequence[Row]) -> list[Answer]:
     """Speed and peak of each row; those alike share their laws, and none takes another with it."""
     asks = read_rows(rows)
-    peaks, speeds = each(_peak_of, asks), each(_speed_of, asks)
+    peaks = each(
+        lambda ask: OpenFigure(
+            open=ask.peaking, figure=ask.kind, limit_bytes=ask.limit_bytes, assumed=bool(ask.taken.assumed)
+        ),
+        asks,
+    )
+    speeds = each(lambda ask: OpenFigure(open=ask.timed, figure=trained_unsaid.SPEED), asks)
     figures = together(figures_of, [*peaks, *speeds])
     predictions = [  # what cannot be timed, such as a row that names no chip, still has a peak
         Prediction(metric=SPEED, group=SPEED, why=prediction.whole)
@@ -188,15 +172,6 @@ def answers(rows: Sequence[Row]) -> list[Answer]:
         for prediction in each(_speed, asks, figures[len(asks) :])
     ]
     return each(lambda ask, peak, speed: (speed, _peak(ask, peak)), asks, figures[: len(asks)], predictions)
-
-
-def _peak_of(asked: TrainingAsk) -> OpenFigure:
-    assumed = bool(asked.taken.assumed)
-    return OpenFigure(open=asked.peaking, figure=asked.kind, limit_bytes=asked.limit_bytes, assumed=assumed)
-
-
-def _speed_of(asked: TrainingAsk) -> OpenFigure:
-    return OpenFigure(open=asked.timed, figure=trained_unsaid.SPEED)
 
 
 def _peak(asked: TrainingAsk, peak: WeighedFigure) -> Prediction:

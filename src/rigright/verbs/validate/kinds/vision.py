@@ -30,10 +30,10 @@ from rigright.facts.find import find_chip
 from rigright.facts.nodes import find_node
 from rigright.predict.images import ImageCase, ImageCases, Place, samples_with_band, work_of_arch
 from rigright.predict.trained_memory import least
-from rigright.verbs.serving.pictures import resized
+from rigright.verbs.serving.samples import resized
 from rigright.verbs.validate.ask import first_card
 from rigright.verbs.validate.foreign import word
-from rigright.verbs.validate.record import Answer, Basis, Prediction, TableKind, each, together
+from rigright.verbs.validate.record import Answer, Basis, Prediction, TableKind, each, lookup, together
 
 SPEED = "samples_per_s"
 SEQ_TOK = 384  # of a text where nobody says: SQuAD
@@ -70,7 +70,7 @@ class ImageAsk:
 
 def read_image(row: Row) -> ImageAsk:
     """What a row asks for."""
-    gpu = row.get("gpu") or row.get("chip")
+    gpu, batch = row.get("gpu") or row.get("chip"), row.get("batch_size")
     if not gpu:
         raise AskError(say("the row has no chip: gpu is empty"))
     place = _place(gpu)
@@ -79,36 +79,21 @@ def read_image(row: Row) -> ImageAsk:
     uncounted = row.get("n_gpus") is None and _SERVER.search(row.get("model") or "") is not None
     ranks = float(row.get("n_gpus") or (SERVER_CARDS if uncounted else 1))
     train = (row.get("mode") or "infer").lower().startswith("train")
-    run = run_of_row(row, chip)
-    batch = row.get("batch_size")
-    known = benched(row.get("model") or "")
-    many = known.samples if known is not None else 1.0
+    run = _run_of_row(row, chip)
+    listed = benched(row.get("model") or "")
+    many = 1.0 if listed is None else listed.samples
     fits = _batch_that_fits(work, chip, run=run, train=train, many=many)
     # tables of trainers name the batch of a chip or of all: what one chip has no room for is of all
     roomy = ranks == 1 or not batch or batch * many <= fits or (train and _learns(row, chip, run=run))
-    shared = 1.0 if roomy else ranks
-    share = batch * many / shared if batch else fits
-    return ImageAsk(
-        case=ImageCase(
-            work=work,
-            kind=kind,
-            run=run,
-            place=place,
-            batch=max(share, 1.0),
-            ranks=ranks,
-            trains=train,
-        ),
-        assumed=assumed,
-        wider=wider * _doubt(row, counted=not uncounted),
+    share = batch * many / (1.0 if roomy else ranks) if batch else fits
+    case = ImageCase(
+        work=work, kind=kind, run=run, place=place, batch=max(share, 1.0), ranks=ranks, trains=train
     )
-
-
-def _doubt(row: Row, *, counted: bool) -> float:
-    """How much wider a band is for what the row leaves open, and for an engine that few ran."""
-    flag = any(row.get(name) is not None for name in ("batch_size", "img_size", "seq_len", "gmacs"))
+    is_sized = any(row.get(name) is not None for name in ("batch_size", "img_size", "seq_len", "gmacs"))
     built = word("image_engine", row.get("framework") or "")
-    engine = 1.0 if built is None else built["wider"]
-    return prod((engine, 1.0 if counted else UNCOUNTED, 1.0 if flag else UNSIZED))
+    engine = 1.0 if built is None else built["wider"]  # that few ran
+    doubts = (wider, engine, UNCOUNTED if uncounted else 1.0, 1.0 if is_sized else UNSIZED)
+    return ImageAsk(case=case, assumed=assumed, wider=prod(doubts))
 
 
 def work_of_row(row: Row) -> tuple[ImageWork, ImageKind, Sentence | None, float]:
@@ -124,10 +109,10 @@ def work_of_row(row: Row) -> tuple[ImageWork, ImageKind, Sentence | None, float]
     if row.get("gmacs") is not None and row.get("mactivs") is not None:
         counts = {key: row[key] for key in ("gmacs", "mactivs", "params_m")}
         return work_of_counts(**counts), kind_of(name), None, 1.0
-    known = benched(name)
-    if known is not None:
-        counts = {key: getattr(known, key) for key in ("gmacs", "mactivs", "params_m")}
-        return replace(work_of_counts(**counts), kernels=known.kernels), kind_of(known.kind), None, 1.0
+    listed = benched(name)
+    if listed is not None:
+        counts = {key: getattr(listed, key) for key in ("gmacs", "mactivs", "params_m")}
+        return replace(work_of_counts(**counts), kernels=listed.kernels), kind_of(listed.kind), None, 1.0
     # from parameters and the image's side: what such networks have on average
     params_m, gmacs = row.get("params_m"), row.get("gmacs")
     if gmacs is None and params_m is None:
@@ -157,21 +142,18 @@ def _place(name: str) -> Place:
     if not name.upper().startswith("CPU"):
         return find_chip(name)
     plain = re.sub(r"\d+th gen|\[.*|\(.*", "", name, flags=re.IGNORECASE)
-    try:
+    node = None if lookup(find_cpu, plain) else lookup(find_node, plain.removeprefix("CPU ").strip())
+    if node is None:
         return find_cpu(plain)
-    except AskError as unknown:
-        try:
-            chip = find_node(plain.removeprefix("CPU ").strip()).cards[0].chip
-        except AskError:
-            raise unknown from None
-        return CpuRate(
-            name=chip.name,
-            flops_per_s=chip.fp32_flops_per_s or float("nan"),
-            mem_bytes_per_s=chip.mem_bytes_per_s,
-        )
+    chip = node.cards[0].chip
+    return CpuRate(
+        name=chip.name,
+        flops_per_s=chip.fp32_flops_per_s or float("nan"),
+        mem_bytes_per_s=chip.mem_bytes_per_s,
+    )
 
 
-def run_of_row(row: Row, chip: Chip | None) -> ImageRun:
+def _run_of_row(row: Row, chip: Chip | None) -> ImageRun:
     """Precision, order of maps, compiler, attention."""
     framework, value = (row.get("framework") or "").lower(), (row.get("compile") or "").lower()
     torch, built = _TORCH.search(framework), word("image_engine", framework)
@@ -210,9 +192,9 @@ def _described(
 def _looking(name: str, image_px: float | None) -> tuple[Arch, ImageKind] | None:
     """A network that looks at images, of our own description."""
     px = None if image_px is None else int(image_px)
-    known = zoo.exact(name)
-    if known is not None and zoo.arch(known).task == "vision":
-        arch = zoo.arch(known) if px is None else resized(zoo.arch(known), px)
+    own = zoo.exact(name)
+    if own is not None and zoo.arch(own).task == "vision":
+        arch = zoo.arch(own) if px is None else resized(zoo.arch(own), px)
         return arch, arch_kind(arch)
     plain = name.partition(".")[0]
     result = classifier(plain, image_px=px) or _near(plain, image_px)
@@ -258,13 +240,14 @@ def _batch_that_fits(work: ImageWork, chip: Chip | None, *, run: ImageRun, train
 
 def answers(rows: Sequence[Row]) -> list[Answer]:
     """Samples a second of all chips together; all rows share a call of the law."""
+
+    def speeds(asks: Sequence[ImageAsk]) -> list[float]:
+        return list(map(float, ImageCases.of([ask.case for ask in asks]).samples_per_s()))
+
     asks = each(read_image, rows)
-    speeds = together(_speeds, asks)
-    return each(lambda row, ask, speed: _predictions(row, ask, speed=speed), rows, asks, speeds)
-
-
-def _speeds(asks: Sequence[ImageAsk]) -> list[float]:
-    return list(map(float, ImageCases.of([ask.case for ask in asks]).samples_per_s()))
+    return each(
+        lambda row, ask, speed: _predictions(row, ask, speed=speed), rows, asks, together(speeds, asks)
+    )
 
 
 def _predictions(row: Row, ask: ImageAsk, *, speed: float) -> tuple[Prediction, ...]:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Literal
+from collections.abc import Callable, Iterable
+from typing import Any, Literal, TypeVar
 
 from rigright.base.record import dataclass
-from rigright.base.words import Sentence
+from rigright.base.words import Sentence, say
 
 Tone = Literal["plain", "good", "warn", "bad", "dim", "strong"]
 Shown = Sentence | str
+_Record = TypeVar("_Record")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,6 +20,26 @@ class Line:
     text: Shown
     tone: Tone = "plain"
     apart: bool = False  # it begins something new: not right under the line before
+
+    @classmethod
+    def good(cls, text: Shown) -> Line:
+        """A line that bears the tick."""
+        return cls(text=text, tone="good")
+
+    @classmethod
+    def warn(cls, text: Shown) -> Line:
+        """A line that bears the exclamation mark."""
+        return cls(text=text, tone="warn")
+
+    @classmethod
+    def bad(cls, text: Shown) -> Line:
+        """A line that bears the cross."""
+        return cls(text=text, tone="bad")
+
+    @classmethod
+    def dim(cls, text: Shown) -> Line:
+        """A line that stands behind the others: an assumption, a source, a file."""
+        return cls(text=text, tone="dim")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +86,32 @@ def table(
     return Table(columns=columns, rows=tuple(map(tuple, rows)), title=title, tones=tuple(tones))
 
 
+def records(
+    rows: Iterable[_Record],
+    columns: Iterable[tuple[Heading, Callable[[_Record], Shown]]],
+    *,
+    title: Shown | None = None,
+    tone: Callable[[_Record], Tone] | None = None,
+    filled: bool = False,
+) -> Table:
+    """A table of records: of each column its head, and its cell of a record.
+
+    `filled`: a column that would stay empty is left out.
+    """
+    rows = tuple(rows)
+    pairs = [(head, [cell(row) for row in rows]) for head, cell in columns]
+    kept = [(head, cells) for head, cells in pairs if not filled or any(cells)]
+    tones = () if tone is None else map(tone, rows)
+    return table(
+        (head for head, _ in kept), zip(*(cells for _, cells in kept), strict=True), title=title, tones=tones
+    )
+
+
+def facts(rows: Iterable[tuple[Shown, Shown]], *, title: Shown | None = None) -> Table:
+    """What is known of one thing: a name and a value a row."""
+    return table(("", prose("")), rows, title=title)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Piece:
     """A stretch of a bar."""
@@ -100,6 +147,21 @@ class Points:
     title: Shown | None = None
     tone: Tone = "plain"
 
+    @classmethod
+    def of(
+        cls,
+        items: Iterable[Shown],
+        *,
+        title: Shown | None = None,
+        tone: Tone = "plain",
+        most: int | None = None,
+    ) -> Points:
+        """A list; of more than `most` the first, and how many there are more."""
+        items = tuple(items)
+        if most is not None and len(items) > most:
+            items = (*items[:most], say("and {count} more", count=len(items) - most))
+        return cls(items=items, title=title, tone=tone)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Commands:
@@ -107,6 +169,11 @@ class Commands:
 
     items: tuple[str, ...]
     title: Shown | None = None
+
+    @classmethod
+    def next(cls, items: Iterable[str]) -> Commands:
+        """The commands that an answer ends with."""
+        return cls(items=tuple(items), title=say("next"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,3 +240,24 @@ class Page:
     title: Shown
     parts: tuple[Part, ...]
     tone: Tone = "plain"  # of an answer: it bears its mark
+
+    @classmethod
+    def of(
+        cls, title: Shown | Line, *parts: Part | Iterable[Part | None] | None, tone: Tone = "plain"
+    ) -> Page:
+        """A page of an answer or a title; a missing part and a list without items leave no trace."""
+        every = (part for item in parts for part in ((item,) if isinstance(item, Part | None) else item))
+        kept = (part for part in every if part is not None and getattr(part, "items", True))
+        if isinstance(title, Line):
+            return cls(title=title.text, parts=tuple(kept), tone=title.tone)
+        return cls(title=title, parts=tuple(kept), tone=tone)
+
+
+def answer_of(verdict: Callable[[Any], Line]) -> Callable[[Any], Sentence | str]:
+    """What a script is told of a verdict: its words."""
+
+    def words(record: object) -> Sentence | str:
+        """The answer as a sentence."""
+        return verdict(record).text
+
+    return words

@@ -35,13 +35,11 @@ def page(result: Accepted, *, everything: bool = False) -> Page:
     if result.everywhere:
         items = tuple(_everywhere(suspect) for suspect in result.everywhere)
         parts.append(
-            Points(
-                items=items, title=say("most nodes miss this: not the fault of a single node"), tone="warn"
-            )
+            Points.of(items, title=say("most nodes miss this: not the fault of a single node"), tone="warn")
         )
-    parts.append(Commands(items=tuple(_next(result)), title=say("next")))
+    parts.append(Commands.next(_next(result)))
     tone = {0: "good", 10: "warn"}.get(result.exit_code, "bad")
-    return Page(title=_answer(result), parts=tuple(parts), tone=tone)  # type: ignore[arg-type]
+    return Page.of(_answer(result), parts, tone=tone)  # type: ignore[arg-type]
 
 
 def _answer(result: Accepted) -> Sentence:
@@ -92,7 +90,7 @@ def _open(result: Accepted, most: int | None) -> Iterator[Part]:
         why = left[0] if not more else say("{why} (and {more} more)", why=left[0], more=more)
         items.append(say("{nodes}: {why}", nodes=folded(node.node for node in nodes), why=why))
     if items:
-        yield Points(items=tuple(items[:most]), title=say("not judged"), tone="warn")
+        yield Points.of(items[:most], title=say("not judged"), tone="warn")
 
 
 def _between(result: Accepted, most: int | None) -> Iterator[Part]:
@@ -100,7 +98,7 @@ def _between(result: Accepted, most: int | None) -> Iterator[Part]:
     if most is not None and len(items) > most:
         items = [*items[:most], say("and {count} more", count=len(items) - most)]
     if items:
-        yield Points(items=tuple(items), title=say("slow together, although each node passes"), tone="warn")
+        yield Points.of(items, title=say("slow together, although each node passes"), tone="warn")
 
 
 def _path(between: Between) -> Sentence:
@@ -178,7 +176,7 @@ def node_page(verdict: NodeJudged, result: Accepted) -> Page:
         good=len(result.named("pass")),
         count=len(result.nodes),
     )
-    return Page(title=title, parts=tuple(parts), tone="bad")
+    return Page.of(title, parts, tone="bad")
 
 
 def _what_it_is(machine: Machine | None) -> list[Part]:

@@ -50,12 +50,8 @@ def page(machine: Machine, baseline: Baseline) -> Page:
         commands.insert(
             0, f"rigright bench --save bench.json && rigright baseline --save {file} --bench bench.json"
         )
-    parts.append(
-        Commands(
-            items=(*commands, f"rigright fleet doctor --hosts nodes.txt --baseline {file}"), title=say("next")
-        )
-    )
-    return Page(title=title, parts=tuple(parts), tone="good")
+    parts.append(Commands.next((*commands, f"rigright fleet doctor --hosts nodes.txt --baseline {file}")))
+    return Page.of(title, parts, tone="good")
 
 
 def check_page(result: Examined, baseline: Baseline) -> Page:
@@ -88,9 +84,9 @@ def check_page(result: Examined, baseline: Baseline) -> Page:
         items = tuple(
             say("{title} ({value})", title=finding.title, value=finding.evidence[0].shows) for finding in slow
         )
-        parts.append(Points(items=items, title=say("below the baseline"), tone="bad"))
+        parts.append(Points.of(items, title=say("below the baseline"), tone="bad"))
     if blind:
-        parts.append(Line(text=say("not readable here: {traits}", traits=with_commas(blind)), tone="dim"))
+        parts.append(Line.dim(say("not readable here: {traits}", traits=with_commas(blind))))
     unmeasured = result.count(NotSeen) - len(blind)
     if unmeasured:
         given = say(
@@ -98,8 +94,8 @@ def check_page(result: Examined, baseline: Baseline) -> Page:
             count=unmeasured,
             all=len(baseline.bench),
         )
-        parts.append(Line(text=given, tone="dim"))
-    return Page(title=sentence, parts=tuple(parts), tone=tone)
+        parts.append(Line.dim(given))
+    return Page.of(sentence, parts, tone=tone)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -31,13 +31,11 @@ def page(result: BenchRun, *, against: Examined | None = None) -> Page:
     verdict_line = _verdict(result)
     parts: list[Part] = [] if against is None else [_against(against)]
     if result.stopped:
-        parts.append(Line(text=say("interrupted: results so far are below"), tone="warn"))
+        parts.append(Line.warn(say("interrupted: results so far are below")))
     parts += (
         [
-            Points(
-                items=tuple(_slow(figure) for figure in result.slow_results),
-                title=say("below expectation"),
-                tone="bad",
+            Points.of(
+                (_slow(figure) for figure in result.slow_results), title=say("below expectation"), tone="bad"
             )
         ]
         if result.slow_results
@@ -65,11 +63,11 @@ def page(result: BenchRun, *, against: Examined | None = None) -> Page:
             parts += [how] if how else []
     parts += _best(result)
     if result.skipped:
-        parts.append(Points(items=tuple(_skipped(result)), title=say("not measured"), tone="dim"))
-    parts += [Line(text=line, tone="dim") for line in _footnotes(result)]
+        parts.append(Points.of(_skipped(result), title=say("not measured"), tone="dim"))
+    parts += [Line.dim(line) for line in _footnotes(result)]
     commands = tuple(_next(result))
-    parts += [Commands(items=commands, title=say("next"))] if commands else []
-    return Page(title=verdict_line.text, tone=verdict_line.tone, parts=tuple(parts))
+    parts += [Commands.next(commands)] if commands else []
+    return Page.of(verdict_line, parts)
 
 
 def _against(examined: Examined) -> Points | Line:
@@ -81,30 +79,29 @@ def _against(examined: Examined) -> Points | Line:
             text=say("{count} results reach the baseline", count=fine), tone="good" if fine else "dim"
         )
     items = tuple(say("{title} ({value})", title=item.title, value=item.evidence[0].shows) for item in below)
-    return Points(items=items, title=say("below the baseline"), tone="bad")
+    return Points.of(items, title=say("below the baseline"), tone="bad")
 
 
 def _verdict(result: BenchRun) -> Line:
     judged = [figure for figure in result.results if figure.verdict != "unknown"]
     if not result.results:
-        return Line(text=say("nothing was measured"), tone="warn")
+        return Line.warn(say("nothing was measured"))
     rest = len(result.results) - len(judged)
     if not judged:
         return Line(text=say("{count} results, no reference values to compare with", count=rest))
     if result.wrong_results:
         sentence = say("data corruption: {count} results with wrong values", count=len(result.wrong_results))
-        return Line(text=sentence, tone="bad")
+        return Line.bad(sentence)
     if result.slow_results:
         worst = result.slow_results[0].result
         sentence = say(
             "{slow} of {judged} results below expectation, worst: {what} on {on}",
             slow=len(result.slow_results), judged=len(judged), what=f"{worst.part} {worst.what}", on=worst.on,
         )  # fmt: skip
-        return Line(text=sentence, tone="bad")
+        return Line.bad(sentence)
     sentence = say("{judged} results as expected", judged=len(judged))
-    return Line(
-        text=say("{said}; {count} have no reference", said=sentence, count=rest) if rest else sentence,
-        tone="good",
+    return Line.good(
+        say("{said}; {count} have no reference", said=sentence, count=rest) if rest else sentence
     )
 
 
@@ -156,7 +153,7 @@ def _how(figures: list[BaselineFigure]) -> Line | None:
     first, *rest = [figure.result.settings for figure in figures]
     shared = [pair for pair in first if all(pair in other for other in rest)]
     text = "; ".join(f"{name.replace('_', ' ')} {value}" for name, value in shared)
-    return Line(text=text, tone="dim") if text else None
+    return Line.dim(text) if text else None
 
 
 def _should(figure: BaselineFigure) -> str:
@@ -264,7 +261,7 @@ def list_page(listed: PartList) -> Page:
         (name, group, title) for (name, title), group in zip(listed.titles, listed.groups, strict=True)
     )
     columns = (say("part"), say("group"), prose(say("what it measures")))
-    return Page(title=say("parts of the benchmark"), parts=(table(columns, rows),))
+    return Page.of(say("parts of the benchmark"), table(columns, rows))
 
 
 def plain_against(result: BenchRun, language: str, *, against: Examined | None) -> dict[str, Any]:

@@ -248,12 +248,12 @@ def note_lines(notes: Iterable[Shown], *, details: bool, decided: bool = False) 
             others[note] = None
     sentence = with_commas(dict.fromkeys(parts))
     if sentence is not None:
-        yield Line(text=assuming(sentence), tone="dim")
+        yield Line.dim(assuming(sentence))
     shown = list(others) if details or len(others) <= _MOST_NOTES else list(others)[: _MOST_NOTES - 1]
     for note in shown:
-        yield Line(text=note, tone="dim")
+        yield Line.dim(note)
     if len(shown) < len(others):
-        yield Line(text=say("{count} more notes: --details", count=len(others) - len(shown)), tone="dim")
+        yield Line.dim(say("{count} more notes: --details", count=len(others) - len(shown)))
 
 
 def again(asked: str, flags: str, *, without: str = "") -> str:

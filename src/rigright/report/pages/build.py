@@ -37,26 +37,26 @@ def page(result: Assembled, *, why: bool = False, details: bool = False) -> Page
     """The page for people."""
     first, parts = result.first, list[Part]()
     if first is None:
-        parts += [Points(title=say("why not"), items=tuple(_refusals(result)), tone="bad")]
-        return Page(title=verdict(result), tone="bad", parts=tuple(parts))
+        parts += [Points.of(_refusals(result), title=say("why not"), tone="bad")]
+        return Page.of(verdict(result), parts, tone="bad")
     made = result.proposed.variants
     for proposal in made if details else (first,):
         parts.append(order(proposal, result))
     if len({item.items for item in made}) > 1:
         parts.append(_variants(result))
     if first.doubts:
-        parts.append(Points(title=say("to check"), items=tuple(map(ruling_line, first.doubts)), tone="warn"))
-    parts += [Line(text=sentence, tone="warn") for sentence in _warnings(result)]
-    parts += [Line(text=sentence, tone="dim") for sentence in (*_assumed(result), *result.notes)]
+        parts.append(Points.of(map(ruling_line, first.doubts), title=say("to check"), tone="warn"))
+    parts += [Line.warn(sentence) for sentence in _warnings(result)]
+    parts += [Line.dim(sentence) for sentence in (*_assumed(result), *result.notes)]
     if why:
         columns = (say("part"), say("rule"), prose(say("why not")))
         rows = tuple((refusal.part, refusal.rule, refusal.reason) for refusal in result.proposed.refusals)
         parts.append(table(columns, rows, title=say("not chosen")))
     if result.asked and not (why and details):
         more = f"{result.asked} --details --why"
-        parts.append(Commands(items=(more,), title=say("next")))
+        parts.append(Commands.next((more,)))
     warned = result.over_budget or result.proposed.nearest is not None
-    return Page(title=verdict(result), tone="warn" if warned else "good", parts=tuple(parts))
+    return Page.of(verdict(result), parts, tone="warn" if warned else "good")
 
 
 def verdict(result: Assembled) -> Sentence:
@@ -228,7 +228,7 @@ def sheet(result: Assembled) -> Page:
         heads = ("part", "rule", "reason")
         rows = [(refusal.part, refusal.rule, refusal.reason) for refusal in result.proposed.refusals]
     columns = heads
-    return Page(title=verdict(result), parts=(table(columns, rows),))
+    return Page.of(verdict(result), table(columns, rows))
 
 
 def _cells(usd: Estimate) -> tuple[str, str, str, str]:

@@ -22,20 +22,19 @@ def page(result: CheckedList, *, details: bool = False) -> Page:
     for verdict, title in ((IMPOSSIBLE, say("impossible")), (DOUBT, say("to check"))):
         rulings = [ruling for ruling in result.rules if ruling.verdict == verdict]
         if rulings:
-            parts.append(Points(title=title, items=tuple(map(ruling_line, rulings)), tone=_TONES[verdict]))
+            parts.append(Points.of(map(ruling_line, rulings), title=title, tone=_TONES[verdict]))
     if details:
         fine = [ruling.reason for ruling in result.rules if ruling.verdict == OK]
-        if fine:
-            parts.append(Points(title=say("ok"), items=tuple(fine), tone="good"))
+        parts.append(Points.of(fine, title=say("ok"), tone="good"))
     rows = tuple(_read_rows(result.rig))
     columns = (say("part"), prose(say("read as")))
     parts.append(table(columns, rows))
     absent = [NOUNS[kind] for kind in missing(result.rig)]
     if absent:
         sentence = say("not listed, not checked: {parts}", parts=_listed(absent))
-        parts.append(Line(text=sentence, tone="dim"))
+        parts.append(Line.dim(sentence))
     tone = "plain" if absent and result.verdict == OK else _TONES[result.verdict]
-    return Page(title=_verdict_line(result), tone=tone, parts=tuple(parts))
+    return Page.of(_verdict_line(result), parts, tone=tone)
 
 
 def _verdict_line(result: CheckedList) -> Sentence:
@@ -138,7 +137,7 @@ def sheet(result: CheckedList) -> Page:
         for ruling in result.rules
     )
     columns = ("verdict", "rule", "parts", "reason", "do")
-    return Page(title=_verdict_line(result), parts=(table(columns, rows),))
+    return Page.of(_verdict_line(result), table(columns, rows))
 
 
 def _answer_words(result: CheckedList) -> Sentence | str:

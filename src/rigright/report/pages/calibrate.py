@@ -28,9 +28,9 @@ def page(result: Anchored) -> Page:
     title = say("{file}: {runs} of your own runs", file=result.file, runs=result.runs)
     saved = say("saved in {file}: now used by plan, explain and validate", file=result.saved)
     anchors = table(_ANCHORS, (_anchor(anchor_made) for anchor_made in result.anchors))
-    parts: list[Part] = [anchors, Line(text=saved, tone="good")]
-    parts.append(Line(text=say("--anchors none ignores it; --anchors FILE uses another one"), tone="dim"))
-    return Page(title=title, parts=(*parts, *_faults(result.faults)))
+    parts: list[Part] = [anchors, Line.good(saved)]
+    parts.append(Line.dim(say("--anchors none ignores it; --anchors FILE uses another one")))
+    return Page.of(title, *parts, *_faults(result.faults))
 
 
 def _anchor(anchor: AnchorMade) -> tuple[Shown, ...]:
@@ -48,7 +48,7 @@ def _faults(faults: Iterable[Sentence]) -> list[Part]:
     items: tuple[Shown, ...] = sentences[:_MOST_FAULTS]
     if len(sentences) > _MOST_FAULTS:
         items = (*items, say("and {count} more", count=len(sentences) - _MOST_FAULTS))
-    return [Points(title=say("left out"), items=items, tone="warn")]
+    return [Points.of(items, title=say("left out"), tone="warn")]
 
 
 plain = telling.RecordPrinter(Anchored)

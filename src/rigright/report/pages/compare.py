@@ -61,20 +61,20 @@ def page(result: Compared, *, why: bool = False, details: bool = False) -> Page:
     parts: list[Part] = []
     if details:
         sentence = say("{model}: {work}", model=model_name(result.model), work=words.work(result.wish))
-        parts += [Line(text=sentence, tone="dim"), _table(result)]
+        parts += [Line.dim(sentence), _table(result)]
     elif able:
         parts.append(plans_table(able, wish=result.wish, compared=True))
     if (why or details) and any(contender.roof for contender in result.contenders):
         parts.append(_roofs(result))
-    parts += [Line(text=miss, tone="bad") for miss in _misses(result)]
+    parts += [Line.bad(miss) for miss in _misses(result)]
     stale = sorted({str(plan.supply.as_of) for plan in able if plan.supply.stale})
     if stale:
         stated = say("prices as of {date}; verify before buying", date=", ".join(stale))
-        parts.append(Line(text=stated, tone="warn"))
+        parts.append(Line.warn(stated))
     parts += note_lines(_notes(result), details=details)
     if result.asked:
-        parts.append(Commands(items=tuple(_next(result, details=details)), title=say("next")))
-    return Page(title=answer.text, tone=answer.tone, parts=tuple(parts))
+        parts.append(Commands.next(_next(result, details=details)))
+    return Page.of(answer, parts)
 
 
 def _name(contender: Contender) -> str:
@@ -88,7 +88,7 @@ def _name(contender: Contender) -> str:
 def _verdict(result: Compared) -> Line:
     """Who is how much faster, cheaper, or content with less power."""
     if not any(contender.plan for contender in result.contenders):
-        return Line(text=say("none of these can run {model}", model=model_name(result.model)), tone="bad")
+        return Line.bad(say("none of these can run {model}", model=model_name(result.model)))
     sentences: dict[int, list[Sentence]] = {}
     for place, quality in _better(result):
         sentences.setdefault(place, []).append(quality)
@@ -122,7 +122,7 @@ def _verdict(result: Compared) -> Line:
     ) or say("no meaningful difference")
     if sentences and len(result.contenders) > 2:
         sentence = say("{verdict} (vs next best)", verdict=sentence)
-    return _doubted(sentence if sentences else None, result) or Line(text=sentence, tone="good")
+    return _doubted(sentence if sentences else None, result) or Line.good(sentence)
 
 
 def _doubted(sentence: Sentence | None, result: Compared) -> Line | None:
@@ -134,7 +134,7 @@ def _doubted(sentence: Sentence | None, result: Compared) -> Line | None:
     parts = [sentence] if sentence is not None else []
     parts += [say("misses the limits: {names}", names=", ".join(missed))] if missed else []
     parts += [say("memory may not be enough: {names}", names=", ".join(tight))] if tight else []
-    return Line(text=with_semicolons(parts) or "", tone="warn") if missed or tight else None
+    return Line.warn(with_semicolons(parts) or "") if missed or tight else None
 
 
 def _may_lack_memory(contender: Contender) -> bool:

@@ -29,8 +29,8 @@ def page(result: Sheets, *, details: bool = False) -> Page:
     parts: list[Part] = [_table(result)]
     parts += note_lines(_notes(result), details=details)
     if result.asked:
-        parts.append(Commands(items=(f"{result.asked} --for llama-3.1-8b",), title=say("next")))
-    return Page(title=_verdict(result), tone="good", parts=tuple(parts))
+        parts.append(Commands.next((f"{result.asked} --for llama-3.1-8b",)))
+    return Page.of(_verdict(result), parts, tone="good")
 
 
 def _verdict(result: Sheets) -> Sentence:

@@ -37,12 +37,10 @@ def page(result: Costed, *, why: bool = False, details: bool = False) -> Page:
     """The page for people."""
     answer = _kept(verdict(result), result)
     parts: list[Part] = [ways_table(result, banded=details), picture(result, details=details)]
-    parts += [Line(text=sentence, tone="dim") for sentence in sums(result)]
+    parts += [Line.dim(sentence) for sentence in sums(result)]
     stale = sorted({str(way.as_of) for way in result.cost_ways if way.stale})
     if stale:
-        parts.append(
-            Line(text=say("prices as of {date}; verify before buying", date=", ".join(stale)), tone="warn")
-        )
+        parts.append(Line.warn(say("prices as of {date}; verify before buying", date=", ".join(stale))))
     if details and result.worth_usd:
         parts.append(resale(result))
     if why:
@@ -52,8 +50,8 @@ def page(result: Costed, *, why: bool = False, details: bool = False) -> Page:
     parts += note_lines((*assumed(result), *result.notes), details=details)
     if result.asked:
         more = [f"{result.asked} --details"] if not details else []
-        parts.append(Commands(items=(*_next(result), *more), title=say("next")))
-    return Page(title=answer.text, tone=answer.tone, parts=tuple(parts))
+        parts.append(Commands.next((*_next(result), *more)))
+    return Page.of(answer, parts)
 
 
 def _kept(answer: Line, result: Costed) -> Line:
@@ -61,9 +59,7 @@ def _kept(answer: Line, result: Costed) -> Line:
     if not result.missed:
         return answer
     reasons = with_commas(result.missed) or ""
-    return Line(
-        text=say("misses the limit: {reasons}; {said}", reasons=reasons, said=answer.text), tone="bad"
-    )
+    return Line.bad(say("misses the limit: {reasons}; {said}", reasons=reasons, said=answer.text))
 
 
 def verdict(result: Costed) -> Line:
@@ -83,7 +79,7 @@ def verdict(result: Costed) -> Line:
         usd = _between(way.ledger.total, currency)
         sentence = say("{machine}: {usd} over {years}, {way}", machine=machine, usd=usd, years=years,
                    way=_alone(way, result))  # fmt: skip
-        return Line(text=sentence, tone="good")
+        return Line.good(sentence)
     paid = other.payback
     costs = with_commas(_spent(way, result) for way in (own, other))
     sentences: dict[str, Shown] = {
@@ -107,17 +103,17 @@ def verdict(result: Costed) -> Line:
             "{machine}: buying is cheaper over {years} in {share} of cases, counting resale: {costs}",
             **sentences,
         )
-        return Line(text=sentence, tone="warn")
+        return Line.warn(sentence)
     if paid.share >= SURE:
         sentence = say(
             "{machine}: buying pays off after {span}; over {years}: {costs}", span=span, **sentences
         )
-        return Line(text=sentence, tone="good")
+        return Line.good(sentence)
     sentence = say(
         "{machine}: buying pays off after {span}, within {years} in {share} of cases; {costs}",
         span=span, **sentences,
     )  # fmt: skip
-    return Line(text=sentence, tone="warn")
+    return Line.warn(sentence)
 
 
 def _alone(way: CostWay, result: Costed) -> Shown:
@@ -386,7 +382,7 @@ def sheet(result: Costed) -> Page:
         (str(month), *(f"{way.ledger.paid(float(month)).value:.2f}" for way in result.cost_ways))
         for month in range(int(result.months) + 1)
     )
-    return Page(title=say("paid so far, USD"), parts=(table(heads, rows),))
+    return Page.of(say("paid so far, USD"), table(heads, rows))
 
 
 def _answer_words(result: Costed) -> Sentence | str:

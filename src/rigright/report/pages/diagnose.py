@@ -37,24 +37,22 @@ _SMALL_GAIN, _LARGE_GAIN = 1.1, 10.0  # below the one a second decimal tells som
 
 def page(result: BottleneckReport) -> Page:
     """The whole page."""
-    return Page(
-        title=verdict(result),
-        tone="bad" if result.judgement.lead is not None else "plain",
-        parts=tuple(_parts(result)),
+    return Page.of(
+        verdict(result), _parts(result), tone="bad" if result.judgement.lead is not None else "plain"
     )
 
 
 def _parts(result: BottleneckReport) -> Iterator[Part]:
     diagnosis = result.diagnosis
     if result.cut:
-        yield Line(text=partly(result.cut), tone="warn")
+        yield Line.warn(partly(result.cut))
     if not diagnosis.bounds:  # else the strips say what they show
-        yield Line(text=say("bottleneck analysis ({source})", source=result.source), tone="dim")
+        yield Line.dim(say("bottleneck analysis ({source})", source=result.source))
     lead = result.judgement.first
     if lead is not None:
-        yield Points(title=lead.finding.title, items=tuple(_mended(lead)), tone="bad")
+        yield Points.of(_mended(lead), title=lead.finding.title, tone="bad")
         if diagnosis.bounds:
-            yield Line(text=bound(result), tone="dim")
+            yield Line.dim(bound(result))
     if diagnosis.bounds:
         yield from _over_time(result)
     for item in diagnosis.bounds[:_MOST_LISTED]:
@@ -73,16 +71,16 @@ def _parts(result: BottleneckReport) -> Iterator[Part]:
         if lead is None or finding.title != lead.finding.title
     )
     if items:
-        yield Points(title=say("doctor findings"), items=tuple(items), tone="warn")
+        yield Points.of(items, title=say("doctor findings"), tone="warn")
     for note in (*diagnosis.notes, *diagnosis.unseen):
-        yield Line(text=note, tone="dim")
-    yield Commands(items=tuple(_next(result)), title=say("next"))
+        yield Line.dim(note)
+    yield Commands.next(_next(result))
 
 
 def _over_time(result: BottleneckReport) -> Iterator[Part]:
     """What bound it over the time, and how busy things were; of one moment there is no such thing."""
     if result.is_snapshot:
-        yield Line(text=result.source, tone="dim")
+        yield Line.dim(result.source)
         return
     bounds = result.diagnosis.bounds
     pieces = tuple(
@@ -102,7 +100,7 @@ def _over_time(result: BottleneckReport) -> Iterator[Part]:
     yield Strips(strips=tuple(strips), span=result.source)
     if result.node_power is not None and result.ticks:
         draws = (device.power_w for device in result.ticks[-1].devices)
-        yield Line(text=beside_cards(result.node_power, draws), tone="dim")
+        yield Line.dim(beside_cards(result.node_power, draws))
 
 
 def verdict(result: BottleneckReport) -> Sentence:
@@ -195,7 +193,7 @@ def _bound_points(bound: Bound, remedies: tuple[Step, ...], *, once: bool) -> Po
     sure = () if bound.seen else (say("inferred: no other resource was saturated"),)
     limit = (gain,) if bound.share <= _MOST_SHARE and not once else ()
     title = cause.title if once else say("{cause}: {share} of the time", cause=cause.title, share=share)
-    return Points(title=title, items=(shown, *sure, *limit, *steps))
+    return Points.of((shown, *sure, *limit, *steps), title=title)
 
 
 def shown_gain(times: float) -> str:

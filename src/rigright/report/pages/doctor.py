@@ -52,7 +52,7 @@ def page(result: Examined, *, everything: bool = False, why: bool = False) -> Pa
     if first is not None:
         shown.sort(key=lambda finding_group: not any(own is first.finding for own in finding_group.findings))
     answer = _answer(result, shown[0] if first is not None else None)
-    parts: list[Part] = [Line(text=_counts(result), tone="dim"), *_causes(judgement)]
+    parts: list[Part] = [Line.dim(_counts(result)), *_causes(judgement)]
     for place, group in enumerate(shown):
         if place or first is None:  # the title is the headline of the first
             tone = _TONES[group.first.severity]
@@ -63,9 +63,8 @@ def page(result: Examined, *, everything: bool = False, why: bool = False) -> Pa
     partly = result.case.machine.is_capture and not everything
     beside = tuple(_not_there(result)) if partly else ()
     if notes and not everything:
-        parts.append(Points(items=(*notes, *beside), title=say("worth knowing")))
-    elif beside:
-        parts.append(Points(items=beside))
+        parts.append(Points.of((*notes, *beside), title=say("worth knowing")))
+    parts.append(Points.of(beside))
     if everything:
         parts.append(
             table(
@@ -79,8 +78,8 @@ def page(result: Examined, *, everything: bool = False, why: bool = False) -> Pa
         parts.append(_unseen(unseen, result.case.machine))
     if shown or not partly:
         commands = tuple(_next(result, many=len(shown) > 1 or not partly, everything=everything))
-        parts += [Commands(items=commands, title=say("next"))] if commands else []
-    return Page(title=answer.text, tone=answer.tone, parts=tuple(parts))
+        parts += [Commands.next(commands)] if commands else []
+    return Page.of(answer, parts)
 
 
 def _next(result: Examined, *, many: bool, everything: bool) -> Iterator[str]:
@@ -98,7 +97,7 @@ def _causes(judgement: Judgement) -> Iterator[Line]:
     for cause in judgement.bad:
         if cause.consequences:
             names = ", ".join(dict.fromkeys(check for check, _ in cause.consequences))
-            yield Line(text=say("{check} explains {others}", check=cause.check, others=names), tone="dim")
+            yield Line.dim(say("{check} explains {others}", check=cause.check, others=names))
 
 
 def sheet(result: Examined) -> Page:
@@ -115,7 +114,7 @@ def sheet(result: Examined) -> Page:
         )
         for check, finding in result.findings
     )
-    return Page(title=machine_name(result.case.machine), parts=(table(heads, rows),))
+    return Page.of(machine_name(result.case.machine), table(heads, rows))
 
 
 def _answer(result: Examined, first: FindingGroup | None) -> Line:
@@ -131,7 +130,7 @@ def _answer(result: Examined, first: FindingGroup | None) -> Line:
         return Line(text=sentence)
     if hidden:  # what was not looked at is no good news
         sentence = say("{cards} on the PCI bus, but no driver lists them here", cards=hidden)
-        return Line(text=sentence, tone="warn")
+        return Line.warn(sentence)
     return _sound(result)
 
 
@@ -147,7 +146,7 @@ def _sound(result: Examined) -> Line:
         return Line(text=say("no fault found, but the file is truncated: the rest is not checked"))
     if machine.is_capture and passed < LEAST_SHARE * (passed + result.count(NotSeen)):
         return Line(text=say("no fault found, but most checks need more than this file"))
-    return Line(text=say("no fault found"), tone="good")
+    return Line.good(say("no fault found"))
 
 
 def _of_text(result: Examined) -> Sentence | None:

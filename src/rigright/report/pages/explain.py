@@ -70,8 +70,8 @@ def page(result: Explained, *, why: bool = False, details: bool = False) -> Page
         parts.append(reasons_table(result.why, NAMES))
     parts += note_lines(result.notes, details=details, decided=answer.tone != "bad")
     if result.asked:
-        parts.append(Commands(items=tuple(_next(result, details=details)), title=say("next")))
-    return Page(title=answer.text, tone=answer.tone, parts=tuple(parts))
+        parts.append(Commands.next(_next(result, details=details)))
+    return Page.of(answer, parts)
 
 
 def _brief(result: Explained) -> Iterator[Part]:
@@ -119,7 +119,7 @@ def _ram_lines(ram: RamUse) -> Iterator[Part]:
     """What lies in main memory, who works how long on a token, and the flags."""
     times = {"ram": show_seconds(ram.token_s), "card": show_seconds(ram.cards_s)}
     yield Line(text=ram.words)
-    yield Line(text=say("each token: {ram} on the CPU, {card} on the GPU", **times), tone="dim")
+    yield Line.dim(say("each token: {ram} on the CPU, {card} on the GPU", **times))
 
 
 def _reach(result: Explained) -> Iterator[tuple[Shown, ...]]:
@@ -140,22 +140,22 @@ def _detailed(result: Explained) -> Iterator[Part]:
     machine = say(
         "{machine}, {engine} {version}", machine=result.machine, engine=result.engine, version=version
     )
-    yield Line(text=machine, tone="dim")
+    yield Line.dim(machine)
     yield _bars(result)
     yield _table(result)
     if result.ram is not None:
         yield from _ram_lines(result.ram)
     if result.limits is not None:
-        yield Points(items=tuple(_limits(result, result.limits)))
+        yield Points.of(_limits(result, result.limits))
     if result.speed is not None:
         yield speed_table(result.speed)
         if result.speed.audio_h_per_h is None:
-            yield Points(items=tuple(speed_lines(result.speed)))
+            yield Points.of(speed_lines(result.speed))
     if result.samples is not None:
         from rigright.report.pages.samples import sample_lines, sample_table
 
         yield sample_table(result.samples)
-        yield Points(items=tuple(sample_lines(result.samples)))
+        yield Points.of(sample_lines(result.samples))
     if result.remedies:
         yield remedies_table(result.remedies)
 
@@ -163,7 +163,7 @@ def _detailed(result: Explained) -> Iterator[Part]:
 def _verdict(result: Explained) -> Line:
     card = result.fullest
     if not result.fits:
-        return Line(text=_refusal(result, card), tone="bad")
+        return Line.bad(_refusal(result, card))
     doubts: list[Sentence] = []
     fills = result.limits is not None and result.limits.pool_tok is not None
     fills = fills or result.ram is not None  # what has no room lies in main memory
@@ -172,9 +172,9 @@ def _verdict(result: Explained) -> Line:
     doubts += idle_cards(result.supply, used=len(result.cards))
     speed, strains = result.speed, list[Sentence]()
     if speed is not None and speed.rate_per_s is not None and not math.isfinite(speed.ttft_s.value):
-        return Line(text=_overloaded(result, speed, rate=speed.rate_per_s), tone="bad")
+        return Line.bad(_overloaded(result, speed, rate=speed.rate_per_s))
     if result.broken:
-        return Line(text=misses(short(result.machine), result.broken, fields=result.held), tone="bad")
+        return Line.bad(misses(short(result.machine), result.broken, fields=result.held))
     wish = result.wish
     doubts += unsure(result.certainty, safe=result.safe, limits=time_limits(wish))
     hurried = wish.ttft_s or wish.tpot_s or wish.tok_per_s

@@ -17,21 +17,21 @@ def page(written: tuple[str, ...], files: Mapping[str, str]) -> Page:
     if written:
         folder = str(PurePath(written[0]).parent)
         title = say("{count} files written to {folder}", count=len(written), folder=folder)
-        return Page(title=title, parts=(Points(items=written),), tone="good")
+        return Page.of(title, Points.of(written), tone="good")
     columns = (say("file"), number(say("lines")))
     rows = tuple((name, str(text.count("\n"))) for name, text in files.items())
-    return Page(title=say("files"), parts=(table(columns, rows),))
+    return Page.of(say("files"), table(columns, rows))
 
 
 def held_page(rows: tuple[FlagCheck, ...]) -> Page:
     """What a server was given otherwise than planned."""
     wrong = [row for row in rows if not row.kept]
     if not wrong:
-        return Page(title=say("✓ the server runs as planned"), parts=())
+        return Page.of(say("✓ the server runs as planned"))
     heads = (say("flag"), say("planned"), say("on the server"), say("what it costs"))
     cells = tuple((flag.flag, flag.planned or "-", flag.running or "-", flag.costs or "") for flag in wrong)
     title = say("✗ the server does not run as planned")
-    return Page(title=title, parts=(table(heads, cells),))
+    return Page.of(title, table(heads, cells))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

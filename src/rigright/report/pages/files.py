@@ -21,7 +21,7 @@ def page(files: Mapping[str, str]) -> Page:
     """What the files are called and how long they are; their text is printed as it is."""
     rows = tuple((name, str(text.count("\n"))) for name, text in files.items())
     columns = (prose(say("file")), number(say("lines")))
-    return Page(title=say("files"), parts=(table(columns, rows),))
+    return Page.of(say("files"), table(columns, rows))
 
 
 def text(files: Mapping[str, str]) -> str:

@@ -30,8 +30,8 @@ def page(result: Fitted, *, why: bool = False, details: bool = False) -> Page:
     parts += note_lines(notes, details=details)
     if result.models and result.asked:
         rest = [] if details else [f"{result.asked} --details"]
-        parts.append(Commands(items=(_next(result), *rest), title=say("next")))
-    return Page(title=_verdict(result), tone="good" if result.models else "bad", parts=tuple(parts))
+        parts.append(Commands.next((_next(result), *rest)))
+    return Page.of(_verdict(result), parts, tone="good" if result.models else "bad")
 
 
 def _assumed(result: Fitted, shown: Sequence[Fitting]) -> Iterator[Sentence]:

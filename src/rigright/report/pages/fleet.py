@@ -46,7 +46,7 @@ def page(result: Fleet, *, everything: bool = False) -> Page:
         "{count} nodes over {way}, {seconds} s",
         count=len(result.nodes), way=result.over, seconds=f"{result.seconds:.1f}",
     )  # fmt: skip
-    parts: list[Part] = [Line(text=asked, tone="dim")]
+    parts: list[Part] = [Line.dim(asked)]
     rows = rows_of(result)
     cells = [_node_cells(row, result) for row in rows]
     tones = [TONES[row.state] for row in rows] if result.what == "doctor" else []
@@ -75,11 +75,11 @@ def page(result: Fleet, *, everything: bool = False) -> Page:
         for (part, _), (why, nodes) in fields.items()
     )
     if items:
-        unmeasured.append(Points(items=items, title=say("not measured"), tone="dim"))
+        unmeasured.append(Points.of(items, title=say("not measured"), tone="dim"))
     parts += [*_silent(result), *unmeasured]
     commands = tuple(_next(result, everything=everything))
-    parts += [Commands(items=commands, title=say("next"))] if commands else []
-    return Page(title=verdict.text, tone=verdict.tone, parts=tuple(parts))
+    parts += [Commands.next(commands)] if commands else []
+    return Page.of(verdict, parts)
 
 
 def _verdict(result: Fleet) -> Line:
@@ -237,7 +237,7 @@ def _silent(result: Fleet) -> Iterator[Part]:
         say("{nodes}: {why}", nodes=_names(nodes), why=why) for why, nodes in silences(result.nodes)
     )
     if items:
-        yield Points(items=items, title=say("unreachable nodes"), tone="warn")
+        yield Points.of(items, title=say("unreachable nodes"), tone="warn")
 
 
 def _next(result: Fleet, *, everything: bool) -> Iterator[str]:

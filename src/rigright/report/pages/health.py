@@ -16,9 +16,9 @@ def page(health: NodeHealth) -> Page:
     tone: Tone = "bad" if health.exit_code == EXIT_FAULT else "warn" if findings else "good"
     parts: list[Part] = []
     if done == "drained":
-        parts.append(Line(text=say("drained in Slurm: {reason}", reason=reason), tone="bad"))
+        parts.append(Line.bad(say("drained in Slurm: {reason}", reason=reason)))
     elif done == "drained before":
-        parts.append(Line(text=say("already drained in Slurm; reason unchanged"), tone="warn"))
+        parts.append(Line.warn(say("already drained in Slurm; reason unchanged")))
     elif reason is not None:
         parts.append(
             Line(text=say("still schedulable; --drain would drain it: {reason}", reason=reason), tone=tone)
@@ -35,10 +35,8 @@ def page(health: NodeHealth) -> Page:
             if len(sentences) == 1
             else say("{told} (and {more} more)", told=sentences[0], more=len(sentences) - 1)
         )
-        parts.append(Points(items=sentences, tone=tone))
-    return Page(
-        title=say("{about}: {title}", about=health.node, title=verdict), tone=tone, parts=tuple(parts)
-    )
+        parts.append(Points.of(sentences, tone=tone))
+    return Page.of(say("{about}: {title}", about=health.node, title=verdict), parts, tone=tone)
 
 
 plain = telling.RecordPrinter(NodeHealth)

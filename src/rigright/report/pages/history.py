@@ -53,9 +53,9 @@ def page(past: Past) -> Page:
     tone: Tone = "plain"
     if not parts:
         title, tone = say("no history for that period"), "warn"
-        parts = [Commands(items=("rigright watch",), title=say("next"))]
-    parts = [*parts, Line(text=say("kept in {path}", path=past.path), tone="dim")]
-    return Page(title=title, parts=tuple(parts), tone=tone)
+        parts = [Commands.next(("rigright watch",))]
+    parts = [*parts, Line.dim(say("kept in {path}", path=past.path))]
+    return Page.of(title, parts, tone=tone)
 
 
 def sheet(past: Past) -> Page:
@@ -69,7 +69,7 @@ def sheet(past: Past) -> Page:
         for device in tick.devices
     )
     heads = ("at_s", "card", *names)
-    return Page(title="", parts=(table(heads, rows),))
+    return Page.of("", table(heads, rows))
 
 
 def _cell(value: Any) -> str:
@@ -95,7 +95,7 @@ def _of_ticks(past: Past) -> tuple[list[Part], Shown]:
             )
         )
     ]
-    parts += [Line(text=sentence, tone="bad") for sentence in _absences(span)]
+    parts += [Line.bad(sentence) for sentence in _absences(span)]
     parts.append(_pictures(span))
     if span.cards:
         heads = (

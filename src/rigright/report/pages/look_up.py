@@ -21,14 +21,14 @@ def page(result: Listing) -> Page:
         parts = [part for record in result.records for part in _one(kind, record, titled=count > 1)]
     else:
         parts = [_table(result)] if result.records else []
-    notes = tuple(Line(text=note, tone="dim") for note in result.notes)
+    notes = tuple(Line.dim(note) for note in result.notes)
     title = _heading(kind.title, result)
     if count == 1:
         title = say("{kind}: {name}", kind=kind.title, name=_shown(kind.fields[0], result.records[0]))
     elif not result.total:
         title = say("{kind}: nothing matches these filters", kind=kind.title)
     parts += [*notes, *_sources(result)]
-    return Page(title=title, parts=tuple(parts), tone="plain" if result.total else "warn")
+    return Page.of(title, parts, tone="plain" if result.total else "warn")
 
 
 def findings_page(findings: Findings) -> Page:
@@ -42,8 +42,8 @@ def findings_page(findings: Findings) -> Page:
         }
         commands = tuple(f"rigright look-up {name} {_quoted(findings.text)}" for name in others)
         counts = ", ".join(f"{name} {count}" for name, count in others.items())
-        also = (Line(text=say("also in: {kinds}", kinds=counts), tone="dim"),) if others else ()
-        return Page(title=shown.title, parts=(*shown.parts, *also, *_commands(commands)))
+        also = (Line.dim(say("also in: {kinds}", kinds=counts)),) if others else ()
+        return Page.of(shown.title, *shown.parts, *also, *_commands(commands))
     parts = [
         part
         for name, listing in findings.found.items()
@@ -55,7 +55,7 @@ def findings_page(findings: Findings) -> Page:
         if listing.total > len(listing.records) or len(findings.found) == 1
     )
     title = say('"{text}" in all tables', text=findings.text)
-    return Page(title=title, parts=(*parts, *_commands(commands)))
+    return Page.of(title, *parts, *_commands(commands))
 
 
 def _commands(items: tuple[str, ...]) -> tuple[Part, ...]:
@@ -95,9 +95,7 @@ def kinds_page(summaries: dict[str, Sentence]) -> Page:
     """Everything that can be looked up."""
     rows = tuple((name, summary) for name, summary in summaries.items())
     examples = ("rigright look-up 4090", "rigright look-up clouds h100 --sort per_chip --reverse")
-    return Page(
-        title=say("Look-up kinds"), parts=(table((say("kind"), prose("")), rows), Commands(items=examples))
-    )
+    return Page.of(say("Look-up kinds"), table((say("kind"), prose("")), rows), Commands(items=examples))
 
 
 def kinds_plain(summaries: dict[str, Sentence], language: str) -> dict[str, str]:
@@ -167,4 +165,4 @@ def _sources(result: Listing) -> tuple[Part, ...]:
     if not result.with_sources or source is None:
         return ()
     fields = dict.fromkeys(source(record) for record in result.records)
-    return (Points(title=say("Sources"), items=tuple(fields), tone="dim"),)
+    return (Points.of(fields, title=say("Sources"), tone="dim"),)

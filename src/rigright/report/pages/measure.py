@@ -34,7 +34,7 @@ def page(measured: Measured) -> Page:
     title = say(
         "resources used by {command}", command=cut(shlex.join(measured.command), _LONGEST, mark="...")
     )
-    return Page(title=title, parts=tuple(_parts(measured)))
+    return Page.of(title, _parts(measured))
 
 
 def _parts(measured: Measured) -> Iterator[Part]:
@@ -56,11 +56,11 @@ def _parts(measured: Measured) -> Iterator[Part]:
                 "GPU {index}: {word} for {time} ({share} of the time)",
                 index=index, word=word, time=show_seconds(time_s), share=f"{share:.0%}",
             ))  # fmt: skip
-        yield Points(title=say("throttled"), items=tuple(slowed), tone="warn")
+        yield Points.of(slowed, title=say("throttled"), tone="warn")
     for note in measured.notes:
-        yield Line(text=note, tone="dim")
+        yield Line.dim(note)
     if any(not figure.inside for figure in measured.held):
-        yield Commands(items=("rigright doctor", "rigright diagnose"), title=say("next"))
+        yield Commands.next(("rigright doctor", "rigright diagnose"))
 
 
 def sheet(measured: Measured) -> Page:
@@ -74,7 +74,7 @@ def sheet(measured: Measured) -> Page:
         )
         for course in measured.courses
     )
-    return Page(title="", parts=(table(heads, rows),))
+    return Page.of("", table(heads, rows))
 
 
 def _number(value: float | None) -> str:

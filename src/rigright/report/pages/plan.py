@@ -74,8 +74,8 @@ def page(result: Planned, *, why: bool = False, details: bool = False) -> Page:
         texts += next_commands(result, first) if first else []
         changed = [on_step(result, addition) for addition in steps]
         typed = [*texts, *changed] if details else [*(changed or texts)[:1], f"{result.asked} --details"]
-        parts.append(Commands(items=tuple(typed), title=say("next")))
-    return Page(title=answer.text, tone=answer.tone, parts=tuple(parts))
+        parts.append(Commands.next(typed))
+    return Page.of(answer, parts)
 
 
 def _brief(result: Planned) -> Iterator[Part]:
@@ -98,16 +98,16 @@ def _brief(result: Planned) -> Iterator[Part]:
     yield plans_table(result.shown[:MOST_PLANS], wish=result.wish)
     known = words.known_by(first)
     if known:
-        yield Line(text=known, tone="dim")
+        yield Line.dim(known)
     if any(words.safe(plan) for plan in result.shown[:MOST_PLANS]):
-        yield Line(text=say("safe: every limit holds in 9 of 10 cases"), tone="dim")
+        yield Line.dim(say("safe: every limit holds in 9 of 10 cases"))
     stale = [plan for plan in result.shown[:MOST_PLANS] if plan.supply.stale]
     if stale:
         dates = ", ".join(sorted({str(plan.supply.as_of) for plan in stale}))
-        yield Line(text=say("prices as of {date}; verify before buying", date=dates), tone="warn")
+        yield Line.warn(say("prices as of {date}; verify before buying", date=dates))
     yield from _host(result, first)
     if any(plan.supply.used for plan in result.shown[:MOST_PLANS]):
-        yield Line(text=words.USED_CARDS, tone="warn")
+        yield Line.warn(words.USED_CARDS)
 
 
 def _host(result: Planned, first: Plan) -> Iterator[Part]:
@@ -122,7 +122,7 @@ def _host(result: Planned, first: Plan) -> Iterator[Part]:
         elif host.why != BILL:
             cards = f"{first.supply.n_chips or first.n_chips}x {short(first.chip.name)}"
             sentence = say("{said}, estimated: no known machine holds {cards}", said=sentence, cards=cards)
-        yield Line(text=sentence, tone="dim")
+        yield Line.dim(sentence)
 
 
 def _steps_table(result: Planned) -> Table:
@@ -162,9 +162,9 @@ def verdict(result: Planned) -> Line:
     """The answer in one line."""
     first = result.first
     if first is None:
-        return Line(text=_refused(result), tone="bad")
+        return Line.bad(_refused(result))
     if not result.fits:
-        return Line(text=_or_else(_missed(result, first), result), tone="bad")
+        return Line.bad(_or_else(_missed(result, first), result))
     figures = with_commas(
         [words.speed(first), words.context(first, result.wish), words.money_of(first, result.wish)]
     )

@@ -27,4 +27,4 @@ def sheet(result: Planned) -> Page:
     rows = [{"plan": str(place)} | row_of(plan) for place, plan in enumerate(result.shown, 1)]
     heads = list(dict.fromkeys(name for row in rows for name in row))
     cells = ((row.get(head, "") for head in heads) for row in rows)
-    return Page(title=result.model, parts=(table(heads, cells),))
+    return Page.of(result.model, table(heads, cells))

@@ -45,9 +45,7 @@ _MOST_WHYS = 6
 
 def detailed(result: Planned) -> Iterator[Part]:
     """Everything but notes."""
-    yield Line(
-        text=say("{model}: {work}", model=model_name(result.model), work=words.work(result.wish)), tone="dim"
-    )
+    yield Line.dim(say("{model}: {work}", model=model_name(result.model), work=words.work(result.wish)))
     first = result.first
     if first is not None:
         yield _bars(first)
@@ -55,12 +53,12 @@ def detailed(result: Planned) -> Iterator[Part]:
     answer = result.result
     if answer.broken and first is not None:
         broken = tuple(rejection.reason for rejection in answer.broken)
-        yield Points(items=broken, title=say("limits missed"), tone="bad")
+        yield Points.of(broken, title=say("limits missed"), tone="bad")
     if answer.rejections:
         items = tuple(
             _rejected(rejection, result.wish.currency) for rejection in answer.rejections[:_MOST_WHYS]
         )
-        yield Points(items=items, title=say("why not cheaper"))
+        yield Points.of(items, title=say("why not cheaper"))
 
 
 def _bars(plan: Plan) -> Bars:

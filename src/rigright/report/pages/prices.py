@@ -30,11 +30,11 @@ KINDS = {
 def page(result: PricesOfNames, *, why: bool = False) -> Page:
     """The page for people: what is taken, and all that is known."""
     if result.parts:
-        return Page(title=say("prices of {names}", names=result.names), parts=(_parts_table(result),))
+        return Page.of(say("prices of {names}", names=result.names), _parts_table(result))
     if len(result.chips) != 1:
         return _many(result)
     prices = result.chips[0]
-    parts: list[Part] = [Line(text=prices.why, tone="dim"), _known(prices, result.currency, why=why)]
+    parts: list[Part] = [Line.dim(prices.why), _known(prices, result.currency, why=why)]
     cheapest = {offer.provider: offer for offer in reversed(prices.rents)}  # of each cloud
     rents = sorted(cheapest.values(), key=prices.rents.index)[:_MOST_RENTS]
     if rents:
@@ -49,9 +49,9 @@ def page(result: PricesOfNames, *, why: bool = False) -> Page:
         )
         parts.append(Line(text=say("rent per card and hour: {offers}", offers=sentence)))
     if prices.stale:
-        parts.append(Line(text=say("old price: verify before buying; its band is wider"), tone="warn"))
-    parts.append(Commands(items=("rigright prices import FILE",), title=say("next")))
-    return Page(title=_taken(prices, result.currency), tone="plain", parts=tuple(parts))
+        parts.append(Line.warn(say("old price: verify before buying; its band is wider")))
+    parts.append(Commands.next(("rigright prices import FILE",)))
+    return Page.of(_taken(prices, result.currency), parts, tone="plain")
 
 
 def _taken(prices: ChipPrices, currency: str) -> Sentence:
@@ -108,15 +108,12 @@ def _many(result: PricesOfNames) -> Page:
     parts: list[Part] = [_list(ordered[:MOST_ROWS], result.currency)]
     if len(ordered) > MOST_ROWS:
         parts.append(
-            Line(
-                text=say(
-                    "{count} more: --csv lists all; give a name to see one", count=len(ordered) - MOST_ROWS
-                ),
-                tone="dim",
+            Line.dim(
+                say("{count} more: --csv lists all; give a name to see one", count=len(ordered) - MOST_ROWS)
             )
         )
     title = say("{count} cards have a price, {old} of them outdated", count=len(known), old=old)
-    return Page(title=title, parts=tuple(parts))
+    return Page.of(title, parts)
 
 
 def _list(prices: list[ChipPrices], currency: str) -> Table:
@@ -159,10 +156,10 @@ def _parts_table(result: PricesOfNames) -> Table:
 def sheet(result: PricesOfNames) -> Page:
     """For a spreadsheet: every price of a card that was named; else one row a card, or a part."""
     if result.parts:
-        return Page(title="", parts=(_parts_table(result),))
+        return Page.of("", _parts_table(result))
     if len(result.chips) == 1:
-        return Page(title="", parts=(_known(result.chips[0], result.currency, why=True),))
-    return Page(title="", parts=(_list([prices for prices in result.chips if prices.usd], result.currency),))
+        return Page.of("", _known(result.chips[0], result.currency, why=True))
+    return Page.of("", _list([prices for prices in result.chips if prices.usd], result.currency))
 
 
 def judged(result: PriceList) -> Page:
@@ -186,16 +183,13 @@ def judged(result: PriceList) -> Page:
         items = tuple(_flaw(flaw) for flaw in flaws[:_MOST_FLAWS])
         if len(flaws) > _MOST_FLAWS:
             items = (*items, say("{count} more", count=len(flaws) - _MOST_FLAWS))
-        if items:
-            parts.append(Points(items=items, title=head, tone="bad" if flaws is wrong else "warn"))
+        parts.append(Points.of(items, title=head, tone="bad" if flaws is wrong else "warn"))
     if result.place:
-        parts.append(Line(text=say("kept in {file}", file=result.place), tone="dim"))
+        parts.append(Line.dim(say("kept in {file}", file=result.place)))
     if result.kept is not None and result.prices:
         chips = list(dict.fromkeys(price.chip for price in result.prices))
-        parts.append(
-            Commands(items=(f"rigright prices show {chips[0]}", "rigright prices forget"), title=say("next"))
-        )
-    return Page(title=title, tone=tone, parts=tuple(parts))
+        parts.append(Commands.next((f"rigright prices show {chips[0]}", "rigright prices forget")))
+    return Page.of(title, parts, tone=tone)
 
 
 def _flaw(flaw: Flaw) -> Shown:
@@ -212,7 +206,7 @@ class Forgotten:
 
 def forgotten(place: str) -> Page:
     """The list is gone."""
-    return Page(title=say("removed: {file}", file=place), tone="good", parts=())
+    return Page.of(say("removed: {file}", file=place), tone="good")
 
 
 plain = telling.RecordPrinter(PricesOfNames)

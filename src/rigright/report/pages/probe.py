@@ -73,13 +73,13 @@ def page(
         parts.append(table(_PLAIN, rows))
     parts += _unseen(machine, everything=everything)
     if sentences := tuple(understood(machine)):
-        parts.append(Points(items=sentences))
+        parts.append(Points.of(sentences))
     if saved is not None:
-        parts.append(Line(text=say("saved to {file}", file=saved), tone="good"))
+        parts.append(Line.good(say("saved to {file}", file=saved)))
     if bundled is not None:
         parts += _bundled(bundled)
-    parts.append(Commands(items=_next(machine), title=say("next")))
-    return Page(title=machine_name(machine), parts=tuple(parts))
+    parts.append(Commands.next(_next(machine)))
+    return Page.of(machine_name(machine), parts)
 
 
 _PLAIN = ("", prose(""))
@@ -96,27 +96,25 @@ def _verdict(machine: Machine) -> Line:
             all=len(machine.devices),
             which=text,
         )
-        return Line(text=sentence, tone="bad")
+        return Line.bad(sentence)
     if not machine.devices:
         return _none(machine)
     sizes = [total_bytes(device, machine) for device in machine.devices]
     free = [free_bytes(device, machine) for device in machine.devices]
     if any(size is None for size in (*sizes, *free)):
-        return Line(text=say("memory of some GPUs not reported"), tone="warn")
+        return Line.warn(say("memory of some GPUs not reported"))
     told_free = show_bytes(sum(size or 0.0 for size in free))
     told_all = show_bytes(sum(size or 0.0 for size in sizes))
     if any(device.unified_memory for device in machine.devices):
-        return Line(
-            text=say("{free} of {all} free, shared by CPU and GPU", free=told_free, all=told_all), tone="good"
-        )
-    return Line(text=say("GPU memory: {free} of {all} free", free=told_free, all=told_all), tone="good")
+        return Line.good(say("{free} of {all} free, shared by CPU and GPU", free=told_free, all=told_all))
+    return Line.good(say("GPU memory: {free} of {all} free", free=told_free, all=told_all))
 
 
 def _none(machine: Machine) -> Line:
     """No driver shows a card: whether the bus holds some, whether anything was asked of drivers at all."""
     text = bus_cards(machine)
     if text and machine.system.kernel is not None:
-        return Line(text=say("no driver for GPUs on the bus: {cards}", cards=text), tone="warn")
+        return Line.warn(say("no driver for GPUs on the bus: {cards}", cards=text))
     if text:
         return Line(text=say("on the bus: {cards}; driver not queried", cards=text))
     if machine.events is not None and machine.system.kernel is None:
@@ -126,7 +124,7 @@ def _none(machine: Machine) -> Line:
         if machine.is_capture
         else say("everything runs on the CPU; see `rigright doctor`")
     )
-    return Line(text=none, tone="warn")
+    return Line.warn(none)
 
 
 def _name(device: Device) -> str:
@@ -175,7 +173,7 @@ def _downshifted(machine: Machine) -> Iterator[Part]:
         sentence = say(
             "PCIe: generation and lanes, current/max.; idle GPUs lower the generation, not the lanes"
         )
-        yield Line(text=sentence, tone="dim")
+        yield Line.dim(sentence)
 
 
 def _slices(machine: Machine) -> Iterator[Part]:
@@ -189,7 +187,7 @@ def _slices(machine: Machine) -> Iterator[Part]:
     if items:
         amd = all(device.vendor == "amd" for device in machine.devices if device.slices)
         title = say("GPU partitions") if amd else say("MIG instances")
-        yield Points(items=tuple(items), title=title)
+        yield Points.of(items, title=title)
 
 
 def _reach(machine: Machine) -> Iterator[Part]:
@@ -199,7 +197,7 @@ def _reach(machine: Machine) -> Iterator[Part]:
         yield Line(text=say("all pairs: {kind}", kind=_meant(kinds[0])))
         return
     yield _matrix(machine)
-    yield Line(text=with_commas(_meant(kind) for kind in kinds) or "", tone="dim")
+    yield Line.dim(with_commas(_meant(kind) for kind in kinds) or "")
 
 
 def _meant(kind: str) -> Shown:
@@ -245,7 +243,7 @@ def _unseen(machine: Machine, *, everything: bool) -> Iterator[Part]:
     if len(items) > most:
         items = [*items[:most], say("and {count} more: --all", count=len(items) - most)]
     if items:
-        yield Points(items=tuple(items), title=say("not observed"), tone="dim")
+        yield Points.of(items, title=say("not observed"), tone="dim")
 
 
 def _blind(why: Sentence, see: str | None, *, what: list[str], machine: Machine) -> Sentence:
@@ -266,11 +264,11 @@ def _bundled(bundled: Bundled) -> Iterator[Part]:
         commands=bundled.commands,
         file=bundled.file,
     )
-    yield Line(text=sentence, tone="good")
+    yield Line.good(sentence)
     text = ", ".join(f"{kind} {count}" for kind, count in bundled.kept_out)
     if text:
-        yield Line(text=say("pseudonymised consistently: {kinds}", kinds=text), tone="dim")
-    yield Line(text=say("review it before sharing: `tar -tzf {file}`", file=bundled.file), tone="dim")
+        yield Line.dim(say("pseudonymised consistently: {kinds}", kinds=text))
+    yield Line.dim(say("review it before sharing: `tar -tzf {file}`", file=bundled.file))
 
 
 def _next(machine: Machine) -> tuple[str, ...]:

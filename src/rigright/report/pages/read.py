@@ -34,10 +34,10 @@ def page(result: ReadGuide, *, details: bool = False) -> Page:
     parts += _errors(result.errors)
     parts += _unread(result, most=len(result.not_understood) if details else _SHOWN_UNREAD)
     if result.cut:
-        parts.append(Line(text=say("only the first part was read: it is very long"), tone="warn"))
+        parts.append(Line.warn(say("only the first part was read: it is very long")))
     if not details and (result.right or len(result.not_understood) > _SHOWN_UNREAD):
-        parts.append(Line(text=say("--details lists every claim and sentence"), tone="dim"))
-    return Page(title=verdict_line(result), tone=_tone(result), parts=tuple(parts))
+        parts.append(Line.dim(say("--details lists every claim and sentence")))
+    return Page.of(verdict_line(result), parts, tone=_tone(result))
 
 
 def _tone(result: ReadGuide) -> Tone:
@@ -71,9 +71,9 @@ def verdict_line(result: ReadGuide) -> Sentence:
 def _group(claims: Sequence[GuideClaim], verdict: Verdict, *, most: int) -> Iterator[Part]:
     """Claims of one verdict with what is true, and the commands that show it."""
     shown = claims[:most]
-    yield Points(title=WORDS[verdict], items=tuple(map(_claim_line, shown)), tone=_TONES[verdict])
+    yield Points.of(map(_claim_line, shown), title=WORDS[verdict], tone=_TONES[verdict])
     if len(claims) > most:
-        yield Line(text=say("and {count} more", count=len(claims) - most), tone="dim")
+        yield Line.dim(say("and {count} more", count=len(claims) - most))
     commands = dict.fromkeys(claim.command for claim in shown if claim.command)
     if commands:
         yield Commands(items=tuple(commands))
@@ -114,7 +114,7 @@ def _errors(errors: Sequence[ExplainedError]) -> Iterator[Part]:
         )
         for error in errors
     )
-    yield Points(title=say("errors"), items=items, tone="warn")
+    yield Points.of(items, title=say("errors"), tone="warn")
     yield Commands(items=tuple(dict.fromkeys(error.command for error in errors)))
 
 
@@ -125,9 +125,9 @@ def _unread(result: ReadGuide, *, most: int) -> Iterator[Part]:
     items = tuple(
         say('line {line}: "{says}"', line=unread_line.line, says=unread_line.text) for unread_line in shown
     )
-    yield Points(title=say("not understood, and so not checked"), items=items, tone="dim")
+    yield Points.of(items, title=say("not understood, and so not checked"), tone="dim")
     if len(result.not_understood) > most:
-        yield Line(text=say("and {count} more", count=len(result.not_understood) - most), tone="dim")
+        yield Line.dim(say("and {count} more", count=len(result.not_understood) - most))
 
 
 def sheet(result: ReadGuide) -> Page:
@@ -162,7 +162,7 @@ def sheet(result: ReadGuide) -> Page:
         for unread_line in result.not_understood
     ]
     columns = heads
-    return Page(title=verdict_line(result), parts=(table(columns, rows),))
+    return Page.of(verdict_line(result), table(columns, rows))
 
 
 def _answer_words(result: ReadGuide) -> Sentence | str:

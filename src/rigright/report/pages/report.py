@@ -41,16 +41,16 @@ _FLAG = re.compile(r"--(?=[a-z])")  # who signs types no options
 def page(result: Decided) -> Page:
     """The paper: what is decided, then what speaks for it and against it; sources stand last."""
     made = result.cost
-    parts: list[Part] = [_glance(result), Line(text=_speed(result), tone="dim"), _need(result)]
+    parts: list[Part] = [_glance(result), Line.dim(_speed(result)), _need(result)]
     parts.append(_options(result))
     if reasons := tuple(_reasons(result)):
-        parts.append(Points(title=say("reasons"), items=reasons))
+        parts.append(Points.of(reasons, title=say("reasons")))
     if made is not None:
-        parts.append(Points(title=say("cost over the years"), items=(costing.verdict(made).text,)))
+        parts.append(Points.of((costing.verdict(made).text,), title=say("cost over the years")))
         parts.append(costing.ways_table(made, banded=False))
         parts += [costing.picture(made, details=True)] if len(made.cost_ways) > 1 else []
-        parts.append(Points(items=tuple(costing.sums(made))))
-    parts.append(Points(title=say("risks"), items=tuple(_once(_risks(result))), tone="warn"))
+        parts.append(Points.of(costing.sums(made)))
+    parts.append(Points.of(_once(_risks(result)), title=say("risks"), tone="warn"))
     parts += _order(result)
     parts += [_tests(result), Commands(title=say("acceptance test"), items=tuple(_commands(result)))]
     parts += [table(_SIGNED, ((_LINE,) * len(_SIGNED),) * 2, title=say("approval"))]
@@ -59,11 +59,11 @@ def page(result: Decided) -> Page:
         date=result.today,
         file=result.plan,
     )
-    parts.append(Line(text=sentence, tone="dim"))
+    parts.append(Line.dim(sentence))
     if made is not None:
         parts += [costing.sources(made), *([costing.resale(made)] if made.worth_usd else [])]
-        parts.append(Points(title=say("assumed and not counted"), items=tuple(_taken(result))))
-    return Page(title=verdict(result), tone=_tone(result), parts=tuple(parts))
+        parts.append(Points.of(_taken(result), title=say("assumed and not counted")))
+    return Page.of(verdict(result), parts, tone=_tone(result))
 
 
 def _glance(result: Decided) -> Table:
@@ -109,7 +109,7 @@ def _order(result: Decided) -> Iterator[Part]:
     if assembled is None or built is None:
         return
     currency = assembled.currency
-    yield Points(title=say("bill of materials"), items=(building.verdict(assembled),))
+    yield Points.of((building.verdict(assembled),), title=say("bill of materials"))
 
     def cells(usd: Estimate | None) -> tuple[Shown, Shown]:
         if usd is None:
@@ -440,7 +440,7 @@ def _commands(result: Decided) -> Iterator[str]:
 def written(result: Decided, file: str) -> Page:
     """After it was written."""
     sentence = say("written: {file}", file=file)
-    return Page(title=verdict(result), tone=_tone(result), parts=(Line(text=sentence),))
+    return Page.of(verdict(result), Line(text=sentence), tone=_tone(result))
 
 
 def document(result: Decided, screen: Screen) -> str:
@@ -452,7 +452,7 @@ def document(result: Decided, screen: Screen) -> str:
 
 def sheet(result: Decided) -> Page:
     """The options, for a spreadsheet."""
-    return Page(title=verdict(result), parts=(_options(result),))
+    return Page.of(verdict(result), _options(result))
 
 
 def _answer_words(result: Decided) -> Sentence | str:

@@ -27,10 +27,9 @@ def page(result: SetUp, asked: str = "rigright setup") -> Page:
     for number, step in enumerate(result.steps, 1):
         parts += _step(number, step, by_root=result.system.by_root)
     if result.notes:
-        parts.append(Points(items=result.notes, title=say("worth knowing")))
+        parts.append(Points.of(result.notes, title=say("worth knowing")))
     unknown = result.unknown if result.pick is not None else result.unknown[1:]
-    if unknown:
-        parts.append(Points(items=unknown, title=say("not known"), tone="warn"))
+    parts.append(Points.of(unknown, title=say("not known"), tone="warn"))
     if result.pick is not None:
         commands: list[str] = []
         in_windows = result.system.os_id == WINDOWS
@@ -40,12 +39,12 @@ def page(result: SetUp, asked: str = "rigright setup") -> Page:
         if not in_windows and "nvidia" in result.system.vendors:
             commands.append(f"{asked} --docker Dockerfile")
         commands.append("rigright doctor --only 'driver,software,containers'")
-        parts.append(Commands(items=tuple(commands), title=say("next")))
-    return Page(title=verdict.text, tone=verdict.tone, parts=tuple(parts))
+        parts.append(Commands.next(commands))
+    return Page.of(verdict, parts)
 
 
 def _machine(result: SetUp) -> Line:
-    return Line(text=say("software for {machine}", machine=result.system.shown), tone="dim")
+    return Line.dim(say("software for {machine}", machine=result.system.shown))
 
 
 def _done(result: SetUp, already: Installed) -> Page:
@@ -65,15 +64,15 @@ def _done(result: SetUp, already: Installed) -> Page:
     )
     parts: list[Part] = [_machine(result), table(_BLANK, rows)]
     if result.notes:
-        parts.append(Points(items=result.notes, title=say("worth knowing")))
-    parts.append(Commands(items=("rigright doctor", bench), title=say("next")))
-    return Page(title=sentence, tone="good", parts=tuple(parts))
+        parts.append(Points.of(result.notes, title=say("worth knowing")))
+    parts.append(Commands.next(("rigright doctor", bench)))
+    return Page.of(sentence, parts, tone="good")
 
 
 def _verdict(result: SetUp) -> Line:
     pick = result.pick
     if pick is None:
-        return Line(text=next(iter(result.unknown), say("no known version fits")), tone="bad")
+        return Line.bad(next(iter(result.unknown), say("no known version fits")))
     if pick.no_kernels_for is not None:
         names = {".".join(map(str, pair)): name for pair, name in result.system.capabilities}
         sentence = say(
@@ -81,11 +80,11 @@ def _verdict(result: SetUp) -> Line:
             name=pick.name, version=pick.version, cuda=pick.cuda, chip=names[pick.no_kernels_for],
             capability=pick.no_kernels_for,
         )  # fmt: skip
-        return Line(text=sentence, tone="warn")
+        return Line.warn(sentence)
     sentence = say("{name} {version}: {rest}", name=pick.name, version=pick.version, rest=_rest(result, pick))
     if result.instead is None:
-        return Line(text=sentence, tone="good")
-    return Line(text=say("{why}; nearest is {set}", why=result.instead, set=sentence), tone="warn")
+        return Line.good(sentence)
+    return Line.warn(say("{why}; nearest is {set}", why=result.instead, set=sentence))
 
 
 def _rest(result: SetUp, pick: Pick) -> Sentence:

@@ -41,30 +41,30 @@ def page(result: Simulated, *, why: bool = False, details: bool = False) -> Page
     """The page for people; a simulation has no formulas to show, so `why` adds nothing."""
     del why
     answer, counted = _verdict(result), result.tally
-    parts: list[Part] = [Line(text=result.load, tone="dim")]
-    parts += [Line(text=_served_by(result), tone="dim")] if details else []
+    parts: list[Part] = [Line.dim(result.load)]
+    parts += [Line.dim(_served_by(result))] if details else []
     parts += [_table(result, details=details), Line(text=_throughput(result))]
-    parts += [Line(text=bind, tone="dim") for bind in result.binds]
+    parts += [Line.dim(bind) for bind in result.binds]
     if counted.timeline:
         parts.append(_picture(result) if details else _strips(counted.timeline))
     if result.against is not None:
         parts.append(_against(result, result.against))
     if result.wrote is not None:
-        parts.append(Line(text=say("tokens of each request: {file}", file=result.wrote), tone="dim"))
+        parts.append(Line.dim(say("tokens of each request: {file}", file=result.wrote)))
     parts += note_lines(result.notes, details=details)
-    return Page(title=answer.text, tone=answer.tone, parts=tuple(parts))
+    return Page.of(answer, parts)
 
 
 def _verdict(result: Simulated) -> Line:
     """Whether the load is carried and its targets are met, before any figure."""
     counted, rate = result.tally, result.rate_per_s
     if not counted.served:
-        return Line(text=say("no request completed"), tone="bad")
+        return Line.bad(say("no request completed"))
     late = list(_late(result))
     if rate is not None and counted.backlog_share > _BACKLOG and counted.requests_per_s < _CARRIED * rate:
         served, is_one = counted.requests_per_s, result.machine.startswith("1x ")
         sentence = overloaded(short(result.machine), served=served, rate=rate, needed=None, is_one=is_one)
-        return Line(text=with_semicolons([sentence, *late]) or sentence, tone="bad")
+        return Line.bad(with_semicolons([sentence, *late]) or sentence)
     at = at_share(result.targets.percentile)
     sentences = [
         say("TTFT{at} {time}", at=at, time=_time(counted.ttft_reached_s)),

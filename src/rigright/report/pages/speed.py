@@ -75,10 +75,8 @@ def limited_by(speed: Speed, *, hosted: bool = False) -> Line:
     token, prompt = names[speed.token_pass.bound], names[speed.prompt_pass.bound]
     if speed.audio_h_per_h is not None:
         heard = say("limited by {decoder} (decoder), {encoder} (encoder)", decoder=token, encoder=prompt)
-        return Line(text=heard, tone="dim")
-    return Line(
-        text=say("limited by {token} (decode), {prompt} (prefill)", token=token, prompt=prompt), tone="dim"
-    )
+        return Line.dim(heard)
+    return Line.dim(say("limited by {token} (decode), {prompt} (prefill)", token=token, prompt=prompt))
 
 
 def speed_lines(speed: Speed) -> Iterator[Shown]:

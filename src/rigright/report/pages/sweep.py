@@ -33,16 +33,16 @@ def page(result: Swept, *, why: bool = False, details: bool = False) -> Page:
     answer, most = _verdict(result), _MOST_ROWS if details else _FEW_ROWS
     parts: list[Part] = [_table(result, most)]
     parts += [
-        Points(items=items, title=title, tone="warn")
+        Points.of(items, title=title, tone="warn")
         for title, fits in ((say("not answered"), ""), (say("nothing meets every limit"), "no"))
         if (items := tuple(_reasons(result, fits=fits))[: most if details else 3])
     ]
     if result.out is not None:
-        parts.append(Line(text=say("answers written to {file}", file=result.out), tone="dim"))
+        parts.append(Line.dim(say("answers written to {file}", file=result.out)))
     elif len(result.questions) > most:
         more = say("{count} more rows: --csv", count=len(result.questions) - most)
-        parts.append(Line(text=more, tone="dim"))
-    return Page(title=answer.text, tone=answer.tone, parts=tuple(parts))
+        parts.append(Line.dim(more))
+    return Page.of(answer, parts)
 
 
 def _reasons(result: Swept, *, fits: str) -> Iterator[Sentence]:
@@ -108,7 +108,7 @@ def sheet(result: Swept) -> Page:
     """Every question with its answer, for a spreadsheet."""
     heads, rows = result.table
     columns = heads
-    return Page(title=result.file, parts=(table(columns, rows),))
+    return Page.of(result.file, table(columns, rows))
 
 
 plain = telling.RecordPrinter(Swept)

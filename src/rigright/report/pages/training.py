@@ -100,8 +100,8 @@ def page(result: Trained, *, why: bool = False, details: bool = False) -> Page:
         parts.append(_reasons(result))
     parts += note_lines(result.notes, details=details, decided=answer.tone != "bad")
     if result.asked:
-        parts.append(Commands(items=tuple(_next(result, details=details)), title=say("next")))
-    return Page(title=answer.text, tone=answer.tone, parts=tuple(parts))
+        parts.append(Commands.next(_next(result, details=details)))
+    return Page.of(answer, parts)
 
 
 def _brief(result: Trained) -> Iterator[Part]:
@@ -129,21 +129,21 @@ def _brief(result: Trained) -> Iterator[Part]:
         rows.append((say("max sequence, tokens"), f"{result.limits.seq_tok:,}", ""))
     yield estimates_table(rows)
     if result.time is not None:
-        yield Line(text=BOUNDS[result.time.bound], tone="dim")
+        yield Line.dim(BOUNDS[result.time.bound])
 
 
 def _detailed(result: Trained) -> Iterator[Part]:
     """Everything but notes."""
     machine = say("{machine}, {trainer}", machine=result.machine, trainer=result.trainer)
-    yield Line(text=machine, tone="dim")
+    yield Line.dim(machine)
     yield _bars(result)
     yield _table(result)
     if result.time is not None:
         yield time_table(result.time)
     if result.samples is not None:
         yield sample_table(result.samples)
-        yield Points(items=tuple(learning_lines(result.samples)))
-    yield Points(items=tuple(_facts(result)))
+        yield Points.of(learning_lines(result.samples))
+    yield Points.of(_facts(result))
     if result.remedies:
         yield remedies_table(result.remedies)
 
@@ -161,9 +161,9 @@ def _verdict(result: Trained) -> Line:
             sentence = say("{said}; use {change} ({size})", said=sentence, change=helping.change, size=size)
             if helping.flag:
                 sentence = say("{said}: {flag}", said=sentence, flag=helping.flag)
-        return Line(text=sentence, tone="bad")
+        return Line.bad(sentence)
     if result.broken:
-        return Line(text=misses(short(result.machine), result.broken, fields={}), tone="bad")
+        return Line.bad(misses(short(result.machine), result.broken, fields={}))
     figures: list[Shown] = [say("peak {size} of {total}", size=size, total=total)]
     if result.time is not None:
         figures.insert(0, say("{rate} tok/s", rate=show_short(result.time.tok_per_s)))

@@ -36,7 +36,7 @@ def page(result: Upgraded) -> Page:
     """The whole page."""
     answer, *rest = _verdict(result)
     parts: list[Part] = [*rest]
-    parts.append(Points(title=say("1. baseline"), items=(_baseline(result),)))
+    parts.append(Points.of((_baseline(result),), title=say("1. baseline")))
     pieces = tuple(
         Piece(name=title, size=share, shown=f"{share:.0%}") for _, title, share in result.cause_rows
     )
@@ -46,8 +46,7 @@ def page(result: Upgraded) -> Page:
     named = None if result.lead is None else result.lead.finding.title
     items = tuple(dict.fromkeys(cause.finding.title for cause in result.judgement.bad))
     items = tuple(title for title in items if title != named)
-    if items:
-        parts.append(Points(title=say("fix first: may cost nothing"), items=items, tone="warn"))
+    parts.append(Points.of(items, title=say("fix first: may cost nothing"), tone="warn"))
     if result.changes:
         columns = (
             prose(say("change")),
@@ -61,22 +60,19 @@ def page(result: Upgraded) -> Page:
             "good" if worth.gain_per_kusd is None else "plain" for worth in result.changes
         )
         fitting = tuple(_fitting(result))
-        if fitting:
-            parts.append(Points(title=say("3. does it fit"), items=fitting))
+        parts.append(Points.of(fitting, title=say("3. does it fit")))
         parts.append(table(columns, rows, title=say("changes, in the order to try them"), tones=tones))
-        parts.append(Points(title=say("4. cost"), items=tuple(_costs(result))))
+        parts.append(Points.of(_costs(result), title=say("4. cost")))
     elif result.by_cause:
         parts.append(_by_cause(result))
     elif result.over_budget:
         parts.append(Line(text=_too_dear(result)))
     if result.refused:
-        parts.append(
-            Points(title=say("would help, does not fit"), items=tuple(map(_refused, result.refused)))
-        )
+        parts.append(Points.of(map(_refused, result.refused), title=say("would help, does not fit")))
     if result.changes:
-        parts.append(Points(title=say("5. roll-out"), items=tuple(_rollout(result))))
-    parts.append(Commands(items=tuple(_next(result)), title=say("next")))
-    return Page(title=answer.text, tone=answer.tone, parts=tuple(parts))
+        parts.append(Points.of(_rollout(result), title=say("5. roll-out")))
+    parts.append(Commands.next(_next(result)))
+    return Page.of(answer, parts)
 
 
 def _next(result: Upgraded) -> Iterator[str]:
@@ -110,7 +106,7 @@ def _verdict(result: Upgraded) -> Iterator[Line]:
     """What to mend, what to change, and whether the recording is old."""
     lead = result.lead
     if lead is not None:
-        yield Line(text=first_of(lead), tone="bad")
+        yield Line.bad(first_of(lead))
     if not result.shares and result.diagnosed is not None:
         yield Line(text=bound(result.diagnosed), tone="dim" if lead else "warn")
     elif lead is None or result.changes:  # what is to be mended is no "nothing to change"
@@ -119,19 +115,19 @@ def _verdict(result: Upgraded) -> Iterator[Line]:
         sentence = say(
             "based on one snapshot: before buying, watch a whole run with `rigright diagnose --for 10min`"
         )
-        yield Line(text=sentence, tone="warn")
+        yield Line.warn(sentence)
     if result.cut:
-        yield Line(text=partly(result.cut), tone="warn")
+        yield Line.warn(partly(result.cut))
     if result.recorded_days_ago is not None and result.recorded_days_ago >= OLD_DAYS:
         sentence = say(
             "this capture is {days} days old: the machine may have changed", days=result.recorded_days_ago
         )
-        yield Line(text=sentence, tone="warn")
+        yield Line.warn(sentence)
 
 
 def _answer(result: Upgraded) -> Line:
     if not result.changes:
-        return Line(text=say("no known upgrade makes this workload faster"), tone="warn")
+        return Line.warn(say("no known upgrade makes this workload faster"))
     first = result.changes[0].change
     usd = first.usd
     fields: dict[str, object] = {

@@ -45,7 +45,7 @@ def page(result: Validation) -> Page:
     """The page for people."""
     head = say("{file}: {rows} rows of {kind}", file=result.file, rows=len(result.rows), kind=result.kind)
     if not result.rows:
-        return Page(title=head, parts=(Line(text=say("the table has a header but no rows"), tone="warn"),))
+        return Page.of(head, Line.warn(say("the table has a header but no rows")))
     beside = [
         (row, prediction)
         for row in result.rows
@@ -54,7 +54,7 @@ def page(result: Validation) -> Page:
     ]
     is_few = 0 < len(beside) <= FEW
     answer = _beside_verdict(beside) if is_few else _verdict(result)
-    parts: list[Part] = [Line(text=head, tone="dim")]
+    parts: list[Part] = [Line.dim(head)]
     if is_few:
         parts.append(_beside(beside))
     parts += [
@@ -66,15 +66,14 @@ def page(result: Validation) -> Page:
     if is_few:
         assumed = tuple(dict.fromkeys(part for _, prediction in beside for part in split(prediction.why)))
         if assumed:
-            parts.append(Points(items=assumed[:_MOST_REASONS], title=say("assumed")))
+            parts.append(Points.of(assumed[:_MOST_REASONS], title=say("assumed")))
     reasons = tuple(_reasons(result))
-    if reasons:
-        parts.append(Points(items=reasons, title=say("not answered"), tone="warn"))
+    parts.append(Points.of(reasons, title=say("not answered"), tone="warn"))
     faults = tuple(fault for row in result.rows for fault in row.faults)
     if faults:
         title = say("{count} unreadable measured values", count=len(faults))
-        parts.append(Points(items=faults[:_MOST_REASONS], title=title, tone="warn"))
-    return Page(title=answer.text, tone=answer.tone, parts=tuple(parts))
+        parts.append(Points.of(faults[:_MOST_REASONS], title=title, tone="warn"))
+    return Page.of(answer, parts)
 
 
 def _beside_verdict(beside: Sequence[tuple[Judged, Prediction]]) -> Line:

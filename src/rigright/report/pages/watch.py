@@ -13,7 +13,7 @@ from rigright.verbs.watch.watched import MachineMoment
 def page(moment: MachineMoment | None) -> Page:
     """The page for people."""
     if moment is None:
-        return Page(title="", parts=())
+        return Page.of("")
     tick = moment.tick
     parts: list[Part] = []
     if tick.devices:
@@ -45,13 +45,11 @@ def page(moment: MachineMoment | None) -> Page:
             )
         )
     else:
-        parts.append(Line(text=say("no GPU listed by a driver"), tone="dim"))
-    parts.append(Points(title=say("host"), items=tuple(words.host(tick.host))))
+        parts.append(Line.dim(say("no GPU listed by a driver")))
+    parts.append(Points.of(words.host(tick.host), title=say("host")))
     parts += [Line(text=given, tone=tone) for given, tone in map(words.event, moment.events)]
-    parts += [Line(text=note, tone="warn") for note in moment.notes]
-    return Page(
-        title=say("{host} at {time}", host=moment.host_name, time=clock(tick.at_s)), parts=tuple(parts)
-    )
+    parts += [Line.warn(note) for note in moment.notes]
+    return Page.of(say("{host} at {time}", host=moment.host_name, time=clock(tick.at_s)), parts)
 
 
 plain = telling.RecordPrinter(MachineMoment, endless="inf")

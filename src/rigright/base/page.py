@@ -88,19 +88,19 @@ def table(
 
 def records(
     rows: Iterable[_Record],
-    columns: Iterable[tuple[Heading, Callable[[_Record], Shown]]],
+    columns: Iterable[tuple[Heading, Callable[[_Record], Shown] | None]],
     *,
     title: Shown | None = None,
     tone: Callable[[_Record], Tone] | None = None,
     filled: bool = False,
 ) -> Table:
-    """A table of records: of each column its head, and its cell of a record.
+    """A table of records: of each column its head, and its cell of a record; None where it has no place.
 
-    `filled`: a column that would stay empty is left out.
+    `filled`: a column that would stay empty is left out, too.
     """
     rows = tuple(rows)
-    pairs = [(head, [cell(row) for row in rows]) for head, cell in columns]
-    kept = [(head, cells) for head, cells in pairs if not filled or any(cells)]
+    pairs = [(head, [cell(row) for row in rows]) for head, cell in columns if cell is not None]
+    kept = [pair for pair in pairs if any(pair[1]) or not filled]
     tones = () if tone is None else map(tone, rows)
     return table(
         (head for head, _ in kept), zip(*(cells for _, cells in kept), strict=True), title=title, tones=tones

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from rigright.base.words import Sentence
+from rigright.base.page import Tone
+from rigright.base.words import Sentence, say
 from rigright.doctor.examine import Examined
 from rigright.doctor.record import Checked, Finding, Fine, NotSeen
+
+SEVERITIES = {"fault": say("fault"), "warning": say("warning"), "note": say("note")}
+SEVERITY_TONES: dict[str, Tone] = {"fault": "bad", "warning": "warn", "note": "plain"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 
-from rigright.base.page import Shown, Tone
+from rigright.base.page import Shown, Table, Tone
 from rigright.base.words import Sentence, say
-from rigright.doctor.examine import RANKS
+from rigright.doctor.examine import EXIT_WARNING, RANKS
 from rigright.doctor.record import Finding
 from rigright.machine.record import Machine
+from rigright.report.findings import SEVERITIES, SEVERITY_TONES
 from rigright.verbs.fleet.nodes import Fleet, NodeReport
 
 _SILENT, INCOMPLETE, WELL = "silent", "incomplete", "well"
-STATES = (_SILENT, "fault", "warning", INCOMPLETE, "note", WELL)  # worst first
-TONES: dict[str, Tone] = {
-    _SILENT: "bad",
-    "fault": "bad",
-    "warning": "warn",
-    INCOMPLETE: "warn",
-    "note": "plain",
-    WELL: "good",
+STATES: dict[str, Sentence] = {  # worst first
+    _SILENT: say("unreachable"),
+    "fault": SEVERITIES["fault"],
+    "warning": SEVERITIES["warning"],
+    INCOMPLETE: say("incomplete"),
+    "note": SEVERITIES["note"],
+    WELL: say("ok"),
 }
+TONES: dict[str, Tone] = {**SEVERITY_TONES, _SILENT: "bad", INCOMPLETE: "warn", WELL: "good"}
+_WORST_FIRST = tuple(STATES)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +71,7 @@ def rows_of(fleet: Fleet) -> tuple[Row, ...]:
             [],
         ).append(node)
     rows = [_row(nodes) for nodes in groups.values()]
-    rows.sort(key=lambda row: (STATES.index(row.state), -len(row.findings), len(row.nodes), row.nodes))
+    rows.sort(key=lambda row: (_WORST_FIRST.index(row.state), -len(row.findings), len(row.nodes), row.nodes))
     return tuple(rows)
 
 
@@ -117,6 +119,12 @@ def silences(nodes: Iterable[NodeReport]) -> tuple[tuple[Sentence, tuple[str, ..
     return tuple((why, tuple(names)) for why, names in pairs)
 
 
+def tone_of(exit_code: int) -> Tone:
+    """How an answer about many nodes is marked."""
+    tones: dict[int, Tone] = {0: "good", EXIT_WARNING: "warn"}
+    return tones.get(exit_code, "bad")
+
+
 def cards_of(machine: Machine | None) -> str:
     """The accelerators in a few words."""
     kinds = Counter(device.name or device.vendor for device in machine.devices) if machine else Counter[str]()
@@ -147,9 +155,10 @@ def counts(fleet: Fleet, named: Callable[[Iterable[str]], Shown]) -> tuple[Sente
     return tuple(many[state] for state in STATES if count[state])
 
 
-def first_rows(rows: Sequence[tuple[Shown, ...]], most: int | None) -> tuple[tuple[Shown, ...], ...]:
+def first_rows(table: Table, most: int | None) -> Table:
     """So many rows, and a last one that says how many are left out."""
-    if most is None or len(rows) <= most:
-        return tuple(rows)
-    left = say("and {count} more rows; --all shows them", count=len(rows) - most)
-    return (*rows[:most], (left, *("",) * (len(rows[0]) - 1)))
+    if most is None or len(table.rows) <= most:
+        return table
+    left = say("and {count} more rows; --all shows them", count=len(table.rows) - most)
+    rows: tuple[tuple[Shown, ...], ...] = (*table.rows[:most], (left, *("",) * (len(table.columns) - 1)))
+    return replace(table, rows=rows, tones=(*table.tones[:most], "dim") if table.tones else ())

@@ -14,9 +14,8 @@ from rigright.doctor.examine import EXIT_FAULT, RANKS, Examined
 from rigright.doctor.record import Finding, NotSeen
 from rigright.machine.record import Machine
 from rigright.machine.traits import TRAITS
+from rigright.report.findings import SEVERITY_TONES
 from rigright.report.named import machine_name
-
-_TONES: dict[str, Tone] = {"fault": "bad", "warning": "warn", "note": "plain"}
 
 
 def page(machine: Machine, baseline: Baseline) -> Page:
@@ -77,7 +76,7 @@ def check_page(result: Examined, baseline: Baseline) -> Page:
             table(
                 (Column(head=head, flexible=head != heads[0]) for head in heads),
                 ((trait.trait.name, trait.here or "", " / ".join(trait.baseline)) for trait in odd),
-                tones=tuple(_TONES[trait.trait.weight] for trait in odd),
+                tones=tuple(SEVERITY_TONES[trait.trait.weight] for trait in odd),
             )
         )
     if slow:

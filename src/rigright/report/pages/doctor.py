@@ -19,15 +19,21 @@ from rigright.doctor.wires import bus_cards, hides_cards
 from rigright.machine.opened.forms import fault_forms
 from rigright.machine.record import Machine
 from rigright.machine.running.messages import UNKNOWN
-from rigright.report.findings import Blind, FindingGroup, blind, fine, groups
+from rigright.report.findings import (
+    SEVERITIES,
+    SEVERITY_TONES,
+    Blind,
+    FindingGroup,
+    blind,
+    fine,
+    groups,
+)
 from rigright.report.named import machine_name, understood
 from rigright.report.typed import of_host, typed
 
 MOST_COMMANDS = 4
 LEAST_SHARE = 1 / 3  # of the checks, for a tick
 _LEAST_EVIDENCE, _MOST_EVIDENCE = 2, 6  # of one kind of finding on many things
-_TONES: dict[str, Tone] = {"fault": "bad", "warning": "warn", "note": "plain"}
-_SEVERITIES = {"fault": say("fault"), "warning": say("warning"), "note": say("note")}
 _SURE = {
     "likely": say("likely, not certain"),
     "maybe": say("possible: it may have another cause"),
@@ -55,7 +61,7 @@ def page(result: Examined, *, everything: bool = False, why: bool = False) -> Pa
     parts: list[Part] = [Line.dim(_counts(result)), *_causes(judgement)]
     for place, group in enumerate(shown):
         if place or first is None:  # the title is the headline of the first
-            tone = _TONES[group.first.severity]
+            tone = SEVERITY_TONES[group.first.severity]
             parts.append(Line(text=_headline(group), tone=tone, apart=True))
         in_full = everything or why or not place
         parts.append(_finding(group, by_root=result.case.machine.typed_by_root, why=why, in_full=in_full))
@@ -105,7 +111,7 @@ def sheet(result: Examined) -> Page:
     heads = (say("severity"), say("of"), say("finding"), say("seen"), say("fix"), say("check"))
     rows = tuple(
         (
-            _SEVERITIES[finding.severity],
+            SEVERITIES[finding.severity],
             finding.about or "",
             finding.title,
             with_commas(item.shows for item in finding.evidence[:_MOST_EVIDENCE]) or "",
@@ -121,7 +127,7 @@ def _answer(result: Examined, first: FindingGroup | None) -> Line:
     """What to act on first; else that nothing is wrong in what was looked at."""
     machine = result.case.machine
     if first is not None:
-        return Line(text=_headline(first), tone=_TONES[result.findings[0][1].severity])
+        return Line(text=_headline(first), tone=SEVERITY_TONES[result.findings[0][1].severity])
     hidden = bus_cards(machine) if hides_cards(machine) else ""
     if hidden and machine.is_capture:
         sentence = say(

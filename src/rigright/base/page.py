@@ -80,10 +80,14 @@ def table(
     *,
     title: Shown | None = None,
     tones: Iterable[Tone] = (),
+    totals: bool = False,
 ) -> Table:
-    """A table of heads and rows."""
+    """A table of heads and rows; `totals`: the last row is the sum of those above."""
     columns = tuple(head if isinstance(head, Column) else Column(head=head) for head in heads)
-    return Table(columns=columns, rows=tuple(map(tuple, rows)), title=title, tones=tuple(tones))
+    cells = tuple(map(tuple, rows))
+    plain: Tone = "plain"
+    tones = (*(plain,) * (len(cells) - 1), "strong") if totals else tuple(tones)
+    return Table(columns=columns, rows=cells, title=title, tones=tones)
 
 
 def records(

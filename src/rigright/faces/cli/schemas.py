@@ -16,7 +16,7 @@ from rigright.faces.cli.front import ASKS, TAGLINE
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 PAGES = "rigright.report.pages"
 VERBS: Mapping[str, tuple[str, ...]] = {  # verb -> what its pages tell, or another module
-    "plan": ("plan_data.plain",),
+    "plan": ("plan.plain",),
     "explain": ("explain.plain", "training.plain"),
     "fit": ("fit.plain",),
     "compare": ("compare.plain", "compare_sheets.plain"),

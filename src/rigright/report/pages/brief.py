@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from rigright.base.money import USD, currency_of, show_money
+from rigright.base.money import show_money
 from rigright.base.page import Bar, Bars, Line, Piece, Shown, Table, number, prose, table
 from rigright.base.units import KIB, KILO, show_bytes, show_seconds, show_short, to_gib
 from rigright.base.words import ASSUMED, DECIDES, Sentence, assuming, say, with_commas
@@ -20,7 +20,7 @@ from rigright.predict.kept import SAFE
 from rigright.search.record import LEAST_SPARE, Rejection, Safe, Supply
 
 if TYPE_CHECKING:
-    from rigright.verbs.serving.explained import Remedy
+    from rigright.verbs.serving.explained import Reason, Remedy
 
 _MOST_NOTES = 3
 LONG_DAYS = 366  # nobody trains for so long
@@ -53,6 +53,7 @@ NAMES = {
 }
 _REST = say("overhead")
 VRAM = say("VRAM")
+_WHY = say("why: formula, numbers, sources")
 
 
 def images_rate(rate: str, *, compiled: bool) -> Sentence:
@@ -80,16 +81,6 @@ def limit_time(time_s: float) -> str:
 def show_tokens(count: float) -> str:
     """A length as people say it, never rounded up: "8K", "1,280"."""
     return f"{count // KIB:,.0f}K" if count >= 4 * KIB else f"{count:,.0f}"
-
-
-def symbol(currency: str) -> str:
-    """The sign of a currency."""
-    return currency_of(currency).sign
-
-
-def amount(usd: float, currency: str = USD) -> str:
-    """An amount under a head that bears its sign."""
-    return show_money(usd, currency).replace(symbol(currency), "").strip()
 
 
 def months_shown(months: float) -> str:
@@ -148,9 +139,26 @@ def memory_bar(
         sizes[names.get(part, _REST)] += max(size, 0.0)
     spare = names.get("unused")
     order = sorted(sizes, key=lambda name: name == spare)  # what is free stands at the end
-    pieces = tuple(Piece(name=name, size=sizes[name], shown=f"{to_gib(sizes[name]):.1f}") for name in order)
-    shown = f"{to_gib(sum(sizes.values())):.1f} / {to_gib(limit):.1f} GiB"
-    return Bars(bars=(Bar(label=label, pieces=pieces, limit=limit, shown=shown),))
+    return Bars(bars=(bar_of(label, [(name, sizes[name]) for name in order], limit=limit, show=gib),))
+
+
+def bar_of(
+    label: Shown,
+    parts: Iterable[tuple[Shown, float]],
+    *,
+    limit: float,
+    used: float | None = None,
+    show: Callable[[float], str] = show_bytes,
+) -> Bar:
+    """Memory as a bar: what lies in it by name, of how much; `used`: where that is more than its parts."""
+    pieces = tuple(Piece(name=name, size=size, shown=show(size)) for name, size in parts)
+    used = sum(piece.size for piece in pieces) if used is None else used
+    return Bar(label=label, pieces=pieces, limit=limit, shown=f"{gib(used)} / {gib(limit)} GiB")
+
+
+def gib(size_bytes: float) -> str:
+    """A size under a head that bears its unit."""
+    return f"{to_gib(size_bytes):.1f}"
 
 
 def memory_name(chip_id: str) -> Sentence:
@@ -289,9 +297,27 @@ def overloaded(
     return say("{said}; needs about {count} of these machines", said=sentence, count=needed)
 
 
-def remedies_table(remedies: Iterable[Remedy]) -> Table:
-    """What would make it fit, a row a change."""
+def helped(sentence: Sentence, remedies: Iterable[Remedy]) -> Sentence:
+    """That it does not fit, and the first change that makes it."""
+    first = next((remedy for remedy in remedies if remedy.fits), None)
+    if first is None:
+        return sentence
+    fields = {"said": sentence, "change": first.change, "size": show_bytes(first.peak_bytes)}
+    if first.flag is None:
+        return say("{said}; use {change} ({size})", **fields)
+    return say("{said}; use {change} ({size}): {flag}", flag=first.flag, **fields)
+
+
+def suited(remedies: Iterable[Remedy]) -> str | None:
+    """The flags of the first change that makes it fit and that a command can ask."""
+    return next((remedy.flag for remedy in remedies if remedy.fits and remedy.flag), None)
+
+
+def remedies_table(remedies: Iterable[Remedy], *, most: int | None = None) -> Table:
+    """What would make it fit, a row a change; on one screen those that do first."""
     remedies = tuple(remedies)
+    if most is not None:
+        remedies = tuple(sorted(remedies, key=lambda remedy: not remedy.fits)[:most])
     return table(
         (prose(say("change")), number(say("saves, GiB")), say("then"), prose(say("cost"))),
         (
@@ -306,3 +332,23 @@ def remedies_table(remedies: Iterable[Remedy]) -> Table:
         title=say("what to change"),
         tones=tuple("good" if remedy.fits else "plain" for remedy in remedies),
     )
+
+
+def reasons_table(reasons: Iterable[Reason], names: Mapping[str, Shown], *, title: Shown = _WHY) -> Table:
+    """Behind `--why`, a row a figure: formula, numbers and sources."""
+    return table(
+        (say("part"), prose(say("formula")), prose(say("numbers")), prose(say("source"))),
+        (
+            (names.get(reason.part, reason.part), reason.formula, reason.numbers, reason.source)
+            for reason in reasons
+        ),
+        title=title,
+    )
+
+
+def old_prices(dates: Iterable[object]) -> Line | None:
+    """That prices are old, with their dates; nothing where none is."""
+    dates = sorted({str(date) for date in dates})
+    if not dates:
+        return None
+    return Line.warn(say("prices as of {date}; verify before buying", date=", ".join(dates)))

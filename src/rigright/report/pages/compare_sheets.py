@@ -10,7 +10,8 @@ from rigright.base.money import show_money
 from rigright.base.page import Column, Commands, Page, Part, Shown, Table, table
 from rigright.base.units import GIGA, TERA, show_short, to_gib
 from rigright.base.words import Sentence, say, with_commas, with_semicolons
-from rigright.report.pages.brief import note_lines, symbol
+from rigright.report.pages.brief import note_lines
+from rigright.report.pages.figures import symbol
 from rigright.verbs.comparing.sheets import CPU_KIND, Lead, Sheet, Sheets
 
 _UNKNOWN = "-"

@@ -14,10 +14,10 @@ from rigright.base.page import (
     Line,
     Page,
     Part,
-    Piece,
     Points,
     Shown,
     Table,
+    answer_of,
     number,
     prose,
     table,
@@ -31,9 +31,12 @@ from rigright.predict.timed import Speed
 from rigright.report.pages.brief import (
     NAMES,
     again,
+    bar_of,
     deciding,
     done_in,
     expected,
+    gib,
+    helped,
     idle_cards,
     little_spare,
     memory_bar,
@@ -43,14 +46,26 @@ from rigright.report.pages.brief import (
     money_words,
     note_lines,
     overloaded,
+    reasons_table,
     remedies_table,
     short_format,
     show_tokens,
     strained,
+    suited,
     time_limits,
     unsure,
 )
-from rigright.report.pages.speed import at_share, figures_table, limited_by, speed_lines, speed_table
+from rigright.report.pages.figures import at_share, money_rows
+from rigright.report.pages.speed import (
+    figures_table,
+    limited_by,
+    sample_lines,
+    sample_rate,
+    sample_table,
+    samples_table,
+    speed_lines,
+    speed_table,
+)
 from rigright.search.record import LEAST_SPARE
 from rigright.verbs.serving.explained import CardUse, Explained, RamUse, ServingReach
 
@@ -63,15 +78,13 @@ Group = tuple[int, CardUse]  # so many cards alike
 def page(result: Explained, *, why: bool = False, details: bool = False) -> Page:
     """The page for people."""
     answer = _verdict(result)
-    parts: list[Part] = list(_detailed(result)) if details else list(_brief(result))
-    if why:
-        from rigright.report.pages.why import reasons_table
-
-        parts.append(reasons_table(result.why, NAMES))
-    parts += note_lines(result.notes, details=details, decided=answer.tone != "bad")
-    if result.asked:
-        parts.append(Commands.next(_next(result, details=details)))
-    return Page.of(answer, parts)
+    return Page.of(
+        answer,
+        _detailed(result) if details else _brief(result),
+        reasons_table(result.why, NAMES) if why else None,
+        note_lines(result.notes, details=details, decided=answer.tone != "bad"),
+        Commands.next(_next(result, details=details) if result.asked else ()),
+    )
 
 
 def _brief(result: Explained) -> Iterator[Part]:
@@ -83,36 +96,20 @@ def _brief(result: Explained) -> Iterator[Part]:
         yield from _ram_lines(result.ram)
     if not result.fits:
         if result.remedies:
-            yield remedies_table(sorted(result.remedies, key=lambda remedy: not remedy.fits)[:MOST_REMEDIES])
+            yield remedies_table(result.remedies, most=MOST_REMEDIES)
         return
-    money = tuple(_paid(result))
+    money = tuple(money_rows(result.figures, wish=result.wish))  # where that was asked
     if result.speed is not None:
         yield figures_table(result.speed, more=(*money, *_reach(result)))
         alone = result.fullest.chip.startswith(CPU_ID)
         yield limited_by(result.speed, hosted=result.ram is not None or alone)
     elif result.samples is not None:
-        from rigright.report.pages.samples import samples_table
-
         yield samples_table(result.samples, more=money)
-
-
-def _paid(result: Explained) -> Iterator[tuple[Shown, ...]]:
-    """What the machine costs and draws, where that was asked."""
-    if result.figures:
-        from rigright.report.pages.plan_table import money_rows
-
-        yield from money_rows(result.figures, wish=result.wish)
 
 
 def _ram_bar(ram: RamUse) -> Bar:
     """Main memory, as far as the model fills it."""
-    used = f"{to_gib(ram.used_bytes):.1f}"
-    return Bar(
-        label=say("RAM"),
-        pieces=(Piece(name=say("weights"), size=ram.used_bytes, shown=used),),
-        limit=ram.total_bytes,
-        shown=f"{used} / {to_gib(ram.total_bytes):.1f} GiB",
-    )
+    return bar_of(say("RAM"), ((say("weights"), ram.used_bytes),), limit=ram.total_bytes, show=gib)
 
 
 def _ram_lines(ram: RamUse) -> Iterator[Part]:
@@ -152,8 +149,6 @@ def _detailed(result: Explained) -> Iterator[Part]:
         if result.speed.audio_h_per_h is None:
             yield Points.of(speed_lines(result.speed))
     if result.samples is not None:
-        from rigright.report.pages.samples import sample_lines, sample_table
-
         yield sample_table(result.samples)
         yield Points.of(sample_lines(result.samples))
     if result.remedies:
@@ -236,8 +231,6 @@ def _figures(result: Explained, *, waits: bool) -> Sentence | None:
             cache = say("at most {tokens} context", tokens=show_tokens(limits.context_tok or 0))
         return with_commas([sentence, ttft, cache])
     if result.samples is not None:
-        from rigright.report.pages.samples import sample_rate
-
         done = None if result.days is None else done_in(result.days)
         return with_commas([done, sample_rate(result.samples)])
     return say("{spare} to spare", spare=show_bytes(result.fullest.spare_bytes))
@@ -256,19 +249,7 @@ def _refusal(result: Explained, card: CardUse) -> Sentence:
             engine=result.engine,
             **fields,
         )
-    first = next((remedy for remedy in result.remedies if remedy.fits), None)
-    if first is None:
-        return sentence
-    size = show_bytes(first.peak_bytes)
-    if first.flag is None:
-        return say("{said}; use {change} ({size})", said=sentence, change=first.change, size=size)
-    return say(
-        "{said}; use {change} ({size}): {flag}",
-        said=sentence,
-        change=first.change,
-        size=size,
-        flag=first.flag,
-    )
+    return helped(sentence, result.remedies)
 
 
 def _kept_free(cards: list[CardUse]) -> list[tuple[Shown, ...]]:
@@ -298,14 +279,11 @@ def _label(count: int, card: CardUse) -> str:
 def _bars(result: Explained) -> Bars:
     return Bars(
         bars=tuple(
-            Bar(
-                label=short(_label(count, card)),
-                pieces=tuple(
-                    Piece(name=NAMES[part], size=size, shown=show_bytes(size))
-                    for part, size in card.parts_bytes
-                ),
+            bar_of(
+                short(_label(count, card)),
+                ((NAMES[part], size) for part, size in card.parts_bytes),
                 limit=card.total_bytes,
-                shown=f"{to_gib(card.used_bytes):.1f} / {to_gib(card.total_bytes):.1f} GiB",
+                used=card.used_bytes,
             )
             for count, card in groups(result.cards)
         )
@@ -388,15 +366,9 @@ def _limits(result: Explained, limits: ServingReach) -> Iterator[Sentence]:
 
 
 def _next(result: Explained, *, details: bool) -> Iterator[str]:
-    fitting = next((remedy for remedy in result.remedies if remedy.fits and remedy.flag), None)
-    if fitting is not None:
-        yield again(result.asked, fitting.flag or "")
+    if flag := suited(result.remedies):
+        yield again(result.asked, flag)
     yield f"{result.asked} --why" if details else f"{result.asked} --details"
 
 
-def _answer_words(result: Explained) -> Sentence | str:
-    """The answer as a sentence."""
-    return _verdict(result).text
-
-
-plain = telling.RecordPrinter(Explained, verdict=_answer_words)
+plain = telling.RecordPrinter(Explained, verdict=answer_of(_verdict))

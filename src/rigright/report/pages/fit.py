@@ -12,7 +12,7 @@ from rigright.base.words import Sentence, assuming, say, with_commas
 from rigright.cost.estimate import Estimate
 from rigright.facts.chips import short
 from rigright.report.pages.brief import model_name, note_lines, short_format, show_tokens
-from rigright.report.pages.speed import between
+from rigright.report.pages.figures import between
 from rigright.verbs.fitted import Fitted, Fitting
 
 _MOST_ROWS = 12

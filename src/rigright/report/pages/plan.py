@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+from rigright.base import telling
 from rigright.base.money import show_money
 from rigright.base.page import (
     Bar,
@@ -13,15 +14,17 @@ from rigright.base.page import (
     Line,
     Page,
     Part,
-    Piece,
+    Points,
     Shown,
     Table,
+    answer_of,
     number,
     prose,
     table,
 )
-from rigright.base.units import show_bytes, show_short, to_gib
+from rigright.base.units import show_bytes, show_short
 from rigright.base.words import OF_PRICE, OLD_PRICE, Sentence, say, with_commas, with_semicolons
+from rigright.cost.memory.serving import ServingMemory
 from rigright.demand import Serving
 from rigright.facts.chips import short
 from rigright.money.machine_price import BILL
@@ -30,7 +33,10 @@ from rigright.report.pages.brief import (
     LONG_DAYS,
     NAMES,
     TRAINED,
+    VRAM,
+    bar_of,
     deciding,
+    gib,
     idle_cards,
     is_cpu,
     memory_bar,
@@ -38,44 +44,42 @@ from rigright.report.pages.brief import (
     misses,
     model_name,
     note_lines,
+    old_prices,
     overloaded,
+    reasons_table,
     strained,
     time_limits,
     unsure,
     with_share,
 )
+from rigright.report.pages.figures import SAMPLES
 from rigright.report.pages.plan_next import lost_choices, next_commands, on_instead, on_step
-from rigright.report.pages.plan_table import MOST_PLANS, plans_table
+from rigright.report.pages.plan_table import MOST_PLANS, options_table, plans_table
 from rigright.search import named
-from rigright.search.record import Plan
-from rigright.verbs.planning.planned import Addition, Planned
+from rigright.search.record import Plan, Rejection
+from rigright.verbs.planning.planned import Addition, Planned, as_data, row_of
+
+_MOST_WHYS = 6
 
 
 def page(result: Planned, *, why: bool = False, details: bool = False) -> Page:
     """The page for people: one screen, or with `details` everything."""
     answer, first, other = verdict(result), result.first, result.elsewhere
     steps = _steps(result)
-    parts: list[Part]
-    if details:
-        from rigright.report.pages.plan_details import detailed
-
-        parts = list(detailed(result))
-    else:
-        parts = list(_brief(result))
-    if why and result.why:
-        from rigright.report.pages.why import reasons_table
-
-        parts.append(reasons_table(result.why, NAMES))
-    if steps:
-        parts.append(_steps_table(result))
-    parts += note_lines(_notes(result, details=details), details=details, decided=result.fits)
+    typed = list[str]()
     if result.asked and (first or other):
         texts = [on_instead(result, other)] if other else []
         texts += next_commands(result, first) if first else []
         changed = [on_step(result, addition) for addition in steps]
         typed = [*texts, *changed] if details else [*(changed or texts)[:1], f"{result.asked} --details"]
-        parts.append(Commands.next(typed))
-    return Page.of(answer, parts)
+    return Page.of(
+        answer,
+        _detailed(result) if details else _brief(result),
+        reasons_table(result.why, NAMES) if why and result.why else None,
+        _steps_table(result) if steps else None,
+        note_lines(_notes(result, details=details), details=details, decided=result.fits),
+        Commands.next(typed),
+    )
 
 
 def _brief(result: Planned) -> Iterator[Part]:
@@ -87,12 +91,10 @@ def _brief(result: Planned) -> Iterator[Part]:
         yield memory_bar(first.parts.items(), limit=first.room_bytes, names=TRAINED)
     elif first.ranks:
         label = memory_name(first.chip.id)
-        yield memory_bar(words.memory_parts(first.ranks[0]), limit=first.room_bytes, label=label)
+        yield memory_bar(first.ranks[0].parts.items(), limit=first.room_bytes, label=label)
     else:
-        used = first.rank_bytes.value
-        shown = f"{to_gib(used):.1f} / {to_gib(first.room_bytes):.1f} GiB"
-        piece = Piece(name=say("fullest rank"), size=used, shown=f"{to_gib(used):.1f}")
-        yield Bars(bars=(Bar(label=say("VRAM"), pieces=(piece,), limit=first.room_bytes, shown=shown),))
+        rank = (say("fullest rank"), first.rank_bytes.value)
+        yield Bars(bars=(bar_of(VRAM, (rank,), limit=first.room_bytes, show=gib),))
     if first.in_ram is not None:
         yield Line(text=first.in_ram)
     yield plans_table(result.shown[:MOST_PLANS], wish=result.wish)
@@ -101,10 +103,8 @@ def _brief(result: Planned) -> Iterator[Part]:
         yield Line.dim(known)
     if any(words.safe(plan) for plan in result.shown[:MOST_PLANS]):
         yield Line.dim(say("safe: every limit holds in 9 of 10 cases"))
-    stale = [plan for plan in result.shown[:MOST_PLANS] if plan.supply.stale]
-    if stale:
-        dates = ", ".join(sorted({str(plan.supply.as_of) for plan in stale}))
-        yield Line.warn(say("prices as of {date}; verify before buying", date=dates))
+    if old := old_prices(plan.supply.as_of for plan in result.shown[:MOST_PLANS] if plan.supply.stale):
+        yield old
     yield from _host(result, first)
     if any(plan.supply.used for plan in result.shown[:MOST_PLANS]):
         yield Line.warn(words.USED_CARDS)
@@ -123,6 +123,44 @@ def _host(result: Planned, first: Plan) -> Iterator[Part]:
             cards = f"{first.supply.n_chips or first.n_chips}x {short(first.chip.name)}"
             sentence = say("{said}, estimated: no known machine holds {cards}", said=sentence, cards=cards)
         yield Line.dim(sentence)
+
+
+def _detailed(result: Planned) -> Iterator[Part]:
+    """The long answer: every rank's memory, every figure with its band, why nothing cheaper will do."""
+    yield Line.dim(say("{model}: {work}", model=model_name(result.model), work=words.work(result.wish)))
+    first, answer = result.first, result.result
+    if first is not None:
+        yield _bars(first)
+        yield options_table(result.shown, wish=result.wish)
+        yield Points.of((item.reason for item in answer.broken), title=say("limits missed"), tone="bad")
+    refused = (_rejected(item, result.wish.currency) for item in answer.rejections[:_MOST_WHYS])
+    yield Points.of(refused, title=say("why not cheaper"))
+
+
+def _bars(plan: Plan) -> Bars:
+    """A bar for each unlike rank; of a training, for the fullest."""
+    name, limit = short(plan.chip.name), plan.room_bytes
+    if plan.parts:
+        return memory_bar(plan.parts.items(), limit=limit, names=TRAINED)
+    if not plan.ranks:
+        return Bars(bars=(bar_of(name, ((say("fullest rank"), plan.rank_bytes.value),), limit=limit),))
+
+    def bar(label: Shown, memory: ServingMemory) -> Bar:
+        return bar_of(label, ((NAMES[part], size) for part, size in memory.parts.items()), limit=limit)
+
+    bars = {made.shown: made for made in (bar(name, memory) for memory in reversed(plan.ranks))}
+    apart = (
+        [] if plan.prefill_memory is None else [bar(say("{chip}, prefill", chip=name), plan.prefill_memory)]
+    )
+    return Bars(bars=(*reversed(bars.values()), *apart))
+
+
+def _rejected(rejection: Rejection, currency: str) -> Sentence:
+    label = short(rejection.label)
+    if rejection.usd_per_h is None:
+        return say("{label}: {reason}", label=label, reason=rejection.reason)
+    usd = show_money(rejection.usd_per_h, currency)
+    return say("{label}, {usd}/hour: {reason}", label=label, usd=usd, reason=rejection.reason)
 
 
 def _steps_table(result: Planned) -> Table:
@@ -216,7 +254,7 @@ def _missed(result: Planned, first: Plan) -> Sentence:
     broken, wish, machine = result.broken, result.wish, named.machine(first)
     reached = {rejection.limit: rejection.nearest for rejection in broken}
     endless = any(value is not None and not math.isfinite(value) for value in reached.values())
-    rate = next((name for name in ("requests_per_s", *words.SAMPLES) if name in reached), None)
+    rate = next((name for name in ("requests_per_s", *SAMPLES) if name in reached), None)
     if wish.rate_per_s is not None and (first.machines_needed or endless or rate is not None):
         known = first.figures.get("requests_per_s")
         return overloaded(
@@ -309,3 +347,19 @@ def _notes(result: Planned, *, details: bool) -> Iterator[Shown]:
     if details and result.looked_at:
         yield say("layouts compared: {layouts}, on {chips} GPU models", layouts=f"{result.looked_at:,}",
                   chips=result.result.chips)  # fmt: skip
+
+
+def _tone(result: Planned) -> str:
+    """How the answer is marked: `good`, `warn`, `bad`."""
+    return verdict(result).tone
+
+
+plain = telling.RecordPrinter(Planned, as_data, verdict=answer_of(verdict), tone=_tone)
+
+
+def sheet(result: Planned) -> Page:
+    """One row a plan, one column a figure, its unit in its name."""
+    rows = [{"plan": str(place)} | row_of(plan) for place, plan in enumerate(result.shown, 1)]
+    heads = list(dict.fromkeys(name for row in rows for name in row))
+    cells = ((row.get(head, "") for head in heads) for row in rows)
+    return Page.of(result.model, table(heads, cells))

@@ -27,7 +27,7 @@ from rigright.base.words import Sentence, say, with_commas, with_semicolons
 from rigright.facts.chips import short
 from rigright.predict.kept import SAFE
 from rigright.report.pages.brief import limit_time, model_name, note_lines, overloaded
-from rigright.report.pages.speed import at_share
+from rigright.report.pages.figures import at_share
 from rigright.sim.tally import Moment, Spread
 from rigright.verbs.simulate.simulated import Against, Simulated
 

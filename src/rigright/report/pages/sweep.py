@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 from rigright.base import telling
 from rigright.base.page import Column, Line, Page, Part, Points, Table, table
-from rigright.base.units import KILO, show_short
+from rigright.base.units import show_short
 from rigright.base.words import Sentence, say
 from rigright.facts.chips import short
 from rigright.report.pages.brief import short_format
+from rigright.report.pages.figures import FIGURES
 from rigright.verbs.sweep.sheet import Swept
 
 _MOST_ROWS = 20
@@ -18,12 +19,13 @@ _MOST_LINES = 4  # of the grid, named beside one reason
 SHOWN = (  # of an answer: its head and what its number is multiplied by; None: a text
     ("supply", say("machine"), None),
     ("weights", say("format"), None),
-    ("ttft_s", say("TTFT, s"), 1.0),
-    ("tpot_s", say("TPOT, ms"), KILO),
-    ("output_tok_per_s", say("tok/s"), 1.0),
+    *(
+        (name, FIGURES[name].titled(), FIGURES[name].scale)
+        for name in ("ttft_s", "tpot_s", "output_tok_per_s")
+    ),
     ("days", say("days"), 1.0),
     ("usd_per_h", say("{sign}/hour", sign="$"), 1.0),
-    ("usd_per_mtok", say("{sign}/1M tok", sign="$"), 1.0),
+    ("usd_per_mtok", FIGURES["usd_per_mtok"].titled(), 1.0),
 )
 
 
@@ -106,9 +108,7 @@ def _shown(cell: str, scale: float | None) -> str:
 
 def sheet(result: Swept) -> Page:
     """Every question with its answer, for a spreadsheet."""
-    heads, rows = result.table
-    columns = heads
-    return Page.of(result.file, table(columns, rows))
+    return Page.of(result.file, table(*result.table))
 
 
 plain = telling.RecordPrinter(Swept)

@@ -17,9 +17,8 @@ from rigright.base.page import (
     Points,
     Shown,
     Table,
-    Tone,
+    answer_of,
     number,
-    prose,
     table,
 )
 from rigright.base.units import GIGA, show_bytes, show_count, show_seconds, show_short
@@ -33,16 +32,19 @@ from rigright.report.pages.brief import (
     again,
     deciding,
     done_in,
+    helped,
     idle_cards,
     memory_bar,
     misses,
     model_name,
     money_words,
     note_lines,
+    reasons_table,
     remedies_table,
+    suited,
 )
-from rigright.report.pages.samples import learning_lines, sample_settings, sample_speeds, sample_table
-from rigright.report.pages.speed import estimates_table, figure_row
+from rigright.report.pages.figures import estimates_table, figure_row, money_rows
+from rigright.report.pages.speed import learning_lines, sample_settings, sample_speeds, sample_table
 from rigright.verbs.training.trained import RankUse, Trained
 
 _HOUR_S = 3600
@@ -95,13 +97,14 @@ MOST_STAGES = 8  # shown one by one; the rest in `--json`
 def page(result: Trained, *, why: bool = False, details: bool = False) -> Page:
     """The page for people."""
     answer = _verdict(result)
-    parts: list[Part] = list(_detailed(result)) if details else list(_brief(result))
-    if why:
-        parts.append(_reasons(result))
-    parts += note_lines(result.notes, details=details, decided=answer.tone != "bad")
-    if result.asked:
-        parts.append(Commands.next(_next(result, details=details)))
-    return Page.of(answer, parts)
+    names = NAMES | {f"{part}_s": name for part, name in TIMES.items()}
+    return Page.of(
+        answer,
+        _detailed(result) if details else _brief(result),
+        reasons_table(result.why, names, title=say("why")) if why else None,
+        note_lines(result.notes, details=details, decided=answer.tone != "bad"),
+        Commands.next(_next(result, details=details) if result.asked else ()),
+    )
 
 
 def _brief(result: Trained) -> Iterator[Part]:
@@ -111,17 +114,14 @@ def _brief(result: Trained) -> Iterator[Part]:
     yield memory_bar(sizes, limit=worst.total_bytes, names=TRAINED)
     if not result.fits:
         if result.remedies:
-            yield remedies_table(sorted(result.remedies, key=lambda remedy: not remedy.fits)[:_MOST_REMEDIES])
+            yield remedies_table(result.remedies, most=_MOST_REMEDIES)
         return
     rows: list[tuple[Shown, ...]] = []
     if result.time is not None:
         rows += step_rows(result.time)
     if result.samples is not None:
         rows += sample_speeds(result.samples)
-    if result.figures:
-        from rigright.report.pages.plan_table import money_rows
-
-        rows += money_rows(result.figures, wish=result.wish)
+    rows += money_rows(result.figures, wish=result.wish)
     if result.samples is not None:
         rows += sample_settings(result.samples)
     rows.append((say("max micro-batch"), f"{result.limits.micro_batch:,}", ""))
@@ -155,13 +155,7 @@ def _verdict(result: Trained) -> Line:
         sentence = say(
             "does not fit: needs {need} on the fullest GPU, which has {have}", need=size, have=total
         )
-        helping = next((remedy for remedy in result.remedies if remedy.fits), None)
-        if helping is not None:
-            size = show_bytes(helping.peak_bytes)
-            sentence = say("{said}; use {change} ({size})", said=sentence, change=helping.change, size=size)
-            if helping.flag:
-                sentence = say("{said}: {flag}", said=sentence, flag=helping.flag)
-        return Line.bad(sentence)
+        return Line.bad(helped(sentence, result.remedies))
     if result.broken:
         return Line.bad(misses(short(result.machine), result.broken, fields={}))
     figures: list[Shown] = [say("peak {size} of {total}", size=size, total=total)]
@@ -242,8 +236,7 @@ def _table(result: Trained) -> Table:
         (say("on the device"), [group[0].used_bytes for group in groups]),
     )
     rows += [(name, *(show_bytes(size) for size in sizes)) for name, sizes in totals]
-    tones: list[Tone] = ["plain" for _ in rows[1:]]
-    return table((say("part"), *(number(_label(group)) for group in groups)), rows, tones=(*tones, "strong"))
+    return table((say("part"), *(number(_label(group)) for group in groups)), rows, totals=True)
 
 
 def step_rows(step: StepUse) -> Iterator[tuple[Shown, ...]]:
@@ -265,9 +258,8 @@ def time_table(step: StepUse) -> Table:
         _range(step.step_s),
         "100%",
     )
-    tones: list[Tone] = ["plain" for _ in rows]
     columns = (say("part"), number(say("time")), number(say("share")))
-    return table(columns, (*rows, total), title=say("time of one step"), tones=(*tones, "strong"))
+    return table(columns, (*rows, total), title=say("time of one step"), totals=True)
 
 
 def speed_facts(step: StepUse) -> Iterator[Sentence]:
@@ -304,27 +296,12 @@ def _facts(result: Trained) -> Iterator[Sentence]:
         yield say("each rank keeps {size} on NVMe", size=show_bytes(result.nvme_bytes))
 
 
-def _reasons(result: Trained) -> Table:
-    names = NAMES | {f"{part}_s": name for part, name in TIMES.items()}
-    return table(
-        (say("part"), prose(say("formula")), prose(say("numbers")), prose(say("source"))),
-        ((names[reason.part], reason.formula, reason.numbers, reason.source) for reason in result.why),
-        title=say("why"),
-    )
-
-
 def _next(result: Trained, *, details: bool) -> Iterator[str]:
-    helping = next((remedy for remedy in result.remedies if remedy.fits and remedy.flag), None)
-    if helping is not None and helping.flag:
-        yield again(result.asked, helping.flag)
+    if flag := suited(result.remedies):
+        yield again(result.asked, flag)
     elif result.quicker is not None:
         yield again(result.asked, f"--micro-batch {result.quicker}")
     yield f"{result.asked} --why" if details else f"{result.asked} --details"
 
 
-def _answer_words(result: Trained) -> Sentence | str:
-    """The answer as a sentence."""
-    return _verdict(result).text
-
-
-plain = telling.RecordPrinter(Trained, verdict=_answer_words)
+plain = telling.RecordPrinter(Trained, verdict=answer_of(_verdict))

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from rigright.base import telling
 from rigright.base.page import (
@@ -19,14 +18,14 @@ from rigright.base.page import (
     Strips,
     number,
     prose,
-    table,
+    records,
 )
 from rigright.base.words import Sentence, say
 from rigright.doctor.binding.judgement import JudgedCause
 from rigright.doctor.binding.record import Bound
 from rigright.doctor.record import Step
 from rigright.machine.parts.node_power import beside_cards
-from rigright.report.named import first_of, partly
+from rigright.report.named import first_of, of_origin, partly
 from rigright.verbs.diagnosed import BottleneckReport
 
 _MOST_LISTED = 3  # causes that are stated in full
@@ -58,22 +57,22 @@ def _parts(result: BottleneckReport) -> Iterator[Part]:
     for item in diagnosis.bounds[:_MOST_LISTED]:
         yield _bound_points(item, result.judgement.steps(item), once=result.is_snapshot)
     if result.drifts:
-        heads = (say("benchmark"), say("measured on"), say("vs first run"))
-        rows = tuple(
-            (f"{drift.latest.part} {drift.latest.what}", drift.latest.on, f"{drift.ratio:.0%}")
-            for drift in result.drifts
+        yield records(
+            result.drifts,
+            (
+                (prose(say("benchmark")), lambda drift: f"{drift.latest.part} {drift.latest.what}"),
+                (say("measured on"), lambda drift: drift.latest.on),
+                (number(say("vs first run")), lambda drift: f"{drift.ratio:.0%}"),
+            ),
+            title=say("slower than the first run"),
         )
-        columns = (prose(heads[0]), heads[1], number(heads[2]))
-        yield table(columns, rows, title=say("slower than the first run"))
     items = dict.fromkeys(
         say("{title} ({check})", title=finding.title, check=check)
         for check, finding in result.findings
         if lead is None or finding.title != lead.finding.title
     )
-    if items:
-        yield Points.of(items, title=say("doctor findings"), tone="warn")
-    for note in (*diagnosis.notes, *diagnosis.unseen):
-        yield Line.dim(note)
+    yield Points.of(items, title=say("doctor findings"), tone="warn")
+    yield from map(Line.dim, (*diagnosis.notes, *diagnosis.unseen))
     yield Commands.next(_next(result))
 
 
@@ -83,10 +82,7 @@ def _over_time(result: BottleneckReport) -> Iterator[Part]:
         yield Line.dim(result.source)
         return
     bounds = result.diagnosis.bounds
-    pieces = tuple(
-        Piece(name=bound.cause.title, size=bound.share, shown=f"{bound.share:.0%}") for bound in bounds
-    )
-    yield Bars(bars=(Bar(label=say("time"), pieces=pieces, limit=1.0, shown="100%"),))
+    yield Bars(bars=(time_bar((bound.cause.title, bound.share) for bound in bounds),))
     strips: list[Strip] = []
     names = dict(result.names)
     for index in result.diagnosis.devices:
@@ -101,6 +97,12 @@ def _over_time(result: BottleneckReport) -> Iterator[Part]:
     if result.node_power is not None and result.ticks:
         draws = (device.power_w for device in result.ticks[-1].devices)
         yield Line.dim(beside_cards(result.node_power, draws))
+
+
+def time_bar(shares: Iterable[tuple[Sentence, float]]) -> Bar:
+    """What bound the work for which share of the time."""
+    pieces = tuple(Piece(name=title, size=share, shown=f"{share:.0%}") for title, share in shares)
+    return Bar(label=say("time"), pieces=pieces, limit=1.0, shown="100%")
 
 
 def verdict(result: BottleneckReport) -> Sentence:
@@ -204,7 +206,7 @@ def shown_gain(times: float) -> str:
 
 def _next(result: BottleneckReport) -> Iterator[str]:
     is_live = result.origin == "live"
-    of_it = "" if is_live else f" --from {shlex.quote(result.origin)}"
+    of_it = of_origin(result.origin)
     if result.findings:
         yield f"rigright doctor{of_it}"
     if not result.diagnosis.bounds and is_live:
@@ -215,9 +217,4 @@ def _next(result: BottleneckReport) -> Iterator[str]:
         yield "rigright bench --quick"
 
 
-def _answer_words(result: BottleneckReport) -> Sentence | str:
-    """The answer as a sentence."""
-    return verdict(result)
-
-
-plain = telling.RecordPrinter(BottleneckReport, verdict=_answer_words)
+plain = telling.RecordPrinter(BottleneckReport, verdict=verdict)

@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
-import shlex
 from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from rigright.base import telling
-from rigright.base.page import Commands, Line, Page, Part, Points, Shown, Table, Tone, number, prose, table
+from rigright.base.page import (
+    Commands,
+    Line,
+    Page,
+    Part,
+    Points,
+    Shown,
+    Table,
+    Tone,
+    facts,
+    number,
+    prose,
+    records,
+    table,
+)
 from rigright.base.units import show_bytes, to_gib
 from rigright.base.words import Sentence, say, with_commas
 from rigright.doctor.wires import bus_cards
@@ -16,7 +29,7 @@ from rigright.machine.device import Device
 from rigright.machine.host import Path
 from rigright.machine.record import Machine, Unseen, free_bytes, total_bytes
 from rigright.report.live.words import reason
-from rigright.report.named import machine_name, understood
+from rigright.report.named import machine_name, of_origin, understood
 from rigright.report.pages.probe_host import host_rows
 from rigright.report.typed import of_host, typed
 
@@ -31,58 +44,43 @@ def page(
     machine: Machine, *, everything: bool = False, saved: str | None = None, bundled: Bundled | None = None
 ) -> Page:
     """The page for people."""
-    parts: list[Part] = [_verdict(machine)]
-    if machine.devices:
-        # A row a card; a name that all share stands above them
-        states = [_state_of(device) for device in machine.devices]
-        names = {device.name for device in machine.devices} - {None}
-        alike = len(machine.devices) > 1 and len(names) == 1
-        own = () if alike else (prose(say("card")),)
-        parts.append(
-            table(
-                (
-                    number("#"),
-                    *own,
-                    number(say("free GiB")),
-                    number(say("all GiB")),
-                    "PCIe",
-                    number("W"),
-                    number("°C"),
-                    number(say("busy")),
-                    prose(say("state")),
-                ),
-                (
-                    (
-                        str(device.index),
-                        *(() if alike else (_name(device),)),
-                        *_now(device, machine),
-                        sentence,
-                    )
-                    for device, (sentence, _) in zip(machine.devices, states, strict=True)
-                ),
-                title=f"{len(machine.devices)}x {names.pop()}" if alike else None,
-                tones=tuple(tone for _, tone in states),
-            )
-        )
-    parts += _downshifted(machine)
-    parts += _slices(machine)
-    if machine.paths and len(machine.devices) <= _MOST_IN_MATRIX:
-        parts += _reach(machine)
     rows = tuple(host_rows(machine, everything=everything))
-    if rows:
-        parts.append(table(_PLAIN, rows))
-    parts += _unseen(machine, everything=everything)
-    if sentences := tuple(understood(machine)):
-        parts.append(Points.of(sentences))
-    if saved is not None:
-        parts.append(Line.good(say("saved to {file}", file=saved)))
-    if bundled is not None:
-        parts += _bundled(bundled)
-    parts.append(Commands.next(_next(machine)))
-    return Page.of(machine_name(machine), parts)
+    return Page.of(
+        machine_name(machine),
+        _verdict(machine),
+        _cards(machine) if machine.devices else None,
+        _downshifted(machine),
+        _slices(machine),
+        _reach(machine) if machine.paths and len(machine.devices) <= _MOST_IN_MATRIX else None,
+        facts(rows) if rows else None,
+        _unseen(machine, everything=everything),
+        Points.of(understood(machine)),
+        None if saved is None else Line.good(say("saved to {file}", file=saved)),
+        None if bundled is None else _bundled(bundled),
+        Commands.next(_next(machine)),
+    )
 
 
-_PLAIN = ("", prose(""))
+def _cards(machine: Machine) -> Table:
+    """A row a card; a name that all share stands above them."""
+    names = {device.name for device in machine.devices} - {None}
+    alike = len(machine.devices) > 1 and len(names) == 1
+    return records(
+        machine.devices,
+        (
+            (number("#"), lambda device: str(device.index)),
+            (prose(say("card")), None if alike else _name),
+            (number(say("free GiB")), lambda device: _gib(free_bytes(device, machine))),
+            (number(say("all GiB")), lambda device: _gib(total_bytes(device, machine))),
+            ("PCIe", _link),
+            (number("W"), _power),
+            (number("°C"), lambda device: "" if (gpu_c := device.thermal.gpu_c) is None else f"{gpu_c:.0f}"),
+            (number(say("busy")), lambda card: "" if card.busy_share is None else f"{card.busy_share:.0%}"),
+            (prose(say("state")), lambda device: _state_of(device)[0]),
+        ),
+        title=f"{len(machine.devices)}x {names.pop()}" if alike else None,
+        tone=lambda device: _state_of(device)[1],
+    )
 
 
 def _verdict(machine: Machine) -> Line:
@@ -131,26 +129,14 @@ def _name(device: Device) -> str:
     return (device.name or device.pci_id or device.vendor).removeprefix("NVIDIA ")
 
 
-def _now(device: Device, machine: Machine) -> tuple[str, ...]:
-    """Memory, link, power, heat, work."""
+def _power(device: Device) -> str:
     power = device.power
     text = "" if power.draw_w is None else f"{power.draw_w:.0f}"
-    return (
-        _gib(free_bytes(device, machine)),
-        _gib(total_bytes(device, machine)),
-        _link(device),
-        text if power.limit_w is None else f"{text or '?'}/{power.limit_w:.0f}",
-        _whole(device.thermal.gpu_c),
-        "" if device.busy_share is None else f"{device.busy_share:.0%}",
-    )
+    return text if power.limit_w is None else f"{text or '?'}/{power.limit_w:.0f}"
 
 
 def _gib(size_bytes: float | None) -> str:
     return "?" if size_bytes is None else f"{to_gib(size_bytes):.1f}"
-
-
-def _whole(number: float | None) -> str:
-    return "" if number is None else f"{number:.0f}"
 
 
 def _link(device: Device) -> str:
@@ -273,9 +259,7 @@ def _bundled(bundled: Bundled) -> Iterator[Part]:
 
 def _next(machine: Machine) -> tuple[str, ...]:
     """What to type after it."""
-    place = shlex.quote(machine.origin)
-    there = "" if machine.origin == "live" else f" --from {place}"
-    on = "" if machine.origin == "live" else f" --on {place}"
+    there, on = of_origin(machine.origin), of_origin(machine.origin, flag="--on")
     doctor = f"rigright doctor{there}"
     if not machine.devices and (there or bus_cards(machine)):
         return (doctor,)

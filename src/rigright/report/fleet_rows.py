@@ -10,6 +10,7 @@ from rigright.base.page import Shown, Table, Tone
 from rigright.base.words import Sentence, say
 from rigright.doctor.examine import EXIT_WARNING, RANKS
 from rigright.doctor.record import Finding
+from rigright.doctor.wires import counted
 from rigright.machine.record import Machine
 from rigright.report.findings import SEVERITIES, SEVERITY_TONES
 from rigright.verbs.fleet.nodes import Fleet, NodeReport
@@ -125,10 +126,11 @@ def tone_of(exit_code: int) -> Tone:
     return tones.get(exit_code, "bad")
 
 
-def cards_of(machine: Machine | None) -> str:
-    """The accelerators in a few words."""
-    kinds = Counter(device.name or device.vendor for device in machine.devices) if machine else Counter[str]()
-    return " + ".join(f"{count}x {name}" for name, count in kinds.items())
+def cards_of(machine: Machine | None, joint: str = " + ", *, unnamed: str | None = None) -> str:
+    """The accelerators in a few words; `unnamed`: what stands for a name, else the vendor."""
+    if machine is None:
+        return ""
+    return counted(Counter(device.name or unnamed or device.vendor for device in machine.devices), joint)
 
 
 def _driver_of(machine: Machine | None) -> str:

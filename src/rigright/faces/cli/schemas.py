@@ -37,9 +37,9 @@ VERBS: Mapping[str, tuple[str, ...]] = {  # verb -> what its pages tell, or anot
     "upgrade": ("upgrade.plain",),
     "setup": ("setup.plain",),
     "measure": ("measure.plain",),
-    "watch": ("watch.plain", "files.plain"),
+    "watch": ("watch.plain", "export.files_plain"),
     "history": ("history.plain",),
-    "fleet": ("fleet.plain", "accept.plain", "health.plain", "files.plain"),
+    "fleet": ("fleet.plain", "accept.plain", "health.plain", "export.files_plain"),
     "export": ("export.plain", "export.held_plain"),
     "completion": ("rigright.verbs.completion.tells",),
     "rigright": ("rigright.faces.cli.front.tells",),  # without a command

@@ -12,6 +12,7 @@ from rigright.base.words import Sentence, say
 from rigright.doctor.examine import Examined
 from rigright.doctor.record import Finding, Fine
 from rigright.doctor.reference import BaselineFigure
+from rigright.report.pages.baseline import below_baseline
 from rigright.verbs.bench.benched import BenchRun, PartList
 
 CELLS = 10  # of the bar of what was reached
@@ -76,8 +77,7 @@ def _against(examined: Examined) -> Points | Line:
         return Line(
             text=say("{count} results reach the baseline", count=fine), tone="good" if fine else "dim"
         )
-    items = tuple(say("{title} ({value})", title=item.title, value=item.evidence[0].shows) for item in below)
-    return Points.of(items, title=say("below the baseline"), tone="bad")
+    return below_baseline(below)
 
 
 def _verdict(result: BenchRun) -> Line:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 from rigright.base import telling
 from rigright.base.money import show_money
-from rigright.base.page import Column, Commands, Page, Part, Shown, Table, table
+from rigright.base.page import Column, Commands, Page, Shown, Table, table
 from rigright.base.units import GIGA, TERA, show_short, to_gib
 from rigright.base.words import Sentence, say, with_commas, with_semicolons
 from rigright.report.pages.brief import note_lines
@@ -27,11 +27,13 @@ _MADE_FOR = {
 
 def page(result: Sheets, *, details: bool = False) -> Page:
     """The page for people."""
-    parts: list[Part] = [_table(result)]
-    parts += note_lines(_notes(result), details=details)
-    if result.asked:
-        parts.append(Commands.next((f"{result.asked} --for llama-3.1-8b",)))
-    return Page.of(_verdict(result), parts, tone="good")
+    return Page.of(
+        _verdict(result),
+        _table(result),
+        note_lines(_notes(result), details=details),
+        Commands.next((f"{result.asked} --for llama-3.1-8b",) if result.asked else ()),
+        tone="good",
+    )
 
 
 def _verdict(result: Sheets) -> Sentence:
@@ -144,9 +146,4 @@ def _notes(result: Sheets) -> Iterator[Shown]:
         yield say("processors: FP32 rate of the vector units at base clock; the most memory they take")
 
 
-def _answer_words(result: Sheets) -> Sentence:
-    """The answer as a sentence."""
-    return _verdict(result)
-
-
-plain = telling.RecordPrinter(Sheets, verdict=_answer_words)
+plain = telling.RecordPrinter(Sheets, verdict=_verdict)

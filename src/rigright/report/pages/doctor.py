@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
-import shlex
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from rigright.base import telling
-from rigright.base.page import Commands, Line, Page, Part, Points, Shown, Table, Tone, prose, table
+from rigright.base.page import (
+    Commands,
+    Line,
+    Page,
+    Part,
+    Points,
+    Shown,
+    Table,
+    Tone,
+    facts,
+    prose,
+    records,
+    table,
+)
 from rigright.base.record import Sparse
 from rigright.base.words import Sentence, say, with_commas
 from rigright.doctor.advice import manual_of
 from rigright.doctor.binding.judgement import JudgedCause, Judgement, conclude
 from rigright.doctor.elsewhere import shows_cards
 from rigright.doctor.examine import Examined, checks, group_of
-from rigright.doctor.record import Checked, CheckFinding, Fine, NotSeen, Step
+from rigright.doctor.record import Checked, CheckFinding, Evidence, Fine, NotSeen, Step
 from rigright.doctor.wires import bus_cards, hides_cards
 from rigright.machine.opened.forms import fault_forms
 from rigright.machine.record import Machine
@@ -28,7 +40,7 @@ from rigright.report.findings import (
     fine,
     groups,
 )
-from rigright.report.named import machine_name, understood
+from rigright.report.named import machine_name, of_origin, understood
 from rigright.report.typed import of_host, typed
 
 MOST_COMMANDS = 4
@@ -39,7 +51,6 @@ _SURE = {
     "maybe": say("possible: it may have another cause"),
 }
 _LOGS = frozenset({"kernel log", "messages", "text"})
-_BLANK = ("", prose(""))
 
 
 def page(result: Examined, *, everything: bool = False, why: bool = False) -> Page:
@@ -47,51 +58,48 @@ def page(result: Examined, *, everything: bool = False, why: bool = False) -> Pa
 
     What to act on first is stated in full, other faults and warnings by what was seen and what mends them.
     """
-    finding_groups = groups(result)
-    judgement = conclude(result)
+    every, judgement, machine = groups(result), conclude(result), result.case.machine
     first = judgement.first
-    shown = [
-        finding_group
-        for finding_group in finding_groups
-        if everything or finding_group.first.severity != "note"
-    ]
+    shown = [group for group in every if everything or group.first.severity != "note"]
     if first is not None:
-        shown.sort(key=lambda finding_group: not any(own is first.finding for own in finding_group.findings))
-    answer = _answer(result, shown[0] if first is not None else None)
-    parts: list[Part] = [Line.dim(_counts(result)), *_causes(judgement)]
-    for place, group in enumerate(shown):
-        if place or first is None:  # the title is the headline of the first
-            tone = SEVERITY_TONES[group.first.severity]
-            parts.append(Line(text=_headline(group), tone=tone, apart=True))
-        in_full = everything or why or not place
-        parts.append(_finding(group, by_root=result.case.machine.typed_by_root, why=why, in_full=in_full))
-    notes = tuple(_headline(group) for group in finding_groups if group.first.severity == "note")
-    partly = result.case.machine.is_capture and not everything
+        shown.sort(key=lambda group: not any(own is first.finding for own in group.findings))
+    notes = () if everything else tuple(_headline(item) for item in every if item.first.severity == "note")
+    partly = machine.is_capture and not everything
     beside = tuple(_not_there(result)) if partly else ()
-    if notes and not everything:
-        parts.append(Points.of((*notes, *beside), title=say("worth knowing")))
-    parts.append(Points.of(beside))
-    if everything:
-        parts.append(
-            table(
-                (say("check"), say("of"), prose("")),
-                ((checked.check, item.about or "", item.says) for checked, item in fine(result)),
-                title=say("fine"),
-            )
-        )
-    unseen = blind(result)
-    if unseen and not partly:
-        parts.append(_unseen(unseen, result.case.machine))
-    if shown or not partly:
-        commands = tuple(_next(result, many=len(shown) > 1 or not partly, everything=everything))
-        parts += [Commands.next(commands)] if commands else []
-    return Page.of(answer, parts)
+    unseen = () if partly else blind(result)
+    many = len(shown) > 1 or not partly
+    return Page.of(
+        _answer(result, None if first is None else shown[0]),
+        Line.dim(_counts(result)),
+        _causes(judgement),
+        _groups(shown, machine, headed=first is None, everything=everything, why=why),
+        Points.of((*notes, *beside), title=say("worth knowing") if notes else None),
+        _fine(result) if everything else None,
+        _unseen(unseen, machine) if unseen else None,
+        Commands.next(_next(result, many=many, everything=everything) if shown or not partly else ()),
+    )
+
+
+def _groups(
+    shown: Sequence[FindingGroup], machine: Machine, *, headed: bool, everything: bool, why: bool
+) -> Iterator[Part]:
+    """Each finding under its headline, which of the first may be the title of the page."""
+    for place, group in enumerate(shown):
+        if place or headed:
+            yield Line(text=_headline(group), tone=SEVERITY_TONES[group.first.severity], apart=True)
+        in_full = everything or why or not place
+        yield _finding(group, by_root=machine.typed_by_root, why=why, in_full=in_full)
+
+
+def _fine(result: Examined) -> Table:
+    """All that was looked at and is good."""
+    rows = ((checked.check, item.about or "", item.says) for checked, item in fine(result))
+    return table((say("check"), say("of"), prose("")), rows, title=say("fine"))
 
 
 def _next(result: Examined, *, many: bool, everything: bool) -> Iterator[str]:
     """What to type next."""
-    origin = result.case.machine.origin
-    doctor = "rigright doctor" if origin == "live" else f"rigright doctor --from {shlex.quote(origin)}"
+    doctor = f"rigright doctor{of_origin(result.case.machine.origin)}"
     if any(step.command for _, finding in result.findings for step in finding.fix):
         yield f"{doctor} --fix-script fixes.sh"
     if many and not everything:
@@ -108,19 +116,22 @@ def _causes(judgement: Judgement) -> Iterator[Line]:
 
 def sheet(result: Examined) -> Page:
     """Every finding as a row, for a spreadsheet."""
-    heads = (say("severity"), say("of"), say("finding"), say("seen"), say("fix"), say("check"))
-    rows = tuple(
+    findings = records(
+        result.findings,
         (
-            SEVERITIES[finding.severity],
-            finding.about or "",
-            finding.title,
-            with_commas(item.shows for item in finding.evidence[:_MOST_EVIDENCE]) or "",
-            "; ".join(step.command for step in finding.fix if step.command),
-            check,
-        )
-        for check, finding in result.findings
+            (say("severity"), lambda row: SEVERITIES[row.finding.severity]),
+            (say("of"), lambda row: row.finding.about or ""),
+            (say("finding"), lambda row: row.finding.title),
+            (say("seen"), lambda row: with_commas(map(_shows, row.finding.evidence[:_MOST_EVIDENCE])) or ""),
+            (say("fix"), lambda row: "; ".join(step.command for step in row.finding.fix if step.command)),
+            (say("check"), lambda row: row.check),
+        ),
     )
-    return Page.of(machine_name(result.case.machine), table(heads, rows))
+    return Page.of(machine_name(result.case.machine), findings)
+
+
+def _shows(evidence: Evidence) -> Shown:
+    return evidence.shows
 
 
 def _answer(result: Examined, first: FindingGroup | None) -> Line:
@@ -203,7 +214,7 @@ def _finding(group: FindingGroup, *, by_root: bool, why: bool, in_full: bool) ->
     if in_full and first.confidence in _SURE:
         rows.append((say("sure?"), _SURE[first.confidence]))
     rows.append((say("check"), group.check))
-    return table(_BLANK, (*rows, *(_manual(group.check) if why else ())))
+    return facts((*rows, *(_manual(group.check) if why else ())))
 
 
 def _manual(check: str) -> tuple[tuple[Shown, Shown], ...]:
@@ -252,7 +263,7 @@ def _unseen(blinds: tuple[Blind, ...], machine: Machine) -> Table:
         rows.append(("-", say("{titles} ({why})", titles=titles, why=gap.why)))
         rows += [("", f"$ {typed(see, by_root=machine.typed_by_root)}")] if see else []
     dim: Tone = "dim"
-    return table(_BLANK, rows, title=say("not observed"), tones=(dim,) * len(rows))
+    return table(("", prose("")), rows, title=say("not observed"), tones=(dim,) * len(rows))
 
 
 def _not_there(result: Examined) -> Iterator[Shown]:

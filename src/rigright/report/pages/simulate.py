@@ -7,21 +7,7 @@ from dataclasses import fields
 from math import isnan
 
 from rigright.base import telling
-from rigright.base.page import (
-    Bar,
-    Bars,
-    Line,
-    Page,
-    Part,
-    Piece,
-    Strip,
-    Strips,
-    Table,
-    Tone,
-    number,
-    prose,
-    table,
-)
+from rigright.base.page import Bar, Bars, Line, Page, Piece, Strip, Strips, Table, Tone, number, prose, table
 from rigright.base.units import KILO, show_seconds, show_short
 from rigright.base.words import Sentence, say, with_commas, with_semicolons
 from rigright.facts.chips import short
@@ -37,22 +23,23 @@ _BACKLOG = 0.05  # of all requests still queue when the last one arrives: more i
 _CARRIED = 0.9  # of the requests that arrive a second
 
 
-def page(result: Simulated, *, why: bool = False, details: bool = False) -> Page:
-    """The page for people; a simulation has no formulas to show, so `why` adds nothing."""
-    del why
-    answer, counted = _verdict(result), result.tally
-    parts: list[Part] = [Line.dim(result.load)]
-    parts += [Line.dim(_served_by(result))] if details else []
-    parts += [_table(result, details=details), Line(text=_throughput(result))]
-    parts += [Line.dim(bind) for bind in result.binds]
-    if counted.timeline:
-        parts.append(_picture(result) if details else _strips(counted.timeline))
-    if result.against is not None:
-        parts.append(_against(result, result.against))
-    if result.wrote is not None:
-        parts.append(Line.dim(say("tokens of each request: {file}", file=result.wrote)))
-    parts += note_lines(result.notes, details=details)
-    return Page.of(answer, parts)
+def page(result: Simulated, *, details: bool = False) -> Page:
+    """The page for people."""
+    timeline = result.tally.timeline
+    drawn = _picture if details else _strips
+    written = say("tokens of each request: {file}", file=result.wrote)
+    return Page.of(
+        _verdict(result),
+        Line.dim(result.load),
+        Line.dim(_served_by(result)) if details else None,
+        _table(result, details=details),
+        Line(text=_throughput(result)),
+        map(Line.dim, result.binds),
+        drawn(timeline) if timeline else None,
+        None if result.against is None else _against(result, result.against),
+        None if result.wrote is None else Line.dim(written),
+        note_lines(result.notes, details=details),
+    )
 
 
 def _verdict(result: Simulated) -> Line:
@@ -207,9 +194,9 @@ def _has_targets(result: Simulated) -> bool:
     return result.targets.ttft_s is not None or result.targets.tpot_s is not None
 
 
-def _picture(result: Simulated) -> Bars:
+def _picture(timeline: tuple[Moment, ...]) -> Bars:
     """Requests at work and waiting over the time."""
-    moments = _thinned(result.tally.timeline)
+    moments = _thinned(timeline)
     most = max((moment.running + moment.waiting for moment in moments), default=0.0)
     began = moments[0].start_s
     return Bars(

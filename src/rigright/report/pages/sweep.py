@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rigright.base import telling
-from rigright.base.page import Column, Line, Page, Part, Points, Table, table
+from rigright.base.page import Column, Line, Page, Points, Table, table
 from rigright.base.units import show_short
 from rigright.base.words import Sentence, say
 from rigright.facts.chips import short
@@ -29,22 +29,20 @@ SHOWN = (  # of an answer: its head and what its number is multiplied by; None: 
 )
 
 
-def page(result: Swept, *, why: bool = False, details: bool = False) -> Page:
-    """The page for people; a sweep has no formulas to show, so `why` adds nothing."""
-    del why
-    answer, most = _verdict(result), _MOST_ROWS if details else _FEW_ROWS
-    parts: list[Part] = [_table(result, most)]
-    parts += [
-        Points.of(items, title=title, tone="warn")
-        for title, fits in ((say("not answered"), ""), (say("nothing meets every limit"), "no"))
-        if (items := tuple(_reasons(result, fits=fits))[: most if details else 3])
-    ]
-    if result.out is not None:
-        parts.append(Line.dim(say("answers written to {file}", file=result.out)))
-    elif len(result.questions) > most:
-        more = say("{count} more rows: --csv", count=len(result.questions) - most)
-        parts.append(Line.dim(more))
-    return Page.of(answer, parts)
+def page(result: Swept, *, details: bool = False) -> Page:
+    """The page for people."""
+    most = _MOST_ROWS if details else _FEW_ROWS
+    rest = Line.dim(say("{count} more rows: --csv", count=len(result.questions) - most))
+    few = most if details else 3
+    written = say("answers written to {file}", file=result.out)
+    missed = list(_reasons(result, fits="no"))[:few]
+    return Page.of(
+        _verdict(result),
+        _table(result, most),
+        Points.of(list(_reasons(result, fits=""))[:few], title=say("not answered"), tone="warn"),
+        Points.of(missed, title=say("nothing meets every limit"), tone="warn"),
+        Line.dim(written) if result.out is not None else rest if len(result.questions) > most else None,
+    )
 
 
 def _reasons(result: Swept, *, fits: str) -> Iterator[Sentence]:

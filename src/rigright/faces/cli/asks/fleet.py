@@ -94,7 +94,7 @@ def _health(options: argparse.Namespace) -> Answer:
 
 
 def _files(options: argparse.Namespace) -> Answer:
-    from rigright.report.pages import files as pages
+    from rigright.report.pages import export as pages
     from rigright.verbs.fleet.files import files
 
     if [options.slurm is None, options.kubernetes is None, not options.shell].count(False) != 1:
@@ -104,8 +104,8 @@ def _files(options: argparse.Namespace) -> Answer:
         kind = "kubernetes"
     fields = files(kind, image=options.image, nodes=options.nodes, metrics=options.metrics)
     return Answer(
-        page=lambda: pages.page(fields),
-        plain=lambda language: pages.plain(pages.PrintedFiles(files=fields), language),
+        page=lambda: pages.files_page(fields),
+        plain=lambda language: pages.files_plain(pages.PrintedFiles(files=fields), language),
         text=lambda: pages.text(fields),
     )
 

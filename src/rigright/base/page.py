@@ -11,6 +11,7 @@ from rigright.base.words import Sentence, say
 Tone = Literal["plain", "good", "warn", "bad", "dim", "strong"]
 Shown = Sentence | str
 _Record = TypeVar("_Record")
+_Key = TypeVar("_Key")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -255,6 +256,14 @@ class Page:
         if isinstance(title, Line):
             return cls(title=title.text, parts=tuple(kept), tone=title.tone)
         return cls(title=title, parts=tuple(kept), tone=tone)
+
+
+def grouped(pairs: Iterable[tuple[_Key, _Record]]) -> dict[_Key, list[_Record]]:
+    """What is said of several, once, with all that it is said of; in the order of the first of each."""
+    groups: dict[_Key, list[_Record]] = {}
+    for key, record in pairs:
+        groups.setdefault(key, []).append(record)
+    return groups
 
 
 def answer_of(verdict: Callable[[Any], Line]) -> Callable[[Any], Sentence | str]:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
-from rigright.base.page import Shown, Table, Tone
+from rigright.base.page import Shown, Table, Tone, grouped
 from rigright.base.words import Sentence, say
 from rigright.doctor.examine import EXIT_WARNING, RANKS
 from rigright.doctor.record import Finding
@@ -61,17 +61,14 @@ def state_of(node: NodeReport) -> str:
 
 def rows_of(fleet: Fleet) -> tuple[Row, ...]:
     """Every node in a row, the worst rows first, of equals the rarest."""
-    groups: dict[tuple[object, ...], list[NodeReport]] = {}
-    for node in fleet.nodes:
+
+    def same(node: NodeReport) -> tuple[object, ...]:
         driver = None if fleet.what == "doctor" else _driver_of(node.machine)  # it has no column there
-        titles = tuple(
-            sorted({(check, finding.severity, str(finding.title)) for check, finding in node.findings})
-        )
-        groups.setdefault(
-            (driver, state_of(node), cards_of(node.machine), titles, str(node.trouble or node.lacks or "")),
-            [],
-        ).append(node)
-    rows = [_row(nodes) for nodes in groups.values()]
+        titles = {(check, finding.severity, str(finding.title)) for check, finding in node.findings}
+        trouble = str(node.trouble or node.lacks or "")
+        return driver, state_of(node), cards_of(node.machine), frozenset(titles), trouble
+
+    rows = [_row(nodes) for nodes in grouped((same(node), node) for node in fleet.nodes).values()]
     rows.sort(key=lambda row: (_WORST_FIRST.index(row.state), -len(row.findings), len(row.nodes), row.nodes))
     return tuple(rows)
 
@@ -93,10 +90,11 @@ def _row(nodes: list[NodeReport]) -> Row:
 
 def shared_findings(fleet: Fleet) -> tuple[Shared, ...]:
     """Each finding once, with the nodes that have it: worst first, of equals the most widespread."""
-    pairs: dict[tuple[str, str, str], list[tuple[str, Finding]]] = {}
-    for node in fleet.nodes:
-        for check, finding in node.findings:
-            pairs.setdefault((check, finding.severity, str(finding.title)), []).append((node.node, finding))
+    pairs = grouped(
+        ((check, finding.severity, str(finding.title)), (node.node, finding))
+        for node in fleet.nodes
+        for check, finding in node.findings
+    )
     shared = [
         Shared(
             check=key[0],
@@ -112,11 +110,8 @@ def shared_findings(fleet: Fleet) -> tuple[Shared, ...]:
 
 def silences(nodes: Iterable[NodeReport]) -> tuple[tuple[Sentence, tuple[str, ...]], ...]:
     """Why nothing came -> of which nodes, the commonest reason first."""
-    fields: dict[str, tuple[Sentence, list[str]]] = {}
-    for node in nodes:
-        if node.trouble is not None:
-            fields.setdefault(str(node.trouble), (node.trouble, []))[1].append(node.node)
-    pairs = sorted(fields.values(), key=lambda pair: -len(pair[1]))
+    troubles = grouped((node.trouble, node.node) for node in nodes if node.trouble is not None)
+    pairs = sorted(troubles.items(), key=lambda pair: -len(pair[1]))
     return tuple((why, tuple(names)) for why, names in pairs)
 
 

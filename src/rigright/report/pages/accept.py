@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 
 from rigright.base import telling
-from rigright.base.page import Column, Commands, Page, Part, Points, Shown, Table, prose, table
+from rigright.base.page import Column, Commands, Page, Part, Points, Shown, Table, grouped, prose, table
 from rigright.base.units import show_measured
 from rigright.base.words import Sentence, say, with_commas
 from rigright.machine.bench.record import Result
@@ -89,11 +89,8 @@ def _failing(result: Accepted, most: int | None) -> Table | None:
 
 def _open(result: Accepted, most: int | None) -> Points:
     """Nodes that were not judged, those with the same reasons in one line."""
-    groups: dict[str, list[NodeJudged]] = {}
-    for verdict in result.named("open"):
-        groups.setdefault(str(verdict.not_judged[0]), []).append(verdict)
     items: list[Shown] = []
-    for nodes in groups.values():
+    for nodes in grouped((str(node.not_judged[0]), node) for node in result.named("open")).values():
         left, more = nodes[0].not_judged, len(nodes[0].not_judged) - 1
         why = left[0] if not more else say("{why} (and {more} more)", why=left[0], more=more)
         items.append(say("{nodes}: {why}", nodes=folded(node.node for node in nodes), why=why))

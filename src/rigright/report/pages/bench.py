@@ -6,7 +6,20 @@ from collections.abc import Iterator
 from typing import Any
 
 from rigright.base import telling
-from rigright.base.page import Commands, Line, Page, Part, Points, Shown, Tone, number, prose, records, table
+from rigright.base.page import (
+    Commands,
+    Line,
+    Page,
+    Part,
+    Points,
+    Shown,
+    Tone,
+    grouped,
+    number,
+    prose,
+    records,
+    table,
+)
 from rigright.base.units import show_measured, show_seconds
 from rigright.base.words import Sentence, say
 from rigright.doctor.examine import Examined
@@ -134,11 +147,8 @@ def basis(figure: BaselineFigure) -> Sentence | str:
 
 def _skipped(result: BenchRun) -> Iterator[Sentence]:
     """Each reason once, with the parts it holds for."""
-    whys: dict[Sentence, dict[str, None]] = {}
-    for skipped in result.skipped:
-        whys.setdefault(skipped.why, {})[skipped.part] = None
-    for why, names in whys.items():
-        yield say("{part}: {why}", part=", ".join(names), why=why)
+    for why, names in grouped((skipped.why, skipped.part) for skipped in result.skipped).items():
+        yield say("{part}: {why}", part=", ".join(dict.fromkeys(names)), why=why)
 
 
 def _should(figure: BaselineFigure) -> str:

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from rigright.base.money import show_money
-from rigright.base.page import Bar, Bars, Line, Piece, Shown, Table, number, prose, table
+from rigright.base.page import Bar, Bars, Line, Piece, Shown, Table, number, prose, records, table
 from rigright.base.units import KIB, KILO, show_bytes, show_seconds, show_short, to_gib
-from rigright.base.words import ASSUMED, DECIDES, Sentence, assuming, say, with_commas
+from rigright.base.words import ASSUMED, DECIDES, Sentence, assuming, say, with_commas, with_semicolons
 from rigright.choice.work import USUAL_TOK_PER_S, works
 from rigright.cost.estimate import SECONDS_PER_DAY, Estimate
 from rigright.demand import PlanWish
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from rigright.verbs.serving.explained import Reason, Remedy
 
 _MOST_NOTES = 3
-LONG_DAYS = 366  # nobody trains for so long
+_LONG_DAYS = 366  # nobody trains for so long
 _WHOLE_MONTHS = 3  # from which no fraction of a month is stated
 _SERVED = {
     "weights": say("weights"),
@@ -94,8 +94,13 @@ def months_between(low: float, high: float) -> str:
     return first if first == last else f"{first}-{last}"
 
 
-def money_words(figures: Mapping[str, Estimate], supply: Supply, *, currency: str) -> Shown:
-    """What it costs and when that was so, in a verdict."""
+def money_words(
+    figures: Mapping[str, Estimate], supply: Supply | None, *, currency: str, days: Estimate | None = None
+) -> Shown:
+    """What it costs and when that was so, in a verdict; `days`: until the work is done."""
+    if supply is None:
+        return ""
+    days = days or figures.get("days")
     if supply.how == "own":
         return say("your own")
     if supply.how == "buy":
@@ -103,7 +108,7 @@ def money_words(figures: Mapping[str, Estimate], supply: Supply, *, currency: st
         sentence: Shown = "" if known is None else show_money(known.value, currency)
         if sentence and supply.used:
             sentence = say("{usd} with used cards", usd=sentence)
-    elif "days" in figures and "usd_total" in figures:
+    elif days is not None and "usd_total" in figures:
         sentence = say("{usd} in total", usd=show_money(figures["usd_total"].value, currency))
     else:
         known = figures.get("usd_per_h")
@@ -174,6 +179,23 @@ def is_cpu(chip_id: str) -> bool:
 def deciding(notes: Iterable[Shown]) -> Iterator[Sentence]:
     """What notes say that costs an answer its tick."""
     return (note for note in notes if isinstance(note, Sentence) and note.kind == DECIDES)
+
+
+def doubted(sentence: Sentence, doubts: Iterable[Shown]) -> Line:
+    """An answer with what keeps it from a plain tick."""
+    doubts = tuple(doubts)
+    return Line(text=with_semicolons([sentence, *doubts]) or sentence, tone="warn" if doubts else "good")
+
+
+def tight(high_bytes: float) -> Sentence:
+    """That the high end of the memory does not fit."""
+    return say("memory is tight, up to {high}", high=show_bytes(high_bytes))
+
+
+def endless(days: Estimate | None, *, by_days: float | None) -> Iterator[Sentence]:
+    """That nobody would wait so long, where no date was set."""
+    if days is not None and days.value > _LONG_DAYS and by_days is None:
+        yield say("slow: over a year")
 
 
 def unsure(
@@ -313,24 +335,23 @@ def suited(remedies: Iterable[Remedy]) -> str | None:
     return next((remedy.flag for remedy in remedies if remedy.fits and remedy.flag), None)
 
 
-def remedies_table(remedies: Iterable[Remedy], *, most: int | None = None) -> Table:
+def remedies_table(remedies: Iterable[Remedy], *, most: int | None = None) -> Iterator[Table]:
     """What would make it fit, a row a change; on one screen those that do first."""
     remedies = tuple(remedies)
+    if not remedies:
+        return
     if most is not None:
         remedies = tuple(sorted(remedies, key=lambda remedy: not remedy.fits)[:most])
-    return table(
-        (prose(say("change")), number(say("saves, GiB")), say("then"), prose(say("cost"))),
+    yield records(
+        remedies,
         (
-            (
-                remedy.change,
-                f"{to_gib(remedy.saves_bytes):.2f}",
-                say("fits") if remedy.fits else say("too big"),
-                remedy.price,
-            )
-            for remedy in remedies
+            (prose(say("change")), lambda remedy: remedy.change),
+            (number(say("saves, GiB")), lambda remedy: f"{to_gib(remedy.saves_bytes):.2f}"),
+            (say("then"), lambda remedy: say("fits") if remedy.fits else say("too big")),
+            (prose(say("cost")), lambda remedy: remedy.price),
         ),
         title=say("what to change"),
-        tones=tuple("good" if remedy.fits else "plain" for remedy in remedies),
+        tone=lambda remedy: "good" if remedy.fits else "plain",
     )
 
 

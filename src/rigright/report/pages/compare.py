@@ -17,6 +17,7 @@ from rigright.base.page import (
     Spot,
     Table,
     answer_of,
+    grouped,
     prose,
     table,
 )
@@ -287,12 +288,13 @@ def _spot(letter: str, name: Sentence, *, part: RankPass, curve: int) -> Spot:
 
 def _notes(result: Compared) -> Iterator[Shown]:
     yield from result.notes
-    groups: dict[Shown, list[str]] = {}
-    for contender in result.contenders:
-        for note in () if contender.plan is None else contender.plan.notes:
-            if note.kind != OLD_PRICE:
-                groups.setdefault(note, []).append(_name(contender))
-    for sentence, names in groups.items():
+    noted = grouped(
+        (note, _name(contender))
+        for contender in result.contenders
+        for note in (() if contender.plan is None else contender.plan.notes)
+        if note.kind != OLD_PRICE
+    )
+    for sentence, names in noted.items():
         yield say("{label}: {reason}", label=", ".join(names), reason=sentence)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 from rigright.base import telling
 from rigright.base.money import show_money
-from rigright.base.page import Column, Commands, Page, Shown, Table, table
+from rigright.base.page import Column, Commands, Page, Shown, Table, grouped, table
 from rigright.base.units import GIGA, TERA, show_short, to_gib
 from rigright.base.words import Sentence, say, with_commas, with_semicolons
 from rigright.report.pages.brief import note_lines
@@ -38,9 +38,7 @@ def page(result: Sheets, *, details: bool = False) -> Page:
 
 def _verdict(result: Sheets) -> Sentence:
     """Who is ahead in what, and how far."""
-    claims: dict[tuple[str, ...], list[Sentence]] = {}
-    for lead in result.leads:
-        claims.setdefault(lead.things, []).append(_claim(lead, result))
+    claims = grouped((lead.things, _claim(lead, result)) for lead in result.leads)
     sentence = with_semicolons(
         say("{name}: {claims}", name=", ".join(names), claims=with_commas(sentences) or "")
         for names, sentences in claims.items()

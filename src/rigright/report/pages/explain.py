@@ -23,7 +23,7 @@ from rigright.base.page import (
     table,
 )
 from rigright.base.units import GIB, show_bytes, show_seconds, show_short, to_gib
-from rigright.base.words import Sentence, say, with_commas, with_semicolons
+from rigright.base.words import Sentence, say, with_commas
 from rigright.cost.memory.serving import PARTS
 from rigright.facts.chips import short
 from rigright.facts.hosts import CPU_ID
@@ -34,6 +34,7 @@ from rigright.report.pages.brief import (
     bar_of,
     deciding,
     done_in,
+    doubted,
     expected,
     gib,
     helped,
@@ -95,8 +96,7 @@ def _brief(result: Explained) -> Iterator[Part]:
     if result.ram is not None:
         yield from _ram_lines(result.ram)
     if not result.fits:
-        if result.remedies:
-            yield remedies_table(result.remedies, most=MOST_REMEDIES)
+        yield from remedies_table(result.remedies, most=MOST_REMEDIES)
         return
     money = tuple(money_rows(result.figures, wish=result.wish))  # where that was asked
     if result.speed is not None:
@@ -151,8 +151,7 @@ def _detailed(result: Explained) -> Iterator[Part]:
     if result.samples is not None:
         yield sample_table(result.samples)
         yield Points.of(sample_lines(result.samples))
-    if result.remedies:
-        yield remedies_table(result.remedies)
+    yield from remedies_table(result.remedies)
 
 
 def _verdict(result: Explained) -> Line:
@@ -176,22 +175,15 @@ def _verdict(result: Explained) -> Line:
     if speed is not None and speed.audio_h_per_h is None and not hurried:
         pace = {"ttft_s": speed.ttft_s.value, "tpot_s": speed.tpot_s.value}
         strains += strained(wish.work, users=speed.concurrency, **pace)
+    money = money_words(result.figures, result.supply, currency=wish.currency, days=result.days)
     sentence = say(
         "{machine} runs {model} in {format}: {figures}",
         machine=short(result.machine),
         model=model_name(result.model),
         format=short_format(result.serving.weights),
-        figures=with_commas([_figures(result, waits=bool(strains)), _money(result)]) or "",
+        figures=with_commas([_figures(result, waits=bool(strains)), money]) or "",
     )
-    doubts += strains
-    return Line(text=with_semicolons([sentence, *doubts]) or sentence, tone="warn" if doubts else "good")
-
-
-def _money(result: Explained) -> Shown | None:
-    if result.supply is None:
-        return None
-    figures = result.figures if result.days is None else {**result.figures, "days": result.days}
-    return money_words(figures, result.supply, currency=result.wish.currency)
+    return doubted(sentence, (*doubts, *strains))
 
 
 def _overloaded(result: Explained, speed: Speed, *, rate: float) -> Sentence:

@@ -6,17 +6,7 @@ import shlex
 from collections.abc import Iterable, Iterator, Sequence
 
 from rigright.base import telling
-from rigright.base.page import (
-    Commands,
-    Line,
-    Page,
-    Points,
-    Shown,
-    Table,
-    number,
-    prose,
-    records,
-)
+from rigright.base.page import Commands, Line, Page, Points, Shown, Table, grouped, number, prose, records
 from rigright.base.units import show_measured
 from rigright.base.words import say, with_commas
 from rigright.report.fleet_rows import (
@@ -107,13 +97,10 @@ def _nodes(rows: Sequence[Row], result: Fleet) -> Table:
 
 def _unmeasured(result: Fleet) -> Points:
     """Parts that were left out, each with its reason and the nodes it holds for."""
-    nodes_of: dict[tuple[str, str], tuple[Shown, list[str]]] = {}
-    for node in result.nodes:
-        for skipped in node.skipped:
-            nodes_of.setdefault((skipped.part, str(skipped.why)), (skipped.why, []))[1].append(node.node)
+    gaps = grouped(((gap.part, gap.why), node.node) for node in result.nodes for gap in node.skipped)
     items = (
         say("{part}: {why} ({nodes})", part=part, why=why, nodes=_names(nodes))
-        for (part, _), (why, nodes) in nodes_of.items()
+        for (part, why), nodes in gaps.items()
     )
     return Points.of(items, title=say("not measured"), tone="dim")
 

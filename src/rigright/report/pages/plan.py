@@ -18,11 +18,12 @@ from rigright.base.page import (
     Shown,
     Table,
     answer_of,
+    grouped,
     number,
     prose,
     table,
 )
-from rigright.base.units import show_bytes, show_short
+from rigright.base.units import show_short
 from rigright.base.words import OF_PRICE, OLD_PRICE, Sentence, say, with_commas, with_semicolons
 from rigright.cost.memory.serving import ServingMemory
 from rigright.demand import Serving
@@ -30,12 +31,13 @@ from rigright.facts.chips import short
 from rigright.money.machine_price import BILL
 from rigright.report.pages import plan_words as words
 from rigright.report.pages.brief import (
-    LONG_DAYS,
     NAMES,
     TRAINED,
     VRAM,
     bar_of,
     deciding,
+    doubted,
+    endless,
     gib,
     idle_cards,
     is_cpu,
@@ -48,6 +50,7 @@ from rigright.report.pages.brief import (
     overloaded,
     reasons_table,
     strained,
+    tight,
     time_limits,
     unsure,
     with_share,
@@ -221,8 +224,7 @@ def verdict(result: Planned) -> Line:
             machine=named.machine(first),
         )
         sentence = with_commas([heard, words.money_of(first, result.wish)]) or heard
-    doubts = list(_doubts(result, first))
-    return Line(text=with_semicolons([sentence, *doubts]) or sentence, tone="warn" if doubts else "good")
+    return doubted(sentence, _doubts(result, first))
 
 
 def _doubts(result: Planned, first: Plan) -> Iterator[Shown]:
@@ -231,7 +233,7 @@ def _doubts(result: Planned, first: Plan) -> Iterator[Shown]:
     yield from idle_cards(first.supply, used=first.n_chips)
     yield from words.little_left(first)
     if first.least_bytes is not None and first.is_tight:
-        yield say("memory is tight, up to {high}", high=show_bytes(first.least_bytes.high))
+        yield tight(first.least_bytes.high)
     days, wish = first.figures.get("days"), result.wish
     open_end = wish.work in {"finetune", "pretrain"} and days is None
     if open_end and wish.on is None and first.supply.how == "buy":
@@ -241,8 +243,7 @@ def _doubts(result: Planned, first: Plan) -> Iterator[Shown]:
             years=f"{wish.years:g}",
             share=f"{wish.duty:.0%}",
         )
-    if days is not None and days.value > LONG_DAYS and result.wish.days is None:
-        yield say("slow: over a year")
+    yield from endless(days, by_days=wish.days)
     yield from deciding(result.notes)
     if "ttft_s" in first.figures and not (wish.ttft_s or wish.tpot_s or wish.tok_per_s):
         slow = {name: first.figures[name].value for name in ("ttft_s", "tpot_s")}
@@ -253,9 +254,9 @@ def _missed(result: Planned, first: Plan) -> Sentence:
     """What comes closest, and the limits it breaks."""
     broken, wish, machine = result.broken, result.wish, named.machine(first)
     reached = {rejection.limit: rejection.nearest for rejection in broken}
-    endless = any(value is not None and not math.isfinite(value) for value in reached.values())
+    unmet = any(value is not None and not math.isfinite(value) for value in reached.values())
     rate = next((name for name in ("requests_per_s", *SAMPLES) if name in reached), None)
-    if wish.rate_per_s is not None and (first.machines_needed or endless or rate is not None):
+    if wish.rate_per_s is not None and (first.machines_needed or unmet or rate is not None):
         known = first.figures.get("requests_per_s")
         return overloaded(
             machine,
@@ -332,11 +333,8 @@ def _notes(result: Planned, *, details: bool) -> Iterator[Shown]:
     if lost:
         yield say("explain has no option for this choice of the plan: {names}", names=", ".join(lost))
     shown = result.shown if details else result.shown[:1]
-    groups: dict[Shown, list[str]] = {}
-    for place, plan in enumerate(shown, 1):
-        for note in plan.notes:
-            groups.setdefault(note, []).append(str(place))
-    for sentence, places in groups.items():
+    noted = grouped((note, str(place)) for place, plan in enumerate(shown, 1) for note in plan.notes)
+    for sentence, places in noted.items():
         if not details and isinstance(sentence, Sentence) and sentence.kind in {OF_PRICE, OLD_PRICE}:
             continue
         yield (

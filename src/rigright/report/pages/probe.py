@@ -17,6 +17,7 @@ from rigright.base.page import (
     Table,
     Tone,
     facts,
+    grouped,
     number,
     prose,
     records,
@@ -27,7 +28,7 @@ from rigright.base.words import Sentence, say, with_commas
 from rigright.doctor.wires import bus_cards
 from rigright.machine.device import Device
 from rigright.machine.host import Path
-from rigright.machine.record import Machine, Unseen, free_bytes, total_bytes
+from rigright.machine.record import Machine, free_bytes, total_bytes
 from rigright.report.live.words import reason
 from rigright.report.named import machine_name, of_origin, understood
 from rigright.report.pages.probe_host import host_rows
@@ -218,13 +219,8 @@ def _cell(kinds: dict[tuple[int, int], Path], row: int, *, column: int) -> str:
 
 def _unseen(machine: Machine, *, everything: bool) -> Iterator[Part]:
     """What could not be read, and what would show it."""
-    kinds: dict[tuple[Sentence, str | None], list[Unseen]] = {}
-    for gap in machine.unseen:
-        kinds.setdefault((gap.why, gap.see), []).append(gap)
-    items: list[Shown] = [
-        _blind(why, see, what=[item.what for item in same], machine=machine)
-        for (why, see), same in kinds.items()
-    ]
+    kinds = grouped(((gap.why, gap.see), gap.what) for gap in machine.unseen)
+    items: list[Shown] = [_blind(why, see, what=what, machine=machine) for (why, see), what in kinds.items()]
     most = len(items) if everything else _MOST_UNSEEN
     if len(items) > most:
         items = [*items[:most], say("and {count} more: --all", count=len(items) - most)]

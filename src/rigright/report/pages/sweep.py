@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rigright.base import telling
-from rigright.base.page import Column, Line, Page, Points, Table, table
+from rigright.base.page import Column, Line, Page, Points, Table, grouped, table
 from rigright.base.units import show_short
 from rigright.base.words import Sentence, say
 from rigright.facts.chips import short
@@ -47,13 +47,11 @@ def page(result: Swept, *, details: bool = False) -> Page:
 
 def _reasons(result: Swept, *, fits: str) -> Iterator[Sentence]:
     """Why questions have no plan, the commonest reason first, with the lines of the grid that ask them."""
-    lines: dict[str, dict[int, None]] = {}
-    for question, answered in zip(result.questions, result.cells, strict=True):
-        if answered.why and answered.cells.get("fits") == fits:
-            lines.setdefault(answered.why, {})[question.line] = None
-    for why, seen_so_far in sorted(lines.items(), key=lambda pair: -len(pair[1]))[:_MOST_ROWS]:
-        text = ", ".join(str(line) for line in list(seen_so_far)[:_MOST_LINES])
-        more = ", ..." if len(seen_so_far) > _MOST_LINES else ""
+    pairs = zip(result.questions, result.cells, strict=True)
+    unmet = {(cell.why, row.line): None for row, cell in pairs if cell.why and cell.cells.get("fits") == fits}
+    for why, lines in sorted(grouped(unmet).items(), key=lambda pair: -len(pair[1]))[:_MOST_ROWS]:
+        text = ", ".join(map(str, lines[:_MOST_LINES]))
+        more = ", ..." if len(lines) > _MOST_LINES else ""
         yield say("line {lines}: {reason}", lines=text + more, reason=why)
 
 

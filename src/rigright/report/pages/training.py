@@ -22,16 +22,17 @@ from rigright.base.page import (
     table,
 )
 from rigright.base.units import GIGA, show_bytes, show_count, show_seconds, show_short
-from rigright.base.words import Sentence, say, with_commas, with_semicolons
+from rigright.base.words import Sentence, say, with_commas
 from rigright.cost.estimate import Estimate
 from rigright.facts.chips import short
 from rigright.predict.trained_step import StepUse
 from rigright.report.pages.brief import (
-    LONG_DAYS,
     TRAINED,
     again,
     deciding,
     done_in,
+    doubted,
+    endless,
     helped,
     idle_cards,
     memory_bar,
@@ -42,6 +43,7 @@ from rigright.report.pages.brief import (
     reasons_table,
     remedies_table,
     suited,
+    tight,
 )
 from rigright.report.pages.figures import estimates_table, figure_row, money_rows
 from rigright.report.pages.speed import learning_lines, sample_settings, sample_speeds, sample_table
@@ -113,8 +115,7 @@ def _brief(result: Trained) -> Iterator[Part]:
     sizes = [*worst.parts_bytes, ("rest", worst.used_bytes - sum(size for _, size in worst.parts_bytes))]
     yield memory_bar(sizes, limit=worst.total_bytes, names=TRAINED)
     if not result.fits:
-        if result.remedies:
-            yield remedies_table(result.remedies, most=_MOST_REMEDIES)
+        yield from remedies_table(result.remedies, most=_MOST_REMEDIES)
         return
     rows: list[tuple[Shown, ...]] = []
     if result.time is not None:
@@ -144,8 +145,7 @@ def _detailed(result: Trained) -> Iterator[Part]:
         yield sample_table(result.samples)
         yield Points.of(learning_lines(result.samples))
     yield Points.of(_facts(result))
-    if result.remedies:
-        yield remedies_table(result.remedies)
+    yield from remedies_table(result.remedies)
 
 
 def _verdict(result: Trained) -> Line:
@@ -165,23 +165,21 @@ def _verdict(result: Trained) -> Line:
         figures.insert(0, say("{rate} images/s", rate=show_short(result.samples.rate.value)))
     if result.days is not None:
         figures.insert(0, done_in(result.days))
-    if result.supply is not None:
-        known = result.figures if result.days is None else {**result.figures, "days": result.days}
-        figures.append(money_words(known, result.supply, currency=result.wish.currency))
+    figures.append(
+        money_words(result.figures, result.supply, currency=result.wish.currency, days=result.days)
+    )
     sentence = say("{machine} trains {model} ({format}): {figures}", machine=short(result.machine),
                model=model_name(result.model), format=result.training.method,
                figures=with_commas(figures) or "")  # fmt: skip
-    doubts = [*_doubts(result)]
-    return Line(text=with_semicolons([sentence, *doubts]) or sentence, tone="warn" if doubts else "good")
+    return doubted(sentence, _doubts(result))
 
 
 def _doubts(result: Trained) -> Iterator[Sentence]:
     """What keeps a training from a plain tick."""
     worst, layout = result.worst, result.layout
     if worst.least_high_bytes > worst.total_bytes:
-        yield say("memory is tight, up to {high}", high=show_bytes(worst.least_high_bytes))
-    if result.days is not None and result.days.value > LONG_DAYS and result.by_days is None:
-        yield say("slow: over a year")
+        yield tight(worst.least_high_bytes)
+    yield from endless(result.days, by_days=result.by_days)
     yield from deciding(result.notes)
     yield from idle_cards(result.supply, used=int(layout.tp * layout.pp * layout.dp * layout.cp))
 

@@ -39,7 +39,7 @@ VERBS: Mapping[str, tuple[str, ...]] = {  # verb -> what its pages tell, or anot
     "measure": ("measure.plain",),
     "watch": ("watch.plain", "export.files_plain"),
     "history": ("history.plain",),
-    "fleet": ("fleet.plain", "accept.plain", "health.plain", "export.files_plain"),
+    "fleet": ("fleet.plain", "accept.plain", "fleet.health_plain", "export.files_plain"),
     "export": ("export.plain", "export.held_plain"),
     "completion": ("rigright.verbs.completion.tells",),
     "rigright": ("rigright.faces.cli.front.tells",),  # without a command

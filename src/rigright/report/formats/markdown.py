@@ -56,19 +56,14 @@ def _table(table: Table, screen: Screen) -> str:
     return "\n".join(f"| {' | '.join(cells)} |" for cells in (heads, rules, *rows))
 
 
-def _bars(bars: Bars, screen: Screen) -> str:
-    lines = draw_bars(bars, replace(screen, width=_BAR_CELLS, colour=False))
-    return _fenced("text", [line.replace("```", "'''") for line in lines])
+def _drawing(draw: Callable[..., list[str]]) -> Callable[..., str]:
+    """A picture in a code block, as a terminal shows it."""
 
+    def write(part: Bars | Plot | Strips, screen: Screen) -> str:
+        lines = draw(part, replace(screen, width=_BAR_CELLS, colour=False))
+        return _fenced("text", [line.replace("```", "'''") for line in lines])
 
-def _plot(plot: Plot, screen: Screen) -> str:
-    lines = draw_plot(plot, replace(screen, width=_BAR_CELLS, colour=False))
-    return _fenced("text", [line.replace("```", "'''") for line in lines])
-
-
-def _strips(strips: Strips, screen: Screen) -> str:
-    lines = draw_strips(strips, replace(screen, width=_BAR_CELLS, colour=False))
-    return _fenced("text", [line.replace("```", "'''") for line in lines])
+    return write
 
 
 def _commands(commands: Commands, screen: Screen) -> str:  # noqa: ARG001 - the shape all writers share
@@ -82,9 +77,9 @@ def _fenced(kind: str, lines: list[str]) -> str:
 _WRITTEN: dict[type, Callable[..., str]] = {
     Line: _line,
     Table: _table,
-    Bars: _bars,
+    Bars: _drawing(draw_bars),
     Points: lambda points, screen: "\n".join(f"- {_opened(item, screen)}" for item in points.items),
     Commands: _commands,
-    Plot: _plot,
-    Strips: _strips,
+    Plot: _drawing(draw_plot),
+    Strips: _drawing(draw_strips),
 }

@@ -6,9 +6,22 @@ import shlex
 from collections.abc import Iterable, Iterator, Sequence
 
 from rigright.base import telling
-from rigright.base.page import Commands, Line, Page, Points, Shown, Table, grouped, number, prose, records
+from rigright.base.page import (
+    Commands,
+    Line,
+    Page,
+    Points,
+    Shown,
+    Table,
+    Tone,
+    grouped,
+    number,
+    prose,
+    records,
+)
 from rigright.base.units import show_measured
 from rigright.base.words import say, with_commas
+from rigright.doctor.examine import EXIT_FAULT
 from rigright.report.fleet_rows import (
     INCOMPLETE,
     STATES,
@@ -25,7 +38,7 @@ from rigright.report.fleet_rows import (
     tone_of,
 )
 from rigright.verbs.fleet.hosts import file_of, folded
-from rigright.verbs.fleet.nodes import Differs, Fleet, NodeReport, NodeSpread, Straggler
+from rigright.verbs.fleet.nodes import Differs, Fleet, NodeHealth, NodeReport, NodeSpread, Straggler
 
 MOST_ROWS = 20
 _FILES = "files"  # the way of answers that are kept already
@@ -224,3 +237,37 @@ def _state(node: NodeReport) -> str:
 
 
 plain = telling.RecordPrinter(Fleet, telling.RecordPrinter(NodeReport, state=_state), endless="inf")
+
+
+def health_page(health: NodeHealth) -> Page:
+    """Of `fleet health`: one line for a log, the findings below it."""
+    findings = [finding for _, finding in health.findings if finding.severity != "note"]
+    tone: Tone = "bad" if health.exit_code == EXIT_FAULT else "warn" if findings else "good"
+    titles = [
+        say("{about}: {title}", about=finding.about, title=finding.title) if finding.about else finding.title
+        for finding in findings
+    ]
+    verdict = titles[0] if titles else say("no faults or warnings")
+    if len(titles) > 1:
+        verdict = say("{told} (and {more} more)", told=verdict, more=len(titles) - 1)
+    return Page.of(
+        say("{about}: {title}", about=health.node, title=verdict),
+        _drained(health, tone),
+        Points.of(titles, tone=tone),
+        tone=tone,
+    )
+
+
+def _drained(health: NodeHealth, tone: Tone) -> Line | None:
+    """Whether Slurm gives it work."""
+    if health.done == "drained":
+        return Line.bad(say("drained in Slurm: {reason}", reason=health.reason))
+    if health.done == "drained before":
+        return Line.warn(say("already drained in Slurm; reason unchanged"))
+    if health.reason is None:
+        return None
+    schedulable = say("still schedulable; --drain would drain it: {reason}", reason=health.reason)
+    return Line(text=schedulable, tone=tone)
+
+
+health_plain = telling.RecordPrinter(NodeHealth)

@@ -81,13 +81,13 @@ def _accept(options: argparse.Namespace) -> Answer:
 
 
 def _health(options: argparse.Namespace) -> Answer:
-    from rigright.report.pages import health as pages
+    from rigright.report.pages import fleet as pages
     from rigright.verbs.fleet.health import health
 
     result = health(only=options.only or (), drain=options.drain, node=options.node)
     return Answer(
-        page=lambda: pages.page(result),
-        plain=lambda language: pages.plain(result, language),
+        page=lambda: pages.health_page(result),
+        plain=lambda language: pages.health_plain(result, language),
         exit_code=result.exit_code,
         record=result,
     )

@@ -65,7 +65,7 @@ MOST = {
     "files": 933,
     "lines": 131600,
     "public names": 3909,
-    "lines of tests": 91700,
+    "lines of tests": 91760,
 }  # lower them as less is reached; raise them only for what a user can do now
 USED_ONCE = 0.3032  # private functions named once, of all functions: lower it when less is reached
 SHARED_CLASS_NAMES = 0  # class names that more than one module defines: lower it when fewer are left
@@ -86,7 +86,6 @@ SHELVES = {
     "export/launches": {"NAME", "export"},
     "machine/vendors": {"read"},
     "machine/parts": {"read"},
-    "machine/bench/parts": {"TITLE", "GROUP", "NEEDS", "SHARE", "run"},
 }
 
 

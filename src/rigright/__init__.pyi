@@ -15,7 +15,7 @@ from rigright.report.pages.baseline import BaselineView
 from rigright.report.pages.export import Exported, FlagChecks, PrintedFiles
 from rigright.report.pages.prices import Forgotten
 from rigright.verbs.assembled import Assembled, CheckedList
-from rigright.verbs.bench.benched import BenchRun, PartList
+from rigright.verbs.bench.record import BenchRun, PartList
 from rigright.verbs.calibrate.calibrated import Anchored
 from rigright.verbs.comparing.compared import Compared
 from rigright.verbs.comparing.sheets import Sheets
@@ -26,7 +26,7 @@ from rigright.verbs.diagnosed import BottleneckReport
 from rigright.verbs.fitted import Fitted
 from rigright.verbs.fleet.accept.accepted import Accepted
 from rigright.verbs.fleet.nodes import Fleet, NodeHealth
-from rigright.verbs.measure.measured import Measured
+from rigright.verbs.measure.record import Measured
 from rigright.verbs.planning.planned import Planned
 from rigright.verbs.priced import PriceList, PricesOfNames
 from rigright.verbs.read.record import ReadGuide
@@ -124,6 +124,7 @@ def build(
     train: bool | Texts | None = None,
     trainer: Texts | None = None,
     days: Texts | None = None,
+    requests: Texts | None = None,
     ttft: Texts | None = None,
     tpot: Texts | None = None,
     latency: Texts | None = None,
@@ -236,6 +237,7 @@ def compare(
     train: bool | Texts | None = None,
     trainer: Texts | None = None,
     days: Texts | None = None,
+    requests: Texts | None = None,
     ttft: Texts | None = None,
     tpot: Texts | None = None,
     latency: Texts | None = None,
@@ -318,6 +320,7 @@ def cost(
     train: bool | Texts | None = None,
     trainer: Texts | None = None,
     days: Texts | None = None,
+    requests: Texts | None = None,
     ttft: Texts | None = None,
     tpot: Texts | None = None,
     latency: Texts | None = None,
@@ -531,6 +534,7 @@ def export(
     train: bool | Texts | None = None,
     trainer: Texts | None = None,
     days: Texts | None = None,
+    requests: Texts | None = None,
     ttft: Texts | None = None,
     tpot: Texts | None = None,
     latency: Texts | None = None,
@@ -724,6 +728,7 @@ def plan(
     train: bool | Texts | None = None,
     trainer: Texts | None = None,
     days: Texts | None = None,
+    requests: Texts | None = None,
     ttft: Texts | None = None,
     tpot: Texts | None = None,
     latency: Texts | None = None,
@@ -830,6 +835,7 @@ def report(
     train: bool | Texts | None = None,
     trainer: Texts | None = None,
     days: Texts | None = None,
+    requests: Texts | None = None,
     ttft: Texts | None = None,
     tpot: Texts | None = None,
     latency: Texts | None = None,

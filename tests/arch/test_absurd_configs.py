@@ -60,7 +60,7 @@ def test_a_bug_of_ours_is_not_blamed_on_the_file(monkeypatch, bug):
 
 
 def test_what_cannot_be_read_says_that_its_type_is_not_known():
-    with pytest.raises(DataError, match=r'"levit".*"num_hidden_layers"'):
+    with pytest.raises(DataError, match=r'"levit".*"hidden_size"'):
         read_config({"model_type": "levit", "hidden_sizes": [128, 256, 384]}, "made")
     with pytest.raises(DataError, match='"num_experts_per_tok"'):
         read_config({"model_type": "deepseek_v2"}, "made")

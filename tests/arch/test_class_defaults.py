@@ -13,16 +13,11 @@ TABLE = json.loads((DATA / "arch" / "defaults.json").read_text(encoding="utf-8")
 KINDS = {kind: row for kind, row in TABLE.items() if not kind.startswith("_")}
 
 
-def test_an_absent_key_takes_the_default_of_its_class():
-    assert full(Config({}, "made"), "bert").size("hidden_size") == 768
-
-
-def test_a_given_key_stays():
-    assert full(Config({"hidden_size": 12}, "made"), "bert").size("hidden_size") == 12
-
-
-def test_a_null_stays_a_null():
-    assert full(Config({"hidden_size": None}, "made"), "bert").null("hidden_size")
+@pytest.mark.parametrize(
+    ("given", "size"), [({}, 768), ({"hidden_size": 12}, 12), ({"hidden_size": None}, None)]
+)
+def test_an_absent_key_takes_the_default_of_its_class_and_a_null_stays(given, size):
+    assert full(Config(given, "made"), "bert").maybe("hidden_size") == size
 
 
 def test_a_key_is_found_under_both_its_names():
@@ -82,22 +77,8 @@ def test_the_table_says_where_it_comes_from():
 
 
 STRANGE = (
-    "funnel",
-    "mobilebert",
-    "led",
-    "seamless_m4t",
-    "seamless_m4t_v2",
-    "levit",
-    "mobilevit",
-    "mobilevitv2",
-    "kosmos-2",
-    "kosmos-2.5",
-    "florence2",
-    "janus",
-    "granite_speech",
-    "prophetnet",
-    "convbert",
-    "yoso",
+    *("funnel", "mobilebert", "led", "seamless_m4t", "seamless_m4t_v2", "levit", "mobilevit", "mobilevitv2"),
+    *("kosmos-2", "kosmos-2.5", "florence2", "janus", "granite_speech", "prophetnet", "convbert", "yoso"),
 )
 
 

@@ -2,86 +2,22 @@
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
-
 import pytest
 
-from rigright.arch import cache, count, families, kin
+from rigright.arch import cache, count
 from rigright.arch.read import read_config
 from rigright.arch.record import Mix
+from rigright.arch.sources import zoo
 
 # totals of the publishers' own weight files, and the configs beside them
 PUBLISHED = {
-    "Llama-3.2-1B": (
-        1_235_814_400,
-        {
-            "model_type": "llama",
-            "hidden_size": 2048,
-            "intermediate_size": 8192,
-            "num_hidden_layers": 16,
-            "num_attention_heads": 32,
-            "num_key_value_heads": 8,
-            "head_dim": 64,
-            "vocab_size": 128256,
-            "tie_word_embeddings": True,
-        },
-    ),
-    "Mistral-Nemo": (
-        12_247_782_400,
-        {
-            "model_type": "mistral",
-            "hidden_size": 5120,
-            "intermediate_size": 14336,
-            "num_hidden_layers": 40,
-            "num_attention_heads": 32,
-            "num_key_value_heads": 8,
-            "head_dim": 128,
-            "vocab_size": 131072,
-            "sliding_window": None,
-        },
-    ),
-    "Qwen2.5-0.5B": (
-        494_032_768,
-        {
-            "model_type": "qwen2",
-            "hidden_size": 896,
-            "intermediate_size": 4864,
-            "num_hidden_layers": 24,
-            "num_attention_heads": 14,
-            "num_key_value_heads": 2,
-            "vocab_size": 151936,
-            "tie_word_embeddings": True,
-        },
-    ),
-    "phi-2": (
-        2_779_683_840,
-        {
-            "model_type": "phi",
-            "hidden_size": 2560,
-            "intermediate_size": 10240,
-            "num_hidden_layers": 32,
-            "num_attention_heads": 32,
-            "vocab_size": 51200,
-        },
-    ),
+    "Llama-3.2-1B": (1_235_814_400, zoo.config("meta-llama/Llama-3.2-1B")),
+    "Mistral-Nemo": (12_247_782_400, zoo.config("mistralai/Mistral-Nemo-Instruct-2407")),
+    "Qwen2.5-0.5B": (494_032_768, zoo.config("Qwen/Qwen2.5-0.5B")),
+    "phi-2": (2_779_683_840, zoo.config("microsoft/phi-2")),
+    "gemma-3-1b": (999_885_952, zoo.config("google/gemma-3-1b-it")),
     "gpt2": (124_439_808, {"model_type": "gpt2"}),
     "gpt-j-6b": (6_050_882_784, {"model_type": "gptj"}),
-    "gemma-3-1b": (
-        999_885_952,
-        {
-            "model_type": "gemma3_text",
-            "hidden_size": 1152,
-            "intermediate_size": 6912,
-            "num_hidden_layers": 26,
-            "num_attention_heads": 4,
-            "num_key_value_heads": 1,
-            "head_dim": 256,
-            "vocab_size": 262144,
-            "sliding_window": 512,
-            "sliding_window_pattern": 6,
-        },
-    ),
     "opt-350m": (
         331_196_416,
         {
@@ -221,38 +157,3 @@ def test_mimo_keeps_its_prediction_layer_apart():
     arch = read_config(raw, "x")
     assert [tower.name for tower in arch.spare] == ["mtp"]
     assert count.params(arch) == count.params(read_config({**raw, "num_nextn_predict_layers": 0}, "x"))
-
-
-@pytest.mark.parametrize("family", families.table())
-def test_every_family_has_a_reader(family):
-    assert callable(families.reader(family))
-
-
-def test_no_two_families_claim_one_name():
-    claims = [word for family, row in families.table().items() for word in (family, *row.get("names", ()))]
-    assert sorted(claim for claim in claims if claims.count(claim) > 1) == []
-
-
-def test_every_reader_of_a_kin_has_its_row():
-    rows = [families.row(family) for family in families.table()]
-    assert {(row["kin"], f"read_{row['reads']}") for row in rows if "kin" in row} == {
-        (path.stem, name)
-        for path in Path(kin.__file__).parent.glob("*.py")
-        for name in re.findall(
-            r"^def (read_\w+)\(config: Config, name: str\)", path.read_text("utf-8"), re.MULTILINE
-        )
-    }
-
-
-def test_a_new_family_is_one_row(monkeypatch):
-    row = {"like": "qwen3", "names": ["ZorbForCausalLM"], "norms": 4, "bias": "has_biases | true"}
-    whole = {**families.table(), "zorb": row}
-    monkeypatch.setattr(families, "table", lambda: whole)
-    monkeypatch.setattr(families, "names", families.names.__wrapped__)
-    sizes = {"hidden_size": 64, "num_hidden_layers": 3, "num_attention_heads": 4, "vocab_size": 100}
-    sizes |= {"num_key_value_heads": 2, "head_dim": 16, "intermediate_size": 96}
-    arch = read_config({**sizes, "architectures": ["ZorbForCausalLM"]}, "x")
-    plain = read_config({**sizes, "model_type": "qwen3"}, "x")
-    assert arch.family == "zorb"
-    two_norms, biases = 2 * 64, 64 + 32 + 32 + 64  # of q, k, v and o
-    assert count.params(arch) - count.params(plain) == 3 * (two_norms + biases)

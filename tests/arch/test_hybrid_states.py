@@ -156,3 +156,10 @@ def test_the_convolution_of_mamba_2_keeps_b_and_c_too():
     mixer = mamba2(Mamba(hidden=32, inner=64, state=8, conv=4, heads=4, groups=2)).mixer
     assert mixer.state16_elems == (64 + 2 * 2 * 8) * 4
     assert mixer.state32_elems == 64 * 8
+
+
+def test_the_authors_own_keys_of_mamba_stand_before_the_class():
+    """state-spaces/mamba-2.8b, whose config has neither model_type nor architectures."""
+    own = {"d_model": 2560, "n_layer": 64, "vocab_size": 50277, "pad_vocab_size_multiple": 8, "ssm_cfg": {}}
+    assert count.params(read_config(own, "x")) == 2_768_345_600
+    assert count.params(read_config({**own, "architectures": ["MambaLMHeadModel"]}, "x")) == 2_768_345_600

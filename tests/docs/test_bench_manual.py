@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from rigright.base import shelf
-from rigright.machine.bench.session import GROUPS, PARTS, group_of, known
+from rigright.machine.bench.table import PARTS
 
 
 @pytest.mark.letters
 def test_every_part_stands_in_the_manual_as_its_file_has_it(root):
     text = (root / "docs" / "bench.md").read_text(encoding="utf-8")
-    for name, title in known().items():
-        needs = ", ".join(shelf.take(PARTS, name, bears="NEEDS")) or "-"
-        assert f"| `{name}` | {GROUPS[group_of(name)]} | {title} | {needs} |" in text
-    assert text.count("\n| `") == len(known())
+    for part in PARTS.values():
+        needs = ", ".join(part.needs) or "-"
+        assert f"| `{part.name}` | {part.group} | {part.title} | {needs} |" in text
+    assert text.count("\n| `") == len(PARTS)

@@ -13,7 +13,7 @@ from rigright.base.errors import AskError
 from rigright.doctor.examine import chosen
 from rigright.faces.cli.front import verbs
 from rigright.faces.cli.main import verb_parser
-from rigright.machine.bench.session import known
+from rigright.machine.bench.table import PARTS
 from rigright.verbs.look_up.verb import kind_names
 
 ROOT = Path(__file__).parent.parent.parent
@@ -83,7 +83,7 @@ def test_the_program_takes_what_is_shown(document, line, whole):
             names = [name for one in options.only for name in one.split(",") if not name.isupper()]
             assert not names or chosen(tuple(names)), line
         if words[1] == "bench":
-            assert {name for one in options.parts for name in one.split(",")} <= set(known())
+            assert {name for one in options.parts for name in one.split(",")} <= set(PARTS)
         if words[1] == "look-up":
             assert options.kind in kind_names()
 

@@ -18,6 +18,7 @@ from rigright.base import shelf
 from rigright.base.words import CHINESE, Sentence, sentences, tell
 from rigright.doctor.examine import checks, chosen
 from rigright.doctor.record import Finding, NotSeen
+from rigright.machine.bench.table import PARTS
 
 LEDGER: dict[str, Row] = {**rows_amd.ROWS, **rows_cards.ROWS, **rows_hardware.ROWS, **rows_software.ROWS}
 FOUR = ("finds", "fine", "unseen", "apart")
@@ -28,7 +29,6 @@ MOST_EXCEPTIONS = {
     "apart": 4,
 }  # lower it when a check learns to say more
 VERBS = {name.replace("_", "-") for name in shelf.names("rigright.faces.cli.asks")}
-PARTS = set(shelf.names("rigright.machine.bench.parts"))
 ADDRESS = re.compile(r"[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]|\bgpu \d")
 
 
@@ -115,7 +115,7 @@ def test_our_own_verbs_checks_and_parts_are_named_rightly():
         for words in (words for line in lines(one) for words in calls(line) if words[0] == "rigright"):
             assert words[1] in VERBS, (name, words)
             if words[1] == "bench":
-                assert {word for word in words[2:] if not word.startswith("-")} <= PARTS, (name, words)
+                assert {word for word in words[2:] if not word.startswith("-")} <= set(PARTS), (name, words)
             if words[1] == "doctor" and "--only" in words:
                 assert chosen(tuple(words[words.index("--only") + 1].split(","))), (name, words)
 

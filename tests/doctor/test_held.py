@@ -14,9 +14,9 @@ from rigright.doctor.laws import _LAWS, stated
 from rigright.doctor.reference import compare_all
 from rigright.facts.bench import expectations, expected, references
 from rigright.facts.chips import by_id
-from rigright.machine.bench.burn_logs import TITLES
 from rigright.machine.bench.record import Result
-from rigright.machine.bench.session import known
+from rigright.machine.bench.table import PARTS
+from rigright.machine.bench.tool_logs import TITLES
 from rigright.machine.device import Device, DirectLink, PcieLink, Program
 from rigright.machine.host import Cpu, Disk, Memory, MemoryModule, Mount, Path
 from rigright.machine.record import Machine
@@ -53,7 +53,7 @@ def test_every_row_speaks_of_a_part_a_law_references_and_checks_that_exist():
     names = set(checks())
     whats = {one.what for one in references()}
     for row in expectations():
-        assert row.part in known() | TITLES, row
+        assert row.part in PARTS | TITLES, row
         assert row.law is None or row.law in _LAWS, row
         assert (row.share is None) != (row.floor is None), row
         assert (row.law is None) == (row.share is None), row

@@ -10,7 +10,6 @@ from fnmatch import fnmatchcase
 
 import pytest
 
-from rigright.base import shelf
 from rigright.base.tables import DATA, raw_rows
 from rigright.base.units import GIB, GIGA
 from rigright.build.change import part_usd
@@ -23,12 +22,12 @@ from rigright.facts.chips import by_id, chips, features
 from rigright.facts.cpus import cpu_named, cpus
 from rigright.facts.fabrics import link_count, pcie_bytes_per_s, pcie_raw_bytes_per_s
 from rigright.facts.parts import parts
-from rigright.machine.bench.burn_logs import TITLES
 from rigright.machine.bench.record import Result
+from rigright.machine.bench.table import PARTS
+from rigright.machine.bench.tool_logs import TITLES
 from rigright.machine.device import Device
 from rigright.machine.record import Machine
 
-BENCH = "rigright.machine.bench.parts"
 KINDS = ("nvme", "sata", "memory", "nic", "psu", "cooling", "riser", "sync")
 LINKS = {  # data sheets: links to others of a chip
     "tesla-p100-sxm2": 4, "v100-sxm2-32gb": 6, "a100-sxm4-80gb": 12, "h100-sxm5-80gb": 18,
@@ -46,7 +45,7 @@ def table(name):
 
 @pytest.mark.parametrize("row", expectations(), ids=lambda row: f"{row.part}-{row.what}-{row.kind}")
 def test_an_expectation(row):
-    assert row.part in {*shelf.names(BENCH), *TITLES}
+    assert row.part in PARTS | TITLES
     assert row.share is None or 0.3 <= row.share < 1
     assert row.floor is None or row.floor > 0
     assert (row.share is None) != (row.floor is None), "a share of a law, or a floor"

@@ -18,7 +18,8 @@ from fake_dmi import tables
 from rigright.base.errors import RigError
 from rigright.base.units import GIB, MIB
 from rigright.machine import lspci, meminfo, mounts, pci, smbios
-from rigright.machine.bench import fio, logs, speaking
+from rigright.machine.bench import logs
+from rigright.machine.bench.parts import disk, endpoint
 from rigright.machine.cpuinfo import read_cpuinfo
 from rigright.machine.exporter.server import read_place, read_token
 from rigright.machine.nvidia_smi import text as smi_text
@@ -29,10 +30,10 @@ from rigright.machine.remote.envelope import heard, lines
 from rigright.machine.running import kernel_log
 from rigright.machine.stored import plain
 from rigright.machine.world import World
-from rigright.verbs.bench.files import read_results
+from rigright.verbs.bench.record import read_results
 from rigright.verbs.fleet.hosts import hosts_of, read_hosts
-from rigright.verbs.measure.measured import Measured
 from rigright.verbs.measure.planned import hold
+from rigright.verbs.measure.record import Measured
 from rigright.verbs.measure.saved import run_row
 from rigright.verbs.runs.planned import read_plan
 
@@ -149,9 +150,9 @@ READERS = {
     "mountinfo": (MOUNTS.encode(), of_tree("proc/self/mountinfo", mounts.entries)),
     "nccl log": (NCCL.encode(), of_text(logs.nccl_tests)),
     "nvbandwidth log": (BANDWIDTH.encode(), of_text(logs.nvbandwidth)),
-    "fio": (FIO.encode(), of_text(lambda text: fio.read(text, "read"))),
+    "fio": (FIO.encode(), of_text(lambda text: disk.fio_result(text, "read"))),
     "bench file": (json.dumps(FIGURES).encode(), of_file(read_results)),
-    "answers of a model": (SSE, lambda raw: list(speaking.events(io.BytesIO(raw)))),
+    "answers of a model": (SSE, lambda raw: list(endpoint.events(io.BytesIO(raw)))),
     "envelope": ("".join(lines({"node": "n1", "machine": plain(Machine())})).encode(), heard),
     "hosts": (b"node[01-08],gpu9\n# comment\nuser@host:22\n", of_file(lambda file: read_hosts(Path(file)))),
     "host words": (b"node[01-08,10],gpu9", of_text(hosts_of)),

@@ -14,7 +14,7 @@ from rigright.base.errors import DataError
 from rigright.base.units import GIB, MIB
 from rigright.doctor.examine import case_of, examine
 from rigright.machine.opened import read_machine
-from rigright.verbs.bench.files import read_results
+from rigright.verbs.bench.record import read_results
 
 
 def read(text):

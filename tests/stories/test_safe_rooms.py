@@ -26,8 +26,9 @@ from rigright.base import files
 from rigright.base import http as bounded
 from rigright.base.bounded import bounded_json_at
 from rigright.base.errors import DataError, RigError
-from rigright.machine.bench import pythons, speaking
+from rigright.machine.bench import environment
 from rigright.machine.bench.child import HOME, START
+from rigright.machine.bench.parts import endpoint
 from rigright.machine.bundle import open as bundle
 from rigright.machine.opened import read_machine
 from rigright.machine.remote.landing import AGENT
@@ -43,7 +44,7 @@ LINKED = CARDS.replace(")\n", ")\n\t Link 0: 25 GB/s\n\t Link 1: 25 GB/s\n")
     "line",
     [
         [START, HOME],
-        [pythons._ASK],
+        [environment._ASK],
         [STARTER],
         [AGENT, "{}"],
     ],
@@ -116,7 +117,7 @@ def test_2_a_drip_ends_at_its_limit():
 
 @pytest.mark.parametrize(("elsewhere", "keys"), [(True, [None]), (False, ["Bearer secret"])])
 def test_3_the_key_is_for_its_own_host(monkeypatch, elsewhere, keys):
-    monkeypatch.setenv(speaking.KEY, "secret")
+    monkeypatch.setenv(endpoint.KEY, "secret")
     heard = []
 
     def hear(asked):
@@ -134,7 +135,7 @@ def test_3_the_key_is_for_its_own_host(monkeypatch, elsewhere, keys):
             hear(asked)
 
     with serving(hear) as there, serving(send_on) as here:
-        assert speaking.models(f"{here}/v1") == {}
+        assert endpoint.models(f"{here}/v1") == {}
     assert heard == keys
 
 

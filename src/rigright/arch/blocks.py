@@ -70,6 +70,18 @@ def borrow(attention: Block) -> Block:
     return Block(tuple(kept), mixer=replace(attention.mixer, shares_cache=True))
 
 
+def beside(attention: Block, state: Block) -> Block:
+    """Attention and a state-space mixer side by side in one layer: it keeps a cache and a state."""
+    if attention.mixer is None or state.mixer is None:
+        return attention
+    mixer = replace(
+        attention.mixer,
+        state32_elems=state.mixer.state32_elems,
+        state16_elems=state.mixer.state16_elems,
+    )
+    return Block((*attention.weights, *state.weights), mixer=mixer)
+
+
 def gqa(
     heads: int, kv_heads: int, *, head_dim: int, window_tok: int | None = None, kind: Mix = Mix.FULL
 ) -> Mixer:

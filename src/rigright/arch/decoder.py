@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache
 
 from rigright.arch import blocks
 from rigright.arch.blocks import Block, matrix
@@ -44,7 +43,9 @@ CONTEXT = (
     "max_sequence_length",
     "seq_length",
 )
-SLIDING = frozenset({"sliding_attention", "sliding", "local", "local_attention", "sliding_window", "swa"})
+SLIDING = frozenset(
+    {"sliding_attention", "sliding", "local", "local_attention", "sliding_window", "swa", "chunked_attention"}
+)
 MTP_LAYERS = ("num_nextn_predict_layers", "num_mtp_modules", "num_mtp_layers", "mtp_num_hidden_layers")
 _SLIDES = {True: "sliding_attention", False: "full_attention"}
 
@@ -61,6 +62,7 @@ class Sizes:
     width: int
     vocab: int
     tied: bool
+    value_dim: int = 0  # of a head; 0: as wide as its keys
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,23 +81,21 @@ class Style:
     head_bias: bool = False
     positions: int = 0  # rows of a learned position table
     windows: tuple[int | None, ...] = ()  # each layer's; empty: none slides
+    chunks: bool = False  # a layer that slides sees its own chunk only
+    gate: str = "none"  # gate on the attention's output: "head": one a head, "wide": one an element
+    gate_bias: bool = False
+    sinks: bool = False  # a learned sink a head
     extra: tuple[Weight, ...] = ()  # more weights of each layer
     outer: tuple[Weight, ...] = ()  # more weights outside the layers
 
 
-def read_decoder(
-    config: Config, name: str, *, style: Style, size: Sizes | None = None, **sizes: int | bool
-) -> Arch:
-    """A decoder whose layers differ at most in their windows."""
-    size = size or read_sizes(config, **sizes)
-    windows = style.windows or (None,) * size.layers
-    layers = tuple(_layer(size, style, window_tok=window) for window in windows)
-    return text_arch(config, name, style=style, size=size, layers=layers)
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A decoder that a row has described, for the code that gives its attentions."""
 
-
-@cache
-def _layer(size: Sizes, style: Style, *, window_tok: int | None) -> Layer:
-    return layer(size.hidden, style, attend(size, style, window_tok=window_tok), feed(size, style))
+    config: Config
+    size: Sizes
+    style: Style
 
 
 def read_sizes(config: Config, **given: int | bool) -> Sizes:
@@ -112,6 +112,7 @@ def read_sizes(config: Config, **given: int | bool) -> Sizes:
         width=int(given["width"]) if "width" in given else config.size(*WIDTH, default=4 * hidden),
         vocab=int(given.get("vocab") or config.size(*VOCAB)),
         tied=config.flag("tie_word_embeddings", default=False) if tied is None else bool(tied),
+        value_dim=int(given.get("value_dim") or 0),
     )
 
 
@@ -132,7 +133,9 @@ def _head_width(config: Config, *, hidden: int, heads: int) -> int:
 
 def attend(size: Sizes, style: Style, *, window_tok: int | None = None) -> Block:
     """The attention of one layer."""
-    mixer = blocks.gqa(size.heads, size.kv_heads, head_dim=size.head_dim, window_tok=window_tok)
+    kind = Mix.CHUNK if style.chunks and window_tok is not None else Mix.FULL
+    mixer = blocks.gqa(size.heads, size.kv_heads, head_dim=size.head_dim, window_tok=window_tok, kind=kind)
+    mixer = replace(mixer, value_dim=size.value_dim or size.head_dim)
     block = blocks.attention(
         size.hidden,
         mixer,
@@ -140,15 +143,29 @@ def attend(size: Sizes, style: Style, *, window_tok: int | None = None) -> Block
         out_bias=style.out_bias,
         qk_norm=size.head_dim if style.qk_norm == "head" else 0,
     )
-    if style.qk_norm != "all":
-        return block
-    norms = (*blocks.norm(size.heads * size.head_dim), *blocks.norm(size.kv_heads * size.head_dim))
-    return Block((*block.weights, *norms), mixer=mixer)
+    if style.qk_norm == "all":
+        norms = (*blocks.norm(size.heads * size.head_dim), *blocks.norm(size.kv_heads * size.head_dim))
+        block = Block((*block.weights, *norms), mixer=mixer)
+    return extras(block, size.hidden, style=style)
+
+
+def extras(attention: Block, hidden: int, *, style: Style) -> Block:
+    """Attention with the family's gate on its output and its learned sinks."""
+    mixer = attention.mixer
+    if mixer is None:
+        return attention
+    width = {"none": 0, "head": mixer.heads, "wide": mixer.heads * mixer.value_dim}[style.gate]
+    more = (
+        *(matrix("attn.gate", width, inputs=hidden, cut=Cut.OUT, bias=style.gate_bias) if width else ()),
+        *((Weight(role="attn.sink", shape=(mixer.heads,), cut=Cut.OUT),) if style.sinks else ()),
+    )
+    return replace(attention, weights=(*attention.weights, *more))
 
 
 def feed(size: Sizes, style: Style, *, width: int | None = None) -> Block:
     """The dense feed-forward of one layer."""
-    return blocks.dense(size.hidden, width or size.width, gated=style.gated, bias=style.ffn_bias)
+    wide = width or size.width
+    return blocks.dense(size.hidden, wide, gated=style.gated, bias=style.ffn_bias) if wide else Block(())
 
 
 def norm(width: int, style: Style) -> tuple[Weight, ...]:

@@ -23,12 +23,15 @@ class Canvas:
     high: int = 128
     wide: int = 128
     text_tok: int = 256
+    patch: int = (
+        0  # side of the square of latent places that is a token, where the config says something else
+    )
 
-    def tokens(self, config: Config, *, patch: int = 2, deep: int = 1) -> int:
+    def tokens(self, config: Config, *, patch: int) -> int:
         """Tokens of a sample: squares of the latent, over its frames."""
-        value = config.raw.get("sample_size")
+        value, side = config.raw.get("sample_size"), self.patch or patch
         high, wide = (self.high, self.wide) if value is None else sides(value, self.high)
-        return max(self.frames // deep, 1) * max(high // patch, 1) * max(wide // patch, 1)
+        return self.frames * max(high // side, 1) * max(wide // side, 1)
 
 
 def steered(plain: Layer, *weights: Weight) -> Layer:
@@ -75,6 +78,11 @@ class Scene:
     tok: int
     text_tok: int
 
+    @property
+    def head(self) -> int:
+        """The width of a head."""
+        return self.hidden // self.heads
+
     def stack(self, **more: Any) -> Stack:
         """A layer over the image, looking at a text of its own width."""
         base = Stack(
@@ -105,7 +113,7 @@ Parts = tuple[tuple[Layer, ...], tuple[Weight, ...]]
 Kinds = dict[str, tuple[Canvas, Callable[[Scene], Parts]]]
 
 
-def read_scene(config: Config, name: str, *, kinds: Kinds) -> Arch:
+def read_scene(config: Config, name: str, *, kinds: Kinds, family: str | None = None) -> Arch:
     """Read a config of one of the kinds; the first where it names none."""
     value = config.raw.get("_class_name")
     kind = value if isinstance(value, str) and value in kinds else next(iter(kinds))
@@ -123,4 +131,4 @@ def read_scene(config: Config, name: str, *, kinds: Kinds) -> Arch:
         text_tok=canvas.text_tok,
     )
     layers, outer = parts(scene)
-    return painter(name, kind, layers=layers, outer=outer, hidden=hidden, tok=scene.tok)
+    return painter(name, family or kind, layers=layers, outer=outer, hidden=hidden, tok=scene.tok)

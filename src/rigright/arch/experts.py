@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from rigright.arch import blocks
 from rigright.arch.blocks import Block, matrix
 from rigright.arch.config import Config
-from rigright.arch.decoder import Sizes, Style, attend, feed, layer, read_sizes, text_arch
+from rigright.arch.decoder import Sizes, Style, attend, feed, layer, norm, read_sizes, text_arch
 from rigright.arch.plan import repeat, sparse_layers
 from rigright.arch.record import Arch, Cut, Ffn, Layer, Weight
 from rigright.base.record import dataclass, replace
@@ -61,12 +61,13 @@ class Mixture:
     expert_bias: bool = False
     shared_bias: bool = False
     shared_gate: bool = False  # the shared expert's own gate: one number a token
-    gate: str = "none"  # gate on the attention's output: "head": one a head, "wide": one an element
-    sinks: bool = False  # a learned sink a head
     dense_first: int = 0  # leading layers without experts where no key says so
     shared: bool = True  # whether the family has shared experts at all
     latent: int = 0  # width the routed experts work in, where it is not the model's
-    latent_norm: bool = False
+    latent_norms: int = 0  # norms of that width
+    after_norm: bool = False  # a norm behind the experts
+    beside: int = 0  # width of a dense feed-forward beside the experts
+    beside_norm: bool = False  # with a norm of its own
 
 
 def routing(config: Config, index: int = 0, *, shared: bool = True) -> Ffn:
@@ -104,7 +105,7 @@ def moe(hidden: int, ffn: Ffn, *, mixture: Mixture) -> Block:
             *(weight for weight in narrow.weights if weight.role.startswith("expert.")),
             *matrix("project", latent, inputs=hidden, cut=Cut.WHOLE),
             *matrix("project", hidden, inputs=latent, cut=Cut.WHOLE),
-            *(blocks.norm(latent) if mixture.latent_norm else ()),
+            *(blocks.norm(latent) * mixture.latent_norms),
         )
         block = replace(block, weights=weights)
     extra = (
@@ -115,6 +116,7 @@ def moe(hidden: int, ffn: Ffn, *, mixture: Mixture) -> Block:
             else ()
         ),
         *(_shared_biases(hidden, ffn) if mixture.shared_bias and ffn.shared_width else ()),
+        *(blocks.norm(hidden) if mixture.after_norm else ()),
     )
     return replace(block, weights=(*block.weights, *extra))
 
@@ -127,63 +129,63 @@ def _shared_biases(hidden: int, ffn: Ffn) -> tuple[Weight, ...]:
     )
 
 
-def extras(
-    attention: Block, hidden: int, *, gate: str = "none", sinks: bool = False, gate_bias: bool = False
-) -> Block:
-    """Attention with an output gate ("head", "wide" or "none") and learned sinks."""
-    mixer = attention.mixer
-    if mixer is None:
-        return attention
-    width = {"none": 0, "head": mixer.heads, "wide": mixer.heads * mixer.value_dim}[gate]
-    more = (
-        *(matrix("attn.gate", width, inputs=hidden, cut=Cut.OUT, bias=gate_bias) if width else ()),
-        *((Weight(role="attn.sink", shape=(mixer.heads,), cut=Cut.OUT),) if sinks else ()),
-    )
-    return replace(attention, weights=(*attention.weights, *more))
-
-
-def read_mixture(
+def read_decoder(
     config: Config,
     name: str,
     *,
     style: Style,
     mixture: Mixture | None = None,
     attends: Sequence[Block] = (),
-    size: Sizes | None = None,
+    sizes: Sequence[Sizes] = (),
 ) -> Arch:
-    """A decoder whose layers are dense or have experts; `attends` gives each layer's own attention."""
-    mixture = mixture or Mixture()
-    size = size or read_sizes(config)
-    blocks_of = tuple(attends) or attentions(size, style, mixture=mixture)
-    sparse = sparse_layers(config, size.layers, dense_first=mixture.dense_first)
+    """A decoder of layers that are dense or, with a mixture, have experts where the config says so.
+
+    `attends` are the layers' own attentions, else by the style's windows; `sizes` the layers' own sizes,
+    or those of all.
+    """
+    sizes = sizes or (read_sizes(config),)
+    size = sizes[0]
+    if len(sizes) != size.layers:
+        sizes = (size,) * size.layers
+    blocks_of = tuple(attends) or attentions(size, style)
+    routes = routings(config, size.layers, mixture=mixture)
+
+    def build(key: tuple[Block, Sizes, Ffn | None]) -> Layer:
+        attention, own, ffn = key
+        return layer(own.hidden, style, attention, feeding(own, style, mixture=mixture, ffn=ffn))
+
+    layers = repeat(zip(blocks_of, sizes, routes, strict=True), build)
+    return text_arch(config, name, style=style, size=size, layers=layers)
+
+
+def routings(config: Config, layers: int, *, mixture: Mixture | None) -> tuple[Ffn | None, ...]:
+    """The experts of each layer that has some."""
+    if mixture is None:
+        return (None,) * layers
+    sparse = sparse_layers(config, layers, dense_first=mixture.dense_first)
     listed = any(isinstance(config.raw.get(key), list) for key in OF_A_LAYER)
     first = sparse.index(True) if any(sparse) else 0
     alike = None if listed or not any(sparse) else routing(config, first, shared=mixture.shared)
-    routes = tuple(
+    return tuple(
         (alike or routing(config, index, shared=mixture.shared)) if has_experts else None
         for index, has_experts in enumerate(sparse)
     )
 
-    def build(key: tuple[Block, Ffn | None]) -> Layer:
-        attention, ffn = key
-        return layer(size.hidden, style, attention, feeding(size, style, mixture=mixture, ffn=ffn))
 
-    return text_arch(
-        config, name, style=style, size=size, layers=repeat(zip(blocks_of, routes, strict=True), build)
-    )
-
-
-def feeding(size: Sizes, style: Style, *, mixture: Mixture, ffn: Ffn | None) -> Block:
+def feeding(size: Sizes, style: Style, *, mixture: Mixture | None, ffn: Ffn | None) -> Block:
     """The feed-forward of one layer: experts, or dense where there are none."""
-    return feed(size, style) if ffn is None or not ffn.experts else moe(size.hidden, ffn, mixture=mixture)
+    if mixture is None or ffn is None or not ffn.experts:
+        return feed(size, style)
+    block = moe(size.hidden, ffn, mixture=mixture)
+    if not mixture.beside:
+        return block
+    norms = norm(size.hidden, style) if mixture.beside_norm else ()
+    dense = feed(size, style, width=mixture.beside)
+    return Block((*block.weights, *norms, *dense.weights), ffn=replace(ffn, shared_width=mixture.beside))
 
 
-def attentions(size: Sizes, style: Style, *, mixture: Mixture) -> tuple[Block, ...]:
+def attentions(size: Sizes, style: Style) -> tuple[Block, ...]:
     """Each layer's attention, by the style's windows."""
-    made = {
-        window: extras(
-            attend(size, style, window_tok=window), size.hidden, gate=mixture.gate, sinks=mixture.sinks
-        )
-        for window in dict.fromkeys(style.windows or (None,))
-    }
-    return tuple(made[window] for window in style.windows or (None,) * size.layers)
+    windows = style.windows or (None,) * size.layers
+    made = {window: attend(size, style, window_tok=window) for window in dict.fromkeys(windows)}
+    return tuple(made[window] for window in windows)

@@ -15,6 +15,7 @@ from rigright.base.tables import DATA, read_toml
 Reader = Callable[[Config, str], Arch]
 
 GENERIC = "generic"
+_OWN = frozenset({"names", "family"})  # what a row does not take from the row it is like
 
 
 @cache
@@ -27,12 +28,10 @@ def table() -> Mapping[str, Mapping[str, Any]]:
 def row(family: str) -> Mapping[str, Any]:
     """A family's row with all that it takes from the row it is like."""
     own = table()[family]
-    like = {
-        key: value for key, value in (row(own["like"]) if "like" in own else {}).items() if key != "names"
-    }
+    like = {key: value for key, value in row(own["like"]).items() if key not in _OWN} if "like" in own else {}
     reads = {"reads": family} if "kin" in own else {}
     experts = {"experts": like["experts"] | own["experts"]} if "experts" in like and "experts" in own else {}
-    return {**like, **own, **reads, **experts, "family": family}
+    return {"family": family, **like, **own, **reads, **experts, "id": family}
 
 
 @cache

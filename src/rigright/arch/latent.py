@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from rigright.arch.blocks import Block, matrix, norm
 from rigright.arch.config import Config
-from rigright.arch.decoder import Style, read_sizes
-from rigright.arch.experts import Mixture, read_mixture
-from rigright.arch.record import Arch, Cut, Mix, Mixer
+from rigright.arch.plan import listed
+from rigright.arch.record import Cut, Mix, Mixer
 from rigright.base.record import dataclass, replace
 
 
@@ -111,15 +108,14 @@ def indexed(attention: Block, latent: Latent, *, index: Index, own: bool = True)
     return Block((*attention.weights, *(weights if own else ())), mixer=mixer)
 
 
-def read_latent_moe(
-    config: Config, name: str, *, family: str, attends: Sequence[Block] = (), dense_first: int = 0
-) -> Arch:
-    """A decoder of latent attention and experts."""
-    latent = read_latent(config)
-    size = read_sizes(config, head_dim=latent.nope_dim + latent.rope_dim)
-    biased = family == "deepseek_v2" and config.flag("mlp_bias", default=False)
-    style = Style(family=family, ffn_bias=biased)
-    mixture = Mixture(dense_first=dense_first, shared_bias=style.ffn_bias)
-    return read_mixture(
-        config, name, style=style, mixture=mixture, attends=attends or (mla(latent),) * size.layers, size=size
-    )
+def owners(config: Config, layers: int, *, period: int = 1) -> list[bool]:
+    """Whether each layer has its own indexer, as each `period`-th has, or uses an earlier layer's choice."""
+    values = listed(config, "indexer_types", layers=layers)
+    if values:
+        return [kind == "full" for kind in values]
+    pattern = config.raw.get("index_topk_pattern")
+    if isinstance(pattern, str | list) and len(pattern) >= layers:
+        return [kind in {"F", "full"} for kind in pattern[:layers]]
+    period = max(config.whole("index_topk_freq", default=period), 1)
+    offset = config.whole("index_skip_topk_offset", default=2)
+    return [max(index - offset + 1, 0) % period == 0 for index in range(layers)]

@@ -33,6 +33,7 @@ _TELLTALES: tuple[tuple[frozenset[str], str], ...] = (
     (frozenset({"mamba_n_heads", "attn_layer_indices"}), "bamba"),
     (frozenset({"state_size", "conv_kernel", "n_groups"}), "mamba2"),
     (frozenset({"state_size", "conv_kernel"}), "mamba"),
+    (frozenset({"ssm_cfg", "d_model", "n_layer"}), "mamba"),
     (frozenset({"block_configs"}), "nemotron_nas"),
     (frozenset({"dim", "n_layers", "n_heads"}), "params_json"),
     (frozenset({"new_decoder_architecture", "parallel_attn"}), "falcon"),

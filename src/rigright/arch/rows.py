@@ -2,156 +2,280 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from typing import Any, TypeVar
 
-from rigright.arch import decoder
+from rigright.arch.blocks import Block, beside, borrow, connections, head_connection
+from rigright.arch.cells import Cell, Scope, names
 from rigright.arch.config import Config
-from rigright.arch.decoder import CONTEXT, Sizes, Style, read_decoder, read_sizes
+from rigright.arch.decoder import (
+    HEADS,
+    HIDDEN,
+    KV_HEADS,
+    LAYERS,
+    SLIDING,
+    WIDTH,
+    Draft,
+    Sizes,
+    Style,
+    attend,
+    both_ways,
+    context,
+    extras,
+    layer,
+    layer_types,
+    near_published,
+    read_sizes,
+    with_mtp,
+)
 from rigright.arch.defaults import full
-from rigright.arch.record import Arch, Weight
-from rigright.base.record import replace
+from rigright.arch.experts import EXPERTS, Mixture, feeding, read_decoder
+from rigright.arch.latent import indexed, mla, owners, read_index, read_latent
+from rigright.arch.record import Arch, Cut, Weight
+from rigright.arch.ssm import MIXERS
+from rigright.base.record import dataclass, replace
 
 Row = Mapping[str, Any]
+T = TypeVar("T")
 
-_PLAIN = frozenset({"out_bias", "ffn_bias", "head_bias", "qkv_bias", "gated", "last_norm"})
-_CHOSEN = frozenset({"norm", "qk_norm"})
+_FILLED = ("experts", "latent", "state", "attends", "filled")  # such rows read over their class's defaults
 _BIASES = {"bias": ("qkv_bias", "out_bias"), "all_bias": ("qkv_bias", "out_bias", "ffn_bias")}
+_FLAGS = (
+    "qkv_bias",
+    "out_bias",
+    "ffn_bias",
+    "head_bias",
+    "gated",
+    "last_norm",
+    "chunks",
+    "gate_bias",
+    "sinks",
+)
+_CHOICES = ("norm", "qk_norm", "gate")
+_SIZES = ("heads", "kv_heads", "head_dim", "value_dim", "width", "vocab")
+_COUNTS = ("dense_first", "latent", "latent_norms", "beside")  # of a mixture; all else is yes or no
+_OF_A_LAYER = frozenset({"i", "slides"})  # names whose cells are worked out for each layer
+_STATES = frozenset({"linear_attention", "mamba", "conv", "recurrent"})  # kinds of layers without attention
+_OWN_WORDS = ("none", "rms", "layer", "head", "all", "wide")
 
 
 def read_row(row: Row, config: Config, *, name: str) -> Arch:
     """Read a config as its family's row says."""
-    family = row["family"]
-    if "experts" in row or "latent" in row:
-        config = full(config, row.get("defaults", family))
-    config = config.over(**dict.fromkeys(row.get("ignores", ())))
-    if "latent" in row:
-        from rigright.arch.latent import read_latent_moe
-
-        first = row.get("experts", {}).get("dense_first", 0)
-        arch = read_latent_moe(config, name, family=family, dense_first=first)
-    else:
-        size = _read_row_sizes(row, config)
-        style = _read_style(row, config, size=size)
-        if "experts" in row:
-            from rigright.arch.experts import Mixture, read_mixture
-
-            value: Any = {
-                key: holds(config, stated) if isinstance(stated, str) else stated
-                for key, stated in row["experts"].items()
-            }
-            arch = read_mixture(config, name, style=style, mixture=Mixture(**value), size=size)
-        else:
-            arch = read_decoder(config, name, style=style, size=size)
+    if any(key in row for key in _FILLED):
+        config = full(config, row.get("defaults", row["id"]))
+    for key, cell in row.get("given", {}).items():
+        config = config.over(**{key: _cells(config).value(cell)})
+    cells = _cells(config)
+    config.size(*HIDDEN)  # of all that may be missing this is said first
+    windows = _windows(row, cells)
+    layers = _Layers(cells.over(i=0, slides=windows[:1] != (None,)), windows)
+    sizes = _sizes(row, layers)
+    size = sizes[0]
+    style = _style(row, layers.cells, size=size)
+    mixture = _mixture(row, cells)
+    attends, whole = _attends(row, layers, style=style, sizes=sizes)
+    arch = read_decoder(config, name, style=style, mixture=mixture, attends=attends, sizes=sizes)
     if "mtp" in row:
-        from rigright.arch.decoder import with_mtp
-
-        arch = with_mtp(config, arch, copies=row["mtp"] == "copies")
-    if "near_published" in row:
-        from rigright.arch.decoder import near_published
-
-        return near_published(arch)
-    return arch
-
-
-def _read_row_sizes(row: Row, config: Config) -> Sizes:
-    """The dimensions, some under keys of the family's own."""
-    given: dict[str, int] = {}
-    if "vocab" in row:
-        given["vocab"] = count(config, row["vocab"])
-    if "tied" in row:
-        given["tied"] = holds(config, row["tied"])
-    size = read_sizes(config, **given)
-    width = count(config, row.get("width", "width"), size=size) // row.get("width_over", 1)
-    width *= count(config, row.get("width_times", 1))
-    kv_heads = count(config, choice(config, row.get("kv_heads", "kv_heads")), size=size)
-    return replace(size, width=width, kv_heads=kv_heads)
+        # what predicts ahead is like the last layer, with an attention of its own to all before
+        ffn = arch.trunk.layers[-1].ffn if arch.trunk.layers else None
+        body = layer(size.hidden, style, whole, feeding(sizes[-1], style, mixture=mixture, ffn=ffn))
+        arch = with_mtp(config, arch, layer=body, copies=row["mtp"] == "copies")
+    if cells.flag(row.get("both_ways", False)):
+        arch = both_ways(arch)
+    if "finish" in row:
+        arch = _code(row["finish"])(config, arch)
+    return near_published(arch) if cells.flag(row.get("near_published", False)) else arch
 
 
-def _read_style(row: Row, config: Config, *, size: Sizes) -> Style:
+def _cells(config: Config) -> Scope:
+    """The reader's own quantities: what a decoder usually has, and the words that its style is said in."""
+    own = {
+        "layers": lambda: config.layers(*LAYERS),
+        "last": lambda: config.layers(*LAYERS) - 1,
+        "hidden": lambda: config.size(*HIDDEN),
+        "heads": lambda: config.size(*HEADS),
+        "kv_heads": lambda: config.size(*KV_HEADS, default=config.size(*HEADS)),
+        "width": lambda: config.size(*WIDTH, default=4 * config.size(*HIDDEN)),
+        "context": lambda: context(config),
+        "experts": lambda: next((config.raw[key] for key in EXPERTS if config.raw.get(key)), None),
+    }
+    return Scope(config, {**own, **{word: word for word in _OWN_WORDS}})
+
+
+def _code(place: str) -> Callable[..., Any]:
+    """What no row can say: a function of a kin."""
+    module, _, function = place.partition(".")
+    code: Callable[..., Any] = getattr(import_module(f"rigright.arch.kin.{module}"), function)
+    return code
+
+
+@dataclass(frozen=True, slots=True)
+class _Layers:
+    """The layers of a decoder, by their windows."""
+
+    cells: Scope  # those of the first layer
+    windows: tuple[int | None, ...]
+
+    def each(self, read: Callable[[Scope], T], *stated: Cell) -> list[T]:
+        """What cells say of each layer; worked out once where it is the same for all."""
+        if not any(_OF_A_LAYER & names(cell) for cell in stated):
+            return [read(self.cells)] * len(self.windows)
+        return [
+            read(self.cells.over(i=index, slides=window is not None))
+            for index, window in enumerate(self.windows)
+        ]
+
+
+def _windows(row: Row, cells: Scope) -> tuple[int | None, ...]:
+    """Each layer's window: by layer_types, else where the row's rule says it slides."""
+    layers = cells.config.layers(*LAYERS)
+    if "windows" not in row or not cells.flag(row.get("windowed", True)):
+        return (None,) * layers
+    window = cells.whole(f"({row.get('window', 'sliding_window')}) | 0")
+    if not window:
+        return (None,) * layers
+    kinds = layer_types(
+        cells.config,
+        layers,
+        default=lambda index: "sliding" if cells.over(i=index).flag(row["windows"]) else "full",
+    )
+    return tuple(window if kind in SLIDING else None for kind in kinds)
+
+
+def _sizes(row: Row, layers: _Layers) -> tuple[Sizes, ...]:
+    """The dimensions, some under keys of the family's own: of each layer, or one for all."""
+    stated = {key: row[key] for key in _SIZES if key in row}
+    config = layers.cells.config
+    given: dict[str, int] = {"tied": layers.cells.flag(row["tied"])} if "tied" in row else {}
+    if layers.cells.flag(row.get("latent", False)):
+        latent = read_latent(config)
+        given["head_dim"] = latent.nope_dim + latent.rope_dim
+
+    def sizes(cells: Scope) -> Sizes:
+        return read_sizes(config, **given, **{key: cells.size(cell) for key, cell in stated.items()})
+
+    return tuple(layers.each(sizes, *stated.values())) or (sizes(layers.cells),)
+
+
+def _style(row: Row, cells: Scope, *, size: Sizes) -> Style:
     """In what the family differs from Llama."""
-    fields: dict[str, Any] = {}
+    stated: dict[str, Any] = {}
     for word, parts in _BIASES.items():
         if word in row:
-            fields |= dict.fromkeys(parts, holds(config, row[word]))
-    fields |= {key: holds(config, row[key]) for key in _PLAIN if key in row}
-    fields |= {key: choice(config, row[key]) for key in _CHOSEN if key in row}
-    if "norms" in row:
-        fields["norms"] = count(config, choice(config, row["norms"]))
-    fields |= {key: _weights(config, row[key], size=size) for key in ("extra", "outer") if key in row}
-    rows = choice(config, row.get("positions", 0))
-    if rows:
-        least = {} if rows == "told" else {"default": rows}
-        fields["positions"] = config.size(*CONTEXT, **least) + row.get("spare_positions", 0)
-    if "windows" in row:
-        fields["windows"] = _windows(config, row["windows"], size=size)
-    return Style(family=row["family"], **fields)
+            stated |= dict.fromkeys(parts, cells.flag(row[word]))
+    stated |= {key: cells.flag(row[key]) for key in _FLAGS if key in row}
+    stated |= {key: cells.value(row[key]) for key in _CHOICES if key in row}
+    stated |= {key: cells.whole(row[key]) for key in ("norms", "positions") if key in row}
+    own = cells.over(heads=size.heads, kv_heads=size.kv_heads, head_dim=size.head_dim, width=size.width)
+    for key in ("extra", "outer"):
+        stated[key] = _weights(row.get(key, ()), own)
+    if "streams" in row:
+        count = cells.size(row["streams"]["of"])
+        stated["extra"] += connections(size.hidden, count, mixed=row["streams"]["mixed"]) * 2
+        stated["outer"] += head_connection(size.hidden, count) if row["streams"]["head"] else ()
+    return Style(family=row["family"], **stated)
 
 
-def holds(config: Config, text: str | list[str] | bool) -> bool:  # noqa: FBT001 (a cell of the table)
-    """A row's yes or no, of this config."""
-    if isinstance(text, bool):
-        return text
-    if isinstance(text, list):
-        return any(holds(config, each) for each in text)
-    if text.startswith("has "):
-        return bool(config.raw.get(text.removeprefix("has ")))
-    left, _, word = text.partition(" = ")
-    keys = left.removeprefix("not ").split(" | ")
-    if word:
-        return config.word(*keys[:-1], default=keys[-1]) == word
-    default = keys.pop() == "true" if keys[-1] in {"true", "false"} else False
-    return config.flag(*keys, default=default) != left.startswith("not ")
-
-
-def count(config: Config, number: int | str, *, size: Sizes | None = None) -> int:
-    """A row's number, of this config: a key's, or the decoder's own of that name."""
-    if isinstance(number, int):
-        return number
-    *keys, last = number.split(" | ")
-    if last.isdecimal():
-        return config.size(*keys, default=int(last))
-    if size is not None and hasattr(size, last):
-        own: int = getattr(size, last)
-        return (config.whole(*keys, default=own) or own) if keys else own
-    return config.size(*keys, last)
-
-
-def choice(config: Config, value: Any) -> Any:
-    """What a row says, or what it says for such a config."""
-    if not isinstance(value, dict):
-        return value
-    return choice(config, value["then"] if holds(config, value["if"]) else value["else"])
-
-
-def _weights(config: Config, rows: list[Row], *, size: Sizes) -> tuple[Weight, ...]:
-    """Vectors beside the usual weights, some with a shift each."""
+def _weights(rows: Sequence[Row], cells: Scope) -> tuple[Weight, ...]:
+    """Weights beside the usual ones, some with a shift each."""
     weights: tuple[Weight, ...] = ()
     for each in rows:
-        if holds(config, each.get("if", True)):
-            shape = (count(config, each["of"], size=size),)
-            roles = (each["role"], f"{each['role']}.bias")[: 1 + ("shift" in each)]
-            pair = tuple(Weight(role=role, shape=shape) for role in roles)
-            weights += pair * count(config, each.get("times", 1), size=size)
+        if not cells.flag(each.get("if", True)):
+            continue
+        sizes = each["of"] if isinstance(each["of"], list) else [each["of"]]
+        shape = tuple(cells.size(cell) for cell in sizes)
+        copies = cells.size(each.get("copies", 1))
+        used = min(cells.size(each["used"]), copies) if "used" in each else None
+        cut = Cut(each.get("cut", "whole"))
+        pair: tuple[Weight, ...] = (
+            Weight(role=each["role"], shape=shape, cut=cut, copies=copies, used=used),
+        )
+        if cells.flag(each.get("shift", False)):
+            pair = (*pair, Weight(role=f"{each['role']}.bias", shape=shape[:1], cut=cut))
+        weights += pair * cells.size(each.get("times", 1))
     return weights
 
 
-def _windows(config: Config, value: Any, *, size: Sizes) -> tuple[int | None, ...]:
-    """Each layer's window."""
-    if value == "all":
-        return decoder.windows(config, decoder.always)
-    if not holds(config, value.get("if", True)):
-        return ()
-    if "late" in value:
-        keys = value["late"].split(" | ")
-        first = config.whole(keys[0], default=size.layers if keys[1] == "layers" else int(keys[1]))
-        return decoder.windows(config, lambda index: index >= first)
-    if "only" in value:
-        period = count(config, value["only"])
-        return decoder.windows(config, lambda index: (index + 1) % period == 0)
-    if "every" in value:
-        # a number, or a word such as "LLLG" that has a letter for each layer of one period
-        given = config.raw.get(str(value["every"]).split(" | ")[0])
-        period = len(given) if isinstance(given, str) and given else count(config, value["every"])
-        return decoder.windows(config, decoder.every(period, offset=value.get("offset", 0)))
-    return decoder.windows(config, decoder.always)
+def _mixture(row: Row, cells: Scope) -> Mixture | None:
+    """The row's experts, where the config has some."""
+    stated = row.get("experts")
+    if stated is None or not cells.flag(stated.get("if", True)):
+        return None
+    fields: Any = {
+        key: cells.whole(cell) if key in _COUNTS else cells.flag(cell)
+        for key, cell in stated.items()
+        if key != "if"
+    }
+    return Mixture(**fields)
+
+
+@dataclass(frozen=True, slots=True)
+class _Mixing:
+    """What tells the attentions of layers apart."""
+
+    size: Sizes
+    window_tok: int | None
+    sinks: bool = False
+    borrows: bool = False  # reads the cache of an earlier layer
+    owns: bool = False  # chooses the tokens it reads, or reads those an earlier layer chose
+    is_state: bool = False
+
+
+def _attends(
+    row: Row, layers: _Layers, *, style: Style, sizes: Sequence[Sizes]
+) -> tuple[tuple[Block, ...], Block]:
+    """Each layer's mixing of tokens, and that of a layer that sees all before."""
+    config, count = layers.cells.config, len(layers.windows)
+    if "attends" in row:
+        blocks = tuple(_code(row["attends"])(Draft(config, sizes[0], style)))
+        return blocks, blocks[-1]
+    period, is_latent = layers.cells.whole(row.get("index", 0)), layers.cells.flag(row.get("latent", False))
+
+    def attention(mixing: _Mixing) -> Block:
+        own = replace(style, sinks=mixing.sinks)
+        if not is_latent:
+            usual = attend(mixing.size, own, window_tok=mixing.window_tok)
+            return borrow(usual) if mixing.borrows else usual
+        latent = read_latent(config)
+        whole = extras(mla(latent), latent.hidden, style=own)
+        if not period:
+            return whole
+        chosen = indexed(whole, latent, index=read_index(config), own=mixing.owns)
+        more = _weights(row.get("index_extra", ()), layers.cells) if mixing.owns else ()
+        return replace(chosen, weights=(*chosen.weights, *more))
+
+    def block(mixing: _Mixing) -> Block:
+        if not mixing.is_state:
+            return attention(mixing)
+        state = MIXERS[row["state"]["mixer"]](config, mixing.size)
+        return beside(attention(mixing), state) if row["state"].get("beside") else state
+
+    sinks, borrows = row.get("sinks", False), row.get("borrows", False)
+    parts = zip(
+        sizes if len(sizes) == count else [sizes[0]] * count,
+        layers.windows,
+        layers.each(lambda cells: cells.flag(sinks), sinks),
+        layers.each(lambda cells: cells.flag(borrows), borrows),
+        owners(config, count, period=period) if period else [False] * count,
+        _state_layers(row, layers),
+        strict=True,
+    )
+    mixings = [_Mixing(*part) for part in parts]
+    made = {mixing: block(mixing) for mixing in dict.fromkeys(mixings)}
+    last = mixings[-1] if mixings else _Mixing(sizes[0], None)
+    return tuple(made[mixing] for mixing in mixings), attention(replace(last, owns=True))
+
+
+def _state_layers(row: Row, layers: _Layers) -> list[bool]:
+    """Which layers keep a state: by layer_types, else by the row's rule."""
+    if "state" not in row:
+        return [False] * len(layers.windows)
+    rule = row["state"].get("at", True)
+    keeps = layers.each(lambda cells: cells.flag(rule), rule)
+    kinds = layer_types(
+        layers.cells.config,
+        len(layers.windows),
+        default=lambda index: "recurrent" if keeps[index] else "full",
+    )
+    return [kind in _STATES for kind in kinds]

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
 from rigright.arch.blocks import Block, matrix, norm
 from rigright.arch.config import Config
+from rigright.arch.decoder import Sizes
 from rigright.arch.record import Cut, Mix, Mixer, Weight
-from rigright.base.record import dataclass
+from rigright.base.record import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -223,3 +226,86 @@ def lightning(hidden: int, heads: int, *, head_dim: int) -> Block:
         state16_elems=heads * head_dim * head_dim,
     )
     return Block(weights, mixer=mixer)
+
+
+def read_mamba(config: Config) -> Mamba:
+    """The first Mamba's dimensions, alone or beside attention."""
+    hidden, rank = config.size("hidden_size"), ("mamba_dt_rank", "time_step_rank")
+    alone = config.raw.get("mamba_expand") is None
+    usual = config.size("mamba_expand", "expand", default=2) * hidden
+    told = next((config.raw[key] for key in rank if config.raw.get(key) is not None), "auto")
+    return Mamba(
+        hidden=hidden,
+        inner=config.size("intermediate_size", "d_inner", default=usual) if alone else usual,
+        state=config.size("mamba_d_state", "state_size"),
+        conv=config.size("mamba_d_conv", "conv_kernel"),
+        dt_rank=-(-hidden // 16) if told == "auto" else config.size(*rank),
+        bias=config.flag("mamba_proj_bias", "use_bias", default=False),
+        conv_bias=config.flag("mamba_conv_bias", "use_conv_bias", default=True),
+    )
+
+
+def read_mamba2(config: Config) -> Mamba:
+    """Mamba-2's dimensions, under the keys of whichever family."""
+    hidden = config.size("hidden_size")
+    heads = config.size("mamba_n_heads", "n_mamba_heads", "mamba_num_heads", "num_heads")
+    width, inner = config.maybe("mamba_head_dim"), config.maybe("mamba_d_ssm")
+    if inner is None:
+        inner = heads * width if width else config.size("mamba_expand", "expand") * hidden
+    return Mamba(
+        hidden=hidden,
+        inner=inner,
+        state=config.size("mamba_d_state", "ssm_state_size", "state_size"),
+        conv=config.size("mamba_d_conv", "conv_kernel"),
+        heads=heads,
+        groups=config.size("mamba_n_groups", "mamba_ngroups", "n_groups"),
+        bias=config.flag("use_bias", "mamba_proj_bias", "add_bias_linear", default=False),
+        out_bias=config.flag("projectors_bias", default=False) if config.has("projectors_bias") else None,
+        conv_bias=config.flag("mamba_conv_bias", "use_conv_bias", default=True),
+        inner_norms=config.flag("mamba_rms_norm", default=True),
+    )
+
+
+def read_kimi_delta(config: Config) -> Delta:
+    """The dimensions of delta attention, in the publisher's own part or beside the rest."""
+    own = config.part("linear_attn_config")
+    heads = own.maybe("num_heads") or config.size("linear_num_heads", "num_attention_heads")
+    width = own.maybe("head_dim") or config.size("linear_head_dim", "head_dim")
+    kernel = own.maybe("short_conv_kernel_size")
+    return Delta(
+        hidden=config.size("hidden_size"),
+        key_heads=heads,
+        value_heads=heads,
+        key_dim=width,
+        value_dim=width,
+        conv=kernel or config.size("linear_conv_kernel_dim", "short_conv_kernel_size"),
+    )
+
+
+def _kimi(config: Config, _: Sizes) -> Block:
+    full_gate = config.part("linear_attn_config").flag("use_full_rank_gate", default=False)
+    return kimi_delta(read_kimi_delta(config), full_gate=full_gate)
+
+
+def _short_conv(config: Config, size: Sizes) -> Block:
+    biased = config.flag("conv_bias", default=False)
+    return short_conv(size.hidden, config.size("conv_L_cache"), bias=biased)
+
+
+def _rg_lru(config: Config, size: Sizes) -> Block:
+    width = config.maybe("lru_width") or size.hidden
+    return rg_lru(size.hidden, width, heads=size.heads, kernel=config.size("conv1d_width"))
+
+
+# a mixer's name in the table of families -> what builds it
+MIXERS: Mapping[str, Callable[[Config, Sizes], Block]] = {
+    "gated_delta": lambda config, _: gated_delta(read_delta(config)),
+    "kimi_delta": _kimi,
+    "full_delta": lambda config, _: kimi_delta(read_kimi_delta(config), low_rank=False),
+    "lightning": lambda _, size: lightning(size.hidden, size.heads, head_dim=size.head_dim),
+    "mamba": lambda config, _: mamba(read_mamba(config)),
+    "normed_mamba": lambda config, _: mamba(replace(read_mamba(config), inner_norms=True)),
+    "mamba2": lambda config, _: mamba2(read_mamba2(config)),
+    "short_conv": _short_conv,
+    "rg_lru": _rg_lru,
+}

@@ -16,7 +16,8 @@ from rigright.base.errors import AskError
 from rigright.base.record import dataclass, replace
 from rigright.base.units import GIGA
 from rigright.base.words import say
-from rigright.cost.training.learners import trunk_of
+from rigright.cost.layers import is_generator
+from rigright.cost.training.learners import learnt_params, trunk_of
 from rigright.cost.training.setup import mixed_of
 from rigright.demand import Layout, PlanWish, Training, TrainingWish
 from rigright.facts.chips import Chip
@@ -24,6 +25,7 @@ from rigright.facts.engines import how_runs
 from rigright.facts.training import Recipe, Trainer, find_precision, find_trainer, recipes
 
 TRIED = ("full", "lora", "qlora")  # methods, where nobody names one
+LOOP = "pytorch"  # that trains whole samples
 CUTTERS = ("megatron", "torchtitan")  # trainers that cut tensors and stages
 SEQ_TOK, STEP_TOK = 2048, 2**17  # of a fine-tuning: tokens of a sample, and of a step
 TUNED_TOK = 50_000 * SEQ_TOK  # of one tuning where nobody says
@@ -154,14 +156,34 @@ def _check_trainer(wish: TrainingWish) -> None:
             )
 
 
+def looped(arch: Arch, method: str) -> str:
+    """The loop that trains what takes whole samples: adapters of what paints have scripts of their own.
+
+    Refused: adapters of a network that has no matrices for them.
+    """
+    if method != "full" and not learnt_params(arch, Training(method=method)):
+        raise AskError(
+            say("{model} supports full training only: remove --method {method}",
+                model=arch.name, method=method)
+        )  # fmt: skip
+    return "diffusers" if method != "full" and is_generator(arch) else LOOP
+
+
+def kept_or_not(method: str) -> tuple[str | None, ...]:
+    """What is recomputed of samples: adapters are trained where memory is short."""
+    return (None,) if method == "full" else (None, "full")
+
+
 def spaces_of(arch: Arch, wish: TrainingWish, *, work: str, able: Able, usual: bool) -> tuple[Space, ...]:
     """Every way to try on such a chip, the usual ones first; `usual`: none but those."""
     _check_trainer(wish)
     if not arch.vocab:
-        trainer = find_trainer(wish.trainer or "pytorch")
+        method = wish.method or "full"
+        trainer = find_trainer(wish.trainer or looped(arch, method))
         spaces: Iterator[Space] = (
             _space(training, wish, micro_batch=(wish.micro_batch or 1,))
-            for training in _plain(trainer, wish.method or "full", recompute=None)
+            for recompute in kept_or_not(method)
+            for training in _plain(trainer, method, recompute=recompute)
         )
     elif work == "pretrain":
         spaces = _pretraining(arch, wish, able=able, usual=usual)

@@ -112,7 +112,9 @@ def is_for_one(wish: PlanWish) -> bool:
 
 
 def usual_work(wish: PlanWish, *, home: bool) -> str:
-    """The work where nobody says: one person chats at home."""
+    """The work where nobody says: one person chats at home; nobody waits for requests that end."""
+    if wish.samples is not None:
+        return "batch"
     return "chat" if home and is_for_one(wish) else "serve"
 
 
@@ -130,6 +132,7 @@ def traffic_of(wish: PlanWish, load: Numbers, *, drafted_tok: float = 0, accepte
         output_tok=wish.output_tok or 0,
         cached_tok=(wish.cached_share or 0.0) * prompt,
         concurrency=load if rate is None else None,
+        requests=wish.samples,
         rate_per_s=None if rate is None else rate * wish.growth,
         drafted_tok=drafted_tok,
         accepted_tok=accepted_tok,
@@ -144,6 +147,8 @@ def side_by_side(arch: Arch, wish: PlanWish, *, machines: Sequence[Sequence[Chip
     """
     if says_load(wish) or wish.work not in {AUTO, *CARRIES} or not generates(arch):
         return wish
+    if wish.samples is not None:
+        return replace(wish, work=usual_work(wish, home=False), users=None)
     home = all(chips and is_home(chips) for chips in machines)
     name = SPEECH if transcribes(arch) else "chat" if home and wish.work == AUTO else "serve"
     usual = works()[name].concurrency
@@ -177,6 +182,8 @@ def assumed(arch: Arch, wish: PlanWish, *, filled: PlanWish) -> tuple[Sentence, 
     parts: list[Sentence] = []
     if wish.work == AUTO and filled.work == "chat":
         parts.append(say("chat"))
+    if wish.work == AUTO and filled.work == "batch":
+        parts.append(say("batch job"))
     audio_s = works()[filled.work].audio_s if filled.work in works() else None
     if audio_s is not None:
         parts.append(say("{seconds} s windows", seconds=f"{audio_s:g}"))

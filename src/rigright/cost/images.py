@@ -254,25 +254,44 @@ def forward(work: ImageWork, rates: ImageRates, *, batch: Numbers) -> ImageTime:
     return _time(work, rates, compute_s=compute_s, memory_s=memory_s, passes=1.0)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Learns:
+    """What of a network learns in a step."""
+
+    share: float = 1.0  # of its parameters
+    back: float = 1.0  # of a whole backward pass: without gradients of weights it is half
+    again: float = 0.0  # forward passes that are run once more for it
+
+
+WHOLE = Learns()
+
+
 def train(
-    work: ImageWork, rates: ImageRates, *, batch: Numbers, ranks: Numbers = 1, wire: Wire | None = None
+    work: ImageWork,
+    rates: ImageRates,
+    *,
+    batch: Numbers,
+    ranks: Numbers = 1,
+    wire: Wire | None = None,
+    learns: Learns = WHOLE,
 ) -> ImageTime:
     """A training step over so many samples a chip; gradients are summed over `ranks` chips."""
     compute_s, memory_s = _parts(work, rates, batch=batch)
     alone = _time(
         work,
         rates,
-        compute_s=compute_s * (1 + rates.back_compute),
-        memory_s=memory_s * (1 + rates.back_traffic),
-        passes=BACK_LAUNCHES,
+        compute_s=compute_s * (1 + learns.again + learns.back * rates.back_compute),
+        memory_s=memory_s * (1 + learns.again + learns.back * rates.back_traffic),
+        passes=BACK_LAUNCHES + learns.again,
     )
-    summed_s = 0.0 if wire is None else all_reduce_s(rates.elem_bytes * work.params, ranks, wire=wire)
+    learning = learns.share * work.params
+    summed_s = 0.0 if wire is None else all_reduce_s(rates.elem_bytes * learning, ranks, wire=wire)
     return ImageTime(
         compute_s=alone.compute_s,
         memory_s=alone.memory_s,
         launch_s=alone.launch_s,
         busy_s=alone.busy_s * (1 + rates.drag * np.log2(np.maximum(ranks, 1))),
-        state_s=work.params * rates.state_bytes / rates.mem_bytes_per_s,
+        state_s=learning * rates.state_bytes / rates.mem_bytes_per_s,
         link_s=np.maximum(summed_s - rates.hidden * alone.busy_s, 0.0),
     )
 

@@ -14,6 +14,7 @@ from rigright.facts.fabrics import fabric_of, pcie_bytes_per_s
 from rigright.machine.bench.record import Result
 from rigright.machine.device import Device
 from rigright.machine.host import Disk
+from rigright.machine.mounts import is_above
 
 _CARD = re.compile(r"gpu (\d{1,18})")
 FILLED_BY_TCP_BYTES_PER_S = 25 * GIGA / 8  # ports up to 25 Gb/s
@@ -38,15 +39,11 @@ def cards_of(result: Result, case: CheckInput) -> list[tuple[Device, Chip | None
 
 def disk_of(result: Result, case: CheckInput) -> Disk | None:
     """The disk below the folder of a result: by the longest mount above it."""
-    mounts = [mount for mount in case.machine.mounts or () if _is_above(mount.path, result.on)]
+    mounts = [mount for mount in case.machine.mounts or () if is_above(mount.path, result.on)]
     if not mounts:
         return None
     name = max(mounts, key=lambda mount: len(mount.path)).disk
     return next((disk for disk in case.machine.disks or () if disk.name == name), None)
-
-
-def _is_above(mount: str, path: str) -> bool:
-    return path == mount or path.startswith(mount.rstrip("/") + "/")
 
 
 def _of_chip(rate: Callable[[Chip], float | None]) -> Callable[[Result, CheckInput], float | None]:

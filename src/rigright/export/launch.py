@@ -12,7 +12,7 @@ from rigright.base.record import dataclass
 from rigright.base.units import MEGA
 from rigright.base.words import say
 from rigright.facts.launching import Launcher
-from rigright.machine.bench.ask import SentLoad
+from rigright.machine.bench.record import SentLoad
 
 _BLACKWELL = (10, 0)
 EVERYWHERE = "0.0.0.0"  # noqa: S104 - a server that other nodes reach

@@ -78,6 +78,7 @@ class Trainer:
     offload_checkpoints: bool = False
     keeps_input_grads: bool = False
     keeps_whole: bool = False
+    frozen_half: bool = False
     unties: bool = False
     scattered: bool = False
     experts_at_once: bool = False
@@ -148,7 +149,7 @@ def precisions() -> dict[str, Precision]:
 @cache
 def trainers() -> dict[str, Trainer]:
     """Every training program by id."""
-    return blocks("trainers.toml", Trainer)
+    return blocks("trainers.toml", Trainer, own=frozenset({"aliases"}))
 
 
 @cache

@@ -55,6 +55,11 @@ def _entry(line: str) -> _Entry | None:
     )
 
 
+def is_above(mount: str, path: str) -> bool:
+    """Whether a path lies below the place of a mount."""
+    return path == mount or path.startswith(mount.rstrip("/") + "/")
+
+
 def _unquoted(path: str) -> str:
     """A path with its blanks, which the kernel writes as numbers."""
     return _OCTAL.sub(lambda match: chr(int(match.group(1), 8)), path)

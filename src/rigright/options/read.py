@@ -206,14 +206,20 @@ def fill(wish: type[Wish], verb: str, *, values: Mapping[str, Any]) -> Wish:
     return wish(**fields)
 
 
-def values_in(wish: object, verb: str) -> dict[str, Any]:
-    """What a wish says, option by option: `fill` the other way round."""
+def values_in(wish: object, verb: str, *, kinds: frozenset[str] = ALL) -> dict[str, Any]:
+    """What a wish says, option by option: `fill` the other way round.
+
+    Of options that fill the same field, those that say something of such work.
+    """
+    suits = fields_of(verb, kinds=kinds)
     fields: dict[str, Any] = {}
     plain = type(wish)()
     for option in options_of(verb):
         name = next((name for name in option.fields if hasattr(plain, name)), None)
         value = None if name is None else getattr(wish, name)
         if name is None or value is None or value == getattr(plain, name):
+            continue
+        if name in suits and not option.works & kinds:
             continue
         if option.metavar or value == option.read("yes"):
             fields[option.name] = value

@@ -176,6 +176,8 @@ class Option:
         unit, number = UNITS.get(self.metavar, ""), value * (100 if self.metavar == "P" else 1)
         if self.read is parse_seconds:
             unit, number = ("s", value) if value >= 1 else ("ms", value * KILO)
+        elif self.read is days and value < 1:
+            unit, number = "h", value * 24
         return f"{Decimal(f'{number:.12g}'):f}{unit}"
 
     def check(self, value: Any, *, text: str | None = None) -> None:

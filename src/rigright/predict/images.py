@@ -21,9 +21,11 @@ from rigright.cost.bands import estimate
 from rigright.cost.estimate import Estimate
 from rigright.cost.images import (
     SUBJECT,
+    WHOLE,
     ImageRates,
     ImageRun,
     ImageWork,
+    Learns,
     cpu_place,
     forward,
     image_rates,
@@ -66,6 +68,7 @@ class Learning:
     ranks: Numbers
     wire: Wire
     trains: Numbers = True  # an entry a case, where some look and some learn
+    learns: Learns = WHOLE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,7 +150,7 @@ def image_time(
         return BatchTime(
             total_s=once.total_s, compute_s=once.compute_s, memory_s=once.memory_s, fixed_s=once.launch_s
         )
-    step = train(work, rates, batch=batch, ranks=learning.ranks, wire=learning.wire)
+    step = train(work, rates, batch=batch, ranks=learning.ranks, wire=learning.wire, learns=learning.learns)
     fields = {
         "total_s": (step.total_s, once.total_s),
         "compute_s": (step.compute_s, once.compute_s),

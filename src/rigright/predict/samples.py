@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from rigright.arch.count import params
 from rigright.arch.image_kinds import arch_kind
 from rigright.arch.record import Arch
 from rigright.base.record import dataclass
@@ -15,10 +16,11 @@ from rigright.choice.networks import ENGINE, LOOK, READ, Network
 from rigright.cost.bands import band, mark
 from rigright.cost.diffusion import DiffusionRun
 from rigright.cost.estimate import Estimate, spread
-from rigright.cost.images import ImageRun
+from rigright.cost.images import WHOLE, ImageRun, Learns
 from rigright.cost.known import Ran, ran
 from rigright.cost.speed.encoder import SUBJECT, EncoderRates, encode_s, encoder_rates
-from rigright.demand import Numbers
+from rigright.cost.training.learners import learnt_params
+from rigright.demand import Numbers, Training
 from rigright.facts.chips import Chip
 from rigright.predict.images import BatchTime, Learning, image_time, reached, samples_with_band, work_of_arch
 from rigright.predict.painted import (
@@ -32,6 +34,7 @@ from rigright.predict.painted import (
 from rigright.terms.fitted import fitted
 from rigright.terms.known import known_of_one
 
+UNMEASURED = 0.7  # a judgement: scripts that people run do more beside the step
 HALF = frozenset({"16bit", "bf16"})  # what computes as 16 bit do
 
 
@@ -116,15 +119,32 @@ def batch_time(network: Network, rates: NetworkRates, *, batch: Numbers) -> Batc
     return painted_time(network.noise, rates.own, run=made)
 
 
+def learns_of(arch: Arch, training: Training) -> Learns:
+    """What of a network learns: all of it, or adapters, for which no gradients of its weights are made."""
+    if training.method == "full":
+        return WHOLE
+    share = learnt_params(arch, training) / max(params(arch), 1)
+    return Learns(share=share, back=0.5, again=float(training.recompute == "full"))
+
+
 def train_time(network: Network, rates: NetworkRates, *, batch: Numbers, learning: Learning) -> BatchTime:
     """A training step of so many samples on each card."""
     return image_time(work_of_arch(network.arch), rates.own, batch=batch, learning=learning)
 
 
 def network_speed(
-    network: Network, chip: Chip, *, value: float, trains: bool = False, engine: str = ENGINE
+    network: Network,
+    chip: Chip,
+    *,
+    value: float,
+    trains: bool = False,
+    engine: str = ENGINE,
+    learns: Learns = WHOLE,
 ) -> Estimate:
-    """Samples a second with their band."""
+    """Samples a second with their band; of adapters no run was measured: it reaches further down."""
+    if learns.back < 1:
+        estimate = network_speed(network, chip, value=value, trains=trains, engine=engine)
+        return replace(estimate, low=estimate.low * UNMEASURED, mark="physics")
     if network.does == READ:
         return texts_with_band(value, arch=network.arch, engine=engine, chip=chip)
     if network.does == LOOK:

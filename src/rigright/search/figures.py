@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from rigright.arch import count
-from rigright.base.record import dataclass
+from rigright.base.record import dataclass, replace
 from rigright.choice.ways import loss_of
+from rigright.cost.estimate import SECONDS_PER_DAY
 from rigright.cost.power import AT_REST, Busy, Draw, draw_w, machine_w, rented_w
 from rigright.demand import Numbers, PlanWish
 from rigright.money.tariff import (
@@ -32,6 +33,8 @@ PHASES = {  # of the law of power, by work
     "image": "image", "rag": "serve", "agent": "serve", "rerank": "serve", "speech": "serve",
 }  # fmt: skip
 SAMPLES = ("images_per_s", "texts_per_s")
+HOURS_PER_DAY = 24
+LEAST_RENT_H = 1.0  # that is paid for, however soon the work is done
 LATER_SHARE = 0.85  # of a card, for the weights of a later model
 
 
@@ -80,7 +83,18 @@ def figures_of(question: Question, scored: Scored, *, options: Options) -> dict[
         "later_params": later_params(question, scored)[index],
         "n_chips": n_chips.astype(float),
         "loss": loss[points.way[index]].astype(float),
+        **job_of(question, scored, options=options, power=power, per_s=served["requests_per_s"]),
     }
+
+
+def job_of(
+    question: Question, scored: Any, *, options: Options, power: Numbers, per_s: Numbers
+) -> dict[str, Numbers]:
+    """The same of so many requests, where they end."""
+    if question.wish.samples is None:
+        return {}
+    days = question.wish.samples / per_s / SECONDS_PER_DAY
+    return ended(question, scored, options=options, power=power, days=days)
 
 
 def audio_of(requests_per_s: Numbers, audio_s: float, *, usd_per_h: Numbers) -> dict[str, Numbers]:
@@ -145,6 +159,17 @@ def usd_per_h(question: Question, scored: Any, *, options: Options, power: Numbe
 def worked_h(wish: PlanWish) -> float:
     """The hours of work over the years."""
     return wish.years * HOURS_PER_YEAR * wish.duty
+
+
+def ended(
+    question: Question, scored: Any, *, options: Options, power: Numbers, days: Numbers
+) -> dict[str, Numbers]:
+    """What work that ends comes to: the days of it, and the machine with its power or its rent."""
+    free = replace(options, usd=np.zeros(len(options.index)))
+    running = usd_per_h(question, scored, options=free, power=power)
+    hours = np.maximum(days * HOURS_PER_DAY, np.where(options.how == RENT, LEAST_RENT_H, 0.0))
+    whole = options.usd + running * hours
+    return {"days": days, "usd_total": whole, "usd_needed": whole}
 
 
 def needed_usd(wish: PlanWish, options: Options) -> Numbers:

@@ -12,25 +12,25 @@ from rigright.arch.record import Arch
 from rigright.base.errors import AskError
 from rigright.base.words import Sentence, assuming, say
 from rigright.choice.networks import PACKED, PAINT, READ, Network, network_of
+from rigright.choice.training import looped
 from rigright.cost.estimate import SECONDS_PER_DAY
 from rigright.cost.layers import takes_samples
 from rigright.demand import Numbers, PlanWish
+from rigright.facts.training import find_trainer
 from rigright.money.tariff import SECONDS_PER_H, usd_per_mtok
 from rigright.search.choose import choose, field_of
-from rigright.search.figures import Limit, limits_of, needed_usd, power_w, usd_per_h, worked_h
+from rigright.search.figures import Limit, ended, limits_of, needed_usd, power_w, usd_per_h, worked_h
 from rigright.search.images_estimates import RENAMED, plan_of
-from rigright.search.images_score import TRAINER, score_samples, ways_of
+from rigright.search.images_score import score_samples, ways_of
 from rigright.search.market import Market
 from rigright.search.plans import Candidates
 from rigright.search.question import COUNTS, Question, kinds_of
 from rigright.search.record import SearchResult
 from rigright.search.serving import licence_refused
-from rigright.search.supply import HOWS, RENT, Options, options
+from rigright.search.supply import HOWS, Options, options
 from rigright.search.why import broken, excess_of, nothing_fits, rejections
 
 TRAINED = frozenset({"finetune", "pretrain"})
-HOURS_PER_DAY = 24
-LEAST_RENT_H = 1.0  # that is paid for, however soon the work is done
 
 
 def find_images(arch: Arch, wish: PlanWish, *, market: Market) -> SearchResult:
@@ -93,16 +93,12 @@ def _network(arch: Arch, wish: PlanWish, *, trains: bool) -> Network:
     network = network_of(
         arch, image_px=wish.image_px, steps=wish.steps, tok=wish.prompt_tok or wish.context_tok
     )
-    if trains and wish.method not in {None, "full"}:
-        raise AskError(
-            say("{model} supports full training only: remove --method {method}",
-                model=arch.name, method=wish.method)
-        )  # fmt: skip
-    if trains and wish.trainer not in {None, TRAINER}:
+    loop = looped(arch, wish.method or "full") if trains else ""
+    if trains and wish.trainer is not None and find_trainer(wish.trainer).id != loop:
         raise AskError(
             say(
                 "image networks train with {known} here, not with {trainer}",
-                known=TRAINER,
+                known=loop,
                 trainer=wish.trainer,
             )
         )
@@ -182,12 +178,7 @@ def costs_of(
     if wish.samples is None:
         return figures | {"usd_total": hour * worked_h(wish), "usd_needed": needed_usd(wish, options)}
     days = wish.samples * wish.epochs / rate / SECONDS_PER_DAY
-    running = usd_per_h(
-        question, scored, options=replace(options, usd=np.zeros(len(options.index))), power=power
-    )
-    hours = np.maximum(days * HOURS_PER_DAY, np.where(options.how == RENT, LEAST_RENT_H, 0.0))
-    whole = options.usd + running * hours
-    return figures | {"days": days, "usd_total": whole, "usd_needed": whole}
+    return figures | ended(question, scored, options=options, power=power, days=days)
 
 
 def _limits(table: Candidates, network: Network) -> tuple[Limit, ...]:

@@ -14,7 +14,7 @@ from rigright.choice.networks import PAINT, READ, Network, network_memory
 from rigright.cost.estimate import Estimate
 from rigright.cost.memory.serving import ServingMemory
 from rigright.demand import Layout, Serving, Training
-from rigright.predict.samples import batch_time, network_rates, network_speed
+from rigright.predict.samples import batch_time, learns_of, network_rates, network_speed
 from rigright.predict.trained_memory import least, shown
 from rigright.search.images_score import SampleWay, compiles, training_of
 from rigright.search.plans import Candidates, notes_of, power_of, rank_bytes_of, reasons_of
@@ -106,8 +106,13 @@ def _estimates(
 ) -> Mapping[str, Estimate]:
     """Figures with the band of the speed, and of the prices."""
     figures = {name: float(column[place]) for name, column in table.figures.items()}
+    way = table.question.ways[0]
     rate = network_speed(
-        network, kind.chip, value=figures["images_per_s"], trains=table.question.ways[0].trains
+        network,
+        kind.chip,
+        value=figures["images_per_s"],
+        trains=way.trains,
+        learns=learns_of(network.arch, training_of(way, micro_batch=1)),
     )
     return image_estimates(figures, rate=rate, power=power_of(table, place), supply=supply, network=network)
 

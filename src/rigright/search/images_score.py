@@ -10,6 +10,7 @@ import numpy as np
 from rigright.base.errors import AskError
 from rigright.base.words import say
 from rigright.choice.networks import ENGINE, READ, Network, network_memory, precisions
+from rigright.choice.training import LOOP, kept_or_not, looped
 from rigright.cost.images import ImageRun
 from rigright.demand import Layout, Numbers, PlanWish, Training
 from rigright.facts.chips import features_of
@@ -17,7 +18,7 @@ from rigright.facts.engines import Engine, find_engine, how_runs
 from rigright.facts.formats import find_format
 from rigright.predict.columns import at, joined, stacked
 from rigright.predict.images import Learning
-from rigright.predict.samples import batch_time, network_rates, train_time
+from rigright.predict.samples import batch_time, learns_of, network_rates, train_time
 from rigright.predict.trained_memory import least_bytes
 from rigright.search.question import Kind, Question
 from rigright.search.score import Misfits
@@ -28,7 +29,6 @@ BATCHES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 GAIN = 1.04  # more samples a second that twice as many at once have to bring
 PARTS = ("compute_s", "memory_s", "fixed_s", "links_s")
 COMPILES = frozenset({"NVIDIA", "AMD"})
-TRAINER = "pytorch"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +40,9 @@ class SampleWay:
     compiled: bool
     trains: bool
     kinds: tuple[int, ...]
+    method: str = "full"  # of a training
+    trainer: str = LOOP
+    recompute: str | None = None
 
     @property
     def engine(self) -> Engine:
@@ -107,9 +110,18 @@ def ways_of(
         able = [place for place, kind in enumerate(kinds) if _runs(kind, own)]
         compiled = [place for place in able if compiles(kinds[place]) and network.does != READ]
         way = SampleWay(form=own, precision=known[own], compiled=False, trains=trains, kinds=tuple(able))
-        sample_ways += [way] if able else []
+        sample_ways += _taught(network, way, wish=wish) if able and trains else [way] if able else []
         sample_ways += [replace(way, compiled=True, kinds=tuple(compiled))] if compiled and not trains else []
     return tuple(sample_ways)
+
+
+def _taught(network: Network, way: SampleWay, *, wish: PlanWish) -> list[SampleWay]:
+    """The ways to train: with what adapters save, where they were asked for."""
+    method = wish.method or "full"
+    loop = looped(network.arch, method)
+    return [
+        replace(way, method=method, trainer=loop, recompute=recompute) for recompute in kept_or_not(method)
+    ]
 
 
 def _shares(whole: int, kinds: Sequence[Kind]) -> list[int]:
@@ -164,9 +176,10 @@ def _score_way(question: Question, network: Network, *, place: int) -> SampleSco
         kept = (n_chips <= whole) & (exact | (way.trains & (batch == 1)))
         row, column, n_chips, batch = row[kept], column[kept], n_chips[kept], batch[kept]
     if way.trains:
-        learns = network_rates(network, chips, run=way.run, trains=True)
-        learning = Learning(ranks=n_chips, wire=at(wire_of(chips), row))
-        time = train_time(network, at(learns, row), batch=batch, learning=learning)
+        taught = network_rates(network, chips, run=way.run, trains=True)
+        learns = learns_of(network.arch, training_of(way, micro_batch=1))
+        learning = Learning(ranks=n_chips, wire=at(wire_of(chips), row), learns=learns)
+        time = train_time(network, at(taught, row), batch=batch, learning=learning)
     else:
         time = batch_time(network, at(rates, row), batch=batch)
     points = SamplePoints(
@@ -215,8 +228,8 @@ def training_of(way: SampleWay, *, micro_batch: Numbers, accumulate: int = 1) ->
     """A training of samples: a plain loop, gradients summed over all cards."""
     precision = "fp32" if way.form == "fp32" else None
     return Training(
-        trainer=TRAINER, micro_batch=micro_batch, accumulate=accumulate, compiled=way.compiled,
-        precision=precision, seq_tok=1,
+        trainer=way.trainer, method=way.method, recompute=way.recompute, micro_batch=micro_batch,
+        accumulate=accumulate, compiled=way.compiled, precision=precision, seq_tok=1,
     )  # fmt: skip
 
 

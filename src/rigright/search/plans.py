@@ -304,6 +304,9 @@ def money_of(
         )
         for name in ("usd", "usd_per_h", "usd_total")
     }  # fmt: skip
+    if "days" in fields:
+        rate = speed["output_tok_per_s"]
+        estimates |= _job(fields, rate=rate, whole=estimates["usd_total"], supply=supply)
     hour, rate = estimates["usd_per_h"], speed["output_tok_per_s"]
     estimates["usd_per_mtok"] = Estimate(
         value=fields["usd_per_mtok"],
@@ -317,6 +320,18 @@ def money_of(
         if supply.how == "buy"
         else {name: estimate for name, estimate in estimates.items() if name != "usd"}
     )
+
+
+def _job(
+    fields: Mapping[str, float], *, rate: Estimate, whole: Estimate, supply: Supply
+) -> dict[str, Estimate]:
+    """How long requests that end take, with the band of the speed; the sum has it where hours are paid."""
+    days, ends = fields["days"], (rate.value / rate.high, rate.value / rate.low)
+    slow = (1.0, 1.0) if supply.how == "buy" else ends
+    return {
+        "days": Estimate(value=days, low=days * ends[0], high=days * ends[1], mark=rate.mark),
+        "usd_total": replace(whole, low=whole.low * slow[0], high=whole.high * slow[1]),
+    }
 
 
 def _bound(scored: Scored, point: int) -> str:

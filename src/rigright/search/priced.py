@@ -20,7 +20,16 @@ from rigright.predict.timed import SampleSpeed
 from rigright.predict.trained_step import StepUse
 from rigright.search import images, images_estimates, training
 from rigright.search.choose import cost_of
-from rigright.search.figures import Limit, drawn_w, limits_on, needed_usd, power_w, usd_per_h, worked_h
+from rigright.search.figures import (
+    Limit,
+    drawn_w,
+    job_of,
+    limits_on,
+    needed_usd,
+    power_w,
+    usd_per_h,
+    worked_h,
+)
 from rigright.search.market import Market
 from rigright.search.plans import Candidates, money_of, notes_of, plan_of
 from rigright.search.question import Kind, Question, kinds_of
@@ -149,6 +158,7 @@ def priced_training(stand: Stand, step: StepUse | None) -> Priced:
 
 def priced_serving(stand: Stand, rate: Estimate) -> Priced:
     """Cards that write so many tokens a second, in a layout that no search looks at."""
+    output = stand.question.wish.output_tok or 1
 
     def costs(options: Options, *, scored: Any) -> dict[str, Numbers]:
         question = stand.question
@@ -158,6 +168,7 @@ def priced_serving(stand: Stand, rate: Estimate) -> Priced:
             "power_w": power, "usd": options.usd, "usd_per_h": hour,
             "usd_per_mtok": usd_per_mtok(hour, rate.value), "usd_needed": needed_usd(question.wish, options),
             "usd_total": hour * worked_h(question.wish),
+            **job_of(question, scored, options=options, power=power, per_s=rate.value / output),
         }  # fmt: skip
 
     def told(figures: Mapping[str, float], *, power: Estimate, supply: Supply) -> Mapping[str, Estimate]:

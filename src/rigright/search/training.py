@@ -24,7 +24,7 @@ from rigright.predict.trained_memory import least, shown
 from rigright.predict.trained_notes import batch_notes, too_long, training_notes
 from rigright.predict.trained_step import StepUse, step_use
 from rigright.search.choose import choose, field_of
-from rigright.search.figures import Limit, limits_of, power_w, usd_per_h
+from rigright.search.figures import Limit, ended, limits_of, power_w, usd_per_h
 from rigright.search.market import Market
 from rigright.search.plans import Candidates, notes_of, power_of, reasons_of
 from rigright.search.question import Question, kinds_of
@@ -35,7 +35,6 @@ from rigright.search.training_score import TrainingScored
 from rigright.search.training_space import PRETRAINED_COUNTS, TUNED_COUNTS, training_wish
 from rigright.search.why import broken, excess_of, nothing_fits, rejections
 
-HOURS_PER_DAY = 24
 BUBBLE = 0.25  # share of a step above which waiting is what limits
 
 
@@ -130,11 +129,7 @@ def costs_of(question: Question, scored: Any, *, options: Options, rate: Numbers
     if wish.train_tok is None:
         return figures | {"usd_needed": options.usd}
     days = wish.train_tok / rate / SECONDS_PER_DAY
-    running = usd_per_h(
-        question, scored, options=replace(options, usd=np.zeros(len(options.index))), power=power
-    )
-    total = options.usd + running * days * HOURS_PER_DAY
-    return figures | {"days": days, "usd_total": total, "usd_needed": total}
+    return figures | ended(question, scored, options=options, power=power, days=days)
 
 
 def _result(table: Candidates) -> SearchResult:

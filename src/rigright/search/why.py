@@ -18,7 +18,7 @@ from rigright.facts.chips import Chip
 from rigright.facts.engines import engines_of, find_engine, how_runs, runs_of, unrun
 from rigright.facts.formats import find_kv_format
 from rigright.money.tariff import tariff_in, write_off_usd_per_h
-from rigright.search.figures import Limit, limits_on
+from rigright.search.figures import HOURS_PER_DAY, Limit, limits_on
 from rigright.search.plans import Candidates
 from rigright.search.question import Question
 from rigright.search.record import Rejection, SearchResult
@@ -210,6 +210,8 @@ def show_figure(name: str, value: float, *, digits: int = 3, currency: str = USD
     if name.startswith("usd"):
         known = currency_of(currency)
         return f"{known.sign}{_plain(value * known.per_usd, digits)}"
+    if name == "days" and value < 1:
+        return f"{_plain(value * HOURS_PER_DAY, digits)} h"
     unit = UNITS[name]
     return f"{_plain(value, digits)} {unit}"
 

@@ -69,7 +69,8 @@ def set_up(training: Training, *, hidden: int) -> Setup:
     )
     bare = training.sharding not in GATHERED
     base = training.base if training.method == "qlora" else None
-    frozen = "fp32" if precision.param == FP32_BYTES and bare else "bf16"
+    halved = trainer.frozen_half and training.precision != "fp32"
+    frozen = "fp32" if precision.param == FP32_BYTES and bare and not halved else "bf16"
     whole = "fp32" if precision.gather == FP32_BYTES else "bf16"
     return Setup(
         training=training,

@@ -12,7 +12,7 @@ from rigright.doctor.baseline import Baseline, baseline_of, read_baseline, writt
 from rigright.doctor.examine import Examined, case_of, examine
 from rigright.machine.bench.record import Result
 from rigright.machine.record import Machine
-from rigright.verbs.bench.files import read_results
+from rigright.verbs.bench.record import read_results
 from rigright.verbs.last_results import results_of
 from rigright.verbs.probe import probe
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rigright.base.bounded import bounded_json
 from rigright.base.errors import AskError, DataError
@@ -31,9 +30,6 @@ from rigright.verbs.clock import today
 from rigright.verbs.ordering import beside, host_in, node_in, paid_node
 from rigright.verbs.runs.planned import planned_usd
 from rigright.verbs.seen.here import looked_at
-
-if TYPE_CHECKING:
-    from rigright.verbs.planning.planned import Planned
 
 STDIN = "-"
 MOST_PLAN_BYTES = 16 * MIB
@@ -103,26 +99,12 @@ def build(
             )
         return _assembled(_around_node(node, wish, circuit=circuit), wish, asked=asked, notes=node.notes)
     from rigright.verbs.plan import plan
-    from rigright.verbs.planning.planned import as_data
+    from rigright.verbs.planning.planned import as_data, no_machine
 
     planned = plan(what, wish=wish if wish.buy is not None else replace(wish, buy=True))
     if planned.first is None:
-        raise _no_machine(planned)
+        raise no_machine(planned)
     return around_plan(as_data(planned, ENGLISH), wish, circuit=circuit, asked=asked)
-
-
-def _no_machine(planned: Planned) -> AskError:
-    """That no machine holds the model, and which one does."""
-    sentence = say("no machine found for {model}", model=planned.model)
-    for rejection in planned.broken[:1]:
-        sentence = say("{label}: {reason}", label=rejection.label, reason=rejection.reason)
-        if rejection.limit == "memory":
-            sentence = say("does not fit: {label}: {reason}", label=rejection.label, reason=rejection.reason)
-    machines = [step.on or "" for step in planned.steps if step.kind != "rent"]
-    machines += [] if planned.elsewhere is None else [planned.elsewhere.wish.on or ""]
-    if not machines:
-        return AskError(sentence)
-    return AskError(sentence, hint=say("use --on {machine}", machine=shlex.quote(machines[0])))
 
 
 def _check_bought(wish: PlanWish) -> None:

@@ -140,15 +140,13 @@ def _planned(model: str, wish: PlanWish) -> Asset:
     from rigright.search.named import machine_flag
     from rigright.verbs.ordering import host_in
     from rigright.verbs.plan import plan
+    from rigright.verbs.planning.planned import no_machine
     from rigright.verbs.seen.here import is_place, looked_at
 
     result = plan(model, wish=wish)
     first = result.first
     if first is None:
-        raise AskError(
-            say("no machine found for {model}", model=model),
-            hint=say("see `rigright plan {model}`", model=model),
-        )
+        raise no_machine(result)
     is_own = first.supply.how == "own"
     named = wish.owned if is_own else wish.on  # all of it is paid for, however little works
     node = find_node(machine_flag(first)) if named is None else looked_at(named) or find_node(named)

@@ -136,10 +136,12 @@ def _judged(answer: Explained, wish: PlanWish, *, priced: Priced | None) -> Expl
     if speed is not None:
         figures = {name: getattr(speed, name) for name in ("ttft_s", "tpot_s", "output_tok_per_s")}
         answer = replace(answer, held=speed.shares_kept, certainty=speed.certainty)
+        if wish.samples is not None:
+            days = days_of(wish.samples * speed.output_tok, speed.output_tok_per_s)
     if samples is not None:
         days = None if wish.samples is None else days_of(wish.samples * wish.epochs, samples.rate)
         figures = {f"{samples.unit}_per_s": samples.rate, "latency_s": samples.batch_s}
-        figures |= {} if days is None else {"days": days}
+    figures |= {} if days is None else {"days": days}
     reached = {name: estimate.value for name, estimate in figures.items()}
     reached |= {} if priced is None else priced.reached
     return replace(answer, wish=wish, days=days, broken=missed(wish, reached, label=answer.machine))

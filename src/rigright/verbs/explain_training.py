@@ -11,7 +11,7 @@ from rigright.arch.count import params
 from rigright.arch.sources.open import open_model
 from rigright.base.words import Sentence
 from rigright.cost.estimate import Estimate, days_of
-from rigright.cost.training.learners import halves, is_target
+from rigright.cost.training.learners import learnt_params
 from rigright.demand import PlanWish, TrainingWish
 from rigright.predict.timed import SampleSpeed
 from rigright.predict.trained_step import StepUse, slowest
@@ -65,7 +65,7 @@ def explain_training(
     return Trained(
         model=case.arch.name,
         params=params(case.arch),
-        learnt_params=learnt_params(case),
+        learnt_params=learnt_params(case.arch, case.training),
         machine=node.shown,
         chip=case.chip,
         trainer=setup.trainer.label,
@@ -138,16 +138,3 @@ def _on_market(
     place = place_of(question, node.cards)
     stand = Stand(question=question, place=place, n_chips=n_chips, replica=n_chips, ranks=ranks)
     return priced_training(stand, step) if samples is None else priced_samples(stand, samples)
-
-
-def learnt_params(case: TrainingOnCards) -> int:
-    """Parameters that learn: all, or those of the adapters."""
-    if case.training.method == "full":
-        return params(case.arch)
-    elems = sum(
-        sum(size for size, _ in halves(weight))
-        for layer in case.arch.trunk.layers
-        for weight in layer.weights
-        if is_target(weight, case.training.targets)
-    )
-    return int(elems * case.training.rank)

@@ -12,13 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rigright.base import shelf
 from rigright.base.errors import AskError
-from rigright.machine.bench import ask as asking
-from rigright.machine.bench import session
+from rigright.machine.bench import session, tasks
 from rigright.machine.bench.child import GRACE_S
-from rigright.machine.bench.record import Result, Skipped
-from rigright.machine.bench.session import BenchWish, known, measured, pick
+from rigright.machine.bench.record import BenchWish, Result, Skipped
+from rigright.machine.bench.session import measured
+from rigright.machine.bench.table import PARTS, pick
 from rigright.machine.record import Machine
 from spoken import values
 
@@ -26,7 +25,7 @@ PROMISED_S = 30.0  # of a quick run
 START_S = 2.0  # of Python itself and of the page, before and after
 BEGAN_S = 1000.0
 FREE = tuple(
-    name for name in known() if not set(shelf.take(session.PARTS, name, bears="NEEDS")) - {"torch"}
+    part.name for part in PARTS.values() if not set(part.needs) - {"torch"}
 )  # parts that run anywhere
 
 
@@ -56,7 +55,7 @@ def clocked():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(session, "BenchChild", Clocked)
         patch.setattr(session, "torch_python", lambda *_, **__: "/python")
-        patch.setattr(asking.time, "monotonic", lambda: Clocked.now_s)
+        patch.setattr(tasks.time, "monotonic", lambda: Clocked.now_s)
         yield Clocked
 
 
@@ -96,7 +95,7 @@ def test_parts_that_keep_to_their_share_all_get_one(clocked, budget_s):
     took_s, found = run(clocked, FREE, BenchWish(budget_s=budget_s), lambda ask: ask.spare_s)
     assert not [one for one in found if isinstance(one, Skipped)]
     assert took_s <= budget_s + session.LEAST_S * len(FREE)
-    shares = {name: shelf.take(session.PARTS, name, bears="SHARE") for name in FREE}
+    shares = {name: PARTS[name].share for name in FREE}
     whole = sum(shares.values())
     for ask in clocked.asked:
         told = max(session.LEAST_S, budget_s * shares[ask.part] / whole)
@@ -139,7 +138,7 @@ def test_parts_are_named_as_people_write_them(word, part):
     assert pick([word], BenchWish()) == (part,)
 
 
-@given(st.sampled_from(sorted(known())), st.randoms())
+@given(st.sampled_from(sorted(PARTS)), st.randoms())
 def test_any_case_and_any_dash_names_the_same_part(name, chance):
     word = "".join(chance.choice((one.upper(), one.lower())) for one in name)
     assert pick([chance.choice((word, word.replace("_", "-"), word.replace("_", "")))], BenchWish()) == (
@@ -153,10 +152,10 @@ def test_any_other_word_is_told_with_names_that_are_there(word):
         found = pick([word], BenchWish())
     except AskError as error:
         told = values(error.sentence)["known"].split(", ")
-        assert set(told) <= set(known())
+        assert set(told) <= set(PARTS)
         assert told
         return
-    assert set(found) <= set(known())
+    assert set(found) <= set(PARTS)
 
 
 @pytest.mark.parametrize(

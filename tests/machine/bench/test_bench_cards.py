@@ -9,10 +9,11 @@ import pytest
 
 from refusals import refused
 from rigright.base.errors import AskError, MissingError
-from rigright.machine.bench import pythons
-from rigright.machine.bench.ask import BenchRequest
-from rigright.machine.bench.cards import chosen, environment, names
-from rigright.machine.bench.needs import missing, too_few_cards
+from rigright.base.words import say
+from rigright.machine.bench import environment as pythons
+from rigright.machine.bench.environment import chosen, environment, names
+from rigright.machine.bench.record import BenchRequest
+from rigright.machine.bench.table import PartRow
 from rigright.machine.device import Device
 from rigright.machine.record import Machine
 from rigright.machine.system import Framework, Python, Software
@@ -66,6 +67,10 @@ def test_a_schedulers_choice_of_cards_stands():
     assert names(env, FOUR) == ("gpu 1", "gpu MIG-77")
 
 
+def part(*needs):
+    return PartRow("x", say("done"), "cards", needs, 1.0, "x")
+
+
 def test_what_is_missing_is_told(monkeypatch):
     monkeypatch.setenv("PATH", "/nowhere")
     ask = BenchRequest(part="x")
@@ -76,20 +81,20 @@ def test_what_is_missing_is_told(monkeypatch):
         (("nccl-tests",), None, "nccl-tests"),
         (("nvbandwidth",), None, "nvbandwidth"),
     ):
-        assert named in str(missing(needs, ask, torch_python=path))
+        assert named in str(part(*needs).missing(ask, torch_python=path))
 
 
 def test_nothing_is_missing_where_all_is_there():
     full = BenchRequest(part="x", folder="/data", endpoint="http://127.0.0.1/v1")
-    assert missing(("torch", "accelerator", "folder", "endpoint"), full, torch_python="/python") is None
+    assert part("torch", "accelerator", "folder", "endpoint").missing(full, torch_python="/python") is None
 
 
 def test_cards_are_counted_where_they_can_be():
-    assert too_few_cards(("torch",), 0) is None
-    assert "`rigright doctor`" in str(too_few_cards(("accelerator",), 0))
-    assert too_few_cards(("accelerator",), 1) is None
-    assert too_few_cards(("two accelerators",), 1) not in (None, too_few_cards(("accelerator",), 0))
-    assert too_few_cards(("two accelerators",), 2) is None
+    assert part("torch").too_few_cards(0) is None
+    assert "`rigright doctor`" in str(part("accelerator").too_few_cards(0))
+    assert part("accelerator").too_few_cards(1) is None
+    assert part("two accelerators").too_few_cards(1) not in (None, part("accelerator").too_few_cards(0))
+    assert part("two accelerators").too_few_cards(2) is None
 
 
 def python(folder, name, says):
@@ -141,5 +146,5 @@ def test_rigrights_own_python_is_taken_where_it_has_pytorch(monkeypatch):
 
 
 def test_this_python_answers():
-    found = pythons.asked(sys.executable)
-    assert found.version == sys.version_info[:2]
+    version, _ = pythons.asked(sys.executable)
+    assert version == sys.version_info[:2]

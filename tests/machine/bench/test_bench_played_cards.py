@@ -10,9 +10,8 @@ import pytest
 
 from rigright.doctor.examine import case_of
 from rigright.doctor.reference import compare_all, wrong_values
-from rigright.machine.bench.ask import BenchRequest
 from rigright.machine.bench.child import BenchChild
-from rigright.machine.bench.record import Result, Skipped
+from rigright.machine.bench.record import BenchRequest, Result, Skipped
 from rigright.machine.device import Device
 from rigright.machine.record import Machine
 
@@ -50,7 +49,7 @@ def test_every_format_is_multiplied_on_every_card_and_what_cannot_be_is_told():
         for on in ("gpu 4", "gpu 5")
     }
     assert [str(one.why) for one in found if isinstance(one, Skipped)] == [
-        f"fp8 on {on}: RuntimeError: fp8 is not built in" for on in ("gpu 4", "gpu 5")
+        f"fp8 square on {on}: RuntimeError: fp8 is not built in" for on in ("gpu 4", "gpu 5")
     ]
     one = results(found)[0]
     assert one.chip == "NVIDIA H100 80GB HBM3"

@@ -16,10 +16,9 @@ from hypothesis import strategies as st
 
 from rigright.base.words import say
 from rigright.machine.bench import child as children
-from rigright.machine.bench.ask import BenchRequest, Deadline
 from rigright.machine.bench.child import BenchChild, _read
-from rigright.machine.bench.record import SIZES, Result, Skipped, same_job
-from rigright.machine.bench.start import brief
+from rigright.machine.bench.record import SIZES, BenchRequest, Result, Skipped, same_job
+from rigright.machine.bench.tasks import Deadline, brief
 from rigright.machine.stored import plain
 from spoken import values
 
@@ -57,39 +56,20 @@ def whys(found):
     return [values(one.why) for one in found if isinstance(one, Skipped)]
 
 
-def test_a_good_child_is_believed(said):
-    assert said("send(good); send(done)") == [RESULT]
-
-
-def test_words_before_between_and_after_the_answers_are_passed_over(said):
-    code = (
-        "send('Welcome to site.py'); send('[1, 2]'); send('3'); send(good); send('{'); send(good); send(done)"
-    )
-    assert said(code) == [RESULT, RESULT]
-
-
-def test_bytes_that_are_no_text_are_passed_over(said):
-    code = (
-        "os.write(1, bytes(range(256)) * 20 + b'\\n'); os.write(1, b'\\xff\\xfe\\n'); send(good); send(done)"
-    )
-    assert said(code) == [RESULT]
-
-
-def test_a_line_of_many_megabytes_is_passed_over_in_pieces(said):
-    code = "send('x' * 9_000_000); send('[' * 200_000); send(good); send(done)"
-    assert said(code) == [RESULT]
-
-
-def test_json_nested_without_end_is_passed_over(said):
-    assert said("send('[' * 100_000 + ']' * 100_000); send(good); send(done)") == [RESULT]
-
-
-def test_answers_of_another_shape_are_no_figures(said):
-    code = (
-        "send(json.dumps({'result': 3})); send(json.dumps({'result': {'part': 'x'}}));"
-        "send(json.dumps({'skipped': None})); send(json.dumps({'else': 1})); send(good); send(done)"
-    )
-    assert said(code) == [RESULT]
+@pytest.mark.parametrize(
+    "noise",
+    [
+        "send('Welcome to site.py'); send('[1, 2]'); send('3'); send('{')",
+        "os.write(1, bytes(range(256)) * 20 + b'\\n'); os.write(1, b'\\xff\\xfe\\n')",
+        "send('x' * 9_000_000); send('[' * 200_000)",
+        "send('[' * 100_000 + ']' * 100_000)",
+        "send(json.dumps({'result': 3})); send(json.dumps({'result': {'part': 'x'}}))",
+        "send(json.dumps({'skipped': None})); send(json.dumps({'else': 1}))",
+    ],
+    ids=["words", "no text", "a line without end", "nested without end", "another shape", "other keys"],
+)
+def test_what_is_no_answer_is_passed_over(said, noise):
+    assert said(f"send(good); {noise}; send(good); send(done)") == [RESULT, RESULT]
 
 
 @posix
@@ -105,23 +85,22 @@ def test_chatter_without_a_line_end_fills_no_memory(said):
 
 
 @posix
-def test_a_flood_on_standard_error_stops_nobody_and_only_its_end_is_kept(said):
-    code = "os.write(2, b'y' * 3_000_000 + b'\\nthe last word\\n'); os._exit(3)"
-    assert whys(said(code)) == [{"code": "3", "last": "the last word"}]
-
-
-def test_last_words_that_are_no_text_are_told_as_well_as_can_be(said):
-    (why,) = whys(said("os.write(2, b'\\xff\\xfeend\\n'); os._exit(1)"))
-    assert why["last"].endswith("end")
-
-
-def test_a_child_without_last_words_is_told(said):
-    assert whys(said("os._exit(0)")) == [{"code": "0"}]
-
-
-def test_a_child_that_closes_its_line_and_lives_on_is_ended(said):
-    (why,) = whys(said("os.close(1); time.sleep(60)"))
-    assert why == {"code": "None"}
+@pytest.mark.parametrize(
+    ("code", "told"),
+    [
+        (
+            "os.write(2, b'y' * 3_000_000 + b'\\nthe last word\\n'); os._exit(3)",
+            {"code": "3", "last": "the last word"},
+        ),
+        ("os.write(2, b'\\xff\\xfeend\\n'); os._exit(1)", {"code": "1", "last": "\ufffd\ufffdend"}),
+        ("os._exit(0)", {"code": "0"}),
+        ("os.close(1); time.sleep(60)", {"code": "None"}),
+    ],
+)
+def test_how_a_child_ended_is_told_and_what_it_measured_is_kept(said, code, told):
+    result, lost = said(f"send(good); {code}")
+    assert result == RESULT
+    assert values(lost.why) == told
 
 
 @posix
@@ -142,12 +121,6 @@ def test_a_child_that_ignores_polite_signals_is_ended_all_the_same(said):
     assert len(whys(found)) == 1
 
 
-def test_what_was_said_before_a_death_is_kept(said):
-    found = said("send(good); send(good); os._exit(9)")
-    assert found[:2] == [RESULT, RESULT]
-    assert whys(found) == [{"code": "9"}]
-
-
 def test_the_end_of_all_ends_a_part_before_its_own_time(said):
     found = said("time.sleep(60)", spare_s=1000.0, grace_s=1000.0, end=Deadline.of(0.2))
     assert [set(why) for why in whys(found)] == [{"time"}]
@@ -158,11 +131,6 @@ def test_a_clock_that_is_set_back_or_on_makes_nobody_late(said, monkeypatch):
     real = time.time
     monkeypatch.setattr(time, "time", lambda: real() + next(jumps))
     assert said("time.sleep(0.3); send(good); send(done)") == [RESULT]
-
-
-def test_a_card_that_failed_for_good_is_closed_with_its_process(said):
-    found = said("send(good); send(json.dumps({'broken': True})); time.sleep(60)")
-    assert found == [RESULT]
 
 
 @posix

@@ -13,7 +13,7 @@ import sys
 
 import pytest
 
-from rigright.machine.bench.pythons import asked, torch_python
+from rigright.machine.bench.environment import asked, torch_python
 from rigright.machine.record import Machine
 
 PARTS = ("transformer", "train_step", "checkpoint", "data_loader", "collectives", "gemm", "launch")
@@ -69,7 +69,7 @@ def test_no_part_fails_of_itself(told):
 
 
 def test_every_figure_says_which_pytorch_measured_it(told, python):
-    version = asked(python).torch
+    _, version = asked(python)
     assert {one["settings"]["torch"] for one in told["results"]} == {version}
 
 

@@ -9,12 +9,11 @@ from pathlib import Path
 import pytest
 
 from refusals import refused
-from rigright.base import shelf
-from rigright.base.errors import AskError, MissingError
+from rigright.base.errors import MissingError
 from rigright.machine.bench import session
-from rigright.machine.bench.needs import NO_TORCH
-from rigright.machine.bench.record import Result, Skipped
-from rigright.machine.bench.session import GROUPS, BenchWish, group_of, known, measured, pick, scratch
+from rigright.machine.bench.record import BenchWish, Result, Skipped
+from rigright.machine.bench.session import measured, scratch
+from rigright.machine.bench.table import GROUPS, NO_TORCH, PARTS, pick
 from rigright.machine.record import Machine
 
 
@@ -64,7 +63,7 @@ def run(parts, wish=None, told=None, began_s=None):
 
 
 def test_parts_come_in_the_order_of_their_groups():
-    groups = [group_of(name) for name in known()]
+    groups = [GROUPS.index(part.group) for part in PARTS.values()]
     assert groups == sorted(groups)
     assert set(groups) == set(range(len(GROUPS)))
 
@@ -72,9 +71,9 @@ def test_parts_come_in_the_order_of_their_groups():
 def test_every_part_bears_a_share_and_needs_that_are_understood():
     words = {"torch", "accelerator", "two accelerators", "folder", "endpoint", "nccl-tests", "nvbandwidth"}
     words |= {"meeting", "numpy"}
-    for name in known():
-        assert shelf.take(session.PARTS, name, bears="SHARE") > 0
-        assert set(shelf.take(session.PARTS, name, bears="NEEDS")) <= words
+    for part in PARTS.values():
+        assert part.share > 0
+        assert set(part.needs) <= words
 
 
 def test_no_part_loads_anything_heavy_before_it_runs():
@@ -83,7 +82,7 @@ def test_no_part_loads_anything_heavy_before_it_runs():
     code = """
 import sys
 from rigright.machine.bench import session
-session.known()
+session.measured
 print(*{"torch", "ray", "pynvml"} & set(sys.modules))
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -94,26 +93,15 @@ def test_parts_are_named_loosely_and_measured_in_their_own_order():
     assert pick(["disk,GEMM", "cpu-gemm"], BenchWish()) == ("gemm", "cpu_gemm", "disk")
     assert "endpoint" not in pick([], BenchWish())
     assert "endpoint" in pick([], BenchWish(endpoint="http://x"))
-    assert set(pick([], BenchWish(endpoint="http://x"))) == set(known()) - {"nodes"}, "those need a meeting"
+    assert set(pick([], BenchWish(endpoint="http://x"))) == set(PARTS) - {"nodes"}, "those need a meeting"
 
 
-def test_a_part_that_is_not_there_is_told_with_those_that_are():
-    with refused(AskError, '"gem"', "gemm"):
-        pick(["gem"], BenchWish())
-
-
-def test_each_part_gets_its_share_of_the_time_and_the_rest_goes_on(played):
-    run(["gemm", "launch", "ram"], BenchWish(budget_s=100))
-    spare = {ask.part: ask.spare_s for _, ask in played.asked}
-    share = {name: shelf.take(session.PARTS, name, bears="SHARE") for name in spare}
-    assert spare["gemm"] == pytest.approx(100 * share["gemm"] / sum(share.values()), abs=1)
-    assert spare["ram"] == pytest.approx(100, abs=1)  # the others took none of theirs
-
-
-def test_parts_without_pytorch_run_in_rigrights_own_python(played):
-    run(["gemm", "ram"])
+def test_parts_that_make_nothing_of_pytorch_run_in_rigrights_own_python(played):
+    """Those that can do without it are asked where it is all the same: with --python they once were not."""
+    run(["gemm", "transformer", "ram"])
     assert [(python, ask.part) for python, ask in played.asked] == [
         ("/other/python", "gemm"),
+        ("/other/python", "transformer"),
         (sys.executable, "ram"),
     ]
     assert played.closed == 2
@@ -127,18 +115,9 @@ def test_what_is_missing_is_told_and_the_rest_is_measured(monkeypatch):
     assert found[0].why == NO_TORCH
 
 
-def test_what_has_no_time_left_is_told_and_not_begun(played, monkeypatch):
-    clock = iter([0.0, *[100.0] * 50])
-    monkeypatch.setattr("rigright.machine.bench.ask.time.monotonic", lambda: next(clock))
-    found = run(["ram", "network"], BenchWish(budget_s=1))
-    assert [type(one) for one in found] == [Skipped] * 2
-    assert found[0].why == found[1].why
-    assert played.asked == ()
-
-
 def test_a_quick_run_gives_every_part_its_least_however_slow_the_start_was(played, monkeypatch):
     clock = iter([100.0] * 50)
-    monkeypatch.setattr("rigright.machine.bench.ask.time.monotonic", lambda: next(clock))
+    monkeypatch.setattr("rigright.machine.bench.tasks.time.monotonic", lambda: next(clock))
     run(["ram", "network"], BenchWish(quick=True), began_s=79.0)
     assert [ask.spare_s for _, ask in played.asked] == [session.LEAST_S] * 2
 

@@ -16,10 +16,9 @@ from pathlib import Path
 import pytest
 
 import spoken
-from rigright.machine.bench.ask import BenchRequest as Measure
 from rigright.machine.bench.child import BenchChild
-from rigright.machine.bench.record import Result, Skipped
-from rigright.machine.bench.session import BenchWish
+from rigright.machine.bench.record import BenchRequest as Measure
+from rigright.machine.bench.record import BenchWish, Result, Skipped
 from rigright.machine.remote.envelope import heard
 from rigright.machine.remote.parcel import (
     NO_PYTHON,

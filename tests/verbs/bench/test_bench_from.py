@@ -70,6 +70,12 @@ def test_half_of_what_it_should_be_is_said_so(tmp_path):
     assert one.share == pytest.approx(0.48, abs=0.01)
 
 
+def test_a_log_of_processes_that_ran_alone_says_so(tmp_path):
+    """Once it was called no benchmark at all."""
+    with refused(DataError, "MPI=1"):
+        read(tmp_path, nccl({8192: 0, 1024: 0}, ranks=2).replace("Rank  1", "Rank  0"))
+
+
 def test_several_machines_are_not_held_against_the_links_of_one(tmp_path):
     assert judged(read(tmp_path, nccl({8192: 90}, ranks=16, hosts=2))) == []
 

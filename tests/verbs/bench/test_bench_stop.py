@@ -15,9 +15,8 @@ from rigright.machine.bench.record import Result, Skipped
 from rigright.machine.history.store import open_history
 from rigright.machine.record import Machine
 from rigright.verbs.bench import verb
-from rigright.verbs.bench.files import read_results
-from rigright.verbs.bench.stop import Stop
-from rigright.verbs.bench.verb import BenchWish, Keep, bench
+from rigright.verbs.bench.record import read_results
+from rigright.verbs.bench.verb import BenchWish, Keep, Stop, bench
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="signals as Unix sends them")
 BOTH = (signal.SIGINT, signal.SIGTERM)

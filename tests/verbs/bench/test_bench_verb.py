@@ -4,10 +4,7 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import signal
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -26,7 +23,7 @@ from rigright.machine.device import Device
 from rigright.machine.history.store import open_history
 from rigright.machine.record import Machine
 from rigright.verbs.bench import verb
-from rigright.verbs.bench.files import read_results
+from rigright.verbs.bench.record import read_results
 from rigright.verbs.bench.rows import images
 from rigright.verbs.bench.verb import BenchWish, Keep, bench, bench_from
 
@@ -199,21 +196,6 @@ def test_what_was_measured_before_a_break_is_kept_told_and_saved(home, monkeypat
         assert history.last_results(MACHINE) == (FIGURES[0],)
 
 
-@pytest.mark.skipif(os.name == "nt", reason="SIGTERM is not caught there")
-def test_a_polite_end_keeps_what_was_measured_too(home, monkeypatch):
-    def measured(names, wish, *, machine, env, progress, began_s):
-        yield FIGURES[0]
-        os.kill(os.getpid(), signal.SIGTERM)
-        time.sleep(5)
-
-    monkeypatch.setattr(verb, "measured", measured)
-    before = signal.getsignal(signal.SIGTERM)
-    result = bench("gemm")
-    assert result.stopped
-    assert len(result.results) == 1
-    assert signal.getsignal(signal.SIGTERM) == before
-
-
 # ---- runs for calibrate
 
 
@@ -323,7 +305,7 @@ def test_scripts_get_every_figure_with_its_settings(played, capsys):
 
 def test_every_part_is_listed_with_what_it_measures(capsys):
     _, out, _ = said(capsys, "--list", "--lang", "en", "--width", "100")
-    for name in verb.known():
+    for name in verb.PARTS:
         assert f"\n{name} " in out
 
 

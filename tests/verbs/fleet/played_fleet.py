@@ -94,7 +94,7 @@ class Played:
         )
 
     def figures(self, node, part, job, run):
-        from rigright.machine.bench.needs import NO_TORCH
+        from rigright.machine.bench.table import NO_TORCH
 
         if node in self.no_torch and part != "disk":
             yield Skipped(part=part, why=NO_TORCH)

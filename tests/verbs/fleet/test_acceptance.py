@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from played_fleet import Played, with_
 
 from rigright.base.errors import AskError
-from rigright.machine.bench.needs import NO_TORCH
+from rigright.machine.bench.table import NO_TORCH
 from rigright.report.pages.accept import page
 from rigright.verbs.fleet.accept.accept import AcceptWish, accepted
 from rigright.verbs.fleet.accept.accepted import Met

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from rigright.machine.bench.pythons import torch_python
+from rigright.machine.bench.environment import torch_python
 from rigright.machine.record import Machine
 
 pytestmark = pytest.mark.live

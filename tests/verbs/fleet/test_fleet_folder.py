@@ -18,8 +18,7 @@ from rigright.machine.record import Machine
 from rigright.machine.remote.envelope import lines
 from rigright.machine.stored import plain
 from rigright.machine.system import System
-from rigright.verbs.bench.benched import BenchRun
-from rigright.verbs.bench.files import save_results
+from rigright.verbs.bench.record import BenchRun, save_results
 from rigright.verbs.doctor import doctor
 from rigright.verbs.fleet.nodes import NodeReport
 from rigright.verbs.fleet.outcome import NodeOutcome

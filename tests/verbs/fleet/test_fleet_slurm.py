@@ -6,7 +6,7 @@ import pytest
 from slurm_cluster import two_nodes
 
 from rigright.base.errors import AskError, MissingError
-from rigright.machine.bench.session import BenchWish
+from rigright.machine.bench.record import BenchWish
 from rigright.machine.remote.parcel import Bench, RemoteRequest
 from rigright.verbs.fleet.hosts import expand, folded
 from rigright.verbs.fleet.outcome import Errand, Remote

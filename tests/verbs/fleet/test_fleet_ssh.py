@@ -351,7 +351,7 @@ def test_a_real_port_where_nobody_listens(server):
 @pytest.mark.live
 def test_breaking_off_over_a_real_server_ends_the_work_there(server):
     """The node is told by nothing but the end of its standard input."""
-    from rigright.machine.bench.session import BenchWish
+    from rigright.machine.bench.record import BenchWish
     from rigright.machine.remote.parcel import Bench, RemoteRequest, parcel, start_line
     from rigright.machine.remote.talk import talk
 

@@ -6,7 +6,7 @@ import pytest
 
 from rigright.base.units import GIB
 from rigright.machine.tick import DeviceTick, HostTick, Tick, TreeTick
-from rigright.verbs.measure.book import TickLog
+from rigright.verbs.measure.ticks import TickLog
 
 
 def tick(at_s, *devices, tree=None):

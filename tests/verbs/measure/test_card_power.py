@@ -11,8 +11,8 @@ from programs import rigright
 from rigright.cost.power import draw_w
 from rigright.facts.chips import by_id
 from rigright.terms.fitted import busy_in, power_terms
-from rigright.verbs.measure.measured import Course, Measured
-from rigright.verbs.measure.planned import hold, power_notes
+from rigright.verbs.measure.planned import beside_plan, hold
+from rigright.verbs.measure.record import Course, Measured
 from rigright.verbs.runs.planned import read_plan
 
 H100 = "NVIDIA H100 80GB HBM3"
@@ -72,7 +72,7 @@ def test_what_is_not_held_says_why(plan):
         run((600.0,), peak_w=650.0, chips=("", H100)),
     ):
         assert not {"power", "peak power"} & set(held(measured, plan))
-        whys += power_notes(measured, plan)
+        whys += beside_plan(measured, plan).notes
     assert len(whys) == 4
     assert len({one.text for one in whys}) == 3, "not reported, not long enough, twice of other GPUs"
 
@@ -83,10 +83,12 @@ def test_a_plan_of_an_unknown_chip_holds_no_power(plan):
     assert "power" not in held(run((600.0,), peak_w=650.0), replace(plan, wish={"work": {}}))
 
 
-def test_nothing_is_said_of_power_where_no_card_was_used_or_no_power_was_planned(plan):
-    assert not list(power_notes(replace(run(()), chips=()), plan))
+def test_nothing_is_said_of_power_that_is_held_or_of_no_card_or_of_a_plan_without_it(plan):
+    """The first was once called power of different GPUs."""
+    assert not beside_plan(run((600.0,), peak_w=650.0), plan).notes
+    assert not beside_plan(replace(run(()), chips=()), plan).notes
     none = {**plan.plan, "figures": {}}
-    assert not list(power_notes(run(()), replace(plan, plan=none)))
+    assert not beside_plan(run(()), replace(plan, plan=none)).notes
 
 
 def test_what_is_kept_of_it_can_be_read_by_scripts():

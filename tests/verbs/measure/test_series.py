@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rigright.verbs.measure.series import MOST_BINS, MeasuredSeries
+from rigright.verbs.measure.ticks import MOST_BINS, MeasuredSeries
 
 
 def series(values):

@@ -6,7 +6,6 @@ from math import prod
 
 from rigright.arch.blocks import matrix, norm, projections
 from rigright.arch.config import Config
-from rigright.arch.defaults import full
 from rigright.arch.dit import (
     TIME,
     Canvas,
@@ -15,7 +14,6 @@ from rigright.arch.dit import (
     Scene,
     beside,
     embedder,
-    painter,
     read_scene,
     steered,
 )
@@ -23,41 +21,35 @@ from rigright.arch.record import Arch, Cut, Layer, Mix, Weight
 from rigright.arch.stack import Stack, at, conv, layer, linear, mixer, table, vector
 from rigright.base.record import replace
 
-CANVAS = Canvas(text_tok=333)  # 77 words seen by CLIP, 256 by T5
-
 
 def read_sd3(config: Config, name: str) -> Arch:
     """Stable Diffusion 3 and 3.5: image and text in two streams that attend to each other."""
-    config = full(config, "SD3Transformer2DModel")
-    heads, head = config.size("num_attention_heads"), config.size("attention_head_dim")
-    hidden, patch = heads * head, config.size("patch_size")
-    tok = CANVAS.tokens(config, patch=patch)
-    count = config.layers("num_layers")
+    return read_scene(config, name, kinds=_SD3_KINDS, family="sd3")
+
+
+def _sd3(scene: Scene) -> Parts:
+    config, hidden, tok = scene.config, scene.hidden, scene.tok
+    patch, count = config.size("patch_size"), config.layers("num_layers")
     twice = set(config.sizes("dual_attention_layers", default=()))
-    stack = Stack(
-        hidden=hidden,
-        heads=heads,
-        width=4 * hidden,
-        norms=0,
-        qk_norm=head if config.raw.get("qk_norm") is not None else 0,
-        steers=4,
-        tok=tok,
+    stack = scene.stack(cross_hidden=0, qk_norm=scene.head if config.raw.get("qk_norm") is not None else 0)
+    layers = tuple(
+        _layer(stack, text_tok=scene.text_tok, dual=index in twice, last=index == count - 1)
+        for index in range(count)
     )
-    layers = tuple(_layer(stack, dual=index in twice, last=index == count - 1) for index in range(count))
     inputs = config.size("in_channels")
     outputs = config.maybe("out_channels") or inputs
     outer = (
         *conv("patch", (hidden, inputs, patch, patch), sites=tok),
         *embedder(hidden, TIME),
         *embedder(hidden, config.size("pooled_projection_dim")),
-        *linear("project", (hidden, config.size("joint_attention_dim")), sites=CANVAS.text_tok),
+        *linear("project", (hidden, config.size("joint_attention_dim")), sites=scene.text_tok),
         *linear("project", (2 * hidden, hidden)),
         *linear("head", (patch * patch * outputs, hidden), sites=tok),
     )
-    return painter(name, "sd3", layers=layers, outer=outer, hidden=hidden, tok=tok)
+    return layers, outer
 
 
-def _layer(stack: Stack, *, dual: bool, last: bool) -> Layer:
+def _layer(stack: Stack, *, text_tok: int, dual: bool, last: bool) -> Layer:
     """Both streams; the last layer leaves the text where it is, a dual one attends to the image twice."""
     hidden = stack.hidden
     own = layer(stack)
@@ -67,7 +59,7 @@ def _layer(stack: Stack, *, dual: bool, last: bool) -> Layer:
         norms = vector(stack.qk_norm) * 2 if stack.qk_norm else ()
         spotted = tuple(replace(weight, sites=stack.tok or 1) for weight in extra)
         own = replace(own, weights=(*own.weights, *spotted, *norms))
-    text = layer(replace(stack, tok=CANVAS.text_tok, width=0 if last else stack.width, kind=Mix.BOTH))
+    text = layer(replace(stack, tok=text_tok, width=0 if last else stack.width, kind=Mix.BOTH))
     if last:
         kept = tuple(weight for weight in text.weights if not weight.role.startswith("attn.o"))
         text = replace(text, weights=kept)
@@ -77,6 +69,10 @@ def _layer(stack: Stack, *, dual: bool, last: bool) -> Layer:
         *linear("project", (own_factors * hidden, hidden)),
         *linear("project", (text_factors * hidden, hidden)),
     )
+
+
+# 77 words seen by CLIP, 256 by T5
+_SD3_KINDS: Kinds = {"SD3Transformer2DModel": (Canvas(text_tok=333), _sd3)}
 
 
 def read_pixart(config: Config, name: str) -> Arch:
@@ -241,7 +237,7 @@ def _zimage(scene: Scene) -> Parts:
 def _refined(scene: Scene, *, width: int, time: int, kv_heads: int | None, count: str) -> tuple[Layer, ...]:
     """Refiners of the noise, of the text (not steered), and the layers over both."""
     config, hidden = scene.config, scene.hidden
-    head = hidden // scene.heads
+    head = scene.head
     normed = config.flag("qk_norm", default=True)
     stack = scene.stack(
         width=width,
@@ -325,7 +321,7 @@ def _cogvideo(scene: Scene) -> Parts:
     config, hidden = scene.config, scene.hidden
     tok, time = scene.tok + scene.text_tok, config.size("time_embed_dim")
     patch, inputs = config.size("patch_size"), config.size("in_channels")
-    head = hidden // scene.heads
+    head = scene.head
     deep = config.maybe("patch_size_t")
     biases = "qkvogud" if config.flag("attention_bias", default=True) else "ogud"
     stack = scene.stack(cross_hidden=0, norms=2, tok=tok, biases=biases, extra=norm(head, bias=True) * 2)

@@ -1,12 +1,12 @@
-"""Inkling's language parts: relative positions, short convolutions on keys, values and outputs."""
+"""Inkling and Zaya: attention over keys, values and outputs that short convolutions pass through."""
 
 from __future__ import annotations
 
 from rigright.arch import blocks
 from rigright.arch.blocks import Block, matrix, norm
 from rigright.arch.config import Config
-from rigright.arch.decoder import Style, layer, layer_types, read_sizes, text_arch
-from rigright.arch.experts import Mixture, extras, moe, read_mixture, routing
+from rigright.arch.decoder import Style, extras, layer, layer_types, read_sizes, text_arch
+from rigright.arch.experts import Mixture, moe, read_decoder, routing
 from rigright.arch.plan import repeat
 from rigright.arch.record import Arch, Cut, Layer, Weight
 from rigright.arch.ssm import vector
@@ -41,9 +41,8 @@ def read_inkling_text(config: Config, name: str) -> Arch:
     kinds = layer_types(config, size.layers, default=default)
     attends = tuple(made[kind == SLIDING] for kind in kinds)
     dense_first = config.whole("dense_mlp_idx", default=0)
-    arch = read_mixture(
-        config, name, style=style, mixture=Mixture(dense_first=dense_first), attends=attends, size=size
-    )
+    mixture = Mixture(dense_first=dense_first)
+    arch = read_decoder(config, name, style=style, mixture=mixture, attends=attends, sizes=(size,))
     shared = config.whole("n_shared_experts", default=0)
     layers = tuple(_weighed(layer, shared, hidden=size.hidden) for layer in arch.trunk.layers)
     return replace(arch, towers=(replace(arch.trunk, layers=layers),))
@@ -110,7 +109,7 @@ def _inkling2_text_attention(config: Config, kernel: int, *, window: bool) -> Bl
     )
     span = config.size("sliding_window_size") if window else None
     whole = blocks.attention(hidden, blocks.gqa(heads, kv_heads, head_dim=width, window_tok=span))
-    block = extras(whole, hidden, gate="wide")
+    block = extras(whole, hidden, style=Style(family="inkling2", gate="wide"))
     if block.mixer is None:
         return block
     relative, rows = config.size("d_rel"), kv_heads * width
@@ -133,3 +132,64 @@ def _inkling2_text_attention(config: Config, kernel: int, *, window: bool) -> Bl
     )
     state = (2 * rows + 2 * hidden) * kernel
     return Block((*block.weights, *weights), mixer=replace(block.mixer, state32_elems=state))
+
+
+def read_zaya(config: Config, name: str) -> Arch:
+    """Zaya: attention on convolved queries and keys, one expert a token or none, a deep router."""
+    size = read_sizes(
+        config,
+        tied=config.flag("tie_word_embeddings", default=True),
+        width=config.size("moe_intermediate_size"),
+    )
+    scales = vector("other.scale", size.hidden)
+    style = Style(
+        family="zaya",
+        extra=scales * 8,
+        outer=scales * 2,
+        head_bias=config.flag("lm_head_bias", default=False),
+    )
+    window = config.maybe("sliding_window")
+    kinds = layer_types(config, size.layers, default=lambda _: "hybrid")
+
+    def build(key: tuple[str, bool]) -> Layer:
+        sliding = window if key[0] == "hybrid_sliding" else None
+        # half of the values come from the token before; queries and keys pass two short convolutions
+        biased = config.flag("attention_bias", default=False)
+        mixer = blocks.gqa(size.heads, size.kv_heads, head_dim=size.head_dim, window_tok=sliding)
+        whole = blocks.attention(size.hidden, mixer, qkv_bias=biased)
+        near, far = config.size("cca_time0"), config.size("cca_time1")
+        rows = (size.heads + size.kv_heads) * size.head_dim
+        weights = (
+            *vector("mixer.conv", rows, 1, near),
+            *vector("mixer.conv.bias", rows),
+            *vector("mixer.conv", rows, size.head_dim, far),
+            *vector("mixer.conv.bias", rows),
+            *vector("attn.scale", size.kv_heads),
+        )
+        late = size.kv_heads * size.head_dim // 2  # values of the token before
+        kept = rows * (near + far - 2) + late
+        return layer(
+            size.hidden,
+            style,
+            Block((*whole.weights, *weights), mixer=replace(mixer, state16_elems=kept)),
+            _experts(config, first=key[1]),
+        )
+
+    keys = ((kind, index == 0) for index, kind in enumerate(kinds))
+    return text_arch(config, name, style=style, size=size, layers=repeat(keys, build))
+
+
+def _experts(config: Config, *, first: bool) -> Block:
+    """The router is a small network that also hears the router of the layer before."""
+    hidden, low = config.size("hidden_size"), config.size("router_hidden_size")
+    ffn = routing(config, shared=False)
+    block = blocks.experts(hidden, ffn)
+    weights: tuple[Weight, ...] = (
+        *(weight for weight in block.weights if weight.role != "router"),
+        *matrix("router.a", low, inputs=hidden, cut=Cut.WHOLE, bias=True),
+        *(() if first else (Weight(role="router.scale", shape=(low,)),)),
+        *norm(low),
+        *matrix("router.b", low, inputs=low, cut=Cut.WHOLE, bias=True) * 2,
+        *matrix("router", ffn.experts + 1, inputs=low, cut=Cut.WHOLE),
+    )
+    return Block(weights, ffn=block.ffn)

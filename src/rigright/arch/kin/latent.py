@@ -6,8 +6,10 @@ from rigright.arch.blocks import Block, connections, head_connection, matrix, no
 from rigright.arch.config import Config
 from rigright.arch.decoder import (
     SLIDING,
+    Draft,
     Style,
     attend,
+    extras,
     feed,
     layer,
     layer_types,
@@ -15,65 +17,12 @@ from rigright.arch.decoder import (
     text_arch,
     with_mtp,
 )
-from rigright.arch.defaults import full
-from rigright.arch.experts import Mixture, extras, feeding, moe, read_mixture, routing
-from rigright.arch.families import kind_of
-from rigright.arch.latent import Latent, indexed, mla, read_index, read_latent, read_latent_moe
+from rigright.arch.experts import Mixture, feeding, moe, routing
+from rigright.arch.latent import Latent, indexed, mla, read_index, read_latent
 from rigright.arch.plan import listed, repeat
 from rigright.arch.record import Arch, Cut, Layer, Mix, Mixer, Weight
 from rigright.arch.ssm import vector
 from rigright.base.record import replace
-
-
-def read_axk1(config: Config, name: str) -> Arch:
-    """A.X-K1: DeepSeek-V3 with a norm after the experts, the first layer dense."""
-    arch = read_latent_moe(full(config, "axk1"), name, family="axk1", dense_first=1)
-    layers = tuple(_normed(layer, arch) for layer in arch.trunk.layers)
-    return with_mtp(config, replace(arch, towers=(replace(arch.trunk, layers=layers),)))
-
-
-def _normed(layer: Layer, arch: Arch) -> Layer:
-    """A norm after the experts."""
-    if layer.ffn is None or not layer.ffn.experts:
-        return layer
-    return replace(layer, weights=(*layer.weights, *norm(arch.trunk.hidden)))
-
-
-def read_minicpm3(config: Config, name: str) -> Arch:
-    """MiniCPM3 and Youtu: latent attention over dense feed-forwards."""
-    config = full(config, "minicpm3" if config.raw.get("model_type") == "minicpm3" else "youtu")
-    style = Style(family=kind_of(config, "minicpm3"), ffn_bias=config.flag("mlp_bias", default=False))
-    if config.raw.get("v_head_dim") is None:
-        config = config.over(v_head_dim=config.size("hidden_size") // config.size("num_attention_heads"))
-    latent = read_latent(config)
-    size = read_sizes(config, head_dim=latent.nope_dim + latent.rope_dim)
-    same = layer(size.hidden, style, mla(latent), feed(size, style))
-    return text_arch(config, name, style=style, size=size, layers=(same,) * size.layers)
-
-
-def read_deepseek_v32(config: Config, name: str) -> Arch:
-    """DeepSeek-V3.2, GLM-5: latent attention that reads the keys an indexer chose, shared by some layers."""
-    kind = kind_of(config, "deepseek_v32")
-    latent, index = read_latent(config), read_index(config)
-    made = {own: indexed(mla(latent), latent, index=index, own=own) for own in (True, False)}
-    attends = tuple(made[own] for own in owners(config, config.layers("num_hidden_layers")))
-    arch = read_latent_moe(config, name, family=kind, attends=attends)
-    own = read_latent_moe(config, name, family=kind, attends=(made[True],) * len(attends))
-    return with_mtp(config, arch, layer=own.trunk.layers[-1], copies=kind != "glm_moe_dsa")
-
-
-def owners(config: Config, layers: int, *, period: int = 1) -> list[bool]:
-    """Whether each layer has its own indexer, as each `period`-th has, or uses an earlier layer's choice."""
-    values = listed(config, "indexer_types", layers=layers)
-    if values:
-        return [kind == "full" for kind in values]
-    pattern = config.raw.get("index_topk_pattern")
-    if isinstance(pattern, str | list) and len(pattern) >= layers:
-        return [kind in {"F", "full"} for kind in pattern[:layers]]
-    period = max(config.whole("index_topk_freq", default=period), 1)
-    offset = config.whole("index_skip_topk_offset", default=2)
-    return [max(index - offset + 1, 0) % period == 0 for index in range(layers)]
-
 
 DEEPSEEK_V4_SPARSE, HEAVY, SLIDES = (
     "compressed_sparse_attention",
@@ -192,17 +141,6 @@ def _squeeze(role: str, hidden: int, *, width: int, positions: tuple[int, int]) 
     )
 
 
-def read_axk2(config: Config, name: str) -> Arch:
-    """A.X-K2: latent attention with an indexer and a gate from compressed queries, gated norms."""
-    latent = read_latent(config)
-    whole = indexed(_gated(latent), latent, index=read_index(config))
-    attends = (whole,) * config.layers("num_hidden_layers")
-    arch = read_latent_moe(config, name, family="axk2", attends=attends, dense_first=1)
-    rank = config.size("gated_norm_rank")
-    layers = tuple(_narrow_gates(layer, latent.hidden, rank=rank) for layer in arch.trunk.layers)
-    return replace(arch, towers=(replace(arch.trunk, layers=layers),))
-
-
 def _gated(latent: Latent) -> Block:
     """Queries and gate come from one matrix, of the compressed queries and as many elements beside them."""
     block, rank = mla(latent), latent.q_rank or 0
@@ -210,56 +148,6 @@ def _gated(latent: Latent) -> Block:
     wide = matrix("attn.q_b", rows, inputs=2 * rank, cut=Cut.OUT)
     weights = tuple(weight for weight in block.weights if weight.role != "attn.q_b")
     return replace(block, weights=(*weights, *wide))
-
-
-def _narrow_gates(layer: Layer, hidden: int, *, rank: int) -> Layer:
-    """Every norm before attention has a gate, those before experts too."""
-    pair = (
-        *matrix("other", rank, inputs=hidden, cut=Cut.WHOLE),
-        *matrix("other", hidden, inputs=rank, cut=Cut.WHOLE),
-    )
-    both = layer.ffn is not None and layer.ffn.experts
-    return replace(layer, weights=(*layer.weights, *pair * (2 if both else 1)))
-
-
-def read_hy_v4(config: Config, name: str) -> Arch:
-    """Hunyuan 4: latent attention with sinks and a gate, shared indexers, hyper-connections."""
-    latent, index = read_latent(config), read_index(config)
-    size = read_sizes(config, head_dim=latent.nope_dim + latent.rope_dim)
-    streams = config.size("hc_mult")
-    style = Style(
-        family="hy_v4",
-        extra=connections(size.hidden, streams, mixed=False) * 2,
-        outer=head_connection(size.hidden, streams),
-    )
-    whole = extras(mla(latent), size.hidden, gate="wide", sinks=True)
-    made = {own: indexed(whole, latent, index=index, own=own) for own in (True, False)}
-    attends = tuple(made[own] for own in owners(config, size.layers, period=4))
-    return read_mixture(config, name, style=style, mixture=Mixture(dense_first=1), attends=attends, size=size)
-
-
-def read_mistral_large4_text(config: Config, name: str) -> Arch:
-    """Mistral Large 4, language part: latent attention with an indexer, learned scales of the scores."""
-    config = full(config, "mistral_large4_text").over(q_lora_rank=None)
-    turning = read_latent(config)
-    still = replace(turning, nope_dim=turning.nope_dim + turning.rope_dim, rope_dim=0)
-    layers = config.layers("num_hidden_layers")
-    values = listed(config, "no_rope_layers", layers=layers)  # 1: with positions
-    turns = [bool(flag) for flag in values] if values else [bool((i + 1) % 4) for i in range(layers)]
-    made = {True: _attention(config, turning), False: _attention(config, still)}
-    attends = tuple(made[does] for does in turns)
-    return read_latent_moe(config, name, family="mistral_large4", attends=attends, dense_first=1)
-
-
-def _attention(config: Config, latent: Latent) -> Block:
-    index = read_index(config)
-    block = indexed(mla(latent), latent, index=index)
-    scales = (
-        *norm(latent.hidden, bias=True),
-        *vector("attn.index.scale", index.heads) * 2,
-        *vector("attn.scale", latent.heads) * 2,
-    )
-    return replace(block, weights=(*block.weights, *scales))
 
 
 def read_longcat_flash(config: Config, name: str) -> Arch:
@@ -303,35 +191,6 @@ _SLIDING_DEFAULTS = {
 }
 
 
-def read_dots3_note_text(config: Config, name: str) -> Arch:
-    """dots.3, language part: indexed latent attention, and windows of it with dimensions of their own."""
-    config = full(config, "dots3_note_text")
-    latent = read_latent(config)
-    size = read_sizes(config, head_dim=latent.nope_dim + latent.rope_dim)
-    dsa = config.flag("use_dsa", default=True)
-    slides = config.flag("use_sliding_window", default=True)
-
-    def default(index: int) -> str:
-        return "full_attention" if not slides or index < 2 or index % 4 == 1 else "sliding_attention"
-
-    whole = _finished(latent)
-    made = {
-        True: _finished(_sliding(config)),
-        False: indexed(whole, latent, index=read_index(config)) if dsa else whole,
-    }
-    attends = tuple(made[kind in SLIDING] for kind in layer_types(config, size.layers, default=default))
-    each = config.size("moe_shared_expert_intermediate_size", "shared_experts_intermediate_size")
-    config = config.over(shared_expert_intermediate_size=each * config.whole("n_shared_experts", default=1))
-    style = Style(family="dots3_note")
-    return read_mixture(config, name, style=style, mixture=Mixture(dense_first=1), attends=attends, size=size)
-
-
-def _finished(latent: Latent) -> Block:
-    """With a gate a head, and a norm on the key's part that turns."""
-    block = extras(mla(latent), latent.hidden, gate="head")
-    return replace(block, weights=(*block.weights, *norm(latent.rope_dim)))
-
-
 def _sliding(config: Config) -> Latent:
     listed = config.part("per_layer_config")
     rows = [listed.part(key) for key in listed if isinstance(listed.raw[key], dict) and listed.raw[key]]
@@ -357,47 +216,91 @@ def _sliding(config: Config) -> Latent:
     )
 
 
-MINIMAX_M3_VL_TEXT_SPARSE = "minimax_m3_sparse"
+def axk2(draft: Draft) -> tuple[Block, ...]:
+    """A.X-K2's attention: an indexer, and a gate from the compressed queries."""
+    latent = read_latent(draft.config)
+    return (indexed(_gated(latent), latent, index=read_index(draft.config)),) * draft.size.layers
 
 
-_OWN_KEYS = {
-    "sparse_num_index_heads": "index_n_heads",
-    "sparse_index_dim": "index_head_dim",
-    "sparse_block_size": "index_block_size",
-    "sparse_topk_blocks": "index_topk_blocks",
-}
+def narrow_gates(config: Config, arch: Arch) -> Arch:
+    """A.X-K2 with a gate on every norm before attention, and on those before experts too."""
+    rank, hidden = config.size("gated_norm_rank"), arch.trunk.hidden
+    pair = (
+        *matrix("other", rank, inputs=hidden, cut=Cut.WHOLE),
+        *matrix("other", hidden, inputs=rank, cut=Cut.WHOLE),
+    )
+    layers = tuple(
+        replace(layer, weights=(*layer.weights, *pair * (2 if layer.ffn and layer.ffn.experts else 1)))
+        for layer in arch.trunk.layers
+    )
+    return replace(arch, towers=(replace(arch.trunk, layers=layers),))
 
 
-def read_minimax_m3_vl_text(config: Config, name: str) -> Arch:
-    """MiniMax-M3's language part: grouped-query attention that reads the blocks an indexer chose."""
-    own = config.part("sparse_attention_config")
-    config = config.over(**{new: own.raw[old] for old, new in _OWN_KEYS.items() if old in own.raw})
-    style = Style(family="minimax_m3", qk_norm="head")
-    size = read_sizes(config, width=config.size("dense_intermediate_size"))
-    whole = attend(size, style)
-    sparse = _indexed(config, whole)
-    attends = tuple(sparse if is_sparse else whole for is_sparse in _chosen(config, own, layers=size.layers))
-    return read_mixture(config, name, style=style, mixture=Mixture(), attends=attends, size=size)
+def mistral_large4(draft: Draft) -> tuple[Block, ...]:
+    """Mistral Large 4's attention: learned scales of the scores; every fourth layer has no positions."""
+    turning, index = read_latent(draft.config), read_index(draft.config)
+    still = replace(turning, nope_dim=turning.nope_dim + turning.rope_dim, rope_dim=0)
+    values = listed(draft.config, "no_rope_layers", layers=draft.size.layers)  # 1: with positions
+    turns = [bool(flag) for flag in values] or [bool((i + 1) % 4) for i in range(draft.size.layers)]
+    scales = (
+        *norm(turning.hidden, bias=True),
+        *vector("attn.index.scale", index.heads) * 2,
+        *vector("attn.scale", turning.heads) * 2,
+    )
+
+    def block(latent: Latent) -> Block:
+        whole = indexed(mla(latent), latent, index=index)
+        return replace(whole, weights=(*whole.weights, *scales))
+
+    made = {True: block(turning), False: block(still)}
+    return tuple(made[does] for does in turns)
 
 
-def _chosen(config: Config, own: Config, *, layers: int) -> list[bool]:
-    kinds = listed(config, "layer_types", layers=layers)
-    if kinds:
-        return [kind == MINIMAX_M3_VL_TEXT_SPARSE for kind in kinds]
-    values = listed(own, "sparse_attention_freq", layers=layers)
-    return [bool(kind) for kind in values] if values else [False] * layers
+def dots3(draft: Draft) -> tuple[Block, ...]:
+    """dots.3's attention: indexed, and windows of it with dimensions of their own."""
+    slides = draft.config.flag("use_sliding_window", default=True)
+    kinds = layer_types(
+        draft.config,
+        draft.size.layers,
+        default=lambda i: "full_attention" if not slides or i < 2 or i % 4 == 1 else "sliding_attention",
+    )
+
+    def block(latent: Latent) -> Block:
+        whole = extras(mla(latent), latent.hidden, style=draft.style)
+        return replace(whole, weights=(*whole.weights, *norm(latent.rope_dim)))  # on the key's turning part
+
+    latent = read_latent(draft.config)
+    whole = block(latent)
+    if draft.config.flag("use_dsa", default=True):
+        whole = indexed(whole, latent, index=read_index(draft.config))
+    window = block(_sliding(draft.config))
+    return tuple(window if kind in SLIDING else whole for kind in kinds)
 
 
-def _indexed(config: Config, whole: Block) -> Block:
-    """Attention with an indexer of its own: queries and one key a token, normed, in blocks of tokens."""
+def minimax_m3(draft: Draft) -> tuple[Block, ...]:
+    """MiniMax-M3's attention: grouped queries that, in some layers, read the blocks an indexer chose."""
+    kinds = listed(draft.config, "layer_types", layers=draft.size.layers)
+    own = draft.config.part("sparse_attention_config")
+    listing = listed(own, "sparse_attention_freq", layers=draft.size.layers) or [0] * draft.size.layers
+    sparse = [kind == "minimax_m3_sparse" for kind in kinds] or [bool(value) for value in listing]
+    read_tok = draft.config.size("index_topk_blocks") * draft.config.size("index_block_size")
+    heads, width = draft.config.size("index_n_heads"), draft.config.size("index_head_dim")
+    whole = attend(draft.size, draft.style)
+    made = {
+        False: whole,
+        True: indexed_heads(whole, draft.size.hidden, heads=heads, width=width, topk_tok=read_tok),
+    }
+    return tuple(made[is_sparse] for is_sparse in sparse)
+
+
+def indexed_heads(whole: Block, hidden: int, *, heads: int, width: int, topk_tok: int | None) -> Block:
+    """Attention with an indexer of its own: queries and one key a token, normed."""
     if whole.mixer is None:
         return whole
-    hidden, width = config.size("hidden_size"), config.size("index_head_dim")
     weights = (
-        *matrix("attn.index.q", config.size("index_n_heads") * width, inputs=hidden, cut=Cut.WHOLE),
+        *matrix("attn.index.q", heads * width, inputs=hidden, cut=Cut.WHOLE),
         *matrix("attn.index.k", width, inputs=hidden, cut=Cut.WHOLE),
         *(norm(width) * 2),
     )
-    read_tok = config.size("index_topk_blocks") * config.size("index_block_size")
-    mixer = replace(whole.mixer, index_dim=width, topk_tok=read_tok)
+    mixer = replace(whole.mixer, index_dim=width, topk_tok=topk_tok)
     return Block((*whole.weights, *weights), mixer=mixer)

@@ -7,10 +7,12 @@ from functools import cache
 
 from rigright.arch import count
 from rigright.arch.blocks import head
+from rigright.arch.count import params
 from rigright.arch.record import Arch, Cut, Tower, Weight, is_bias, part
 from rigright.base.errors import AskError
 from rigright.base.record import kept
 from rigright.base.words import say
+from rigright.demand import Training
 
 ENTRY = frozenset({"embed", "position", "patch", "project"})
 DENOISERS = frozenset({"unet", "dit", "transformer"})
@@ -120,3 +122,16 @@ def halves(weight: Weight) -> tuple[tuple[int, Cut], tuple[int, Cut]]:
     cut_a = weight.cut if weight.cut in {Cut.IN, Cut.EXPERT} else Cut.WHOLE
     cut_b = Cut.WHOLE if weight.cut == Cut.IN else weight.cut
     return (inputs * weight.copies, cut_a), (outputs * weight.copies, cut_b)
+
+
+def learnt_params(arch: Arch, training: Training) -> int:
+    """Parameters that learn: all, or those of the adapters."""
+    if training.method == "full":
+        return params(arch)
+    elems = sum(
+        sum(size for size, _ in halves(weight))
+        for layer in arch.trunk.layers
+        for weight in layer.weights
+        if is_target(weight, training.targets)
+    )
+    return int(elems * training.rank)

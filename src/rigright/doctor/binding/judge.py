@@ -20,6 +20,7 @@ from rigright.doctor.nic import fastest_port
 from rigright.doctor.record import CheckInput
 from rigright.facts.fabrics import pcie_bytes_per_s
 from rigright.facts.faults import words_of
+from rigright.machine.bench.record import disk_bytes_per_s
 from rigright.machine.tick import DeviceTick, Tick
 
 LEAST_BUSY = 0.02  # below it a device without programs rests
@@ -136,9 +137,6 @@ def _moment(tick: Tick, used: tuple[int, ...], *, case: CheckInput) -> LimitedMo
         for item in tick.devices
         if item.index in used
     )
-    reads = [
-        result.value for result in case.results if result.part == "disk" and result.unit == "bytes_per_s"
-    ]
     links = (
         (device.index, pcie_bytes_per_s(device.pcie_gen or 1, device.pcie_lanes))
         for device in devices
@@ -149,7 +147,7 @@ def _moment(tick: Tick, used: tuple[int, ...], *, case: CheckInput) -> LimitedMo
         host=tick.host,
         link_bytes_per_s=tuple(links),
         net_bytes_per_s=fastest_port(case.machine),
-        disk_bytes_per_s=max(reads, default=None),
+        disk_bytes_per_s=disk_bytes_per_s(case.results),
     )
 
 

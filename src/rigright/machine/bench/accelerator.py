@@ -5,15 +5,27 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
-from rigright.machine.bench.ask import BenchRequest, Deadline
-from rigright.machine.bench.torched import pytorch
+from rigright.machine.bench.record import BenchRequest
+from rigright.machine.bench.tasks import Deadline
 
-BATCH_S = 0.02  # repeats are timed in batches at least so long, so that the clock does not matter
-MOST_IN_BATCH = 2000
-WARM_S = 0.15  # clocks rise and kernels are chosen in the first moments
-STICKY = ("CUDA error", "HIP error", "AcceleratorError", "device-side assert")
+_BATCH_S = 0.02  # repeats are timed in batches at least so long, so that the clock does not matter
+_MOST_IN_BATCH = 2000
+BY_NUMPY = ("library", "NumPy")  # of the settings of a figure that PyTorch would measure otherwise
+_WARM_S = 0.15  # clocks rise and kernels are chosen in the first moments
+
+
+def pytorch(part: str = "") -> Any:
+    """PyTorch, or a part of it ("distributed"): an extra that only a child process ever loads."""
+    return import_module(f"torch.{part}" if part else "torch")
+
+
+def has_pytorch() -> bool:
+    """Whether this Python has it."""
+    return find_spec("torch") is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,8 +83,8 @@ class Accelerator:
         single = self.batch_s(once, 1)
         if until.is_over():
             return [single]
-        single = self._warm(once, single, until=Deadline.of(min(WARM_S, spare_s / 3)))
-        count = _in_batch(single, BATCH_S)
+        single = self._warm(once, single, until=Deadline.of(min(_WARM_S, spare_s / 3)))
+        count = _in_batch(single, _BATCH_S)
         values: list[float] = []
         while not values or not until.is_over():
             values.append(self.batch_s(once, count) / count)
@@ -90,19 +102,17 @@ class Accelerator:
     def _warm(self, once: Callable[[], object], single: float, *, until: Deadline) -> float:
         """Seconds of one run once it is warm."""
         while not until.is_over():
-            count = _in_batch(single, BATCH_S / 4)
+            count = _in_batch(single, _BATCH_S / 4)
             single = self.batch_s(once, count) / count
         return single
 
     def _driver(self) -> Any:
-        torch = pytorch()
-
-        return getattr(torch, self.kind)
+        return getattr(pytorch(), self.kind)
 
 
 def _in_batch(single_s: float, batch_s: float) -> int:
     """How many runs fill a batch."""
-    return min(max(1, round(batch_s / single_s)), MOST_IN_BATCH)
+    return min(max(1, round(batch_s / single_s)), _MOST_IN_BATCH)
 
 
 CPU = Accelerator(kind="cpu", index=0, on="cpu")
@@ -136,14 +146,7 @@ def seen() -> tuple[str, int]:
     return "cpu", 0
 
 
-def is_sticky(error: BaseException) -> bool:
-    """Whether the card itself failed, so that nothing more can be asked in this process."""
-    return any(word in f"{type(error).__name__}: {error}" for word in STICKY)
-
-
 def _name(kind: str, index: int) -> str | None:
-    torch = pytorch()
-
     if kind == "mps":
         return "Apple GPU"
-    return str(getattr(torch, kind).get_device_name(index))
+    return str(getattr(pytorch(), kind).get_device_name(index))

@@ -18,8 +18,8 @@ from rigright.base.errors import DataError
 from rigright.base.patience import patience
 from rigright.base.units import MIB
 from rigright.base.words import say
-from rigright.machine.bench.ask import BenchRequest, Deadline
-from rigright.machine.bench.record import Result, Skipped
+from rigright.machine.bench.record import BenchRequest, Result, Skipped
+from rigright.machine.bench.tasks import Deadline
 from rigright.machine.ending import send
 from rigright.machine.stored import plain, restored
 
@@ -31,11 +31,11 @@ START = (
     f"{ONLY_INSTALLED}sys.path.append(sys.argv.pop(1)); from rigright.machine.bench.start import main; main()"
 )
 GRACE_S = 20.0  # to load PyTorch and to come to an end
-DEAD_S = 1.0  # for a child that was ended, or has ended, to be gone
-KEPT_BYTES = 2000  # of what a child said last
-LAST_S = 0.05  # what a child that has ended may still have in its pipe
+_DEAD_S = 1.0  # for a child that was ended, or has ended, to be gone
+_KEPT_BYTES = 2000  # of what a child said last
+_LAST_S = 0.05  # what a child that has ended may still have in its pipe
 LONGEST_LINE = MIB  # of an answer
-MOST_WAITING = 1000  # answers that nobody took yet
+_MOST_WAITING = 1000  # answers that nobody took yet
 
 
 class BenchChild:
@@ -85,9 +85,9 @@ class BenchChild:
         # end the whole group; one that cannot be ended (its driver hangs in the kernel) is left alone
         send(process)
         with suppress(subprocess.TimeoutExpired):
-            process.wait(patience(DEAD_S))
+            process.wait(patience(_DEAD_S))
         with suppress(queue.Empty):
-            while self._lines.get(timeout=LAST_S) is not None:
+            while self._lines.get(timeout=_LAST_S) is not None:
                 pass  # whoever waits to put one more comes to an end
         for pipe in (process.stdin, process.stdout, process.stderr):
             if pipe is not None:
@@ -98,7 +98,7 @@ class BenchChild:
         if self._process is not None and self._process.poll() is None:
             return self._process
         self.close()
-        self._lines, self._said = queue.Queue(MOST_WAITING), b""
+        self._lines, self._said = queue.Queue(_MOST_WAITING), b""
         process = subprocess.Popen(
             [self._python, "-c", START, HOME],
             stdin=subprocess.PIPE,
@@ -137,8 +137,8 @@ class BenchChild:
         code = None
         if process is not None and late_s is None:
             with suppress(subprocess.TimeoutExpired):
-                code = process.wait(patience(DEAD_S))
-                self._ear.join(patience(DEAD_S))  # its last words may still be on their way
+                code = process.wait(patience(_DEAD_S))
+                self._ear.join(patience(_DEAD_S))  # its last words may still be on their way
         texts = self._said.decode("utf-8", "replace").strip().splitlines()
         self.close()
         if late_s is not None:
@@ -153,8 +153,8 @@ class BenchChild:
     def _overhear(self, pipe: IO[bytes] | None) -> None:
         """Keep the last words of the child, for when it dies."""
         with suppress(OSError, ValueError):
-            while pipe is not None and (more := os.read(pipe.fileno(), KEPT_BYTES)):
-                self._said = (self._said + more)[-KEPT_BYTES:]
+            while pipe is not None and (more := os.read(pipe.fileno(), _KEPT_BYTES)):
+                self._said = (self._said + more)[-_KEPT_BYTES:]
 
 
 def _pass_on(pipe: IO[bytes] | None, lines: queue.Queue[bytes | None]) -> None:

@@ -21,17 +21,15 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from rigright.base import shelf
-from rigright.base.errors import RigError
+from rigright.base.errors import MissingError, RigError
 from rigright.base.words import say
-from rigright.machine.bench.accelerator import is_sticky, seen
-from rigright.machine.bench.ask import BenchRequest
-from rigright.machine.bench.needs import IN_CHILD, NO_NUMPY, too_few_cards
-from rigright.machine.bench.record import Result, Skipped
+from rigright.machine.bench.accelerator import accelerators, seen
+from rigright.machine.bench.record import BenchRequest, Result, Skipped
+from rigright.machine.bench.table import NO_NUMPY, PARTS, PartRow
+from rigright.machine.bench.tasks import brief, is_sticky
 from rigright.machine.stored import plain, restored
 
-PARTS = "rigright.machine.bench.parts"
-LINE_BYTES = 100_000
+_LINE_BYTES = 100_000
 
 
 def main() -> None:
@@ -64,11 +62,11 @@ def _own_stdin() -> int:
 def _listen(ear: int, asks: queue.Queue[str], *, folders: set[str]) -> None:
     """Pass questions on; once nobody asks any more, end everything."""
     heard = b""
-    while more := os.read(ear, LINE_BYTES):
+    while more := os.read(ear, _LINE_BYTES):
         *lines, heard = (heard + more).split(b"\n")
         for line in lines:
             asks.put(line.decode("utf-8", "replace"))
-        heard = heard[:LINE_BYTES]
+        heard = heard[:_LINE_BYTES]
     for folder in folders:
         shutil.rmtree(folder, ignore_errors=True)
     if hasattr(os, "killpg") and os.getpgrp() == os.getpid():
@@ -79,17 +77,13 @@ def _listen(ear: int, asks: queue.Queue[str], *, folders: set[str]) -> None:
 def _answers(ask: BenchRequest) -> Iterator[tuple[str, Any]]:
     """What one part measures, then that it is done; what goes wrong is said."""
     try:
-        # why the cards there are do not do for a part
-        needs = shelf.take(PARTS, ask.part, bears="NEEDS")
-        why = too_few_cards(needs, seen()[1]) if IN_CHILD.keys() & set(needs) else None
-        if why is None and "numpy" in needs:  # loaded before anything is timed
-            why = None if loads("numpy") else NO_NUMPY
-        if why is not None:
-            yield "skipped", plain(Skipped(part=ask.part, why=why))
-            yield "done", ask.part
-            return
-        for value in shelf.take(PARTS, ask.part, bears="run")(ask):
-            yield ("result" if isinstance(value, Result) else "skipped"), plain(_completed(value, ask))
+        part = PARTS[ask.part]
+        _refuse(part)
+        for value in part.run(ask):
+            if isinstance(value, Result):
+                yield "result", plain(_completed(value, ask))
+            else:
+                yield "skipped", plain(replace(value, part=ask.part))
     except RigError as error:
         yield "skipped", plain(Skipped(part=ask.part, why=error.sentence))
     except Exception as error:  # noqa: BLE001 - a driver, a disk or a library may fail in any way
@@ -105,47 +99,34 @@ def _answers(ask: BenchRequest) -> Iterator[tuple[str, Any]]:
     yield "done", ask.part
 
 
-def loads(module: str) -> bool:
-    """Whether it can be imported, which it then is."""
-    try:
-        import_module(module)
-    except ImportError:
-        return False
-    return True
+def _refuse(part: PartRow) -> None:
+    """Whether what only this process can see does for the part."""
+    why = part.too_few_cards(seen()[1]) if part.least_cards else None
+    if why is None and "numpy" in part.needs:
+        try:
+            import_module("numpy")  # before anything is timed
+        except ImportError:
+            why = NO_NUMPY
+    if why is not None:
+        raise MissingError(why)
 
 
-def brief(error: BaseException) -> str:
-    """An error on one line."""
-    if isinstance(error, OSError) and error.strerror:
-        return f"{error.strerror}: {error.filename}" if error.filename else error.strerror
-    first = (str(error).strip().splitlines() or [""])[0][:200]
-    return f"{type(error).__name__}: {first}".rstrip(": ")
-
-
-def _completed(result: Result | Skipped, ask: BenchRequest) -> Result | Skipped:
+def _completed(result: Result, ask: BenchRequest) -> Result:
     """A result with its part, its moment and what it ran on."""
-    if isinstance(result, Skipped):
-        return replace(result, part=ask.part)
     torch = sys.modules.get("torch")
-    settings = result.settings
-    if torch is not None:
-        settings += (("torch", str(getattr(torch, "__version__", "?"))),)
+    own = (("torch", str(getattr(torch, "__version__", "?"))),) if torch is not None else ()
     return replace(
         result,
         part=ask.part,
-        settings=settings,
+        settings=result.settings + own,
         at_s=result.at_s or time.time(),
         chip=result.chip or _chip(result, ask),
     )
 
 
 def _chip(result: Result, ask: BenchRequest) -> str | None:
-    """The name of the card a result was measured on."""
+    """The name of the card a result was measured on; of the first, where it names none of them."""
     if "torch" not in sys.modules or not result.on.startswith("gpu"):
         return None
-    from rigright.machine.bench.accelerator import accelerators
-
     cards = {card.on: card.name for card in accelerators(ask)}
-    return next((name for on, name in cards.items() if result.on.split(" -> ")[0] == on), None) or (
-        next(iter(cards.values()), None)
-    )
+    return cards.get(result.on.split(" -> ")[0]) or next(iter(cards.values()), None)

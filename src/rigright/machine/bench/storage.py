@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import mmap
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -16,13 +17,14 @@ from pathlib import Path
 from rigright.base.errors import MissingError
 from rigright.base.units import GIB, MIB, show_bytes
 from rigright.base.words import say
+from rigright.machine.mounts import entries, is_above
 from rigright.machine.world import World, here
 
-IN_MEMORY = {"tmpfs", "ramfs", "devtmpfs"}
+_IN_MEMORY = {"tmpfs", "ramfs", "devtmpfs"}
 SPARE = 2 * GIB  # is left free whatever is measured
 LEAST = 64 * MIB
 BLOCK = 4 * MIB
-ALIGNED = 4096
+_ALIGNED = 4096
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,35 +38,23 @@ class ScratchFolder:
     @property
     def in_memory(self) -> bool:
         """Whether it is no disk at all."""
-        return self.kind in IN_MEMORY
+        return self.kind in _IN_MEMORY
 
 
-def place_of(folder: str, world: World | None = None) -> ScratchFolder:
+def place_of(folder: str) -> ScratchFolder:
     """What lies under a folder."""
-    import shutil
-
     try:
         free = shutil.disk_usage(folder).free
     except OSError as error:
         raise MissingError(say("{folder}: {why}", folder=folder, why=error.strerror or error)) from None
-    mounts = (world or here()).text("/proc/self/mounts") or ""
-    return ScratchFolder(
-        folder=folder, kind=kind_of(os.path.realpath(folder), mounts), free_bytes=float(free)
-    )
+    kind = kind_of(os.path.realpath(folder), here())
+    return ScratchFolder(folder=folder, kind=kind, free_bytes=float(free))
 
 
-def kind_of(path: str, mounts: str) -> str | None:
-    """The kind of the file system a path lies on: the longest mount point above it, the last one mounted."""
-    best, text = -1, None
-    for line in mounts.splitlines():
-        words = line.split(" ")
-        if len(words) < 3:
-            continue
-        point = words[1].replace("\\040", " ")
-        above = point in {"/", path} or path.startswith(point.rstrip("/") + "/")
-        if above and len(point) >= best:
-            best, text = len(point), words[2]
-    return text
+def kind_of(path: str, world: World) -> str | None:
+    """The kind of the file system a path lies on: the longest mount above it, the last one mounted."""
+    above = [entry for entry in reversed(entries(world)) if is_above(entry.path, path)]
+    return max(above, key=lambda entry: len(entry.path)).kind if above else None
 
 
 def room(place: ScratchFolder, wanted: int, *, files: int = 1) -> int:
@@ -135,8 +125,8 @@ def past_the_cache(file: int) -> Iterator[int | None]:
 def _reads(file: int) -> bool:
     """Some file systems take the flag and refuse the reads."""
     try:
-        with aligned(ALIGNED) as buffer:
-            return os.preadv(file, [buffer], 0) == ALIGNED
+        with aligned(_ALIGNED) as buffer:
+            return os.preadv(file, [buffer], 0) == _ALIGNED
     except OSError:
         return False
 

@@ -38,9 +38,9 @@ def benched(
     asked: dict[str, Any], machine: Machine, *, world: World, meeting: dict[str, Any] | None = None
 ) -> dict[str, Any]:
     """What was measured here, and what was not and why; a signal to end keeps what is there."""
-    from rigright.machine.bench.ask import Meeting
-    from rigright.machine.bench.record import Result
-    from rigright.machine.bench.session import BenchWish, measured, pick
+    from rigright.machine.bench.record import BenchWish, Meeting, Result
+    from rigright.machine.bench.session import measured
+    from rigright.machine.bench.table import pick
 
     wish = restored(BenchWish, asked["wish"], where="ask")
     if meeting is not None:

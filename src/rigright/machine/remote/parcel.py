@@ -12,8 +12,7 @@ from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 
-from rigright.machine.bench.ask import Meeting
-from rigright.machine.bench.session import BenchWish
+from rigright.machine.bench.record import BenchWish, Meeting
 
 BENCH = "bench"
 PACKAGE = Path(__file__).parents[2]  # this very program

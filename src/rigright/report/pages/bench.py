@@ -26,7 +26,7 @@ from rigright.doctor.examine import Examined
 from rigright.doctor.record import Finding, Fine
 from rigright.doctor.reference import BaselineFigure
 from rigright.report.pages.baseline import below_baseline
-from rigright.verbs.bench.benched import BenchRun, PartList
+from rigright.verbs.bench.record import BenchRun, PartList
 
 CELLS = 10  # of the bar of what was reached
 _MOST_NOTED = 12
@@ -251,7 +251,7 @@ def _next(result: BenchRun) -> Iterator[str]:
 
 def list_page(listed: PartList) -> Page:
     """What can be measured."""
-    rows = ((name, group, title) for (name, title), group in zip(listed.titles, listed.groups, strict=True))
+    rows = ((part.part, part.group, part.title) for part in listed.parts)
     columns = (say("part"), say("group"), prose(say("what it measures")))
     return Page.of(say("parts of the benchmark"), table(columns, rows))
 

@@ -207,6 +207,8 @@ def _figures(result: Explained, *, waits: bool) -> Sentence | None:
         sentence = say("{rate} tok/s", rate=rate)
         if speed.concurrency > 1:
             sentence = expected(rate, users=speed.concurrency, safe=result.safe)
+        if result.days is not None:
+            return with_commas([done_in(result.days), sentence])
         ttft = (
             None
             if waits

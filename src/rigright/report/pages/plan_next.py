@@ -245,7 +245,7 @@ def _limits(plan: Plan, wish: PlanWish) -> dict[str, Any]:
     return {
         "work": None if words.transcribes(plan) or wish.work in {assumed, AUTO} else wish.work,
         "ttft_s": wish.ttft_s, "tpot_s": wish.tpot_s, "percentile": wish.percentile,
-        "tok_per_s": _grown(wish.tok_per_s, wish),
+        "tok_per_s": _grown(wish.tok_per_s, wish), "requests": wish.samples, "days": wish.days,
     }  # fmt: skip
 
 

@@ -148,7 +148,10 @@ def speed(plan: Plan) -> Shown:
     users, days = plan.concurrency, plan.figures.get("days")
     if name == "output_tok_per_s" and users is not None and users > 1:
         sentence = expected(rate, users=users, safe=plan.safe)
-    return sentence if days is None else with_commas([done_in(days), sentence]) or ""
+    if days is None:
+        return sentence
+    parts = [done_in(days), sentence]
+    return with_commas(reversed(parts) if name == "audio_h_per_h" else parts) or ""
 
 
 def safe(plan: Plan) -> Shown:

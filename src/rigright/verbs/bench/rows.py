@@ -24,20 +24,8 @@ IMAGES = (
 )
 SERVED = (
     *("id", "source", "measured", "engine", "engine_version", "model", "arch", "weights", "kv", "chip"),
-    *(
-        "n_chips",
-        "tp",
-        "pp",
-        "ep",
-        "attention_dp",
-        "mode",
-        "load",
-        "prompt_tok",
-        "output_tok",
-        "metric",
-        "value",
-        "note",
-    ),
+    *("n_chips", "tp", "pp", "ep", "attention_dp", "mode", "load", "prompt_tok", "output_tok"),
+    *("metric", "value", "note"),
 )
 METRICS = {"first token": "ttft_ms", "next token": "tpot_ms", "tokens": "output_tok_s_total"}
 
@@ -75,17 +63,11 @@ def images(results: Sequence[Result], machine: Machine) -> Iterator[Row]:
     """Training steps of ResNet-50 on one card."""
     for result in results:
         settings = dict(result.settings)
-        if (
-            result.part != "train_step"
-            or result.unit != "items_per_s"
-            or not result.what.startswith("resnet50")
-        ):
-            continue
-        if "recompute" in result.what or not result.on.startswith("gpu "):
+        is_run = result.part == "train_step" and result.unit == "items_per_s" and result.on.startswith("gpu ")
+        if not is_run or not result.what.startswith("resnet50") or "recompute" in result.what:
             continue
         yield {
-            "id": f"{_day(result)} {result.what}",
-            "source": "rigright bench",
+            **_origin(result),
             "model": "resnet50",
             "gpu": _chip(result, machine),
             "n_gpus": "1",
@@ -106,9 +88,7 @@ def served(
     """Each figure of each load of a language model behind an address; a plan says what serves it."""
     fields = {}
     if planned is not None:
-        from rigright.verbs.runs.setup import (
-            planned_setup,
-        )  # the planner's arrays, for those with a plan only
+        from rigright.verbs.runs.setup import planned_setup  # the planner's arrays, with a plan only
 
         fields = planned_setup(planned).cells("inference")
     note = "the cards are those of the machine that asked; mend them if the server stands elsewhere"
@@ -117,25 +97,25 @@ def served(
         metric = METRICS.get(result.what.partition(",")[0])
         if result.part != "endpoint" or metric is None:
             continue
-        cards, version = len(machine.devices), settings.get("engine_version")
+        names = ("engine", "model", "load", "prompt_tok", "output_tok")
+        version = settings.get("engine_version")
         yield {
-            "id": f"{_day(result)} {result.what}",
-            "source": "rigright bench",
+            **_origin(result),
             "measured": _day(result),
-            "engine": settings.get("engine", ""),
-            "model": settings.get("model", ""),
+            **{name: settings.get(name, "") for name in names},
             "chip": _chip(result, machine),
-            "n_chips": str(cards) if cards else "",
+            "n_chips": str(len(machine.devices) or ""),
             "mode": "serve",
-            "load": settings.get("load", ""),
-            "prompt_tok": settings.get("prompt_tok", ""),
-            "output_tok": settings.get("output_tok", ""),
             "metric": metric,
             "value": f"{result.value * (KILO if metric.endswith('_ms') else 1):.6g}",
             "note": "" if fields else note,
             **{name: fields[name] for name in SERVED if fields.get(name)},
             **({"engine_version": version} if version else {}),
         }
+
+
+def _origin(result: Result) -> Row:
+    return {"id": f"{_day(result)} {result.what}", "source": "rigright bench"}
 
 
 def _day(result: Result) -> str:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import signal
+import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Self
 
 from rigright.base.errors import AskError, RigError
 from rigright.base.files import check_place
@@ -15,18 +17,16 @@ from rigright.base.words import Sentence, say
 from rigright.doctor.baseline import Baseline, load
 from rigright.doctor.examine import Examined, case_of, examine
 from rigright.doctor.reference import BaselineFigure, compare_all
-from rigright.machine.bench import burn_logs, copy_logs
-from rigright.machine.bench.ask import SentLoad
-from rigright.machine.bench.record import Result, Skipped
-from rigright.machine.bench.session import GROUPS, BenchWish, group_of, known, measured, pick
-from rigright.machine.bench.speaking import base_of
+from rigright.machine.bench.parts.endpoint import base_of
+from rigright.machine.bench.record import BenchWish, Result, SentLoad, Skipped
+from rigright.machine.bench.session import measured
+from rigright.machine.bench.table import PARTS, pick
+from rigright.machine.bench.tool_logs import TITLES
 from rigright.machine.probe import probe
 from rigright.machine.record import Machine
 from rigright.machine.world import here
-from rigright.verbs.bench.benched import BenchRun, PartList
-from rigright.verbs.bench.files import read_results, save_results
+from rigright.verbs.bench.record import BenchPart, BenchRun, PartList, read_results, save_results
 from rigright.verbs.bench.rows import write_rows
-from rigright.verbs.bench.stop import Stop
 
 if TYPE_CHECKING:
     from rigright.verbs.runs.planned import PlannedRun
@@ -36,7 +36,37 @@ __all__ = ["BenchWish", "Keep", "bench"]
 Progress = Callable[[Sentence, tuple[int, int]], None]
 # figures of the endpoint by the names that a plan has for them
 PLANNED = {"first token": "ttft_s", "next token": "tpot_s", "tokens": "output_tok_per_s"}
-KEPT_PATIENCE_S = 30.0  # for another writer of the history: what took minutes is worth the wait
+_KEPT_PATIENCE_S = 30.0  # for another writer of the history: what took minutes is worth the wait
+
+
+class Stop:
+    """Breaking off, by Ctrl-C or the polite end that a scheduler sends: no figure is lost.
+
+    The first signal interrupts, unless figures are being kept; those after it wait until all is done.
+    """
+
+    def __init__(self) -> None:
+        self.waits = False  # figures are being kept: nothing may interrupt
+        self._heard = False
+        self._before: dict[int, Any] = {}
+
+    def __enter__(self) -> Self:
+        """Listen, where signals can be listened to; one that is ignored (nohup) stays ignored."""
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGINT, signal.SIGTERM):
+                if signal.getsignal(number) is not signal.SIG_IGN:
+                    self._before[number] = signal.signal(number, self._stop)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """As it was before."""
+        for number, before in self._before.items():
+            signal.signal(number, before)
+
+    def _stop(self, _number: int, _frame: object) -> None:
+        first, self._heard = not self._heard, True
+        if first and not self.waits:
+            raise KeyboardInterrupt
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +103,6 @@ def bench(
         base_of(wish.endpoint)
     if keep.save is not None:
         check_place(keep.save)
-    titles = known()
     machine = probe(here())
     results: list[Result] = []
     skipped: list[Skipped] = []
@@ -82,7 +111,7 @@ def bench(
     def step(name: str, place: tuple[int, int]) -> None:
         begun.append(name)
         if progress is not None:
-            progress(titles.get(name) or say("done"), place)
+            progress(PARTS[name].title if name else say("done"), place)
 
     with Stop() as stop:
         try:
@@ -102,7 +131,7 @@ def bench(
             machine=machine,
             results=tuple(by_plan(figure, planned) for figure in compare_all(results, case_of(machine))),
             skipped=tuple(skipped),
-            titles=tuple((name, titles[name]) for name in names),
+            titles=tuple((name, PARTS[name].title) for name in names),
             quick=wish.quick,
             seconds=time.monotonic() - began,
             stopped=stopped,
@@ -148,7 +177,7 @@ def bench_from(file: str) -> BenchRun:
     bench_file = read_results(file)
     machine = bench_file.machine if bench_file.machine is not None else probe(here())
     names = tuple(dict.fromkeys(result.part for result in bench_file.results))
-    titles = known() | burn_logs.TITLES | copy_logs.TITLES
+    titles = {name: part.title for name, part in PARTS.items()} | TITLES
     return BenchRun(
         machine=machine,
         results=compare_all(bench_file.results, case_of(machine)),
@@ -177,18 +206,17 @@ def against(made: BenchRun, expected: Baseline | None) -> Examined | None:
 
 def parts() -> PartList:
     """What can be measured."""
-    titles = known()
-    return PartList(titles=tuple(titles.items()), groups=tuple(GROUPS[group_of(name)] for name in titles))
+    return PartList(parts=tuple(BenchPart(part.name, part.title, part.group) for part in PARTS.values()))
 
 
 def listen(address: str, given: Callable[[str], None]) -> None:
     """Answer other rigrights' `bench network --peer` until the process is stopped."""
-    from rigright.machine.bench import wire
+    from rigright.machine.bench.parts import network
 
-    host, port = wire.address_of(address)
-    with wire.listener(host, port) as waiting:
+    host, port = network.address_of(address)
+    with network.listener(host, port) as waiting:
         given(f"{host}:{waiting.getsockname()[1]}")
-        for thread in wire.attended(waiting):
+        for thread in network.attended(waiting):
             while thread.is_alive():
                 thread.join(0.5)
 
@@ -215,7 +243,7 @@ def _kept(made: BenchRun, results: Sequence[Result], *, keep: Keep, planned: Pla
 def _remembered(machine: Machine, results: Sequence[Result]) -> str:
     from rigright.machine.history.store import open_history
 
-    with open_history(patience_s=KEPT_PATIENCE_S) as history:
+    with open_history(patience_s=_KEPT_PATIENCE_S) as history:
         history.add_machine(machine)
         history.add_results(results, machine)
         return str(history.path)

@@ -19,8 +19,8 @@ from rigright.doctor.baseline import Baseline, load
 from rigright.doctor.binding.judgement import JudgedCause, conclude
 from rigright.doctor.examine import case_of, chosen, examine
 from rigright.doctor.record import Wanted
-from rigright.machine.bench.record import Result, Skipped
-from rigright.machine.bench.session import BUDGET_S, QUICK_BUDGET_S, BenchWish
+from rigright.machine.bench.record import BenchWish, Result, Skipped
+from rigright.machine.bench.session import BUDGET_S, QUICK_BUDGET_S
 from rigright.machine.possible import possible
 from rigright.machine.record import Machine, Unseen
 from rigright.machine.remote.parcel import Bench, RemoteRequest

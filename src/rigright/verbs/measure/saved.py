@@ -14,7 +14,7 @@ from rigright.base.tables import head_of
 from rigright.base.units import to_gib
 from rigright.base.words import say
 from rigright.machine.stored import plain
-from rigright.verbs.measure.measured import Measured
+from rigright.verbs.measure.record import Measured
 from rigright.verbs.runs.files import read_text
 from rigright.verbs.runs.planned import PlannedRun, count_of
 

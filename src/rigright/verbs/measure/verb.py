@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -17,17 +17,17 @@ from rigright.machine import command as run
 from rigright.machine.sampling.driver import WAIT_S
 from rigright.machine.sampling.sampler import Sampler
 from rigright.machine.world import here
-from rigright.verbs.measure.book import TickLog
-from rigright.verbs.measure.measured import Measured
+from rigright.verbs.measure.record import Measured
+from rigright.verbs.measure.ticks import TickLog
 
 if TYPE_CHECKING:
     from rigright.verbs.runs.planned import PlannedRun
 
 EVERY_S = 0.2
-LEAST_EVERY_S = 0.02
-GRACE_S = 0.1  # for the driver to wake before the command is started; a slower one wakes beside it
-LATE_S = 0.5  # behind the start: a first look at the cards that is worth a word
-LAST_PATIENCE_S = 2.0  # for the sampler's last word, when the command has ended
+_LEAST_EVERY_S = 0.02
+_GRACE_S = 0.1  # for the driver to wake before the command is started; a slower one wakes beside it
+_LATE_S = 0.5  # behind the start: a first look at the cards that is worth a word
+_LAST_PATIENCE_S = 2.0  # for the sampler's last word, when the command has ended
 
 
 def measure(
@@ -42,45 +42,65 @@ def measure(
     """What a command took; its streams, signals and exit code are its own."""
     if not command:
         raise AskError(say('no command given; add it after "--": -- python train.py'))
-    if every_s < LEAST_EVERY_S:
+    if every_s < _LEAST_EVERY_S:
         raise AskError(say("--every {time} s is too short; the minimum is 0.02 s", time=f"{every_s:g}"))
     ticks = Sampler(here())
     try:
         ticks.wake()
         planned = _asked(plan, save_as)
-        book = TickLog(ticks.tick(GRACE_S))
+        book = TickLog(ticks.tick(_GRACE_S))
         began_s, at_s = time.monotonic(), time.time()
         with run.started(command) as process:
             ended = _followed(process, book, ticks=ticks, every_s=every_s, since_s=began_s)
     finally:
         ticks.close()
-    given = replace(
-        _measured(book, ended, command=command, every_s=every_s),
+    used = book.used()
+    names = {device.index: device.name or "" for device in book.before.devices}
+    measured = Measured(
+        command=tuple(command),
+        exit_code=ended.exit_code,
+        by_signal=ended.by_signal,
         at_s=at_s,
-        # how long after the start the cards were first seen; None where there are none
+        lasted_s=ended.lasted_s,
+        samples=book.samples,
+        every_s=every_s,
+        courses=book.courses(used),
+        gpu_peak_bytes=tuple((index, book.added_bytes(index)) for index in used),
+        host_peak_bytes=max(book.host_peak_bytes, ended.largest_bytes or 0.0) or None,
+        cpu_s=ended.cpu_s,
+        read_bytes=book.read_bytes,
+        written_bytes=book.written_bytes,
+        energy_j=book.joules(used),
+        working_w=book.working_w(used),
+        slowed_s=book.slowed(),
+        chips=tuple(names.get(index, "") for index in used),
         first_look_s=max(0.0, book.before.clock_s - began_s) if book.before.devices else None,
         steps=steps,
         tokens=tokens,
     )
-    notes: list[Sentence] = []
-    if book.before.devices and not given.chips:
-        notes.append(say("the command did not use a GPU"))
-    late_s = given.first_look_s or 0.0
-    if late_s > LATE_S and given.chips:
-        notes.append(
-            say(
-                "GPUs were first seen {time} after the start: earlier energy, and memory without a "
-                "process, are not counted",
-                time=show_seconds(late_s),
-            )
+    measured = replace(measured, notes=tuple(_notes(measured, book)))
+    if planned is not None:
+        from rigright.verbs.measure.planned import beside_plan  # laws, for those with a plan only
+
+        measured = beside_plan(measured, planned)
+    return measured if save_as is None else _kept(measured, save_as, planned=planned)
+
+
+def _notes(measured: Measured, book: TickLog) -> Iterator[Sentence]:
+    """What one must know before one believes it."""
+    if book.before.devices and not measured.chips:
+        yield say("the command did not use a GPU")
+    late_s = measured.first_look_s or 0.0
+    if late_s > _LATE_S and measured.chips:
+        yield say(
+            "GPUs were first seen {time} after the start: earlier energy, and memory without a "
+            "process, are not counted",
+            time=show_seconds(late_s),
         )
     elif any((tick.busy_share or 0.0) > 0.1 for tick in book.before.devices):
-        notes.append(say("a GPU was busy before the command started: results include that load"))
-    if given.lasted_s < 10 * given.every_s:
-        notes.append(say("short run with few samples; use a shorter --every"))
-    measured = replace(given, notes=tuple(notes))
-    measured = measured if planned is None else _beside_plan(measured, planned)
-    return measured if save_as is None else _kept(measured, save_as, planned=planned)
+        yield say("a GPU was busy before the command started: results include that load")
+    if measured.lasted_s < 10 * measured.every_s:
+        yield say("short run with few samples; use a shorter --every")
 
 
 def _asked(plan: str | None, save_as: str | None) -> PlannedRun | None:
@@ -109,7 +129,7 @@ def _followed(
         return run.wait(process, since_s=since_s)
     finally:
         stop.set()
-        beside.join(patience(LAST_PATIENCE_S))
+        beside.join(patience(_LAST_PATIENCE_S))
 
 
 def _sample(book: TickLog, ticks: Sampler, *, stop: threading.Event, every_s: float) -> None:
@@ -124,30 +144,6 @@ def _sample(book: TickLog, ticks: Sampler, *, stop: threading.Event, every_s: fl
             stop.wait(due_s - time.monotonic())
 
 
-def _measured(book: TickLog, ended: run.Ended, *, command: Sequence[str], every_s: float) -> Measured:
-    used = book.used()
-    names = {device.index: device.name or "" for device in book.before.devices}
-    return Measured(
-        command=tuple(command),
-        exit_code=ended.exit_code,
-        by_signal=ended.by_signal,
-        at_s=0.0,
-        lasted_s=ended.lasted_s,
-        samples=book.samples,
-        every_s=every_s,
-        courses=book.courses(used),
-        gpu_peak_bytes=tuple((index, book.added_bytes(index)) for index in used),
-        host_peak_bytes=max(book.host_peak_bytes, ended.largest_bytes or 0.0) or None,
-        cpu_s=ended.cpu_s,
-        read_bytes=book.read_bytes,
-        written_bytes=book.written_bytes,
-        energy_j=book.joules(used),
-        working_w=book.working_w(used),
-        slowed_s=book.slowed(),
-        chips=tuple(names.get(index, "") for index in used),
-    )
-
-
 def _kept(measured: Measured, file: str, *, planned: PlannedRun | None) -> Measured:
     """Save it; what cannot be saved is still told."""
     from rigright.verbs.measure.saved import save
@@ -160,12 +156,3 @@ def _kept(measured: Measured, file: str, *, planned: PlannedRun | None) -> Measu
         why = error.strerror or str(error)
         return replace(measured, notes=(*measured.notes, say("not saved: {why}", why=why)))
     return measured
-
-
-def _beside_plan(measured: Measured, planned: PlannedRun) -> Measured:
-    """Its figures beside the plan's, and why one of them is not."""
-    from rigright.verbs.measure.planned import hold, power_notes
-
-    return replace(
-        measured, held=hold(measured, planned), notes=(*measured.notes, *power_notes(measured, planned))
-    )

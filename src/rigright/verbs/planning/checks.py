@@ -130,7 +130,8 @@ def check_deadline(wish: PlanWish) -> None:
 
     if tokens_of(wish) is not None:
         return
-    more = "--tokens | --samples" if wish.work in TRAINING_MODES else "--samples"
+    more = "--tokens" if wish.work in TRAINING_MODES else "--requests"
+    more = "--samples" if wish.work in SAMPLE_MODES else f"{more} | --samples"
     raise AskError(
         say("{option} needs {others}", option="--days", others=more),
         hint=say("add {others}, or remove {option}", option="--days", others=more),
@@ -185,12 +186,11 @@ def _other_work(arch: Arch, wish: PlanWish) -> Iterator[AskError]:
 def _wrong(arch: Arch, wish: PlanWish) -> Iterator[AskError]:
     yield from _other_work(arch, wish)
     table = {option.name: option for option in options_of("plan")}
-    values = values_in(wish, "plan")
+    kinds = frozenset({kind_of(arch, wish)})
+    values = values_in(wish, "plan", kinds=kinds)
     for name, value in values.items():
         table[name].check(value)
-        yield from refusals(
-            table[name], values=values, kinds=frozenset({kind_of(arch, wish)}), model=arch.name
-        )
+        yield from refusals(table[name], values=values, kinds=kinds, model=arch.name)
     yield from _headless(arch, wish.draft)
     if takes_images(arch, wish):
         from rigright.choice.networks import ENGINE

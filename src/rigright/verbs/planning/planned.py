@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING
 
 from rigright.base import telling
+from rigright.base.errors import RigError
 from rigright.base.record import Inner, dataclass, derived
-from rigright.base.words import Sentence
+from rigright.base.words import Sentence, say
 from rigright.choice.work import USUAL_TOK_PER_S
 from rigright.cost.estimate import Estimate
 from rigright.demand import PlanWish, Serving
@@ -144,3 +146,17 @@ def row_of(plan: Plan) -> dict[str, str]:
         }
     row |= {"price_as_of": plan.supply.as_of or "", "price_stale": "yes" if plan.supply.stale else "no"}
     return {name: str(value) for name, value in row.items()}
+
+
+def no_machine(planned: Planned) -> RigError:
+    """That no machine will do, why, and which one does."""
+    sentence = say("no machine found for {model}", model=planned.model)
+    for rejection in planned.broken[:1]:
+        sentence = say("{label}: {reason}", label=rejection.label, reason=rejection.reason)
+        if rejection.limit == "memory":
+            sentence = say("does not fit: {label}: {reason}", label=rejection.label, reason=rejection.reason)
+    machines = [step.on or "" for step in planned.steps if step.kind != "rent"]
+    machines += [] if planned.elsewhere is None else [planned.elsewhere.wish.on or ""]
+    if not machines:
+        return RigError(sentence)
+    return RigError(sentence, hint=say("use --on {machine}", machine=shlex.quote(machines[0])))

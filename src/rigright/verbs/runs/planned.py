@@ -18,7 +18,7 @@ from rigright.cost.estimate import Estimate
 from rigright.demand import PlanWish
 from rigright.facts.chips import by_id
 from rigright.facts.engines import find_engine
-from rigright.machine.bench.ask import SentLoad
+from rigright.machine.bench.record import SentLoad
 from rigright.terms.memory import band
 
 MOST_BYTES = 16 * MIB

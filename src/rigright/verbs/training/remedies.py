@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from rigright.base.words import Sentence, say, with_semicolons
 from rigright.choice.training import MICRO_BATCHES
+from rigright.cost.layers import is_generator
 from rigright.options.read import typed
 from rigright.predict.trained_notes import length_decides
 from rigright.predict.trained_step import slowest
@@ -18,6 +19,10 @@ LEAST_SHARE = 0.002  # of a card: what saves less is not stated
 WORTH = 1.03  # times as fast, below which a larger micro-batch is no advice
 
 SHARDED = ("none", "zero1", "zero2", "fsdp")
+FIRST = (  # what people change, in the order in which they try it
+    *("flash", "chunked_loss", "sequence_parallel", "optimizer", "sharding", "recompute", "micro_batch"),
+    *("method", "seq_tok", "offload"),
+)
 Change = tuple[dict[str, object], Sentence, Sentence]  # what is set, in words, its price
 Weighed = tuple[Remedy, Change]
 
@@ -31,11 +36,17 @@ def remedies(case: TrainingOnCards) -> tuple[Remedy, ...]:
         remedy = None if after is None else _remedy(case, after, change=sentence, price=price, values=values)
         if remedy is not None and remedy.saves_bytes > LEAST_SHARE * case.card_bytes:
             saving.append((remedy, change))
-    alone = [remedy for remedy, _ in saving]
+    found = [(remedy, change[0]) for remedy, change in saving]
     gentle = [(remedy, change) for remedy, change in saving if not {"method", "seq_tok"} & set(change[0])]
     if not any(remedy.fits for remedy, _ in gentle):
-        alone += _together(case, gentle)
-    return tuple(sorted(alone, key=lambda remedy: -remedy.saves_bytes))
+        found += _together(case, gentle)
+
+    def order(pair: tuple[Remedy, dict[str, object]]) -> tuple[bool, int, bool, float]:
+        remedy, values = pair
+        last = max(FIRST.index(name) for name in values)
+        return not remedy.fits, last, values.get("method") == "qlora", -remedy.saves_bytes
+
+    return tuple(remedy for remedy, _ in sorted(found, key=order))
 
 
 def _remedy(
@@ -110,7 +121,7 @@ def _changes(case: TrainingOnCards) -> Iterator[Change]:
     if training.method == "full":
         price = say("trains adapters only: enough for most fine-tuning, not for new knowledge")
         yield {"method": "lora"}, say("LoRA instead of full training"), price
-    if training.method != "qlora" and case.arch.vocab:
+    if training.method != "qlora" and (case.arch.vocab or is_generator(case.arch)):
         price = say("trains adapters only, on a 4-bit base; about a third slower")
         yield {"method": "qlora"}, say("QLoRA: 4-bit base"), price
 
@@ -167,7 +178,7 @@ def _divided(case: TrainingOnCards) -> Iterator[Change]:
             yield {"sharding": SHARDED[level]}, sentence, price
 
 
-def _together(case: TrainingOnCards, gentle: list[Weighed]) -> list[Remedy]:
+def _together(case: TrainingOnCards, gentle: list[Weighed]) -> list[tuple[Remedy, dict[str, object]]]:
     """Gentle changes one upon the other, until they are enough; of those that set the same, the best."""
     chosen: list[Weighed] = []
     for pair in gentle:
@@ -180,5 +191,6 @@ def _together(case: TrainingOnCards, gentle: list[Weighed]) -> list[Remedy]:
         after = case.asked(**values)
         if after is not None and after.least_bytes() <= case.card_bytes:
             sentence = say("{text}", text=with_semicolons(change[1] for change in changes))
-            return [_remedy(case, after, change=sentence, price=say("all costs above"), values=values)]
+            price = say("all costs above")
+            return [(_remedy(case, after, change=sentence, price=price, values=values), values)]
     return []

@@ -10,7 +10,7 @@ from rigright.cost.images import ImageRun
 from rigright.cost.layers import takes_samples
 from rigright.facts.nodes import Node
 from rigright.predict.images import Learning
-from rigright.predict.samples import network_rates, network_speed, train_time
+from rigright.predict.samples import learns_of, network_rates, network_speed, train_time
 from rigright.predict.timed import SampleSpeed
 from rigright.terms.fitted import wire_of
 from rigright.verbs.training.case import TrainingOnCards
@@ -20,9 +20,9 @@ LEAST_SHARE = 0.002  # of a step: what takes less is not stated
 
 
 def learning_speed(case: TrainingOnCards, node: Node) -> SampleSpeed | None:
-    """Images a second of all cards; None where texts are read, adapters learn, or layers are cut."""
+    """Images a second of all cards; None where texts are read, or layers are cut."""
     cut = case.layout.tp * case.layout.pp * case.layout.cp > 1
-    if cut or case.training.method != "full" or not takes_samples(case.arch):
+    if cut or not takes_samples(case.arch):
         return None
     network = network_of(case.arch, image_px=case.wish.image_size)
     if network.does == READ:
@@ -30,14 +30,15 @@ def learning_speed(case: TrainingOnCards, node: Node) -> SampleSpeed | None:
     run = ImageRun(precision="fp32" if case.training.precision == "fp32" else "16bit")
     chips = tuple(dict.fromkeys(card.chip for card in node.cards))
     rates = network_rates(network, chips, run=run, trains=True)
-    learning = Learning(ranks=case.layout.dp, wire=wire_of(chips))
+    learns = learns_of(case.arch, case.training)
+    learning = Learning(ranks=case.layout.dp, wire=wire_of(chips), learns=learns)
     time = train_time(network, rates, batch=case.training.micro_batch, learning=learning)
     slowest = int(np.argmax(np.broadcast_to(time.total_s, len(chips))))
     step_s = _at(time.total_s, slowest)
     if not np.isfinite(step_s):
         return None
     whole = case.training.micro_batch * case.layout.dp
-    rate = network_speed(network, chips[slowest], value=whole / step_s, trains=True)
+    rate = network_speed(network, chips[slowest], value=whole / step_s, trains=True, learns=learns)
     parts = {part: _at(getattr(time, f"{part}_s"), slowest) for part in PARTS}
     return SampleSpeed(
         unit="images",

@@ -9,6 +9,7 @@ from rigright.build.change import Standing
 from rigright.doctor.nic import fastest_port
 from rigright.doctor.record import CheckInput
 from rigright.facts.cpus import cpus
+from rigright.machine.bench.record import disk_bytes_per_s
 from rigright.machine.host import Slot
 
 _LEAST_CARD_LANES = 4
@@ -29,14 +30,6 @@ def standing_of(case: CheckInput, today: date) -> Standing:
     # the row of the table whose name stands in what the kernel calls it; the longest where several do
     text = _plain(machine.cpu.name or "")
     cpu_models = [cpu for cpu in cpus() if _plain(cpu.name) in text]
-    rates = [
-        result.value
-        for result in case.results
-        if result.part == "disk"
-        and result.unit == "bytes_per_s"
-        and "read" in result.what
-        and "sequential" in result.what
-    ]
     return Standing(
         today=today,
         chips=tuple(chip for chip in case.chips if chip is not None),
@@ -54,7 +47,7 @@ def standing_of(case: CheckInput, today: date) -> Standing:
         mem_registered=None if not filled else any(module.ecc for module in filled),
         mem_places_free=None if modules is None else len(empty),
         disk_kinds=None if machine.disks is None else tuple(disk.kind for disk in machine.disks if disk.kind),
-        disk_bytes_per_s=min(rates, default=None),
+        disk_bytes_per_s=disk_bytes_per_s(case.results),
         net_bytes_per_s=fastest_port(machine),
     )
 

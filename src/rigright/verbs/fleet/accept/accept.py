@@ -14,10 +14,8 @@ from rigright.base.errors import AskError
 from rigright.base.words import Sentence, say
 from rigright.doctor.baseline import Baseline, load
 from rigright.doctor.examine import case_of, examine
-from rigright.machine.bench.ask import Meeting
-from rigright.machine.bench.needs import NO_TORCH
-from rigright.machine.bench.record import Skipped
-from rigright.machine.bench.session import BenchWish, pick
+from rigright.machine.bench.record import BenchWish, Meeting, Skipped
+from rigright.machine.bench.table import NO_TORCH, pick
 from rigright.machine.remote.parcel import Bench, RemoteRequest
 from rigright.machine.stored import plain
 from rigright.verbs.fleet.accept.accepted import Accepted, Met

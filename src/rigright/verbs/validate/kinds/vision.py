@@ -19,6 +19,7 @@ from rigright.base.errors import AskError
 from rigright.base.tables import Row
 from rigright.base.units import GIB, KILO
 from rigright.base.words import Sentence, say
+from rigright.choice.training import LOOP
 from rigright.cost.images import SUBJECT, ImageRun, ImageWork, work_of_counts
 from rigright.cost.known import Ran
 from rigright.demand import Layout, Training
@@ -29,7 +30,6 @@ from rigright.facts.find import find_chip
 from rigright.facts.nodes import find_node
 from rigright.predict.images import ImageCase, ImageCases, Place, samples_with_band, work_of_arch
 from rigright.predict.trained_memory import least
-from rigright.search.images_score import TRAINER
 from rigright.verbs.serving.pictures import resized
 from rigright.verbs.validate.ask import first_card
 from rigright.verbs.validate.foreign import word
@@ -225,7 +225,7 @@ def _learns(row: Row, chip: Chip | None, *, run: ImageRun) -> bool:
     if chip is None or pair is None:
         return False
     wide = "fp32" if run.precision in {"fp32", "tf32"} else None
-    training = Training(trainer=TRAINER, micro_batch=row["batch_size"], precision=wide, seq_tok=1)
+    training = Training(trainer=LOOP, micro_batch=row["batch_size"], precision=wide, seq_tok=1)
     return least(pair[0], training, layout=Layout(dp=2)).value <= first_card(chip.id).room_bytes
 
 

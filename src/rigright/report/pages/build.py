@@ -62,7 +62,7 @@ def _refused(result: Assembled) -> Table:
 
 
 def verdict(result: Assembled) -> Sentence:
-    """The answer."""
+    """The answer as a sentence."""
     first = result.first
     if first is None:
         return say(

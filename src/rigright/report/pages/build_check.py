@@ -36,7 +36,7 @@ def page(result: CheckedList, *, details: bool = False) -> Page:
 
 
 def _verdict_line(result: CheckedList) -> Sentence:
-    """The answer."""
+    """The answer as a sentence."""
     wrong = [ruling for ruling in result.rules if ruling.verdict == IMPOSSIBLE]
     if wrong:
         return say("cannot be built: {why}", why=wrong[0].reason)

@@ -217,13 +217,13 @@ def _table(result: Compared) -> Table:
     names = (item.asked if item.plan is None else named.machine(item.plan) for item in things)
     rows: list[tuple[Shown, ...]] = [(say("machine"), *names), *plan_rows(plans)]
     if not any(plan is not None and isinstance(plan.work, Training) for plan in plans):
-        rows.append(across(plans, say("concurrency"), words.concurrency))
+        rows.append(across(plans, say("concurrency"), value=words.concurrency))
     known = figure_rows([item.figures for item in things], result.wish, best=result.best_places)
     rows += (row for _, row in known)
     if any(contender.speed for contender in things):
         waits = (say("decode limited by"), "token_pass"), (say("prefill limited by"), "prompt_pass")
         rows += [(head, *(_bound(contender, which) for contender in things)) for head, which in waits]
-    rows.append(across(plans, say("based on"), words.basis))
+    rows.append(across(plans, say("based on"), value=words.basis))
     if not all(contender.fits for contender in things):
         reasons = (contender.broken[0].reason if contender.broken else "" for contender in things)
         rows.append((say("limits missed"), *reasons))

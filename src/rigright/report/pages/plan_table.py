@@ -56,7 +56,7 @@ def plans_table(plans: Sequence[Plan], *, wish: PlanWish, compared: bool = False
     return table((column for column, _ in columns), zip(*(cells for _, cells in columns), strict=True))
 
 
-def across(plans: Iterable[Plan | None], head: Sentence, value: Callable[[Plan], Shown]) -> Row:
+def across(plans: Iterable[Plan | None], head: Sentence, *, value: Callable[[Plan], Shown]) -> Row:
     """A row with a cell a plan; an empty one of what has none."""
     return (head, *("" if plan is None else value(plan) for plan in plans))
 
@@ -64,10 +64,10 @@ def across(plans: Iterable[Plan | None], head: Sentence, value: Callable[[Plan],
 def plan_rows(plans: Sequence[Plan | None]) -> Iterator[Row]:
     """What plans are, a row each: where they come from, how the work is cut, formats, engine."""
     learns = any(plan is not None and isinstance(plan.work, Training) for plan in plans)
-    yield across(plans, say("source"), words.supply)
-    yield across(plans, say("layout"), words.workers)
-    yield across(plans, say("method") if learns else say("weights"), words.formats)
-    yield across(plans, say("engine"), words.engine)
+    yield across(plans, say("source"), value=words.supply)
+    yield across(plans, say("layout"), value=words.workers)
+    yield across(plans, say("method") if learns else say("weights"), value=words.formats)
+    yield across(plans, say("engine"), value=words.engine)
 
 
 def options_table(plans: Sequence[Plan], *, wish: PlanWish) -> Table:
@@ -83,8 +83,8 @@ def options_table(plans: Sequence[Plan], *, wish: PlanWish) -> Table:
     for name, row in figure_rows([plan.figures for plan in plans], wish, best={}):
         if not (heard and name in _OF_TOKENS) and (ends or name != "usd_total"):
             rows.append(row)
-    rows.append(across(plans, say("limited by"), lambda plan: words.BOUNDS.get(plan.bound, plan.bound)))
-    rows.append(across(plans, say("based on"), words.basis))
+    rows.append(across(plans, say("limited by"), value=lambda plan: words.BOUNDS.get(plan.bound, plan.bound)))
+    rows.append(across(plans, say("based on"), value=words.basis))
     last: tuple[tuple[Sentence, Callable[[Plan], Shown]], ...] = (
         (say("price as of"), lambda plan: plan.supply.as_of or ""),
         (say("why"), lambda plan: with_commas(plan.reasons) or ""),
@@ -101,5 +101,5 @@ def _filled(
     plans: Sequence[Plan], pairs: Iterable[tuple[Sentence, Callable[[Plan], Shown]]]
 ) -> Iterator[Row]:
     """Rows that have something to say of one of them."""
-    rows = (across(plans, head, value) for head, value in pairs)
+    rows = (across(plans, head, value=value) for head, value in pairs)
     return (row for row in rows if any(row[1:]))

@@ -12,7 +12,7 @@ import pytest
 from plan_made import REJECTED, figure, memory, plan, planned, tuned
 
 from rigright.base.money import show_money
-from rigright.base.page import Bars, Line, Points, Table
+from rigright.base.page import Bars, Commands, Line, Points, Table
 from rigright.base.plain import dumps
 from rigright.base.words import OLD_PRICE, say
 from rigright.demand import PlanWish
@@ -27,7 +27,7 @@ from rigright.report.pages.figures import COLUMNS, FIGURES
 from rigright.report.screen import Screen, width
 from rigright.search.record import Safe, Supply
 from rigright.verbs.plan import plan as plan_verb
-from spoken import same, values
+from spoken import pairs_whole, same, values
 
 TWO = planned(plan(), plan("rtx-4090", 4, reasons=()))
 ROWS = {name: figure.label for name, figure in FIGURES.items()}
@@ -432,3 +432,17 @@ def test_a_budget_that_buys_the_card_but_no_computer_around_it_says_so():
         assert (card <= budget) is told
         assert ("usd" in said) is told
         assert not told or said["usd"] == show_money(card, "USD")
+
+
+def test_the_page_says_what_would_do_and_the_command():
+    asked = "rigright plan llama-3.3-70b --on '1x rtx 3090'"
+    result = plan_verb("llama-3.3-70b", wish=PlanWish(on="1x rtx 3090"), asked=asked)
+    found = pages.page(result)
+    assert found.tone == "bad"
+    told = values(found.title)
+    assert told["label"].startswith("1x RTX 3090, ")
+    step = result.steps[0]
+    assert dict(pairs_whole(found.title))["change"] == step.label
+    assert values(step.label) == {"count": "1", "chip": "GeForce RTX 3090"}
+    (commands,) = (part for part in found.parts if isinstance(part, Commands))
+    assert commands.items[0].startswith("rigright plan llama-3.3-70b --on '2x GeForce RTX 3090'")

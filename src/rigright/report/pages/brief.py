@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from rigright.verbs.serving.explained import Reason, Remedy
 
 _MOST_NOTES = 3
+FEW_REMEDIES = 3  # of one screen
 _LONG_DAYS = 366  # nobody trains for so long
 _WHOLE_MONTHS = 3  # from which no fraction of a month is stated
 _SERVED = {

@@ -22,7 +22,7 @@ def page(result: CheckedList, *, details: bool = False) -> Page:
     def rulings(verdict: str) -> Iterator[Ruling]:
         return (ruling for ruling in result.rules if ruling.verdict == verdict)
 
-    absent = with_commas(NOUNS[kind] for kind in missing(result.rig))
+    absent = with_commas(NOUNS[kind] for kind in _missing(result))
     fine = (ruling.reason for ruling in rulings(OK))
     return Page.of(
         _verdict_line(result),
@@ -45,7 +45,7 @@ def _verdict_line(result: CheckedList) -> Sentence:
         return say("can be built; 1 thing to check")
     if doubts:
         return say("can be built; {count} things to check", count=doubts)
-    if missing(result.rig):
+    if _missing(result):
         return say("no conflicts among the listed parts; the list is incomplete")
     return say("can be built")
 
@@ -53,16 +53,6 @@ def _verdict_line(result: CheckedList) -> Sentence:
 def ruling_line(ruling: Ruling) -> Sentence:
     """What is wrong, and what mends it."""
     return ruling.reason if ruling.do is None else say("{wrong}; {do}", wrong=ruling.reason, do=ruling.do)
-
-
-def missing(rig: Rig) -> list[str]:
-    """Kinds of part that a machine has and the list does not name."""
-    if rig.machine is not None:
-        return []
-    unread = {kind for kind, _ in rig.unknown}
-    row = (rig.processor, rig.board, rig.modules, rig.cards, rig.supplies, rig.case)
-    kinds = zip(("cpu", "board", "ram", "gpu", "psu", "case"), row, strict=True)
-    return [kind for kind, part in kinds if not part and kind not in unread]
 
 
 def _read_rows(rig: Rig) -> Iterator[tuple[Shown, Shown]]:
@@ -142,8 +132,14 @@ def _understood(result: CheckedList) -> tuple[Understood, ...]:
     return tuple(Understood(*row) for row in _read_rows(result.rig))
 
 
-def _missing(result: CheckedList) -> tuple[str, ...]:
-    return tuple(missing(result.rig))
+def _missing(result: CheckedList) -> tuple[str, ...]:  # kinds that a machine has and the list does not name
+    rig = result.rig
+    if rig.machine is not None:
+        return ()
+    unread = {kind for kind, _ in rig.unknown}
+    row = (rig.processor, rig.board, rig.modules, rig.cards, rig.supplies, rig.case)
+    kinds = zip(("cpu", "board", "ram", "gpu", "psu", "case"), row, strict=True)
+    return tuple(kind for kind, part in kinds if not part and kind not in unread)
 
 
 plain = telling.RecordPrinter(CheckedList, answer=_verdict_line, understood=_understood, missing=_missing)

@@ -29,6 +29,7 @@ from rigright.facts.chips import short
 from rigright.facts.hosts import CPU_ID
 from rigright.predict.timed import Speed
 from rigright.report.pages.brief import (
+    FEW_REMEDIES,
     NAMES,
     again,
     bar_of,
@@ -70,7 +71,6 @@ from rigright.report.pages.speed import (
 from rigright.search.record import LEAST_SPARE
 from rigright.verbs.serving.explained import CardUse, Explained, RamUse, ServingReach
 
-MOST_REMEDIES = 3
 _NEAR = 2  # times the context: so near a limit on it is worth a word on line 1
 
 Group = tuple[int, CardUse]  # so many cards alike
@@ -96,7 +96,7 @@ def _brief(result: Explained) -> Iterator[Part]:
     if result.ram is not None:
         yield from _ram_lines(result.ram)
     if not result.fits:
-        yield from remedies_table(result.remedies, most=MOST_REMEDIES)
+        yield from remedies_table(result.remedies, most=FEW_REMEDIES)
         return
     money = tuple(money_rows(result.figures, wish=result.wish))  # where that was asked
     if result.speed is not None:

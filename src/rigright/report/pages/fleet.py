@@ -40,14 +40,14 @@ from rigright.report.fleet_rows import (
 from rigright.verbs.fleet.hosts import file_of, folded
 from rigright.verbs.fleet.nodes import Differs, Fleet, NodeHealth, NodeReport, NodeSpread, Straggler
 
-MOST_ROWS = 20
+_MOST_ROWS = 20
 _FILES = "files"  # the way of answers that are kept already
-MOST_NAMES = 60  # characters of folded names in a cell
+_MOST_NAMES = 60  # characters of folded names in a cell
 
 
 def page(result: Fleet, *, everything: bool = False) -> Page:
     """The page for people; `everything`: no table is cut short."""
-    most = None if everything else MOST_ROWS
+    most = None if everything else _MOST_ROWS
     asked = say(
         "{count} nodes over {way}, {seconds} s",
         count=len(result.nodes), way=result.over, seconds=f"{result.seconds:.1f}",
@@ -140,9 +140,9 @@ def _names(nodes: Iterable[str]) -> Shown:
     """Nodes in few words; where these are many all the same, how many there are."""
     names = tuple(nodes)
     text = folded(names)
-    if len(text) <= MOST_NAMES:
+    if len(text) <= _MOST_NAMES:
         return text
-    cut = text[:MOST_NAMES].rpartition(",")[0] or text[:MOST_NAMES]
+    cut = text[:_MOST_NAMES].rpartition(",")[0] or text[:_MOST_NAMES]
     cut += "]" if cut.count("[") > cut.count("]") else ""
     return say("{names} ... ({count} nodes)", names=cut, count=len(names))
 
@@ -224,7 +224,7 @@ def _next(result: Fleet, *, everything: bool) -> Iterator[str]:
         yield f"{result.asked} --save answers"
     elif result.saved is not None:
         yield f"rigright fleet doctor --from {shlex.quote(result.saved)}"
-    if not everything and len(rows_of(result)) > MOST_ROWS:
+    if not everything and len(rows_of(result)) > _MOST_ROWS:
         yield f"{result.asked} --all"
     bad = max(result.told, key=lambda node: node.exit_code, default=None)
     if bad is not None and bad.exit_code and result.saved is not None:

@@ -30,7 +30,7 @@ def page(result: ReadGuide, *, details: bool = False) -> Page:
     more = not details and (result.right or len(result.not_understood) > _SHOWN_UNREAD)
     cut = say("only the first part was read: it is very long")
     return Page.of(
-        Line(text=verdict_line(result), tone=_tone(result)),
+        Line(text=_verdict(result), tone=_tone(result)),
         (part for verdict in every for part in _group(result, verdict, details=details)),
         _errors(result.errors),
         _unread(result, most=None if details else _SHOWN_UNREAD),
@@ -47,7 +47,7 @@ def _tone(result: ReadGuide) -> Tone:
     return "good" if result.right and not result.unknown and not result.not_understood else "plain"
 
 
-def verdict_line(result: ReadGuide) -> Sentence:
+def _verdict(result: ReadGuide) -> Sentence:
     """The answer: how many claims, and how many of each verdict."""
     counts = (
         say("{count} right", count=result.right) if result.right else None,
@@ -130,7 +130,7 @@ def sheet(result: ReadGuide) -> Page:
     )
     unread = ((row.line, "not understood", None, None, row.text, None, None) for row in result.not_understood)
     rows = ((str(line), *(cell or "" for cell in cells)) for line, *cells in (*claims, *errors, *unread))
-    return Page.of(verdict_line(result), table(heads, rows))
+    return Page.of(_verdict(result), table(heads, rows))
 
 
-plain = telling.RecordPrinter(ReadGuide, answer=verdict_line)
+plain = telling.RecordPrinter(ReadGuide, answer=_verdict)

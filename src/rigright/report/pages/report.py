@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 _ALIKE = 0.05  # share of a figure that nobody decides by
 _RENTS = {RENT, SPOT, RESERVED}
-APART = 0.1  # share by which two prices of one machine may differ without a word
+_APART = 0.1  # share by which two prices of one machine may differ without a word
 _SIGNED = (say("decision"), say("signed by"), say("date"), say("signature"))
 _LINE = "_" * 16
 _FLAG = re.compile(r"--(?=[a-z])")  # who signs types no options
@@ -392,7 +392,7 @@ def _cheaper(way: CostWay, made: Costed, *, currency: str) -> Iterator[Sentence]
     """Another rent of the same machine that costs clearly less."""
     rents = [cost_way for cost_way in made.cost_ways if way.kind in _RENTS and cost_way.kind in _RENTS]
     least = min(rents, key=lambda cost_way: cost_way.ledger.total.value, default=way)
-    if least.ledger.total.value < (1 - APART) * way.ledger.total.value:
+    if least.ledger.total.value < (1 - _APART) * way.ledger.total.value:
         usd = show_money(least.ledger.total.value, currency)
         yield say("{way} costs less: {usd} over the years", way=costing.name_of(least, made), usd=usd)
 

@@ -27,6 +27,7 @@ from rigright.cost.estimate import Estimate
 from rigright.facts.chips import short
 from rigright.predict.trained_step import StepUse
 from rigright.report.pages.brief import (
+    FEW_REMEDIES,
     TRAINED,
     again,
     deciding,
@@ -92,7 +93,6 @@ PHASES = {
     "backward-end": say("end of the backward pass"),
     "step": say("optimizer step"),
 }
-_MOST_REMEDIES = 3
 MOST_STAGES = 8  # shown one by one; the rest in `--json`
 
 
@@ -115,7 +115,7 @@ def _brief(result: Trained) -> Iterator[Part]:
     sizes = [*worst.parts_bytes, ("rest", worst.used_bytes - sum(size for _, size in worst.parts_bytes))]
     yield memory_bar(sizes, limit=worst.total_bytes, names=TRAINED)
     if not result.fits:
-        yield from remedies_table(result.remedies, most=_MOST_REMEDIES)
+        yield from remedies_table(result.remedies, most=FEW_REMEDIES)
         return
     rows: list[tuple[Shown, ...]] = []
     if result.time is not None:

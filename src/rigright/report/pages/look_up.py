@@ -5,7 +5,19 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from rigright.base.page import Column, Commands, Line, Page, Part, Points, Shown, Table, prose, table
+from rigright.base.page import (
+    Column,
+    Commands,
+    Line,
+    Page,
+    Part,
+    Points,
+    Shown,
+    Table,
+    facts,
+    prose,
+    table,
+)
 from rigright.base.words import Sentence, say, tell
 from rigright.verbs.look_up.fields import yes_no
 from rigright.verbs.look_up.listing import Findings, Listing, ListingField, ListingKind, Unit
@@ -122,12 +134,9 @@ def _one(kind: ListingKind, record: Any, *, titled: bool) -> tuple[Part, ...]:
     """Every field that is known, one under another, then what the kind adds."""
     known = [(field.head, _shown(field, record)) for field in kind.fields if field.read(record) is not None]
     first, rest = known[0], known[1:]
-    facts = table(
-        ("", prose("")),
-        ((head, cell) for head, cell in rest if cell not in {"", UNKNOWN}),
-        title=first[1] if titled else None,
-    )
-    return (facts, *(kind.parts(record) if kind.parts else ()))
+    shown = ((head, cell) for head, cell in rest if cell not in {"", UNKNOWN})
+    every = facts(shown, title=first[1] if titled else None)
+    return (every, *(kind.parts(record) if kind.parts else ()))
 
 
 def _shown(field: ListingField, record: Any) -> Shown:

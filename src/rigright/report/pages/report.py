@@ -20,6 +20,7 @@ from rigright.base.page import (
     Shown,
     Table,
     Tone,
+    facts,
     number,
     prose,
     table,
@@ -240,8 +241,7 @@ def _need(result: Decided) -> Table:
         rows.append((say("one run"), show_seconds(days.value * SECONDS_PER_DAY)))
     rows.append((say("period"), say("{count} years", count=f"{wish.years:g}")))
     rows.append((say("in use"), f"{wish.duty:.0%}"))
-    columns = ("", prose(""))
-    return table(columns, rows, title=say("need"))
+    return facts(rows, title=say("need"))
 
 
 def _options(result: Decided) -> Table:

@@ -28,35 +28,7 @@ from rigright.cost.memory.serving import PARTS
 from rigright.facts.chips import short
 from rigright.facts.hosts import CPU_ID
 from rigright.predict.timed import Speed
-from rigright.report.pages.brief import (
-    FEW_REMEDIES,
-    NAMES,
-    again,
-    bar_of,
-    deciding,
-    done_in,
-    doubted,
-    expected,
-    gib,
-    helped,
-    idle_cards,
-    little_spare,
-    memory_bar,
-    memory_name,
-    misses,
-    model_name,
-    money_words,
-    note_lines,
-    overloaded,
-    reasons_table,
-    remedies_table,
-    short_format,
-    show_tokens,
-    strained,
-    suited,
-    time_limits,
-    unsure,
-)
+from rigright.report.pages import brief
 from rigright.report.pages.figures import at_share, money_rows
 from rigright.report.pages.speed import (
     figures_table,
@@ -82,8 +54,8 @@ def page(result: Explained, *, why: bool = False, details: bool = False) -> Page
     return Page.of(
         answer,
         _detailed(result) if details else _brief(result),
-        reasons_table(result.why, NAMES) if why else None,
-        note_lines(result.notes, details=details, decided=answer.tone != "bad"),
+        brief.reasons_table(result.why, brief.NAMES) if why else None,
+        brief.note_lines(result.notes, details=details, decided=answer.tone != "bad"),
         Commands.next(_next(result, details=details) if result.asked else ()),
     )
 
@@ -91,12 +63,12 @@ def page(result: Explained, *, why: bool = False, details: bool = False) -> Page
 def _brief(result: Explained) -> Iterator[Part]:
     """Memory of the fullest card, then speed and limits, or what to change."""
     card = result.fullest
-    bars = memory_bar(card.parts_bytes, limit=card.total_bytes, label=memory_name(card.chip)).bars
+    bars = brief.memory_bar(card.parts_bytes, limit=card.total_bytes, label=brief.memory_name(card.chip)).bars
     yield Bars(bars=bars if result.ram is None else (*bars, _ram_bar(result.ram)))
     if result.ram is not None:
         yield from _ram_lines(result.ram)
     if not result.fits:
-        yield from remedies_table(result.remedies, most=FEW_REMEDIES)
+        yield from brief.remedies_table(result.remedies, most=brief.FEW_REMEDIES)
         return
     money = tuple(money_rows(result.figures, wish=result.wish))  # where that was asked
     if result.speed is not None:
@@ -109,7 +81,9 @@ def _brief(result: Explained) -> Iterator[Part]:
 
 def _ram_bar(ram: RamUse) -> Bar:
     """Main memory, as far as the model fills it."""
-    return bar_of(say("RAM"), ((say("weights"), ram.used_bytes),), limit=ram.total_bytes, show=gib)
+    return brief.bar_of(
+        say("RAM"), ((say("weights"), ram.used_bytes),), limit=ram.total_bytes, show=brief.gib
+    )
 
 
 def _ram_lines(ram: RamUse) -> Iterator[Part]:
@@ -151,7 +125,7 @@ def _detailed(result: Explained) -> Iterator[Part]:
     if result.samples is not None:
         yield sample_table(result.samples)
         yield Points.of(sample_lines(result.samples))
-    yield from remedies_table(result.remedies)
+    yield from brief.remedies_table(result.remedies)
 
 
 def _verdict(result: Explained) -> Line:
@@ -161,35 +135,35 @@ def _verdict(result: Explained) -> Line:
     doubts: list[Sentence] = []
     fills = result.limits is not None and result.limits.pool_tok is not None
     fills = fills or result.ram is not None  # what has no room lies in main memory
-    doubts += little_spare(card.spare_bytes, total_bytes=card.total_bytes, fills=fills)
-    doubts += deciding(result.notes)
-    doubts += idle_cards(result.supply, used=len(result.cards))
+    doubts += brief.little_spare(card.spare_bytes, total_bytes=card.total_bytes, fills=fills)
+    doubts += brief.deciding(result.notes)
+    doubts += brief.idle_cards(result.supply, used=len(result.cards))
     speed, strains = result.speed, list[Sentence]()
     if speed is not None and speed.rate_per_s is not None and not math.isfinite(speed.ttft_s.value):
         return Line.bad(_overloaded(result, speed, rate=speed.rate_per_s))
     if result.broken:
-        return Line.bad(misses(short(result.machine), result.broken, fields=result.held))
+        return Line.bad(brief.misses(short(result.machine), result.broken, fields=result.held))
     wish = result.wish
-    doubts += unsure(result.certainty, safe=result.safe, limits=time_limits(wish))
+    doubts += brief.unsure(result.certainty, safe=result.safe, limits=brief.time_limits(wish))
     hurried = wish.ttft_s or wish.tpot_s or wish.tok_per_s
     if speed is not None and speed.audio_h_per_h is None and not hurried:
         pace = {"ttft_s": speed.ttft_s.value, "tpot_s": speed.tpot_s.value}
-        strains += strained(wish.work, users=speed.concurrency, **pace)
-    money = money_words(result.figures, result.supply, currency=wish.currency, days=result.days)
+        strains += brief.strained(wish.work, users=speed.concurrency, **pace)
+    money = brief.money_words(result.figures, result.supply, currency=wish.currency, days=result.days)
     sentence = say(
         "{machine} runs {model} in {format}: {figures}",
         machine=short(result.machine),
-        model=model_name(result.model),
-        format=short_format(result.serving.weights),
+        model=brief.model_name(result.model),
+        format=brief.short_format(result.serving.weights),
         figures=with_commas([_figures(result, waits=bool(strains)), money]) or "",
     )
-    return doubted(sentence, (*doubts, *strains))
+    return brief.doubted(sentence, (*doubts, *strains))
 
 
 def _overloaded(result: Explained, speed: Speed, *, rate: float) -> Sentence:
     served = speed.output_tok_per_s.value / speed.output_tok
     alone = len(result.cards) == 1
-    return overloaded(short(result.machine), served=served, rate=rate, needed=None, is_one=alone)
+    return brief.overloaded(short(result.machine), served=served, rate=rate, needed=None, is_one=alone)
 
 
 def _figures(result: Explained, *, waits: bool) -> Sentence | None:
@@ -206,9 +180,9 @@ def _figures(result: Explained, *, waits: bool) -> Sentence | None:
         )
         sentence = say("{rate} tok/s", rate=rate)
         if speed.concurrency > 1:
-            sentence = expected(rate, users=speed.concurrency, safe=result.safe)
+            sentence = brief.expected(rate, users=speed.concurrency, safe=result.safe)
         if result.days is not None:
-            return with_commas([done_in(result.days), sentence])
+            return with_commas([brief.done_in(result.days), sentence])
         ttft = (
             None
             if waits
@@ -222,10 +196,10 @@ def _figures(result: Explained, *, waits: bool) -> Sentence | None:
             and result.fullest.spare_bytes >= LEAST_SPARE * result.fullest.total_bytes
             and (limits.context_tok or math.inf) < _NEAR * result.serving.context_tok
         ):
-            cache = say("at most {tokens} context", tokens=show_tokens(limits.context_tok or 0))
+            cache = say("at most {tokens} context", tokens=brief.show_tokens(limits.context_tok or 0))
         return with_commas([sentence, ttft, cache])
     if result.samples is not None:
-        done = None if result.days is None else done_in(result.days)
+        done = None if result.days is None else brief.done_in(result.days)
         return with_commas([done, sample_rate(result.samples)])
     return say("{spare} to spare", spare=show_bytes(result.fullest.spare_bytes))
 
@@ -243,7 +217,7 @@ def _refusal(result: Explained, card: CardUse) -> Sentence:
             engine=result.engine,
             **fields,
         )
-    return helped(sentence, result.remedies)
+    return brief.helped(sentence, result.remedies)
 
 
 def _kept_free(cards: list[CardUse]) -> list[tuple[Shown, ...]]:
@@ -273,9 +247,9 @@ def _label(count: int, card: CardUse) -> str:
 def _bars(result: Explained) -> Bars:
     return Bars(
         bars=tuple(
-            bar_of(
+            brief.bar_of(
                 short(_label(count, card)),
-                ((NAMES[part], size) for part, size in card.parts_bytes),
+                ((brief.NAMES[part], size) for part, size in card.parts_bytes),
                 limit=card.total_bytes,
                 used=card.used_bytes,
             )
@@ -287,7 +261,7 @@ def _bars(result: Explained) -> Bars:
 def _table(result: Explained) -> Table:
     shown = groups(result.cards)
     rows: list[tuple[Sentence | str, ...]] = [
-        (NAMES[part], *(_gib(dict(card.parts_bytes)[part]) for _, card in shown))
+        (brief.NAMES[part], *(_gib(dict(card.parts_bytes)[part]) for _, card in shown))
         for part in (*PARTS, "unused")
         if any(dict(card.parts_bytes)[part] > 0 for _, card in shown)
     ]
@@ -360,8 +334,8 @@ def _limits(result: Explained, limits: ServingReach) -> Iterator[Sentence]:
 
 
 def _next(result: Explained, *, details: bool) -> Iterator[str]:
-    if flag := suited(result.remedies):
-        yield again(result.asked, flag)
+    if flag := brief.suited(result.remedies):
+        yield brief.again(result.asked, flag)
     yield f"{result.asked} --why" if details else f"{result.asked} --details"
 
 

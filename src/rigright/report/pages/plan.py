@@ -29,32 +29,8 @@ from rigright.cost.memory.serving import ServingMemory
 from rigright.demand import Serving
 from rigright.facts.chips import short
 from rigright.money.machine_price import BILL
+from rigright.report.pages import brief
 from rigright.report.pages import plan_words as words
-from rigright.report.pages.brief import (
-    NAMES,
-    TRAINED,
-    VRAM,
-    bar_of,
-    deciding,
-    doubted,
-    endless,
-    gib,
-    idle_cards,
-    is_cpu,
-    memory_bar,
-    memory_name,
-    misses,
-    model_name,
-    note_lines,
-    old_prices,
-    overloaded,
-    reasons_table,
-    strained,
-    tight,
-    time_limits,
-    unsure,
-    with_share,
-)
 from rigright.report.pages.figures import SAMPLES
 from rigright.report.pages.plan_next import lost_choices, next_commands, on_instead, on_step
 from rigright.report.pages.plan_table import MOST_PLANS, options_table, plans_table
@@ -78,9 +54,9 @@ def page(result: Planned, *, why: bool = False, details: bool = False) -> Page:
     return Page.of(
         answer,
         _detailed(result) if details else _brief(result),
-        reasons_table(result.why, NAMES) if why and result.why else None,
+        brief.reasons_table(result.why, brief.NAMES) if why and result.why else None,
         _steps_table(result) if steps else None,
-        note_lines(_notes(result, details=details), details=details, decided=result.fits),
+        brief.note_lines(_notes(result, details=details), details=details, decided=result.fits),
         Commands.next(typed),
     )
 
@@ -91,13 +67,13 @@ def _brief(result: Planned) -> Iterator[Part]:
     if first is None:
         return
     if first.parts:
-        yield memory_bar(first.parts.items(), limit=first.room_bytes, names=TRAINED)
+        yield brief.memory_bar(first.parts.items(), limit=first.room_bytes, names=brief.TRAINED)
     elif first.ranks:
-        label = memory_name(first.chip.id)
-        yield memory_bar(first.ranks[0].parts.items(), limit=first.room_bytes, label=label)
+        label = brief.memory_name(first.chip.id)
+        yield brief.memory_bar(first.ranks[0].parts.items(), limit=first.room_bytes, label=label)
     else:
         rank = (say("fullest rank"), first.rank_bytes.value)
-        yield Bars(bars=(bar_of(VRAM, (rank,), limit=first.room_bytes, show=gib),))
+        yield Bars(bars=(brief.bar_of(brief.VRAM, (rank,), limit=first.room_bytes, show=brief.gib),))
     if first.in_ram is not None:
         yield Line(text=first.in_ram)
     yield plans_table(result.shown[:MOST_PLANS], wish=result.wish)
@@ -106,7 +82,7 @@ def _brief(result: Planned) -> Iterator[Part]:
         yield Line.dim(known)
     if any(words.safe(plan) for plan in result.shown[:MOST_PLANS]):
         yield Line.dim(say("safe: every limit holds in 9 of 10 cases"))
-    if old := old_prices(plan.supply.as_of for plan in result.shown[:MOST_PLANS] if plan.supply.stale):
+    if old := brief.old_prices(plan.supply.as_of for plan in result.shown[:MOST_PLANS] if plan.supply.stale):
         yield old
     yield from _host(result, first)
     if any(plan.supply.used for plan in result.shown[:MOST_PLANS]):
@@ -120,7 +96,7 @@ def _host(result: Planned, first: Plan) -> Iterator[Part]:
         low, mid, high = (show_money(usd, result.wish.currency) for usd in (host.low, host.value, host.high))
         fields = {"usd": mid, "low": low, "high": high}
         sentence = say("price includes {usd} ({low}-{high}) for the rest of the machine", **fields)
-        if is_cpu(first.chip.id):
+        if brief.is_cpu(first.chip.id):
             sentence = say("price of the whole machine: {low}-{high}", low=low, high=high)
         elif host.why != BILL:
             cards = f"{first.supply.n_chips or first.n_chips}x {short(first.chip.name)}"
@@ -130,7 +106,7 @@ def _host(result: Planned, first: Plan) -> Iterator[Part]:
 
 def _detailed(result: Planned) -> Iterator[Part]:
     """The long answer: every rank's memory, every figure with its band, why nothing cheaper will do."""
-    yield Line.dim(say("{model}: {work}", model=model_name(result.model), work=words.work(result.wish)))
+    yield Line.dim(say("{model}: {work}", model=brief.model_name(result.model), work=words.work(result.wish)))
     first, answer = result.first, result.result
     if first is not None:
         yield _bars(first)
@@ -144,12 +120,14 @@ def _bars(plan: Plan) -> Bars:
     """A bar for each unlike rank; of a training, for the fullest."""
     name, limit = short(plan.chip.name), plan.room_bytes
     if plan.parts:
-        return memory_bar(plan.parts.items(), limit=limit, names=TRAINED)
+        return brief.memory_bar(plan.parts.items(), limit=limit, names=brief.TRAINED)
     if not plan.ranks:
-        return Bars(bars=(bar_of(name, ((say("fullest rank"), plan.rank_bytes.value),), limit=limit),))
+        return Bars(bars=(brief.bar_of(name, ((say("fullest rank"), plan.rank_bytes.value),), limit=limit),))
 
     def bar(label: Shown, memory: ServingMemory) -> Bar:
-        return bar_of(label, ((NAMES[part], size) for part, size in memory.parts.items()), limit=limit)
+        return brief.bar_of(
+            label, ((brief.NAMES[part], size) for part, size in memory.parts.items()), limit=limit
+        )
 
     bars = {made.shown: made for made in (bar(name, memory) for memory in reversed(plan.ranks))}
     apart = (
@@ -209,7 +187,7 @@ def verdict(result: Planned) -> Line:
     figures = with_commas(
         [words.speed(first), words.context(first, result.wish), words.money_of(first, result.wish)]
     )
-    fields = {"machine": named.machine(first), "model": model_name(result.model), "figures": figures}
+    fields = {"machine": named.machine(first), "model": brief.model_name(result.model), "figures": figures}
     if isinstance(first.work, Serving):
         sentence = say("{machine} runs {model} in {format}: {figures}", format=words.formats(first), **fields)
     else:
@@ -220,20 +198,21 @@ def verdict(result: Planned) -> Line:
         heard = say(
             "{machine} transcribes {speed} ({details})",
             speed=words.speed(first),
-            details=with_commas([model_name(result.model), words.formats(first), words.load(first)]) or "",
+            details=with_commas([brief.model_name(result.model), words.formats(first), words.load(first)])
+            or "",
             machine=named.machine(first),
         )
         sentence = with_commas([heard, words.money_of(first, result.wish)]) or heard
-    return doubted(sentence, _doubts(result, first))
+    return brief.doubted(sentence, _doubts(result, first))
 
 
 def _doubts(result: Planned, first: Plan) -> Iterator[Shown]:
     """What keeps a plan from a plain tick: limits that may not hold, cards that idle, an overload."""
-    yield from unsure(first.certainty, safe=first.safe, limits=time_limits(result.wish))
-    yield from idle_cards(first.supply, used=first.n_chips)
+    yield from brief.unsure(first.certainty, safe=first.safe, limits=brief.time_limits(result.wish))
+    yield from brief.idle_cards(first.supply, used=first.n_chips)
     yield from words.little_left(first)
     if first.least_bytes is not None and first.is_tight:
-        yield tight(first.least_bytes.high)
+        yield brief.tight(first.least_bytes.high)
     days, wish = first.figures.get("days"), result.wish
     open_end = wish.work in {"finetune", "pretrain"} and days is None
     if open_end and wish.on is None and first.supply.how == "buy":
@@ -243,11 +222,11 @@ def _doubts(result: Planned, first: Plan) -> Iterator[Shown]:
             years=f"{wish.years:g}",
             share=f"{wish.duty:.0%}",
         )
-    yield from endless(days, by_days=wish.days)
-    yield from deciding(result.notes)
+    yield from brief.endless(days, by_days=wish.days)
+    yield from brief.deciding(result.notes)
     if "ttft_s" in first.figures and not (wish.ttft_s or wish.tpot_s or wish.tok_per_s):
         slow = {name: first.figures[name].value for name in ("ttft_s", "tpot_s")}
-        yield from strained(wish.work, users=first.concurrency or 2, **slow)
+        yield from brief.strained(wish.work, users=first.concurrency or 2, **slow)
 
 
 def _missed(result: Planned, first: Plan) -> Sentence:
@@ -258,7 +237,7 @@ def _missed(result: Planned, first: Plan) -> Sentence:
     rate = next((name for name in ("requests_per_s", *SAMPLES) if name in reached), None)
     if wish.rate_per_s is not None and (first.machines_needed or unmet or rate is not None):
         known = first.figures.get("requests_per_s")
-        return overloaded(
+        return brief.overloaded(
             machine,
             served=reached[rate] if rate is not None else None if known is None else known.value,
             rate=wish.rate_per_s,
@@ -267,7 +246,9 @@ def _missed(result: Planned, first: Plan) -> Sentence:
         )
     if wish.on is None and wish.owned is None:
         reasons = (
-            with_commas([with_share(rejection, first.held.get(rejection.limit)) for rejection in broken])
+            with_commas(
+                [brief.with_share(rejection, first.held.get(rejection.limit)) for rejection in broken]
+            )
             or ""
         )
         sentence = say(
@@ -283,13 +264,13 @@ def _missed(result: Planned, first: Plan) -> Sentence:
             "the cards alone cost {usd}", usd=usd
         )  # fmt: skip
         return with_semicolons([sentence, alone]) or sentence
-    return misses(machine, broken, fields=first.held)
+    return brief.misses(machine, broken, fields=first.held)
 
 
 def _refused(result: Planned) -> Sentence:
     """Nothing holds it: what lacks, and what would do."""
     broken = result.broken[:1]
-    sentence = say("no machine found for {model}", model=model_name(result.model))
+    sentence = say("no machine found for {model}", model=brief.model_name(result.model))
     if broken and broken[0].limit == "memory":
         sentence = say(
             "does not fit: {label}: {reason}", label=short(broken[0].label), reason=broken[0].reason

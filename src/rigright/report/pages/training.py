@@ -26,26 +26,7 @@ from rigright.base.words import Sentence, say, with_commas
 from rigright.cost.estimate import Estimate
 from rigright.facts.chips import short
 from rigright.predict.trained_step import StepUse
-from rigright.report.pages.brief import (
-    FEW_REMEDIES,
-    TRAINED,
-    again,
-    deciding,
-    done_in,
-    doubted,
-    endless,
-    helped,
-    idle_cards,
-    memory_bar,
-    misses,
-    model_name,
-    money_words,
-    note_lines,
-    reasons_table,
-    remedies_table,
-    suited,
-    tight,
-)
+from rigright.report.pages import brief
 from rigright.report.pages.figures import estimates_table, figure_row, money_rows
 from rigright.report.pages.speed import learning_lines, sample_settings, sample_speeds, sample_table
 from rigright.verbs.training.trained import RankUse, Trained
@@ -103,8 +84,8 @@ def page(result: Trained, *, why: bool = False, details: bool = False) -> Page:
     return Page.of(
         answer,
         _detailed(result) if details else _brief(result),
-        reasons_table(result.why, names, title=say("why")) if why else None,
-        note_lines(result.notes, details=details, decided=answer.tone != "bad"),
+        brief.reasons_table(result.why, names, title=say("why")) if why else None,
+        brief.note_lines(result.notes, details=details, decided=answer.tone != "bad"),
         Commands.next(_next(result, details=details) if result.asked else ()),
     )
 
@@ -113,9 +94,9 @@ def _brief(result: Trained) -> Iterator[Part]:
     """Memory of the fullest rank, then speed and limits, or what to change."""
     worst = result.worst
     sizes = [*worst.parts_bytes, ("rest", worst.used_bytes - sum(size for _, size in worst.parts_bytes))]
-    yield memory_bar(sizes, limit=worst.total_bytes, names=TRAINED)
+    yield brief.memory_bar(sizes, limit=worst.total_bytes, names=brief.TRAINED)
     if not result.fits:
-        yield from remedies_table(result.remedies, most=FEW_REMEDIES)
+        yield from brief.remedies_table(result.remedies, most=brief.FEW_REMEDIES)
         return
     rows: list[tuple[Shown, ...]] = []
     if result.time is not None:
@@ -145,7 +126,7 @@ def _detailed(result: Trained) -> Iterator[Part]:
         yield sample_table(result.samples)
         yield Points.of(learning_lines(result.samples))
     yield Points.of(_facts(result))
-    yield from remedies_table(result.remedies)
+    yield from brief.remedies_table(result.remedies)
 
 
 def _verdict(result: Trained) -> Line:
@@ -155,33 +136,33 @@ def _verdict(result: Trained) -> Line:
         sentence = say(
             "does not fit: needs {need} on the fullest GPU, which has {have}", need=size, have=total
         )
-        return Line.bad(helped(sentence, result.remedies))
+        return Line.bad(brief.helped(sentence, result.remedies))
     if result.broken:
-        return Line.bad(misses(short(result.machine), result.broken, fields={}))
+        return Line.bad(brief.misses(short(result.machine), result.broken, fields={}))
     figures: list[Shown] = [say("peak {size} of {total}", size=size, total=total)]
     if result.time is not None:
         figures.insert(0, say("{rate} tok/s", rate=show_short(result.time.tok_per_s)))
     elif result.samples is not None:
         figures.insert(0, say("{rate} images/s", rate=show_short(result.samples.rate.value)))
     if result.days is not None:
-        figures.insert(0, done_in(result.days))
+        figures.insert(0, brief.done_in(result.days))
     figures.append(
-        money_words(result.figures, result.supply, currency=result.wish.currency, days=result.days)
+        brief.money_words(result.figures, result.supply, currency=result.wish.currency, days=result.days)
     )
     sentence = say("{machine} trains {model} ({format}): {figures}", machine=short(result.machine),
-               model=model_name(result.model), format=result.training.method,
+               model=brief.model_name(result.model), format=result.training.method,
                figures=with_commas(figures) or "")  # fmt: skip
-    return doubted(sentence, _doubts(result))
+    return brief.doubted(sentence, _doubts(result))
 
 
 def _doubts(result: Trained) -> Iterator[Sentence]:
     """What keeps a training from a plain tick."""
     worst, layout = result.worst, result.layout
     if worst.least_high_bytes > worst.total_bytes:
-        yield tight(worst.least_high_bytes)
-    yield from endless(result.days, by_days=result.by_days)
-    yield from deciding(result.notes)
-    yield from idle_cards(result.supply, used=int(layout.tp * layout.pp * layout.dp * layout.cp))
+        yield brief.tight(worst.least_high_bytes)
+    yield from brief.endless(result.days, by_days=result.by_days)
+    yield from brief.deciding(result.notes)
+    yield from brief.idle_cards(result.supply, used=int(layout.tp * layout.pp * layout.dp * layout.cp))
 
 
 def _bars(result: Trained) -> Bars:
@@ -295,10 +276,10 @@ def _facts(result: Trained) -> Iterator[Sentence]:
 
 
 def _next(result: Trained, *, details: bool) -> Iterator[str]:
-    if flag := suited(result.remedies):
-        yield again(result.asked, flag)
+    if flag := brief.suited(result.remedies):
+        yield brief.again(result.asked, flag)
     elif result.quicker is not None:
-        yield again(result.asked, f"--micro-batch {result.quicker}")
+        yield brief.again(result.asked, f"--micro-batch {result.quicker}")
     yield f"{result.asked} --why" if details else f"{result.asked} --details"
 
 

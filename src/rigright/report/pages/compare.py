@@ -36,10 +36,9 @@ from rigright.report.pages.brief import (
     old_prices,
     short_format,
 )
-from rigright.report.pages.figures import figure_rows
+from rigright.report.pages.figures import TIME_NAMES, figure_rows
 from rigright.report.pages.plan_next import explain_flags
 from rigright.report.pages.plan_table import across, plan_rows, plans_table
-from rigright.report.pages.speed import TIME_NAMES
 from rigright.search import named
 from rigright.verbs.comparing.compared import LESS, Compared, Contender, RankPass, Roof
 

@@ -29,10 +29,11 @@ from rigright.facts.chips import short
 from rigright.facts.hosts import CPU_ID
 from rigright.predict.timed import Speed
 from rigright.report.pages import brief
-from rigright.report.pages.figures import at_share, money_rows
-from rigright.report.pages.speed import (
+from rigright.report.pages.figures import (
+    at_share,
     figures_table,
     limited_by,
+    money_rows,
     sample_lines,
     sample_rate,
     sample_table,

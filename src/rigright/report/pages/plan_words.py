@@ -24,8 +24,7 @@ from rigright.report.pages.brief import (
     safe_load,
     show_tokens,
 )
-from rigright.report.pages.figures import FIGURES, SAMPLES, amount, rate_of, symbol
-from rigright.report.pages.speed import TIME_NAMES
+from rigright.report.pages.figures import FIGURES, SAMPLES, TIME_NAMES, amount, rate_of, symbol
 from rigright.search import named
 from rigright.search.record import Plan
 

@@ -27,8 +27,15 @@ from rigright.cost.estimate import Estimate
 from rigright.facts.chips import short
 from rigright.predict.trained_step import StepUse
 from rigright.report.pages import brief
-from rigright.report.pages.figures import estimates_table, figure_row, money_rows
-from rigright.report.pages.speed import learning_lines, sample_settings, sample_speeds, sample_table
+from rigright.report.pages.figures import (
+    estimates_table,
+    figure_row,
+    learning_lines,
+    money_rows,
+    sample_settings,
+    sample_speeds,
+    sample_table,
+)
 from rigright.verbs.training.trained import RankUse, Trained
 
 _HOUR_S = 3600

@@ -26,24 +26,23 @@ from rigright.base.page import (
 from rigright.base.units import KILO, show_bytes, show_measured, show_seconds, show_watts
 from rigright.base.words import Sentence, say, with_commas
 from rigright.machine.tick import DeviceTick
+from rigright.report import readings
 from rigright.report.fleet_rows import cards_of
-from rigright.report.live import words
-from rigright.verbs.watch.watched import CardSpan, Figures, Past, Span
+from rigright.verbs.watch.record import CardSpan, Figures, Past, Span
 
 _HOUR_S = 3600.0
 _FEW = 2  # cards that are shown with every picture
-_NONE = "-"
 _AWAY_S = 1.0
 
 Show = Callable[[float], str]
 _PICTURES: dict[str, tuple[Sentence, Show, float | None]] = {  # column -> label, how it is shown, top
-    "busy_share": (say("busy"), words.share, 1.0),
+    "busy_share": (say("busy"), readings.share, 1.0),
     "power_w": (say("power"), show_watts, None),
     "mem_used_bytes": (say("memory"), show_bytes, None),
-    "gpu_c": (say("heat"), words.celsius, None),
-    "cpu_share": (say("cpu"), words.share, 1.0),
-    "disk_read_bytes_per_s": (say("disk in"), words.flow, None),
-    "net_rx_bytes_per_s": (say("net in"), words.flow, None),
+    "gpu_c": (say("heat"), readings.celsius, None),
+    "cpu_share": (say("cpu"), readings.share, 1.0),
+    "disk_read_bytes_per_s": (say("disk in"), readings.flow, None),
+    "net_rx_bytes_per_s": (say("net in"), readings.flow, None),
 }
 _OF_MANY = ("busy_share", "power_w")
 
@@ -105,13 +104,15 @@ def _cards(span: Span) -> Table:
 
         def cell(card: CardSpan) -> str:
             figures = {figures.column.rpartition(".")[2]: figures for figures in card.figures}
-            return show(getattr(figures[name], which)) if name in figures else _NONE
+            return show(getattr(figures[name], which)) if name in figures else readings.NONE
 
         return cell
 
     def throttled(card: CardSpan) -> Shown:
-        shares = ((words.reason(reason), slowed_s / span.seen_s) for reason, slowed_s in card.slowed_s)
-        sentences = (say("{reason} {share}", reason=why, share=words.share(share)) for why, share in shares)
+        shares = ((readings.reason(reason), slowed_s / span.seen_s) for reason, slowed_s in card.slowed_s)
+        sentences = (
+            say("{reason} {share}", reason=why, share=readings.share(share)) for why, share in shares
+        )
         return with_commas(sentences) or ""
 
     return records(
@@ -131,7 +132,7 @@ def _cards(span: Span) -> Table:
 
 
 def _energy(card: CardSpan) -> str:
-    return _NONE if card.energy_j is None else f"{card.energy_j / (KILO * _HOUR_S):.3f} kWh"
+    return readings.NONE if card.energy_j is None else f"{card.energy_j / (KILO * _HOUR_S):.3f} kWh"
 
 
 def _absences(span: Span) -> list[Sentence]:
@@ -190,10 +191,13 @@ def _of_machines(past: Past) -> tuple[list[Part], Shown]:
         (
             (say("when"), lambda seen: _date(seen.at_s)),
             (say("machine"), lambda seen: seen.key),
-            (say("host"), lambda seen: seen.machine.system.host or _NONE),
-            (prose(say("cards")), lambda seen: cards_of(seen.machine, ", ", unnamed=_NONE) or _NONE),
-            (say("driver"), lambda seen: seen.machine.software.driver or _NONE),
-            (say("kernel"), lambda seen: seen.machine.system.kernel or _NONE),
+            (say("host"), lambda seen: seen.machine.system.host or readings.NONE),
+            (
+                prose(say("cards")),
+                lambda seen: cards_of(seen.machine, ", ", unnamed=readings.NONE) or readings.NONE,
+            ),
+            (say("driver"), lambda seen: seen.machine.software.driver or readings.NONE),
+            (say("kernel"), lambda seen: seen.machine.system.kernel or readings.NONE),
         ),
     )
     return ([machines] if past.machines else []), say("machine records")

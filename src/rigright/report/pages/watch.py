@@ -1,16 +1,17 @@
-"""The page of `watch --once`: the machine at one moment."""
+"""A moment of `watch` where no screen is drawn over: the page of --once, and lines of a log."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from rigright.base import telling
-from rigright.base.page import Line, Page, Points, Shown, Table, number, prose, records
-from rigright.base.words import say, with_commas
+from rigright.base.page import Line, Page, Points, Shown, Table, Tone, number, prose, table
+from rigright.base.words import clean, say, tell, with_commas
 from rigright.machine.tick import DeviceTick
-from rigright.report.live import words
-from rigright.report.live.recent import clock
-from rigright.verbs.watch.watched import MachineMoment
+from rigright.report import readings
+from rigright.report.live.lists import FIGURES
+from rigright.report.readings import clock
+from rigright.verbs.watch.record import MachineMoment
 
 
 def page(moment: MachineMoment | None) -> Page:
@@ -21,35 +22,53 @@ def page(moment: MachineMoment | None) -> Page:
     return Page.of(
         say("{host} at {time}", host=moment.host_name, time=clock(tick.at_s)),
         _cards(tick.devices) if tick.devices else Line.dim(say("no GPU listed by a driver")),
-        Points.of(words.host(tick.host), title=say("host")),
-        (Line(text=text, tone=tone) for text, tone in map(words.event, moment.events)),
+        Points.of(readings.host(tick.host), title=say("host")),
+        (Line(text=text, tone=tone) for text, tone in map(readings.event, moment.events)),
         map(Line.warn, moment.notes),
     )
 
 
 def _cards(devices: Iterable[DeviceTick]) -> Table:
-    return records(
-        devices,
-        (
-            (say("card"), lambda device: device.card),
-            (say("name"), words.name),
-            (number(say("busy")), lambda device: words.share(device.busy_share)),
-            (number(say("memory")), lambda card: words.memory(card.mem_used_bytes, card.mem_total_bytes)),
-            (number(say("power")), lambda device: words.power(device.power_w, device.power_limit_w)),
-            (number(say("heat")), lambda device: words.celsius(device.gpu_c)),
-            (number(say("clock")), lambda device: words.clock(device.sm_hz)),
-            (prose(say("state")), _state),
-        ),
-        tone=lambda device: "plain" if words.state(device)[1] == "good" else words.state(device)[1],
-    )
+    """A row a card: its figures, what is wrong and what slows it."""
+    figures = (number(column.head) for column in FIGURES)
+    rows: list[tuple[Shown, ...]] = []
+    tones: list[Tone] = []
+    for device in devices:
+        sentence, tone = readings.state(device.state, device.age_s)
+        wrong = _wrong(device)
+        state = with_commas(wrong if wrong and tone == "good" else [sentence, *wrong]) or ""
+        rows.append((device.card, readings.name(device), *_figures(device), state))
+        tones.append("plain" if tone == "good" else tone)
+    return table((say("card"), say("name"), *figures, prose(say("state"))), rows, tones=tones)
 
 
-def _state(device: DeviceTick) -> Shown:
-    """What is wrong with a card and what slows it; of one that is well no more than that."""
-    sentence, tone = words.state(device)
-    slowed = words.slowed_by(device)
-    wrong: list[Shown] = [*words.troubles(device), *([slowed[0]] if slowed else [])]
-    return with_commas(wrong if wrong and tone == "good" else [sentence, *wrong]) or ""
+def _figures(device: DeviceTick) -> list[Shown]:
+    return [column.text(device) for column in FIGURES]
+
+
+def _wrong(device: DeviceTick) -> list[Shown]:
+    """What is wrong with a card that answers, and what slows it."""
+    slow = readings.slowed_by(device)
+    return [*readings.troubles(device), *([] if slow is None else [slow[0]])]
 
 
 plain = telling.RecordPrinter(MachineMoment, endless="inf")
+
+
+def log_readings(moment: MachineMoment, language: str) -> Iterator[str]:
+    """The host and each card, a line each."""
+    rows: list[tuple[str, list[Shown]]] = [("host", [*readings.host(moment.tick.host)])]
+    for device in moment.tick.devices:
+        state, tone = readings.state(device.state, device.age_s)
+        rows.append((device.card, [*_figures(device), *_wrong(device)] if tone == "good" else [state]))
+    for name, pieces in rows:
+        text = "  ".join(clean(tell(piece, language)) for piece in pieces)
+        yield f"{clock(moment.tick.at_s)}  {name:<6} {text}"
+
+
+def log_events(moment: MachineMoment, language: str) -> Iterator[str]:
+    """What happened."""
+    for event in moment.events:
+        at = clock(moment.tick.at_s if event.at_s is None else event.at_s)
+        head, text = (clean(tell(part, language)) for part in (say("event"), readings.event(event)[0]))
+        yield f"{at}  {head:<6} {text}"

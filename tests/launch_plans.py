@@ -11,7 +11,7 @@ from rigright.facts.engines import find_engine
 from rigright.facts.launching import programs
 from rigright.facts.nodes import BOX_CARDS
 from rigright.options.read import read_wish
-from rigright.report.pages.plan_data import plain
+from rigright.report.pages.plan import plain
 from rigright.verbs.plan import plan
 
 HOSTILE = (

@@ -12,8 +12,7 @@ from rigright.doctor.examine import Examined
 from rigright.faces.python import Reply
 from rigright.machine.record import Machine
 from rigright.report.pages.baseline import BaselineView
-from rigright.report.pages.export import Exported, FlagChecks
-from rigright.report.pages.files import PrintedFiles
+from rigright.report.pages.export import Exported, FlagChecks, PrintedFiles
 from rigright.report.pages.prices import Forgotten
 from rigright.verbs.assembled import Assembled, CheckedList
 from rigright.verbs.bench.record import BenchRun, PartList

@@ -25,7 +25,7 @@ from rigright.options.row import TEXT
 from rigright.options.rows import options_of
 from rigright.report.pages import explain as explain_page
 from rigright.report.pages import plan as plan_page
-from rigright.report.pages import plan_data, plan_next
+from rigright.report.pages import plan_next
 from rigright.report.pages import simulate as simulate_page
 from rigright.report.pages import training as training_page
 from rigright.search.record import Plan
@@ -88,7 +88,7 @@ def test_the_json_of_a_plan_holds_every_choice_for_scripts_and_agents(kind, trai
     result, base = planned(trains=trains), cut(trains=trains)
 
     def told(one: Plan) -> tuple[str, str]:
-        data = plan_data.plain(replace(result, result=replace(result.result, plans=(one,))), "en")
+        data = plan_page.plain(replace(result, result=replace(result.result, plans=(one,))), "en")
         data = settle(data, "en")
         return json.dumps(data), json.dumps(short.shortened(as_object(data), most=short.SHORT))
 

@@ -17,7 +17,7 @@ from rigright.faces.cli.main import verb_parser
 from rigright.machine.bench.record import Result, Skipped
 from rigright.machine.record import Machine
 from rigright.machine.remote.parcel import program
-from rigright.report.pages import fleet, health
+from rigright.report.pages import fleet
 from rigright.verbs.fleet.nodes import Differs, Fleet, NodeHealth, NodeReport, NodeSpread, OddNodes, Straggler
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
@@ -56,7 +56,7 @@ FLEET = Fleet(
     ("which", "told"),
     [
         (0, fleet.plain(FLEET, "en")),
-        (2, health.plain(NodeHealth(node="n", examined=EXAMINED, done="nothing", reason=None), "zh")),
+        (2, fleet.health_plain(NodeHealth(node="n", examined=EXAMINED, done="nothing", reason=None), "zh")),
     ],
 )
 def test_a_fleet_with_all_that_may_be_is_as_its_schema_says(which, told):

@@ -20,7 +20,7 @@ from launch_plans import argv_of, drawn
 from ports import free_ports
 from rigright.options.read import read_wish
 from rigright.report.pages import validate as pages
-from rigright.report.pages.plan_data import plain
+from rigright.report.pages.plan import plain
 from rigright.verbs.bench.verb import BenchWish, Keep, bench
 from rigright.verbs.export import launch_files, write
 from rigright.verbs.plan import plan

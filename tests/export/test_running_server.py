@@ -21,7 +21,7 @@ from rigright.faces.cli.main import main
 from rigright.facts.launching import flags, programs, switches
 from rigright.options.read import read_wish
 from rigright.report.pages import validate as pages
-from rigright.report.pages.plan_data import plain
+from rigright.report.pages.plan import plain
 from rigright.verbs.doctor import doctor
 from rigright.verbs.export import launch_files
 from rigright.verbs.launch import launch_of

@@ -16,7 +16,7 @@ from rigright.export.commands import command_of
 from rigright.export.text import flat
 from rigright.facts.launching import flags, programs
 from rigright.options.read import read_wish
-from rigright.report.pages.plan_data import plain
+from rigright.report.pages.plan import plain
 from rigright.verbs.export import every_launch, launch_files
 from rigright.verbs.launch import launch_of
 from rigright.verbs.launch_check import compare_flags, running_words

@@ -72,3 +72,28 @@ def test_a_long_name_is_broken_at_its_joints():
         "nvidia/Llama-3_3-",
         "Nemotron-Super-49B-v1",
     ]
+
+
+COMMAND = "`rigright plan qwen3-8b --on '2x rtx 4090' --json`"
+SAID = (
+    f"no plan in it: write one with {COMMAND}, or leave it out",
+    f"{COMMAND} starts it",
+    f"其中没有方案：请用 {COMMAND} 写出一个，再试一次；也可以不写",
+    f"其中没有方案，{COMMAND}。",
+)
+
+
+@pytest.mark.parametrize("said", SAID)
+@pytest.mark.parametrize("room", [20, 38, 60, 78])
+def test_words_wrap_and_commands_stay_whole(said, room):
+    """Commands that people copy are never broken."""
+    lines = cells.wrap_prose(said, room)
+    assert sum(COMMAND in line for line in lines) == 1
+    spare = 2  # closing marks hug what they close
+    assert all(cells.width(line) <= room + spare or COMMAND in line for line in lines)
+    assert "".join(lines).replace(" ", "") == said.replace(" ", "")
+
+
+def test_what_has_room_is_one_line():
+    assert cells.wrap_prose(SAID[0], 200) == [SAID[0]]
+    assert cells.wrap_prose(SAID[3], 200) == [SAID[3]]

@@ -18,7 +18,7 @@ from rigright.report.formats.csv import render as render_csv
 from rigright.report.formats.html import render as render_html
 from rigright.report.formats.text import render
 from rigright.report.pages import compare as pages
-from rigright.report.pages.plan_table import heads
+from rigright.report.pages.figures import COLUMNS, FIGURES
 from rigright.report.screen import Screen, width
 from rigright.verbs.comparing.compared import Compared, Contender, RankPass, Roof, winners
 
@@ -61,7 +61,7 @@ def answer(result):
 
 def columns(result):
     (table,) = [part for part in pages.page(result).parts if isinstance(part, Table)]
-    named = {head.head: head.name for head in heads(result.wish)}
+    named = {FIGURES[name].titled(currency=result.wish.currency): name for name in COLUMNS}
     return {
         named.get(column.head): [row[place] for row in table.rows]
         for place, column in enumerate(table.columns)
@@ -108,8 +108,8 @@ def test_prices_to_buy_and_to_rent_stand_apart():
 
 def test_the_best_of_a_row_is_marked_and_what_is_alike_is_not():
     told = rows(BOTH)
-    assert told[pages.HEADS["output_tok_per_s"]] == ("41 (35-47)", "* 99 (90-110)")
-    assert not any("*" in cell for cell in told[pages.HEADS["tpot_s"]])
+    assert told[FIGURES["output_tok_per_s"].label] == ("41 (35-47)", "* 99 (90-110)")
+    assert not any("*" in cell for cell in told[FIGURES["tpot_s"].label])
 
 
 def test_the_roofline_shows_each_roof_and_both_its_passes():

@@ -12,7 +12,7 @@ import pytest
 from plan_made import REJECTED, figure, memory, plan, planned, tuned
 
 from rigright.base.money import show_money
-from rigright.base.page import Bars, Line, Points, Table
+from rigright.base.page import Bars, Commands, Line, Points, Table
 from rigright.base.plain import dumps
 from rigright.base.words import OLD_PRICE, say
 from rigright.demand import PlanWish
@@ -22,17 +22,15 @@ from rigright.report.formats.html import render as render_html
 from rigright.report.formats.markdown import render as render_markdown
 from rigright.report.formats.text import render
 from rigright.report.pages import plan as pages
-from rigright.report.pages import plan_data as data
-from rigright.report.pages import plan_details
 from rigright.report.pages import plan_words as words
-from rigright.report.pages.plan_table import heads
+from rigright.report.pages.figures import COLUMNS, FIGURES
 from rigright.report.screen import Screen, width
 from rigright.search.record import Safe, Supply
 from rigright.verbs.plan import plan as plan_verb
-from spoken import same, values
+from spoken import pairs_whole, same, values
 
 TWO = planned(plan(), plan("rtx-4090", 4, reasons=()))
-ROWS = dict(plan_details.ROWS)
+ROWS = {name: figure.label for name, figure in FIGURES.items()}
 VERDICT = {
     "machine": "2x RTX 5090", "model": "Llama-3.1-70B", "format": "awq4", "rate": "41",
     "usd": "$7,900", "date": "2026-10",
@@ -61,7 +59,10 @@ def lines(result, tone, **asked):
 def columns(result):
     """The table of options: its figures by their names."""
     (table,) = parts(result, Table)
-    named = {head.head: head.name for head in heads(result.wish)}
+    wish = result.wish
+    named = {
+        FIGURES[name].titled(currency=wish.currency, percentile=wish.percentile): name for name in COLUMNS
+    }
     return {
         named.get(column.head): [row[place] for row in table.rows]
         for place, column in enumerate(table.columns)
@@ -208,7 +209,8 @@ def test_amounts_are_in_the_currency_of_the_reader():
     result = planned(plan(), plan("rtx-4090", 4), wish=wish)
     assert answer(result) == ("good", VERDICT | {"usd": "¥56,100"})
     assert columns(result)["usd_per_mtok"] == ["19.7", "19.7"]
-    assert {values(head.head).get("sign") for head in heads(wish)} == {None, "¥"}
+    signs = {values(figure.titled(currency=wish.currency)).get("sign") for figure in FIGURES.values()}
+    assert signs == {None, "¥"}
     assert "$" not in shown(result, width=200).partition("$ rigright")[0]
 
 
@@ -293,7 +295,7 @@ def test_other_forms_hold_the_same_figures():
 
 
 def test_a_spreadsheet_has_a_row_a_plan_and_units_in_its_heads():
-    rows = list(csv.DictReader(io.StringIO(render_csv(data.sheet(TWO), Screen()))))
+    rows = list(csv.DictReader(io.StringIO(render_csv(pages.sheet(TWO), Screen()))))
     assert [row["plan"] for row in rows] == ["1", "2"]
     assert float(rows[0]["output_tok_per_s"]) == 41
     assert float(rows[0]["output_tok_per_s_low"]) == 35
@@ -302,7 +304,7 @@ def test_a_spreadsheet_has_a_row_a_plan_and_units_in_its_heads():
 
 
 def test_a_script_reads_plans_in_si_units():
-    told = json.loads(dumps(data.plain(TWO, "en"), "en"))
+    told = json.loads(dumps(pages.plain(TWO, "en"), "en"))
     assert told["fits"] is True
     assert told["wish"]["tpot_s"] == 0.05
     first = told["plans"][0]
@@ -313,7 +315,7 @@ def test_a_script_reads_plans_in_si_units():
 
 
 def test_what_does_not_fit_is_an_answer_too():
-    told = json.loads(dumps(data.plain(planned(nearest=plan(), broken=(REJECTED,)), "zh"), "zh"))
+    told = json.loads(dumps(pages.plain(planned(nearest=plan(), broken=(REJECTED,)), "zh"), "zh"))
     assert told["fits"] is False
     assert told["plans"] == []
     assert told["nearest"]["chip"] == "rtx-5090"
@@ -383,7 +385,7 @@ def test_a_training_is_explained_as_it_was_planned():
 
 
 def test_a_training_in_a_spreadsheet():
-    (row,) = csv.DictReader(io.StringIO(render_csv(data.sheet(TRAINED), Screen())))
+    (row,) = csv.DictReader(io.StringIO(render_csv(pages.sheet(TRAINED), Screen())))
     assert row["engine"] == "megatron"
     assert float(row["days"]) == 2.5
 
@@ -404,7 +406,8 @@ def test_each_plan_says_what_its_speed_is_based_on():
     told = rows(planned(plan(), plan(figures=figures)))
     assert (words.MARKS["fitted"], words.MARKS["physics"]) in told.values()
     (basis,) = lines(TWO, "dim")
-    assert values(basis) == {"band": "37-46", "unit": "tok/s"}
+    assert values(basis) == {"band": "37-46"}
+    assert dict(basis.values)["unit"] == FIGURES["output_tok_per_s"].head
     assert dict(basis.values)["basis"] == words.MARKS["fitted"]
 
 
@@ -429,3 +432,17 @@ def test_a_budget_that_buys_the_card_but_no_computer_around_it_says_so():
         assert (card <= budget) is told
         assert ("usd" in said) is told
         assert not told or said["usd"] == show_money(card, "USD")
+
+
+def test_the_page_says_what_would_do_and_the_command():
+    asked = "rigright plan llama-3.3-70b --on '1x rtx 3090'"
+    result = plan_verb("llama-3.3-70b", wish=PlanWish(on="1x rtx 3090"), asked=asked)
+    found = pages.page(result)
+    assert found.tone == "bad"
+    told = values(found.title)
+    assert told["label"].startswith("1x RTX 3090, ")
+    step = result.steps[0]
+    assert dict(pairs_whole(found.title))["change"] == step.label
+    assert values(step.label) == {"count": "1", "chip": "GeForce RTX 3090"}
+    (commands,) = (part for part in found.parts if isinstance(part, Commands))
+    assert commands.items[0].startswith("rigright plan llama-3.3-70b --on '2x GeForce RTX 3090'")

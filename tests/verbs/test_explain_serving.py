@@ -20,7 +20,7 @@ from rigright.predict.limits import largest, largest_batch, largest_context
 from rigright.predict.ranks import worst
 from rigright.predict.timed import TimeParts
 from rigright.report.pages import explain as pages
-from rigright.report.pages.speed import speed_table
+from rigright.report.pages.figures import speed_table
 from rigright.search.single import single
 from rigright.verbs.explain import explain
 

@@ -10,7 +10,6 @@ import sqlite3
 import time
 from contextlib import closing
 from dataclasses import fields, replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -172,7 +171,7 @@ def test_energy_is_shown_in_kilowatt_hours():
     card = CardSpan(
         card="gpu0", name=None, uuid=None, figures=(), energy_j=9e6, seen_s=1.0, away_s=0.0, slowed_s=()
     )
-    assert pages._row(card, SimpleNamespace(seen_s=1.0))[1] == "2.500 kWh"
+    assert pages._energy(card) == "2.500 kWh"
 
 
 def test_a_sheet_has_a_row_for_each_moment_of_each_card(ask):

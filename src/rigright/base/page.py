@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Literal
+from collections.abc import Callable, Iterable
+from typing import Any, Literal, TypeVar
 
 from rigright.base.record import dataclass
-from rigright.base.words import Sentence
+from rigright.base.words import Sentence, say
 
 Tone = Literal["plain", "good", "warn", "bad", "dim", "strong"]
 Shown = Sentence | str
+_Record = TypeVar("_Record")
+_Key = TypeVar("_Key")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,6 +21,26 @@ class Line:
     text: Shown
     tone: Tone = "plain"
     apart: bool = False  # it begins something new: not right under the line before
+
+    @classmethod
+    def good(cls, text: Shown) -> Line:
+        """A line that bears the tick."""
+        return cls(text=text, tone="good")
+
+    @classmethod
+    def warn(cls, text: Shown) -> Line:
+        """A line that bears the exclamation mark."""
+        return cls(text=text, tone="warn")
+
+    @classmethod
+    def bad(cls, text: Shown) -> Line:
+        """A line that bears the cross."""
+        return cls(text=text, tone="bad")
+
+    @classmethod
+    def dim(cls, text: Shown) -> Line:
+        """A line that stands behind the others: an assumption, a source, a file."""
+        return cls(text=text, tone="dim")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,10 +81,40 @@ def table(
     *,
     title: Shown | None = None,
     tones: Iterable[Tone] = (),
+    totals: bool = False,
 ) -> Table:
-    """A table of heads and rows."""
+    """A table of heads and rows; `totals`: the last row is the sum of those above."""
     columns = tuple(head if isinstance(head, Column) else Column(head=head) for head in heads)
-    return Table(columns=columns, rows=tuple(map(tuple, rows)), title=title, tones=tuple(tones))
+    cells = tuple(map(tuple, rows))
+    plain: Tone = "plain"
+    tones = (*(plain,) * (len(cells) - 1), "strong") if totals else tuple(tones)
+    return Table(columns=columns, rows=cells, title=title, tones=tones)
+
+
+def records(
+    rows: Iterable[_Record],
+    columns: Iterable[tuple[Heading, Callable[[_Record], Shown] | None]],
+    *,
+    title: Shown | None = None,
+    tone: Callable[[_Record], Tone] | None = None,
+    filled: bool = False,
+) -> Table:
+    """A table of records: of each column its head, and its cell of a record; None where it has no place.
+
+    `filled`: a column that would stay empty is left out, too.
+    """
+    rows = tuple(rows)
+    pairs = [(head, [cell(row) for row in rows]) for head, cell in columns if cell is not None]
+    kept = [pair for pair in pairs if any(pair[1]) or not filled]
+    tones = () if tone is None else map(tone, rows)
+    return table(
+        (head for head, _ in kept), zip(*(cells for _, cells in kept), strict=True), title=title, tones=tones
+    )
+
+
+def facts(rows: Iterable[tuple[Shown, Shown]], *, title: Shown | None = None) -> Table:
+    """What is known of one thing: a name and a value a row."""
+    return table(("", prose("")), rows, title=title)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,6 +152,21 @@ class Points:
     title: Shown | None = None
     tone: Tone = "plain"
 
+    @classmethod
+    def of(
+        cls,
+        items: Iterable[Shown],
+        *,
+        title: Shown | None = None,
+        tone: Tone = "plain",
+        most: int | None = None,
+    ) -> Points:
+        """A list; of more than `most` the first, and how many there are more."""
+        items = tuple(items)
+        if most is not None and len(items) > most:
+            items = (*items[:most], say("and {count} more", count=len(items) - most))
+        return cls(items=items, title=title, tone=tone)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Commands:
@@ -107,6 +174,11 @@ class Commands:
 
     items: tuple[str, ...]
     title: Shown | None = None
+
+    @classmethod
+    def next(cls, items: Iterable[str]) -> Commands:
+        """The commands that an answer ends with."""
+        return cls(items=tuple(items), title=say("next"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,3 +243,32 @@ class Page:
     title: Shown
     parts: tuple[Part, ...]
     tone: Tone = "plain"  # of an answer: it bears its mark
+
+    @classmethod
+    def of(
+        cls, title: Shown | Line, *parts: Part | Iterable[Part | None] | None, tone: Tone = "plain"
+    ) -> Page:
+        """A page of an answer or a title; a missing part and a list without items leave no trace."""
+        every = (part for item in parts for part in ((item,) if isinstance(item, Part | None) else item))
+        kept = (part for part in every if part is not None and getattr(part, "items", True))
+        if isinstance(title, Line):
+            return cls(title=title.text, parts=tuple(kept), tone=title.tone)
+        return cls(title=title, parts=tuple(kept), tone=tone)
+
+
+def grouped(pairs: Iterable[tuple[_Key, _Record]]) -> dict[_Key, list[_Record]]:
+    """What is said of several, once, with all that it is said of; in the order of the first of each."""
+    groups: dict[_Key, list[_Record]] = {}
+    for key, record in pairs:
+        groups.setdefault(key, []).append(record)
+    return groups
+
+
+def answer_of(verdict: Callable[[Any], Line]) -> Callable[[Any], Sentence | str]:
+    """What a script is told of a verdict: its words."""
+
+    def words(record: object) -> Sentence | str:
+        """The answer as a sentence."""
+        return verdict(record).text
+
+    return words

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from rigright.base.words import Sentence
+from rigright.base.page import Tone, grouped
+from rigright.base.words import Sentence, say
 from rigright.doctor.examine import Examined
 from rigright.doctor.record import Checked, Finding, Fine, NotSeen
+
+SEVERITIES = {"fault": say("fault"), "warning": say("warning"), "note": say("note")}
+SEVERITY_TONES: dict[str, Tone] = {"fault": "bad", "warning": "warn", "note": "plain"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,11 +43,12 @@ class Blind:
 
 def groups(examined: Examined) -> tuple[FindingGroup, ...]:
     """Findings of one check that say the same and are mended the same, worst first."""
-    findings: dict[tuple[object, ...], list[Finding]] = {}
-    for check, finding in examined.findings:
-        same = (check, finding.severity, str(finding.title), tuple(step.says.text for step in finding.fix))
-        findings.setdefault(same, []).append(finding)
-    return tuple(FindingGroup(check=str(key[0]), findings=tuple(ones)) for key, ones in findings.items())
+
+    def same(check: str, finding: Finding) -> tuple[str, object]:
+        return check, (finding.severity, str(finding.title), tuple(step.says.text for step in finding.fix))
+
+    alike = grouped((same(check, finding), finding) for check, finding in examined.findings)
+    return tuple(FindingGroup(check=check, findings=tuple(ones)) for (check, _), ones in alike.items())
 
 
 def blind(examined: Examined) -> tuple[Blind, ...]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from rigright.base.words import Sentence, clean, say, tell
 from rigright.doctor.examine import Examined
 from rigright.doctor.record import Finding, Step
-from rigright.report.findings import groups
+from rigright.report.findings import SEVERITIES, groups
 from rigright.report.named import machine_name
 from rigright.report.screen import wrap
 from rigright.report.typed import typed
@@ -39,8 +39,8 @@ def script(examined: Examined, language: str) -> str:
         group_found.extend(_remark(title, language))
         if group.about:
             group_found.extend(_remark(say("about: {things}", things=group.about), language))
-        severity = {"fault": say("fault"), "warning": say("warning"), "note": say("note")}[first.severity]
-        group_found.extend(_remark(say("severity: {severity}", severity=severity), language))
+        severity = say("severity: {severity}", severity=SEVERITIES[first.severity])
+        group_found.extend(_remark(severity, language))
         group_found.extend(_remark(say("why: {why}", why=first.why), language))
         for finding in group.findings:
             group_found.append("#")

@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 
-from rigright.base.page import Shown, Tone
+from rigright.base.page import Shown, Table, Tone, grouped
 from rigright.base.words import Sentence, say
-from rigright.doctor.examine import RANKS
+from rigright.doctor.examine import EXIT_WARNING, RANKS
 from rigright.doctor.record import Finding
+from rigright.doctor.wires import counted
 from rigright.machine.record import Machine
+from rigright.report.findings import SEVERITIES, SEVERITY_TONES
 from rigright.verbs.fleet.nodes import Fleet, NodeReport
 
 _SILENT, INCOMPLETE, WELL = "silent", "incomplete", "well"
-STATES = (_SILENT, "fault", "warning", INCOMPLETE, "note", WELL)  # worst first
-TONES: dict[str, Tone] = {
-    _SILENT: "bad",
-    "fault": "bad",
-    "warning": "warn",
-    INCOMPLETE: "warn",
-    "note": "plain",
-    WELL: "good",
+STATES: dict[str, Sentence] = {  # worst first
+    _SILENT: say("unreachable"),
+    "fault": SEVERITIES["fault"],
+    "warning": SEVERITIES["warning"],
+    INCOMPLETE: say("incomplete"),
+    "note": SEVERITIES["note"],
+    WELL: say("ok"),
 }
+TONES: dict[str, Tone] = {**SEVERITY_TONES, _SILENT: "bad", INCOMPLETE: "warn", WELL: "good"}
+_WORST_FIRST = tuple(STATES)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,18 +61,15 @@ def state_of(node: NodeReport) -> str:
 
 def rows_of(fleet: Fleet) -> tuple[Row, ...]:
     """Every node in a row, the worst rows first, of equals the rarest."""
-    groups: dict[tuple[object, ...], list[NodeReport]] = {}
-    for node in fleet.nodes:
+
+    def same(node: NodeReport) -> tuple[object, ...]:
         driver = None if fleet.what == "doctor" else _driver_of(node.machine)  # it has no column there
-        titles = tuple(
-            sorted({(check, finding.severity, str(finding.title)) for check, finding in node.findings})
-        )
-        groups.setdefault(
-            (driver, state_of(node), cards_of(node.machine), titles, str(node.trouble or node.lacks or "")),
-            [],
-        ).append(node)
-    rows = [_row(nodes) for nodes in groups.values()]
-    rows.sort(key=lambda row: (STATES.index(row.state), -len(row.findings), len(row.nodes), row.nodes))
+        titles = {(check, finding.severity, str(finding.title)) for check, finding in node.findings}
+        trouble = str(node.trouble or node.lacks or "")
+        return driver, state_of(node), cards_of(node.machine), frozenset(titles), trouble
+
+    rows = [_row(nodes) for nodes in grouped((same(node), node) for node in fleet.nodes).values()]
+    rows.sort(key=lambda row: (_WORST_FIRST.index(row.state), -len(row.findings), len(row.nodes), row.nodes))
     return tuple(rows)
 
 
@@ -90,10 +90,11 @@ def _row(nodes: list[NodeReport]) -> Row:
 
 def shared_findings(fleet: Fleet) -> tuple[Shared, ...]:
     """Each finding once, with the nodes that have it: worst first, of equals the most widespread."""
-    pairs: dict[tuple[str, str, str], list[tuple[str, Finding]]] = {}
-    for node in fleet.nodes:
-        for check, finding in node.findings:
-            pairs.setdefault((check, finding.severity, str(finding.title)), []).append((node.node, finding))
+    pairs = grouped(
+        ((check, finding.severity, str(finding.title)), (node.node, finding))
+        for node in fleet.nodes
+        for check, finding in node.findings
+    )
     shared = [
         Shared(
             check=key[0],
@@ -109,18 +110,22 @@ def shared_findings(fleet: Fleet) -> tuple[Shared, ...]:
 
 def silences(nodes: Iterable[NodeReport]) -> tuple[tuple[Sentence, tuple[str, ...]], ...]:
     """Why nothing came -> of which nodes, the commonest reason first."""
-    fields: dict[str, tuple[Sentence, list[str]]] = {}
-    for node in nodes:
-        if node.trouble is not None:
-            fields.setdefault(str(node.trouble), (node.trouble, []))[1].append(node.node)
-    pairs = sorted(fields.values(), key=lambda pair: -len(pair[1]))
+    troubles = grouped((node.trouble, node.node) for node in nodes if node.trouble is not None)
+    pairs = sorted(troubles.items(), key=lambda pair: -len(pair[1]))
     return tuple((why, tuple(names)) for why, names in pairs)
 
 
-def cards_of(machine: Machine | None) -> str:
-    """The accelerators in a few words."""
-    kinds = Counter(device.name or device.vendor for device in machine.devices) if machine else Counter[str]()
-    return " + ".join(f"{count}x {name}" for name, count in kinds.items())
+def tone_of(exit_code: int) -> Tone:
+    """How an answer about many nodes is marked."""
+    tones: dict[int, Tone] = {0: "good", EXIT_WARNING: "warn"}
+    return tones.get(exit_code, "bad")
+
+
+def cards_of(machine: Machine | None, joint: str = " + ", *, unnamed: str | None = None) -> str:
+    """The accelerators in a few words; `unnamed`: what stands for a name, else the vendor."""
+    if machine is None:
+        return ""
+    return counted(Counter(device.name or unnamed or device.vendor for device in machine.devices), joint)
 
 
 def _driver_of(machine: Machine | None) -> str:
@@ -147,9 +152,10 @@ def counts(fleet: Fleet, named: Callable[[Iterable[str]], Shown]) -> tuple[Sente
     return tuple(many[state] for state in STATES if count[state])
 
 
-def first_rows(rows: Sequence[tuple[Shown, ...]], most: int | None) -> tuple[tuple[Shown, ...], ...]:
+def first_rows(table: Table, most: int | None) -> Table:
     """So many rows, and a last one that says how many are left out."""
-    if most is None or len(rows) <= most:
-        return tuple(rows)
-    left = say("and {count} more rows; --all shows them", count=len(rows) - most)
-    return (*rows[:most], (left, *("",) * (len(rows[0]) - 1)))
+    if most is None or len(table.rows) <= most:
+        return table
+    left = say("and {count} more rows; --all shows them", count=len(table.rows) - most)
+    rows: tuple[tuple[Shown, ...], ...] = (*table.rows[:most], (left, *("",) * (len(table.columns) - 1)))
+    return replace(table, rows=rows, tones=(*table.tones[:most], "dim") if table.tones else ())

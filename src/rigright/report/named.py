@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import PurePath
@@ -49,3 +50,8 @@ def first_of(lead: JudgedCause) -> Sentence:
     if not lead.about:
         return say("fix first: {title}", title=lead.finding.title)
     return say("fix first: {title} ({about})", title=lead.finding.title, about=", ".join(sorted(lead.about)))
+
+
+def of_origin(origin: str, *, flag: str = "--from") -> str:
+    """Behind a command: the file that it is to read; nothing on the machine itself."""
+    return "" if origin == "live" else f" {flag} {shlex.quote(origin)}"

@@ -16,7 +16,7 @@ from rigright.faces.cli.front import ASKS, TAGLINE
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 PAGES = "rigright.report.pages"
 VERBS: Mapping[str, tuple[str, ...]] = {  # verb -> what its pages tell, or another module
-    "plan": ("plan_data.plain",),
+    "plan": ("plan.plain",),
     "explain": ("explain.plain", "training.plain"),
     "fit": ("fit.plain",),
     "compare": ("compare.plain", "compare_sheets.plain"),
@@ -37,9 +37,9 @@ VERBS: Mapping[str, tuple[str, ...]] = {  # verb -> what its pages tell, or anot
     "upgrade": ("upgrade.plain",),
     "setup": ("setup.plain",),
     "measure": ("measure.plain",),
-    "watch": ("watch.plain", "files.plain"),
+    "watch": ("watch.plain", "export.files_plain"),
     "history": ("history.plain",),
-    "fleet": ("fleet.plain", "accept.plain", "health.plain", "files.plain"),
+    "fleet": ("fleet.plain", "accept.plain", "fleet.health_plain", "export.files_plain"),
     "export": ("export.plain", "export.held_plain"),
     "completion": ("rigright.verbs.completion.tells",),
     "rigright": ("rigright.faces.cli.front.tells",),  # without a command

@@ -6,12 +6,12 @@ import shlex
 from collections.abc import Iterator, Sequence
 
 from rigright.base import telling
-from rigright.base.page import Column, Commands, Page, Part, Points, Shown, Table, prose, table
+from rigright.base.page import Column, Commands, Page, Part, Points, Shown, Table, grouped, prose, table
 from rigright.base.units import show_measured
 from rigright.base.words import Sentence, say, with_commas
 from rigright.machine.bench.record import Result
 from rigright.machine.record import Machine
-from rigright.report.fleet_rows import cards_of, first_rows
+from rigright.report.fleet_rows import cards_of, first_rows, tone_of
 from rigright.verbs.fleet.accept.accepted import DRAIN, Accepted, Between, NodeJudged, Suspect
 from rigright.verbs.fleet.accept.meetings import split
 from rigright.verbs.fleet.hosts import folded
@@ -32,17 +32,24 @@ _EVIDENCE: dict[str, Sentence] = {
 def page(result: Accepted, *, everything: bool = False) -> Page:
     """The page for people; its title is the answer."""
     most = None if everything else _MOST_ROWS
-    parts: list[Part] = [*_failing(result, most), *_open(result, most), *_between(result, most)]
-    if result.everywhere:
-        items = tuple(_everywhere(suspect) for suspect in result.everywhere)
-        parts.append(
-            Points(
-                items=items, title=say("most nodes miss this: not the fault of a single node"), tone="warn"
-            )
-        )
-    parts.append(Commands(items=tuple(_next(result)), title=say("next")))
-    tone = {0: "good", 10: "warn"}.get(result.exit_code, "bad")
-    return Page(title=_answer(result), parts=tuple(parts), tone=tone)  # type: ignore[arg-type]
+    return Page.of(
+        _answer(result),
+        _failing(result, most),
+        _open(result, most),
+        Points.of(
+            map(_path, result.between),
+            title=say("slow together, although each node passes"),
+            tone="warn",
+            most=most,
+        ),
+        Points.of(
+            map(_everywhere, result.everywhere),
+            title=say("most nodes miss this: not the fault of a single node"),
+            tone="warn",
+        ),
+        Commands.next(_next(result)),
+        tone=tone_of(result.exit_code),
+    )
 
 
 def _answer(result: Accepted) -> Sentence:
@@ -71,37 +78,24 @@ def _names(nodes: tuple[NodeJudged, ...]) -> str:
     return text if len(text) <= _MOST_NAMES else text[:_MOST_NAMES].rpartition(",")[0] + ", ..."
 
 
-def _failing(result: Accepted, most: int | None) -> Iterator[Part]:
-    rows: list[tuple[Shown, ...]] = [
-        (verdict.node if place == 0 else "", reason.says, reason.seen or "")
-        for verdict in result.named("fail")
-        for place, reason in enumerate(verdict.reasons)
+def _failing(result: Accepted, most: int | None) -> Table | None:
+    rows = [
+        (node.node if place == 0 else "", reason.says, reason.seen or "")
+        for node in result.named("fail")
+        for place, reason in enumerate(node.reasons)
     ]
-    if rows:
-        columns = (say("node"), prose(say("reason")), prose(say("measured")))
-        yield table(columns, first_rows(rows, most))
+    columns = (say("node"), prose(say("reason")), prose(say("measured")))
+    return first_rows(table(columns, rows), most) if rows else None
 
 
-def _open(result: Accepted, most: int | None) -> Iterator[Part]:
+def _open(result: Accepted, most: int | None) -> Points:
     """Nodes that were not judged, those with the same reasons in one line."""
-    groups: dict[str, list[NodeJudged]] = {}
-    for verdict in result.named("open"):
-        groups.setdefault(str(verdict.not_judged[0]), []).append(verdict)
     items: list[Shown] = []
-    for nodes in groups.values():
+    for nodes in grouped((str(node.not_judged[0]), node) for node in result.named("open")).values():
         left, more = nodes[0].not_judged, len(nodes[0].not_judged) - 1
         why = left[0] if not more else say("{why} (and {more} more)", why=left[0], more=more)
         items.append(say("{nodes}: {why}", nodes=folded(node.node for node in nodes), why=why))
-    if items:
-        yield Points(items=tuple(items[:most]), title=say("not judged"), tone="warn")
-
-
-def _between(result: Accepted, most: int | None) -> Iterator[Part]:
-    items = [_path(between) for between in result.between]
-    if most is not None and len(items) > most:
-        items = [*items[:most], say("and {count} more", count=len(items) - most)]
-    if items:
-        yield Points(items=tuple(items), title=say("slow together, although each node passes"), tone="warn")
+    return Points.of(items[:most], title=say("not judged"), tone="warn")
 
 
 def _path(between: Between) -> Sentence:
@@ -179,7 +173,7 @@ def node_page(verdict: NodeJudged, result: Accepted) -> Page:
         good=len(result.named("pass")),
         count=len(result.nodes),
     )
-    return Page(title=title, parts=tuple(parts), tone="bad")
+    return Page.of(title, parts, tone="bad")
 
 
 def _what_it_is(machine: Machine | None) -> list[Part]:

@@ -16,15 +16,13 @@ def page(listed: Mapping[str, Mapping[str, Any]]) -> Page:
         more = sorted({*row["properties"]} - {*row["required"]})
         rows.append((name, ", ".join(row["required"]) or "-", ", ".join(more)))
     columns = (say("tool"), say("needs"), prose(say("takes")))
-    return Page(
-        title=say("{count} tools", count=len(rows)),
-        parts=(
-            table(columns, rows),
-            Commands(title=say("next"), items=("rigright mcp --http 9478",)),
-        ),
+    return Page.of(
+        say("{count} tools", count=len(rows)),
+        table(columns, rows),
+        Commands.next(("rigright mcp --http 9478",)),
     )
 
 
 def ended() -> Page:
     """After the last question."""
-    return Page(title=say("no more requests"), parts=())
+    return Page.of(say("no more requests"))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterable, Iterator
 
 from rigright.base import telling
-from rigright.base.page import Column, Commands, Line, Page, Part, Points, Tone, number, prose, table
+from rigright.base.page import Commands, Line, Page, Points, Table, Tone, number, prose, records, table
 from rigright.base.record import Inner, dataclass, derived
 from rigright.base.units import show_measured
 from rigright.base.words import say, with_commas
@@ -14,92 +15,88 @@ from rigright.doctor.examine import EXIT_FAULT, RANKS, Examined
 from rigright.doctor.record import Finding, NotSeen
 from rigright.machine.record import Machine
 from rigright.machine.traits import TRAITS
+from rigright.report.findings import SEVERITY_TONES
 from rigright.report.named import machine_name
-
-_TONES: dict[str, Tone] = {"fault": "bad", "warning": "warn", "note": "plain"}
 
 
 def page(machine: Machine, baseline: Baseline) -> Page:
     """The page for people."""
     names = {trait.key: trait.name for trait in TRAITS}
-    file = shlex.quote(baseline.file)
     title = say(
         "{file}: {traits} settings and {figures} benchmark results",
         file=baseline.file, traits=len(baseline.expect), figures=len(baseline.bench),
     )  # fmt: skip
-    parts: list[Part] = [
-        Line(text=machine_name(machine)),
-        table(
-            (say("setting"), prose(say("value"))),
-            ((names[key], " / ".join(values)) for key, values in baseline.expect),
+    settings = ((names[key], " / ".join(values)) for key, values in baseline.expect)
+    benchmarks = records(
+        baseline.bench,
+        (
+            (prose(say("figure")), lambda figure: f"{figure.part}, {figure.what}"),
+            (number(say("at least")), lambda figure: show_measured(figure.value, figure.unit)),
         ),
-    ]
-    if baseline.bench:
-        parts.append(
-            table(
-                (prose(say("figure")), number(say("at least"))),
-                (
-                    (f"{figure.part}, {figure.what}", show_measured(figure.value, figure.unit))
-                    for figure in baseline.bench
-                ),
-                title=say("benchmarks"),
-            )
-        )
-    commands = [f"rigright baseline --check {file}", f"rigright doctor --baseline {file}"]
-    if not baseline.bench:
-        commands.insert(
-            0, f"rigright bench --save bench.json && rigright baseline --save {file} --bench bench.json"
-        )
-    parts.append(
-        Commands(
-            items=(*commands, f"rigright fleet doctor --hosts nodes.txt --baseline {file}"), title=say("next")
-        )
+        title=say("benchmarks"),
     )
-    return Page(title=title, parts=tuple(parts), tone="good")
+    return Page.of(
+        Line.good(title),
+        Line(text=machine_name(machine)),
+        table((say("setting"), prose(say("value"))), settings),
+        benchmarks if baseline.bench else None,
+        Commands.next(_next(baseline)),
+    )
+
+
+def _next(baseline: Baseline) -> Iterator[str]:
+    """To fill what it lacks, and where it is used."""
+    file = shlex.quote(baseline.file)
+    if not baseline.bench:
+        yield f"rigright bench --save bench.json && rigright baseline --save {file} --bench bench.json"
+    yield f"rigright baseline --check {file}"
+    yield f"rigright doctor --baseline {file}"
+    yield f"rigright fleet doctor --hosts nodes.txt --baseline {file}"
 
 
 def check_page(result: Examined, baseline: Baseline) -> Page:
     """What differs, in one table; then the benchmarks; then what this node does not show."""
     rows = compared(result.case.machine, baseline)
-    odd = sorted(
-        (trait for trait in rows if trait.differs), key=lambda trait: RANKS.index(trait.trait.weight)
-    )
-    blind = [trait.trait.name for trait in rows if trait.here is None]
+    odd = sorted((row for row in rows if row.differs), key=lambda row: RANKS.index(row.trait.weight))
+    blind = [row.trait.name for row in rows if row.here is None]
     slow = [finding for check, finding in result.findings if check == "baseline_bench"]
-    seen = len(rows) - len(blind)
+    seen, unmeasured = len(rows) - len(blind), result.count(NotSeen) - len(blind)
+    fields = {"seen": seen, "file": baseline.file}
+    sentence = say("all {seen} settings match {file}", **fields)
     if odd:
-        sentence = say(
-            "{odd} of {seen} settings differ from {file}", odd=len(odd), seen=seen, file=baseline.file
-        )
-    else:
-        sentence = say("all {seen} settings match {file}", seen=seen, file=baseline.file)
+        sentence = say("{odd} of {seen} settings differ from {file}", odd=len(odd), **fields)
     tone: Tone = "bad" if result.exit_code == EXIT_FAULT else "warn" if odd or slow or not seen else "good"
-    parts: list[Part] = [Line(text=machine_name(result.case.machine))]
-    if odd:
-        heads = (say("setting"), say("here"), say("baseline"))
-        parts.append(
-            table(
-                (Column(head=head, flexible=head != heads[0]) for head in heads),
-                ((trait.trait.name, trait.here or "", " / ".join(trait.baseline)) for trait in odd),
-                tones=tuple(_TONES[trait.trait.weight] for trait in odd),
-            )
-        )
-    if slow:
-        items = tuple(
-            say("{title} ({value})", title=finding.title, value=finding.evidence[0].shows) for finding in slow
-        )
-        parts.append(Points(items=items, title=say("below the baseline"), tone="bad"))
-    if blind:
-        parts.append(Line(text=say("not readable here: {traits}", traits=with_commas(blind)), tone="dim"))
-    unmeasured = result.count(NotSeen) - len(blind)
-    if unmeasured:
-        given = say(
-            "{count} of {all} benchmarks not measured here: `rigright bench`",
-            count=unmeasured,
-            all=len(baseline.bench),
-        )
-        parts.append(Line(text=given, tone="dim"))
-    return Page(title=sentence, parts=tuple(parts), tone=tone)
+    given = say(
+        "{count} of {all} benchmarks not measured here: `rigright bench`",
+        count=unmeasured,
+        all=len(baseline.bench),
+    )
+    return Page.of(
+        Line(text=sentence, tone=tone),
+        Line(text=machine_name(result.case.machine)),
+        _differences(odd) if odd else None,
+        below_baseline(slow),
+        Line.dim(say("not readable here: {traits}", traits=with_commas(blind))) if blind else None,
+        Line.dim(given) if unmeasured else None,
+    )
+
+
+def _differences(odd: Iterable[TraitCheck]) -> Table:
+    return records(
+        odd,
+        (
+            (say("setting"), lambda row: row.trait.name),
+            (prose(say("here")), lambda row: row.here or ""),
+            (prose(say("baseline")), lambda row: " / ".join(row.baseline)),
+        ),
+        tone=lambda row: SEVERITY_TONES[row.trait.weight],
+    )
+
+
+def below_baseline(findings: Iterable[Finding]) -> Points:
+    """Benchmarks that do not reach it, with what was measured."""
+    items = (say("{title} ({value})", title=item.title, value=item.evidence[0].shows) for item in findings)
+    return Points.of(items, title=say("below the baseline"), tone="bad")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

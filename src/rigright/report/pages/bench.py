@@ -6,12 +6,26 @@ from collections.abc import Iterator
 from typing import Any
 
 from rigright.base import telling
-from rigright.base.page import Commands, Line, Page, Part, Points, Shown, Tone, number, prose, table
+from rigright.base.page import (
+    Commands,
+    Line,
+    Page,
+    Part,
+    Points,
+    Shown,
+    Tone,
+    grouped,
+    number,
+    prose,
+    records,
+    table,
+)
 from rigright.base.units import show_measured, show_seconds
 from rigright.base.words import Sentence, say
 from rigright.doctor.examine import Examined
 from rigright.doctor.record import Finding, Fine
 from rigright.doctor.reference import BaselineFigure
+from rigright.report.pages.baseline import below_baseline
 from rigright.verbs.bench.record import BenchRun, PartList
 
 CELLS = 10  # of the bar of what was reached
@@ -28,48 +42,44 @@ _TONES: dict[str, Tone] = {
 
 def page(result: BenchRun, *, against: Examined | None = None) -> Page:
     """The page for people; `against` is what a baseline says of the figures."""
-    verdict_line = _verdict(result)
-    parts: list[Part] = [] if against is None else [_against(against)]
-    if result.stopped:
-        parts.append(Line(text=say("interrupted: results so far are below"), tone="warn"))
-    parts += (
-        [
-            Points(
-                items=tuple(_slow(figure) for figure in result.slow_results),
-                title=say("below expectation"),
-                tone="bad",
-            )
-        ]
-        if result.slow_results
-        else []
+    stopped = say("interrupted: results so far are below")
+    return Page.of(
+        _verdict(result),
+        None if against is None else _against(against),
+        Line.warn(stopped) if result.stopped else None,
+        Points.of(map(_slow, result.slow_results), title=say("below expectation"), tone="bad"),
+        (part for name, title in result.titles for part in _part(result, name, title=title)),
+        _best(result),
+        Points.of(_skipped(result), title=say("not measured"), tone="dim"),
+        map(Line.dim, _footnotes(result)),
+        Commands.next(_next(result)),
     )
-    for name, title in result.titles:
-        figures = [figure for figure in result.results if figure.result.part == name]
-        if figures:
-            # where nothing could be held against anything, the figures stand alone
-            judged = any(figure.verdict != "unknown" for figure in figures)
-            heads = (prose(say("figure")), prose(say("where")), number(say("measured")))
-            more = (number(say("expected")), say("of peak"), say("verdict"))
-            parts.append(
-                table(
-                    heads + (more if judged else ()),
-                    (
-                        _row(figure) + ((_should(figure), _bar(figure), verdict(figure)) if judged else ())
-                        for figure in figures
-                    ),
-                    title=title,
-                    tones=tuple(_TONES[figure.verdict] for figure in figures),
-                )
-            )
-            how = _how(figures)
-            parts += [how] if how else []
-    parts += _best(result)
-    if result.skipped:
-        parts.append(Points(items=tuple(_skipped(result)), title=say("not measured"), tone="dim"))
-    parts += [Line(text=line, tone="dim") for line in _footnotes(result)]
-    commands = tuple(_next(result))
-    parts += [Commands(items=commands, title=say("next"))] if commands else []
-    return Page(title=verdict_line.text, tone=verdict_line.tone, parts=tuple(parts))
+
+
+def _part(result: BenchRun, name: str, *, title: Sentence) -> Iterator[Part]:
+    """The figures of a part; alone where nothing could be held against anything."""
+    figures = [figure for figure in result.results if figure.result.part == name]
+    if not figures:
+        return
+    judged = any(figure.verdict != "unknown" for figure in figures)
+    yield records(
+        figures,
+        (
+            (prose(say("figure")), lambda figure: figure.result.what),
+            (prose(say("where")), lambda figure: figure.result.on),
+            (number(say("measured")), lambda figure: show_measured(figure.result.value, figure.result.unit)),
+            (number(say("expected")), _should if judged else None),
+            (say("of peak"), _bar if judged else None),
+            (say("verdict"), verdict if judged else None),
+        ),
+        title=title,
+        tone=lambda figure: _TONES[figure.verdict],
+    )
+    # the settings that all of them share
+    first, *rest = [figure.result.settings for figure in figures]
+    shared = [pair for pair in first if all(pair in other for other in rest)]
+    if shared:
+        yield Line.dim("; ".join(f"{name.replace('_', ' ')} {value}" for name, value in shared))
 
 
 def _against(examined: Examined) -> Points | Line:
@@ -80,31 +90,29 @@ def _against(examined: Examined) -> Points | Line:
         return Line(
             text=say("{count} results reach the baseline", count=fine), tone="good" if fine else "dim"
         )
-    items = tuple(say("{title} ({value})", title=item.title, value=item.evidence[0].shows) for item in below)
-    return Points(items=items, title=say("below the baseline"), tone="bad")
+    return below_baseline(below)
 
 
 def _verdict(result: BenchRun) -> Line:
     judged = [figure for figure in result.results if figure.verdict != "unknown"]
     if not result.results:
-        return Line(text=say("nothing was measured"), tone="warn")
+        return Line.warn(say("nothing was measured"))
     rest = len(result.results) - len(judged)
     if not judged:
         return Line(text=say("{count} results, no reference values to compare with", count=rest))
     if result.wrong_results:
         sentence = say("data corruption: {count} results with wrong values", count=len(result.wrong_results))
-        return Line(text=sentence, tone="bad")
+        return Line.bad(sentence)
     if result.slow_results:
         worst = result.slow_results[0].result
         sentence = say(
             "{slow} of {judged} results below expectation, worst: {what} on {on}",
             slow=len(result.slow_results), judged=len(judged), what=f"{worst.part} {worst.what}", on=worst.on,
         )  # fmt: skip
-        return Line(text=sentence, tone="bad")
+        return Line.bad(sentence)
     sentence = say("{judged} results as expected", judged=len(judged))
-    return Line(
-        text=say("{said}; {count} have no reference", said=sentence, count=rest) if rest else sentence,
-        tone="good",
+    return Line.good(
+        say("{said}; {count} have no reference", said=sentence, count=rest) if rest else sentence
     )
 
 
@@ -137,26 +145,10 @@ def basis(figure: BaselineFigure) -> Sentence | str:
     }[figure.basis]
 
 
-def _row(figure: BaselineFigure) -> tuple[Shown, ...]:
-    result = figure.result
-    return (result.what, result.on, show_measured(result.value, result.unit))
-
-
 def _skipped(result: BenchRun) -> Iterator[Sentence]:
     """Each reason once, with the parts it holds for."""
-    whys: dict[Sentence, dict[str, None]] = {}
-    for skipped in result.skipped:
-        whys.setdefault(skipped.why, {})[skipped.part] = None
-    for why, names in whys.items():
-        yield say("{part}: {why}", part=", ".join(names), why=why)
-
-
-def _how(figures: list[BaselineFigure]) -> Line | None:
-    """The settings that all figures of a table share."""
-    first, *rest = [figure.result.settings for figure in figures]
-    shared = [pair for pair in first if all(pair in other for other in rest)]
-    text = "; ".join(f"{name.replace('_', ' ')} {value}" for name, value in shared)
-    return Line(text=text, tone="dim") if text else None
+    for why, names in grouped((skipped.why, skipped.part) for skipped in result.skipped).items():
+        yield say("{part}: {why}", part=", ".join(dict.fromkeys(names)), why=why)
 
 
 def _should(figure: BaselineFigure) -> str:
@@ -185,15 +177,14 @@ def verdict(figure: BaselineFigure) -> Shown:
     return sentences[figure.verdict]
 
 
-def _best(result: BenchRun) -> list[Part]:
+def _best(result: BenchRun) -> Commands | None:
     """The best settings of the DataLoader, ready to be copied."""
     best = next((figure.result for figure in result.results if figure.result.what == "best"), None)
     if best is None:
-        return []
-    words = ", ".join(
-        f"{name}={value}" for name, value in best.settings if name not in {"torch", "batch_size"}
-    )
-    return [Commands(items=(f"DataLoader(..., {words})",), title=say("best DataLoader settings here"))]
+        return None
+    pairs = (pair for pair in best.settings if pair[0] not in {"torch", "batch_size"})
+    settings = ", ".join(f"{name}={value}" for name, value in pairs)
+    return Commands(items=(f"DataLoader(..., {settings})",), title=say("best DataLoader settings here"))
 
 
 def _footnotes(result: BenchRun) -> Iterator[Sentence]:
@@ -260,9 +251,9 @@ def _next(result: BenchRun) -> Iterator[str]:
 
 def list_page(listed: PartList) -> Page:
     """What can be measured."""
-    rows = tuple((part.part, part.group, part.title) for part in listed.parts)
+    rows = ((part.part, part.group, part.title) for part in listed.parts)
     columns = (say("part"), say("group"), prose(say("what it measures")))
-    return Page(title=say("parts of the benchmark"), parts=(table(columns, rows),))
+    return Page.of(say("parts of the benchmark"), table(columns, rows))
 
 
 def plain_against(result: BenchRun, language: str, *, against: Examined | None) -> dict[str, Any]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from rigright.base.money import USD, currency_of, show_money
-from rigright.base.page import Bar, Bars, Line, Piece, Shown, Table, number, prose, table
+from rigright.base.money import show_money
+from rigright.base.page import Bar, Bars, Line, Piece, Shown, Table, number, prose, records, table
 from rigright.base.units import KIB, KILO, show_bytes, show_seconds, show_short, to_gib
-from rigright.base.words import ASSUMED, DECIDES, Sentence, assuming, say, with_commas
+from rigright.base.words import ASSUMED, DECIDES, Sentence, assuming, say, with_commas, with_semicolons
 from rigright.choice.work import USUAL_TOK_PER_S, works
 from rigright.cost.estimate import SECONDS_PER_DAY, Estimate
 from rigright.demand import PlanWish
@@ -20,10 +20,11 @@ from rigright.predict.kept import SAFE
 from rigright.search.record import LEAST_SPARE, Rejection, Safe, Supply
 
 if TYPE_CHECKING:
-    from rigright.verbs.serving.explained import Remedy
+    from rigright.verbs.serving.explained import Reason, Remedy
 
 _MOST_NOTES = 3
-LONG_DAYS = 366  # nobody trains for so long
+FEW_REMEDIES = 3  # of one screen
+_LONG_DAYS = 366  # nobody trains for so long
 _WHOLE_MONTHS = 3  # from which no fraction of a month is stated
 _SERVED = {
     "weights": say("weights"),
@@ -53,6 +54,7 @@ NAMES = {
 }
 _REST = say("overhead")
 VRAM = say("VRAM")
+_WHY = say("why: formula, numbers, sources")
 
 
 def images_rate(rate: str, *, compiled: bool) -> Sentence:
@@ -82,16 +84,6 @@ def show_tokens(count: float) -> str:
     return f"{count // KIB:,.0f}K" if count >= 4 * KIB else f"{count:,.0f}"
 
 
-def symbol(currency: str) -> str:
-    """The sign of a currency."""
-    return currency_of(currency).sign
-
-
-def amount(usd: float, currency: str = USD) -> str:
-    """An amount under a head that bears its sign."""
-    return show_money(usd, currency).replace(symbol(currency), "").strip()
-
-
 def months_shown(months: float) -> str:
     """Months, to the whole month where they are many."""
     return f"{months:,.0f}" if months >= _WHOLE_MONTHS else f"{months:.2g}"
@@ -103,8 +95,13 @@ def months_between(low: float, high: float) -> str:
     return first if first == last else f"{first}-{last}"
 
 
-def money_words(figures: Mapping[str, Estimate], supply: Supply, *, currency: str) -> Shown:
-    """What it costs and when that was so, in a verdict."""
+def money_words(
+    figures: Mapping[str, Estimate], supply: Supply | None, *, currency: str, days: Estimate | None = None
+) -> Shown:
+    """What it costs and when that was so, in a verdict; `days`: until the work is done."""
+    if supply is None:
+        return ""
+    days = days or figures.get("days")
     if supply.how == "own":
         return say("your own")
     if supply.how == "buy":
@@ -112,7 +109,7 @@ def money_words(figures: Mapping[str, Estimate], supply: Supply, *, currency: st
         sentence: Shown = "" if known is None else show_money(known.value, currency)
         if sentence and supply.used:
             sentence = say("{usd} with used cards", usd=sentence)
-    elif "days" in figures and "usd_total" in figures:
+    elif days is not None and "usd_total" in figures:
         sentence = say("{usd} in total", usd=show_money(figures["usd_total"].value, currency))
     else:
         known = figures.get("usd_per_h")
@@ -148,9 +145,26 @@ def memory_bar(
         sizes[names.get(part, _REST)] += max(size, 0.0)
     spare = names.get("unused")
     order = sorted(sizes, key=lambda name: name == spare)  # what is free stands at the end
-    pieces = tuple(Piece(name=name, size=sizes[name], shown=f"{to_gib(sizes[name]):.1f}") for name in order)
-    shown = f"{to_gib(sum(sizes.values())):.1f} / {to_gib(limit):.1f} GiB"
-    return Bars(bars=(Bar(label=label, pieces=pieces, limit=limit, shown=shown),))
+    return Bars(bars=(bar_of(label, [(name, sizes[name]) for name in order], limit=limit, show=gib),))
+
+
+def bar_of(
+    label: Shown,
+    parts: Iterable[tuple[Shown, float]],
+    *,
+    limit: float,
+    used: float | None = None,
+    show: Callable[[float], str] = show_bytes,
+) -> Bar:
+    """Memory as a bar: what lies in it by name, of how much; `used`: where that is more than its parts."""
+    pieces = tuple(Piece(name=name, size=size, shown=show(size)) for name, size in parts)
+    used = sum(piece.size for piece in pieces) if used is None else used
+    return Bar(label=label, pieces=pieces, limit=limit, shown=f"{gib(used)} / {gib(limit)} GiB")
+
+
+def gib(size_bytes: float) -> str:
+    """A size under a head that bears its unit."""
+    return f"{to_gib(size_bytes):.1f}"
 
 
 def memory_name(chip_id: str) -> Sentence:
@@ -166,6 +180,23 @@ def is_cpu(chip_id: str) -> bool:
 def deciding(notes: Iterable[Shown]) -> Iterator[Sentence]:
     """What notes say that costs an answer its tick."""
     return (note for note in notes if isinstance(note, Sentence) and note.kind == DECIDES)
+
+
+def doubted(sentence: Sentence, doubts: Iterable[Shown]) -> Line:
+    """An answer with what keeps it from a plain tick."""
+    doubts = tuple(doubts)
+    return Line(text=with_semicolons([sentence, *doubts]) or sentence, tone="warn" if doubts else "good")
+
+
+def tight(high_bytes: float) -> Sentence:
+    """That the high end of the memory does not fit."""
+    return say("memory is tight, up to {high}", high=show_bytes(high_bytes))
+
+
+def endless(days: Estimate | None, *, by_days: float | None) -> Iterator[Sentence]:
+    """That nobody would wait so long, where no date was set."""
+    if days is not None and days.value > _LONG_DAYS and by_days is None:
+        yield say("slow: over a year")
 
 
 def unsure(
@@ -248,12 +279,12 @@ def note_lines(notes: Iterable[Shown], *, details: bool, decided: bool = False) 
             others[note] = None
     sentence = with_commas(dict.fromkeys(parts))
     if sentence is not None:
-        yield Line(text=assuming(sentence), tone="dim")
+        yield Line.dim(assuming(sentence))
     shown = list(others) if details or len(others) <= _MOST_NOTES else list(others)[: _MOST_NOTES - 1]
     for note in shown:
-        yield Line(text=note, tone="dim")
+        yield Line.dim(note)
     if len(shown) < len(others):
-        yield Line(text=say("{count} more notes: --details", count=len(others) - len(shown)), tone="dim")
+        yield Line.dim(say("{count} more notes: --details", count=len(others) - len(shown)))
 
 
 def again(asked: str, flags: str, *, without: str = "") -> str:
@@ -289,20 +320,57 @@ def overloaded(
     return say("{said}; needs about {count} of these machines", said=sentence, count=needed)
 
 
-def remedies_table(remedies: Iterable[Remedy]) -> Table:
-    """What would make it fit, a row a change."""
+def helped(sentence: Sentence, remedies: Iterable[Remedy]) -> Sentence:
+    """That it does not fit, and the first change that makes it."""
+    first = next((remedy for remedy in remedies if remedy.fits), None)
+    if first is None:
+        return sentence
+    fields = {"said": sentence, "change": first.change, "size": show_bytes(first.peak_bytes)}
+    if first.flag is None:
+        return say("{said}; use {change} ({size})", **fields)
+    return say("{said}; use {change} ({size}): {flag}", flag=first.flag, **fields)
+
+
+def suited(remedies: Iterable[Remedy]) -> str | None:
+    """The flags of the first change that makes it fit and that a command can ask."""
+    return next((remedy.flag for remedy in remedies if remedy.fits and remedy.flag), None)
+
+
+def remedies_table(remedies: Iterable[Remedy], *, most: int | None = None) -> Iterator[Table]:
+    """What would make it fit, a row a change; on one screen those that do first."""
     remedies = tuple(remedies)
-    return table(
-        (prose(say("change")), number(say("saves, GiB")), say("then"), prose(say("cost"))),
+    if not remedies:
+        return
+    if most is not None:
+        remedies = tuple(sorted(remedies, key=lambda remedy: not remedy.fits)[:most])
+    yield records(
+        remedies,
         (
-            (
-                remedy.change,
-                f"{to_gib(remedy.saves_bytes):.2f}",
-                say("fits") if remedy.fits else say("too big"),
-                remedy.price,
-            )
-            for remedy in remedies
+            (prose(say("change")), lambda remedy: remedy.change),
+            (number(say("saves, GiB")), lambda remedy: f"{to_gib(remedy.saves_bytes):.2f}"),
+            (say("then"), lambda remedy: say("fits") if remedy.fits else say("too big")),
+            (prose(say("cost")), lambda remedy: remedy.price),
         ),
         title=say("what to change"),
-        tones=tuple("good" if remedy.fits else "plain" for remedy in remedies),
+        tone=lambda remedy: "good" if remedy.fits else "plain",
     )
+
+
+def reasons_table(reasons: Iterable[Reason], names: Mapping[str, Shown], *, title: Shown = _WHY) -> Table:
+    """Behind `--why`, a row a figure: formula, numbers and sources."""
+    return table(
+        (say("part"), prose(say("formula")), prose(say("numbers")), prose(say("source"))),
+        (
+            (names.get(reason.part, reason.part), reason.formula, reason.numbers, reason.source)
+            for reason in reasons
+        ),
+        title=title,
+    )
+
+
+def old_prices(dates: Iterable[object]) -> Line | None:
+    """That prices are old, with their dates; nothing where none is."""
+    dates = sorted({str(date) for date in dates})
+    if not dates:
+        return None
+    return Line.warn(say("prices as of {date}; verify before buying", date=", ".join(dates)))

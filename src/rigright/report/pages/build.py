@@ -7,7 +7,7 @@ from datetime import date
 
 from rigright.base import telling
 from rigright.base.money import show_money
-from rigright.base.page import Column, Commands, Line, Page, Part, Points, Shown, Table, number, prose, table
+from rigright.base.page import Commands, Line, Page, Points, Shown, Table, number, prose, records, table
 from rigright.base.units import show_watts, to_gib
 from rigright.base.words import Sentence, say
 from rigright.build.machine import SAFE_SHARE
@@ -35,32 +35,34 @@ _CIRCUITS = (  # what usual outlets carry for hours
 
 def page(result: Assembled, *, why: bool = False, details: bool = False) -> Page:
     """The page for people."""
-    first, parts = result.first, list[Part]()
+    first, made = result.first, result.proposed.variants
     if first is None:
-        parts += [Points(title=say("why not"), items=tuple(_refusals(result)), tone="bad")]
-        return Page(title=verdict(result), tone="bad", parts=tuple(parts))
-    made = result.proposed.variants
-    for proposal in made if details else (first,):
-        parts.append(order(proposal, result))
-    if len({item.items for item in made}) > 1:
-        parts.append(_variants(result))
-    if first.doubts:
-        parts.append(Points(title=say("to check"), items=tuple(map(ruling_line, first.doubts)), tone="warn"))
-    parts += [Line(text=sentence, tone="warn") for sentence in _warnings(result)]
-    parts += [Line(text=sentence, tone="dim") for sentence in (*_assumed(result), *result.notes)]
-    if why:
-        columns = (say("part"), say("rule"), prose(say("why not")))
-        rows = tuple((refusal.part, refusal.rule, refusal.reason) for refusal in result.proposed.refusals)
-        parts.append(table(columns, rows, title=say("not chosen")))
-    if result.asked and not (why and details):
-        more = f"{result.asked} --details --why"
-        parts.append(Commands(items=(more,), title=say("next")))
+        refusals = Points.of(_refusals(result), title=say("why not"), tone="bad")
+        return Page.of(verdict(result), refusals, tone="bad")
+    more = result.asked and not (why and details)
     warned = result.over_budget or result.proposed.nearest is not None
-    return Page(title=verdict(result), tone="warn" if warned else "good", parts=tuple(parts))
+    return Page.of(
+        verdict(result),
+        (order(proposal, result) for proposal in (made if details else (first,))),
+        _variants(result) if len({item.items for item in made}) > 1 else None,
+        Points.of(map(ruling_line, first.doubts), title=say("to check"), tone="warn"),
+        map(Line.warn, _warnings(result)),
+        map(Line.dim, (*_assumed(result), *result.notes)),
+        _refused(result) if why else None,
+        Commands.next((f"{result.asked} --details --why",) if more else ()),
+        tone="warn" if warned else "good",
+    )
+
+
+def _refused(result: Assembled) -> Table:
+    """Parts that would not do, and why."""
+    columns = (say("part"), say("rule"), prose(say("why not")))
+    rows = ((refusal.part, refusal.rule, refusal.reason) for refusal in result.proposed.refusals)
+    return table(columns, rows, title=say("not chosen"))
 
 
 def verdict(result: Assembled) -> Sentence:
-    """The answer."""
+    """The answer as a sentence."""
     first = result.first
     if first is None:
         return say(
@@ -147,32 +149,30 @@ def counted(item: Item) -> Shown:
 
 
 def _variants(result: Assembled) -> Table:
-    heads = (say("variant"), say("machine"), say("memory"), say("power"), say("total"))
-    columns = tuple(
-        Column(head=head, right=place > 1, flexible=place == 1) for place, head in enumerate(heads)
+    """A row a variant, alike ones once."""
+    return records(
+        {variant.items: variant for variant in result.proposed.variants}.values(),
+        (
+            (say("variant"), lambda proposal: LABELS[proposal.label]),
+            (prose(say("machine")), _board),
+            (number(say("memory")), _ram),
+            (number(say("power")), lambda made: "" if made.wall_w is None else show_watts(made.wall_w)),
+            (number(say("total")), lambda proposal: _money(proposal.usd, result)),
+        ),
     )
-    rows: list[tuple[Shown, ...]] = []
-    shown = {variant.items: variant for variant in result.proposed.variants}  # alike ones once
-    for proposal in shown.values():
-        rig = proposal.rig
-        board = "" if rig.board is None else called(rig.board)
-        name = (
-            rig.machine.name
-            if rig.machine is not None
-            else f"{board}, {rig.processor.name if rig.processor else ''}"
-        )
-        ram = sum(modules.total_bytes or 0.0 for modules in rig.modules)
-        watts = "" if proposal.wall_w is None else show_watts(proposal.wall_w)
-        rows.append(
-            (
-                LABELS[proposal.label],
-                name,
-                f"{to_gib(ram):.0f} GB" if ram else "",
-                watts,
-                _money(proposal.usd, result),
-            )
-        )
-    return table(columns, rows)
+
+
+def _board(proposal: Proposal) -> str:
+    """What it stands on: a machine as it is sold, or board and processor."""
+    rig = proposal.rig
+    if rig.machine is not None:
+        return rig.machine.name
+    return f"{'' if rig.board is None else called(rig.board)}, {rig.processor.name if rig.processor else ''}"
+
+
+def _ram(proposal: Proposal) -> str:
+    size = sum(modules.total_bytes or 0.0 for modules in proposal.rig.modules)
+    return f"{to_gib(size):.0f} GB" if size else ""
 
 
 def _warnings(result: Assembled) -> Iterator[Sentence]:
@@ -227,8 +227,7 @@ def sheet(result: Assembled) -> Page:
     if result.first is None:
         heads = ("part", "rule", "reason")
         rows = [(refusal.part, refusal.rule, refusal.reason) for refusal in result.proposed.refusals]
-    columns = heads
-    return Page(title=verdict(result), parts=(table(columns, rows),))
+    return Page.of(verdict(result), table(heads, rows))
 
 
 def _cells(usd: Estimate) -> tuple[str, str, str, str]:
@@ -259,14 +258,9 @@ def listed(proposal: Proposal) -> Iterator[str]:
             yield f"{keys[item.kind]}: {count}{item.name}{limit if item.kind == 'gpu' else ''}"
 
 
-def _answer_words(result: Assembled) -> Sentence | str:
-    """The answer as a sentence."""
-    return verdict(result)
-
-
 def _list(proposal: Proposal) -> str:
     """The machine as a list that `build --check` reads."""
     return "\n".join(listed(proposal))
 
 
-plain = telling.RecordPrinter(Assembled, telling.RecordPrinter(Proposal, list=_list), answer=_answer_words)
+plain = telling.RecordPrinter(Assembled, telling.RecordPrinter(Proposal, list=_list), answer=verdict)

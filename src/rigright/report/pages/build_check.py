@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from rigright.base import telling
-from rigright.base.page import Line, Page, Part, Points, Shown, Tone, prose, table
+from rigright.base.page import Line, Page, Points, Shown, Tone, prose, records, table
 from rigright.base.units import to_gib
-from rigright.base.words import Sentence, say
+from rigright.base.words import Sentence, say, with_commas
 from rigright.build.judge import DOUBT, IMPOSSIBLE, NOUNS, OK, Ruling
 from rigright.build.machine import Rig
 from rigright.verbs.assembled import CheckedList
@@ -18,28 +18,25 @@ _TONES: dict[str, Tone] = {OK: "good", DOUBT: "warn", IMPOSSIBLE: "bad"}
 
 def page(result: CheckedList, *, details: bool = False) -> Page:
     """The page for people."""
-    parts: list[Part] = []
-    for verdict, title in ((IMPOSSIBLE, say("impossible")), (DOUBT, say("to check"))):
-        rulings = [ruling for ruling in result.rules if ruling.verdict == verdict]
-        if rulings:
-            parts.append(Points(title=title, items=tuple(map(ruling_line, rulings)), tone=_TONES[verdict]))
-    if details:
-        fine = [ruling.reason for ruling in result.rules if ruling.verdict == OK]
-        if fine:
-            parts.append(Points(title=say("ok"), items=tuple(fine), tone="good"))
-    rows = tuple(_read_rows(result.rig))
-    columns = (say("part"), prose(say("read as")))
-    parts.append(table(columns, rows))
-    absent = [NOUNS[kind] for kind in missing(result.rig)]
-    if absent:
-        sentence = say("not listed, not checked: {parts}", parts=_listed(absent))
-        parts.append(Line(text=sentence, tone="dim"))
-    tone = "plain" if absent and result.verdict == OK else _TONES[result.verdict]
-    return Page(title=_verdict_line(result), tone=tone, parts=tuple(parts))
+
+    def rulings(verdict: str) -> Iterator[Ruling]:
+        return (ruling for ruling in result.rules if ruling.verdict == verdict)
+
+    absent = with_commas(NOUNS[kind] for kind in _missing(result))
+    fine = (ruling.reason for ruling in rulings(OK))
+    return Page.of(
+        _verdict_line(result),
+        Points.of(map(ruling_line, rulings(IMPOSSIBLE)), title=say("impossible"), tone="bad"),
+        Points.of(map(ruling_line, rulings(DOUBT)), title=say("to check"), tone="warn"),
+        Points.of(fine, title=say("ok"), tone="good") if details else None,
+        table((say("part"), prose(say("read as"))), _read_rows(result.rig)),
+        Line.dim(say("not listed, not checked: {parts}", parts=absent)) if absent else None,
+        tone="plain" if absent and result.verdict == OK else _TONES[result.verdict],
+    )
 
 
 def _verdict_line(result: CheckedList) -> Sentence:
-    """The answer."""
+    """The answer as a sentence."""
     wrong = [ruling for ruling in result.rules if ruling.verdict == IMPOSSIBLE]
     if wrong:
         return say("cannot be built: {why}", why=wrong[0].reason)
@@ -48,7 +45,7 @@ def _verdict_line(result: CheckedList) -> Sentence:
         return say("can be built; 1 thing to check")
     if doubts:
         return say("can be built; {count} things to check", count=doubts)
-    if missing(result.rig):
+    if _missing(result):
         return say("no conflicts among the listed parts; the list is incomplete")
     return say("can be built")
 
@@ -56,23 +53,6 @@ def _verdict_line(result: CheckedList) -> Sentence:
 def ruling_line(ruling: Ruling) -> Sentence:
     """What is wrong, and what mends it."""
     return ruling.reason if ruling.do is None else say("{wrong}; {do}", wrong=ruling.reason, do=ruling.do)
-
-
-def _listed(names: list[Sentence]) -> Sentence:
-    first = names[0]
-    for name in names[1:]:
-        first = say("{first}, {second}", first=first, second=name)
-    return first
-
-
-def missing(rig: Rig) -> list[str]:
-    """Kinds of part that a machine has and the list does not name."""
-    if rig.machine is not None:
-        return []
-    unread = {kind for kind, _ in rig.unknown}
-    row = (rig.processor, rig.board, rig.modules, rig.cards, rig.supplies, rig.case)
-    kinds = zip(("cpu", "board", "ram", "gpu", "psu", "case"), row, strict=True)
-    return [kind for kind, part in kinds if not part and kind not in unread]
 
 
 def _read_rows(rig: Rig) -> Iterator[tuple[Shown, Shown]]:
@@ -127,23 +107,17 @@ def _base_rows(rig: Rig) -> Iterator[tuple[Shown, Shown]]:
 
 def sheet(result: CheckedList) -> Page:
     """One row a finding."""
-    rows = tuple(
+    findings = records(
+        result.rules,
         (
-            ruling.verdict,
-            ruling.rule,
-            " ".join(ruling.parts),
-            ruling.reason,
-            "" if ruling.do is None else ruling.do,
-        )
-        for ruling in result.rules
+            ("verdict", lambda ruling: ruling.verdict),
+            ("rule", lambda ruling: ruling.rule),
+            ("parts", lambda ruling: " ".join(ruling.parts)),
+            ("reason", lambda ruling: ruling.reason),
+            ("do", lambda ruling: ruling.do or ""),
+        ),
     )
-    columns = ("verdict", "rule", "parts", "reason", "do")
-    return Page(title=_verdict_line(result), parts=(table(columns, rows),))
-
-
-def _answer_words(result: CheckedList) -> Sentence | str:
-    """The answer as a sentence."""
-    return _verdict_line(result)
+    return Page.of(_verdict_line(result), findings)
 
 
 class Understood(NamedTuple):
@@ -158,8 +132,14 @@ def _understood(result: CheckedList) -> tuple[Understood, ...]:
     return tuple(Understood(*row) for row in _read_rows(result.rig))
 
 
-def _missing(result: CheckedList) -> tuple[str, ...]:
-    return tuple(missing(result.rig))
+def _missing(result: CheckedList) -> tuple[str, ...]:  # kinds that a machine has and the list does not name
+    rig = result.rig
+    if rig.machine is not None:
+        return ()
+    unread = {kind for kind, _ in rig.unknown}
+    row = (rig.processor, rig.board, rig.modules, rig.cards, rig.supplies, rig.case)
+    kinds = zip(("cpu", "board", "ram", "gpu", "psu", "case"), row, strict=True)
+    return tuple(kind for kind, part in kinds if not part and kind not in unread)
 
 
-plain = telling.RecordPrinter(CheckedList, answer=_answer_words, understood=_understood, missing=_missing)
+plain = telling.RecordPrinter(CheckedList, answer=_verdict_line, understood=_understood, missing=_missing)

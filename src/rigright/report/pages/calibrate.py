@@ -2,53 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from rigright.base import telling
-from rigright.base.page import Line, Page, Part, Points, Shown, number, table
-from rigright.base.words import Sentence, say
-from rigright.verbs.calibrate.belief import Anchored, AnchorMade
+from rigright.base.page import Line, Page, Points, number, records
+from rigright.base.words import say
+from rigright.verbs.calibrate.belief import Anchored
 
 _MOST_FAULTS = 8
-_ANCHORS = (
-    say("chip"),
-    say("engine"),
-    say("figure"),
-    number(say("runs")),
-    number(say("measured")),
-    number(say("correction")),
-    number(say("other models")),
-    number(say("band before")),
-    number(say("band now")),
-)
 
 
 def page(result: Anchored) -> Page:
     """What own runs shift."""
-    title = say("{file}: {runs} of your own runs", file=result.file, runs=result.runs)
-    saved = say("saved in {file}: now used by plan, explain and validate", file=result.saved)
-    anchors = table(_ANCHORS, (_anchor(anchor_made) for anchor_made in result.anchors))
-    parts: list[Part] = [anchors, Line(text=saved, tone="good")]
-    parts.append(Line(text=say("--anchors none ignores it; --anchors FILE uses another one"), tone="dim"))
-    return Page(title=title, parts=(*parts, *_faults(result.faults)))
-
-
-def _anchor(anchor: AnchorMade) -> tuple[Shown, ...]:
-    return (
-        anchor.chip or "-", anchor.engine or "-", anchor.figure, str(anchor.runs),
-        f"{anchor.measured_ratio:.2f}x", f"{anchor.shift:.2f}x", f"{anchor.elsewhere:.2f}x",
-        f"{anchor.low_before:.2f}-{anchor.high_before:.2f}", f"{anchor.low:.2f}-{anchor.high:.2f}",
-    )  # fmt: skip
-
-
-def _faults(faults: Iterable[Sentence]) -> list[Part]:
-    sentences = tuple(faults)
-    if not sentences:
-        return []
-    items: tuple[Shown, ...] = sentences[:_MOST_FAULTS]
-    if len(sentences) > _MOST_FAULTS:
-        items = (*items, say("and {count} more", count=len(sentences) - _MOST_FAULTS))
-    return [Points(title=say("left out"), items=items, tone="warn")]
+    anchors = records(
+        result.anchors,
+        (
+            (say("chip"), lambda anchor: anchor.chip or "-"),
+            (say("engine"), lambda anchor: anchor.engine or "-"),
+            (say("figure"), lambda anchor: anchor.figure),
+            (number(say("runs")), lambda anchor: str(anchor.runs)),
+            (number(say("measured")), lambda anchor: f"{anchor.measured_ratio:.2f}x"),
+            (number(say("correction")), lambda anchor: f"{anchor.shift:.2f}x"),
+            (number(say("other models")), lambda anchor: f"{anchor.elsewhere:.2f}x"),
+            (number(say("band before")), lambda anchor: f"{anchor.low_before:.2f}-{anchor.high_before:.2f}"),
+            (number(say("band now")), lambda anchor: f"{anchor.low:.2f}-{anchor.high:.2f}"),
+        ),
+    )
+    return Page.of(
+        say("{file}: {runs} of your own runs", file=result.file, runs=result.runs),
+        anchors,
+        Line.good(say("saved in {file}: now used by plan, explain and validate", file=result.saved)),
+        Line.dim(say("--anchors none ignores it; --anchors FILE uses another one")),
+        Points.of(result.faults, title=say("left out"), tone="warn", most=_MOST_FAULTS),
+    )
 
 
 plain = telling.RecordPrinter(Anchored)

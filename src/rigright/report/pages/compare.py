@@ -5,10 +5,22 @@ from __future__ import annotations
 import math
 import shlex
 from collections.abc import Iterator
-from typing import Any
 
 from rigright.base import telling
-from rigright.base.page import Commands, Curve, Line, Page, Part, Plot, Shown, Spot, Table, prose, table
+from rigright.base.page import (
+    Commands,
+    Curve,
+    Line,
+    Page,
+    Plot,
+    Shown,
+    Spot,
+    Table,
+    answer_of,
+    grouped,
+    prose,
+    table,
+)
 from rigright.base.units import TERA, show_short
 from rigright.base.words import OLD_PRICE, Sentence, say, with_commas, with_semicolons
 from rigright.choice.ways import quality_class
@@ -21,17 +33,16 @@ from rigright.report.pages.brief import (
     months_between,
     months_shown,
     note_lines,
+    old_prices,
     short_format,
 )
-from rigright.report.pages.plan_details import ROWS
+from rigright.report.pages.figures import TIME_NAMES, figure_rows
 from rigright.report.pages.plan_next import explain_flags
-from rigright.report.pages.plan_table import plans_table
-from rigright.report.pages.speed import TIME_NAMES
+from rigright.report.pages.plan_table import across, plan_rows, plans_table
 from rigright.search import named
 from rigright.verbs.comparing.compared import LESS, Compared, Contender, RankPass, Roof
 
 _LETTERS = "ABCDEFGH"
-HEADS = dict(ROWS)
 _CLAIMS = (  # in the order of the verdict: the first of the figures that two of them have
     (("output_tok_per_s", "train_tok_per_s", "images_per_s", "texts_per_s"), "faster"),
     (("usd_per_mtok",), "per token"),
@@ -54,27 +65,19 @@ _LEFT, RIGHT = 0.3, 3.0  # how far beyond its points a roof is drawn
 
 def page(result: Compared, *, why: bool = False, details: bool = False) -> Page:
     """The page for people; `why` shows what each stands under: its roof."""
-    answer, able = (
+    able = [contender.plan for contender in result.contenders if contender.plan is not None]
+    work = say("{model}: {work}", model=model_name(result.model), work=words.work(result.wish))
+    roofs = (why or details) and any(contender.roof for contender in result.contenders)
+    brief = plans_table(able, wish=result.wish, compared=True) if able else None
+    return Page.of(
         _verdict(result),
-        [contender.plan for contender in result.contenders if contender.plan is not None],
+        (Line.dim(work), _table(result)) if details else brief,
+        _roofs(result) if roofs else None,
+        map(Line.bad, _misses(result)),
+        old_prices(plan.supply.as_of for plan in able if plan.supply.stale),
+        note_lines(_notes(result), details=details),
+        Commands.next(_next(result, details=details) if result.asked else ()),
     )
-    parts: list[Part] = []
-    if details:
-        sentence = say("{model}: {work}", model=model_name(result.model), work=words.work(result.wish))
-        parts += [Line(text=sentence, tone="dim"), _table(result)]
-    elif able:
-        parts.append(plans_table(able, wish=result.wish, compared=True))
-    if (why or details) and any(contender.roof for contender in result.contenders):
-        parts.append(_roofs(result))
-    parts += [Line(text=miss, tone="bad") for miss in _misses(result)]
-    stale = sorted({str(plan.supply.as_of) for plan in able if plan.supply.stale})
-    if stale:
-        stated = say("prices as of {date}; verify before buying", date=", ".join(stale))
-        parts.append(Line(text=stated, tone="warn"))
-    parts += note_lines(_notes(result), details=details)
-    if result.asked:
-        parts.append(Commands(items=tuple(_next(result, details=details)), title=say("next")))
-    return Page(title=answer.text, tone=answer.tone, parts=tuple(parts))
 
 
 def _name(contender: Contender) -> str:
@@ -88,7 +91,7 @@ def _name(contender: Contender) -> str:
 def _verdict(result: Compared) -> Line:
     """Who is how much faster, cheaper, or content with less power."""
     if not any(contender.plan for contender in result.contenders):
-        return Line(text=say("none of these can run {model}", model=model_name(result.model)), tone="bad")
+        return Line.bad(say("none of these can run {model}", model=model_name(result.model)))
     sentences: dict[int, list[Sentence]] = {}
     for place, quality in _better(result):
         sentences.setdefault(place, []).append(quality)
@@ -122,7 +125,7 @@ def _verdict(result: Compared) -> Line:
     ) or say("no meaningful difference")
     if sentences and len(result.contenders) > 2:
         sentence = say("{verdict} (vs next best)", verdict=sentence)
-    return _doubted(sentence if sentences else None, result) or Line(text=sentence, tone="good")
+    return _doubted(sentence if sentences else None, result) or Line.good(sentence)
 
 
 def _doubted(sentence: Sentence | None, result: Compared) -> Line | None:
@@ -134,7 +137,7 @@ def _doubted(sentence: Sentence | None, result: Compared) -> Line | None:
     parts = [sentence] if sentence is not None else []
     parts += [say("misses the limits: {names}", names=", ".join(missed))] if missed else []
     parts += [say("memory may not be enough: {names}", names=", ".join(tight))] if tight else []
-    return Line(text=with_semicolons(parts) or "", tone="warn") if missed or tight else None
+    return Line.warn(with_semicolons(parts) or "") if missed or tight else None
 
 
 def _may_lack_memory(contender: Contender) -> bool:
@@ -209,48 +212,22 @@ def _misses(result: Compared) -> Iterator[Sentence]:
 def _table(result: Compared) -> Table:
     """Figures down, things across; the best of each row is marked."""
     things = result.contenders
-    served = any(contender.speed for contender in things)
-    learns = any(
-        contender.plan is not None and isinstance(contender.plan.work, Training) for contender in things
-    )
-    rows: list[tuple[Shown, ...]] = [
-        (say("source"), *_each(things, words.supply)),
-        (say("layout"), *_each(things, words.workers)),
-        (say("method") if learns else say("weights"), *_each(things, words.formats)),
-        (say("engine"), *_each(things, words.engine)),
-    ]
-    rows += [] if learns else [(say("concurrency"), *_each(things, words.concurrency))]
-    for name, head in HEADS.items():
-        cells = tuple(
-            words.figure(name, contender.figures.get(name), currency=result.wish.currency)
-            for contender in things
-        )
-        best = result.best_places.get(name, ())
-        marked = tuple(f"* {cell}" if place in best else cell for place, cell in enumerate(cells))
-        sentence = words.at_percentile(name, head, wish=result.wish)
-        rows += [(sentence, *marked)] if any(cells) else []
-    waits = (say("decode limited by"), "token_pass"), (say("prefill limited by"), "prompt_pass")
-    if served:
+    plans = [contender.plan for contender in things]
+    names = (item.asked if item.plan is None else named.machine(item.plan) for item in things)
+    rows: list[tuple[Shown, ...]] = [(say("machine"), *names), *plan_rows(plans)]
+    if not any(plan is not None and isinstance(plan.work, Training) for plan in plans):
+        rows.append(across(plans, say("concurrency"), value=words.concurrency))
+    known = figure_rows([item.figures for item in things], result.wish, best=result.best_places)
+    rows += (row for _, row in known)
+    if any(contender.speed for contender in things):
+        waits = (say("decode limited by"), "token_pass"), (say("prefill limited by"), "prompt_pass")
         rows += [(head, *(_bound(contender, which) for contender in things)) for head, which in waits]
-    rows.append((say("based on"), *_each(things, words.basis)))
+    rows.append(across(plans, say("based on"), value=words.basis))
     if not all(contender.fits for contender in things):
-        rows.append(
-            (
-                say("limits missed"),
-                *(contender.broken[0].reason if contender.broken else "" for contender in things),
-            )
-        )
-    names = [
-        contender.asked if contender.plan is None else named.machine(contender.plan) for contender in things
-    ]
-    rows.insert(0, (say("machine"), *names))
-    heads = [prose(_LETTERS[place]) for place in range(len(things))]
+        reasons = (contender.broken[0].reason if contender.broken else "" for contender in things)
+        rows.append((say("limits missed"), *reasons))
+    heads = (prose(_LETTERS[place]) for place in range(len(things)))
     return table(("", *heads), rows, title=say("side by side (* best in its row)"))
-
-
-def _each(things: tuple[Contender, ...], value: Any) -> Iterator[Shown]:
-    for contender in things:
-        yield "" if contender.plan is None else value(contender.plan)
 
 
 def _bound(contender: Contender, which: str) -> Shown:
@@ -310,12 +287,13 @@ def _spot(letter: str, name: Sentence, *, part: RankPass, curve: int) -> Spot:
 
 def _notes(result: Compared) -> Iterator[Shown]:
     yield from result.notes
-    groups: dict[Shown, list[str]] = {}
-    for contender in result.contenders:
-        for note in () if contender.plan is None else contender.plan.notes:
-            if note.kind != OLD_PRICE:
-                groups.setdefault(note, []).append(_name(contender))
-    for sentence, names in groups.items():
+    noted = grouped(
+        (note, _name(contender))
+        for contender in result.contenders
+        for note in (() if contender.plan is None else contender.plan.notes)
+        if note.kind != OLD_PRICE
+    )
+    for sentence, names in noted.items():
         yield say("{label}: {reason}", label=", ".join(names), reason=sentence)
 
 
@@ -328,9 +306,4 @@ def _next(result: Compared, *, details: bool) -> Iterator[str]:
     yield f"{result.asked} --json" if details else f"{result.asked} --details"
 
 
-def _answer_words(result: Compared) -> Sentence | str:
-    """The answer as a sentence."""
-    return _verdict(result).text
-
-
-plain = telling.RecordPrinter(Compared, named.plan_told, verdict=_answer_words)
+plain = telling.RecordPrinter(Compared, named.plan_told, verdict=answer_of(_verdict))

@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterator
 
 from rigright.base import telling
 from rigright.base.money import show_money
-from rigright.base.page import Column, Commands, Page, Part, Shown, Table, table
+from rigright.base.page import Column, Commands, Page, Shown, Table, grouped, table
 from rigright.base.units import GIGA, TERA, show_short, to_gib
 from rigright.base.words import Sentence, say, with_commas, with_semicolons
-from rigright.report.pages.brief import note_lines, symbol
+from rigright.report.pages.brief import note_lines
+from rigright.report.pages.figures import symbol
 from rigright.verbs.comparing.sheets import CPU_KIND, Lead, Sheet, Sheets
 
 _UNKNOWN = "-"
@@ -26,18 +27,18 @@ _MADE_FOR = {
 
 def page(result: Sheets, *, details: bool = False) -> Page:
     """The page for people."""
-    parts: list[Part] = [_table(result)]
-    parts += note_lines(_notes(result), details=details)
-    if result.asked:
-        parts.append(Commands(items=(f"{result.asked} --for llama-3.1-8b",), title=say("next")))
-    return Page(title=_verdict(result), tone="good", parts=tuple(parts))
+    return Page.of(
+        _verdict(result),
+        _table(result),
+        note_lines(_notes(result), details=details),
+        Commands.next((f"{result.asked} --for llama-3.1-8b",) if result.asked else ()),
+        tone="good",
+    )
 
 
 def _verdict(result: Sheets) -> Sentence:
     """Who is ahead in what, and how far."""
-    claims: dict[tuple[str, ...], list[Sentence]] = {}
-    for lead in result.leads:
-        claims.setdefault(lead.things, []).append(_claim(lead, result))
+    claims = grouped((lead.things, _claim(lead, result)) for lead in result.leads)
     sentence = with_semicolons(
         say("{name}: {claims}", name=", ".join(names), claims=with_commas(sentences) or "")
         for names, sentences in claims.items()
@@ -143,9 +144,4 @@ def _notes(result: Sheets) -> Iterator[Shown]:
         yield say("processors: FP32 rate of the vector units at base clock; the most memory they take")
 
 
-def _answer_words(result: Sheets) -> Sentence:
-    """The answer as a sentence."""
-    return _verdict(result)
-
-
-plain = telling.RecordPrinter(Sheets, verdict=_answer_words)
+plain = telling.RecordPrinter(Sheets, verdict=_verdict)

@@ -9,20 +9,27 @@ import numpy as np
 
 from rigright.base import telling
 from rigright.base.money import CNY, currency_of, show_money
-from rigright.base.page import Commands, Curve, Line, Page, Part, Plot, Shown, Table, number, prose, table
+from rigright.base.page import (
+    Commands,
+    Curve,
+    Line,
+    Page,
+    Plot,
+    Shown,
+    Table,
+    answer_of,
+    number,
+    prose,
+    records,
+    table,
+)
 from rigright.base.units import KILO, MEGA, show_short
 from rigright.base.words import Sentence, say, with_commas
 from rigright.cost.estimate import Estimate
 from rigright.facts.chips import short
 from rigright.facts.clouds import cloud_shown
-from rigright.report.pages.brief import (
-    amount,
-    model_name,
-    months_between,
-    months_shown,
-    note_lines,
-    symbol,
-)
+from rigright.report.pages.brief import model_name, months_between, months_shown, note_lines, old_prices
+from rigright.report.pages.figures import amount, amount_band, symbol
 from rigright.verbs.costed import API, BUY, OWN, RENT, REPLACE, RESERVED, SPOT, Costed, CostWay, WayWithWork
 
 SURE, LIKELY = 0.995, 0.5  # shares of cases
@@ -35,25 +42,19 @@ PARTS = {
 
 def page(result: Costed, *, why: bool = False, details: bool = False) -> Page:
     """The page for people."""
-    answer = _kept(verdict(result), result)
-    parts: list[Part] = [ways_table(result, banded=details), picture(result, details=details)]
-    parts += [Line(text=sentence, tone="dim") for sentence in sums(result)]
-    stale = sorted({str(way.as_of) for way in result.cost_ways if way.stale})
-    if stale:
-        parts.append(
-            Line(text=say("prices as of {date}; verify before buying", date=", ".join(stale)), tone="warn")
-        )
-    if details and result.worth_usd:
-        parts.append(resale(result))
-    if why:
-        parts.append(_formulas(result))
-    if why or details:
-        parts.append(sources(result))
-    parts += note_lines((*assumed(result), *result.notes), details=details)
-    if result.asked:
-        more = [f"{result.asked} --details"] if not details else []
-        parts.append(Commands(items=(*_next(result), *more), title=say("next")))
-    return Page(title=answer.text, tone=answer.tone, parts=tuple(parts))
+    more = [] if details else [f"{result.asked} --details"]
+    return Page.of(
+        _kept(verdict(result), result),
+        ways_table(result, banded=details),
+        picture(result, details=details),
+        map(Line.dim, sums(result)),
+        old_prices(way.as_of for way in result.cost_ways if way.stale),
+        resale(result) if details and result.worth_usd else None,
+        _formulas(result) if why else None,
+        sources(result) if why or details else None,
+        note_lines((*assumed(result), *result.notes), details=details),
+        Commands.next((*_next(result), *more) if result.asked else ()),
+    )
 
 
 def _kept(answer: Line, result: Costed) -> Line:
@@ -61,9 +62,7 @@ def _kept(answer: Line, result: Costed) -> Line:
     if not result.missed:
         return answer
     reasons = with_commas(result.missed) or ""
-    return Line(
-        text=say("misses the limit: {reasons}; {said}", reasons=reasons, said=answer.text), tone="bad"
-    )
+    return Line.bad(say("misses the limit: {reasons}; {said}", reasons=reasons, said=answer.text))
 
 
 def verdict(result: Costed) -> Line:
@@ -83,7 +82,7 @@ def verdict(result: Costed) -> Line:
         usd = _between(way.ledger.total, currency)
         sentence = say("{machine}: {usd} over {years}, {way}", machine=machine, usd=usd, years=years,
                    way=_alone(way, result))  # fmt: skip
-        return Line(text=sentence, tone="good")
+        return Line.good(sentence)
     paid = other.payback
     costs = with_commas(_spent(way, result) for way in (own, other))
     sentences: dict[str, Shown] = {
@@ -107,17 +106,17 @@ def verdict(result: Costed) -> Line:
             "{machine}: buying is cheaper over {years} in {share} of cases, counting resale: {costs}",
             **sentences,
         )
-        return Line(text=sentence, tone="warn")
+        return Line.warn(sentence)
     if paid.share >= SURE:
         sentence = say(
             "{machine}: buying pays off after {span}; over {years}: {costs}", span=span, **sentences
         )
-        return Line(text=sentence, tone="good")
+        return Line.good(sentence)
     sentence = say(
         "{machine}: buying pays off after {span}, within {years} in {share} of cases; {costs}",
         span=span, **sentences,
     )  # fmt: skip
-    return Line(text=sentence, tone="warn")
+    return Line.warn(sentence)
 
 
 def _alone(way: CostWay, result: Costed) -> Shown:
@@ -185,10 +184,8 @@ def ways_table(result: Costed, *, banded: bool) -> Table:
     def money(estimate: Estimate | None) -> str:
         if estimate is None:
             return ""
-        if banded and estimate.low != estimate.high:
-            ends = f"{amount(estimate.low, currency)}-{amount(estimate.high, currency)}"
-            return f"{amount(estimate.value, currency)} ({ends})"
-        return amount(estimate.value, currency)
+        band = amount_band(estimate, currency) if banded else ""
+        return amount(estimate.value, currency) + (f" ({band})" if band else "")
 
     def cells(way: CostWay) -> Iterator[Shown]:
         first = way.ledger.terms[0]
@@ -317,19 +314,16 @@ def assumed(result: Costed, *, flags: bool = True) -> Iterator[Sentence]:
 def resale(result: Costed) -> Table:
     """What the machine would still bring, year by year."""
     currency = result.wish.currency
-    heads = (say("after, years"), say("resale, {sign}", sign=symbol(currency)), say("80 % band"))
-    rows = tuple(
+    head = say("resale, {sign}", sign=symbol(currency))
+    return records(
+        enumerate(result.worth_usd),
         (
-            str(year),
-            amount(estimate.value, currency),
-            ""
-            if estimate.low == estimate.high
-            else f"{amount(estimate.low, currency)}-{amount(estimate.high, currency)}",
-        )
-        for year, estimate in enumerate(result.worth_usd)
+            (number(say("after, years")), lambda year: str(year[0])),
+            (number(head), lambda year: amount(year[1].value, currency)),
+            (number(say("80 % band")), lambda year: amount_band(year[1], currency)),
+        ),
+        title=say("resale value today"),
     )
-    columns = tuple(map(number, heads))
-    return table(columns, rows, title=say("resale value today"))
 
 
 def _formulas(result: Costed) -> Table:
@@ -386,16 +380,13 @@ def sheet(result: Costed) -> Page:
         (str(month), *(f"{way.ledger.paid(float(month)).value:.2f}" for way in result.cost_ways))
         for month in range(int(result.months) + 1)
     )
-    return Page(title=say("paid so far, USD"), parts=(table(heads, rows),))
-
-
-def _answer_words(result: Costed) -> Sentence | str:
-    """The answer as a sentence."""
-    return verdict(result).text
+    return Page.of(say("paid so far, USD"), table(heads, rows))
 
 
 def _name(cost_way: WayWithWork) -> Sentence:
     return name_of(cost_way.way, cost_way.costed)
 
 
-plain = telling.RecordPrinter(Costed, telling.RecordPrinter(WayWithWork, name=_name), verdict=_answer_words)
+plain = telling.RecordPrinter(
+    Costed, telling.RecordPrinter(WayWithWork, name=_name), verdict=answer_of(verdict)
+)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from rigright.base import telling
 from rigright.base.page import (
@@ -19,14 +18,14 @@ from rigright.base.page import (
     Strips,
     number,
     prose,
-    table,
+    records,
 )
 from rigright.base.words import Sentence, say
 from rigright.doctor.binding.judgement import JudgedCause
 from rigright.doctor.binding.record import Bound
 from rigright.doctor.record import Step
 from rigright.machine.parts.node_power import beside_cards
-from rigright.report.named import first_of, partly
+from rigright.report.named import first_of, of_origin, partly
 from rigright.verbs.diagnosed import BottleneckReport
 
 _MOST_LISTED = 3  # causes that are stated in full
@@ -37,58 +36,53 @@ _SMALL_GAIN, _LARGE_GAIN = 1.1, 10.0  # below the one a second decimal tells som
 
 def page(result: BottleneckReport) -> Page:
     """The whole page."""
-    return Page(
-        title=verdict(result),
-        tone="bad" if result.judgement.lead is not None else "plain",
-        parts=tuple(_parts(result)),
+    return Page.of(
+        verdict(result), _parts(result), tone="bad" if result.judgement.lead is not None else "plain"
     )
 
 
 def _parts(result: BottleneckReport) -> Iterator[Part]:
     diagnosis = result.diagnosis
     if result.cut:
-        yield Line(text=partly(result.cut), tone="warn")
+        yield Line.warn(partly(result.cut))
     if not diagnosis.bounds:  # else the strips say what they show
-        yield Line(text=say("bottleneck analysis ({source})", source=result.source), tone="dim")
+        yield Line.dim(say("bottleneck analysis ({source})", source=result.source))
     lead = result.judgement.first
     if lead is not None:
-        yield Points(title=lead.finding.title, items=tuple(_mended(lead)), tone="bad")
+        yield Points.of(_mended(lead), title=lead.finding.title, tone="bad")
         if diagnosis.bounds:
-            yield Line(text=bound(result), tone="dim")
+            yield Line.dim(bound(result))
     if diagnosis.bounds:
         yield from _over_time(result)
     for item in diagnosis.bounds[:_MOST_LISTED]:
         yield _bound_points(item, result.judgement.steps(item), once=result.is_snapshot)
     if result.drifts:
-        heads = (say("benchmark"), say("measured on"), say("vs first run"))
-        rows = tuple(
-            (f"{drift.latest.part} {drift.latest.what}", drift.latest.on, f"{drift.ratio:.0%}")
-            for drift in result.drifts
+        yield records(
+            result.drifts,
+            (
+                (prose(say("benchmark")), lambda drift: f"{drift.latest.part} {drift.latest.what}"),
+                (say("measured on"), lambda drift: drift.latest.on),
+                (number(say("vs first run")), lambda drift: f"{drift.ratio:.0%}"),
+            ),
+            title=say("slower than the first run"),
         )
-        columns = (prose(heads[0]), heads[1], number(heads[2]))
-        yield table(columns, rows, title=say("slower than the first run"))
     items = dict.fromkeys(
         say("{title} ({check})", title=finding.title, check=check)
         for check, finding in result.findings
         if lead is None or finding.title != lead.finding.title
     )
-    if items:
-        yield Points(title=say("doctor findings"), items=tuple(items), tone="warn")
-    for note in (*diagnosis.notes, *diagnosis.unseen):
-        yield Line(text=note, tone="dim")
-    yield Commands(items=tuple(_next(result)), title=say("next"))
+    yield Points.of(items, title=say("doctor findings"), tone="warn")
+    yield from map(Line.dim, (*diagnosis.notes, *diagnosis.unseen))
+    yield Commands.next(_next(result))
 
 
 def _over_time(result: BottleneckReport) -> Iterator[Part]:
     """What bound it over the time, and how busy things were; of one moment there is no such thing."""
     if result.is_snapshot:
-        yield Line(text=result.source, tone="dim")
+        yield Line.dim(result.source)
         return
     bounds = result.diagnosis.bounds
-    pieces = tuple(
-        Piece(name=bound.cause.title, size=bound.share, shown=f"{bound.share:.0%}") for bound in bounds
-    )
-    yield Bars(bars=(Bar(label=say("time"), pieces=pieces, limit=1.0, shown="100%"),))
+    yield Bars(bars=(time_bar((bound.cause.title, bound.share) for bound in bounds),))
     strips: list[Strip] = []
     names = dict(result.names)
     for index in result.diagnosis.devices:
@@ -102,7 +96,13 @@ def _over_time(result: BottleneckReport) -> Iterator[Part]:
     yield Strips(strips=tuple(strips), span=result.source)
     if result.node_power is not None and result.ticks:
         draws = (device.power_w for device in result.ticks[-1].devices)
-        yield Line(text=beside_cards(result.node_power, draws), tone="dim")
+        yield Line.dim(beside_cards(result.node_power, draws))
+
+
+def time_bar(shares: Iterable[tuple[Sentence, float]]) -> Bar:
+    """What bound the work for which share of the time."""
+    pieces = tuple(Piece(name=title, size=share, shown=f"{share:.0%}") for title, share in shares)
+    return Bar(label=say("time"), pieces=pieces, limit=1.0, shown="100%")
 
 
 def verdict(result: BottleneckReport) -> Sentence:
@@ -195,7 +195,7 @@ def _bound_points(bound: Bound, remedies: tuple[Step, ...], *, once: bool) -> Po
     sure = () if bound.seen else (say("inferred: no other resource was saturated"),)
     limit = (gain,) if bound.share <= _MOST_SHARE and not once else ()
     title = cause.title if once else say("{cause}: {share} of the time", cause=cause.title, share=share)
-    return Points(title=title, items=(shown, *sure, *limit, *steps))
+    return Points.of((shown, *sure, *limit, *steps), title=title)
 
 
 def shown_gain(times: float) -> str:
@@ -206,7 +206,7 @@ def shown_gain(times: float) -> str:
 
 def _next(result: BottleneckReport) -> Iterator[str]:
     is_live = result.origin == "live"
-    of_it = "" if is_live else f" --from {shlex.quote(result.origin)}"
+    of_it = of_origin(result.origin)
     if result.findings:
         yield f"rigright doctor{of_it}"
     if not result.diagnosis.bounds and is_live:
@@ -217,9 +217,4 @@ def _next(result: BottleneckReport) -> Iterator[str]:
         yield "rigright bench --quick"
 
 
-def _answer_words(result: BottleneckReport) -> Sentence | str:
-    """The answer as a sentence."""
-    return verdict(result)
-
-
-plain = telling.RecordPrinter(BottleneckReport, verdict=_answer_words)
+plain = telling.RecordPrinter(BottleneckReport, verdict=verdict)

@@ -2,38 +2,55 @@
 
 from __future__ import annotations
 
-import shlex
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from rigright.base import telling
-from rigright.base.page import Commands, Line, Page, Part, Points, Shown, Table, Tone, prose, table
+from rigright.base.page import (
+    Commands,
+    Line,
+    Page,
+    Part,
+    Points,
+    Shown,
+    Table,
+    Tone,
+    facts,
+    prose,
+    records,
+    table,
+)
 from rigright.base.record import Sparse
 from rigright.base.words import Sentence, say, with_commas
 from rigright.doctor.advice import manual_of
 from rigright.doctor.binding.judgement import JudgedCause, Judgement, conclude
 from rigright.doctor.elsewhere import shows_cards
 from rigright.doctor.examine import Examined, checks, group_of
-from rigright.doctor.record import Checked, CheckFinding, Fine, NotSeen, Step
+from rigright.doctor.record import Checked, CheckFinding, Evidence, Fine, NotSeen, Step
 from rigright.doctor.wires import bus_cards, hides_cards
 from rigright.machine.opened.forms import fault_forms
 from rigright.machine.record import Machine
 from rigright.machine.running.messages import UNKNOWN
-from rigright.report.findings import Blind, FindingGroup, blind, fine, groups
-from rigright.report.named import machine_name, understood
+from rigright.report.findings import (
+    SEVERITIES,
+    SEVERITY_TONES,
+    Blind,
+    FindingGroup,
+    blind,
+    fine,
+    groups,
+)
+from rigright.report.named import machine_name, of_origin, understood
 from rigright.report.typed import of_host, typed
 
 MOST_COMMANDS = 4
 LEAST_SHARE = 1 / 3  # of the checks, for a tick
 _LEAST_EVIDENCE, _MOST_EVIDENCE = 2, 6  # of one kind of finding on many things
-_TONES: dict[str, Tone] = {"fault": "bad", "warning": "warn", "note": "plain"}
-_SEVERITIES = {"fault": say("fault"), "warning": say("warning"), "note": say("note")}
 _SURE = {
     "likely": say("likely, not certain"),
     "maybe": say("possible: it may have another cause"),
 }
 _LOGS = frozenset({"kernel log", "messages", "text"})
-_BLANK = ("", prose(""))
 
 
 def page(result: Examined, *, everything: bool = False, why: bool = False) -> Page:
@@ -41,52 +58,48 @@ def page(result: Examined, *, everything: bool = False, why: bool = False) -> Pa
 
     What to act on first is stated in full, other faults and warnings by what was seen and what mends them.
     """
-    finding_groups = groups(result)
-    judgement = conclude(result)
+    every, judgement, machine = groups(result), conclude(result), result.case.machine
     first = judgement.first
-    shown = [
-        finding_group
-        for finding_group in finding_groups
-        if everything or finding_group.first.severity != "note"
-    ]
+    shown = [group for group in every if everything or group.first.severity != "note"]
     if first is not None:
-        shown.sort(key=lambda finding_group: not any(own is first.finding for own in finding_group.findings))
-    answer = _answer(result, shown[0] if first is not None else None)
-    parts: list[Part] = [Line(text=_counts(result), tone="dim"), *_causes(judgement)]
-    for place, group in enumerate(shown):
-        if place or first is None:  # the title is the headline of the first
-            tone = _TONES[group.first.severity]
-            parts.append(Line(text=_headline(group), tone=tone, apart=True))
-        in_full = everything or why or not place
-        parts.append(_finding(group, by_root=result.case.machine.typed_by_root, why=why, in_full=in_full))
-    notes = tuple(_headline(group) for group in finding_groups if group.first.severity == "note")
-    partly = result.case.machine.is_capture and not everything
+        shown.sort(key=lambda group: not any(own is first.finding for own in group.findings))
+    notes = () if everything else tuple(_headline(item) for item in every if item.first.severity == "note")
+    partly = machine.is_capture and not everything
     beside = tuple(_not_there(result)) if partly else ()
-    if notes and not everything:
-        parts.append(Points(items=(*notes, *beside), title=say("worth knowing")))
-    elif beside:
-        parts.append(Points(items=beside))
-    if everything:
-        parts.append(
-            table(
-                (say("check"), say("of"), prose("")),
-                ((checked.check, item.about or "", item.says) for checked, item in fine(result)),
-                title=say("fine"),
-            )
-        )
-    unseen = blind(result)
-    if unseen and not partly:
-        parts.append(_unseen(unseen, result.case.machine))
-    if shown or not partly:
-        commands = tuple(_next(result, many=len(shown) > 1 or not partly, everything=everything))
-        parts += [Commands(items=commands, title=say("next"))] if commands else []
-    return Page(title=answer.text, tone=answer.tone, parts=tuple(parts))
+    unseen = () if partly else blind(result)
+    many = len(shown) > 1 or not partly
+    return Page.of(
+        _answer(result, None if first is None else shown[0]),
+        Line.dim(_counts(result)),
+        _causes(judgement),
+        _groups(shown, machine, headed=first is None, everything=everything, why=why),
+        Points.of((*notes, *beside), title=say("worth knowing") if notes else None),
+        _fine(result) if everything else None,
+        _unseen(unseen, machine) if unseen else None,
+        Commands.next(_next(result, many=many, everything=everything) if shown or not partly else ()),
+    )
+
+
+def _groups(
+    shown: Sequence[FindingGroup], machine: Machine, *, headed: bool, everything: bool, why: bool
+) -> Iterator[Part]:
+    """Each finding under its headline, which of the first may be the title of the page."""
+    for place, group in enumerate(shown):
+        if place or headed:
+            yield Line(text=_headline(group), tone=SEVERITY_TONES[group.first.severity], apart=True)
+        in_full = everything or why or not place
+        yield _finding(group, by_root=machine.typed_by_root, why=why, in_full=in_full)
+
+
+def _fine(result: Examined) -> Table:
+    """All that was looked at and is good."""
+    rows = ((checked.check, item.about or "", item.says) for checked, item in fine(result))
+    return table((say("check"), say("of"), prose("")), rows, title=say("fine"))
 
 
 def _next(result: Examined, *, many: bool, everything: bool) -> Iterator[str]:
     """What to type next."""
-    origin = result.case.machine.origin
-    doctor = "rigright doctor" if origin == "live" else f"rigright doctor --from {shlex.quote(origin)}"
+    doctor = f"rigright doctor{of_origin(result.case.machine.origin)}"
     if any(step.command for _, finding in result.findings for step in finding.fix):
         yield f"{doctor} --fix-script fixes.sh"
     if many and not everything:
@@ -98,31 +111,34 @@ def _causes(judgement: Judgement) -> Iterator[Line]:
     for cause in judgement.bad:
         if cause.consequences:
             names = ", ".join(dict.fromkeys(check for check, _ in cause.consequences))
-            yield Line(text=say("{check} explains {others}", check=cause.check, others=names), tone="dim")
+            yield Line.dim(say("{check} explains {others}", check=cause.check, others=names))
 
 
 def sheet(result: Examined) -> Page:
     """Every finding as a row, for a spreadsheet."""
-    heads = (say("severity"), say("of"), say("finding"), say("seen"), say("fix"), say("check"))
-    rows = tuple(
+    findings = records(
+        result.findings,
         (
-            _SEVERITIES[finding.severity],
-            finding.about or "",
-            finding.title,
-            with_commas(item.shows for item in finding.evidence[:_MOST_EVIDENCE]) or "",
-            "; ".join(step.command for step in finding.fix if step.command),
-            check,
-        )
-        for check, finding in result.findings
+            (say("severity"), lambda row: SEVERITIES[row.finding.severity]),
+            (say("of"), lambda row: row.finding.about or ""),
+            (say("finding"), lambda row: row.finding.title),
+            (say("seen"), lambda row: with_commas(map(_shows, row.finding.evidence[:_MOST_EVIDENCE])) or ""),
+            (say("fix"), lambda row: "; ".join(step.command for step in row.finding.fix if step.command)),
+            (say("check"), lambda row: row.check),
+        ),
     )
-    return Page(title=machine_name(result.case.machine), parts=(table(heads, rows),))
+    return Page.of(machine_name(result.case.machine), findings)
+
+
+def _shows(evidence: Evidence) -> Shown:
+    return evidence.shows
 
 
 def _answer(result: Examined, first: FindingGroup | None) -> Line:
     """What to act on first; else that nothing is wrong in what was looked at."""
     machine = result.case.machine
     if first is not None:
-        return Line(text=_headline(first), tone=_TONES[result.findings[0][1].severity])
+        return Line(text=_headline(first), tone=SEVERITY_TONES[result.findings[0][1].severity])
     hidden = bus_cards(machine) if hides_cards(machine) else ""
     if hidden and machine.is_capture:
         sentence = say(
@@ -131,7 +147,7 @@ def _answer(result: Examined, first: FindingGroup | None) -> Line:
         return Line(text=sentence)
     if hidden:  # what was not looked at is no good news
         sentence = say("{cards} on the PCI bus, but no driver lists them here", cards=hidden)
-        return Line(text=sentence, tone="warn")
+        return Line.warn(sentence)
     return _sound(result)
 
 
@@ -147,7 +163,7 @@ def _sound(result: Examined) -> Line:
         return Line(text=say("no fault found, but the file is truncated: the rest is not checked"))
     if machine.is_capture and passed < LEAST_SHARE * (passed + result.count(NotSeen)):
         return Line(text=say("no fault found, but most checks need more than this file"))
-    return Line(text=say("no fault found"), tone="good")
+    return Line.good(say("no fault found"))
 
 
 def _of_text(result: Examined) -> Sentence | None:
@@ -198,7 +214,7 @@ def _finding(group: FindingGroup, *, by_root: bool, why: bool, in_full: bool) ->
     if in_full and first.confidence in _SURE:
         rows.append((say("sure?"), _SURE[first.confidence]))
     rows.append((say("check"), group.check))
-    return table(_BLANK, (*rows, *(_manual(group.check) if why else ())))
+    return facts((*rows, *(_manual(group.check) if why else ())))
 
 
 def _manual(check: str) -> tuple[tuple[Shown, Shown], ...]:
@@ -247,7 +263,7 @@ def _unseen(blinds: tuple[Blind, ...], machine: Machine) -> Table:
         rows.append(("-", say("{titles} ({why})", titles=titles, why=gap.why)))
         rows += [("", f"$ {typed(see, by_root=machine.typed_by_root)}")] if see else []
     dim: Tone = "dim"
-    return table(_BLANK, rows, title=say("not observed"), tones=(dim,) * len(rows))
+    return table(("", prose("")), rows, title=say("not observed"), tones=(dim,) * len(rows))
 
 
 def _not_there(result: Examined) -> Iterator[Shown]:

@@ -14,47 +14,36 @@ from rigright.base.page import (
     Line,
     Page,
     Part,
-    Piece,
     Points,
     Shown,
     Table,
+    answer_of,
     number,
     prose,
     table,
 )
 from rigright.base.units import GIB, show_bytes, show_seconds, show_short, to_gib
-from rigright.base.words import Sentence, say, with_commas, with_semicolons
+from rigright.base.words import Sentence, say, with_commas
 from rigright.cost.memory.serving import PARTS
 from rigright.facts.chips import short
 from rigright.facts.hosts import CPU_ID
 from rigright.predict.timed import Speed
-from rigright.report.pages.brief import (
-    NAMES,
-    again,
-    deciding,
-    done_in,
-    expected,
-    idle_cards,
-    little_spare,
-    memory_bar,
-    memory_name,
-    misses,
-    model_name,
-    money_words,
-    note_lines,
-    overloaded,
-    remedies_table,
-    short_format,
-    show_tokens,
-    strained,
-    time_limits,
-    unsure,
+from rigright.report.pages import brief
+from rigright.report.pages.figures import (
+    at_share,
+    figures_table,
+    limited_by,
+    money_rows,
+    sample_lines,
+    sample_rate,
+    sample_table,
+    samples_table,
+    speed_lines,
+    speed_table,
 )
-from rigright.report.pages.speed import at_share, figures_table, limited_by, speed_lines, speed_table
 from rigright.search.record import LEAST_SPARE
 from rigright.verbs.serving.explained import CardUse, Explained, RamUse, ServingReach
 
-MOST_REMEDIES = 3
 _NEAR = 2  # times the context: so near a limit on it is worth a word on line 1
 
 Group = tuple[int, CardUse]  # so many cards alike
@@ -63,55 +52,38 @@ Group = tuple[int, CardUse]  # so many cards alike
 def page(result: Explained, *, why: bool = False, details: bool = False) -> Page:
     """The page for people."""
     answer = _verdict(result)
-    parts: list[Part] = list(_detailed(result)) if details else list(_brief(result))
-    if why:
-        from rigright.report.pages.why import reasons_table
-
-        parts.append(reasons_table(result.why, NAMES))
-    parts += note_lines(result.notes, details=details, decided=answer.tone != "bad")
-    if result.asked:
-        parts.append(Commands(items=tuple(_next(result, details=details)), title=say("next")))
-    return Page(title=answer.text, tone=answer.tone, parts=tuple(parts))
+    return Page.of(
+        answer,
+        _detailed(result) if details else _brief(result),
+        brief.reasons_table(result.why, brief.NAMES) if why else None,
+        brief.note_lines(result.notes, details=details, decided=answer.tone != "bad"),
+        Commands.next(_next(result, details=details) if result.asked else ()),
+    )
 
 
 def _brief(result: Explained) -> Iterator[Part]:
     """Memory of the fullest card, then speed and limits, or what to change."""
     card = result.fullest
-    bars = memory_bar(card.parts_bytes, limit=card.total_bytes, label=memory_name(card.chip)).bars
+    bars = brief.memory_bar(card.parts_bytes, limit=card.total_bytes, label=brief.memory_name(card.chip)).bars
     yield Bars(bars=bars if result.ram is None else (*bars, _ram_bar(result.ram)))
     if result.ram is not None:
         yield from _ram_lines(result.ram)
     if not result.fits:
-        if result.remedies:
-            yield remedies_table(sorted(result.remedies, key=lambda remedy: not remedy.fits)[:MOST_REMEDIES])
+        yield from brief.remedies_table(result.remedies, most=brief.FEW_REMEDIES)
         return
-    money = tuple(_paid(result))
+    money = tuple(money_rows(result.figures, wish=result.wish))  # where that was asked
     if result.speed is not None:
         yield figures_table(result.speed, more=(*money, *_reach(result)))
         alone = result.fullest.chip.startswith(CPU_ID)
         yield limited_by(result.speed, hosted=result.ram is not None or alone)
     elif result.samples is not None:
-        from rigright.report.pages.samples import samples_table
-
         yield samples_table(result.samples, more=money)
-
-
-def _paid(result: Explained) -> Iterator[tuple[Shown, ...]]:
-    """What the machine costs and draws, where that was asked."""
-    if result.figures:
-        from rigright.report.pages.plan_table import money_rows
-
-        yield from money_rows(result.figures, wish=result.wish)
 
 
 def _ram_bar(ram: RamUse) -> Bar:
     """Main memory, as far as the model fills it."""
-    used = f"{to_gib(ram.used_bytes):.1f}"
-    return Bar(
-        label=say("RAM"),
-        pieces=(Piece(name=say("weights"), size=ram.used_bytes, shown=used),),
-        limit=ram.total_bytes,
-        shown=f"{used} / {to_gib(ram.total_bytes):.1f} GiB",
+    return brief.bar_of(
+        say("RAM"), ((say("weights"), ram.used_bytes),), limit=ram.total_bytes, show=brief.gib
     )
 
 
@@ -119,7 +91,7 @@ def _ram_lines(ram: RamUse) -> Iterator[Part]:
     """What lies in main memory, who works how long on a token, and the flags."""
     times = {"ram": show_seconds(ram.token_s), "card": show_seconds(ram.cards_s)}
     yield Line(text=ram.words)
-    yield Line(text=say("each token: {ram} on the CPU, {card} on the GPU", **times), tone="dim")
+    yield Line.dim(say("each token: {ram} on the CPU, {card} on the GPU", **times))
 
 
 def _reach(result: Explained) -> Iterator[tuple[Shown, ...]]:
@@ -140,69 +112,59 @@ def _detailed(result: Explained) -> Iterator[Part]:
     machine = say(
         "{machine}, {engine} {version}", machine=result.machine, engine=result.engine, version=version
     )
-    yield Line(text=machine, tone="dim")
+    yield Line.dim(machine)
     yield _bars(result)
     yield _table(result)
     if result.ram is not None:
         yield from _ram_lines(result.ram)
     if result.limits is not None:
-        yield Points(items=tuple(_limits(result, result.limits)))
+        yield Points.of(_limits(result, result.limits))
     if result.speed is not None:
         yield speed_table(result.speed)
         if result.speed.audio_h_per_h is None:
-            yield Points(items=tuple(speed_lines(result.speed)))
+            yield Points.of(speed_lines(result.speed))
     if result.samples is not None:
-        from rigright.report.pages.samples import sample_lines, sample_table
-
         yield sample_table(result.samples)
-        yield Points(items=tuple(sample_lines(result.samples)))
-    if result.remedies:
-        yield remedies_table(result.remedies)
+        yield Points.of(sample_lines(result.samples))
+    yield from brief.remedies_table(result.remedies)
 
 
 def _verdict(result: Explained) -> Line:
     card = result.fullest
     if not result.fits:
-        return Line(text=_refusal(result, card), tone="bad")
+        return Line.bad(_refusal(result, card))
     doubts: list[Sentence] = []
     fills = result.limits is not None and result.limits.pool_tok is not None
     fills = fills or result.ram is not None  # what has no room lies in main memory
-    doubts += little_spare(card.spare_bytes, total_bytes=card.total_bytes, fills=fills)
-    doubts += deciding(result.notes)
-    doubts += idle_cards(result.supply, used=len(result.cards))
+    doubts += brief.little_spare(card.spare_bytes, total_bytes=card.total_bytes, fills=fills)
+    doubts += brief.deciding(result.notes)
+    doubts += brief.idle_cards(result.supply, used=len(result.cards))
     speed, strains = result.speed, list[Sentence]()
     if speed is not None and speed.rate_per_s is not None and not math.isfinite(speed.ttft_s.value):
-        return Line(text=_overloaded(result, speed, rate=speed.rate_per_s), tone="bad")
+        return Line.bad(_overloaded(result, speed, rate=speed.rate_per_s))
     if result.broken:
-        return Line(text=misses(short(result.machine), result.broken, fields=result.held), tone="bad")
+        return Line.bad(brief.misses(short(result.machine), result.broken, fields=result.held))
     wish = result.wish
-    doubts += unsure(result.certainty, safe=result.safe, limits=time_limits(wish))
+    doubts += brief.unsure(result.certainty, safe=result.safe, limits=brief.time_limits(wish))
     hurried = wish.ttft_s or wish.tpot_s or wish.tok_per_s
     if speed is not None and speed.audio_h_per_h is None and not hurried:
         pace = {"ttft_s": speed.ttft_s.value, "tpot_s": speed.tpot_s.value}
-        strains += strained(wish.work, users=speed.concurrency, **pace)
+        strains += brief.strained(wish.work, users=speed.concurrency, **pace)
+    money = brief.money_words(result.figures, result.supply, currency=wish.currency, days=result.days)
     sentence = say(
         "{machine} runs {model} in {format}: {figures}",
         machine=short(result.machine),
-        model=model_name(result.model),
-        format=short_format(result.serving.weights),
-        figures=with_commas([_figures(result, waits=bool(strains)), _money(result)]) or "",
+        model=brief.model_name(result.model),
+        format=brief.short_format(result.serving.weights),
+        figures=with_commas([_figures(result, waits=bool(strains)), money]) or "",
     )
-    doubts += strains
-    return Line(text=with_semicolons([sentence, *doubts]) or sentence, tone="warn" if doubts else "good")
-
-
-def _money(result: Explained) -> Shown | None:
-    if result.supply is None:
-        return None
-    figures = result.figures if result.days is None else {**result.figures, "days": result.days}
-    return money_words(figures, result.supply, currency=result.wish.currency)
+    return brief.doubted(sentence, (*doubts, *strains))
 
 
 def _overloaded(result: Explained, speed: Speed, *, rate: float) -> Sentence:
     served = speed.output_tok_per_s.value / speed.output_tok
     alone = len(result.cards) == 1
-    return overloaded(short(result.machine), served=served, rate=rate, needed=None, is_one=alone)
+    return brief.overloaded(short(result.machine), served=served, rate=rate, needed=None, is_one=alone)
 
 
 def _figures(result: Explained, *, waits: bool) -> Sentence | None:
@@ -219,9 +181,9 @@ def _figures(result: Explained, *, waits: bool) -> Sentence | None:
         )
         sentence = say("{rate} tok/s", rate=rate)
         if speed.concurrency > 1:
-            sentence = expected(rate, users=speed.concurrency, safe=result.safe)
+            sentence = brief.expected(rate, users=speed.concurrency, safe=result.safe)
         if result.days is not None:
-            return with_commas([done_in(result.days), sentence])
+            return with_commas([brief.done_in(result.days), sentence])
         ttft = (
             None
             if waits
@@ -235,12 +197,10 @@ def _figures(result: Explained, *, waits: bool) -> Sentence | None:
             and result.fullest.spare_bytes >= LEAST_SPARE * result.fullest.total_bytes
             and (limits.context_tok or math.inf) < _NEAR * result.serving.context_tok
         ):
-            cache = say("at most {tokens} context", tokens=show_tokens(limits.context_tok or 0))
+            cache = say("at most {tokens} context", tokens=brief.show_tokens(limits.context_tok or 0))
         return with_commas([sentence, ttft, cache])
     if result.samples is not None:
-        from rigright.report.pages.samples import sample_rate
-
-        done = None if result.days is None else done_in(result.days)
+        done = None if result.days is None else brief.done_in(result.days)
         return with_commas([done, sample_rate(result.samples)])
     return say("{spare} to spare", spare=show_bytes(result.fullest.spare_bytes))
 
@@ -258,19 +218,7 @@ def _refusal(result: Explained, card: CardUse) -> Sentence:
             engine=result.engine,
             **fields,
         )
-    first = next((remedy for remedy in result.remedies if remedy.fits), None)
-    if first is None:
-        return sentence
-    size = show_bytes(first.peak_bytes)
-    if first.flag is None:
-        return say("{said}; use {change} ({size})", said=sentence, change=first.change, size=size)
-    return say(
-        "{said}; use {change} ({size}): {flag}",
-        said=sentence,
-        change=first.change,
-        size=size,
-        flag=first.flag,
-    )
+    return brief.helped(sentence, result.remedies)
 
 
 def _kept_free(cards: list[CardUse]) -> list[tuple[Shown, ...]]:
@@ -300,14 +248,11 @@ def _label(count: int, card: CardUse) -> str:
 def _bars(result: Explained) -> Bars:
     return Bars(
         bars=tuple(
-            Bar(
-                label=short(_label(count, card)),
-                pieces=tuple(
-                    Piece(name=NAMES[part], size=size, shown=show_bytes(size))
-                    for part, size in card.parts_bytes
-                ),
+            brief.bar_of(
+                short(_label(count, card)),
+                ((brief.NAMES[part], size) for part, size in card.parts_bytes),
                 limit=card.total_bytes,
-                shown=f"{to_gib(card.used_bytes):.1f} / {to_gib(card.total_bytes):.1f} GiB",
+                used=card.used_bytes,
             )
             for count, card in groups(result.cards)
         )
@@ -317,7 +262,7 @@ def _bars(result: Explained) -> Bars:
 def _table(result: Explained) -> Table:
     shown = groups(result.cards)
     rows: list[tuple[Sentence | str, ...]] = [
-        (NAMES[part], *(_gib(dict(card.parts_bytes)[part]) for _, card in shown))
+        (brief.NAMES[part], *(_gib(dict(card.parts_bytes)[part]) for _, card in shown))
         for part in (*PARTS, "unused")
         if any(dict(card.parts_bytes)[part] > 0 for _, card in shown)
     ]
@@ -390,15 +335,9 @@ def _limits(result: Explained, limits: ServingReach) -> Iterator[Sentence]:
 
 
 def _next(result: Explained, *, details: bool) -> Iterator[str]:
-    fitting = next((remedy for remedy in result.remedies if remedy.fits and remedy.flag), None)
-    if fitting is not None:
-        yield again(result.asked, fitting.flag or "")
+    if flag := brief.suited(result.remedies):
+        yield brief.again(result.asked, flag)
     yield f"{result.asked} --why" if details else f"{result.asked} --details"
 
 
-def _answer_words(result: Explained) -> Sentence | str:
-    """The answer as a sentence."""
-    return _verdict(result).text
-
-
-plain = telling.RecordPrinter(Explained, verdict=_answer_words)
+plain = telling.RecordPrinter(Explained, verdict=answer_of(_verdict))

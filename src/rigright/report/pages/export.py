@@ -1,4 +1,4 @@
-"""What was exported, as a page and as data."""
+"""Files for other programs, and a server beside its plan, as pages and as data."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import PurePath
 
 from rigright.base import telling
-from rigright.base.page import Page, Points, number, table
+from rigright.base.page import Line, Page, Points, number, prose, table
 from rigright.base.record import dataclass, derived
 from rigright.base.words import say
 from rigright.facts.launching import FlagCheck
@@ -14,24 +14,35 @@ from rigright.facts.launching import FlagCheck
 
 def page(written: tuple[str, ...], files: Mapping[str, str]) -> Page:
     """The files that were written, or could be."""
-    if written:
-        folder = str(PurePath(written[0]).parent)
-        title = say("{count} files written to {folder}", count=len(written), folder=folder)
-        return Page(title=title, parts=(Points(items=written),), tone="good")
-    columns = (say("file"), number(say("lines")))
-    rows = tuple((name, str(text.count("\n"))) for name, text in files.items())
-    return Page(title=say("files"), parts=(table(columns, rows),))
+    if not written:
+        return files_page(files)
+    folder = str(PurePath(written[0]).parent)
+    title = say("{count} files written to {folder}", count=len(written), folder=folder)
+    return Page.of(Line.good(title), Points.of(written))
+
+
+def files_page(files: Mapping[str, str]) -> Page:
+    """What the files are called and how long they are; their text is printed as it is."""
+    rows = ((name, str(content.count("\n"))) for name, content in files.items())
+    return Page.of(say("files"), table((prose(say("file")), number(say("lines"))), rows))
+
+
+def text(files: Mapping[str, str]) -> str:
+    """One file as it is; several each under its name, in a comment."""
+    if len(files) == 1:
+        return next(iter(files.values()))
+    return "\n".join(f"# {name}\n{content}" for name, content in files.items())
 
 
 def held_page(rows: tuple[FlagCheck, ...]) -> Page:
     """What a server was given otherwise than planned."""
     wrong = [row for row in rows if not row.kept]
     if not wrong:
-        return Page(title=say("✓ the server runs as planned"), parts=())
+        return Page.of(say("✓ the server runs as planned"))
     heads = (say("flag"), say("planned"), say("on the server"), say("what it costs"))
     cells = tuple((flag.flag, flag.planned or "-", flag.running or "-", flag.costs or "") for flag in wrong)
     title = say("✗ the server does not run as planned")
-    return Page(title=title, parts=(table(heads, cells),))
+    return Page.of(title, table(heads, cells))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,5 +65,13 @@ class FlagChecks:
         return all(flag.kept for flag in self.flags)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrintedFiles:
+    """Files for somebody else to use."""
+
+    files: Mapping[str, str]  # name -> text
+
+
 plain = telling.RecordPrinter(Exported)
+files_plain = telling.RecordPrinter(PrintedFiles)
 held_plain = telling.RecordPrinter(FlagChecks)

@@ -6,32 +6,34 @@ import shlex
 from collections.abc import Iterator, Sequence
 
 from rigright.base import telling
-from rigright.base.page import Commands, Heading, Page, Part, Shown, Table, number, prose, table
-from rigright.base.units import show_bytes, show_count, show_short, to_gib
+from rigright.base.page import Commands, Page, Shown, Table, number, prose, records
+from rigright.base.units import show_bytes, show_count, show_short
 from rigright.base.words import Sentence, assuming, say, with_commas
 from rigright.cost.estimate import Estimate
 from rigright.facts.chips import short
-from rigright.report.pages.brief import model_name, note_lines, short_format, show_tokens
-from rigright.report.pages.speed import between
+from rigright.report.pages.brief import gib, model_name, note_lines, short_format, show_tokens
+from rigright.report.pages.figures import between
 from rigright.verbs.fitted import Fitted, Fitting
 
 _MOST_ROWS = 12
 _TIGHT = 0.05  # of the memory: less is left
 
 
-def page(result: Fitted, *, why: bool = False, details: bool = False) -> Page:
-    """The page for people; what fits has no formulas here, so `why` adds nothing."""
-    del why
+def page(result: Fitted, *, details: bool = False) -> Page:
+    """The page for people."""
     shown = result.models if details else result.models[:_MOST_ROWS]
-    parts: list[Part] = [_full_table(result) if details else _table(shown)] if shown else []
-    notes = [*result.notes, *_assumed(result, shown)]
-    if result.unread:
-        notes.append(say("{count} models have no readable config yet", count=len(result.unread)))
-    parts += note_lines(notes, details=details)
+    unread = say("{count} models have no readable config yet", count=len(result.unread))
+    notes = (*result.notes, *_assumed(result, shown), *([unread] if result.unread else []))
+    typed = list[str]()
     if result.models and result.asked:
-        rest = [] if details else [f"{result.asked} --details"]
-        parts.append(Commands(items=(_next(result), *rest), title=say("next")))
-    return Page(title=_verdict(result), tone="good" if result.models else "bad", parts=tuple(parts))
+        typed = [_next(result), *([] if details else [f"{result.asked} --details"])]
+    return Page.of(
+        _verdict(result),
+        (_full_table(shown) if details else _table(shown)) if shown else None,
+        note_lines(notes, details=details),
+        Commands.next(typed),
+        tone="good" if result.models else "bad",
+    )
 
 
 def _assumed(result: Fitted, shown: Sequence[Fitting]) -> Iterator[Sentence]:
@@ -66,27 +68,26 @@ def _verdict(result: Fitted) -> Sentence:
 
 def _table(rows: Sequence[Fitting]) -> Table:
     """One screen: what it is, how large, how fast."""
-    sampled = any(row.samples_per_s for row in rows)
     generates = any(row.user_tok_per_s for row in rows)
-    columns: list[tuple[Heading, list[Shown]]] = [
-        (prose(say("model")), [model_name(row.model) for row in rows]),
-        (say("format"), [short_format(row.weights_format) for row in rows]),
-        (number(say("size, GiB")), [f"{to_gib(row.weights_bytes):.1f}" for row in rows]),
-    ]
-    if generates:
-        columns.append((number(say("max context")), [_context(row) for row in rows]))
-        if any(_is_crowded(row) for row in rows):
-            users: list[Shown] = [
-                "" if row.concurrency is None else f"{row.concurrency:,.0f}" for row in rows
-            ]
-            columns.append((number(say("concurrency")), users))
-        columns.append((number(say("tok/s")), [_value(_rate(row)) for row in rows]))
-    if sampled:
-        head = number(say("images or texts/s"))
-        columns.append((head, [_value(row.samples_per_s) for row in rows]))
-    columns.append((prose(say("note")), [_note(row) for row in rows]))
-    kept = [(column, cells) for column, cells in columns if any(cells)]
-    return table((column for column, _ in kept), zip(*(cells for _, cells in kept), strict=True))
+    crowded = any(_is_crowded(row) for row in rows)
+    return records(
+        rows,
+        (
+            (prose(say("model")), lambda row: model_name(row.model)),
+            (say("format"), lambda row: short_format(row.weights_format)),
+            (number(say("size, GiB")), lambda row: gib(row.weights_bytes)),
+            (number(say("max context")), _context if generates else None),
+            (number(say("concurrency")), _users if generates and crowded else None),
+            (number(say("tok/s")), (lambda row: _value(_rate(row))) if generates else None),
+            (number(say("images or texts/s")), lambda row: _value(row.samples_per_s)),
+            (prose(say("note")), _note),
+        ),
+        filled=True,
+    )
+
+
+def _users(row: Fitting) -> str:
+    return "" if row.concurrency is None else f"{row.concurrency:,.0f}"
 
 
 def _is_crowded(row: Fitting) -> bool:
@@ -120,40 +121,26 @@ def _note(row: Fitting) -> Shown:
     )
 
 
-def _full_table(result: Fitted) -> Table:
-    sampled = any(row.samples_per_s for row in result.models)
-    samples = (number(say("images or texts/s")),) if sampled else ()
-    return table(
+def _full_table(rows: Sequence[Fitting]) -> Table:
+    sampled = any(row.samples_per_s for row in rows)
+    return records(
+        rows,
         (
-            prose(say("model")),
-            number(say("parameters")),
-            say("format"),
-            say("engine"),
-            number(say("max context")),
-            number(say("tok/s")),
-            *samples,
-            number(say("used, GiB")),
-            number(say("spare, GiB")),
-        ),
-        (
-            (
-                row.model,
-                _params(row),
-                short_format(row.weights_format),
-                row.engine,
-                _context(row),
-                "" if (rate := _rate(row)) is None else between(rate),
-                *((_samples(row),) if sampled else ()),
-                f"{to_gib(row.used_bytes):.1f}",
-                f"{to_gib(row.spare_bytes):.1f}",
-            )
-            for row in result.models
+            (prose(say("model")), lambda row: row.model),
+            (number(say("parameters")), _params),
+            (say("format"), lambda row: short_format(row.weights_format)),
+            (say("engine"), lambda row: row.engine),
+            (number(say("max context")), _context),
+            (number(say("tok/s")), lambda row: _banded(_rate(row))),
+            (number(say("images or texts/s")), (lambda row: _banded(row.samples_per_s)) if sampled else None),
+            (number(say("used, GiB")), lambda row: gib(row.used_bytes)),
+            (number(say("spare, GiB")), lambda row: gib(row.spare_bytes)),
         ),
     )
 
 
-def _samples(row: Fitting) -> str:
-    return "" if row.samples_per_s is None else between(row.samples_per_s)
+def _banded(estimate: Estimate | None) -> str:
+    return "" if estimate is None else between(estimate)
 
 
 def _params(row: Fitting) -> str:

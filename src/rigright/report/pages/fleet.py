@@ -3,88 +3,128 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Sequence
 
 from rigright.base import telling
-from rigright.base.page import Column, Commands, Line, Page, Part, Points, Shown, Table, number, prose, table
+from rigright.base.page import (
+    Commands,
+    Line,
+    Page,
+    Points,
+    Shown,
+    Table,
+    Tone,
+    grouped,
+    number,
+    prose,
+    records,
+)
 from rigright.base.units import show_measured
-from rigright.base.words import Sentence, say, with_commas
+from rigright.base.words import say, with_commas
+from rigright.doctor.examine import EXIT_FAULT
 from rigright.report.fleet_rows import (
     INCOMPLETE,
+    STATES,
     TONES,
     WELL,
     Row,
+    Shared,
     counts,
     first_rows,
     rows_of,
     shared_findings,
     silences,
     state_of,
+    tone_of,
 )
 from rigright.verbs.fleet.hosts import file_of, folded
-from rigright.verbs.fleet.nodes import Differs, Fleet, NodeReport, Straggler
+from rigright.verbs.fleet.nodes import Differs, Fleet, NodeHealth, NodeReport, NodeSpread, Straggler
 
-MOST_ROWS = 20
+_MOST_ROWS = 20
 _FILES = "files"  # the way of answers that are kept already
-MOST_NAMES = 60  # characters of folded names in a cell
-_STATES: dict[str, Sentence] = {
-    "silent": say("unreachable"),
-    "fault": say("fault"),
-    "warning": say("warning"),
-    "incomplete": say("incomplete"),
-    "note": say("note"),
-    "well": say("ok"),
-}
+_MOST_NAMES = 60  # characters of folded names in a cell
 
 
 def page(result: Fleet, *, everything: bool = False) -> Page:
     """The page for people; `everything`: no table is cut short."""
-    most = None if everything else MOST_ROWS
-    verdict = _verdict(result)
+    most = None if everything else _MOST_ROWS
     asked = say(
         "{count} nodes over {way}, {seconds} s",
         count=len(result.nodes), way=result.over, seconds=f"{result.seconds:.1f}",
     )  # fmt: skip
-    parts: list[Part] = [Line(text=asked, tone="dim")]
-    rows = rows_of(result)
-    cells = [_node_cells(row, result) for row in rows]
-    tones = [TONES[row.state] for row in rows] if result.what == "doctor" else []
-    shown_rows = first_rows(cells, most)
-    tones = [*tones[: most or None], "dim"] if len(shown_rows) < len(cells) and tones else tones
-    columns = (
-        *(prose(say("nodes")), number(say("count"))),
-        *(say("state"), prose(say("cards"))),
-        prose(say("worst finding") if _of_doctor(result) else say("driver")),
+    tables = (first_rows(table, most) for table in _tables(result))
+    return Page.of(
+        _verdict(result),
+        Line.dim(asked),
+        tables,
+        _silent(result),
+        _unmeasured(result),
+        Commands.next(_next(result, everything=everything)),
     )
-    nodes = table(columns, shown_rows, tones=tones[: len(shown_rows)])
-    tables = (
-        nodes if any(len(row.nodes) > 1 for row in rows) else _without(nodes, 1),
-        _findings(result, most),
-        _odd(result, most),
+
+
+def _tables(result: Fleet) -> Iterator[Table]:
+    """Nodes, what they share, the odd ones out, the slow ones, and how far figures lie apart."""
+    rows, common = rows_of(result), shared_findings(result)
+    yield _nodes(rows, result)
+    if common:
+        yield _findings(common)
+    if result.differs:
+        others = [(differs, *other) for differs in result.differs for other in differs.others]
+        yield records(
+            others,
+            (
+                (say("setting"), lambda other: other[0].trait),
+                (prose(say("majority")), lambda other: _usual(other[0])),
+                (prose(say("outlier")), lambda other: other[1]),
+                (prose(say("nodes")), lambda other: _names(other[2])),
+            ),
+            title=say("configuration drift among nodes with the same GPUs"),
+        )
+    if result.stragglers:
+        yield _slow(result.stragglers)
+    if result.spreads:
+        yield _spread(result.spreads)
+
+
+def _nodes(rows: Sequence[Row], result: Fleet) -> Table:
+    """A row for nodes alike; the doctor's worst finding says more than the driver does."""
+    of_doctor, single = result.what == "doctor", all(len(row.nodes) == 1 for row in rows)
+
+    def state(row: Row) -> Shown:
+        return STATES[row.state] if of_doctor or row.state != WELL else say("answered")
+
+    return records(
+        rows,
+        (
+            (prose(say("nodes")), lambda row: _names(row.nodes)),
+            (number(say("count")), None if single else lambda row: str(len(row.nodes))),
+            (say("state"), state),
+            (prose(say("cards")), lambda row: row.cards),
+            (prose(say("worst finding")), _worst if of_doctor else None),
+            (prose(say("driver")), None if of_doctor else lambda row: row.driver),
+        ),
+        tone=(lambda row: TONES[row.state]) if of_doctor else None,
     )
-    parts += [part for part in (*tables, _slow(result, most), _spread(result, most)) if part is not None]
-    # parts that were left out, each with its reason and the nodes it holds for
-    unmeasured: list[Part] = []
-    fields: dict[tuple[str, str], tuple[Shown, list[str]]] = {}
-    for node in result.nodes:
-        for skipped in node.skipped:
-            fields.setdefault((skipped.part, str(skipped.why)), (skipped.why, []))[1].append(node.node)
-    items = tuple(
+
+
+def _unmeasured(result: Fleet) -> Points:
+    """Parts that were left out, each with its reason and the nodes it holds for."""
+    gaps = grouped(((gap.part, gap.why), node.node) for node in result.nodes for gap in node.skipped)
+    items = (
         say("{part}: {why} ({nodes})", part=part, why=why, nodes=_names(nodes))
-        for (part, _), (why, nodes) in fields.items()
+        for (part, why), nodes in gaps.items()
     )
-    if items:
-        unmeasured.append(Points(items=items, title=say("not measured"), tone="dim"))
-    parts += [*_silent(result), *unmeasured]
-    commands = tuple(_next(result, everything=everything))
-    parts += [Commands(items=commands, title=say("next"))] if commands else []
-    return Page(title=verdict.text, tone=verdict.tone, parts=tuple(parts))
+    return Points.of(items, title=say("not measured"), tone="dim")
 
 
 def _verdict(result: Fleet) -> Line:
-    sentence = with_commas(counts(result, _names)) if result.what == "doctor" else _answered(result)
-    tone = {0: "good", 10: "warn"}.get(result.exit_code, "bad")
+    sentence = (
+        with_commas(counts(result, _names))
+        if result.what == "doctor"
+        else say("{told} of {count} answered", told=len(result.told), count=len(result.nodes))
+    )
+    tone = tone_of(result.exit_code)
     if result.what == "doctor" and tone != "bad":
         sentence = say("no faults on {count} nodes: {told}", count=len(result.nodes), told=sentence or "")
     rest = [say("{traits} settings differ", traits=len(result.differs))] if result.differs else []
@@ -93,86 +133,43 @@ def _verdict(result: Fleet) -> Line:
     if result.broken_off:
         rest.append(say("interrupted"))
     stated = with_commas([sentence, *rest])
-    return Line(text=stated or "", tone=tone)  # type: ignore[arg-type]
-
-
-def _answered(result: Fleet) -> Sentence:
-    return say("{told} of {count} answered", told=len(result.told), count=len(result.nodes))
+    return Line(text=stated or "", tone=tone)
 
 
 def _names(nodes: Iterable[str]) -> Shown:
     """Nodes in few words; where these are many all the same, how many there are."""
     names = tuple(nodes)
     text = folded(names)
-    if len(text) <= MOST_NAMES:
+    if len(text) <= _MOST_NAMES:
         return text
-    cut = text[:MOST_NAMES].rpartition(",")[0] or text[:MOST_NAMES]
+    cut = text[:_MOST_NAMES].rpartition(",")[0] or text[:_MOST_NAMES]
     cut += "]" if cut.count("[") > cut.count("]") else ""
     return say("{names} ... ({count} nodes)", names=cut, count=len(names))
 
 
-def _without(table: Table, place: int) -> Table:
-    """The table less a column that tells nothing."""
-    kept = tuple(column for at, column in enumerate(table.columns) if at != place)
-    rows = tuple(tuple(cell for at, cell in enumerate(row) if at != place) for row in table.rows)
-    return replace(table, columns=kept, rows=rows)
-
-
-def _of_doctor(result: Fleet) -> bool:
-    """Whether the doctor was: its worst finding then says more than the driver does."""
-    return result.what == "doctor"
-
-
-def _node_cells(row: Row, result: Fleet) -> tuple[Shown, ...]:
+def _worst(row: Row) -> Shown:
+    """The worst finding, and how many more; what an answer lacks; a trouble is stated whole below."""
     more = len(row.findings) - 1
-    sentence: Shown = row.findings[0].title if row.findings else ""  # a trouble is stated whole below
     if row.state == INCOMPLETE and row.lacks is not None:
-        sentence = row.lacks
-    elif more > 0:
-        sentence = say("{told} (and {more} more)", told=sentence, more=more)
-    state: Shown = _STATES[row.state] if result.what == "doctor" or row.state != WELL else say("answered")
-    return (
-        *(_names(row.nodes), str(len(row.nodes)), state, row.cards),
-        sentence if _of_doctor(result) else row.driver,
-    )
+        return row.lacks
+    if not row.findings:
+        return ""
+    title = row.findings[0].title
+    return say("{told} (and {more} more)", told=title, more=more) if more else title
 
 
-def _findings(result: Fleet, most: int | None) -> Table | None:
-    common = shared_findings(result)
-    if not common:
-        return None
-    rows: list[tuple[Shown, ...]] = [
+def _findings(common: Sequence[Shared]) -> Table:
+    alike = all(shared.things == len(shared.nodes) for shared in common)
+    return records(
+        common,
         (
-            _STATES[shared.finding.severity],
-            shared.finding.title,
-            _names(shared.nodes),
-            str(len(shared.nodes)),
-            str(shared.things),
-        )
-        for shared in common
-    ]
-    columns = (
-        say("severity"),
-        prose(say("finding")),
-        prose(say("nodes")),
-        number(say("count")),
-        number(say("devices")),
-    )
-    shown = table(columns, first_rows(rows, most), title=say("findings"))
-    return shown if any(shared.things != len(shared.nodes) for shared in common) else _without(shown, 4)
-
-
-def _odd(result: Fleet, most: int | None) -> Table | None:
-    if not result.differs:
-        return None
-    rows: list[tuple[Shown, ...]] = [
-        (differs.trait, _usual(differs), value, _names(nodes))
-        for differs in result.differs
-        for value, nodes in differs.others
-    ]
-    columns = (say("setting"), prose(say("majority")), prose(say("outlier")), prose(say("nodes")))
-    return table(
-        columns, first_rows(rows, most), title=say("configuration drift among nodes with the same GPUs")
+            (say("severity"), lambda shared: STATES[shared.finding.severity]),
+            (prose(say("finding")), lambda shared: shared.finding.title),
+            (prose(say("nodes")), lambda shared: _names(shared.nodes)),
+            (number(say("count")), lambda shared: str(len(shared.nodes))),
+            (number(say("devices")), None if alike else lambda shared: str(shared.things)),
+        ),
+        title=say("findings"),
     )
 
 
@@ -182,62 +179,44 @@ def _usual(differs: Differs) -> Shown:
     return say("{value} ({count} nodes)", value=differs.usual, count=differs.n_usual)
 
 
-def _slow(result: Fleet, most: int | None) -> Table | None:
-    if not result.stragglers:
-        return None
-    rows: list[tuple[Shown, ...]] = [_slow_cells(straggler) for straggler in result.stragglers]
-    heads = (say("node"), say("on"), say("measured"), say("value"), say("median"), say("below median"))
-    columns = tuple(
-        Column(head=head, right=place > 2, flexible=place == 2) for place, head in enumerate(heads)
-    )
-    if any(straggler.why is not None for straggler in result.stragglers):
-        columns += (prose(say("cause")),)
-        rows = [
-            (*cells, "" if straggler.why is None else straggler.why.finding.title)
-            for cells, straggler in zip(rows, result.stragglers, strict=True)
-        ]
-    return table(columns, first_rows(rows, most), title=say("stragglers"))
+def _slow(stragglers: Sequence[Straggler]) -> Table:
+    explained = any(straggler.why is not None for straggler in stragglers)
 
+    def cause(straggler: Straggler) -> Shown:
+        return "" if straggler.why is None else straggler.why.finding.title
 
-def _slow_cells(straggler: Straggler) -> tuple[Shown, ...]:
-    spread = straggler.spread
-    return (
-        straggler.node,
-        straggler.on,
-        f"{spread.part}: {spread.what}",
-        show_measured(straggler.value, spread.unit),
-        show_measured(spread.median, spread.unit),
-        f"{straggler.behind_share:.0%}",
-    )
-
-
-def _spread(result: Fleet, most: int | None) -> Table | None:
-    if not result.spreads:
-        return None
-    rows: list[tuple[Shown, ...]] = [
+    return records(
+        stragglers,
         (
-            f"{node_spread.part}: {node_spread.what}",
-            show_measured(node_spread.low, node_spread.unit),
-            show_measured(node_spread.median, node_spread.unit),
-            show_measured(node_spread.high, node_spread.unit),
-            str(node_spread.n_nodes),
-        )
-        for node_spread in result.spreads
-    ]
-    heads = (say("measured"), say("lowest node"), say("median"), say("highest node"), say("nodes"))
-    columns = tuple(
-        Column(head=head, right=place > 0, flexible=not place) for place, head in enumerate(heads)
+            (say("node"), lambda node: node.node),
+            (say("on"), lambda node: node.on),
+            (prose(say("measured")), lambda node: f"{node.spread.part}: {node.spread.what}"),
+            (number(say("value")), lambda node: show_measured(node.value, node.spread.unit)),
+            (number(say("median")), lambda node: show_measured(node.spread.median, node.spread.unit)),
+            (number(say("below median")), lambda node: f"{node.behind_share:.0%}"),
+            (prose(say("cause")), cause if explained else None),
+        ),
+        title=say("stragglers"),
     )
-    title = say("spread over nodes with the same GPUs (slowest GPU per node)")
-    return table(columns, first_rows(rows, most), title=title)
 
 
-def _silent(result: Fleet) -> Iterator[Part]:
-    items = tuple(
-        say("{nodes}: {why}", nodes=_names(nodes), why=why) for why, nodes in silences(result.nodes)
+def _spread(spreads: Sequence[NodeSpread]) -> Table:
+    return records(
+        spreads,
+        (
+            (prose(say("measured")), lambda spread: f"{spread.part}: {spread.what}"),
+            (number(say("lowest node")), lambda spread: show_measured(spread.low, spread.unit)),
+            (number(say("median")), lambda spread: show_measured(spread.median, spread.unit)),
+            (number(say("highest node")), lambda spread: show_measured(spread.high, spread.unit)),
+            (number(say("nodes")), lambda spread: str(spread.n_nodes)),
+        ),
+        title=say("spread over nodes with the same GPUs (slowest GPU per node)"),
     )
-    if items:
-        yield Points(items=items, title=say("unreachable nodes"), tone="warn")
+
+
+def _silent(result: Fleet) -> Points:
+    items = (say("{nodes}: {why}", nodes=_names(nodes), why=why) for why, nodes in silences(result.nodes))
+    return Points.of(items, title=say("unreachable nodes"), tone="warn")
 
 
 def _next(result: Fleet, *, everything: bool) -> Iterator[str]:
@@ -245,7 +224,7 @@ def _next(result: Fleet, *, everything: bool) -> Iterator[str]:
         yield f"{result.asked} --save answers"
     elif result.saved is not None:
         yield f"rigright fleet doctor --from {shlex.quote(result.saved)}"
-    if not everything and len(rows_of(result)) > MOST_ROWS:
+    if not everything and len(rows_of(result)) > _MOST_ROWS:
         yield f"{result.asked} --all"
     bad = max(result.told, key=lambda node: node.exit_code, default=None)
     if bad is not None and bad.exit_code and result.saved is not None:
@@ -258,3 +237,37 @@ def _state(node: NodeReport) -> str:
 
 
 plain = telling.RecordPrinter(Fleet, telling.RecordPrinter(NodeReport, state=_state), endless="inf")
+
+
+def health_page(health: NodeHealth) -> Page:
+    """Of `fleet health`: one line for a log, the findings below it."""
+    findings = [finding for _, finding in health.findings if finding.severity != "note"]
+    tone: Tone = "bad" if health.exit_code == EXIT_FAULT else "warn" if findings else "good"
+    titles = [
+        say("{about}: {title}", about=finding.about, title=finding.title) if finding.about else finding.title
+        for finding in findings
+    ]
+    verdict = titles[0] if titles else say("no faults or warnings")
+    if len(titles) > 1:
+        verdict = say("{told} (and {more} more)", told=verdict, more=len(titles) - 1)
+    return Page.of(
+        say("{about}: {title}", about=health.node, title=verdict),
+        _drained(health, tone),
+        Points.of(titles, tone=tone),
+        tone=tone,
+    )
+
+
+def _drained(health: NodeHealth, tone: Tone) -> Line | None:
+    """Whether Slurm gives it work."""
+    if health.done == "drained":
+        return Line.bad(say("drained in Slurm: {reason}", reason=health.reason))
+    if health.done == "drained before":
+        return Line.warn(say("already drained in Slurm; reason unchanged"))
+    if health.reason is None:
+        return None
+    schedulable = say("still schedulable; --drain would drain it: {reason}", reason=health.reason)
+    return Line(text=schedulable, tone=tone)
+
+
+health_plain = telling.RecordPrinter(NodeHealth)

@@ -9,7 +9,6 @@ from typing import Any
 
 from rigright.base import telling
 from rigright.base.page import (
-    Column,
     Commands,
     Line,
     Page,
@@ -17,16 +16,18 @@ from rigright.base.page import (
     Shown,
     Strip,
     Strips,
+    Table,
     Tone,
     number,
     prose,
+    records,
     table,
 )
 from rigright.base.units import KILO, show_bytes, show_measured, show_seconds, show_watts
 from rigright.base.words import Sentence, say, with_commas
-from rigright.machine.history.store import SeenMachine
 from rigright.machine.tick import DeviceTick
 from rigright.report import readings
+from rigright.report.fleet_rows import cards_of
 from rigright.verbs.watch.record import CardSpan, Figures, Past, Span
 
 _HOUR_S = 3600.0
@@ -52,9 +53,9 @@ def page(past: Past) -> Page:
     tone: Tone = "plain"
     if not parts:
         title, tone = say("no history for that period"), "warn"
-        parts = [Commands(items=("rigright watch",), title=say("next"))]
-    parts = [*parts, Line(text=say("kept in {path}", path=past.path), tone="dim")]
-    return Page(title=title, parts=tuple(parts), tone=tone)
+        parts = [Commands.next(("rigright watch",))]
+    parts = [*parts, Line.dim(say("kept in {path}", path=past.path))]
+    return Page.of(title, parts, tone=tone)
 
 
 def sheet(past: Past) -> Page:
@@ -68,7 +69,7 @@ def sheet(past: Past) -> Page:
         for device in tick.devices
     )
     heads = ("at_s", "card", *names)
-    return Page(title="", parts=(table(heads, rows),))
+    return Page.of("", table(heads, rows))
 
 
 def _cell(value: Any) -> str:
@@ -84,36 +85,54 @@ def _of_ticks(past: Past) -> tuple[list[Part], Shown]:
     if span is None or not span.n_moments:
         return [], say("history")
     since, until = span.since_s or 0.0, span.until_s or 0.0
-    parts: list[Part] = [
-        Line(
-            text=say(
-                "{count} samples; watched {seen} of {whole}",
-                count=f"{span.n_moments:,}",
-                seen=show_seconds(span.seen_s),
-                whole=show_seconds(max(until - since, span.seen_s)),
-            )
-        )
-    ]
-    parts += [Line(text=sentence, tone="bad") for sentence in _absences(span)]
-    parts.append(_pictures(span))
-    if span.cards:
-        heads = (
-            *(
-                say("energy"),
-                say("mean power"),
-                say("max. power"),
-                say("mean utilisation"),
-                say("max. memory"),
-            ),
-            *(say("max. temperature"), say("max. memory temperature")),
-        )
-        parts.append(
-            table(
-                (say("card"), *map(number, heads), prose(say("throttled"))),
-                (_row(card, span) for card in span.cards),
-            )
-        )
+    samples = say(
+        "{count} samples; watched {seen} of {whole}",
+        count=f"{span.n_moments:,}",
+        seen=show_seconds(span.seen_s),
+        whole=show_seconds(max(until - since, span.seen_s)),
+    )
+    parts: list[Part] = [Line(text=samples), *map(Line.bad, _absences(span)), _pictures(span)]
+    parts += [_cards(span)] if span.cards else []
     return parts, say("from {since} to {until}", since=_date(since), until=_date(until))
+
+
+def _cards(span: Span) -> Table:
+    """A row a card, and what its whole time comes to."""
+
+    def figure(name: str, which: str) -> Callable[[CardSpan], str]:
+        show = _PICTURES["gpu_c" if name == "mem_c" else name][1]
+
+        def cell(card: CardSpan) -> str:
+            figures = {figures.column.rpartition(".")[2]: figures for figures in card.figures}
+            return show(getattr(figures[name], which)) if name in figures else readings.NONE
+
+        return cell
+
+    def throttled(card: CardSpan) -> Shown:
+        shares = ((readings.reason(reason), slowed_s / span.seen_s) for reason, slowed_s in card.slowed_s)
+        sentences = (
+            say("{reason} {share}", reason=why, share=readings.share(share)) for why, share in shares
+        )
+        return with_commas(sentences) or ""
+
+    return records(
+        span.cards,
+        (
+            (say("card"), lambda card: card.card),
+            (number(say("energy")), _energy),
+            (number(say("mean power")), figure("power_w", "mean")),
+            (number(say("max. power")), figure("power_w", "most")),
+            (number(say("mean utilisation")), figure("busy_share", "mean")),
+            (number(say("max. memory")), figure("mem_used_bytes", "most")),
+            (number(say("max. temperature")), figure("gpu_c", "most")),
+            (number(say("max. memory temperature")), figure("mem_c", "most")),
+            (prose(say("throttled")), throttled),
+        ),
+    )
+
+
+def _energy(card: CardSpan) -> str:
+    return readings.NONE if card.energy_j is None else f"{card.energy_j / (KILO * _HOUR_S):.3f} kWh"
 
 
 def _absences(span: Span) -> list[Sentence]:
@@ -152,69 +171,42 @@ def _strip(label: Sentence, figures: Figures, *, name: str) -> Strip:
     return Strip(label=label, values=figures.values, shown=sentence, high=top)
 
 
-def _row(card: CardSpan, span: Span) -> tuple[Shown, ...]:
-    figures = {figure.column.rpartition(".")[2]: figure for figure in card.figures}
-
-    def value_at(name: str, which: str, *, show: Show) -> str:
-        return show(getattr(figures[name], which)) if name in figures else readings.NONE
-
-    sentences = [
-        say("{reason} {share}", reason=readings.reason(reason), share=readings.share(slowed_s / span.seen_s))
-        for reason, slowed_s in card.slowed_s
-    ]
-    return (
-        card.card,
-        readings.NONE if card.energy_j is None else f"{card.energy_j / (KILO * _HOUR_S):.3f} kWh",
-        value_at("power_w", "mean", show=show_watts),
-        value_at("power_w", "most", show=show_watts),
-        value_at("busy_share", "mean", show=readings.share),
-        value_at("mem_used_bytes", "most", show=show_bytes),
-        value_at("gpu_c", "most", show=readings.celsius),
-        value_at("mem_c", "most", show=readings.celsius),
-        with_commas(sentences) or "",
-    )
-
-
 def _of_bench(past: Past) -> tuple[list[Part], Shown]:
-    heads = (say("when"), say("part"), say("what"), say("on"), say("value"))
-    columns = tuple(
-        Column(head=head, right=place == 4, flexible=place == 2) for place, head in enumerate(heads)
-    )
-    rows = tuple(
+    results = records(
+        past.results,
         (
-            _date(result.at_s or 0.0),
-            result.part,
-            result.what,
-            result.on,
-            show_measured(result.value, result.unit),
-        )
-        for result in past.results
+            (say("when"), lambda result: _date(result.at_s or 0.0)),
+            (say("part"), lambda result: result.part),
+            (prose(say("what")), lambda result: result.what),
+            (say("on"), lambda result: result.on),
+            (number(say("value")), lambda result: show_measured(result.value, result.unit)),
+        ),
     )
-    return ([table(columns, rows)] if rows else []), say("recorded benchmarks")
+    return ([results] if past.results else []), say("recorded benchmarks")
 
 
 def _of_machines(past: Past) -> tuple[list[Part], Shown]:
-    heads = (say("when"), say("machine"), say("host"), say("cards"), say("driver"), say("kernel"))
-    columns = tuple(Column(head=head, flexible=place == 3) for place, head in enumerate(heads))
-    rows = tuple(_machine(seen_machine) for seen_machine in past.machines)
-    return ([table(columns, rows)] if rows else []), say("machine records")
-
-
-def _machine(seen: SeenMachine) -> tuple[Shown, ...]:
-    machine = seen.machine
-    names = [device.name or readings.NONE for device in machine.devices]
-    cards = ", ".join(f"{names.count(name)}x {name}" for name in dict.fromkeys(names))
-    software, system = machine.software, machine.system
-    return (
-        *(_date(seen.at_s), seen.key, system.host or readings.NONE, cards or readings.NONE),
-        *(software.driver or readings.NONE, system.kernel or readings.NONE),
+    machines = records(
+        past.machines,
+        (
+            (say("when"), lambda seen: _date(seen.at_s)),
+            (say("machine"), lambda seen: seen.key),
+            (say("host"), lambda seen: seen.machine.system.host or readings.NONE),
+            (
+                prose(say("cards")),
+                lambda seen: cards_of(seen.machine, ", ", unnamed=readings.NONE) or readings.NONE,
+            ),
+            (say("driver"), lambda seen: seen.machine.software.driver or readings.NONE),
+            (say("kernel"), lambda seen: seen.machine.system.kernel or readings.NONE),
+        ),
     )
+    return ([machines] if past.machines else []), say("machine records")
 
 
 def _of_events(past: Past) -> tuple[list[Part], Shown]:
-    columns = (*(say("when"), say("kind"), say("device")), prose(say("text")))
-    rows = tuple((_date(event.at_s or 0.0), event.kind, event.pci or "", event.text) for event in past.events)
-    return ([table(columns, rows)] if rows else []), say("from the kernel log")
+    columns = (say("when"), say("kind"), say("device"), prose(say("text")))
+    rows = ((_date(event.at_s or 0.0), event.kind, event.pci or "", event.text) for event in past.events)
+    return ([table(columns, rows)] if past.events else []), say("from the kernel log")
 
 
 _PARTS: dict[str, Callable[[Past], tuple[list[Part], Shown]]] = {

@@ -5,7 +5,20 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from rigright.base.page import Column, Commands, Line, Page, Part, Points, Shown, Table, Tone, prose, table
+from rigright.base.page import (
+    Column,
+    Commands,
+    Line,
+    Page,
+    Part,
+    Points,
+    Shown,
+    Table,
+    Tone,
+    facts,
+    prose,
+    table,
+)
 from rigright.base.words import Sentence, say, tell
 from rigright.verbs.look_up.listing import (
     Findings,
@@ -28,14 +41,14 @@ def page(result: Listing) -> Page:
         parts = [part for record in result.records for part in _one(kind, record, titled=count > 1)]
     else:
         parts = [_table(result)] if result.records else []
-    notes = tuple(Line(text=note, tone="dim") for note in result.notes)
+    notes = tuple(Line.dim(note) for note in result.notes)
     title = _heading(kind.title, result)
     if count == 1:
         title = say("{kind}: {name}", kind=kind.title, name=_shown(kind.fields[0], result.records[0]))
     elif not result.total:
         title = say("{kind}: nothing matches these filters", kind=kind.title)
     parts += [*notes, *_sources(result)]
-    return Page(title=title, parts=tuple(parts), tone="plain" if result.total else "warn")
+    return Page.of(title, parts, tone="plain" if result.total else "warn")
 
 
 def findings_page(findings: Findings) -> Page:
@@ -49,8 +62,8 @@ def findings_page(findings: Findings) -> Page:
         }
         commands = tuple(f"rigright look-up {name} {_quoted(findings.text)}" for name in others)
         counts = ", ".join(f"{name} {count}" for name, count in others.items())
-        also = (Line(text=say("also in: {kinds}", kinds=counts), tone="dim"),) if others else ()
-        return Page(title=shown.title, parts=(*shown.parts, *also, *_commands(commands)))
+        also = (Line.dim(say("also in: {kinds}", kinds=counts)),) if others else ()
+        return Page.of(shown.title, *shown.parts, *also, *_commands(commands))
     parts = [
         part
         for name, listing in findings.found.items()
@@ -62,7 +75,7 @@ def findings_page(findings: Findings) -> Page:
         if listing.total > len(listing.records) or len(findings.found) == 1
     )
     title = say('"{text}" in all tables', text=findings.text)
-    return Page(title=title, parts=(*parts, *_commands(commands)))
+    return Page.of(title, *parts, *_commands(commands))
 
 
 def _commands(items: tuple[str, ...]) -> tuple[Part, ...]:
@@ -102,9 +115,7 @@ def kinds_page(summaries: dict[str, Sentence]) -> Page:
     """Everything that can be looked up."""
     rows = tuple((name, summary) for name, summary in summaries.items())
     examples = ("rigright look-up 4090", "rigright look-up clouds h100 --sort per_chip --reverse")
-    return Page(
-        title=say("Look-up kinds"), parts=(table((say("kind"), prose("")), rows), Commands(items=examples))
-    )
+    return Page.of(say("Look-up kinds"), table((say("kind"), prose("")), rows), Commands(items=examples))
 
 
 def kinds_plain(summaries: dict[str, Sentence], language: str) -> dict[str, str]:
@@ -133,12 +144,9 @@ def _one(kind: ListingKind, record: Any, *, titled: bool) -> tuple[Part, ...]:
     """Every field that is known, one under another, then what the kind adds."""
     known = [(field.head, _shown(field, record)) for field in kind.fields if field.read(record) is not None]
     first, rest = known[0], known[1:]
-    facts = table(
-        ("", prose("")),
-        ((head, cell) for head, cell in rest if cell not in {"", UNKNOWN}),
-        title=first[1] if titled else None,
-    )
-    return (facts, *(kind.parts(record) if kind.parts else ()))
+    shown = ((head, cell) for head, cell in rest if cell not in {"", UNKNOWN})
+    every = facts(shown, title=first[1] if titled else None)
+    return (every, *(kind.parts(record) if kind.parts else ()))
 
 
 def _shown(field: ListingField, record: Any) -> Shown:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from rigright.base import telling
 from rigright.base.page import (
@@ -16,9 +16,10 @@ from rigright.base.page import (
     Strip,
     Strips,
     Table,
+    facts,
     number,
     prose,
-    table,
+    records,
 )
 from rigright.base.units import KILO, show_bytes, show_count, show_measured, show_seconds, show_watts
 from rigright.base.words import Sentence, say
@@ -34,47 +35,49 @@ def page(measured: Measured) -> Page:
     title = say(
         "resources used by {command}", command=cut(shlex.join(measured.command), _LONGEST, mark="...")
     )
-    return Page(title=title, parts=tuple(_parts(measured)))
+    return Page.of(title, _parts(measured))
 
 
 def _parts(measured: Measured) -> Iterator[Part]:
     yield _verdict(measured)
-    rows = tuple((label, shown) for label, shown in _figures(measured) if shown)
-    yield table(("", prose("")), rows)
+    yield facts((label, shown) for label, shown in _figures(measured) if shown)
     moved = tuple(course for course in measured.courses if course.unit != "bytes_per_s" or course.peak)
     if moved:
         span = say("wall time: {time}", time=show_seconds(measured.lasted_s))
         yield Strips(strips=tuple(map(_strip, moved)), span=span)
     if measured.held:
         yield _against(measured.held)
-    if measured.slowed_s:
-        slowed: list[Sentence] = []
-        for name, time_s in measured.slowed_s:
-            _, index, word = name.split(" ", 2)
-            share = time_s / measured.lasted_s if measured.lasted_s else 0.0
-            slowed.append(say(
-                "GPU {index}: {word} for {time} ({share} of the time)",
-                index=index, word=word, time=show_seconds(time_s), share=f"{share:.0%}",
-            ))  # fmt: skip
-        yield Points(title=say("throttled"), items=tuple(slowed), tone="warn")
-    for note in measured.notes:
-        yield Line(text=note, tone="dim")
+    yield Points.of(_slowed(measured), title=say("throttled"), tone="warn")
+    yield from map(Line.dim, measured.notes)
     if any(not figure.inside for figure in measured.held):
-        yield Commands(items=("rigright doctor", "rigright diagnose"), title=say("next"))
+        yield Commands.next(("rigright doctor", "rigright diagnose"))
+
+
+def _slowed(measured: Measured) -> Iterator[Sentence]:
+    """What held which card back, and for how long."""
+    for name, time_s in measured.slowed_s:
+        _, index, word = name.split(" ", 2)
+        share = time_s / measured.lasted_s if measured.lasted_s else 0.0
+        yield say(
+            "GPU {index}: {word} for {time} ({share} of the time)",
+            index=index, word=word, time=show_seconds(time_s), share=f"{share:.0%}",
+        )  # fmt: skip
 
 
 def sheet(measured: Measured) -> Page:
     """Each quantity over the time as a row, in SI units and bytes, for a spreadsheet."""
-    heads = (say("quantity"), say("unit"), say("peak"), say("median"), say("mean"), say("before"))
-    rows = tuple(
+    quantities = records(
+        measured.courses,
         (
-            course.name,
-            course.unit,
-            *(_number(value) for value in (course.peak, course.median, course.mean, course.before)),
-        )
-        for course in measured.courses
+            (say("quantity"), lambda course: course.name),
+            (say("unit"), lambda course: course.unit),
+            (say("peak"), lambda course: _number(course.peak)),
+            (say("median"), lambda course: _number(course.median)),
+            (say("mean"), lambda course: _number(course.mean)),
+            (say("before"), lambda course: _number(course.before)),
+        ),
     )
-    return Page(title="", parts=(table(heads, rows),))
+    return Page.of("", quantities)
 
 
 def _number(value: float | None) -> str:
@@ -145,14 +148,18 @@ def _amount(value: float, unit: str) -> str:
     return {"share": f"{value:.0%}", "c": f"{value:.0f} °C", "cores": f"{value:.1f}"}[unit]
 
 
-def _against(figures: tuple[PlannedFigure, ...]) -> Table:
-    columns = ("", number(say("planned")), number(say("measured")), prose(say("verdict")))
-    rows = tuple(
-        (figure.label, _planned(figure), _amount(figure.measured, figure.unit), _judged(figure))
-        for figure in figures
+def _against(figures: Iterable[PlannedFigure]) -> Table:
+    return records(
+        figures,
+        (
+            ("", lambda figure: figure.label),
+            (number(say("planned")), _planned),
+            (number(say("measured")), lambda figure: _amount(figure.measured, figure.unit)),
+            (prose(say("verdict")), _judged),
+        ),
+        title=say("vs plan"),
+        tone=lambda figure: "good" if figure.inside else "warn",
     )
-    tones = tuple("good" if figure.inside else "warn" for figure in figures)
-    return table(columns, rows, title=say("vs plan"), tones=tones)  # type: ignore[arg-type]
 
 
 def _planned(figure: PlannedFigure) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+from rigright.base import telling
 from rigright.base.money import show_money
 from rigright.base.page import (
     Bar,
@@ -13,69 +14,51 @@ from rigright.base.page import (
     Line,
     Page,
     Part,
-    Piece,
+    Points,
     Shown,
     Table,
+    answer_of,
+    grouped,
     number,
     prose,
     table,
 )
-from rigright.base.units import show_bytes, show_short, to_gib
+from rigright.base.units import show_short
 from rigright.base.words import OF_PRICE, OLD_PRICE, Sentence, say, with_commas, with_semicolons
+from rigright.cost.memory.serving import ServingMemory
 from rigright.demand import Serving
 from rigright.facts.chips import short
 from rigright.money.machine_price import BILL
+from rigright.report.pages import brief
 from rigright.report.pages import plan_words as words
-from rigright.report.pages.brief import (
-    LONG_DAYS,
-    NAMES,
-    TRAINED,
-    deciding,
-    idle_cards,
-    is_cpu,
-    memory_bar,
-    memory_name,
-    misses,
-    model_name,
-    note_lines,
-    overloaded,
-    strained,
-    time_limits,
-    unsure,
-    with_share,
-)
+from rigright.report.pages.figures import SAMPLES
 from rigright.report.pages.plan_next import lost_choices, next_commands, on_instead, on_step
-from rigright.report.pages.plan_table import MOST_PLANS, plans_table
+from rigright.report.pages.plan_table import MOST_PLANS, options_table, plans_table
 from rigright.search import named
-from rigright.search.record import Plan
-from rigright.verbs.planning.planned import Addition, Planned
+from rigright.search.record import Plan, Rejection
+from rigright.verbs.planning.planned import Addition, Planned, as_data, row_of
+
+_MOST_WHYS = 6
 
 
 def page(result: Planned, *, why: bool = False, details: bool = False) -> Page:
     """The page for people: one screen, or with `details` everything."""
     answer, first, other = verdict(result), result.first, result.elsewhere
     steps = _steps(result)
-    parts: list[Part]
-    if details:
-        from rigright.report.pages.plan_details import detailed
-
-        parts = list(detailed(result))
-    else:
-        parts = list(_brief(result))
-    if why and result.why:
-        from rigright.report.pages.why import reasons_table
-
-        parts.append(reasons_table(result.why, NAMES))
-    if steps:
-        parts.append(_steps_table(result))
-    parts += note_lines(_notes(result, details=details), details=details, decided=result.fits)
+    typed = list[str]()
     if result.asked and (first or other):
         texts = [on_instead(result, other)] if other else []
         texts += next_commands(result, first) if first else []
         changed = [on_step(result, addition) for addition in steps]
         typed = [*texts, *changed] if details else [*(changed or texts)[:1], f"{result.asked} --details"]
-        parts.append(Commands(items=tuple(typed), title=say("next")))
-    return Page(title=answer.text, tone=answer.tone, parts=tuple(parts))
+    return Page.of(
+        answer,
+        _detailed(result) if details else _brief(result),
+        brief.reasons_table(result.why, brief.NAMES) if why and result.why else None,
+        _steps_table(result) if steps else None,
+        brief.note_lines(_notes(result, details=details), details=details, decided=result.fits),
+        Commands.next(typed),
+    )
 
 
 def _brief(result: Planned) -> Iterator[Part]:
@@ -84,30 +67,26 @@ def _brief(result: Planned) -> Iterator[Part]:
     if first is None:
         return
     if first.parts:
-        yield memory_bar(first.parts.items(), limit=first.room_bytes, names=TRAINED)
+        yield brief.memory_bar(first.parts.items(), limit=first.room_bytes, names=brief.TRAINED)
     elif first.ranks:
-        label = memory_name(first.chip.id)
-        yield memory_bar(words.memory_parts(first.ranks[0]), limit=first.room_bytes, label=label)
+        label = brief.memory_name(first.chip.id)
+        yield brief.memory_bar(first.ranks[0].parts.items(), limit=first.room_bytes, label=label)
     else:
-        used = first.rank_bytes.value
-        shown = f"{to_gib(used):.1f} / {to_gib(first.room_bytes):.1f} GiB"
-        piece = Piece(name=say("fullest rank"), size=used, shown=f"{to_gib(used):.1f}")
-        yield Bars(bars=(Bar(label=say("VRAM"), pieces=(piece,), limit=first.room_bytes, shown=shown),))
+        rank = (say("fullest rank"), first.rank_bytes.value)
+        yield Bars(bars=(brief.bar_of(brief.VRAM, (rank,), limit=first.room_bytes, show=brief.gib),))
     if first.in_ram is not None:
         yield Line(text=first.in_ram)
     yield plans_table(result.shown[:MOST_PLANS], wish=result.wish)
     known = words.known_by(first)
     if known:
-        yield Line(text=known, tone="dim")
+        yield Line.dim(known)
     if any(words.safe(plan) for plan in result.shown[:MOST_PLANS]):
-        yield Line(text=say("safe: every limit holds in 9 of 10 cases"), tone="dim")
-    stale = [plan for plan in result.shown[:MOST_PLANS] if plan.supply.stale]
-    if stale:
-        dates = ", ".join(sorted({str(plan.supply.as_of) for plan in stale}))
-        yield Line(text=say("prices as of {date}; verify before buying", date=dates), tone="warn")
+        yield Line.dim(say("safe: every limit holds in 9 of 10 cases"))
+    if old := brief.old_prices(plan.supply.as_of for plan in result.shown[:MOST_PLANS] if plan.supply.stale):
+        yield old
     yield from _host(result, first)
     if any(plan.supply.used for plan in result.shown[:MOST_PLANS]):
-        yield Line(text=words.USED_CARDS, tone="warn")
+        yield Line.warn(words.USED_CARDS)
 
 
 def _host(result: Planned, first: Plan) -> Iterator[Part]:
@@ -117,12 +96,52 @@ def _host(result: Planned, first: Plan) -> Iterator[Part]:
         low, mid, high = (show_money(usd, result.wish.currency) for usd in (host.low, host.value, host.high))
         fields = {"usd": mid, "low": low, "high": high}
         sentence = say("price includes {usd} ({low}-{high}) for the rest of the machine", **fields)
-        if is_cpu(first.chip.id):
+        if brief.is_cpu(first.chip.id):
             sentence = say("price of the whole machine: {low}-{high}", low=low, high=high)
         elif host.why != BILL:
             cards = f"{first.supply.n_chips or first.n_chips}x {short(first.chip.name)}"
             sentence = say("{said}, estimated: no known machine holds {cards}", said=sentence, cards=cards)
-        yield Line(text=sentence, tone="dim")
+        yield Line.dim(sentence)
+
+
+def _detailed(result: Planned) -> Iterator[Part]:
+    """The long answer: every rank's memory, every figure with its band, why nothing cheaper will do."""
+    yield Line.dim(say("{model}: {work}", model=brief.model_name(result.model), work=words.work(result.wish)))
+    first, answer = result.first, result.result
+    if first is not None:
+        yield _bars(first)
+        yield options_table(result.shown, wish=result.wish)
+        yield Points.of((item.reason for item in answer.broken), title=say("limits missed"), tone="bad")
+    refused = (_rejected(item, result.wish.currency) for item in answer.rejections[:_MOST_WHYS])
+    yield Points.of(refused, title=say("why not cheaper"))
+
+
+def _bars(plan: Plan) -> Bars:
+    """A bar for each unlike rank; of a training, for the fullest."""
+    name, limit = short(plan.chip.name), plan.room_bytes
+    if plan.parts:
+        return brief.memory_bar(plan.parts.items(), limit=limit, names=brief.TRAINED)
+    if not plan.ranks:
+        return Bars(bars=(brief.bar_of(name, ((say("fullest rank"), plan.rank_bytes.value),), limit=limit),))
+
+    def bar(label: Shown, memory: ServingMemory) -> Bar:
+        return brief.bar_of(
+            label, ((brief.NAMES[part], size) for part, size in memory.parts.items()), limit=limit
+        )
+
+    bars = {made.shown: made for made in (bar(name, memory) for memory in reversed(plan.ranks))}
+    apart = (
+        [] if plan.prefill_memory is None else [bar(say("{chip}, prefill", chip=name), plan.prefill_memory)]
+    )
+    return Bars(bars=(*reversed(bars.values()), *apart))
+
+
+def _rejected(rejection: Rejection, currency: str) -> Sentence:
+    label = short(rejection.label)
+    if rejection.usd_per_h is None:
+        return say("{label}: {reason}", label=label, reason=rejection.reason)
+    usd = show_money(rejection.usd_per_h, currency)
+    return say("{label}, {usd}/hour: {reason}", label=label, usd=usd, reason=rejection.reason)
 
 
 def _steps_table(result: Planned) -> Table:
@@ -162,13 +181,13 @@ def verdict(result: Planned) -> Line:
     """The answer in one line."""
     first = result.first
     if first is None:
-        return Line(text=_refused(result), tone="bad")
+        return Line.bad(_refused(result))
     if not result.fits:
-        return Line(text=_or_else(_missed(result, first), result), tone="bad")
+        return Line.bad(_or_else(_missed(result, first), result))
     figures = with_commas(
         [words.speed(first), words.context(first, result.wish), words.money_of(first, result.wish)]
     )
-    fields = {"machine": named.machine(first), "model": model_name(result.model), "figures": figures}
+    fields = {"machine": named.machine(first), "model": brief.model_name(result.model), "figures": figures}
     if isinstance(first.work, Serving):
         sentence = say("{machine} runs {model} in {format}: {figures}", format=words.formats(first), **fields)
     else:
@@ -179,21 +198,21 @@ def verdict(result: Planned) -> Line:
         heard = say(
             "{machine} transcribes {speed} ({details})",
             speed=words.speed(first),
-            details=with_commas([model_name(result.model), words.formats(first), words.load(first)]) or "",
+            details=with_commas([brief.model_name(result.model), words.formats(first), words.load(first)])
+            or "",
             machine=named.machine(first),
         )
         sentence = with_commas([heard, words.money_of(first, result.wish)]) or heard
-    doubts = list(_doubts(result, first))
-    return Line(text=with_semicolons([sentence, *doubts]) or sentence, tone="warn" if doubts else "good")
+    return brief.doubted(sentence, _doubts(result, first))
 
 
 def _doubts(result: Planned, first: Plan) -> Iterator[Shown]:
     """What keeps a plan from a plain tick: limits that may not hold, cards that idle, an overload."""
-    yield from unsure(first.certainty, safe=first.safe, limits=time_limits(result.wish))
-    yield from idle_cards(first.supply, used=first.n_chips)
+    yield from brief.unsure(first.certainty, safe=first.safe, limits=brief.time_limits(result.wish))
+    yield from brief.idle_cards(first.supply, used=first.n_chips)
     yield from words.little_left(first)
     if first.least_bytes is not None and first.is_tight:
-        yield say("memory is tight, up to {high}", high=show_bytes(first.least_bytes.high))
+        yield brief.tight(first.least_bytes.high)
     days, wish = first.figures.get("days"), result.wish
     open_end = wish.work in {"finetune", "pretrain"} and days is None
     if open_end and wish.on is None and first.supply.how == "buy":
@@ -203,23 +222,22 @@ def _doubts(result: Planned, first: Plan) -> Iterator[Shown]:
             years=f"{wish.years:g}",
             share=f"{wish.duty:.0%}",
         )
-    if days is not None and days.value > LONG_DAYS and result.wish.days is None:
-        yield say("slow: over a year")
-    yield from deciding(result.notes)
+    yield from brief.endless(days, by_days=wish.days)
+    yield from brief.deciding(result.notes)
     if "ttft_s" in first.figures and not (wish.ttft_s or wish.tpot_s or wish.tok_per_s):
         slow = {name: first.figures[name].value for name in ("ttft_s", "tpot_s")}
-        yield from strained(wish.work, users=first.concurrency or 2, **slow)
+        yield from brief.strained(wish.work, users=first.concurrency or 2, **slow)
 
 
 def _missed(result: Planned, first: Plan) -> Sentence:
     """What comes closest, and the limits it breaks."""
     broken, wish, machine = result.broken, result.wish, named.machine(first)
     reached = {rejection.limit: rejection.nearest for rejection in broken}
-    endless = any(value is not None and not math.isfinite(value) for value in reached.values())
-    rate = next((name for name in ("requests_per_s", *words.SAMPLES) if name in reached), None)
-    if wish.rate_per_s is not None and (first.machines_needed or endless or rate is not None):
+    unmet = any(value is not None and not math.isfinite(value) for value in reached.values())
+    rate = next((name for name in ("requests_per_s", *SAMPLES) if name in reached), None)
+    if wish.rate_per_s is not None and (first.machines_needed or unmet or rate is not None):
         known = first.figures.get("requests_per_s")
-        return overloaded(
+        return brief.overloaded(
             machine,
             served=reached[rate] if rate is not None else None if known is None else known.value,
             rate=wish.rate_per_s,
@@ -228,7 +246,9 @@ def _missed(result: Planned, first: Plan) -> Sentence:
         )
     if wish.on is None and wish.owned is None:
         reasons = (
-            with_commas([with_share(rejection, first.held.get(rejection.limit)) for rejection in broken])
+            with_commas(
+                [brief.with_share(rejection, first.held.get(rejection.limit)) for rejection in broken]
+            )
             or ""
         )
         sentence = say(
@@ -244,13 +264,13 @@ def _missed(result: Planned, first: Plan) -> Sentence:
             "the cards alone cost {usd}", usd=usd
         )  # fmt: skip
         return with_semicolons([sentence, alone]) or sentence
-    return misses(machine, broken, fields=first.held)
+    return brief.misses(machine, broken, fields=first.held)
 
 
 def _refused(result: Planned) -> Sentence:
     """Nothing holds it: what lacks, and what would do."""
     broken = result.broken[:1]
-    sentence = say("no machine found for {model}", model=model_name(result.model))
+    sentence = say("no machine found for {model}", model=brief.model_name(result.model))
     if broken and broken[0].limit == "memory":
         sentence = say(
             "does not fit: {label}: {reason}", label=short(broken[0].label), reason=broken[0].reason
@@ -294,11 +314,8 @@ def _notes(result: Planned, *, details: bool) -> Iterator[Shown]:
     if lost:
         yield say("explain has no option for this choice of the plan: {names}", names=", ".join(lost))
     shown = result.shown if details else result.shown[:1]
-    groups: dict[Shown, list[str]] = {}
-    for place, plan in enumerate(shown, 1):
-        for note in plan.notes:
-            groups.setdefault(note, []).append(str(place))
-    for sentence, places in groups.items():
+    noted = grouped((note, str(place)) for place, plan in enumerate(shown, 1) for note in plan.notes)
+    for sentence, places in noted.items():
         if not details and isinstance(sentence, Sentence) and sentence.kind in {OF_PRICE, OLD_PRICE}:
             continue
         yield (
@@ -309,3 +326,19 @@ def _notes(result: Planned, *, details: bool) -> Iterator[Shown]:
     if details and result.looked_at:
         yield say("layouts compared: {layouts}, on {chips} GPU models", layouts=f"{result.looked_at:,}",
                   chips=result.result.chips)  # fmt: skip
+
+
+def _tone(result: Planned) -> str:
+    """How the answer is marked: `good`, `warn`, `bad`."""
+    return verdict(result).tone
+
+
+plain = telling.RecordPrinter(Planned, as_data, verdict=answer_of(verdict), tone=_tone)
+
+
+def sheet(result: Planned) -> Page:
+    """One row a plan, one column a figure, its unit in its name."""
+    rows = [{"plan": str(place)} | row_of(plan) for place, plan in enumerate(result.shown, 1)]
+    heads = list(dict.fromkeys(name for row in rows for name in row))
+    cells = ((row.get(head, "") for head in heads) for row in rows)
+    return Page.of(result.model, table(heads, cells))

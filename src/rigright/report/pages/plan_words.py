@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 
 from rigright.base.money import show_money
 from rigright.base.page import Shown
 from rigright.base.units import KILO, show_count, show_seconds, show_short, show_watts
 from rigright.base.words import DOUBT, Sentence, say, with_commas
-from rigright.cost.estimate import Estimate
-from rigright.cost.memory.serving import ServingMemory
+from rigright.cost.estimate import SECONDS_PER_DAY, Estimate
 from rigright.demand import Layout, PlanWish, Serving, Training
 from rigright.facts.clouds import cloud_shown
 from rigright.facts.engines import find_engine
 from rigright.facts.hosts import CPU
 from rigright.report.pages.brief import (
-    amount,
     done_in,
     expected,
     images_rate,
@@ -25,27 +23,18 @@ from rigright.report.pages.brief import (
     money_words,
     safe_load,
     show_tokens,
-    symbol,
 )
-from rigright.report.pages.speed import TIME_NAMES, between, time_between
+from rigright.report.pages.figures import FIGURES, SAMPLES, TIME_NAMES, amount, rate_of, symbol
 from rigright.search import named
 from rigright.search.record import Plan
 
-DAY_S = 86400
 _MOST_CERTAIN = 99  # per cent: nothing is surer than that
 MARKS = {
     "measured": say("your own benchmarks"),
     "fitted": say("benchmarks of this GPU generation"),
     "physics": say("datasheet only"),
 }
-SAMPLES = ("images_per_s", "texts_per_s")
 _SPEEDS = ("tpot_s", "train_tok_per_s", *SAMPLES)
-RATES = ("audio_h_per_h", "output_tok_per_s", "train_tok_per_s", *SAMPLES)
-_UNITS = {
-    "audio_h_per_h": say("audio h/h"),
-    "output_tok_per_s": "tok/s", "train_tok_per_s": "tok/s",
-    "images_per_s": say("images/s"), "texts_per_s": say("texts/s"),
-}  # fmt: skip
 USED_CARDS = say("used cards carry no warranty")
 BOUNDS = {
     **TIME_NAMES,
@@ -125,45 +114,6 @@ def step(work: Training) -> Sentence:
     return say("micro-batches {size}, recompute {recompute}", size=size, recompute=work.recompute)
 
 
-def _usd_between(estimate: Estimate, currency: str) -> str:
-    shown = show_money(estimate.value, currency)
-    return (
-        shown
-        if estimate.low == estimate.high
-        else (f"{shown} ({amount(estimate.low, currency)}-{amount(estimate.high, currency)})")
-    )
-
-
-def _of_thousand(estimate: Estimate) -> Estimate:
-    return replace(estimate, value=estimate.value * KILO, low=estimate.low * KILO, high=estimate.high * KILO)
-
-
-def figure(name: str, estimate: Estimate | None, *, currency: str = "USD") -> str:
-    """One figure with its band, as its kind is shown."""
-    if estimate is None:
-        return ""
-    if name in {"usd_per_image", "usd_per_text"}:
-        return _usd_between(_of_thousand(estimate), currency)
-    if name.startswith("usd"):
-        return _usd_between(estimate, currency)
-    return _SHOWN.get(name, between)(estimate)
-
-
-def _days(estimate: Estimate) -> str:
-    seconds = replace(
-        estimate, value=estimate.value * DAY_S, low=estimate.low * DAY_S, high=estimate.high * DAY_S
-    )
-    return time_between(seconds)
-
-
-_SHOWN: dict[str, Callable[[Estimate], str]] = {
-    **dict.fromkeys(("ttft_s", "tpot_s", "latency_s"), time_between),
-    **dict.fromkeys(("headroom", "mfu"), lambda estimate: f"{estimate.value:.0%}"),
-    "power_w": lambda estimate: show_watts(estimate.value),
-    "days": _days,
-}
-
-
 def transcribes(plan: Plan) -> bool:
     """Whether it writes down what is said."""
     return "audio_h_per_h" in plan.figures
@@ -184,7 +134,7 @@ def estimate(plan: Plan, name: str) -> Estimate | None:
 
 def speed(plan: Plan) -> Shown:
     """How fast, and how long all of it takes where that is known, in a verdict."""
-    name = next((name for name in RATES if name in plan.figures), "")
+    name = rate_of(plan.figures)
     result = estimate(plan, name)
     if result is None:
         return ""
@@ -236,22 +186,15 @@ def money_of(plan: Plan, wish: PlanWish) -> Shown:
     return money_words(plan.figures, plan.supply, currency=wish.currency)
 
 
-def at_percentile(name: str, head: Sentence, *, wish: PlanWish) -> Sentence:
-    """The head of a row, with the share of requests its figures hold for."""
-    if wish.percentile is None or name not in {"ttft_s", "tpot_s"}:
-        return head
-    return say("{figure}, p{share}", figure=head, share=f"{100 * wish.percentile:g}")
-
-
 def known_by(plan: Plan) -> Shown:
     """What the speed is based on, with its band."""
-    name = next((name for name in RATES if name in plan.figures), "")
+    name = rate_of(plan.figures)
     result = estimate(plan, name)
     if result is None or not basis(plan):
         return ""
     band = f"{show_short(result.low)}-{show_short(result.high)}"
-    return say("80 % band {band} {unit}, based on {basis}", band=band, unit=_UNITS.get(name, ""),
-               basis=basis(plan))  # fmt: skip
+    unit = FIGURES[name].head
+    return say("80 % band {band} {unit}, based on {basis}", band=band, unit=unit, basis=basis(plan))
 
 
 def basis(plan: Plan) -> Shown:
@@ -317,7 +260,7 @@ def _many(wish: PlanWish) -> list[Shown]:
         return []
     count = show_count(wish.samples * wish.epochs)
     within = wish.days is not None and wish.work not in {"finetune", "pretrain"}
-    days = show_seconds(wish.days * DAY_S) if within and wish.days is not None else ""
+    days = show_seconds(wish.days * SECONDS_PER_DAY) if within and wish.days is not None else ""
     return [say("{count} in all", count=count), say("within {time}", time=days) if days else ""]
 
 
@@ -339,7 +282,7 @@ def _learning(wish: PlanWish) -> list[Shown]:
         wish.method or "",
         "" if wish.train_tok is None else say("{tokens} tokens", tokens=show_count(wish.train_tok)),
         "" if not (seq and batch) else say("steps of {batch} x {seq}", batch=f"{batch:,}", seq=f"{seq:,}"),
-        "" if wish.days is None else say("within {time}", time=show_seconds(wish.days * DAY_S)),
+        "" if wish.days is None else say("within {time}", time=show_seconds(wish.days * SECONDS_PER_DAY)),
     ]
 
 
@@ -375,8 +318,3 @@ def little_left(plan: Plan) -> Iterator[Sentence]:
     rank, pooled = plan.ranks[0], find_engine(plan.work.engine).pool == "share"
     fills = plan.in_ram is not None or (pooled and not takes_samples(plan) and float(rank.unit_bytes) > 0)
     yield from little_spare(float(rank.spare_bytes), total_bytes=plan.total_bytes, fills=fills)
-
-
-def memory_parts(memory: ServingMemory) -> list[tuple[str, float]]:
-    """What lies on a rank, and what its engine sets aside beyond what is asked."""
-    return list(memory.parts.items())

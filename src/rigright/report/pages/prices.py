@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
+
 from rigright.base import telling
 from rigright.base.money import from_currency, show_money
-from rigright.base.page import Commands, Line, Page, Part, Points, Shown, Table, Tone, number, prose, table
+from rigright.base.page import (
+    Column,
+    Commands,
+    Line,
+    Page,
+    Points,
+    Shown,
+    Table,
+    Tone,
+    number,
+    prose,
+    records,
+)
 from rigright.base.record import dataclass
 from rigright.base.words import Sentence, say, with_commas
 from rigright.facts.chips import short
 from rigright.facts.clouds import cloud_shown
 from rigright.facts.own_prices import Flaw
 from rigright.facts.prices import Price
-from rigright.report.pages.brief import amount, symbol
+from rigright.report.pages.figures import amount, symbol
 from rigright.verbs.priced import ChipPrices, PriceList, PricesOfNames
 
 MOST_ROWS, _MOST_RENTS, _MOST_FLAWS = 20, 3, 15
@@ -30,28 +44,28 @@ KINDS = {
 def page(result: PricesOfNames, *, why: bool = False) -> Page:
     """The page for people: what is taken, and all that is known."""
     if result.parts:
-        return Page(title=say("prices of {names}", names=result.names), parts=(_parts_table(result),))
+        return Page.of(say("prices of {names}", names=result.names), _parts_table(result))
     if len(result.chips) != 1:
         return _many(result)
-    prices = result.chips[0]
-    parts: list[Part] = [Line(text=prices.why, tone="dim"), _known(prices, result.currency, why=why)]
-    cheapest = {offer.provider: offer for offer in reversed(prices.rents)}  # of each cloud
-    rents = sorted(cheapest.values(), key=prices.rents.index)[:_MOST_RENTS]
-    if rents:
-        sentence = with_commas(
-            say(
-                "{cloud} {usd} ({date})",
-                cloud=cloud_shown(offer.provider),
-                date=offer.as_of or "?",
-                usd=show_money((offer.usd_per_h or 0.0) / offer.n_chips, result.currency),
-            )
-            for offer in rents
-        )
-        parts.append(Line(text=say("rent per card and hour: {offers}", offers=sentence)))
-    if prices.stale:
-        parts.append(Line(text=say("old price: verify before buying; its band is wider"), tone="warn"))
-    parts.append(Commands(items=("rigright prices import FILE",), title=say("next")))
-    return Page(title=_taken(prices, result.currency), tone="plain", parts=tuple(parts))
+    prices, currency = result.chips[0], result.currency
+    rents = with_commas(_rents(prices, currency))
+    return Page.of(
+        _taken(prices, currency),
+        Line.dim(prices.why),
+        _known(prices, currency, why=why),
+        None if rents is None else Line(text=say("rent per card and hour: {offers}", offers=rents)),
+        Line.warn(say("old price: verify before buying; its band is wider")) if prices.stale else None,
+        Commands.next(("rigright prices import FILE",)),
+    )
+
+
+def _rents(prices: ChipPrices, currency: str) -> Iterator[Sentence]:
+    """What the cheapest clouds take, each once."""
+    cheapest = {offer.provider: offer for offer in reversed(prices.rents)}
+    for offer in sorted(cheapest.values(), key=prices.rents.index)[:_MOST_RENTS]:
+        usd = show_money((offer.usd_per_h or 0.0) / offer.n_chips, currency)
+        cloud, date = cloud_shown(offer.provider), offer.as_of or "?"
+        yield say("{cloud} {usd} ({date})", cloud=cloud, usd=usd, date=date)
 
 
 def _taken(prices: ChipPrices, currency: str) -> Sentence:
@@ -67,102 +81,89 @@ def _taken(prices: ChipPrices, currency: str) -> Sentence:
     )
 
 
-def _known(prices: ChipPrices, currency: str, *, why: bool) -> Table:
+def _ends(currency: str) -> tuple[Column, ...]:
+    """The heads of a price and its ends."""
     sign = symbol(currency)
+    heads = (say("low {sign}", sign=sign), say("typical {sign}", sign=sign), say("high {sign}", sign=sign))
+    return tuple(map(number, heads))
+
+
+def _known(prices: ChipPrices, currency: str, *, why: bool) -> Table:
+    low, typical, high = _ends(currency)
 
     def cell(row: Price, end: float | None) -> str:
         return "" if end is None else amount(from_currency(end, row.currency), currency)
 
-    rows = tuple(
+    return records(
+        prices.rows,
         (
-            "*" if row in prices.counted else "",
-            KINDS.get(row.kind, say("unknown")),
-            cell(row, row.low),
-            cell(row, row.typical),
-            cell(row, row.high),
-            row.currency,
-            row.as_of,
-            *((row.source,) if why else ()),
-        )
-        for row in prices.rows
-    )
-    columns = (
-        "",
-        prose(say("condition")),
-        *map(
-            number,
-            (say("low {sign}", sign=sign), say("typical {sign}", sign=sign), say("high {sign}", sign=sign)),
+            ("", lambda row: "*" if row in prices.counted else ""),
+            (prose(say("condition")), lambda row: KINDS.get(row.kind, say("unknown"))),
+            (low, lambda row: cell(row, row.low)),
+            (typical, lambda row: cell(row, row.typical)),
+            (high, lambda row: cell(row, row.high)),
+            (say("market"), lambda row: row.currency),
+            (say("as of"), lambda row: row.as_of),
+            (prose(say("source")), (lambda row: row.source) if why else None),
         ),
-        say("market"),
-        say("as of"),
-        *((prose(say("source")),) if why else ()),
+        title=say("all known prices (* used)"),
     )
-    return table(columns, rows, title=say("all known prices (* used)"))
 
 
 def _many(result: PricesOfNames) -> Page:
     """One row a card, the newest price first."""
     known = [prices for prices in result.chips if prices.usd is not None]
     ordered = sorted(known, key=lambda prices: str(prices.usd.as_of if prices.usd else ""), reverse=True)
-    old = sum(prices.stale for prices in known)
-    parts: list[Part] = [_list(ordered[:MOST_ROWS], result.currency)]
-    if len(ordered) > MOST_ROWS:
-        parts.append(
-            Line(
-                text=say(
-                    "{count} more: --csv lists all; give a name to see one", count=len(ordered) - MOST_ROWS
-                ),
-                tone="dim",
-            )
-        )
-    title = say("{count} cards have a price, {old} of them outdated", count=len(known), old=old)
-    return Page(title=title, parts=tuple(parts))
+    old, left = sum(prices.stale for prices in known), len(ordered) - MOST_ROWS
+    more = say("{count} more: --csv lists all; give a name to see one", count=left)
+    return Page.of(
+        say("{count} cards have a price, {old} of them outdated", count=len(known), old=old),
+        _list(ordered[:MOST_ROWS], result.currency),
+        Line.dim(more) if left > 0 else None,
+    )
 
 
-def _list(prices: list[ChipPrices], currency: str) -> Table:
-    sign = symbol(currency)
-    rows: list[tuple[Shown, ...]] = []
-    tones: list[Tone] = []
-    for item in prices:
-        if item.usd is None:
-            continue
-        ends = (item.usd.low, item.usd.value, item.usd.high)
-        state = say("used") if item.used else say("new")
-        rows.append((short(item.name), state, *(amount(end, currency) for end in ends), str(item.usd.as_of)))
-        tones.append("dim" if item.stale else "plain")
-    heads = (say("low {sign}", sign=sign), say("typical {sign}", sign=sign), say("high {sign}", sign=sign))
-    return table((prose(say("chip")), say("condition"), *map(number, heads), say("as of")), rows, tones=tones)
+def _list(every: Iterable[ChipPrices], currency: str) -> Table:
+    low, typical, high = _ends(currency)
+    return records(
+        [(prices, prices.usd) for prices in every if prices.usd is not None],
+        (
+            (prose(say("chip")), lambda row: short(row[0].name)),
+            (say("condition"), lambda row: _condition(used=row[0].used)),
+            (low, lambda row: amount(row[1].low, currency)),
+            (typical, lambda row: amount(row[1].value, currency)),
+            (high, lambda row: amount(row[1].high, currency)),
+            (say("as of"), lambda row: str(row[1].as_of)),
+        ),
+        tone=lambda row: "dim" if row[0].stale else "plain",
+    )
+
+
+def _condition(*, used: bool) -> Sentence:
+    return say("used") if used else say("new")
 
 
 def _parts_table(result: PricesOfNames) -> Table:
     currency = result.currency
-    rows = tuple(
+    return records(
+        result.parts,
         (
-            row.name,
-            say("used") if row.condition == "used" else say("new"),
-            amount(from_currency(row.typical, row.currency), currency),
-            row.as_of,
-            row.left_out or "",
-        )
-        for row in result.parts
+            (prose(say("part")), lambda row: row.name),
+            (say("condition"), lambda row: _condition(used=row.condition == "used")),
+            (_ends(currency)[1], lambda row: amount(from_currency(row.typical, row.currency), currency)),
+            (say("as of"), lambda row: row.as_of),
+            (prose(say("why not used")), lambda row: row.left_out or ""),
+        ),
     )
-    columns = (
-        prose(say("part")),
-        say("condition"),
-        number(say("typical {sign}", sign=symbol(currency))),
-        say("as of"),
-        prose(say("why not used")),
-    )
-    return table(columns, rows)
 
 
 def sheet(result: PricesOfNames) -> Page:
     """For a spreadsheet: every price of a card that was named; else one row a card, or a part."""
     if result.parts:
-        return Page(title="", parts=(_parts_table(result),))
+        return Page.of("", _parts_table(result))
     if len(result.chips) == 1:
-        return Page(title="", parts=(_known(result.chips[0], result.currency, why=True),))
-    return Page(title="", parts=(_list([prices for prices in result.chips if prices.usd], result.currency),))
+        return Page.of("", _known(result.chips[0], result.currency, why=True))
+    return Page.of("", _list(result.chips, result.currency))
 
 
 def judged(result: PriceList) -> Page:
@@ -171,6 +172,7 @@ def judged(result: PriceList) -> Page:
     doubts = [flaw for flaw in result.flaws if not flaw.wrong]
     count = len(result.prices)
     tone: Tone = "bad" if wrong else "warn" if doubts else "good"
+    title = say("{count} valid prices, {doubts} warnings", count=count, doubts=len(doubts))
     if wrong:
         title = say("nothing imported: {wrong} invalid rows", wrong=len(wrong))
     elif result.kept is not None:
@@ -179,23 +181,20 @@ def judged(result: PriceList) -> Page:
             count=count,
             all=result.kept,
         )
-    else:
-        title = say("{count} valid prices, {doubts} warnings", count=count, doubts=len(doubts))
-    parts: list[Part] = []
-    for flaws, head in ((wrong, say("invalid")), (doubts, say("to check"))):
-        items = tuple(_flaw(flaw) for flaw in flaws[:_MOST_FLAWS])
-        if len(flaws) > _MOST_FLAWS:
-            items = (*items, say("{count} more", count=len(flaws) - _MOST_FLAWS))
-        if items:
-            parts.append(Points(items=items, title=head, tone="bad" if flaws is wrong else "warn"))
-    if result.place:
-        parts.append(Line(text=say("kept in {file}", file=result.place), tone="dim"))
-    if result.kept is not None and result.prices:
-        chips = list(dict.fromkeys(price.chip for price in result.prices))
-        parts.append(
-            Commands(items=(f"rigright prices show {chips[0]}", "rigright prices forget"), title=say("next"))
-        )
-    return Page(title=title, tone=tone, parts=tuple(parts))
+    chips = [price.chip for price in result.prices[:1]] if result.kept is not None else []
+    return Page.of(
+        Line(text=title, tone=tone),
+        _flaws(wrong, title=say("invalid"), tone="bad"),
+        _flaws(doubts, title=say("to check"), tone="warn"),
+        Line.dim(say("kept in {file}", file=result.place)) if result.place else None,
+        (Commands.next((f"rigright prices show {chip}", "rigright prices forget")) for chip in chips),
+    )
+
+
+def _flaws(flaws: Sequence[Flaw], *, title: Sentence, tone: Tone) -> Points:
+    items = [_flaw(flaw) for flaw in flaws[:_MOST_FLAWS]]
+    items += [say("{count} more", count=len(flaws) - _MOST_FLAWS)] if len(flaws) > _MOST_FLAWS else []
+    return Points.of(items, title=title, tone=tone)
 
 
 def _flaw(flaw: Flaw) -> Shown:
@@ -212,7 +211,7 @@ class Forgotten:
 
 def forgotten(place: str) -> Page:
     """The list is gone."""
-    return Page(title=say("removed: {file}", file=place), tone="good", parts=())
+    return Page.of(say("removed: {file}", file=place), tone="good")
 
 
 plain = telling.RecordPrinter(PricesOfNames)

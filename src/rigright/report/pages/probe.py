@@ -2,22 +2,36 @@
 
 from __future__ import annotations
 
-import shlex
 from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from rigright.base import telling
-from rigright.base.page import Commands, Line, Page, Part, Points, Shown, Table, Tone, number, prose, table
+from rigright.base.page import (
+    Commands,
+    Line,
+    Page,
+    Part,
+    Points,
+    Shown,
+    Table,
+    Tone,
+    facts,
+    grouped,
+    number,
+    prose,
+    records,
+    table,
+)
 from rigright.base.units import show_bytes, to_gib
 from rigright.base.words import Sentence, say, with_commas
 from rigright.doctor.wires import bus_cards
 from rigright.facts.faults import slowdowns
 from rigright.machine.device import Device
 from rigright.machine.host import Path
-from rigright.machine.record import Machine, Unseen, free_bytes, total_bytes
+from rigright.machine.record import Machine, free_bytes, total_bytes
 from rigright.report import readings
-from rigright.report.named import machine_name, understood
+from rigright.report.named import machine_name, of_origin, understood
 from rigright.report.pages.probe_host import host_rows
 from rigright.report.typed import of_host, typed
 
@@ -32,58 +46,43 @@ def page(
     machine: Machine, *, everything: bool = False, saved: str | None = None, bundled: Bundled | None = None
 ) -> Page:
     """The page for people."""
-    parts: list[Part] = [_verdict(machine)]
-    if machine.devices:
-        # A row a card; a name that all share stands above them
-        states = [_state_of(device) for device in machine.devices]
-        names = {device.name for device in machine.devices} - {None}
-        alike = len(machine.devices) > 1 and len(names) == 1
-        own = () if alike else (prose(say("card")),)
-        parts.append(
-            table(
-                (
-                    number("#"),
-                    *own,
-                    number(say("free GiB")),
-                    number(say("all GiB")),
-                    "PCIe",
-                    number("W"),
-                    number("°C"),
-                    number(say("busy")),
-                    prose(say("state")),
-                ),
-                (
-                    (
-                        str(device.index),
-                        *(() if alike else (_name(device),)),
-                        *_now(device, machine),
-                        sentence,
-                    )
-                    for device, (sentence, _) in zip(machine.devices, states, strict=True)
-                ),
-                title=f"{len(machine.devices)}x {names.pop()}" if alike else None,
-                tones=tuple(tone for _, tone in states),
-            )
-        )
-    parts += _downshifted(machine)
-    parts += _slices(machine)
-    if machine.paths and len(machine.devices) <= _MOST_IN_MATRIX:
-        parts += _reach(machine)
     rows = tuple(host_rows(machine, everything=everything))
-    if rows:
-        parts.append(table(_PLAIN, rows))
-    parts += _unseen(machine, everything=everything)
-    if sentences := tuple(understood(machine)):
-        parts.append(Points(items=sentences))
-    if saved is not None:
-        parts.append(Line(text=say("saved to {file}", file=saved), tone="good"))
-    if bundled is not None:
-        parts += _bundled(bundled)
-    parts.append(Commands(items=_next(machine), title=say("next")))
-    return Page(title=machine_name(machine), parts=tuple(parts))
+    return Page.of(
+        machine_name(machine),
+        _verdict(machine),
+        _cards(machine) if machine.devices else None,
+        _downshifted(machine),
+        _slices(machine),
+        _reach(machine) if machine.paths and len(machine.devices) <= _MOST_IN_MATRIX else None,
+        facts(rows) if rows else None,
+        _unseen(machine, everything=everything),
+        Points.of(understood(machine)),
+        None if saved is None else Line.good(say("saved to {file}", file=saved)),
+        None if bundled is None else _bundled(bundled),
+        Commands.next(_next(machine)),
+    )
 
 
-_PLAIN = ("", prose(""))
+def _cards(machine: Machine) -> Table:
+    """A row a card; a name that all share stands above them."""
+    names = {device.name for device in machine.devices} - {None}
+    alike = len(machine.devices) > 1 and len(names) == 1
+    return records(
+        machine.devices,
+        (
+            (number("#"), lambda device: str(device.index)),
+            (prose(say("card")), None if alike else _name),
+            (number(say("free GiB")), lambda device: _gib(free_bytes(device, machine))),
+            (number(say("all GiB")), lambda device: _gib(total_bytes(device, machine))),
+            ("PCIe", _link),
+            (number("W"), _power),
+            (number("°C"), lambda device: "" if (gpu_c := device.thermal.gpu_c) is None else f"{gpu_c:.0f}"),
+            (number(say("busy")), lambda card: "" if card.busy_share is None else f"{card.busy_share:.0%}"),
+            (prose(say("state")), lambda device: _state_of(device)[0]),
+        ),
+        title=f"{len(machine.devices)}x {names.pop()}" if alike else None,
+        tone=lambda device: _state_of(device)[1],
+    )
 
 
 def _verdict(machine: Machine) -> Line:
@@ -97,27 +96,25 @@ def _verdict(machine: Machine) -> Line:
             all=len(machine.devices),
             which=text,
         )
-        return Line(text=sentence, tone="bad")
+        return Line.bad(sentence)
     if not machine.devices:
         return _none(machine)
     sizes = [total_bytes(device, machine) for device in machine.devices]
     free = [free_bytes(device, machine) for device in machine.devices]
     if any(size is None for size in (*sizes, *free)):
-        return Line(text=say("memory of some GPUs not reported"), tone="warn")
+        return Line.warn(say("memory of some GPUs not reported"))
     told_free = show_bytes(sum(size or 0.0 for size in free))
     told_all = show_bytes(sum(size or 0.0 for size in sizes))
     if any(device.unified_memory for device in machine.devices):
-        return Line(
-            text=say("{free} of {all} free, shared by CPU and GPU", free=told_free, all=told_all), tone="good"
-        )
-    return Line(text=say("GPU memory: {free} of {all} free", free=told_free, all=told_all), tone="good")
+        return Line.good(say("{free} of {all} free, shared by CPU and GPU", free=told_free, all=told_all))
+    return Line.good(say("GPU memory: {free} of {all} free", free=told_free, all=told_all))
 
 
 def _none(machine: Machine) -> Line:
     """No driver shows a card: whether the bus holds some, whether anything was asked of drivers at all."""
     text = bus_cards(machine)
     if text and machine.system.kernel is not None:
-        return Line(text=say("no driver for GPUs on the bus: {cards}", cards=text), tone="warn")
+        return Line.warn(say("no driver for GPUs on the bus: {cards}", cards=text))
     if text:
         return Line(text=say("on the bus: {cards}; driver not queried", cards=text))
     if machine.events is not None and machine.system.kernel is None:
@@ -127,33 +124,21 @@ def _none(machine: Machine) -> Line:
         if machine.is_capture
         else say("everything runs on the CPU; see `rigright doctor`")
     )
-    return Line(text=none, tone="warn")
+    return Line.warn(none)
 
 
 def _name(device: Device) -> str:
     return (device.name or device.pci_id or device.vendor).removeprefix("NVIDIA ")
 
 
-def _now(device: Device, machine: Machine) -> tuple[str, ...]:
-    """Memory, link, power, heat, work."""
+def _power(device: Device) -> str:
     power = device.power
     text = "" if power.draw_w is None else f"{power.draw_w:.0f}"
-    return (
-        _gib(free_bytes(device, machine)),
-        _gib(total_bytes(device, machine)),
-        _link(device),
-        text if power.limit_w is None else f"{text or '?'}/{power.limit_w:.0f}",
-        _whole(device.thermal.gpu_c),
-        "" if device.busy_share is None else f"{device.busy_share:.0%}",
-    )
+    return text if power.limit_w is None else f"{text or '?'}/{power.limit_w:.0f}"
 
 
 def _gib(size_bytes: float | None) -> str:
     return "?" if size_bytes is None else f"{to_gib(size_bytes):.1f}"
-
-
-def _whole(number: float | None) -> str:
-    return "" if number is None else f"{number:.0f}"
 
 
 def _link(device: Device) -> str:
@@ -176,7 +161,7 @@ def _downshifted(machine: Machine) -> Iterator[Part]:
         sentence = say(
             "PCIe: generation and lanes, current/max.; idle GPUs lower the generation, not the lanes"
         )
-        yield Line(text=sentence, tone="dim")
+        yield Line.dim(sentence)
 
 
 def _slices(machine: Machine) -> Iterator[Part]:
@@ -190,7 +175,7 @@ def _slices(machine: Machine) -> Iterator[Part]:
     if items:
         amd = all(device.vendor == "amd" for device in machine.devices if device.slices)
         title = say("GPU partitions") if amd else say("MIG instances")
-        yield Points(items=tuple(items), title=title)
+        yield Points.of(items, title=title)
 
 
 def _reach(machine: Machine) -> Iterator[Part]:
@@ -200,7 +185,7 @@ def _reach(machine: Machine) -> Iterator[Part]:
         yield Line(text=say("all pairs: {kind}", kind=_meant(kinds[0])))
         return
     yield _matrix(machine)
-    yield Line(text=with_commas(_meant(kind) for kind in kinds) or "", tone="dim")
+    yield Line.dim(with_commas(_meant(kind) for kind in kinds) or "")
 
 
 def _meant(kind: str) -> Shown:
@@ -235,18 +220,13 @@ def _cell(kinds: dict[tuple[int, int], Path], row: int, *, column: int) -> str:
 
 def _unseen(machine: Machine, *, everything: bool) -> Iterator[Part]:
     """What could not be read, and what would show it."""
-    kinds: dict[tuple[Sentence, str | None], list[Unseen]] = {}
-    for gap in machine.unseen:
-        kinds.setdefault((gap.why, gap.see), []).append(gap)
-    items: list[Shown] = [
-        _blind(why, see, what=[item.what for item in same], machine=machine)
-        for (why, see), same in kinds.items()
-    ]
+    kinds = grouped(((gap.why, gap.see), gap.what) for gap in machine.unseen)
+    items: list[Shown] = [_blind(why, see, what=what, machine=machine) for (why, see), what in kinds.items()]
     most = len(items) if everything else _MOST_UNSEEN
     if len(items) > most:
         items = [*items[:most], say("and {count} more: --all", count=len(items) - most)]
     if items:
-        yield Points(items=tuple(items), title=say("not observed"), tone="dim")
+        yield Points.of(items, title=say("not observed"), tone="dim")
 
 
 def _blind(why: Sentence, see: str | None, *, what: list[str], machine: Machine) -> Sentence:
@@ -267,18 +247,16 @@ def _bundled(bundled: Bundled) -> Iterator[Part]:
         commands=bundled.commands,
         file=bundled.file,
     )
-    yield Line(text=sentence, tone="good")
+    yield Line.good(sentence)
     text = ", ".join(f"{kind} {count}" for kind, count in bundled.kept_out)
     if text:
-        yield Line(text=say("pseudonymised consistently: {kinds}", kinds=text), tone="dim")
-    yield Line(text=say("review it before sharing: `tar -tzf {file}`", file=bundled.file), tone="dim")
+        yield Line.dim(say("pseudonymised consistently: {kinds}", kinds=text))
+    yield Line.dim(say("review it before sharing: `tar -tzf {file}`", file=bundled.file))
 
 
 def _next(machine: Machine) -> tuple[str, ...]:
     """What to type after it."""
-    place = shlex.quote(machine.origin)
-    there = "" if machine.origin == "live" else f" --from {place}"
-    on = "" if machine.origin == "live" else f" --on {place}"
+    there, on = of_origin(machine.origin), of_origin(machine.origin, flag="--on")
     doctor = f"rigright doctor{there}"
     if not machine.devices and (there or bus_cards(machine)):
         return (doctor,)

@@ -19,7 +19,7 @@ _FEW_NAMES = 2  # of ports that are all told
 _CALLED = {"cuda": "CUDA", "rocm": "ROCm"}
 _BITS = 8
 
-Row = tuple[Shown, ...]
+Row = tuple[Shown, Shown]
 
 
 def host_rows(machine: Machine, *, everything: bool = False) -> Iterator[Row]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from rigright.base import telling
-from rigright.base.page import Commands, Line, Page, Part, Points, Shown, Tone, table
+from rigright.base.page import Commands, Line, Page, Part, Points, Tone, table
 from rigright.base.words import Sentence, say, with_commas
 from rigright.verbs.read.record import (
     DATED,
@@ -26,18 +26,17 @@ _TONES: dict[str, Tone] = {RIGHT: "good", WRONG: "bad", DATED: "warn", UNKNOWN: 
 
 def page(result: ReadGuide, *, details: bool = False) -> Page:
     """The page for people."""
-    parts: list[Part] = []
-    for verdict in (WRONG, DATED, UNKNOWN, RIGHT):
-        claims = [claim for claim in result.claims if claim.verdict == verdict]
-        if claims and (details or verdict != RIGHT):
-            parts += _group(claims, verdict, most=len(claims) if details else SHOWN.get(verdict, 0))
-    parts += _errors(result.errors)
-    parts += _unread(result, most=len(result.not_understood) if details else _SHOWN_UNREAD)
-    if result.cut:
-        parts.append(Line(text=say("only the first part was read: it is very long"), tone="warn"))
-    if not details and (result.right or len(result.not_understood) > _SHOWN_UNREAD):
-        parts.append(Line(text=say("--details lists every claim and sentence"), tone="dim"))
-    return Page(title=verdict_line(result), tone=_tone(result), parts=tuple(parts))
+    every = (WRONG, DATED, UNKNOWN, RIGHT) if details else tuple(SHOWN)
+    more = not details and (result.right or len(result.not_understood) > _SHOWN_UNREAD)
+    cut = say("only the first part was read: it is very long")
+    return Page.of(
+        Line(text=_verdict(result), tone=_tone(result)),
+        (part for verdict in every for part in _group(result, verdict, details=details)),
+        _errors(result.errors),
+        _unread(result, most=None if details else _SHOWN_UNREAD),
+        Line.warn(cut) if result.cut else None,
+        Line.dim(say("--details lists every claim and sentence")) if more else None,
+    )
 
 
 def _tone(result: ReadGuide) -> Tone:
@@ -48,7 +47,7 @@ def _tone(result: ReadGuide) -> Tone:
     return "good" if result.right and not result.unknown and not result.not_understood else "plain"
 
 
-def verdict_line(result: ReadGuide) -> Sentence:
+def _verdict(result: ReadGuide) -> Sentence:
     """The answer: how many claims, and how many of each verdict."""
     counts = (
         say("{count} right", count=result.right) if result.right else None,
@@ -68,15 +67,21 @@ def verdict_line(result: ReadGuide) -> Sentence:
     return stated
 
 
-def _group(claims: Sequence[GuideClaim], verdict: Verdict, *, most: int) -> Iterator[Part]:
+def _group(result: ReadGuide, verdict: Verdict, *, details: bool) -> Iterator[Part]:
     """Claims of one verdict with what is true, and the commands that show it."""
-    shown = claims[:most]
-    yield Points(title=WORDS[verdict], items=tuple(map(_claim_line, shown)), tone=_TONES[verdict])
-    if len(claims) > most:
-        yield Line(text=say("and {count} more", count=len(claims) - most), tone="dim")
-    commands = dict.fromkeys(claim.command for claim in shown if claim.command)
-    if commands:
-        yield Commands(items=tuple(commands))
+    claims = [claim for claim in result.claims if claim.verdict == verdict]
+    shown = claims if details else claims[: SHOWN[verdict]]
+    if not shown:
+        return
+    yield Points.of(map(_claim_line, shown), title=WORDS[verdict], tone=_TONES[verdict])
+    yield from _more(claims, len(shown))
+    yield Commands(items=tuple(dict.fromkeys(claim.command for claim in shown if claim.command)))
+
+
+def _more(things: Sequence[object], most: int | None) -> Iterator[Line]:
+    """How many there are beyond those that are shown."""
+    if most is not None and len(things) > most:
+        yield Line.dim(say("and {count} more", count=len(things) - most))
 
 
 def _claim_line(claim: GuideClaim) -> Sentence:
@@ -95,79 +100,37 @@ def _claim_line(claim: GuideClaim) -> Sentence:
 
 
 def _errors(errors: Sequence[ExplainedError]) -> Iterator[Part]:
-    if not errors:
-        return
-    items = tuple(
-        say(
-            'line {line}: "{says}": {means}',
-            line=error.line,
-            says=error.says,
-            means=error.means,
-        )
-        if error.do is None
-        else say(
-            'line {line}: "{says}": {means}; {do}',
-            line=error.line,
-            says=error.says,
-            means=error.means,
-            do=error.do,
-        )
-        for error in errors
-    )
-    yield Points(title=say("errors"), items=items, tone="warn")
+    yield Points.of(map(_error_line, errors), title=say("errors"), tone="warn")
     yield Commands(items=tuple(dict.fromkeys(error.command for error in errors)))
 
 
-def _unread(result: ReadGuide, *, most: int) -> Iterator[Part]:
-    if not result.not_understood:
-        return
+def _error_line(error: ExplainedError) -> Sentence:
+    fields = {"line": error.line, "says": error.says, "means": error.means}
+    if error.do is None:
+        return say('line {line}: "{says}": {means}', **fields)
+    return say('line {line}: "{says}": {means}; {do}', do=error.do, **fields)
+
+
+def _unread(result: ReadGuide, *, most: int | None) -> Iterator[Part]:
     shown = result.not_understood[:most]
-    items = tuple(
-        say('line {line}: "{says}"', line=unread_line.line, says=unread_line.text) for unread_line in shown
-    )
-    yield Points(title=say("not understood, and so not checked"), items=items, tone="dim")
-    if len(result.not_understood) > most:
-        yield Line(text=say("and {count} more", count=len(result.not_understood) - most), tone="dim")
+    items = (say('line {line}: "{says}"', line=row.line, says=row.text) for row in shown)
+    yield Points.of(items, title=say("not understood, and so not checked"), tone="dim")
+    yield from _more(result.not_understood, most)
 
 
 def sheet(result: ReadGuide) -> Page:
     """One row a claim, then what was not understood."""
     heads = ("line", "verdict", "about", "kind", "says", "truth", "command")
-    rows: list[tuple[Shown, ...]] = [
-        (
-            str(claim.line),
-            claim.verdict,
-            claim.about or "",
-            claim.kind,
-            claim.says,
-            claim.truth or "",
-            claim.command or "",
-        )
+    claims = (
+        (claim.line, claim.verdict, claim.about, claim.kind, claim.says, claim.truth, claim.command)
         for claim in result.claims
-    ]
-    rows += [
-        (
-            str(error.line),
-            "error",
-            "",
-            "",
-            error.says,
-            error.means,
-            error.command,
-        )
-        for error in result.errors
-    ]
-    rows += [
-        (str(unread_line.line), "not understood", "", "", unread_line.text, "", "")
-        for unread_line in result.not_understood
-    ]
-    columns = heads
-    return Page(title=verdict_line(result), parts=(table(columns, rows),))
+    )
+    errors = (
+        (error.line, "error", None, None, error.says, error.means, error.command) for error in result.errors
+    )
+    unread = ((row.line, "not understood", None, None, row.text, None, None) for row in result.not_understood)
+    rows = ((str(line), *(cell or "" for cell in cells)) for line, *cells in (*claims, *errors, *unread))
+    return Page.of(_verdict(result), table(heads, rows))
 
 
-def _answer_words(result: ReadGuide) -> Sentence | str:
-    """How many claims there are, and how many of each verdict."""
-    return verdict_line(result)
-
-
-plain = telling.RecordPrinter(ReadGuide, answer=_answer_words)
+plain = telling.RecordPrinter(ReadGuide, answer=_verdict)

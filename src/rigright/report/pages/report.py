@@ -10,29 +10,40 @@ from typing import TYPE_CHECKING, Any
 
 from rigright.base import telling
 from rigright.base.money import show_money
-from rigright.base.page import Commands, Line, Page, Part, Points, Shown, Table, Tone, number, prose, table
-from rigright.base.units import KILO, show_bytes, show_seconds, show_short, show_watts
+from rigright.base.page import (
+    Commands,
+    Heading,
+    Line,
+    Page,
+    Part,
+    Points,
+    Shown,
+    Table,
+    Tone,
+    facts,
+    number,
+    prose,
+    table,
+)
+from rigright.base.units import show_bytes, show_seconds, show_short, show_watts
 from rigright.base.words import CHINESE, Bilingual, Sentence, say, sentences, with_semicolons
-from rigright.cost.estimate import Estimate, scaled
+from rigright.cost.estimate import SECONDS_PER_DAY, Estimate, scaled
 from rigright.facts.chips import short
 from rigright.report.pages import build as building
 from rigright.report.pages import cost as costing
 from rigright.report.pages import plan_words as words
-from rigright.report.pages.brief import amount, limit_time, model_name, short_format, symbol
+from rigright.report.pages.brief import limit_time, model_name, short_format
 from rigright.report.pages.build_check import ruling_line
+from rigright.report.pages.figures import FIGURES, amount, amount_band, rate_of, symbol
 from rigright.verbs.costed import BUY, OWN, RENT, RESERVED, SPOT, Costed, CostWay
 from rigright.verbs.decided import Candidate, Decided
 
 if TYPE_CHECKING:
     from rigright.report.screen import Screen
 
-RATES: dict[str, Sentence] = {  # what a plan makes, the first that it has
-    "output_tok_per_s": say("tok/s"), "audio_h_per_h": say("audio h/h"), "train_tok_per_s": say("tok/s"),
-    "images_per_s": say("images/s"), "texts_per_s": say("texts/s"),
-}  # fmt: skip
 _ALIKE = 0.05  # share of a figure that nobody decides by
 _RENTS = {RENT, SPOT, RESERVED}
-APART = 0.1  # share by which two prices of one machine may differ without a word
+_APART = 0.1  # share by which two prices of one machine may differ without a word
 _SIGNED = (say("decision"), say("signed by"), say("date"), say("signature"))
 _LINE = "_" * 16
 _FLAG = re.compile(r"--(?=[a-z])")  # who signs types no options
@@ -40,30 +51,45 @@ _FLAG = re.compile(r"--(?=[a-z])")  # who signs types no options
 
 def page(result: Decided) -> Page:
     """The paper: what is decided, then what speaks for it and against it; sources stand last."""
-    made = result.cost
-    parts: list[Part] = [_glance(result), Line(text=_speed(result), tone="dim"), _need(result)]
-    parts.append(_options(result))
-    if reasons := tuple(_reasons(result)):
-        parts.append(Points(title=say("reasons"), items=reasons))
-    if made is not None:
-        parts.append(Points(title=say("cost over the years"), items=(costing.verdict(made).text,)))
-        parts.append(costing.ways_table(made, banded=False))
-        parts += [costing.picture(made, details=True)] if len(made.cost_ways) > 1 else []
-        parts.append(Points(items=tuple(costing.sums(made))))
-    parts.append(Points(title=say("risks"), items=tuple(_once(_risks(result))), tone="warn"))
-    parts += _order(result)
-    parts += [_tests(result), Commands(title=say("acceptance test"), items=tuple(_commands(result)))]
-    parts += [table(_SIGNED, ((_LINE,) * len(_SIGNED),) * 2, title=say("approval"))]
     sentence = say(
         "made by rigright on {date} from {file}; 4 of 5 cases fall inside an 80 % band",
         date=result.today,
         file=result.plan,
     )
-    parts.append(Line(text=sentence, tone="dim"))
-    if made is not None:
-        parts += [costing.sources(made), *([costing.resale(made)] if made.worth_usd else [])]
-        parts.append(Points(title=say("assumed and not counted"), items=tuple(_taken(result))))
-    return Page(title=verdict(result), tone=_tone(result), parts=tuple(parts))
+    return Page.of(
+        verdict(result),
+        _glance(result),
+        Line.dim(_speed(result)),
+        _need(result),
+        _options(result),
+        Points.of(_reasons(result), title=say("reasons")),
+        () if result.cost is None else _years(result.cost),
+        Points(title=say("risks"), items=tuple(_once(_risks(result))), tone="warn"),
+        _order(result),
+        _tests(result),
+        Commands(title=say("acceptance test"), items=tuple(_commands(result))),
+        table(_SIGNED, ((_LINE,) * len(_SIGNED),) * 2, title=say("approval")),
+        Line.dim(sentence),
+        () if result.cost is None else _sources(result, result.cost),
+        tone=_tone(result),
+    )
+
+
+def _years(made: Costed) -> Iterator[Part]:
+    """What the years cost, way by way."""
+    yield Points(title=say("cost over the years"), items=(costing.verdict(made).text,))
+    yield costing.ways_table(made, banded=False)
+    if len(made.cost_ways) > 1:
+        yield costing.picture(made, details=True)
+    yield Points.of(costing.sums(made))
+
+
+def _sources(result: Decided, made: Costed) -> Iterator[Part]:
+    """Where the prices are from, and what the years are reckoned with."""
+    yield costing.sources(made)
+    if made.worth_usd:
+        yield costing.resale(made)
+    yield Points.of(_taken(result), title=say("assumed and not counted"))
 
 
 def _glance(result: Decided) -> Table:
@@ -85,7 +111,7 @@ def _glance(result: Decided) -> Table:
             paid = made.other.payback
             shown.append((say("pays off, months"), costing.paid_off(paid.low, paid.high)))
     if (days := first.figures.get("days")) is not None:
-        shown.append((say("duration"), show_seconds(days.value * words.DAY_S)))
+        shown.append((say("duration"), show_seconds(days.value * SECONDS_PER_DAY)))
     if (rate := _rate(first)) is not None:
         shown.append((rate[0], show_short(rate[1].value)))
     if (power := first.figures.get("power_w")) is not None:
@@ -109,13 +135,10 @@ def _order(result: Decided) -> Iterator[Part]:
     if assembled is None or built is None:
         return
     currency = assembled.currency
-    yield Points(title=say("bill of materials"), items=(building.verdict(assembled),))
+    yield Points.of((building.verdict(assembled),), title=say("bill of materials"))
 
     def cells(usd: Estimate | None) -> tuple[Shown, Shown]:
-        if usd is None:
-            return "", ""
-        ends = f"{amount(usd.low, currency)}-{amount(usd.high, currency)}"
-        return amount(usd.value, currency), "" if usd.low == usd.high else ends
+        return "" if usd is None else amount(usd.value, currency), amount_band(usd, currency)
 
     rows: list[tuple[Shown, ...]] = [
         (building.KINDS[item.kind], building.counted(item), *cells(item.usd)) for item in built.items
@@ -131,8 +154,7 @@ def _order(result: Decided) -> Iterator[Part]:
         number(say("from-to")),
     )
     many = say("each of {count} machines", count=built.machines) if built.machines > 1 else None
-    tones: list[Tone] = ["plain" for _ in rows[1:]]
-    yield table(heads, rows, title=many, tones=(*tones, "strong"))
+    yield table(heads, rows, title=many, totals=True)
 
 
 def _taken(result: Decided) -> Iterator[Shown]:
@@ -182,10 +204,10 @@ def verdict(result: Decided) -> Sentence:
     return say("Buy {machine} for {model}: {usd}; {total} over {years} with power and resale", **sentences)
 
 
-def _rate(structure: Candidate) -> tuple[Sentence, Estimate] | None:
-    return next(
-        ((unit, structure.figures[name]) for name, unit in RATES.items() if name in structure.figures), None
-    )
+def _rate(candidate: Candidate) -> tuple[Sentence, Estimate] | None:
+    """What it makes, and how much a second."""
+    name = rate_of(candidate.figures)
+    return (FIGURES[name].head, candidate.figures[name]) if name else None
 
 
 def _speed(result: Decided) -> Shown:
@@ -216,65 +238,51 @@ def _need(result: Decided) -> Table:
     rows.append((say("licence"), result.licence or say("not known")))
     days = result.first.figures.get("days")
     if days is not None:
-        rows.append((say("one run"), show_seconds(days.value * words.DAY_S)))
+        rows.append((say("one run"), show_seconds(days.value * SECONDS_PER_DAY)))
     rows.append((say("period"), say("{count} years", count=f"{wish.years:g}")))
     rows.append((say("in use"), f"{wish.duty:.0%}"))
-    columns = ("", prose(""))
-    return table(columns, rows, title=say("need"))
+    return facts(rows, title=say("need"))
 
 
 def _options(result: Decided) -> Table:
     """What was considered, and what was left out and why."""
-    sign, currency = symbol(result.wish.currency), result.wish.currency
-    heads: tuple[tuple[str, Shown, float, bool], ...] = (
-        ("ttft_s", say("TTFT{at}, s", at=""), 1.0, False),
-        ("tpot_s", say("TPOT{at}, ms", at=""), KILO, False),
-        ("usd", say("buy, {sign}", sign=sign), 1.0, True),
-        ("usd_per_h", say("rent, {sign}/hour", sign=sign), 1.0, True),
-        ("power_w", say("W"), 1.0, False),
-    )
-    shown = [
-        head for head in heads if any(_cell(option, head, currency=currency) for option in result.options)
-    ]
+    currency = result.wish.currency
+    heads = {
+        name: FIGURES[name].titled(currency=currency)
+        for name in ("ttft_s", "tpot_s", "usd", "usd_per_h", "power_w")
+        if any(_cell(option, name, currency=currency) for option in result.options)
+    }
     rows: list[tuple[Shown, ...]] = []
     for candidate in result.options:
-        rate = _rate(candidate)
-        name: Shown = (
-            say("{machine}, used", machine=short(candidate.machine))
-            if candidate.used
-            else short(candidate.machine)
-        )
-        cells = [_cell(candidate, head, currency=currency) for head in shown]
-        speed = "" if rate is None else show_short(rate[1].value)
+        rate, name = _rate(candidate), short(candidate.machine)
         rows.append(
             (
-                name,
+                say("{machine}, used", machine=name) if candidate.used else name,
                 short_format(candidate.weights),
-                speed,
-                *cells,
+                "" if rate is None else show_short(rate[1].value),
+                *(_cell(candidate, figure, currency=currency) for figure in heads),
                 _known(candidate.reasons[0]) if candidate.reasons else "",
             )
         )
-    blank = ("",) * (2 + len(shown))
+    blank = ("",) * (2 + len(heads))
     rows += [(short(label), *blank, _known(reason)) for label, reason in result.rejected]
     unit = next((rate[0] for rate in map(_rate, result.options) if rate), say("speed"))
-    columns = (
+    figures = tuple(map(number, heads.values()))
+    columns: tuple[Heading, ...] = (
         prose(say("machine")),
         say("format"),
         number(unit),
-        *(number(head) for _, head, *_ in shown),
+        *figures,
         prose(say("why")),
     )
-    tones = ("strong", *("plain",) * (len(result.options) - 1), *("dim",) * len(result.rejected))
-    return table(columns, rows, title=say("options considered"), tones=tones)  # type: ignore[arg-type]
+    first = result.options[0]
+    tones: list[Tone] = ["strong" if option is first else "plain" for option in result.options]
+    tones += ["dim" for _ in result.rejected]
+    return table(columns, rows, title=say("options considered"), tones=tones)
 
 
-def _cell(candidate: Candidate, head: tuple[str, Shown, float, bool], *, currency: str) -> str:
-    name, _, scale, is_money = head
-    estimate = candidate.figures.get(name)
-    if estimate is None or {"usd": "buy", "usd_per_h": "rent"}.get(name, candidate.how) != candidate.how:
-        return ""
-    return amount(estimate.value, currency) if is_money else show_short(estimate.value * scale)
+def _cell(candidate: Candidate, name: str, *, currency: str) -> str:
+    return FIGURES[name].cell(candidate.figures.get(name), currency, how=candidate.how)
 
 
 def _known(text: str) -> Shown:
@@ -384,7 +392,7 @@ def _cheaper(way: CostWay, made: Costed, *, currency: str) -> Iterator[Sentence]
     """Another rent of the same machine that costs clearly less."""
     rents = [cost_way for cost_way in made.cost_ways if way.kind in _RENTS and cost_way.kind in _RENTS]
     least = min(rents, key=lambda cost_way: cost_way.ledger.total.value, default=way)
-    if least.ledger.total.value < (1 - APART) * way.ledger.total.value:
+    if least.ledger.total.value < (1 - _APART) * way.ledger.total.value:
         usd = show_money(least.ledger.total.value, currency)
         yield say("{way} costs less: {usd} over the years", way=costing.name_of(least, made), usd=usd)
 
@@ -440,7 +448,7 @@ def _commands(result: Decided) -> Iterator[str]:
 def written(result: Decided, file: str) -> Page:
     """After it was written."""
     sentence = say("written: {file}", file=file)
-    return Page(title=verdict(result), tone=_tone(result), parts=(Line(text=sentence),))
+    return Page.of(verdict(result), Line(text=sentence), tone=_tone(result))
 
 
 def document(result: Decided, screen: Screen) -> str:
@@ -452,12 +460,7 @@ def document(result: Decided, screen: Screen) -> str:
 
 def sheet(result: Decided) -> Page:
     """The options, for a spreadsheet."""
-    return Page(title=verdict(result), parts=(_options(result),))
-
-
-def _answer_words(result: Decided) -> Sentence | str:
-    """The answer as a sentence."""
-    return verdict(result)
+    return Page.of(verdict(result), _options(result))
 
 
 def _why(result: Decided) -> tuple[Sentence | str, ...]:
@@ -476,7 +479,7 @@ plain = telling.RecordPrinter(
     Decided,
     costing.plain,
     building.plain,
-    verdict=_answer_words,
+    verdict=verdict,
     reasons=_why,
     risks=_dangers,
     acceptance=_acceptance,

@@ -6,46 +6,42 @@ import shlex
 from collections.abc import Iterator
 
 from rigright.base import telling
-from rigright.base.page import Commands, Line, Page, Part, Points, Shown, Table, prose, table
+from rigright.base.page import Commands, Line, Page, Part, Points, Shown, Table, facts
 from rigright.base.words import Sentence, say
 from rigright.report.typed import typed
-from rigright.verbs.setup.set_up import WINDOWS, Installed, Pick, SetUp, SetupStep
-
-_BLANK = ("", prose(""))
+from rigright.verbs.setup.set_up import WINDOWS, Installed, Pick, SetUp
 
 
 def page(result: SetUp, asked: str = "rigright setup") -> Page:
     """The page for people."""
     if result.already is not None:
         return _done(result, result.already)
-    verdict = _verdict(result)
-    parts: list[Part] = [_machine(result)]
-    if result.pick is not None:
-        parts.append(_set(result, result.pick))
-    if result.without_new_driver is not None:
-        parts.append(Line(text=_kept(result, result.without_new_driver), tone="strong"))
-    for number, step in enumerate(result.steps, 1):
-        parts += _step(number, step, by_root=result.system.by_root)
-    if result.notes:
-        parts.append(Points(items=result.notes, title=say("worth knowing")))
-    unknown = result.unknown if result.pick is not None else result.unknown[1:]
-    if unknown:
-        parts.append(Points(items=unknown, title=say("not known"), tone="warn"))
-    if result.pick is not None:
-        commands: list[str] = []
-        in_windows = result.system.os_id == WINDOWS
-        commands.append(f"{asked} --script {'setup.ps1' if in_windows else 'setup.sh'}")
-        if result.pick is not None and result.pick.pip:
-            commands.append(f"{asked} --requirements requirements.txt")
-        if not in_windows and "nvidia" in result.system.vendors:
-            commands.append(f"{asked} --docker Dockerfile")
-        commands.append("rigright doctor --only 'driver,software,containers'")
-        parts.append(Commands(items=tuple(commands), title=say("next")))
-    return Page(title=verdict.text, tone=verdict.tone, parts=tuple(parts))
+    pick, kept = result.pick, result.without_new_driver
+    return Page.of(
+        _verdict(result),
+        _machine(result),
+        None if pick is None else _set(result, pick),
+        None if kept is None else Line(text=_kept(result, kept), tone="strong"),
+        _steps(result),
+        Points.of(result.notes, title=say("worth knowing")),
+        Points.of(result.unknown if pick else result.unknown[1:], title=say("not known"), tone="warn"),
+        Commands.next(() if pick is None else _next(result, pick, asked=asked)),
+    )
+
+
+def _next(result: SetUp, pick: Pick, *, asked: str) -> Iterator[str]:
+    """The files it can be written to, and the check behind it."""
+    in_windows = result.system.os_id == WINDOWS
+    yield f"{asked} --script {'setup.ps1' if in_windows else 'setup.sh'}"
+    if pick.pip:
+        yield f"{asked} --requirements requirements.txt"
+    if not in_windows and "nvidia" in result.system.vendors:
+        yield f"{asked} --docker Dockerfile"
+    yield "rigright doctor --only 'driver,software,containers'"
 
 
 def _machine(result: SetUp) -> Line:
-    return Line(text=say("software for {machine}", machine=result.system.shown), tone="dim")
+    return Line.dim(say("software for {machine}", machine=result.system.shown))
 
 
 def _done(result: SetUp, already: Installed) -> Page:
@@ -63,17 +59,15 @@ def _done(result: SetUp, already: Installed) -> Page:
         (say("Python"), already.python),
         (say("driver now"), result.system.driver or "?"),
     )
-    parts: list[Part] = [_machine(result), table(_BLANK, rows)]
-    if result.notes:
-        parts.append(Points(items=result.notes, title=say("worth knowing")))
-    parts.append(Commands(items=("rigright doctor", bench), title=say("next")))
-    return Page(title=sentence, tone="good", parts=tuple(parts))
+    notes = Points.of(result.notes, title=say("worth knowing"))
+    steps = Commands.next(("rigright doctor", bench))
+    return Page.of(Line.good(sentence), _machine(result), facts(rows), notes, steps)
 
 
 def _verdict(result: SetUp) -> Line:
     pick = result.pick
     if pick is None:
-        return Line(text=next(iter(result.unknown), say("no known version fits")), tone="bad")
+        return Line.bad(next(iter(result.unknown), say("no known version fits")))
     if pick.no_kernels_for is not None:
         names = {".".join(map(str, pair)): name for pair, name in result.system.capabilities}
         sentence = say(
@@ -81,11 +75,11 @@ def _verdict(result: SetUp) -> Line:
             name=pick.name, version=pick.version, cuda=pick.cuda, chip=names[pick.no_kernels_for],
             capability=pick.no_kernels_for,
         )  # fmt: skip
-        return Line(text=sentence, tone="warn")
+        return Line.warn(sentence)
     sentence = say("{name} {version}: {rest}", name=pick.name, version=pick.version, rest=_rest(result, pick))
     if result.instead is None:
-        return Line(text=sentence, tone="good")
-    return Line(text=say("{why}; nearest is {set}", why=result.instead, set=sentence), tone="warn")
+        return Line.good(sentence)
+    return Line.warn(say("{why}; nearest is {set}", why=result.instead, set=sentence))
 
 
 def _rest(result: SetUp, pick: Pick) -> Sentence:
@@ -147,7 +141,7 @@ def _set(result: SetUp, pick: Pick) -> Table:
                 ),
             )
         )
-    return table(_BLANK, pairs)
+    return facts(pairs)
 
 
 def _kept(result: SetUp, kept: Pick) -> Sentence:
@@ -161,9 +155,11 @@ def _kept(result: SetUp, kept: Pick) -> Sentence:
     )
 
 
-def _step(number: int, step: SetupStep, *, by_root: bool) -> Iterator[Part]:
-    yield Line(text=say("{number}. {title}: {why}", number=number, title=step.title, why=step.why))
-    if step.commands:
+def _steps(result: SetUp) -> Iterator[Part]:
+    """Each step: why, and its commands as they are typed."""
+    for number, step in enumerate(result.steps, 1):
+        yield Line(text=say("{number}. {title}: {why}", number=number, title=step.title, why=step.why))
+        by_root = result.system.by_root
         commands = (typed(command, needs_root=step.as_root, by_root=by_root) for command in step.commands)
         yield Commands(items=tuple(commands))
 

@@ -7,27 +7,13 @@ from dataclasses import fields
 from math import isnan
 
 from rigright.base import telling
-from rigright.base.page import (
-    Bar,
-    Bars,
-    Line,
-    Page,
-    Part,
-    Piece,
-    Strip,
-    Strips,
-    Table,
-    Tone,
-    number,
-    prose,
-    table,
-)
+from rigright.base.page import Bar, Bars, Line, Page, Piece, Strip, Strips, Table, Tone, number, prose, table
 from rigright.base.units import KILO, show_seconds, show_short
 from rigright.base.words import Sentence, say, with_commas, with_semicolons
 from rigright.facts.chips import short
 from rigright.predict.kept import SAFE
 from rigright.report.pages.brief import limit_time, model_name, note_lines, overloaded
-from rigright.report.pages.speed import at_share
+from rigright.report.pages.figures import at_share
 from rigright.sim.tally import Moment, Spread
 from rigright.verbs.simulate.simulated import Against, Simulated
 
@@ -37,34 +23,35 @@ _BACKLOG = 0.05  # of all requests still queue when the last one arrives: more i
 _CARRIED = 0.9  # of the requests that arrive a second
 
 
-def page(result: Simulated, *, why: bool = False, details: bool = False) -> Page:
-    """The page for people; a simulation has no formulas to show, so `why` adds nothing."""
-    del why
-    answer, counted = _verdict(result), result.tally
-    parts: list[Part] = [Line(text=result.load, tone="dim")]
-    parts += [Line(text=_served_by(result), tone="dim")] if details else []
-    parts += [_table(result, details=details), Line(text=_throughput(result))]
-    parts += [Line(text=bind, tone="dim") for bind in result.binds]
-    if counted.timeline:
-        parts.append(_picture(result) if details else _strips(counted.timeline))
-    if result.against is not None:
-        parts.append(_against(result, result.against))
-    if result.wrote is not None:
-        parts.append(Line(text=say("tokens of each request: {file}", file=result.wrote), tone="dim"))
-    parts += note_lines(result.notes, details=details)
-    return Page(title=answer.text, tone=answer.tone, parts=tuple(parts))
+def page(result: Simulated, *, details: bool = False) -> Page:
+    """The page for people."""
+    timeline = result.tally.timeline
+    drawn = _picture if details else _strips
+    written = say("tokens of each request: {file}", file=result.wrote)
+    return Page.of(
+        _verdict(result),
+        Line.dim(result.load),
+        Line.dim(_served_by(result)) if details else None,
+        _table(result, details=details),
+        Line(text=_throughput(result)),
+        map(Line.dim, result.binds),
+        drawn(timeline) if timeline else None,
+        None if result.against is None else _against(result, result.against),
+        None if result.wrote is None else Line.dim(written),
+        note_lines(result.notes, details=details),
+    )
 
 
 def _verdict(result: Simulated) -> Line:
     """Whether the load is carried and its targets are met, before any figure."""
     counted, rate = result.tally, result.rate_per_s
     if not counted.served:
-        return Line(text=say("no request completed"), tone="bad")
+        return Line.bad(say("no request completed"))
     late = list(_late(result))
     if rate is not None and counted.backlog_share > _BACKLOG and counted.requests_per_s < _CARRIED * rate:
         served, is_one = counted.requests_per_s, result.machine.startswith("1x ")
         sentence = overloaded(short(result.machine), served=served, rate=rate, needed=None, is_one=is_one)
-        return Line(text=with_semicolons([sentence, *late]) or sentence, tone="bad")
+        return Line.bad(with_semicolons([sentence, *late]) or sentence)
     at = at_share(result.targets.percentile)
     sentences = [
         say("TTFT{at} {time}", at=at, time=_time(counted.ttft_reached_s)),
@@ -207,9 +194,9 @@ def _has_targets(result: Simulated) -> bool:
     return result.targets.ttft_s is not None or result.targets.tpot_s is not None
 
 
-def _picture(result: Simulated) -> Bars:
+def _picture(timeline: tuple[Moment, ...]) -> Bars:
     """Requests at work and waiting over the time."""
-    moments = _thinned(result.tally.timeline)
+    moments = _thinned(timeline)
     most = max((moment.running + moment.waiting for moment in moments), default=0.0)
     began = moments[0].start_s
     return Bars(

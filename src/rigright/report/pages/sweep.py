@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rigright.base import telling
-from rigright.base.page import Column, Line, Page, Part, Points, Table, table
-from rigright.base.units import KILO, show_short
+from rigright.base.page import Column, Line, Page, Points, Table, grouped, table
+from rigright.base.units import show_short
 from rigright.base.words import Sentence, say
 from rigright.facts.chips import short
 from rigright.report.pages.brief import short_format
+from rigright.report.pages.figures import FIGURES
 from rigright.verbs.sweep.sheet import Swept
 
 _MOST_ROWS = 20
@@ -18,42 +19,39 @@ _MOST_LINES = 4  # of the grid, named beside one reason
 SHOWN = (  # of an answer: its head and what its number is multiplied by; None: a text
     ("supply", say("machine"), None),
     ("weights", say("format"), None),
-    ("ttft_s", say("TTFT, s"), 1.0),
-    ("tpot_s", say("TPOT, ms"), KILO),
-    ("output_tok_per_s", say("tok/s"), 1.0),
+    *(
+        (name, FIGURES[name].titled(), FIGURES[name].scale)
+        for name in ("ttft_s", "tpot_s", "output_tok_per_s")
+    ),
     ("days", say("days"), 1.0),
     ("usd_per_h", say("{sign}/hour", sign="$"), 1.0),
-    ("usd_per_mtok", say("{sign}/1M tok", sign="$"), 1.0),
+    ("usd_per_mtok", FIGURES["usd_per_mtok"].titled(), 1.0),
 )
 
 
-def page(result: Swept, *, why: bool = False, details: bool = False) -> Page:
-    """The page for people; a sweep has no formulas to show, so `why` adds nothing."""
-    del why
-    answer, most = _verdict(result), _MOST_ROWS if details else _FEW_ROWS
-    parts: list[Part] = [_table(result, most)]
-    parts += [
-        Points(items=items, title=title, tone="warn")
-        for title, fits in ((say("not answered"), ""), (say("nothing meets every limit"), "no"))
-        if (items := tuple(_reasons(result, fits=fits))[: most if details else 3])
-    ]
-    if result.out is not None:
-        parts.append(Line(text=say("answers written to {file}", file=result.out), tone="dim"))
-    elif len(result.questions) > most:
-        more = say("{count} more rows: --csv", count=len(result.questions) - most)
-        parts.append(Line(text=more, tone="dim"))
-    return Page(title=answer.text, tone=answer.tone, parts=tuple(parts))
+def page(result: Swept, *, details: bool = False) -> Page:
+    """The page for people."""
+    most = _MOST_ROWS if details else _FEW_ROWS
+    rest = Line.dim(say("{count} more rows: --csv", count=len(result.questions) - most))
+    few = most if details else 3
+    written = say("answers written to {file}", file=result.out)
+    missed = list(_reasons(result, fits="no"))[:few]
+    return Page.of(
+        _verdict(result),
+        _table(result, most),
+        Points.of(list(_reasons(result, fits=""))[:few], title=say("not answered"), tone="warn"),
+        Points.of(missed, title=say("nothing meets every limit"), tone="warn"),
+        Line.dim(written) if result.out is not None else rest if len(result.questions) > most else None,
+    )
 
 
 def _reasons(result: Swept, *, fits: str) -> Iterator[Sentence]:
     """Why questions have no plan, the commonest reason first, with the lines of the grid that ask them."""
-    lines: dict[str, dict[int, None]] = {}
-    for question, answered in zip(result.questions, result.cells, strict=True):
-        if answered.why and answered.cells.get("fits") == fits:
-            lines.setdefault(answered.why, {})[question.line] = None
-    for why, seen_so_far in sorted(lines.items(), key=lambda pair: -len(pair[1]))[:_MOST_ROWS]:
-        text = ", ".join(str(line) for line in list(seen_so_far)[:_MOST_LINES])
-        more = ", ..." if len(seen_so_far) > _MOST_LINES else ""
+    pairs = zip(result.questions, result.cells, strict=True)
+    unmet = {(cell.why, row.line): None for row, cell in pairs if cell.why and cell.cells.get("fits") == fits}
+    for why, lines in sorted(grouped(unmet).items(), key=lambda pair: -len(pair[1]))[:_MOST_ROWS]:
+        text = ", ".join(map(str, lines[:_MOST_LINES]))
+        more = ", ..." if len(lines) > _MOST_LINES else ""
         yield say("line {lines}: {reason}", lines=text + more, reason=why)
 
 
@@ -106,9 +104,7 @@ def _shown(cell: str, scale: float | None) -> str:
 
 def sheet(result: Swept) -> Page:
     """Every question with its answer, for a spreadsheet."""
-    heads, rows = result.table
-    columns = heads
-    return Page(title=result.file, parts=(table(columns, rows),))
+    return Page.of(result.file, table(*result.table))
 
 
 plain = telling.RecordPrinter(Swept)

@@ -17,32 +17,25 @@ from rigright.base.page import (
     Points,
     Shown,
     Table,
-    Tone,
+    answer_of,
     number,
-    prose,
     table,
 )
 from rigright.base.units import GIGA, show_bytes, show_count, show_seconds, show_short
-from rigright.base.words import Sentence, say, with_commas, with_semicolons
+from rigright.base.words import Sentence, say, with_commas
 from rigright.cost.estimate import Estimate
 from rigright.facts.chips import short
 from rigright.predict.trained_step import StepUse
-from rigright.report.pages.brief import (
-    LONG_DAYS,
-    TRAINED,
-    again,
-    deciding,
-    done_in,
-    idle_cards,
-    memory_bar,
-    misses,
-    model_name,
-    money_words,
-    note_lines,
-    remedies_table,
+from rigright.report.pages import brief
+from rigright.report.pages.figures import (
+    estimates_table,
+    figure_row,
+    learning_lines,
+    money_rows,
+    sample_settings,
+    sample_speeds,
+    sample_table,
 )
-from rigright.report.pages.samples import learning_lines, sample_settings, sample_speeds, sample_table
-from rigright.report.pages.speed import estimates_table, figure_row
 from rigright.verbs.training.trained import RankUse, Trained
 
 _HOUR_S = 3600
@@ -88,40 +81,36 @@ PHASES = {
     "backward-end": say("end of the backward pass"),
     "step": say("optimizer step"),
 }
-_MOST_REMEDIES = 3
 MOST_STAGES = 8  # shown one by one; the rest in `--json`
 
 
 def page(result: Trained, *, why: bool = False, details: bool = False) -> Page:
     """The page for people."""
     answer = _verdict(result)
-    parts: list[Part] = list(_detailed(result)) if details else list(_brief(result))
-    if why:
-        parts.append(_reasons(result))
-    parts += note_lines(result.notes, details=details, decided=answer.tone != "bad")
-    if result.asked:
-        parts.append(Commands(items=tuple(_next(result, details=details)), title=say("next")))
-    return Page(title=answer.text, tone=answer.tone, parts=tuple(parts))
+    names = NAMES | {f"{part}_s": name for part, name in TIMES.items()}
+    return Page.of(
+        answer,
+        _detailed(result) if details else _brief(result),
+        brief.reasons_table(result.why, names, title=say("why")) if why else None,
+        brief.note_lines(result.notes, details=details, decided=answer.tone != "bad"),
+        Commands.next(_next(result, details=details) if result.asked else ()),
+    )
 
 
 def _brief(result: Trained) -> Iterator[Part]:
     """Memory of the fullest rank, then speed and limits, or what to change."""
     worst = result.worst
     sizes = [*worst.parts_bytes, ("rest", worst.used_bytes - sum(size for _, size in worst.parts_bytes))]
-    yield memory_bar(sizes, limit=worst.total_bytes, names=TRAINED)
+    yield brief.memory_bar(sizes, limit=worst.total_bytes, names=brief.TRAINED)
     if not result.fits:
-        if result.remedies:
-            yield remedies_table(sorted(result.remedies, key=lambda remedy: not remedy.fits)[:_MOST_REMEDIES])
+        yield from brief.remedies_table(result.remedies, most=brief.FEW_REMEDIES)
         return
     rows: list[tuple[Shown, ...]] = []
     if result.time is not None:
         rows += step_rows(result.time)
     if result.samples is not None:
         rows += sample_speeds(result.samples)
-    if result.figures:
-        from rigright.report.pages.plan_table import money_rows
-
-        rows += money_rows(result.figures, wish=result.wish)
+    rows += money_rows(result.figures, wish=result.wish)
     if result.samples is not None:
         rows += sample_settings(result.samples)
     rows.append((say("max micro-batch"), f"{result.limits.micro_batch:,}", ""))
@@ -129,23 +118,22 @@ def _brief(result: Trained) -> Iterator[Part]:
         rows.append((say("max sequence, tokens"), f"{result.limits.seq_tok:,}", ""))
     yield estimates_table(rows)
     if result.time is not None:
-        yield Line(text=BOUNDS[result.time.bound], tone="dim")
+        yield Line.dim(BOUNDS[result.time.bound])
 
 
 def _detailed(result: Trained) -> Iterator[Part]:
     """Everything but notes."""
     machine = say("{machine}, {trainer}", machine=result.machine, trainer=result.trainer)
-    yield Line(text=machine, tone="dim")
+    yield Line.dim(machine)
     yield _bars(result)
     yield _table(result)
     if result.time is not None:
         yield time_table(result.time)
     if result.samples is not None:
         yield sample_table(result.samples)
-        yield Points(items=tuple(learning_lines(result.samples)))
-    yield Points(items=tuple(_facts(result)))
-    if result.remedies:
-        yield remedies_table(result.remedies)
+        yield Points.of(learning_lines(result.samples))
+    yield Points.of(_facts(result))
+    yield from brief.remedies_table(result.remedies)
 
 
 def _verdict(result: Trained) -> Line:
@@ -155,41 +143,33 @@ def _verdict(result: Trained) -> Line:
         sentence = say(
             "does not fit: needs {need} on the fullest GPU, which has {have}", need=size, have=total
         )
-        helping = next((remedy for remedy in result.remedies if remedy.fits), None)
-        if helping is not None:
-            size = show_bytes(helping.peak_bytes)
-            sentence = say("{said}; use {change} ({size})", said=sentence, change=helping.change, size=size)
-            if helping.flag:
-                sentence = say("{said}: {flag}", said=sentence, flag=helping.flag)
-        return Line(text=sentence, tone="bad")
+        return Line.bad(brief.helped(sentence, result.remedies))
     if result.broken:
-        return Line(text=misses(short(result.machine), result.broken, fields={}), tone="bad")
+        return Line.bad(brief.misses(short(result.machine), result.broken, fields={}))
     figures: list[Shown] = [say("peak {size} of {total}", size=size, total=total)]
     if result.time is not None:
         figures.insert(0, say("{rate} tok/s", rate=show_short(result.time.tok_per_s)))
     elif result.samples is not None:
         figures.insert(0, say("{rate} images/s", rate=show_short(result.samples.rate.value)))
     if result.days is not None:
-        figures.insert(0, done_in(result.days))
-    if result.supply is not None:
-        known = result.figures if result.days is None else {**result.figures, "days": result.days}
-        figures.append(money_words(known, result.supply, currency=result.wish.currency))
+        figures.insert(0, brief.done_in(result.days))
+    figures.append(
+        brief.money_words(result.figures, result.supply, currency=result.wish.currency, days=result.days)
+    )
     sentence = say("{machine} trains {model} ({format}): {figures}", machine=short(result.machine),
-               model=model_name(result.model), format=result.training.method,
+               model=brief.model_name(result.model), format=result.training.method,
                figures=with_commas(figures) or "")  # fmt: skip
-    doubts = [*_doubts(result)]
-    return Line(text=with_semicolons([sentence, *doubts]) or sentence, tone="warn" if doubts else "good")
+    return brief.doubted(sentence, _doubts(result))
 
 
 def _doubts(result: Trained) -> Iterator[Sentence]:
     """What keeps a training from a plain tick."""
     worst, layout = result.worst, result.layout
     if worst.least_high_bytes > worst.total_bytes:
-        yield say("memory is tight, up to {high}", high=show_bytes(worst.least_high_bytes))
-    if result.days is not None and result.days.value > LONG_DAYS and result.by_days is None:
-        yield say("slow: over a year")
-    yield from deciding(result.notes)
-    yield from idle_cards(result.supply, used=int(layout.tp * layout.pp * layout.dp * layout.cp))
+        yield brief.tight(worst.least_high_bytes)
+    yield from brief.endless(result.days, by_days=result.by_days)
+    yield from brief.deciding(result.notes)
+    yield from brief.idle_cards(result.supply, used=int(layout.tp * layout.pp * layout.dp * layout.cp))
 
 
 def _bars(result: Trained) -> Bars:
@@ -242,8 +222,7 @@ def _table(result: Trained) -> Table:
         (say("on the device"), [group[0].used_bytes for group in groups]),
     )
     rows += [(name, *(show_bytes(size) for size in sizes)) for name, sizes in totals]
-    tones: list[Tone] = ["plain" for _ in rows[1:]]
-    return table((say("part"), *(number(_label(group)) for group in groups)), rows, tones=(*tones, "strong"))
+    return table((say("part"), *(number(_label(group)) for group in groups)), rows, totals=True)
 
 
 def step_rows(step: StepUse) -> Iterator[tuple[Shown, ...]]:
@@ -265,9 +244,8 @@ def time_table(step: StepUse) -> Table:
         _range(step.step_s),
         "100%",
     )
-    tones: list[Tone] = ["plain" for _ in rows]
     columns = (say("part"), number(say("time")), number(say("share")))
-    return table(columns, (*rows, total), title=say("time of one step"), tones=(*tones, "strong"))
+    return table(columns, (*rows, total), title=say("time of one step"), totals=True)
 
 
 def speed_facts(step: StepUse) -> Iterator[Sentence]:
@@ -304,27 +282,12 @@ def _facts(result: Trained) -> Iterator[Sentence]:
         yield say("each rank keeps {size} on NVMe", size=show_bytes(result.nvme_bytes))
 
 
-def _reasons(result: Trained) -> Table:
-    names = NAMES | {f"{part}_s": name for part, name in TIMES.items()}
-    return table(
-        (say("part"), prose(say("formula")), prose(say("numbers")), prose(say("source"))),
-        ((names[reason.part], reason.formula, reason.numbers, reason.source) for reason in result.why),
-        title=say("why"),
-    )
-
-
 def _next(result: Trained, *, details: bool) -> Iterator[str]:
-    helping = next((remedy for remedy in result.remedies if remedy.fits and remedy.flag), None)
-    if helping is not None and helping.flag:
-        yield again(result.asked, helping.flag)
+    if flag := brief.suited(result.remedies):
+        yield brief.again(result.asked, flag)
     elif result.quicker is not None:
-        yield again(result.asked, f"--micro-batch {result.quicker}")
+        yield brief.again(result.asked, f"--micro-batch {result.quicker}")
     yield f"{result.asked} --why" if details else f"{result.asked} --details"
 
 
-def _answer_words(result: Trained) -> Sentence | str:
-    """The answer as a sentence."""
-    return _verdict(result).text
-
-
-plain = telling.RecordPrinter(Trained, verdict=_answer_words)
+plain = telling.RecordPrinter(Trained, verdict=answer_of(_verdict))

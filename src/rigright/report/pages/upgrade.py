@@ -2,81 +2,66 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator
 
 from rigright.base import telling
-from rigright.base.page import (
-    Bar,
-    Bars,
-    Commands,
-    Line,
-    Page,
-    Part,
-    Piece,
-    Points,
-    Table,
-    Tone,
-    number,
-    prose,
-    table,
-)
+from rigright.base.page import Bars, Commands, Line, Page, Part, Points, Table, number, prose, records, table
 from rigright.base.units import show_usd
 from rigright.base.words import Sentence, say, with_commas
 from rigright.build.change import Change, Fit, Worth
-from rigright.cost.estimate import Estimate
-from rigright.report.named import first_of, partly
-from rigright.report.pages.diagnose import bound, shown_gain, verdict
+from rigright.cost.estimate import Estimate, scaled
+from rigright.report.named import first_of, of_origin, partly
+from rigright.report.pages.diagnose import bound, shown_gain, time_bar, verdict
 from rigright.verbs.upgrade.upgraded import OLD_DAYS, Upgraded, Wave
 
 _NO_CENTS_USD = 100.0  # from which the usual form has none either
 
 
 def page(result: Upgraded) -> Page:
-    """The whole page."""
+    """The whole page: the guides' five stages."""
     answer, *rest = _verdict(result)
-    parts: list[Part] = [*rest]
-    parts.append(Points(title=say("1. baseline"), items=(_baseline(result),)))
-    pieces = tuple(
-        Piece(name=title, size=share, shown=f"{share:.0%}") for _, title, share in result.cause_rows
-    )
-    if pieces:
-        bar = Bar(label=say("time"), pieces=pieces, limit=1.0, shown="100%")
-        parts.append(Bars(title=say("2. bottleneck"), bars=(bar,)))
+    shares = [(title, share) for _, title, share in result.cause_rows]
     named = None if result.lead is None else result.lead.finding.title
-    items = tuple(dict.fromkeys(cause.finding.title for cause in result.judgement.bad))
-    items = tuple(title for title in items if title != named)
-    if items:
-        parts.append(Points(title=say("fix first: may cost nothing"), items=items, tone="warn"))
+    titles = dict.fromkeys(cause.finding.title for cause in result.judgement.bad)
+    refused = Points.of(map(_refused, result.refused), title=say("would help, does not fit"))
+    return Page.of(
+        answer,
+        rest,
+        Points.of((_baseline(result),), title=say("1. baseline")),
+        Bars(title=say("2. bottleneck"), bars=(time_bar(shares),)) if shares else None,
+        Points.of(
+            (title for title in titles if title != named),
+            title=say("fix first: may cost nothing"),
+            tone="warn",
+        ),
+        _changes(result),
+        refused,
+        Points.of(_rollout(result), title=say("5. roll-out")) if result.changes else None,
+        Commands.next(_next(result)),
+    )
+
+
+def _changes(result: Upgraded) -> Iterator[Part]:
+    """The changes in the order to try them, whether they fit, what they cost; else what would help."""
     if result.changes:
-        columns = (
-            prose(say("change")),
-            number(say("at most")),
-            number(say("cost")),
-            number(say("per 1 %")),
-            number(say("power")),
+        yield Points.of(_fitting(result), title=say("3. does it fit"))
+        yield records(
+            result.changes,
+            (
+                (prose(say("change")), lambda worth: worth.change.title),
+                (number(say("at most")), lambda worth: f"{shown_gain(worth.gain)}x"),
+                (number(say("cost")), lambda worth: _cost(worth.change.usd)),
+                (number(say("per 1 %")), _usd_per_percent),
+                (number(say("power")), lambda worth: _watts(worth.change)),
+            ),
+            title=say("changes, in the order to try them"),
+            tone=lambda worth: "good" if worth.gain_per_kusd is None else "plain",
         )
-        rows = tuple(_row(worth) for worth in result.changes)
-        tones: tuple[Tone, ...] = tuple(
-            "good" if worth.gain_per_kusd is None else "plain" for worth in result.changes
-        )
-        fitting = tuple(_fitting(result))
-        if fitting:
-            parts.append(Points(title=say("3. does it fit"), items=fitting))
-        parts.append(table(columns, rows, title=say("changes, in the order to try them"), tones=tones))
-        parts.append(Points(title=say("4. cost"), items=tuple(_costs(result))))
+        yield Points.of(_costs(result), title=say("4. cost"))
     elif result.by_cause:
-        parts.append(_by_cause(result))
+        yield _by_cause(result)
     elif result.over_budget:
-        parts.append(Line(text=_too_dear(result)))
-    if result.refused:
-        parts.append(
-            Points(title=say("would help, does not fit"), items=tuple(map(_refused, result.refused)))
-        )
-    if result.changes:
-        parts.append(Points(title=say("5. roll-out"), items=tuple(_rollout(result))))
-    parts.append(Commands(items=tuple(_next(result)), title=say("next")))
-    return Page(title=answer.text, tone=answer.tone, parts=tuple(parts))
+        yield Line(text=_too_dear(result))
 
 
 def _next(result: Upgraded) -> Iterator[str]:
@@ -92,8 +77,7 @@ def _next(result: Upgraded) -> Iterator[str]:
 
 def _of_it(result: Upgraded) -> str:
     """The words that name the file it is about."""
-    origin = "live" if result.diagnosed is None else result.diagnosed.origin
-    return "" if origin == "live" else f" --from {shlex.quote(origin)}"
+    return "" if result.diagnosed is None else of_origin(result.diagnosed.origin)
 
 
 def _by_cause(result: Upgraded) -> Table:
@@ -110,7 +94,7 @@ def _verdict(result: Upgraded) -> Iterator[Line]:
     """What to mend, what to change, and whether the recording is old."""
     lead = result.lead
     if lead is not None:
-        yield Line(text=first_of(lead), tone="bad")
+        yield Line.bad(first_of(lead))
     if not result.shares and result.diagnosed is not None:
         yield Line(text=bound(result.diagnosed), tone="dim" if lead else "warn")
     elif lead is None or result.changes:  # what is to be mended is no "nothing to change"
@@ -119,19 +103,19 @@ def _verdict(result: Upgraded) -> Iterator[Line]:
         sentence = say(
             "based on one snapshot: before buying, watch a whole run with `rigright diagnose --for 10min`"
         )
-        yield Line(text=sentence, tone="warn")
+        yield Line.warn(sentence)
     if result.cut:
-        yield Line(text=partly(result.cut), tone="warn")
+        yield Line.warn(partly(result.cut))
     if result.recorded_days_ago is not None and result.recorded_days_ago >= OLD_DAYS:
         sentence = say(
             "this capture is {days} days old: the machine may have changed", days=result.recorded_days_ago
         )
-        yield Line(text=sentence, tone="warn")
+        yield Line.warn(sentence)
 
 
 def _answer(result: Upgraded) -> Line:
     if not result.changes:
-        return Line(text=say("no known upgrade makes this workload faster"), tone="warn")
+        return Line.warn(say("no known upgrade makes this workload faster"))
     first = result.changes[0].change
     usd = first.usd
     fields: dict[str, object] = {
@@ -157,18 +141,14 @@ def _baseline(result: Upgraded) -> Sentence:
     return say("none yet: run `rigright bench --quick` before any change, so that you can measure its effect")
 
 
-def _row(figure: Worth) -> tuple[Sentence | str, ...]:
-    change = figure.change
-    watts = "" if change.more_w is None else f"{change.more_w:+.0f} W"
-    # what each percent of the gain costs; no line is drawn beyond the gain itself
-    usd = figure.change.usd
-    return (
-        change.title,
-        f"{shown_gain(figure.gain)}x",
-        _cost(change.usd),
-        "" if usd is None else f"${float(f'{usd.value / (100 * (figure.gain - 1)):.2g}'):,g}",
-        watts,
-    )
+def _usd_per_percent(worth: Worth) -> str:
+    """What each percent of the gain costs; no line is drawn beyond the gain itself."""
+    usd = worth.change.usd
+    return "" if usd is None else f"${float(f'{usd.value / (100 * (worth.gain - 1)):.2g}'):,g}"
+
+
+def _watts(change: Change) -> str:
+    return "" if change.more_w is None else f"{change.more_w:+.0f} W"
 
 
 def _cost(usd: Estimate | None) -> Sentence | str:
@@ -204,15 +184,7 @@ def _costs(result: Upgraded) -> Iterator[Sentence]:
                 "{change} on {count} machines: {usd}",
                 change=priced.change.title,
                 count=result.machines,
-                usd=_cost(
-                    Estimate(
-                        value=usd.value * result.machines,
-                        low=usd.low * result.machines,
-                        high=usd.high * result.machines,
-                        mark=usd.mark,
-                        as_of=usd.as_of,
-                    )
-                ),
+                usd=_cost(scaled(usd, result.machines)),
             )
     if result.over_budget:
         yield _too_dear(result)

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from rigright.base import telling
-from rigright.base.page import Line, Page, Part, Points, Shown, Table, number, prose, table
+from rigright.base.page import Line, Page, Points, Table, number, prose, records
 from rigright.base.words import Sentence, say, split
 from rigright.verbs.validate.record import Judged, Prediction, Score, Validation
 
@@ -21,60 +21,31 @@ _TITLES = {
     "chip": say("by chip"),
     "model": say("by model"),
 }
-_HEADS = (
-    say("what"),
-    prose(""),
-    number(say("measured")),
-    number(say("answered")),
-    number(say("median error")),
-    number(say("p90 error")),
-    number(say("within 20 %")),
-    number(say("bias")),
-    number(say("in band")),
-)
-_BESIDE = (
-    prose(say("what")),
-    number(say("measured")),
-    number(say("predicted")),
-    number(say("80 % band")),
-    number(say("off by")),
-)
 
 
 def page(result: Validation) -> Page:
     """The page for people."""
     head = say("{file}: {rows} rows of {kind}", file=result.file, rows=len(result.rows), kind=result.kind)
     if not result.rows:
-        return Page(title=head, parts=(Line(text=say("the table has a header but no rows"), tone="warn"),))
-    beside = [
-        (row, prediction)
-        for row in result.rows
-        for prediction in row.predictions
-        if prediction.error is not None
-    ]
+        return Page.of(head, Line.warn(say("the table has a header but no rows")))
+    beside = [(row, item) for row in result.rows for item in row.predictions if item.error is not None]
     is_few = 0 < len(beside) <= FEW
-    answer = _beside_verdict(beside) if is_few else _verdict(result)
-    parts: list[Part] = [Line(text=head, tone="dim")]
-    if is_few:
-        parts.append(_beside(beside))
-    parts += [
-        table
-        for dimension in _TITLES
-        if (table := _table(result, dimension)) is not None
-        and not (is_few and len(table.rows) == len(beside))
-    ]
-    if is_few:
-        assumed = tuple(dict.fromkeys(part for _, prediction in beside for part in split(prediction.why)))
-        if assumed:
-            parts.append(Points(items=assumed[:_MOST_REASONS], title=say("assumed")))
-    reasons = tuple(_reasons(result))
-    if reasons:
-        parts.append(Points(items=reasons, title=say("not answered"), tone="warn"))
+    tables = (table for dimension in _TITLES if (table := _table(result, dimension)) is not None)
+    assumed = dict.fromkeys(part for _, prediction in beside for part in split(prediction.why))
     faults = tuple(fault for row in result.rows for fault in row.faults)
-    if faults:
-        title = say("{count} unreadable measured values", count=len(faults))
-        parts.append(Points(items=faults[:_MOST_REASONS], title=title, tone="warn"))
-    return Page(title=answer.text, tone=answer.tone, parts=tuple(parts))
+    return Page.of(
+        _beside_verdict(beside) if is_few else _verdict(result),
+        Line.dim(head),
+        _beside(beside) if is_few else None,
+        (table for table in tables if not (is_few and len(table.rows) == len(beside))),
+        Points.of(list(assumed)[:_MOST_REASONS], title=say("assumed")) if is_few else None,
+        Points.of(_reasons(result), title=say("not answered"), tone="warn"),
+        Points.of(
+            faults[:_MOST_REASONS],
+            title=say("{count} unreadable measured values", count=len(faults)),
+            tone="warn",
+        ),
+    )
 
 
 def _beside_verdict(beside: Sequence[tuple[Judged, Prediction]]) -> Line:
@@ -86,18 +57,17 @@ def _beside_verdict(beside: Sequence[tuple[Judged, Prediction]]) -> Line:
 
 def _beside(beside: Sequence[tuple[Judged, Prediction]]) -> Table:
     """Few figures, each beside what was measured."""
-    rows = tuple(
+    return records(
+        beside,
         (
-            f"{_what(prediction)}, {row.id}",
-            _short(prediction.measured),
-            _short(prediction.predicted),
-            f"{_short(prediction.low)}-{_short(prediction.high)}",
-            _percent(prediction.error, signed=True),
-        )
-        for row, prediction in beside
+            (prose(say("what")), lambda pair: f"{_what(pair[1])}, {pair[0].id}"),
+            (number(say("measured")), lambda pair: _short(pair[1].measured)),
+            (number(say("predicted")), lambda pair: _short(pair[1].predicted)),
+            (number(say("80 % band")), lambda pair: f"{_short(pair[1].low)}-{_short(pair[1].high)}"),
+            (number(say("off by")), lambda pair: _percent(pair[1].error, signed=True)),
+        ),
+        tone=lambda pair: "good" if pair[1].holds else "warn",
     )
-    tones = tuple("good" if prediction.holds else "warn" for _, prediction in beside)
-    return table(_BESIDE, rows, tones=tones)  # type: ignore[arg-type]
 
 
 def _what(prediction: Prediction | Score) -> str:
@@ -133,15 +103,21 @@ def _table(result: Validation, dimension: str) -> Table | None:
     if all(score.name == _UNTOLD for score in scores):
         return None
     worst = sorted(scores, key=lambda score: -score.measured)[:MOST_ROWS]
-    return table(_HEADS, (_cells(score) for score in worst), title=_TITLES[dimension])
-
-
-def _cells(score: Score) -> tuple[Shown, ...]:
-    what = _what(score)
-    name = "" if score.of == "group" else score.name
-    sizes = (_percent(score.median_error), _percent(score.p90_error), _percent(score.within_20_percent))
-    figures = (*sizes, _percent(score.bias, signed=True))
-    return (what, name, str(score.measured), str(score.answered), *figures, _percent(score.band_coverage))
+    return records(
+        worst,
+        (
+            (say("what"), _what),
+            (prose(""), lambda score: "" if score.of == "group" else score.name),
+            (number(say("measured")), lambda score: str(score.measured)),
+            (number(say("answered")), lambda score: str(score.answered)),
+            (number(say("median error")), lambda score: _percent(score.median_error)),
+            (number(say("p90 error")), lambda score: _percent(score.p90_error)),
+            (number(say("within 20 %")), lambda score: _percent(score.within_20_percent)),
+            (number(say("bias")), lambda score: _percent(score.bias, signed=True)),
+            (number(say("in band")), lambda score: _percent(score.band_coverage)),
+        ),
+        title=_TITLES[dimension],
+    )
 
 
 def _percent(share: float | None, *, signed: bool = False) -> str:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from rigright.base import telling
-from rigright.base.page import Line, Page, Part, Points, Shown, Tone, number, prose, table
+from rigright.base.page import Line, Page, Points, Shown, Table, Tone, number, prose, table
 from rigright.base.words import clean, say, tell, with_commas
 from rigright.machine.tick import DeviceTick
 from rigright.report import readings
@@ -17,28 +17,29 @@ from rigright.verbs.watch.record import MachineMoment
 def page(moment: MachineMoment | None) -> Page:
     """The page for people."""
     if moment is None:
-        return Page(title="", parts=())
+        return Page.of("")
     tick = moment.tick
-    parts: list[Part] = []
-    if tick.devices:
-        figures = (number(column.head) for column in FIGURES)
-        rows: list[tuple[Shown, ...]] = []
-        tones: list[Tone] = []
-        for device in tick.devices:
-            sentence, tone = readings.state(device.state, device.age_s)
-            wrong = _wrong(device)
-            state = with_commas(wrong if wrong and tone == "good" else [sentence, *wrong]) or ""
-            rows.append((device.card, readings.name(device), *_figures(device), state))
-            tones.append("plain" if tone == "good" else tone)
-        parts.append(table((say("card"), say("name"), *figures, prose(say("state"))), rows, tones=tones))
-    else:
-        parts.append(Line(text=say("no GPU listed by a driver"), tone="dim"))
-    parts.append(Points(title=say("host"), items=tuple(readings.host(tick.host))))
-    parts += [Line(text=given, tone=tone) for given, tone in map(readings.event, moment.events)]
-    parts += [Line(text=note, tone="warn") for note in moment.notes]
-    return Page(
-        title=say("{host} at {time}", host=moment.host_name, time=clock(tick.at_s)), parts=tuple(parts)
+    return Page.of(
+        say("{host} at {time}", host=moment.host_name, time=clock(tick.at_s)),
+        _cards(tick.devices) if tick.devices else Line.dim(say("no GPU listed by a driver")),
+        Points.of(readings.host(tick.host), title=say("host")),
+        (Line(text=text, tone=tone) for text, tone in map(readings.event, moment.events)),
+        map(Line.warn, moment.notes),
     )
+
+
+def _cards(devices: Iterable[DeviceTick]) -> Table:
+    """A row a card: its figures, what is wrong and what slows it."""
+    figures = (number(column.head) for column in FIGURES)
+    rows: list[tuple[Shown, ...]] = []
+    tones: list[Tone] = []
+    for device in devices:
+        sentence, tone = readings.state(device.state, device.age_s)
+        wrong = _wrong(device)
+        state = with_commas(wrong if wrong and tone == "good" else [sentence, *wrong]) or ""
+        rows.append((device.card, readings.name(device), *_figures(device), state))
+        tones.append("plain" if tone == "good" else tone)
+    return table((say("card"), say("name"), *figures, prose(say("state"))), rows, tones=tones)
 
 
 def _figures(device: DeviceTick) -> list[Shown]:

@@ -15,7 +15,7 @@ def answer(options: argparse.Namespace) -> Answer:
     """Print the script."""
     from rigright.faces.cli.front import verbs
     from rigright.faces.cli.options import BEHIND, rows, words
-    from rigright.report.pages.files import page
+    from rigright.report.pages.export import files_page
     from rigright.verbs.completion import Completion, completion, tells
 
     grammar: dict[str, dict[str, tuple[str, ...] | None]] = {}
@@ -31,7 +31,7 @@ def answer(options: argparse.Namespace) -> Answer:
         grammar[verb] |= {verb: first} if first else {}
     name, script = f"rigright.{options.shell}", completion(options.shell, grammar=grammar)
     return Answer(
-        page=lambda: page({name: script}),
+        page=lambda: files_page({name: script}),
         plain=lambda language: tells(Completion(shell=options.shell, script=script), language),
         text=lambda: script,
     )

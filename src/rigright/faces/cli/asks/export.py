@@ -16,8 +16,7 @@ SUMMARY = say("launch files for a plan: vllm, sglang, llama.cpp, deepspeed ...; 
 
 def answer(options: argparse.Namespace) -> Answer:
     """Export."""
-    from rigright.report.pages.export import Exported, page, plain
-    from rigright.report.pages.files import text
+    from rigright.report.pages.export import Exported, page, plain, text
     from rigright.verbs.export import PLAN, by_plugin, is_launched, one_plan, write
 
     if options.check is not None:

@@ -39,7 +39,7 @@ def answer(options: argparse.Namespace) -> Answer:
         options.on, wish=fill(FitWish, "fit", values=values), asked=command("fit", [], fields=fields)
     )
     return Answer(
-        page=lambda: pages.page(result, why=options.why, details=options.details),
+        page=lambda: pages.page(result, details=options.details),
         plain=lambda language: pages.plain(result, language),
         record=result,
     )

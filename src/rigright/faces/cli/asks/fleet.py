@@ -80,20 +80,20 @@ def _accept(options: argparse.Namespace) -> Answer:
 
 
 def _health(options: argparse.Namespace) -> Answer:
-    from rigright.report.pages import health as pages
+    from rigright.report.pages import fleet as pages
     from rigright.verbs.fleet.health import health
 
     result = health(only=options.only or (), drain=options.drain, node=options.node)
     return Answer(
-        page=lambda: pages.page(result),
-        plain=lambda language: pages.plain(result, language),
+        page=lambda: pages.health_page(result),
+        plain=lambda language: pages.health_plain(result, language),
         exit_code=result.exit_code,
         record=result,
     )
 
 
 def _files(options: argparse.Namespace) -> Answer:
-    from rigright.report.pages import files as pages
+    from rigright.report.pages import export as pages
     from rigright.verbs.fleet.files import files
 
     if [options.slurm is None, options.kubernetes is None, not options.shell].count(False) != 1:
@@ -103,8 +103,8 @@ def _files(options: argparse.Namespace) -> Answer:
         kind = "kubernetes"
     fields = files(kind, image=options.image, nodes=options.nodes, metrics=options.metrics)
     return Answer(
-        page=lambda: pages.page(fields),
-        plain=lambda language: pages.plain(pages.PrintedFiles(files=fields), language),
+        page=lambda: pages.files_page(fields),
+        plain=lambda language: pages.files_plain(pages.PrintedFiles(files=fields), language),
         text=lambda: pages.text(fields),
     )
 

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import argparse
 
-from rigright.base import shelf
 from rigright.base.words import say
 from rigright.faces.cli.answer import Answer
 
 STAGE = "plan"
-PAGES = "rigright.report.pages"
 SUMMARY = say("best machines for a model, a workload and your limits: speed, price, power")
 
 
@@ -30,7 +28,7 @@ def answer(options: argparse.Namespace) -> Answer:
     )
     return Answer(
         page=lambda: pages.page(result, why=options.why, details=options.details),
-        plain=lambda language: shelf.take(PAGES, "plan_data", bears="plain")(result, language),
-        sheet=lambda: shelf.take(PAGES, "plan_data", bears="sheet")(result),
+        plain=lambda language: pages.plain(result, language),
+        sheet=lambda: pages.sheet(result),
         record=result,
     )

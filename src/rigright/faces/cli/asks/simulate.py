@@ -34,7 +34,7 @@ def answer(options: argparse.Namespace) -> Answer:
         asked=command("simulate", [options.model] if options.model else [], fields=fields),
     )
     return Answer(
-        page=lambda: pages.page(result, why=options.why, details=options.details),
+        page=lambda: pages.page(result, details=options.details),
         plain=lambda language: pages.plain(result, language),
         record=result,
     )

@@ -28,7 +28,7 @@ def answer(options: argparse.Namespace) -> Answer:
         progress=lambda done, questions: _progress(done, questions, language=options.language),
     )
     return Answer(
-        page=lambda: pages.page(result, why=options.why, details=options.details),
+        page=lambda: pages.page(result, details=options.details),
         plain=lambda language: pages.plain(result, language),
         sheet=lambda: pages.sheet(result),
         record=result,

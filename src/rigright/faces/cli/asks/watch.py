@@ -54,7 +54,7 @@ def answer(options: argparse.Namespace) -> Answer:
 
 
 def _unit(options: argparse.Namespace) -> Answer:
-    from rigright.report.pages import files as pages
+    from rigright.report.pages import export as pages
     from rigright.verbs.watch.serving import unit
 
     text = unit(
@@ -65,8 +65,8 @@ def _unit(options: argparse.Namespace) -> Answer:
     )
     fields = {"rigright-watch.service": text}
     return Answer(
-        page=lambda: pages.page(fields),
-        plain=lambda language: pages.plain(pages.PrintedFiles(files=fields), language),
+        page=lambda: pages.files_page(fields),
+        plain=lambda language: pages.files_plain(pages.PrintedFiles(files=fields), language),
         text=lambda: pages.text(fields),
     )
 

@@ -1,0 +1,352 @@
+"""Figures as people read them: heads with units, labels and cells, a row each; how fast, where time goes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from rigright.base.money import USD, currency_of, show_money
+from rigright.base.page import Line, Shown, Table, number, prose, table
+from rigright.base.record import dataclass
+from rigright.base.units import KILO, show_bytes, show_seconds, show_short, show_watts
+from rigright.base.words import Sentence, say
+from rigright.cost.estimate import SECONDS_PER_DAY, Estimate, scaled
+from rigright.report.pages.brief import images_rate
+
+if TYPE_CHECKING:
+    from rigright.demand import PlanWish
+    from rigright.predict.timed import SampleSpeed, Speed
+
+
+def symbol(currency: str) -> str:
+    """The sign of a currency."""
+    return currency_of(currency).sign
+
+
+def amount(usd: float, currency: str = USD) -> str:
+    """An amount under a head that bears its sign."""
+    return show_money(usd, currency).replace(symbol(currency), "").strip()
+
+
+def amount_band(estimate: Estimate | None, currency: str = USD) -> str:
+    """Low and high of money under a head that bears its sign; nothing where they are one."""
+    if estimate is None or estimate.low == estimate.high:
+        return ""
+    return f"{amount(estimate.low, currency)}-{amount(estimate.high, currency)}"
+
+
+def _money_between(estimate: Estimate, currency: str) -> str:
+    """Money with its band: "$1.06 (0.54-1.83)"."""
+    band = amount_band(estimate, currency)
+    return show_money(estimate.value, currency) + (f" ({band})" if band else "")
+
+
+def between(estimate: Estimate) -> str:
+    """A figure with its band: "41 (35-47)"."""
+    return f"{show_short(estimate.value)} ({show_short(estimate.low)}-{show_short(estimate.high)})"
+
+
+def time_between(estimate: Estimate) -> str:
+    """A time with its band, all in the unit of the figure: "22 ms (19-25)"."""
+    shown = show_seconds(estimate.value)
+    digits, _, unit = shown.partition(" ")
+    scale = estimate.value / float(digits.replace(",", "")) if estimate.value > 0 else 1.0
+    band = f" ({show_short(estimate.low / scale)}-{show_short(estimate.high / scale)})"
+    return shown + band if unit else shown
+
+
+def at_share(percentile: float | None) -> str:
+    """After the name of a time: the percentile it is stated for."""
+    return "" if percentile is None else f" p{100 * percentile:g}"
+
+
+def _share(estimate: Estimate) -> str:
+    return f"{estimate.value:.0%}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """How one figure is read: alone under its head, or with unit and band in a row of its label."""
+
+    head: Sentence  # of a column, with its unit
+    label: Sentence  # of a row
+    scale: float = 1.0  # from the record to the head, and of money to the label
+    is_money: bool = False
+    is_long: bool = False  # stated for a share of the requests, where one was asked
+    how: str = ""  # only of plans that are bought, or only of those that are rented
+    shown: Callable[[Estimate], str] = between  # a cell beside the label
+
+    def titled(self, *, currency: str = USD, percentile: float | None = None) -> Sentence:
+        """The head, with the sign of the currency and the percentile."""
+        known = {"sign": symbol(currency), "at": at_share(percentile)}
+        return replace(self.head, values=tuple((name, known[name]) for name, _ in self.head.values))
+
+    def labelled(self, percentile: float | None) -> Sentence:
+        """The label, with the share of requests it holds for."""
+        if percentile is None or not self.is_long:
+            return self.label
+        return say("{figure}, p{share}", figure=self.label, share=f"{100 * percentile:g}")
+
+    def digits(self, value: float, currency: str = USD) -> str:
+        """One value under the head."""
+        return amount(value * self.scale, currency) if self.is_money else show_short(value * self.scale)
+
+    def cell(self, estimate: Estimate | None, currency: str = USD, *, how: str = "") -> str:
+        """A cell under the head; none of a price that this way of getting a machine does not ask."""
+        if estimate is None or (self.how and how != self.how):
+            return ""
+        return self.digits(estimate.value, currency)
+
+    def whole(self, estimate: Estimate | None, currency: str = USD) -> str:
+        """A cell beside the label: with its unit and its band."""
+        if estimate is None:
+            return ""
+        if self.is_money:
+            return _money_between(scaled(estimate, self.scale), currency)
+        return self.shown(estimate)
+
+
+def _money(head: Sentence, label: Sentence, *, scale: float = 1.0, how: str = "") -> Figure:
+    return Figure(head=head, label=label, scale=scale, is_money=True, how=how)
+
+
+FIGURES: Mapping[str, Figure] = {
+    "audio_h_per_h": Figure(head=say("audio h/h"), label=say("audio h/h")),
+    "ttft_s": Figure(head=say("TTFT{at}, s", at=""), label=say("TTFT"), is_long=True, shown=time_between),
+    "tpot_s": Figure(
+        head=say("TPOT{at}, ms", at=""), label=say("TPOT"), scale=KILO, is_long=True, shown=time_between
+    ),
+    "output_tok_per_s": Figure(head=say("tok/s"), label=say("output tok/s")),
+    "train_tok_per_s": Figure(head=say("tok/s"), label=say("tok/s")),
+    "images_per_s": Figure(head=say("images/s"), label=say("images/s")),
+    "texts_per_s": Figure(head=say("texts/s"), label=say("texts/s")),
+    "latency_s": Figure(head=say("batch, s"), label=say("batch time"), shown=time_between),
+    "mfu": Figure(head=say("MFU"), label=say("MFU"), shown=_share),
+    "days": Figure(
+        head=say("hours"),
+        label=say("done in"),
+        scale=24,
+        shown=lambda estimate: time_between(scaled(estimate, SECONDS_PER_DAY)),
+    ),
+    "usd": _money(say("buy, {sign}", sign="$"), say("to buy"), how="buy"),
+    "usd_per_h": _money(say("rent, {sign}/hour", sign="$"), say("per hour"), how="rent"),
+    "usd_per_mtok": _money(say("{sign}/1M tok", sign="$"), say("per 1M tokens")),
+    "usd_per_audio_h": _money(say("{sign}/audio hour", sign="$"), say("per hour of audio")),
+    "usd_per_image": _money(say("{sign}/1K images", sign="$"), say("per 1K images"), scale=KILO),
+    "usd_per_text": _money(say("{sign}/1K texts", sign="$"), say("per 1K texts"), scale=KILO),
+    "usd_total": _money(say("in total"), say("in total")),
+    "power_w": Figure(head=say("W"), label=say("power"), shown=lambda estimate: show_watts(estimate.value)),
+    "tok_per_joule": Figure(head=say("tokens per joule"), label=say("tokens per joule")),
+    "headroom": Figure(head=say("memory free"), label=say("memory free"), shown=_share),
+}
+COLUMNS = (  # of a table with a row a plan
+    "audio_h_per_h", "output_tok_per_s", "train_tok_per_s", "images_per_s", "texts_per_s", "ttft_s", "tpot_s",
+    "latency_s", "days", "usd", "usd_per_h", "usd_per_mtok", "usd_per_audio_h", "usd_per_image",
+    "usd_per_text", "power_w",
+)  # fmt: skip
+SAMPLES = ("images_per_s", "texts_per_s")
+RATES = ("audio_h_per_h", "output_tok_per_s", "train_tok_per_s", *SAMPLES)  # what is made: the first
+
+
+def rate_of(figures: Mapping[str, Estimate]) -> str:
+    """The name of what is made; nothing where no speed is known."""
+    return next((name for name in RATES if name in figures), "")
+
+
+def figure_rows(
+    every: Sequence[Mapping[str, Estimate]], wish: PlanWish, *, best: Mapping[str, tuple[int, ...]]
+) -> Iterator[tuple[str, tuple[Shown, ...]]]:
+    """Each figure that one of them has, as a row by its name: its label, a cell each, the `best` marked."""
+    for name, figure in FIGURES.items():
+        cells = [figure.whole(figures.get(name), wish.currency) for figures in every]
+        marked = (f"* {cell}" if place in best.get(name, ()) else cell for place, cell in enumerate(cells))
+        if any(cells):
+            yield name, (figure.labelled(wish.percentile), *marked)
+
+
+def money_rows(figures: Mapping[str, Estimate], *, wish: PlanWish) -> Iterator[tuple[Shown, ...]]:
+    """Price and power with their bands, headed as the columns of a plan."""
+    for name, figure in FIGURES.items():
+        estimate = figures.get(name)
+        if estimate is not None and name in COLUMNS and (figure.is_money or name == "power_w"):
+            low, high = (figure.digits(value, wish.currency) for value in (estimate.low, estimate.high))
+            head = figure.titled(currency=wish.currency)
+            if name == "usd_per_h":  # of any machine, rented or not
+                head = say("{sign}/hour", sign=symbol(wish.currency))
+            yield head, figure.digits(estimate.value, wish.currency), f"{low}-{high}"
+
+
+def figure_row(name: Sentence, estimate: Estimate, *, scale: float = 1.0) -> tuple[Shown, ...]:
+    """A figure with its band, as a row of a table of estimates."""
+    low, high = show_short(estimate.low * scale), show_short(estimate.high * scale)
+    return name, show_short(estimate.value * scale), f"{low}-{high}"
+
+
+def estimates_table(rows: Iterable[tuple[Shown, ...]]) -> Table:
+    """A figure a row, with its band."""
+    return table((prose(""), number(say("estimate")), number(say("80 % band"))), rows)
+
+
+TIME_NAMES = {
+    "memory": say("memory bandwidth"),
+    "compute": say("compute"),
+    "links": say("interconnect"),
+    "fixed": say("fixed overhead"),
+}
+_HOSTED = {"memory": say("RAM bandwidth"), "links": say("PCIe")}
+
+
+def figures_table(speed: Speed, *, more: tuple[tuple[Shown, ...], ...] = ()) -> Table:
+    """What users see, with its band; then how far it goes."""
+    crowd, audio, at = speed.concurrency > 1, speed.audio_h_per_h, speed.percentile
+    ttft, tpot = (FIGURES[name].titled(percentile=at) for name in ("ttft_s", "tpot_s"))
+    rows: list[tuple[Shown, ...]] = [
+        *([] if audio is None else [figure_row(FIGURES["audio_h_per_h"].head, audio)]),
+        figure_row(ttft, speed.ttft_s),
+        figure_row(tpot, speed.tpot_s, scale=KILO),
+        figure_row(say("tok/s per user"), speed.user_tok_per_s),
+        *([figure_row(say("output tok/s"), speed.output_tok_per_s)] if crowd else []),
+        *([figure_row(say("prefill tok/s"), speed.prefill_tok_per_s)] if audio is None else []),
+        *more,
+    ]
+    return estimates_table(rows)
+
+
+def limited_by(speed: Speed, *, hosted: bool = False) -> Line:
+    """What limits tokens and prompts; `hosted`: a part of the model lies in main memory."""
+    names = TIME_NAMES | _HOSTED if hosted else TIME_NAMES
+    token, prompt = names[speed.token_pass.bound], names[speed.prompt_pass.bound]
+    if speed.audio_h_per_h is not None:
+        heard = say("limited by {decoder} (decoder), {encoder} (encoder)", decoder=token, encoder=prompt)
+        return Line.dim(heard)
+    return Line.dim(say("limited by {token} (decode), {prompt} (prefill)", token=token, prompt=prompt))
+
+
+def speed_lines(speed: Speed) -> Iterator[Shown]:
+    """What users see, and what limits it."""
+    yield say(
+        "TTFT{at} {ttft} with a prompt of {prompt} tokens; TPOT{at} {tpot}",
+        at=at_share(speed.percentile),
+        ttft=time_between(speed.ttft_s),
+        prompt=f"{speed.prompt_tok:,.0f}",
+        tpot=time_between(speed.tpot_s),
+    )
+    if speed.concurrency > 1:
+        yield say(
+            "{each} tok/s per user at concurrency {users}, {all} tok/s in total",
+            each=between(speed.user_tok_per_s),
+            users=f"{speed.running:,.0f}",
+            all=between(speed.output_tok_per_s),
+        )
+    else:
+        yield say(
+            "{each} tok/s; prefill {prefill} tok/s",
+            each=between(speed.user_tok_per_s),
+            prefill=between(speed.prefill_tok_per_s),
+        )
+    yield limited_by(speed).text
+
+
+def speed_table(speed: Speed) -> Table:
+    """Where the time of a token and of a prompt goes."""
+    token, prompt = speed.token_pass, speed.prompt_pass
+    hears = speed.audio_h_per_h is not None
+    return table(
+        (
+            prose(say("part")),
+            number(say("decode step")),
+            number(say("a single window") if hears else say("prefill of one prompt")),
+        ),
+        (
+            *(
+                (TIME_NAMES[part], _ms(token.of(part)), _ms(prompt.of(part)))
+                for part in TIME_NAMES
+                if token.of(part) > 0 or prompt.of(part) > 0
+            ),
+            (say("total"), _ms(token.total_s), _ms(prompt.total_s)),
+        ),
+        title=say("time of a forward pass, ms"),
+    )
+
+
+def _ms(time_s: float) -> str:
+    return show_short(time_s * KILO)
+
+
+def sample_rate(speed: SampleSpeed) -> Sentence:
+    """How many a second, in a verdict."""
+    rate = show_short(speed.rate.value)
+    if speed.length_tok is not None:
+        return say("{rate} texts/s", rate=rate)
+    return images_rate(rate, compiled=speed.is_compiled)
+
+
+def samples_table(speed: SampleSpeed, *, more: tuple[tuple[Shown, ...], ...] = ()) -> Table:
+    """What a person wants of it, with its band; then what is paid for it."""
+    return estimates_table((*sample_speeds(speed), *more, *sample_settings(speed)))
+
+
+def sample_speeds(speed: SampleSpeed) -> tuple[tuple[Shown, ...], ...]:
+    """How fast it is, with its band, a row each."""
+    head = say("texts/s") if speed.length_tok is not None else say("images/s")
+    known = [(head, speed.rate), (say("batch, s"), speed.batch_s)]
+    if speed.compiled is not None and not speed.is_compiled:
+        known.append((say("images/s with torch.compile"), speed.compiled))
+    return tuple(figure_row(name, estimate) for name, estimate in known)
+
+
+def sample_settings(speed: SampleSpeed) -> tuple[tuple[Shown, ...], ...]:
+    """How many at once, and what limits them."""
+    return (
+        (say("batch size"), f"{speed.batch_per_card:,}", ""),
+        (say("limited by"), _part_name(speed.bound), ""),
+    )
+
+
+def sample_lines(speed: SampleSpeed) -> Iterator[Sentence]:
+    """Samples a second, what limits them, and what a compiler would change."""
+    fields = {"rate": between(speed.rate), "each": speed.batch_per_card, "time": time_between(speed.batch_s)}
+    if speed.length_tok is not None:
+        yield say(
+            "{rate} texts/s of {tok} tokens, batch size {each} per GPU; a batch takes {time}",
+            tok=speed.length_tok, **fields,
+        )  # fmt: skip
+    elif speed.made:
+        yield say(
+            "{rate} images/s at {px} x {px}, {steps} steps, batch size {each} per GPU; a batch takes {time}",
+            px=speed.image_px, steps=speed.steps, **fields,
+        )  # fmt: skip
+    else:
+        yield say("{rate} images/s, batch size {each} per GPU; a batch takes {time}", **fields)
+    if speed.compiled is not None and not speed.is_compiled:
+        yield say("with torch.compile: {rate} images/s", rate=between(speed.compiled))
+    if speed.beside_bytes:
+        yield say(
+            "text encoder and VAE take {size} of that per GPU",
+            size=show_bytes(speed.beside_bytes),
+        )
+    yield say("limited by {part}", part=_part_name(speed.bound))
+
+
+def learning_lines(speed: SampleSpeed) -> Iterator[Sentence]:
+    """The same of a network that learns."""
+    yield say(
+        "trains on {rate} images/s, batch size {each} on each of {cards} GPUs; a step takes {time}",
+        rate=between(speed.rate), each=speed.batch_per_card, cards=speed.cards,
+        time=time_between(speed.batch_s),
+    )  # fmt: skip
+    yield say("limited by {part}", part=_part_name(speed.bound))
+
+
+def sample_table(speed: SampleSpeed) -> Table:
+    """What each part of a batch would take if it were alone: they overlap."""
+    return table(
+        (prose(say("part")), number(say("time"))),
+        ((_part_name(part), show_short(seconds * KILO)) for part, seconds in speed.parts_s),
+        title=say("time per batch on one GPU, ms, by part"),
+    )
+
+
+def _part_name(part: str) -> Sentence:
+    return say("kernel launches") if part == "fixed" else TIME_NAMES[part]

@@ -43,11 +43,11 @@ def view():
     from rigright.machine.sampling.ports import PortReader
     from rigright.machine.sampling.programs import ProgramReader
     from rigright.machine.world import here
+    from rigright.report.live.keys import View
     from rigright.report.live.recent import Recent
-    from rigright.report.live.state import View
     from rigright.report.live.view import draw
     from rigright.report.screen import Screen
-    from rigright.verbs.watch.watched import Detail, MachineMoment
+    from rigright.verbs.watch.record import Detail, MachineMoment
 
     known = [int(one.name) for one in Path("/proc").iterdir() if one.name.isdecimal()]
     programs, ports, recent = ProgramReader(here()), PortReader(here()), Recent()
@@ -139,7 +139,7 @@ def day():
     from rigright.machine.history.store import open_history
     from rigright.machine.world import here
     from rigright.report.live.recent import Recent
-    from rigright.verbs.watch.watched import MachineMoment
+    from rigright.verbs.watch.record import MachineMoment
 
     with tempfile.TemporaryDirectory() as folder, open_history(Path(folder) / "history.db") as history:
         tally, recent = MetricsTally(here(), WatchSettings()), Recent()

@@ -38,8 +38,8 @@ from rigright.verbs.sweep.sheet import Swept
 from rigright.verbs.training.trained import Trained
 from rigright.verbs.upgrade.upgraded import Upgraded
 from rigright.verbs.validate.record import Validation
+from rigright.verbs.watch.record import Past
 from rigright.verbs.watch.verb import watch as watch
-from rigright.verbs.watch.watched import Past
 
 Texts: TypeAlias = str | float | PathLike[str] | Sequence[str | float | PathLike[str]]
 

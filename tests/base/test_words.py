@@ -25,11 +25,10 @@ FOLDER = house.PACKAGE / "data" / "words" / CHINESE
 
 NOT_LITERAL = {  # places that make a sentence from no literal -> why
     "base/words.py": "where sentences are made",
-    "verbs/look_up/kinds/myths.py": "each myth is a row of data/myths.toml",
     "facts/monitoring.py": "each alert and panel is a row of data/alerts.toml, data/dashboard.toml",
     "facts/training.py": "each precision is a row of data/precisions.toml",
     "doctor/advice.py": "the severity of a finding is a cell of data/advice",
-    "facts/guides.py": "each item is a row of data/guides.toml, each figure a cell of data/myths.toml",
+    "facts/guides.py": "each item is a row of data/guides.toml, each myth a row of data/myths.toml",
     "verbs/look_up/kinds/guides.py": "each item is a row of data/guides.toml, in both languages",
     "verbs/read/kinds.py": "each quantity is a row of data/claims.csv",
     "machine/stored.py": "a stored sentence, taken only if it is one of these",
@@ -44,7 +43,7 @@ TOLD_BY_TABLES = {  # tables whose cells are sentences
     "packages_gone.csv": ("reason",),
     "precisions.toml": ("label",),
     "slow_variables.csv": ("why",),
-    "slowdowns.csv": ("meaning",),
+    "slowdowns.csv": ("short", "meaning"),
     "xids.csv": ("meaning",),
 }
 VALUES_COME_LATER = {}

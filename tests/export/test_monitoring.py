@@ -18,7 +18,7 @@ from rigright.export.targets import alerts as rules
 from rigright.export.targets import grafana
 from rigright.export.text import dumps
 from rigright.facts.monitoring import alerts, dashboard
-from rigright.machine.exporter.table import metrics
+from rigright.machine.exporter.metric import metrics
 from rigright.verbs.export import export, write
 
 KNOWN = {metric.name: metric for metric in metrics()}

@@ -216,7 +216,7 @@ def test_a_locale_that_is_not_there_does(tmp_path):
 
 
 OF_THE_MACHINE = (
-    "probe", "doctor", "setup.verb", "measure.verb", "bench.verb", "watch.verb", "history.verb",
+    "probe", "doctor", "setup.verb", "measure.verb", "bench.verb", "watch.verb", "history",
     "diagnose", "fleet.verb", "export",
 )  # fmt: skip
 

@@ -14,7 +14,6 @@ from rigright.doctor.examine import checks
 from rigright.faces.cli.main import main
 from rigright.facts.chips import by_id, chips
 from rigright.facts.guides import find_myth
-from rigright.verbs.look_up.kinds.myths import right
 from rigright.verbs.setup.choice import known_names
 from rigright.verbs.setup.verb import SetupWish, setup
 
@@ -56,8 +55,8 @@ def told_by_setup():
 def test_the_claim_is_corrected_in_both_languages(number, shared):
     row = claims(shared)[number]
     myth = find_myth(str(number))
-    english, chinese = tell(right(myth), ENGLISH), tell(right(myth), CHINESE)
-    assert english != myth.claim
+    english, chinese = tell(myth.correction, ENGLISH), tell(myth.correction, CHINESE)
+    assert english != myth.claim.text
     assert english != chinese
     figures = set(re.findall(r"\d+\.\d+", row["correct"]))
     shown = set(re.findall(r"\d+\.\d+", english))
@@ -68,8 +67,8 @@ def test_the_claim_is_corrected_in_both_languages(number, shared):
 def test_look_up_shows_claim_and_correction_side_by_side(number, capsys):
     assert main(["look-up", "myths", str(number), "--json"]) == 0
     told = capsys.readouterr().out
-    assert find_myth(str(number)).claim[:20] in told or str(number) in told
-    assert tell(right(find_myth(str(number))), ENGLISH)[:30] in told.replace("\\u2019", "'")
+    assert find_myth(str(number)).claim.text[:20] in told or str(number) in told
+    assert tell(find_myth(str(number)).correction, ENGLISH)[:30] in told.replace("\\u2019", "'")
 
 
 @pytest.mark.parametrize(("words", "number"), GONE.items())
@@ -90,7 +89,7 @@ def test_the_manual_of_a_check_names_it_only_to_warn(words, number):
 
 def test_every_sentence_keeps_clear_of_the_bad_lines():
     """What anybody may be told, except where myths themselves are quoted."""
-    quoted = {find_myth(str(number)).claim for number in range(1, 77)} | {
+    quoted = {find_myth(str(number)).claim.text for number in range(1, 77)} | {
         find_myth(str(number)).right for number in range(1, 77)
     }
     advice = "\n".join(path.read_text(encoding="utf-8") for path in (DATA / "advice").glob("*.toml"))
@@ -108,8 +107,8 @@ def test_no_consumer_card_after_the_3090_has_links():
     assert by_id()["rtx-6000-ada"].link_both_ways_bytes_per_s is None
     assert by_id()["rtx-3090"].link_both_ways_bytes_per_s > 1e11
     assert (
-        "no" in tell(right(find_myth("2")), ENGLISH).lower()
-        or "none" in tell(right(find_myth("2")), ENGLISH).lower()
+        "no" in tell(find_myth("2").correction, ENGLISH).lower()
+        or "none" in tell(find_myth("2").correction, ENGLISH).lower()
     )
 
 

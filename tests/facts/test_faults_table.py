@@ -163,7 +163,15 @@ def test_a_reason(one):
     assert one.bit.bit_count() == 1
     assert re.fullmatch(r"[a-z][a-z_]+", one.word)
     assert one.judged in {"none", "note", "warning", "fault"}
-    assert tell(one.meaning, CHINESE) != str(one.meaning), "it has its Chinese"
+    for sentence in (one.meaning, one.short):
+        assert tell(sentence, CHINESE) != str(sentence), "it has its Chinese"
+
+
+def test_pasted_reasons_bear_the_words_of_the_driver_s():
+    fields = [row["field"].partition(".") for _, row in raw_rows(DATA / "nvidia_smi.csv")]
+    words = {name for part, _, name in fields if part == "slow"}
+    assert words
+    assert words <= slowdowns().keys()
 
 
 def test_reasons_are_judged_as_the_facts_say():

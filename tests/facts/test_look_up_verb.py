@@ -17,7 +17,7 @@ from rigright.faces.cli.main import main
 from rigright.report.formats.text import render
 from rigright.report.pages.look_up import page, plain
 from rigright.report.screen import Screen
-from rigright.verbs.look_up.conditions import find_field, read_condition
+from rigright.verbs.look_up.filters import find_field, read_condition
 from rigright.verbs.look_up.verb import LookUpWish, find_kind, kind_names, kind_summaries, look_up
 from spoken import values
 

@@ -367,13 +367,13 @@ def test_kinds_of_kernel_module_meet_between_turing_and_hopper():
 def test_what_is_gone_is_in_no_table_of_what_to_install():
     """Names that the myths correct (a stub, an index that never was) are nowhere recommended."""
     gone = {"tensorflow-gpu", "pynvml", "jax[cuda12_pip]"}
-    claims = " ".join(myth.claim for myth in myths())
+    claims = " ".join(myth.claim.text for myth in myths())
     assert all(name in claims for name in gone)
     told = " ".join(
         [*((row.pip or "") for row in engine_needs()), *(row.pip for row in tensorflow_releases())]
     )
     assert not any(name in told for name in gone)
-    assert "cu122" in find_myth("57").claim
+    assert "cu122" in find_myth("57").claim.text
 
 
 def test_pins_are_told_apart_by_the_build():

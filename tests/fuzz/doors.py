@@ -16,12 +16,12 @@ from functools import cache
 from pathlib import Path
 
 from desk import result
-from rigright.base import shelf
 from rigright.faces.cli.front import verbs
 from rigright.faces.cli.main import main
 from rigright.faces.cli.options import rows
 from rigright.machine.record import Machine
 from rigright.machine.stored import plain
+from rigright.verbs.look_up.verb import kind_names
 
 FILES = re.compile(r"FILE|PLAN|\.csv|\.json")
 ANSWERED = {0, 1, 2, 3, 4, 5, 6, 10, 20}  # 10 and 20: warnings and faults
@@ -199,7 +199,7 @@ def any_door(mutant: Callable[[str, random.Random], str], dice: random.Random) -
 
 def any_condition(mutant: Callable[[str, random.Random], str], dice: random.Random) -> None:
     """What `look-up` is asked for, likewise."""
-    kind = dice.choice([*shelf.names("rigright.verbs.look_up.kinds"), ""])  # "": of all kinds
+    kind = dice.choice([*kind_names(), ""])  # "": of all kinds
     words = ("look-up", kind) if kind else ("look-up",)
     condition = mutant(dice.choice(CONDITIONS), dice)
     code, _, said = _answer([*words, *([] if condition.startswith("-") else [condition])])

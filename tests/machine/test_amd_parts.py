@@ -15,7 +15,7 @@ from rigright.doctor.advice import advised_step
 from rigright.doctor.gpus import bad_pages_line
 from rigright.machine.amd.answers import documents, read_answers, whole_cards
 from rigright.machine.amd.kernel import bad_pages_of, ecc_of, topology
-from rigright.machine.bundle.write import write_bundle
+from rigright.machine.bundle import write_bundle
 from rigright.machine.device import Device, Program
 from rigright.machine.opened import open_machine, read_machine
 from rigright.machine.vendors import amd

@@ -19,7 +19,7 @@ from rigright.doctor.examine import case_of, examine
 from rigright.machine.opened import read_machine
 from rigright.machine.opened.collected import host_of, is_collected, read_collected
 from rigright.machine.probe import probe
-from rigright.machine.remote.shell import MARK, script
+from rigright.machine.remote.parcel import MARK, script
 from scenes import scene
 
 if not sys.platform.startswith("linux"):

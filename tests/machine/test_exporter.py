@@ -18,12 +18,12 @@ from moments import BEGAN_S, card, moment, ticks
 from rigright.base.errors import AskError, MissingError
 from rigright.base.words import CHINESE, sentences
 from rigright.machine.device import Fabric, Program, Slice
-from rigright.machine.exporter.page import RECOVERIES, Pages
+from rigright.machine.exporter.metric import chosen, figure, metrics
+from rigright.machine.exporter.page import Pages
 from rigright.machine.exporter.programs import MOST, Owners, job_of
 from rigright.machine.exporter.server import ListenAddress, MetricsServer, read_place, read_token
-from rigright.machine.exporter.table import metrics
 from rigright.machine.exporter.tally import MetricsTally, WatchSettings, reasons
-from rigright.machine.exporter.text import chosen, figure
+from rigright.machine.nvml.codes import RECOVERIES
 from rigright.machine.pci import pci_key
 from rigright.machine.system import Event
 from rigright.machine.tick import Activity, DeviceTick, HostTick, LinkTick
@@ -35,18 +35,6 @@ choose_encoder = pytest.importorskip("prometheus_client.exposition").choose_enco
 write_classic = pytest.importorskip("prometheus_client.exposition").generate_latest
 write_open = pytest.importorskip("prometheus_client.openmetrics.exposition").generate_latest
 as_go_writes = pytest.importorskip("prometheus_client.utils").floatToGoString
-
-KEPT_OUT = {
-    "index",
-    "uuid",
-    "name",
-    "vendor",
-    "pci",
-    "state",
-    "programs",
-    "slowed_by",
-    "age_s",
-}  # labels, or told otherwise
 
 
 def tally(tmp_path, **settings_):
@@ -76,15 +64,16 @@ def of(samples, name, **labels):
 
 
 def test_every_reading_of_a_card_and_of_the_host_is_a_metric():
-    told = {one.field for one in metrics() if one.of == "device"} | KEPT_OUT
-    told |= {"links"} if {"link_up", "link_rx", "link_tx", "link_errors"} <= told else set()
-    told |= {"fabric"} if {"fabric_states", "fabric_healthy"} <= told else set()
-    of_parts = {one.field for one in metrics() if one.of == "activity"} | {"gpu_instance"}
-    told |= {"activity"} if of_parts == {one.name for one in fields(Activity)} else set()
-    told |= {"slices"} if any(one.of == "mig" for one in metrics()) else set()
+    fields_of = {}
+    for one in metrics():
+        fields_of.setdefault(one.of, set()).add(one.field)
+    told = fields_of["card"] | fields_of["device"] | {"links", "fabric", "slices", "activity"}
+    told |= {"index", "uuid", "name", "vendor", "pci", "programs", "slowed_by"}  # labels, or told otherwise
     assert {one.name for one in fields(DeviceTick)} - told == set()
-    host = {one.field for one in metrics() if one.of == "host"}
-    assert {one.name for one in fields(HostTick)} == host
+    assert {one.name for one in fields(LinkTick)} == fields_of["link"] | {"index"}
+    assert {one.name for one in fields(Activity)} == fields_of["activity"] | {"gpu_instance"}
+    assert {one.name for one in fields(HostTick)} == fields_of["host"] | fields_of["host_sum"]
+    assert all(name.endswith("_per_s") for name in fields_of["host_sum"]), "rates are summed"
 
 
 def test_the_table_keeps_to_the_customs_of_prometheus():
@@ -101,29 +90,11 @@ def test_the_table_keeps_to_the_customs_of_prometheus():
 
 
 def test_no_metric_has_a_pid_among_its_labels():
-    known = {
-        "gpu",
-        "uuid",
-        "name",
-        "vendor",
-        "state",
-        "reason",
-        "code",
-        "port",
-        "counter",
-        "source",
-        "link",
-        "gpu_instance",
-        "compute_instance",
-        "profile",
-        "program",
-        "user",
-        "job",
-        "kind",
-        "trait",
-        "version",
-    }
-    assert {label for one in metrics() for label in one.labels} == known
+    known = (
+        "gpu uuid name vendor state reason code port counter source link gpu_instance compute_instance "
+        "profile program user job kind trait version"
+    )
+    assert {label for one in metrics() for label in one.labels} == {*known.split()}
 
 
 # --- the page

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import gzip
-import io
 import json
-import tarfile
-import zipfile
 from dataclasses import replace
 
 import pytest
 
+from archives import tar_of, zip_of
 from examples import THOROUGH
 from rigright.base.errors import DataError
 from rigright.machine.opened import open_machine, read_machine
 from rigright.machine.opened.pieces import SUPPORTED
-from rigright.machine.opened.sections import sections
-from rigright.machine.opened.text import text_of
+from rigright.machine.opened.text import sections, text_of
 from rigright.machine.record import Machine
 
 XID = "NVRM: Xid (PCI:0000:38:00): 79, pid=0, GPU has fallen off the bus."
@@ -171,29 +168,11 @@ def test_several_commands_pasted_in_one_text_are_each_read(prompt):
 LSPCI = "38:00.0 3D controller [0302]: NVIDIA Corporation AD104GL [L4] [10de:27b8] (rev a1)\n"
 
 
-def tar(members, mode="w:gz"):
-    raw = io.BytesIO()
-    with tarfile.open(fileobj=raw, mode=mode) as file:
-        for name, data in members.items():
-            info = tarfile.TarInfo(name)
-            info.size = len(data)
-            file.addfile(info, io.BytesIO(data))
-    return raw.getvalue()
-
-
-def zipped(members):
-    raw = io.BytesIO()
-    with zipfile.ZipFile(raw, "w") as file:
-        for name, data in members.items():
-            file.writestr(name, data)
-    return raw.getvalue()
-
-
 MIX = {
     "case/smi.txt": SMI_L.encode("utf-16"),
     "case/query.csv": SMI_CSV.replace("\n", "\r\n").encode(),
     "case/dmesg.log.gz": gzip.compress(f"[   12.300000] {XID}\n".encode()),
-    "case/inner.tgz": tar({"lspci.txt": LSPCI.encode()}),
+    "case/inner.tgz": tar_of(("lspci.txt", LSPCI.encode())),
     "case/photo.jpg": bytes(range(256)) * 4,
     "case/notes.txt": b"please help\n",
 }
@@ -207,8 +186,13 @@ def test_any_mix_is_one_machine(how, tmp_path):
             (tmp_path / name).write_bytes(raw)
         machine = open_machine(tmp_path)
     else:
-        raw = {"tar": lambda: tar(MIX, "w"), "tgz": lambda: tar(MIX), "zip": lambda: zipped(MIX)}
-        packed = raw.get(how, lambda: gzip.compress(tar({"all.tgz": tar(MIX)})))()
+        mix = MIX.items()
+        raw = {
+            "tar": lambda: tar_of(*mix, mode="w"),
+            "tgz": lambda: tar_of(*mix),
+            "zip": lambda: zip_of(*mix),
+        }
+        packed = raw.get(how, lambda: gzip.compress(tar_of(("all.tgz", tar_of(*mix)))))()
         machine = read_machine(packed, name="x")
     (card,) = machine.devices
     assert (card.name, card.pci, card.mem_total_bytes) == ("NVIDIA L4", "0000:38:00.0", 23034 * 2**20)
@@ -303,7 +287,7 @@ def test_an_infiniband_tree_is_read_wherever_it_lies():
     tree = {f"node3/mlx5_0/ports/1/{name}": raw for name, raw in ports.items()}
     for top in ("", "saved/", "saved/sys/class/infiniband/"):
         members = {name.replace("node3/", top): raw for name, raw in tree.items()}
-        (port,) = read_machine(tar(members), name="x").ports
+        (port,) = read_machine(tar_of(*members.items()), name="x").ports
         assert (port.name, port.kind, port.state, port.bytes_per_s) == ("mlx5_0/1", "infiniband", "up", 50e9)
 
 
@@ -428,7 +412,7 @@ def test_nothing_hostile_takes_long_or_falls():
     evil = {"../../etc/passwd": b"root", "/proc/meminfo": b"MemTotal: 99999999999999999999 kB\n"}
     read = 0
     for raw in (
-        tar({**evil, "a.txt": SMI_L.encode()}),
+        tar_of(*evil.items(), ("a.txt", SMI_L.encode())),
         (("root@h:~# nvidia-smi\n" + SMI_L) * 1000).encode(),
         ("```\n" * 20_000).encode() + SMI_L.encode(),
         ("_" * 40 + "\n\n").encode() * 8_000 + SMI_L.encode(),
@@ -598,7 +582,7 @@ def test_what_firmware_kept_of_a_crash_is_of_an_earlier_run():
         "host/proc/meminfo": b"MemTotal: 1024 kB\n",
         "host/var/log/syslog": b"Jan 21 04:41:44 node7 systemd[1]: Started x.\n",
     }
-    machine = read_machine(tar(members), name="x")
+    machine = read_machine(tar_of(*members.items()), name="x")
     assert [(one.code, one.earlier) for one in machine.events] == [(79, True)]
     assert machine.memory.total_bytes == 1024 * 1024
 
@@ -682,7 +666,7 @@ def test_two_machines_in_one_folder_stay_two_and_are_named(files, names, tmp_pat
         (tmp_path / name).write_text(text)
     for opens in (
         lambda: open_machine(tmp_path),
-        lambda: read_machine(tar({name: text.encode() for name, text in files.items()}), name="x.tar"),
+        lambda: read_machine(tar_of(*((name, text.encode()) for name, text in files.items())), name="x.tar"),
     ):
         with pytest.raises(DataError) as refused:
             opens()

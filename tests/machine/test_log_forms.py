@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from rigright.machine.opened import open_machine
 from rigright.machine.running.kernel_log import MOST_CHARS, parsed
-from rigright.machine.running.log_lines import event_of, events_of
+from rigright.machine.running.log_lines import event_of, events_of, is_worth_a_look
 from rigright.machine.running.log_records import MOST_PARTS, joined
 
 XID = "NVRM: Xid (PCI:0000:41:00): 79, pid=0, GPU has fallen off the bus."
@@ -83,7 +83,9 @@ def test_a_record_of_the_firmware_is_one_event():
         35, "corrected", "memory error", "  error_type: 2, single-bit ECC", "  node:6 card:1"
     )
     bus = firmware(36, "recoverable", "PCIe error", "  device_id: 0000:5e:00.0", "  slot: 9")
-    found = events_of(parsed("\n".join((*corrected, *bus, "[ 91.0] usb 1-1: new device"))))
+    log = "\n".join((*corrected, *bus, "[ 91.0] usb 1-1: new device"))
+    found = events_of(parsed(log))
+    assert events_of(parsed(log, wanted=is_worth_a_look)) == found
     assert [(one.kind, one.pci, one.up_s) for one in found] == [
         ("mce", None, 90.0),
         ("aer", "0000:5e:00.0", 90.0),
@@ -94,15 +96,15 @@ def test_a_record_of_the_firmware_is_one_event():
 
 
 def test_what_firmware_tells_of_the_time_before_the_boot_is_marked():
-    found = events_of(
-        parsed(
-            "[ 1.0] BERT: Error records from previous boot:\n"
-            "[ 1.1] [Hardware Error]: event severity: fatal\n"
-            "[ 1.2] [Hardware Error]:   section_type: IA32/X64 processor error\n"
-            "[ 1.3] [Hardware Error]:   Local APIC_ID: 0x34\n"
-            "[ 2.0] EDAC MC3: 1 UE memory read error on CPU_SrcID#1\n"
-        )
+    log = (
+        "[ 1.0] BERT: Error records from previous boot:\n"
+        "[ 1.1] [Hardware Error]: event severity: fatal\n"
+        "[ 1.2] [Hardware Error]:   section_type: IA32/X64 processor error\n"
+        "[ 1.3] [Hardware Error]:   Local APIC_ID: 0x34\n"
+        "[ 2.0] EDAC MC3: 1 UE memory read error on CPU_SrcID#1\n"
     )
+    found = events_of(parsed(log))
+    assert events_of(parsed(log, wanted=is_worth_a_look)) == found
     assert [(one.kind, one.earlier) for one in found] == [("mce", True), ("mce", None)]
     assert "fatal" in found[0].text
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import gzip
-import io
 import json
-import tarfile
 
 import pytest
 
+from archives import tar_of
 from pasted_tools import ASKED, CORES, HL_CSV, HL_SMI, LSHW, LSHW_JSON, NCCL, P2P, ROWS, SENSORS
 from rigright.base.errors import DataError
 from rigright.base.units import GIB, MIB
@@ -135,14 +134,7 @@ def test_a_gzip_that_is_cut_off_is_read_up_to_there_and_says_so():
 
 
 def test_a_tar_in_a_gzip_that_is_cut_off_gives_its_first_files():
-    file = io.BytesIO()
-    with tarfile.open(fileobj=file, mode="w") as tar:
-        for name, text in (("dmesg.txt", XID), ("big.txt", LOG)):
-            raw = text.encode()
-            member = tarfile.TarInfo(name)
-            member.size = len(raw)
-            tar.addfile(member, io.BytesIO(raw))
-    raw = gzip.compress(file.getvalue())
+    raw = gzip.compress(tar_of(("dmesg.txt", XID.encode()), ("big.txt", LOG.encode()), mode="w"))
     machine = read_machine(raw[: len(raw) // 2], name="logs.tar.gz")
     assert [one.code for one in machine.events] == [79]
     assert machine.cut == ("logs.tar.gz", "big.txt")

@@ -13,8 +13,7 @@ from rigright.machine.possible import possible_tick
 from rigright.machine.record import Machine
 from rigright.machine.stored import plain
 from rigright.machine.tick import DeviceTick, HostTick, Tick, TreeTick
-from rigright.verbs.fleet.outcome import NodeOutcome
-from rigright.verbs.fleet.verb import node_report
+from rigright.verbs.fleet.nodes import report_of
 
 WRONG = {
     "busy_share": (99.99, -0.1, math.nan),
@@ -60,7 +59,7 @@ def test_of_a_kept_moment_only_the_wrong_readings_go():
 def test_a_node_too():
     wrong = {"mem_used_bytes": -80 * GIB, "busy_share": 99.99}
     device = Device(index=0, vendor="nvidia", mem_total_bytes=80 * GIB, **wrong)
-    told = node_report(NodeOutcome(node="n1", reply={"machine": plain(Machine(devices=(device,)))}))
+    told = report_of("n1", {"machine": plain(Machine(devices=(device,)))})
     assert told.machine.devices[0].mem_used_bytes is None
     assert told.machine.devices[0].busy_share is None
     assert told.machine.devices[0].mem_total_bytes == 80 * GIB

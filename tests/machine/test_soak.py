@@ -18,11 +18,11 @@ from rigright.machine.exporter.tally import MetricsTally, WatchSettings
 from rigright.machine.history.store import open_history
 from rigright.machine.system import Event
 from rigright.machine.world import World
+from rigright.report.live.keys import View
 from rigright.report.live.recent import Recent
-from rigright.report.live.state import View
 from rigright.report.live.view import draw
 from rigright.report.screen import Screen
-from rigright.verbs.watch.watched import MachineMoment
+from rigright.verbs.watch.record import MachineMoment
 
 # a day, or as many looks in two hours of it; benchmarks/watch.py does it every second
 EVERY_S, LOOKS = 30, 2880 if THOROUGH else 320

@@ -13,7 +13,7 @@ from examples import THOROUGH
 from rigright.base.errors import RigError
 from rigright.machine.opened import read_machine
 from rigright.machine.opened.forms import forms_of
-from rigright.machine.opened.sections import sections
+from rigright.machine.opened.text import sections
 from rigright.machine.record import Machine
 from rigright.machine.stored import plain, restored
 

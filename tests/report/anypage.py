@@ -64,9 +64,7 @@ strips = st.builds(
     label=shown,
     values=st.lists(st.none() | figures, max_size=200).map(tuple),
     shown=shown,
-    low=st.sampled_from([0.0, -5.0]),
     high=st.none() | figures,
-    tone=tones,
 )
 parts = st.one_of(
     lines,

@@ -11,13 +11,14 @@ from hypothesis import strategies as st
 from rigright.machine.device import Program
 from rigright.machine.sampling.programs import ProgramUse
 from rigright.machine.tick import DeviceTick, Tick
-from rigright.report.live import words
-from rigright.report.live.lists import cards_of, program_rows
-from rigright.report.live.recent import Recent, clock
-from rigright.report.live.state import HELP, SORTS, Frame, View, keys_of, press
+from rigright.report import readings
+from rigright.report.live.keys import KEYS, Frame, View, keys_of, press
+from rigright.report.live.lists import ORDERS, cards_of, program_rows
+from rigright.report.live.recent import Recent
 from rigright.report.live.view import draw, verdict
+from rigright.report.readings import clock
 from rigright.report.screen import Screen
-from rigright.verbs.watch.watched import Detail, MachineMoment
+from rigright.verbs.watch.record import Detail, MachineMoment
 from spoken import pairs_whole, values
 
 FRAME = Frame(most_top=50, page=10, now_s=1000.0)
@@ -44,13 +45,13 @@ def of(*programs, **more):
 @given(st.lists(known_keys, max_size=30))
 def test_no_key_leads_astray(keys):
     view = pressed(*keys)
-    assert view.sort in SORTS
+    assert view.sort in ORDERS
     assert 0 <= view.top <= FRAME.most_top
     assert view.at_s is None or view.at_s < FRAME.now_s
 
 
 def test_no_key_kills():
-    assert not any("kill" in str(said).lower() or "signal" in str(said).lower() for _, said in HELP)
+    assert not any("kill" in str(said).lower() or "signal" in str(said).lower() for _, said, _ in KEYS)
 
 
 @pytest.mark.parametrize(
@@ -93,6 +94,14 @@ def test_scrolling_stays_within_the_rows():
     assert pressed("up", view=View(top=10**6)).top == 49
 
 
+def test_the_list_is_drawn_from_the_row_scrolled_to():
+    recent = Recent([moment(of(*((pid, {"mem_bytes": 1.0}) for pid in range(100, 150))))])
+    shown = draw(recent, View(top=7), screen=Screen(), height=20).lines
+    (place,) = [place for place, line in enumerate(shown) if "PID" in line]
+    assert " 107 " in shown[place + 1]
+    assert pressed("?", "j") == View()
+
+
 def test_the_past_is_left_by_its_end():
     assert pressed("left").at_s == 990.0
     assert pressed("[", "[").at_s == -200.0
@@ -105,22 +114,31 @@ def test_every_order_and_its_reverse():
     now = moment(
         of((3, {"user": "bob", "mem_bytes": 5.0, "sm_share": 0.1}), (1, {"user": "ada", "mem_bytes": 9.0})),
         of((2, {"user": None, "mem_bytes": None, "sm_share": 0.7}), index=1),
-        uses={1: ProgramUse(run_s=5.0, cpu_share=2.0), 2: ProgramUse(run_s=50.0), 3: ProgramUse(run_s=9.0)},
+        uses={
+            1: ProgramUse(run_s=5.0, cpu_share=2.0, mem_bytes=2.0, command="b"),
+            2: ProgramUse(run_s=50.0, mem_bytes=3.0),
+            3: ProgramUse(run_s=9.0, command="/bin/a"),
+        },
     )
-    told = {
-        sort: "".join(str(row.pid) for row in program_rows(now, View(sort=sort, reverse=back)))
-        for sort in SORTS
-        for back in (False,)
+    told = {sort: "".join(str(row.pid) for row in program_rows(now, sort=sort)) for sort in ORDERS}
+    assert told == {
+        "memory": "132",
+        "sm": "231",
+        "user": "132",
+        "pid": "123",
+        "time": "231",
+        "cpu": "132",
+        "ram": "213",
+        "command": "312",
     }
-    assert told == {"memory": "132", "sm": "231", "user": "132", "pid": "123", "time": "231", "cpu": "132"}
-    assert "".join(str(row.pid) for row in program_rows(now, View(reverse=True))) == "312"
+    assert "".join(str(row.pid) for row in program_rows(now, reverse=True)) == "312"
 
 
 @given(st.lists(st.tuples(st.integers(1, 99), st.integers(0, 3)), unique_by=lambda one: one[0]))
 def test_equal_ones_keep_their_order_both_ways(held):
     now = moment(of(*((pid, {"mem_bytes": float(size)}) for pid, size in held)))
     for back in (False, True):
-        found = program_rows(now, View(reverse=back))
+        found = program_rows(now, reverse=back)
         for size in range(4):
             of_size = [pid for pid, other in held if other == size]
             assert [row.pid for row in found if row.mem_bytes == size] == of_size
@@ -128,7 +146,7 @@ def test_equal_ones_keep_their_order_both_ways(held):
 
 def test_a_program_on_several_cards_is_one_row():
     now = moment(*(of((7, {"mem_bytes": 2.0, "sm_share": n / 10}), index=n) for n in (0, 1, 2, 5)))
-    (row,) = program_rows(now, View())
+    (row,) = program_rows(now)
     assert (cards_of(row.cards), row.mem_bytes) == ("gpu0-2,5", 8.0)
     assert row.sm_share == pytest.approx(0.2)
 
@@ -145,7 +163,7 @@ def test_filters(words, pids):
         of((1, {"user": "ada", "name": "train.py"}), (2, {"user": "bob", "name": "x"})),
         of((3, {"user": "bob", "name": "y"}), index=1),
     )
-    assert sorted(row.pid for row in program_rows(now, View(words=words))) == pids
+    assert sorted(row.pid for row in program_rows(now, words=words)) == pids
     recent = Recent()
     recent.add(now)
     shown = draw(recent, View(words=words), screen=Screen(width=100), height=30).lines
@@ -180,7 +198,7 @@ def test_line_one_is_the_answer(ill, times, told, tone):
     cards[1] = replace(cards[1], **ill)
     line, its_tone = said(*cards, times=times)
     assert (values(line), its_tone) == (told, tone)
-    wrong = words.trouble(cards[1]) or words.hurt_by(cards[1])
+    wrong = readings.trouble(cards[1]) or readings.hurt_by(cards[1])
     inside = [one for _, one in pairs_whole(line)]
     assert wrong is None or wrong[0] in inside, "what is wrong is said"
     if ill == {"slowed_by": None}:

@@ -9,18 +9,20 @@ from dataclasses import replace
 import pytest
 
 from fake_driver import Driver
-from rigright.machine.device import DirectLink
+from rigright.base.words import say
+from rigright.machine.device import Device, DirectLink
 from rigright.machine.nvml import session
 from rigright.machine.nvml.hands import APART_S
 from rigright.machine.nvml.session import Session
+from rigright.machine.record import Machine
 from rigright.machine.sampling.ports import PortUse
 from rigright.machine.tick import DeviceTick, LinkTick, Tick
-from rigright.report.live.lists import link_rows
+from rigright.report.live.keys import View
+from rigright.report.live.lists import LinkRow, link_rows
 from rigright.report.live.recent import Recent
-from rigright.report.live.state import View
 from rigright.report.live.view import draw
 from rigright.report.screen import Screen
-from rigright.verbs.watch.watched import MachineMoment
+from rigright.verbs.watch.record import Detail, MachineMoment
 
 GB = 1e9
 CARD = DeviceTick(index=0, vendor="nvidia", name="NVIDIA H100", links_active=2)
@@ -39,9 +41,12 @@ def seen(*moments):
     return recent
 
 
-def table(recent, probed=None, devices=None):
-    found = link_rows(recent, devices or recent.moment.tick.devices, probed=probed or {})
-    return {str(row[0]): tuple(map(str, row[1:])) for row in found}
+def table(recent, detail=None, moment=None):
+    moment = moment or replace(recent.moment, detail=detail)
+    return {row.name: row for row in link_rows(recent, moment)}
+
+
+ONE = LinkRow(name="gpu0:0", up="up", rx_bytes_per_s=None, tx_bytes_per_s=None)
 
 
 def test_rates_and_new_errors_are_those_since_a_reading_before():
@@ -51,26 +56,33 @@ def test_rates_and_new_errors_are_those_since_a_reading_before():
             (link(0, rx=2.0**31, tx=2.0**30, replay=9), link(1, rx=2.0**30, tx=0.0, replay=0)),
         )
     )
-    assert told["gpu0"] == ("2/2", "1.50 GiB/s", "512 MiB/s", "-", "+4", "replay 9")
-    assert told["gpu0:0"] == ("up", "1.00 GiB/s", "512 MiB/s", "", "+4", "replay 9")
-    assert told["gpu0:1"][4:] == ("+0", "0")
+    first = replace(
+        ONE, up=say("up"), rx_bytes_per_s=2.0**30, tx_bytes_per_s=2.0**29, new_errors=4, errors="replay 9"
+    )
+    assert told["gpu0:0"] == first
+    assert told["gpu0"] == replace(first, name="gpu0", up="2/2", rx_bytes_per_s=1.5 * 2**30, fabric="-")
+    assert (told["gpu0:1"].new_errors, told["gpu0:1"].errors) == (0, "0")
 
 
 def test_links_that_were_not_read_again_keep_their_rate():
     """Links are read every ten seconds, moments come every second: the same reading is no standstill."""
     before, now = (link(rx=0.0),), (link(rx=2.0**30),)
-    assert table(seen(before, now, now, now))["gpu0:0"][1] == table(seen(before, now))["gpu0:0"][1] != "-"
+    once = table(seen(before, now))["gpu0:0"].rx_bytes_per_s
+    assert table(seen(before, now, now, now))["gpu0:0"].rx_bytes_per_s == once == 2.0**29
+
+
+def test_new_errors_are_those_of_all_readings_and_a_rate_is_of_the_last_two():
+    now = table(seen(*((link(rx=n * 2.0**30 * n, replay=n),) for n in range(5))))["gpu0:0"]
+    assert (now.new_errors, now.rx_bytes_per_s) == (4, (16 - 9) * 2.0**29)
 
 
 def test_a_counter_that_began_anew_has_no_rate_and_no_new_errors():
-    told = table(seen((link(rx=9.0 * GB, replay=7),), (link(rx=1.0, replay=1),)))
-    assert told["gpu0:0"][1] == "-"
-    assert told["gpu0:0"][4] == "+0"
+    now = table(seen((link(rx=9.0 * GB, replay=7),), (link(rx=1.0, replay=1),)))["gpu0:0"]
+    assert (now.rx_bytes_per_s, now.new_errors) == (None, 0)
 
 
 def test_one_reading_has_no_rate_and_no_counter_is_no_zero():
-    told = table(seen((link(rx=1.0, tx=1.0),)))
-    assert told["gpu0:0"] == ("up", "-", "-", "", "-", "-")
+    assert table(seen((link(rx=1.0, tx=1.0),)))["gpu0:0"] == replace(ONE, up=say("up"))
 
 
 def test_links_to_look_at_come_first_after_the_cards():
@@ -79,18 +91,22 @@ def test_links_to_look_at_come_first_after_the_cards():
 
 
 def test_a_driver_that_is_not_asked_at_each_moment_shows_links_as_they_were_probed():
-    probed = {"amd0": type("Device", (), {"links": (DirectLink(index=0, active=True),), "fabric": None})}
-    tick = DeviceTick(index=0, vendor="amd")
-    assert table(Recent(), probed, [tick])["amd0"][0] == "1/1"
-    assert table(Recent(), {}, [tick]) == {}
+    device = Device(index=0, vendor="amd", links=(DirectLink(index=0, active=True),))
+    tick = Tick(at_s=0.0, clock_s=0.0, devices=(DeviceTick(index=0, vendor="amd"),))
+    probed = Detail(machine=Machine(devices=(device,)))
+    assert table(Recent(), moment=MachineMoment(tick=tick, detail=probed))["amd0"].up == "1/1"
+    assert table(Recent(), moment=MachineMoment(tick=tick)) == {}
 
 
 def test_network_ports_stand_between_cards_and_single_links():
     port = PortUse(name="mlx5_0/1", kind="infiniband", state="active", bytes_per_s=50 * GB,
                    rx_bytes_per_s=2.0**30, errors=9, new_errors=2)  # fmt: skip
-    found = link_rows(recent := seen((link(0),)), recent.moment.tick.devices, probed={}, ports=[port])
-    assert [row[0] for row in found] == ["gpu0", "mlx5_0/1", "gpu0:0"]
-    assert found[1][1:] == ("active", "1.00 GiB/s", "-", "infiniband 400 Gb/s", "+2", "9")
+    found = table(seen((link(0),)), Detail(ports=(port,)))
+    assert list(found) == ["gpu0", "mlx5_0/1", "gpu0:0"]
+    assert found["mlx5_0/1"] == LinkRow(
+        name="mlx5_0/1", up="active", rx_bytes_per_s=2.0**30, tx_bytes_per_s=None,
+        fabric="infiniband 400 Gb/s", new_errors=2, errors="9",
+    )  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -129,6 +145,7 @@ def test_what_the_played_driver_tells_is_drawn_on_any_screen(watched, language, 
 
 
 def test_the_fabric_is_told_as_it_is_now(watched):
-    assert table(watched)["gpu3"][3].startswith("in progress")
-    assert table(watched)["gpu0"][3].startswith("completed")
-    assert table(watched)["gpu0"][1:3] == ("2.00 GiB/s", "1.00 GiB/s")
+    told = table(watched)
+    assert str(told["gpu3"].fabric).startswith("in progress")
+    assert str(told["gpu0"].fabric).startswith("completed")
+    assert (told["gpu0"].rx_bytes_per_s, told["gpu0"].tx_bytes_per_s) == (2.0**31, 2.0**30)

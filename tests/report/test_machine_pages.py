@@ -17,11 +17,11 @@ from rigright.machine.nvml.codes import _WHY, HANGS, NO_BINDING
 from rigright.machine.record import Machine, Unseen
 from rigright.machine.system import System, Toolkit
 from rigright.report.formats.text import render
-from rigright.report.live.words import reason
 from rigright.report.named import machine_name
 from rigright.report.pages import doctor as doctor_page
 from rigright.report.pages import probe as probe_page
 from rigright.report.pages.probe_host import host_rows
+from rigright.report.readings import reason
 from rigright.report.screen import Screen
 from spoken import pairs
 
@@ -159,3 +159,5 @@ def test_why_a_card_is_slow_is_said_in_words():
     slow = Device(index=0, vendor="nvidia", name="NVIDIA A10", slowed_by=("sw_power_cap", "sw_thermal"))
     text = probed(replace(LIVE, devices=(slow,)))
     assert f"{reason('sw_power_cap')}, {reason('sw_thermal')}" in text
+    held = replace(slow, slowed_by=("app_clocks", "display_clock"), busy_share=0.0)
+    assert "throttled" not in probed(replace(LIVE, devices=(held,))), "what somebody set is no trouble"

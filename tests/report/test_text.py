@@ -25,7 +25,7 @@ def test_no_line_is_wider_than_the_screen(page, screen):
 
 @given(pages, screens)
 @example(
-    Page(title="", parts=(Strips(strips=(Strip(label="", values=(1.0, None), shown="", tone="good"),)),)),
+    Page(title="", parts=(Strips(strips=(Strip(label="", values=(1.0, None), shown=""),)),)),
     Screen(width=20, colour=True),
 )
 def test_colour_changes_nothing_but_colour(page, screen):

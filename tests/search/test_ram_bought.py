@@ -48,3 +48,10 @@ def test_who_serves_many_buys_no_memory():
     shown = plan("gpt-oss-120b", wish=PlanWish(budget_usd=3000, users=8)).result
     assert not shown.plans
     assert shown.nearest.host is None
+
+
+def test_what_is_nearest_may_have_bought_memory():
+    shown = plan("gpt-oss-120b", wish=PlanWish(budget_usd=900)).result
+    assert not shown.plans
+    assert shown.nearest.host is not None
+    assert shown.broken[0].nearest < 2000

@@ -140,10 +140,9 @@ def test_a_question_runs_through_the_files_it_needs(asked, most):
         "rigright.search.training",
         "rigright.cost.images",
         "rigright.arch.classifiers",
-        "rigright.report.draw.plots",
         "rigright.verbs.serving.reasons",
         "rigright.verbs.planning.reasons",
-        *(["rigright.report.formats", "rigright.report.draw"] if "--json" in asked else []),
+        *(["rigright.report.formats", "rigright.report.charts"] if "--json" in asked else []),
     )
     assert [name for name in sorted(loaded) if name.startswith(strange)] == []
     assert len(loaded) <= most

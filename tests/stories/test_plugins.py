@@ -173,9 +173,7 @@ def test_plugins_are_listed_and_can_be_left_out(acme):
 
 
 def test_the_row_that_the_manual_shows_is_taken(tmp_path):
-    with installed(tmp_path, only("facts", "acme_rig.data", {"acme_rig/data/chips.csv": made.SHOWN})) as put:
-        plugin, patch = put
-        patch.setattr(plugins, "plugins", lambda _: (plugin,))
+    with installed(tmp_path, only("facts", "acme_rig.data", {"acme_rig/data/chips.csv": made.SHOWN})):
         row = read("chips.csv")[-1]
     assert (row.name, row.sources) == (
         "Acme X1",
@@ -200,37 +198,29 @@ PLAN = ("plan", "qwen3-8b", "--on", "rtx 4090")
 BROKEN_FACTS = {
     "its folder is not there": (only("facts", "acme_rig.nowhere", {}), {"folder": "acme_rig/nowhere"}),
     "its package is not there": (only("facts", "gone.data", {}), {"folder": "gone/data"}),
-    "a cell": (chip(tdp_w="much"), {"file": "chips.csv", "line": "2", "column": "tdp_w", "cell": "much"}),
-    "nothing in a cell": (
-        chip(mem_gib=""),
-        {"file": "chips.csv", "line": "2", "column": "mem_gib", "cell": ""},
-    ),
-    "beyond physics": (
-        chip(mem_gb_per_s="nan"),
-        {"file": "chips.csv", "line": "2", "column": "mem_gb_per_s", "cell": "nan"},
-    ),
-    "no source": (chip(sources=""), {"file": "chips.csv", "line": "2", "column": "sources", "cell": ""}),
-    "a chip of ours": (
-        chip(id="rtx-4090"),
-        {"file": "chips.csv", "column": "id", "cell": "rtx-4090"},
-    ),
-    "a name of ours": (
-        chip(name="GeForce RTX 4090"),
-        {"file": "chips.csv", "column": "name", "cell": "geforce rtx 4090"},
-    ),
-    "a PCI id of ours": (
-        chip(pci_ids="10de:2684"),
-        {"file": "chips.csv", "column": "pci_ids", "cell": "10de:2684"},
-    ),
+    **{
+        f"a cell of {column}": (
+            chip(**{column: cell}),
+            {"file": "chips.csv", "line": "2", "column": column, "cell": cell},
+        )
+        for column, cell in (("tdp_w", "much"), ("mem_gib", ""), ("mem_gb_per_s", "nan"), ("sources", ""))
+    },
+    **{
+        f"{column} of ours": (
+            chip(**{column: cell}),
+            {"file": "chips.csv", "column": column, "cell": cell.casefold()},
+        )
+        for column, cell in (("id", "rtx-4090"), ("name", "GeForce RTX 4090"), ("pci_ids", "10de:2684"))
+    },
     "a price of nothing": (
         facts(**{"prices.csv": made.table("prices.csv", made.PRICE)}),
         {"file": "prices.csv", "cell": "acme-x1"},
     ),
-    "no text": (
-        facts(**{"chips.csv": "id\n" + "\0" * 900}),
-        {"file": "chips.csv"},
+    "no text": (facts(**{"chips.csv": "id\n" + "\0" * 900}), {"file": "chips.csv"}),
+    "a model behind one": (
+        facts(**{"models.jsonl": made.MODEL + '{"_model": 3}\n'}),
+        {"why": "KeyError: '_source'"},
     ),
-    "no model": (facts(**{"models.jsonl": '{"_model": 3}\n'}), {"why": "KeyError: '_source'"}),
 }
 
 
@@ -245,45 +235,30 @@ def read(table):
     return plugins.read_facts(table, **READS[table])
 
 
-def put(folder, package):
-    """Install it, and what its one entry point is to the tool."""
-    files, points = package
-    made.install(folder, files, points)
-    ((group, named),) = points.items()
-    ((name, value),) = named.items()
-    module, _, attribute = value.partition(":")
-    return plugins.Plugin(
-        group=f"rigright.{group}",
-        name=name,
-        package="acme-rig",
-        version="1.2",
-        module=module,
-        attribute=attribute,
-    )
-
-
 @contextmanager
 def installed(folder, package):
     """A package in a folder of Python's path in this very process; nothing of it is kept."""
-    folder.mkdir(exist_ok=True)
     with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(folder)
+        patch.setenv(plugins.SWITCH, "1")
+        patch.syspath_prepend(made.install(folder, *package))
         patch.setattr(plugins, "_LEFT_OUT", {})
         patch.setattr(plugins, "_ADDED", {})
-        plugins.loaded.cache_clear()
         try:
-            yield put(folder, package), patch
+            for kept in (plugins.plugins, plugins.loaded):
+                kept.cache_clear()
+            yield
         finally:
+            plugins.plugins.cache_clear()
             for name in [name for name in sys.modules if name.partition(".")[0] == "acme_rig"]:
                 del sys.modules[name]
 
 
 def each(table, folder, judge, package=lambda one: one):
-    """Each broken package of a table, installed and judged: judge(plugin, patch, what it tells)."""
+    """Each broken package of a table, installed and judged by what it tells."""
     for place, (fault, (broken, told)) in enumerate(table.items()):
-        with installed(folder / str(place), package(broken)) as (plugin, patch):
+        with installed(folder / str(place), package(broken)):
             try:
-                judge(plugin, patch, told)
+                judge(told)
             except BaseException as wrong:
                 wrong.add_note(fault)
                 raise
@@ -298,9 +273,7 @@ def without_words(said, told):
 
 
 def test_broken_facts_are_a_sentence_and_none_of_them_counts(tmp_path):
-    def judge(plugin, patch, told):
-        patch.setattr(plugins, "plugins", lambda _: (plugin,))
-        patch.setattr(zoo, "plugins", lambda _: (plugin,))
+    def judge(told):
         usual = [len(list(raw_rows(DATA / table))) for table in READS]
         assert [len(read(table)) for table in READS] == usual
         assert [*zoo._of_plugins(set())] == []
@@ -312,7 +285,7 @@ def test_broken_facts_are_a_sentence_and_none_of_them_counts(tmp_path):
 
 
 def test_an_answer_without_what_is_left_out_is_the_usual_one(tmp_path):
-    made.install(tmp_path, *BROKEN_FACTS["a cell"][0])
+    made.install(tmp_path, *BROKEN_FACTS["a cell of tdp_w"][0])
     done = rig(*PLAN, "--lang", "zh", path=tmp_path)
     assert (done.code, done.out) == (0, rig(*PLAN, "--lang", "zh").out)
     assert "acme-rig 1.2" in done.err
@@ -355,8 +328,7 @@ BROKEN_VERDICTS = {
 
 
 def test_broken_checks_are_a_sentence_and_ours_stay(tmp_path):
-    def judge(plugin, patch, told):
-        patch.setattr(examine, "plugins", lambda _: (plugin,))
+    def judge(told):
         assert examine._of_plugins(set(examine.checks())) == {}
         ((_, said),) = plugins.left_out()
         without_words(said, {"plugin": "acme-rig 1.2", **told})
@@ -367,8 +339,7 @@ def test_broken_checks_are_a_sentence_and_ours_stay(tmp_path):
 def test_a_check_that_breaks_is_not_observed(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
 
-    def judge(plugin, patch, told):
-        patch.setattr(examine, "plugins", lambda _: (plugin,))
+    def judge(told):
         (check,) = examine._of_plugins(set()).values()
         (verdict,) = examine._one(check, case_of(Machine(origin="live"))).verdicts
         assert isinstance(verdict, NotSeen)
@@ -405,7 +376,8 @@ TARGETS = {
 
 
 def test_a_target_that_breaks_is_an_error_of_one_sentence(tmp_path):
-    def judge(plugin, _, told):
+    def judge(told):
+        (plugin,) = plugins.plugins(plugins.TARGETS)
         with pytest.raises(DataError) as error:
             export._by_plugin(plugin, None)
         assert values(error.value.sentence) == {"target": "acme", "plugin": "acme-rig 1.2", **told}

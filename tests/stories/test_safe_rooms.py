@@ -29,8 +29,7 @@ from rigright.base.errors import DataError, RigError
 from rigright.machine.bench import environment
 from rigright.machine.bench.child import HOME, START
 from rigright.machine.bench.parts import endpoint
-from rigright.machine.bundle import open as bundle
-from rigright.machine.opened import read_machine
+from rigright.machine.opened import archive, read_machine
 from rigright.machine.remote.landing import AGENT
 from rigright.machine.remote.parcel import STARTER
 from spoken import shown, values
@@ -253,8 +252,8 @@ def test_8_cards_said_again_are_the_same_cards_and_take_as_long_each(text):
 
 
 def test_9_what_unpacks_to_a_flood_and_a_device_are_bounded(monkeypatch, tmp_path):
-    assert bundle._FLOOR_BYTES <= 2**28
-    monkeypatch.setattr(bundle, "_FLOOR_BYTES", 2**20)
+    assert archive._FLOOR_BYTES <= 2**28
+    monkeypatch.setattr(archive, "_FLOOR_BYTES", 2**20)
     flood = gzip.compress(bytes(30 * 2**20), 1)
     with pytest.raises(RigError):
         read_machine(flood, name="x")
@@ -434,7 +433,7 @@ def test_12_a_turn_whose_number_is_another_programs_is_taken(tmp_path):
 
 
 def test_9_what_is_read_only_in_part_is_no_clean_bill(monkeypatch, tmp_path):
-    monkeypatch.setattr(bundle, "_FLOOR_BYTES", 2**18)
+    monkeypatch.setattr(archive, "_FLOOR_BYTES", 2**18)
     lines = "".join(
         f"Nov 23 10:00:0{n % 10} node1 kernel: [ 100.00000{n % 7}] usb 1-1: reset{' high-speed' * 150}\n"
         for n in range(250)

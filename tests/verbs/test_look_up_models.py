@@ -16,7 +16,7 @@ from rigright.base.errors import AskError
 from rigright.base.page import Table
 from rigright.facts.formats import formats, mixes
 from rigright.report.pages.look_up import page, plain
-from rigright.verbs.look_up.fields import read_params
+from rigright.verbs.look_up.listing import read_params
 from rigright.verbs.look_up.verb import LookUpWish, look_up
 
 TODAY = date(2026, 1, 1)

@@ -11,8 +11,7 @@ from rigright.base.words import tell
 from rigright.facts.clouds import offers
 from rigright.facts.find import find_chip, find_chips
 from rigright.report.pages.look_up import findings_page, findings_plain
-from rigright.verbs.look_up.search import search
-from rigright.verbs.look_up.verb import find_kind, kind_names, look_up
+from rigright.verbs.look_up.verb import find_kind, kind_names, look_up, search
 
 TODAY = date(2026, 11, 22)
 

@@ -68,6 +68,7 @@ class Mixture:
     after_norm: bool = False  # a norm behind the experts
     beside: int = 0  # width of a dense feed-forward beside the experts
     beside_norm: bool = False  # with a norm of its own
+    dense: bool = False  # the layer's own dense feed-forward stands beside the experts, which share none
 
 
 def routing(config: Config, index: int = 0, *, shared: bool = True) -> Ffn:
@@ -177,6 +178,8 @@ def feeding(size: Sizes, style: Style, *, mixture: Mixture | None, ffn: Ffn | No
     if mixture is None or ffn is None or not ffn.experts:
         return feed(size, style)
     block = moe(size.hidden, ffn, mixture=mixture)
+    if mixture.dense:
+        return replace(block, weights=(*block.weights, *feed(size, style).weights))
     if not mixture.beside:
         return block
     norms = norm(size.hidden, style) if mixture.beside_norm else ()

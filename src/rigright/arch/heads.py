@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from rigright.arch.blocks import matrix
 from rigright.arch.config import Config
 from rigright.arch.record import Cut, Weight
@@ -54,3 +56,17 @@ def vocab_head(
 def dense_label(hidden: int, classes: int) -> tuple[Weight, ...]:
     """A dense layer, then the classes."""
     return (*linear("project", (hidden, hidden)), *linear("head", (classes, hidden)))
+
+
+def label_head(config: Config, asked: str, *, hidden: int, dense: Collection[str] = ()) -> tuple[Weight, ...]:
+    """What a class that labels, marks or chooses puts on top, for some tasks behind a dense layer."""
+    kinds = {
+        "ForSequenceClassification": labels(config),
+        "ForTokenClassification": labels(config),
+        "ForQuestionAnswering": 2,
+        "ForNextSentencePrediction": 2,
+        "ForMultipleChoice": 1,
+    }
+    if asked not in kinds:
+        return ()
+    return dense_label(hidden, kinds[asked]) if asked in dense else linear("head", (kinds[asked], hidden))

@@ -15,6 +15,7 @@ from rigright.arch.decoder import (
     KV_HEADS,
     LAYERS,
     SLIDING,
+    VOCAB,
     WIDTH,
     Draft,
     Sizes,
@@ -31,9 +32,7 @@ from rigright.arch.decoder import (
 )
 from rigright.arch.defaults import full
 from rigright.arch.experts import EXPERTS, Mixture, feeding, read_decoder
-from rigright.arch.latent import indexed, mla, owners, read_index, read_latent
 from rigright.arch.record import Arch, Cut, Weight
-from rigright.arch.ssm import MIXERS
 from rigright.base.record import dataclass, replace
 
 Row = Mapping[str, Any]
@@ -68,8 +67,8 @@ def read_row(row: Row, config: Config, *, name: str) -> Arch:
         config = config.over(**{key: _cells(config).value(cell)})
     cells = _cells(config)
     config.size(*HIDDEN)  # of all that may be missing this is said first
-    windows = _windows(row, cells)
-    layers = _Layers(cells.over(i=0, slides=windows[:1] != (None,)), windows)
+    slides = _slides(row, cells)
+    layers = _Layers(cells.over(i=0, slides=slides[:1] == (True,)), slides)
     sizes = _sizes(row, layers)
     size = sizes[0]
     style = _style(row, layers.cells, size=size)
@@ -97,6 +96,7 @@ def _cells(config: Config) -> Scope:
         "heads": lambda: config.size(*HEADS),
         "kv_heads": lambda: config.size(*KV_HEADS, default=config.size(*HEADS)),
         "width": lambda: config.size(*WIDTH, default=4 * config.size(*HIDDEN)),
+        "vocab": lambda: config.size(*VOCAB),
         "context": lambda: context(config),
         "experts": lambda: next((config.raw[key] for key in EXPERTS if config.raw.get(key)), None),
     }
@@ -112,35 +112,31 @@ def _code(place: str) -> Callable[..., Any]:
 
 @dataclass(frozen=True, slots=True)
 class _Layers:
-    """The layers of a decoder, by their windows."""
+    """The layers of a decoder, and which of them slide."""
 
-    cells: Scope  # those of the first layer
-    windows: tuple[int | None, ...]
+    cells: Scope  # of the first layer
+    slides: tuple[bool, ...]
 
     def each(self, read: Callable[[Scope], T], *stated: Cell) -> list[T]:
         """What cells say of each layer; worked out once where it is the same for all."""
         if not any(_OF_A_LAYER & names(cell) for cell in stated):
-            return [read(self.cells)] * len(self.windows)
-        return [
-            read(self.cells.over(i=index, slides=window is not None))
-            for index, window in enumerate(self.windows)
-        ]
+            return [read(self.cells)] * len(self.slides)
+        return [read(self.cells.over(i=index, slides=slides)) for index, slides in enumerate(self.slides)]
 
 
-def _windows(row: Row, cells: Scope) -> tuple[int | None, ...]:
-    """Each layer's window: by layer_types, else where the row's rule says it slides."""
+def _slides(row: Row, cells: Scope) -> tuple[bool, ...]:
+    """Which layers slide: by layer_types, else where the row's rule says so."""
     layers = cells.config.layers(*LAYERS)
     if "windows" not in row or not cells.flag(row.get("windowed", True)):
-        return (None,) * layers
-    window = cells.whole(f"({row.get('window', 'sliding_window')}) | 0")
-    if not window:
-        return (None,) * layers
+        return (False,) * layers
+    of_layers = [cells.over(i=index) for index in range(layers)]
     kinds = layer_types(
         cells.config,
         layers,
-        default=lambda index: "sliding" if cells.over(i=index).flag(row["windows"]) else "full",
+        default=lambda index: "sliding" if of_layers[index].flag(row["windows"]) else "full",
     )
-    return tuple(window if kind in SLIDING else None for kind in kinds)
+    whole = row.get("whole", False)
+    return tuple(kind in SLIDING and not own.flag(whole) for kind, own in zip(kinds, of_layers, strict=True))
 
 
 def _sizes(row: Row, layers: _Layers) -> tuple[Sizes, ...]:
@@ -149,6 +145,8 @@ def _sizes(row: Row, layers: _Layers) -> tuple[Sizes, ...]:
     config = layers.cells.config
     given: dict[str, int] = {"tied": layers.cells.flag(row["tied"])} if "tied" in row else {}
     if layers.cells.flag(row.get("latent", False)):
+        from rigright.arch.latent import read_latent
+
         latent = read_latent(config)
         given["head_dim"] = latent.nope_dim + latent.rope_dim
 
@@ -218,6 +216,7 @@ class _Mixing:
     window_tok: int | None
     sinks: bool = False
     borrows: bool = False  # reads the cache of an earlier layer
+    keys_are_values: bool = False
     owns: bool = False  # chooses the tokens it reads, or reads those an earlier layer chose
     is_state: bool = False
 
@@ -226,7 +225,7 @@ def _attends(
     row: Row, layers: _Layers, *, style: Style, sizes: Sequence[Sizes]
 ) -> tuple[tuple[Block, ...], Block]:
     """Each layer's mixing of tokens, and that of a layer that sees all before."""
-    config, count = layers.cells.config, len(layers.windows)
+    config, count = layers.cells.config, len(layers.slides)
     if "attends" in row:
         blocks = tuple(_code(row["attends"])(Draft(config, sizes[0], style)))
         return blocks, blocks[-1]
@@ -236,7 +235,12 @@ def _attends(
         own = replace(style, sinks=mixing.sinks)
         if not is_latent:
             usual = attend(mixing.size, own, window_tok=mixing.window_tok)
+            if mixing.keys_are_values:
+                weights = tuple(each for each in usual.weights if not each.role.startswith("attn.v"))
+                usual = replace(usual, weights=weights)
             return borrow(usual) if mixing.borrows else usual
+        from rigright.arch.latent import indexed, mla, read_index, read_latent
+
         latent = read_latent(config)
         whole = extras(mla(latent), latent.hidden, style=own)
         if not period:
@@ -248,34 +252,46 @@ def _attends(
     def block(mixing: _Mixing) -> Block:
         if not mixing.is_state:
             return attention(mixing)
+        from rigright.arch.ssm import MIXERS
+
         state = MIXERS[row["state"]["mixer"]](config, mixing.size)
         return beside(attention(mixing), state) if row["state"].get("beside") else state
 
-    sinks, borrows = row.get("sinks", False), row.get("borrows", False)
+    reach = f"({row.get('window', 'sliding_window')}) | 0"
+    window = layers.cells.whole(reach) or None if any(layers.slides) else None
+    flags = [row.get(key, False) for key in ("sinks", "borrows", "keys_are_values")]
     parts = zip(
         sizes if len(sizes) == count else [sizes[0]] * count,
-        layers.windows,
-        layers.each(lambda cells: cells.flag(sinks), sinks),
-        layers.each(lambda cells: cells.flag(borrows), borrows),
-        owners(config, count, period=period) if period else [False] * count,
+        (window if slides else None for slides in layers.slides),
+        layers.each(lambda cells: tuple(map(cells.flag, flags)), *flags),
+        _owners(config, count, period=period),
         _state_layers(row, layers),
         strict=True,
     )
-    mixings = [_Mixing(*part) for part in parts]
+    mixings = [_Mixing(size, window, *flags, *rest) for size, window, flags, *rest in parts]
     made = {mixing: block(mixing) for mixing in dict.fromkeys(mixings)}
     last = mixings[-1] if mixings else _Mixing(sizes[0], None)
     return tuple(made[mixing] for mixing in mixings), attention(replace(last, owns=True))
 
 
+def _owners(config: Config, count: int, *, period: int) -> Sequence[bool]:
+    """Which layers choose the tokens they read."""
+    if not period:
+        return [False] * count
+    from rigright.arch.latent import owners
+
+    return owners(config, count, period=period)
+
+
 def _state_layers(row: Row, layers: _Layers) -> list[bool]:
     """Which layers keep a state: by layer_types, else by the row's rule."""
     if "state" not in row:
-        return [False] * len(layers.windows)
+        return [False] * len(layers.slides)
     rule = row["state"].get("at", True)
     keeps = layers.each(lambda cells: cells.flag(rule), rule)
     kinds = layer_types(
         layers.cells.config,
-        len(layers.windows),
+        len(layers.slides),
         default=lambda index: "recurrent" if keeps[index] else "full",
     )
     return [kind in _STATES for kind in kinds]

@@ -149,9 +149,7 @@ class Strip:
     label: Shown
     values: tuple[float | None, ...]
     shown: Shown  # the figures a person wants of it: "41 GiB, at most 44 GiB"
-    low: float = 0.0  # bottom and top of the picture; without a top the largest value is
-    high: float | None = None
-    tone: Tone = "plain"
+    high: float | None = None  # top of the picture; the largest value where none is stated
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

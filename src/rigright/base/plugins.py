@@ -10,22 +10,26 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import redirect_stdout, suppress
-from functools import cache, reduce
+from functools import cache, partial
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from rigright.base.errors import DataError, MissingError, RigError
 from rigright.base.loader import Derived, Readers, records
 from rigright.base.record import dataclass, replace
 from rigright.base.words import Sentence, say
 
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
 FACTS, TARGETS, CHECKS = "rigright.facts", "rigright.targets", "rigright.checks"
 ADDED = "plugin "  # how the source of a row begins that a plugin adds
 SWITCH = "RIGRIGHT_PLUGINS"
 _OFF = {"0", "no", "off", "false", "none"}
 _MARK, _LIST, _MOST_BYTES, _MOST_CHARS = b"[rigright.", "entry_points.txt", 1 << 18, 200
+_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,60}")
 T = TypeVar("T")
 
 
@@ -33,20 +37,15 @@ T = TypeVar("T")
 class Plugin:
     """One entry point of one of our groups."""
 
-    group: str
-    name: str
+    point: EntryPoint
     package: str
     version: str
-    module: str
-    attribute: str
 
     def __str__(self) -> str:
         return f"{self.package} {self.version}"
 
 
-_LEFT_OUT: dict[
-    str, tuple[str, Sentence]
-] = {}  # what does not count: its words -> package and version, words
+_LEFT_OUT: dict[str, tuple[str, Sentence]] = {}  # what does not count: its words -> plugin, words
 _ADDED: dict[str, str] = {}  # an id, an instance or a model that counts -> the plugin that adds it
 
 
@@ -61,17 +60,8 @@ def plugins(group: str) -> tuple[Plugin, ...]:
     for point in entry_points(group=group):
         with suppress(Exception):  # metadata that is broken names no package
             package, version = str(point.dist.metadata["Name"]), str(point.dist.version)  # type: ignore[union-attr]
-            result.append(
-                Plugin(
-                    group=group,
-                    name=point.name,
-                    package=package,
-                    version=version,
-                    module=point.module,
-                    attribute=point.attr or "",
-                )
-            )
-    return tuple(sorted(result, key=lambda plugin: (plugin.package, plugin.name)))
+            result.append(Plugin(point=point, package=package, version=version))
+    return tuple(sorted(result, key=lambda plugin: (plugin.package, plugin.point.name)))
 
 
 def _names_a_group(folder: str) -> bool:
@@ -85,7 +75,29 @@ def _names_a_group(folder: str) -> bool:
     return False
 
 
-def leave_out(plugin: Plugin, what: Sentence, *, why: object) -> None:
+def each(group: str, what: Sentence, *, take: Callable[[Plugin], Sequence[T]]) -> Iterator[tuple[Plugin, T]]:
+    """What every plugin of a group adds, as `take` reads it: all of it, or nothing and a sentence why."""
+    for plugin in plugins(group):
+        try:
+            things = run(partial(take, plugin))
+        except RigError as error:
+            _leave_out(plugin, what, why=error.sentence)
+        else:
+            yield from ((plugin, thing) for thing in things)
+
+
+def is_free(name: str, known: Container[str], *, plugin: Plugin, what: Sentence) -> bool:
+    """Whether a plugin may call a thing so: in small letters, and as no other is called."""
+    if not _NAME.fullmatch(name):
+        _leave_out(plugin, what, why=say('"{name}" is not a valid name', name=name[:80]))
+    elif name in known:
+        _leave_out(plugin, what, why=say('"{name}" already exists', name=name))
+    else:
+        return True
+    return False
+
+
+def _leave_out(plugin: Plugin, what: Sentence, *, why: Sentence) -> None:
     """Keep that something of a plugin does not count."""
     sentence = say("plugin {plugin}: {why}; {what} not used", plugin=plugin, why=why, what=what)
     _LEFT_OUT.setdefault(str(sentence), (str(plugin), sentence))
@@ -99,10 +111,7 @@ def left_out() -> tuple[tuple[str, Sentence], ...]:
 @cache
 def loaded(plugin: Plugin) -> Any:
     """The module, or what of it, a plugin of code names; a RigError where it cannot be had."""
-    from importlib import import_module
-
-    names = [text for text in plugin.attribute.split(".") if text]
-    return run(lambda: reduce(getattr, names, import_module(plugin.module)))
+    return run(plugin.point.load)
 
 
 def run(call: Callable[[], T]) -> T:
@@ -123,14 +132,14 @@ def file_of(plugin: Plugin, name: str) -> Path | None:
     """A file of the folder that a plugin of facts names, inside its package, of which nothing is run."""
     from importlib.util import find_spec
 
-    top, *inside = plugin.module.split(".")
+    top, *inside = plugin.point.module.split(".")
     with suppress(ImportError, ValueError, AttributeError):
         spec = find_spec(top)
         for root in (spec and spec.submodule_search_locations) or ():
             folder = Path(root, *inside)
             if folder.is_dir():
                 return folder / name if (folder / name).is_file() else None
-    raise MissingError(say("there is no folder {folder}", folder=plugin.module.replace(".", "/")))
+    raise MissingError(say("there is no folder {folder}", folder=plugin.point.module.replace(".", "/")))
 
 
 def read_facts(
@@ -146,60 +155,51 @@ def read_facts(
 
     None may have what another has in the `unique` fields, nor name a chip that is none of `chips`.
     """
-    every = records(table, kind, read=read, derive=derive)
-    for plugin in plugins(FACTS):
-        try:
-            path = file_of(plugin, table)
-            result = () if path is None else records(path, kind, read=read, derive=derive)
-            for field in unique:
-                known = {word for entry in every for word in _words(entry, field)}
-                taken = next(
-                    (word for entry in result for word in _words(entry, field) if word in known), None
+    every = list(records(table, kind, read=read, derive=derive))
+
+    def names(entries: Iterable[T]) -> list[tuple[str, str]]:
+        """What each entry is called in the unique fields: by one name, or by several."""
+        cells = [(field, getattr(entry, field)) for entry in entries for field in unique]
+        cells = [(field, [cell] if isinstance(cell, str) else cell) for field, cell in cells]
+        return [(field, name.casefold()) for field, cell in cells for name in cell]
+
+    def take(plugin: Plugin) -> tuple[T, ...]:
+        path = file_of(plugin, table)
+        result = () if path is None else records(path, kind, read=read, derive=derive)
+        known = set(names(every))
+        for field, name in names(result):
+            if (field, name) in known:
+                raise DataError(
+                    say('{file}: {column} "{cell}" already exists', file=table, column=field, cell=name)
                 )
-                if taken is not None:
-                    raise DataError(
-                        say('{file}: {column} "{cell}" already exists', file=table, column=field, cell=taken)
-                    )
-            named = (str(getattr(entry, "chip", "")) for entry in result if chips)
-            unknown = next((chip for chip in named if chips and chip not in chips()), None)
-            if unknown is not None:
-                raise DataError(say('{file}: no chip is called "{cell}"', file=table, cell=unknown))
-        except RigError as error:
-            leave_out(plugin, say("its facts are"), why=error.sentence)
-        else:
-            every += tuple(_marked(entry, plugin) for entry in result)
-            for item in result:
-                _ADDED[str(getattr(item, "id", "") or getattr(item, "instance", ""))] = str(plugin)
-    return every
+        for chip in (str(getattr(entry, "chip", "")) for entry in result):
+            if chips is not None and chip not in chips():
+                raise DataError(say('{file}: no chip is called "{cell}"', file=table, cell=chip))
+        return result
 
-
-def _words(record: object, field: str) -> list[str]:
-    """What a field holds that no other record may have: a name, or each of several ids."""
-    value = getattr(record, field)
-    return [text.casefold() for text in ([value] if isinstance(value, str) else value)]
-
-
-def _marked(record: T, plugin: Plugin) -> T:
-    """The same, whose source names the plugin."""
-    source = "sources" if hasattr(record, "sources") else "source"
-    marked: T = replace(cast("Any", record), **{source: f"{ADDED}{plugin}: {getattr(record, source)}"})
-    return marked
+    for plugin, entry in each(FACTS, say("its facts are"), take=take):
+        source = "sources" if hasattr(entry, "sources") else "source"
+        marked = f"{ADDED}{plugin}: {getattr(entry, source)}"
+        every.append(replace(cast("Any", entry), **{source: marked}))
+        adds(str(getattr(entry, "id", "") or getattr(entry, "instance", "")), plugin)
+    return tuple(every)
 
 
 def adds(name: str, plugin: Plugin) -> None:
-    """Keep that something counts which a plugin adds, by the name that answers bear."""
-    _ADDED[name] = str(plugin)
+    """Keep that something counts which a plugin adds, by the name that answers bear, if any."""
+    if name:
+        _ADDED[name] = str(plugin)
 
 
 def added() -> dict[str, str]:
     """What counts so far of plugins: its name, and the plugin."""
-    return {name: plugin for name, plugin in _ADDED.items() if name}
+    return dict(_ADDED)
 
 
 def used(answer: str) -> Sentence | None:
     """Which plugins' facts an answer names; None: none of them."""
     groups: dict[str, list[str]] = {}
-    for name, plugin in added().items():
+    for name, plugin in _ADDED.items():
         if re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", answer):
             groups.setdefault(plugin, []).append(name)
     shown = "; ".join(f"{plugin}: {', '.join(names)}" for plugin, names in groups.items())

@@ -13,7 +13,7 @@ from rigright.base.errors import DataError
 from rigright.base.record import Pairs, derived
 from rigright.base.tables import foreign_toml
 from rigright.base.words import say
-from rigright.machine.bench.record import Result
+from rigright.machine.bench.record import SMALLER_IS_BETTER, Result
 from rigright.machine.record import Machine
 from rigright.machine.traits import TRAITS, Trait
 
@@ -22,7 +22,6 @@ TOLERANCE = 0.05  # of a figure: healthy nodes of a type lie within it
 MOST_FIGURES = 10_000
 _MOST_TEXT = 2000
 _COUNTED = re.compile(r"(\d{1,4})x(?: |\Z)")  # "7x NVIDIA H100"
-SMALLER_IS_BETTER = frozenset({"s"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import importlib
-import re
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -17,7 +16,7 @@ from typing import TypeVar
 from rigright.base import shelf
 from rigright.base.errors import AskError, DataError, RigError
 from rigright.base.plugins import CHECKS as CHECKS_ADDED
-from rigright.base.plugins import leave_out, loaded, plugins, run
+from rigright.base.plugins import Plugin, each, is_free, loaded, run
 from rigright.base.record import Inner, derived
 from rigright.base.tables import DATA, read_rows, text
 from rigright.base.words import say
@@ -50,7 +49,6 @@ RANKS = ("fault", "warning", "note")  # worst first
 _SURE = ("sure", "likely", "maybe")
 _OTHER, _PLUGINS = "other", "plugins"
 MOST_SAID = 1000  # by one check of a plugin
-_NAME = re.compile(r"[a-z][a-z0-9_]{2,60}")
 
 
 def exit_of(severities: Iterable[str]) -> int:
@@ -147,26 +145,18 @@ def checks() -> Mapping[str, Check]:
     return dict(sorted(result.items())) | _of_plugins(set(result))
 
 
-def _of_plugins(taken: set[str]) -> dict[str, Check]:
+def _of_plugins(known: set[str]) -> dict[str, Check]:
     """Checks that plugins add, behind ours; none in the place of one that is there."""
+
+    def take(plugin: Plugin) -> list[Check]:
+        borne = [var for var in vars(loaded(plugin)).values() if isinstance(var, Check)]
+        if not borne:
+            raise DataError(say("{module} has no check", module=plugin.point.module))
+        return borne
+
     checks: dict[str, Check] = {}
-    for plugin in plugins(CHECKS_ADDED):
-        try:
-            borne = [var for var in vars(loaded(plugin)).values() if isinstance(var, Check)]
-            if not borne:
-                raise DataError(say("{module} has no check", module=plugin.module))
-        except (RigError, TypeError) as error:
-            why = error.sentence if isinstance(error, RigError) else str(error)
-            leave_out(plugin, say("its checks are"), why=why)
-            continue
-        for check in borne:
-            if not _NAME.fullmatch(check.name) or check.name in taken:
-                why = say('check "{name}" already exists', name=check.name[:80])
-                if check.name not in taken:
-                    why = say('"{name}" is not a valid check name', name=check.name[:80])
-                leave_out(plugin, say("its check is"), why=why)
-                continue
-            taken.add(check.name)
+    for plugin, check in each(CHECKS_ADDED, say("its checks are"), take=take):
+        if is_free(check.name, {*known, *checks}, plugin=plugin, what=say("its check is")):
             title = say("{title} (plugin {plugin})", title=check.title, plugin=plugin)
             checks[check.name] = replace(check, title=title, plugin=plugin)
     return checks

@@ -15,11 +15,10 @@ from typing import Literal
 
 from rigright.base.record import Flat
 from rigright.base.words import Sentence, say
-from rigright.doctor.baseline import SMALLER_IS_BETTER
 from rigright.doctor.laws import cards_of, disk_of, stated
 from rigright.doctor.record import CheckInput
 from rigright.facts.bench import Expectation, Reference, expected, references, size_mib_of
-from rigright.machine.bench.record import Result
+from rigright.machine.bench.record import SMALLER_IS_BETTER, Result
 
 Verdict = Literal["expected", "behind", "slow", "wrong", "unknown"]
 Basis = Literal["other cards", "least", "measured", "stated", "floor", "planned"]
@@ -97,11 +96,11 @@ def _compare(result: Result, beside: _Beside) -> BaselineFigure:
     notes = _notes(result, case)
     if others is None:
         return replace(alone, notes=notes)
-    share = _reached(result, others)
+    share = result.share_of(others)
     is_slow = share < SLOW
     # a tenth below the others; or a twentieth, and even its best repeat was
     best = result.low if result.unit in SMALLER_IS_BETTER else result.high
-    is_behind = is_slow or _reached(replace(result, value=best), others) < BEHIND
+    is_behind = is_slow or replace(result, value=best).share_of(others) < BEHIND
     if not is_behind or alone.verdict == "slow":
         if alone.verdict == "slow":
             notes += (say("{share} of the other GPUs' median", share=f"{share:.0%}"),)
@@ -179,7 +178,7 @@ def _judged(
         basis=basis,
         full=full,
         least=least,
-        share=_reached(result, full),
+        share=result.share_of(full),
         source=source,
         confidence=row.confidence,
         checks=row.checks,
@@ -237,12 +236,6 @@ def _notes(result: Result, case: CheckInput) -> tuple[Sentence, ...]:
         if lanes is not None and most is not None and int(lanes) < most:
             notes.append(say("PCIe link is x{lanes} instead of x{most}", lanes=lanes, most=most))
     return tuple(notes)
-
-
-def _reached(result: Result, full: float) -> float:
-    if result.unit in SMALLER_IS_BETTER:
-        return full / result.value if result.value else 1.0
-    return result.value / full
 
 
 def _bound(result: Result, full: float, *, share: float) -> float:

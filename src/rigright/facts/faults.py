@@ -90,6 +90,7 @@ class Slowdown:
     xml: str | None  # its name in nvidia-smi -q -x, without what stands before it
     judged: str  # while it works: "none", "note", "warning", "fault"
     binds: str | None  # what a card so held waits for: a table of data/binding.toml
+    short: Sentence  # in a column of a live view
     meaning: Sentence
     source: str
     as_of: str

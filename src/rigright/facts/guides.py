@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import cache
+from typing import Any
 
 from rigright.base.errors import AskError
 from rigright.base.record import dataclass
@@ -34,20 +35,26 @@ class Myth:
 
     id: int
     guide: str
-    claim: str
+    claim: Sentence  # what is said, and wrong
     right: str
     source: str
     figures: dict[str, MythValue]
+
+    @property
+    def correction(self) -> Sentence:
+        """What holds instead, with its figures."""
+        return Sentence(self.right, tuple((name, figure.shown) for name, figure in self.figures.items()))
 
 
 @cache
 def myths() -> tuple[Myth, ...]:
     """Every myth, in order."""
-    rows = read_toml(DATA / "myths.toml")["myth"]
-    return tuple(
-        Myth(**{**row, "figures": {name: _figure(cell) for name, cell in row["figures"].items()}})
-        for row in rows
-    )
+
+    def myth(row: dict[str, Any]) -> Myth:
+        figures = {name: _figure(cell) for name, cell in row["figures"].items()}
+        return Myth(**row | {"claim": Sentence(row["claim"]), "figures": figures})
+
+    return tuple(map(myth, read_toml(DATA / "myths.toml")["myth"]))
 
 
 def _figure(cell: float | str | list[float | str]) -> MythValue:
@@ -81,17 +88,13 @@ class GuideItem:
 
     @property
     def typed(self) -> str:
-        """The command as it is typed."""
+        """The command that shows it."""
         return f"rigright {self.command}"
 
     @property
     def told(self) -> Sentence | None:
         """What is true: the item's own sentence, else what the myths say instead."""
-        myths = (find_myth(str(number)) for number in self.myths)
-        figures = (
-            (myth.right, {name: figure.shown for name, figure in myth.figures.items()}) for myth in myths
-        )
-        return self.right or with_semicolons(Sentence(text, tuple(named.items())) for text, named in figures)
+        return self.right or with_semicolons(find_myth(str(number)).correction for number in self.myths)
 
 
 @cache

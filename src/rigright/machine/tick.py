@@ -80,6 +80,12 @@ class DeviceTick:
         return f"{kind}{self.index}"
 
 
+def card_parts(card: str) -> tuple[str, int]:
+    """Its kind and number: "gpu12" -> "gpu", 12."""
+    kind = card.rstrip("0123456789")
+    return kind, int(card[len(kind) :] or 0)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostTick:
     """The rest of the machine at one moment; rates are since the tick before."""

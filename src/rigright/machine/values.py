@@ -84,6 +84,7 @@ _GENS = {2.5: 1, 5.0: 2, 8.0: 3, 16.0: 4, 32.0: 5, 64.0: 6, 128.0: 7}
 _MOST_LANES = 32
 _GTS = re.compile(r"(\d+(?:\.\d+)?) ?([GM])T/s")
 _MOST_NUMBER = 1e18
+_LOGIN = re.compile(r"//[^/@\s]+@")
 
 
 def seen(text: str | None) -> str | None:
@@ -93,6 +94,11 @@ def seen(text: str | None) -> str | None:
         bare = bare[1:-1].strip()
     lower = bare.lower()
     return None if lower in _UNKNOWN or lower.startswith(_REFUSED) else bare
+
+
+def without_login(text: str) -> str:
+    """Addresses in a text without the user and the password before the host."""
+    return _LOGIN.sub("//", text)
 
 
 def firmware_word(text: str | None) -> str | None:

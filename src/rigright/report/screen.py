@@ -54,6 +54,11 @@ def cut(text: str, cells: int, *, mark: str) -> str:
     return text if width(text) <= cells else _head(text, cells - width(mark)) + mark
 
 
+def cut_to(text: str, cells: int, *, screen: Screen) -> str:
+    """The text, or its beginning with a mark that this screen can show."""
+    return cut(text, max(cells, 1), mark="…" if screen.unicode else "~")
+
+
 def wrap(text: str, cells: int) -> list[str]:
     """Lines of at most so many cells; Chinese may break anywhere but before closing marks."""
     cells = max(cells, 2)

@@ -44,7 +44,9 @@ def find_serving(
         answer = find(asked(), alone=alone)
         if not answer.plans and not says_load(stated) and not is_for_one(wish):
             lone = find_serving(arch, replace(stated, users=1.0), market=market, alone=True, beside=beside)
-            if lone.plans:  # what is too dear for many may do for one
+            if lone.plans or _asked_usd(lone) < _asked_usd(
+                answer
+            ):  # what is too dear for many may do for one
                 note = say(
                     "planned for one user: nothing serves {users} at once within the limits",
                     users=f"{wish.users:g}",
@@ -57,6 +59,12 @@ def find_serving(
             answer = replace(answer, instead=more.plans[0] if more.plans else answer.instead)
     full = answer.wish or wish
     return replace(answer, wish=full, notes=(*assumed(arch, stated, filled=full), *answer.notes))
+
+
+def _asked_usd(result: SearchResult) -> float:
+    """What the nearest costs, where it is too dear."""
+    costs = (item.nearest for item in result.broken if item.limit == "usd" and item.nearest is not None)
+    return min(costs, default=np.inf)
 
 
 def filled(arch: Arch, wish: PlanWish, *, market: Market) -> PlanWish:
@@ -90,6 +98,7 @@ def searched(question: Question) -> tuple[Candidates, tuple[Limit, ...], tuple[L
     Other engines, formats that lose more and smaller caches are looked at only then.
     """
     last: tuple[Candidates, tuple[Limit, ...], tuple[Limit, ...]] | None = None
+    misses = np.inf  # what is nearest so far, beyond the limits
     for item in (paced for level in _levels(question) if level.ways for paced in level.paces):
         table = tabled(item)
         limits = limits_of(item, table.figures)
@@ -98,8 +107,9 @@ def searched(question: Question) -> tuple[Candidates, tuple[Limit, ...], tuple[L
         if size and (excess_of((*limits, *comfort), size) <= 0).any():
             return table, limits, comfort
         spills = any(way.offload is not None for way in item.ways)
-        if last is None or (size and not (spills and len(last[0].options.index))):
-            last = table, limits, comfort
+        nearest = float(excess_of(limits, size).min()) if size else np.inf
+        if last is None or nearest < misses or (nearest == misses < np.inf and not spills):
+            last, misses = (table, limits, comfort), nearest
     if last is None:
         from rigright.search.why import no_way
 

@@ -6,12 +6,11 @@ from dataclasses import dataclass
 
 from rigright.base.record import Inner, derived
 from rigright.base.words import Sentence
-from rigright.doctor.baseline import SMALLER_IS_BETTER
 from rigright.doctor.binding.judgement import JudgedCause, Judgement
 from rigright.doctor.binding.record import Bound, Diagnosis
 from rigright.doctor.examine import exit_of
 from rigright.doctor.record import CheckFinding, Evidence, Step
-from rigright.machine.bench.record import Result
+from rigright.machine.bench.record import SMALLER_IS_BETTER, Result
 from rigright.machine.host import NodePower
 from rigright.machine.tick import Tick
 

@@ -15,7 +15,7 @@ from rigright.base.errors import AskError, DataError, RigError
 from rigright.base.files import unwritten, write_whole
 from rigright.base.plain import dumps
 from rigright.base.plugins import TARGETS as TARGETS_ADDED
-from rigright.base.plugins import Plugin, leave_out, loaded, plugins, run
+from rigright.base.plugins import Plugin, is_free, loaded, plugins, run
 from rigright.base.units import MIB
 from rigright.base.words import ENGLISH, Sentence, say
 from rigright.export.asked import ExportRequest
@@ -25,7 +25,6 @@ from rigright.facts.launching import programs
 
 TARGETS = "rigright.export.targets"
 PLAN = "plan.json"  # beside what was made of it, for whoever holds measurements against it
-_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,40}")
 _FILE = re.compile(r"[A-Za-z0-9_][\w.@-]{0,100}")
 MOST_FILES, MOST_CHARS = 100, 4 * MIB  # that a plugin may hand back
 _PLACE = re.compile(r"(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+):[0-9]{1,5}")
@@ -65,14 +64,9 @@ def added() -> dict[str, Plugin]:
     """The targets that plugins add, by name; none takes the place of another."""
     result: dict[str, Plugin] = {}
     for plugin in plugins(TARGETS_ADDED):
-        if not _NAME.fullmatch(plugin.name):
-            why = say('"{name}" is not a valid target name', name=plugin.name[:80])
-        elif plugin.name in {*_launches(), *shelf.names(TARGETS), *result}:
-            why = say('target "{name}" already exists', name=plugin.name)
-        else:
-            result[plugin.name] = plugin
-            continue
-        leave_out(plugin, say("its target is"), why=why)
+        known = {*_launches(), *shelf.names(TARGETS), *result}
+        if is_free(plugin.point.name, known, plugin=plugin, what=say("its target is")):
+            result[plugin.point.name] = plugin
     return result
 
 
@@ -202,7 +196,7 @@ def _is_text(text: str) -> bool:
 
 def _of(plugin: Plugin, why: Sentence) -> DataError:
     return DataError(
-        say('target "{target}" of plugin {plugin}: {why}', target=plugin.name, plugin=plugin, why=why)
+        say('target "{target}" of plugin {plugin}: {why}', target=plugin.point.name, plugin=plugin, why=why)
     )
 
 

@@ -15,7 +15,7 @@ from rigright.machine.record import Machine
 from rigright.machine.world import here
 
 if TYPE_CHECKING:
-    from rigright.machine.bundle.write import Bundled
+    from rigright.machine.bundle import Bundled
 
 
 def probe(from_file: str | None = None) -> Machine:
@@ -36,7 +36,7 @@ def save(machine: Machine, file: str) -> None:
 
 def bundle(file: str) -> Bundled:
     """Read this machine, and keep all that was read, without what is private, for others to examine."""
-    from rigright.machine.bundle.write import write_bundle
+    from rigright.machine.bundle import write_bundle
 
     path = Path(file)
     if path.is_dir():

@@ -1,27 +1,41 @@
-"""All parts in turn: their order, their share of the time, what they need, and what stays behind."""
+"""All parts in turn: names, order, what they need, their share of the time, an end that nothing outlives."""
 
 from __future__ import annotations
 
+import ast
 import os
+import re
+import shlex
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from refusals import refused
-from rigright.base.errors import MissingError
-from rigright.machine.bench import session
+from rigright.base.errors import AskError, MissingError
+from rigright.machine.bench import session, tasks
+from rigright.machine.bench.child import GRACE_S
 from rigright.machine.bench.record import BenchWish, Result, Skipped
 from rigright.machine.bench.session import measured, scratch
 from rigright.machine.bench.table import GROUPS, NO_TORCH, PARTS, pick
 from rigright.machine.record import Machine
+from spoken import values
+
+PROMISED_S = 30.0  # of a quick run
+START_S = 2.0  # of Python itself and of the page, before and after
+BEGAN_S = 1000.0
+FREE = tuple(part.name for part in PARTS.values() if set(part.needs) <= {"torch"})  # that run anywhere
 
 
 class Played:
-    """Children that answer at once and remember what they were asked."""
+    """Children that remember what they were asked, and take as long as they shall on a played clock."""
 
+    now_s = BEGAN_S
+    takes = staticmethod(lambda _ask: 0.0)
     asked: tuple = ()
-    ends: tuple = ()
     closed = 0
     interrupts: str | None = None
 
@@ -29,27 +43,36 @@ class Played:
         self.python, self.env = python, env
 
     def run(self, ask, end):
-        Played.ends += (end,)
         Played.asked += ((self.python, ask),)
         if ask.folder is not None:
             (Path(ask.folder) / "left").write_text("x", encoding="utf-8")
         if ask.part == Played.interrupts:
             raise KeyboardInterrupt
+        until = min(Played.now_s + ask.spare_s * 1.5 + GRACE_S, end.at_s)
+        Played.now_s = max(Played.now_s, min(until, Played.now_s + Played.takes(ask)))
         yield Result(part=ask.part, what="x", on="cpu", value=1, unit="s", low=1, high=1, repeats=1)
 
     def close(self):
         Played.closed += 1
 
 
+@pytest.fixture(scope="module")
+def clocked():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(session, "BenchChild", Played)
+        patch.setattr(session, "torch_python", lambda *_, **__: "/other/python")
+        patch.setattr(tasks.time, "monotonic", lambda: Played.now_s)
+        yield Played
+
+
 @pytest.fixture
-def played(monkeypatch):
-    monkeypatch.setattr(session, "BenchChild", Played)
-    monkeypatch.setattr(session, "torch_python", lambda *_, **__: "/other/python")
-    Played.asked, Played.ends, Played.closed, Played.interrupts = (), (), 0, None
-    return Played
+def played(clocked):
+    clocked.now_s, clocked.takes = BEGAN_S, staticmethod(lambda _ask: 0.0)
+    clocked.asked, clocked.closed, clocked.interrupts = (), 0, None
+    return clocked
 
 
-def run(parts, wish=None, told=None, began_s=None):
+def run(parts, wish=None, told=None, began_s=BEGAN_S):
     return list(
         measured(
             parts,
@@ -60,6 +83,13 @@ def run(parts, wish=None, told=None, began_s=None):
             began_s=began_s,
         )
     )
+
+
+def timed(clocked, parts, wish, takes, *, late_s=0.0):
+    """Seconds it took since it was asked for, what it gave, and what each part was asked."""
+    clocked.now_s, clocked.asked, clocked.takes = BEGAN_S + late_s, (), staticmethod(takes)
+    found = run(parts, wish)
+    return clocked.now_s - BEGAN_S, found, [ask for _, ask in clocked.asked]
 
 
 def test_parts_come_in_the_order_of_their_groups():
@@ -77,8 +107,6 @@ def test_every_part_bears_a_share_and_needs_that_are_understood():
 
 
 def test_no_part_loads_anything_heavy_before_it_runs():
-    import subprocess
-
     code = """
 import sys
 from rigright.machine.bench import session
@@ -115,10 +143,8 @@ def test_what_is_missing_is_told_and_the_rest_is_measured(monkeypatch):
     assert found[0].why == NO_TORCH
 
 
-def test_a_quick_run_gives_every_part_its_least_however_slow_the_start_was(played, monkeypatch):
-    clock = iter([100.0] * 50)
-    monkeypatch.setattr("rigright.machine.bench.tasks.time.monotonic", lambda: next(clock))
-    run(["ram", "network"], BenchWish(quick=True), began_s=79.0)
+def test_a_quick_run_gives_every_part_its_least_however_slow_the_start_was(played):
+    run(["ram", "network"], BenchWish(quick=True), began_s=BEGAN_S - 21.0)
     assert [ask.spare_s for _, ask in played.asked] == [session.LEAST_S] * 2
 
 
@@ -171,3 +197,140 @@ def test_where_we_may_not_write_the_home_is_taken(tmp_path, monkeypatch):
         assert refused
         assert Path(folder).is_dir()
     assert not Path(folder).exists()
+
+
+# ---- time
+
+
+lasting = st.lists(st.floats(0, 500), min_size=len(FREE), max_size=len(FREE))
+
+
+@given(lasting, st.floats(0, 25))
+def test_a_quick_run_ends_in_half_a_minute_however_slow_the_machine_and_the_start_are(clocked, times, late_s):
+    takes = dict(zip(FREE, times, strict=True))
+    took_s, found, asked = timed(
+        clocked, FREE, BenchWish(quick=True), lambda ask: takes[ask.part], late_s=late_s
+    )
+    assert took_s + START_S <= PROMISED_S
+    assert {one.part for one in found} == set(FREE)
+    whys = {one.why for one in found if isinstance(one, Skipped)}
+    assert len(whys) <= 1, "all that is left out is left out for want of time"
+    begun = {ask.part for ask in asked}
+    assert not any(one.part in begun for one in found if isinstance(one, Skipped))
+
+
+@given(lasting, st.floats(1, 3600))
+def test_a_budget_is_kept_but_for_the_grace_of_the_last_part(clocked, times, budget_s):
+    takes = dict(zip(FREE, times, strict=True))
+    took_s, _, _ = timed(clocked, FREE, BenchWish(budget_s=budget_s), lambda ask: takes[ask.part])
+    assert took_s <= budget_s + GRACE_S + 1e-6
+
+
+@given(st.floats(30, 3600))
+def test_parts_that_keep_to_their_share_all_get_one(clocked, budget_s):
+    took_s, found, asked = timed(clocked, FREE, BenchWish(budget_s=budget_s), lambda ask: ask.spare_s)
+    assert not [one for one in found if isinstance(one, Skipped)]
+    assert took_s <= budget_s + session.LEAST_S * len(FREE)
+    shares = {name: PARTS[name].share for name in FREE}
+    whole = sum(shares.values())
+    for ask in asked:
+        told = max(session.LEAST_S, budget_s * shares[ask.part] / whole)
+        assert ask.spare_s == pytest.approx(told, rel=0.2, abs=session.LEAST_S * len(FREE))
+
+
+@given(lasting)
+def test_what_a_part_leaves_goes_to_those_after_it(clocked, times):
+    takes = dict(zip(FREE, times, strict=True))
+    wish = BenchWish(budget_s=600)
+    *_, modest = timed(clocked, FREE, wish, lambda ask: min(takes[ask.part], ask.spare_s))
+    *_, greedy = timed(clocked, FREE, wish, lambda ask: ask.spare_s)
+    assert all(a.spare_s >= b.spare_s - 1e-6 for a, b in zip(modest, greedy, strict=True))
+
+
+def test_a_slow_start_is_taken_from_the_budget(clocked):
+    *_, (ask,) = timed(clocked, ["ram"], BenchWish(budget_s=100), lambda _: 0.0, late_s=40.0)
+    assert ask.spare_s == pytest.approx(60.0)
+
+
+def test_quick_with_a_budget_keeps_the_budget(clocked):
+    took_s, found, asked = timed(
+        clocked, ["ram", "network"], BenchWish(quick=True, budget_s=5), lambda _: 6.0
+    )
+    assert took_s == pytest.approx(6.0)
+    assert [type(one) for one in found] == [Result, Skipped]
+    assert asked[0].quick
+
+
+# ---- names
+
+
+@pytest.mark.parametrize(
+    ("word", "part"),
+    [
+        ("dataloader", "data_loader"), ("DataLoader", "data_loader"), ("data-loader", "data_loader"),
+        ("GEMM", "gemm"), ("nccl-tests", "nccl_tests"), ("cpugemm", "cpu_gemm"), ("Train-Step", "train_step"),
+    ],
+)  # fmt: skip
+def test_parts_are_named_as_people_write_them(word, part):
+    assert pick([word], BenchWish()) == (part,)
+
+
+@given(st.sampled_from(sorted(PARTS)), st.randoms())
+def test_any_case_and_any_dash_names_the_same_part(name, chance):
+    word = "".join(chance.choice((one.upper(), one.lower())) for one in name)
+    assert pick([chance.choice((word, word.replace("_", "-"), word.replace("_", "")))], BenchWish()) == (
+        name,
+    )
+
+
+@given(st.text(max_size=30))
+def test_any_other_word_is_told_with_names_that_are_there(word):
+    try:
+        found = pick([word], BenchWish())
+    except AskError as error:
+        told = values(error.sentence)["known"].split(", ")
+        assert set(told) <= set(PARTS)
+        assert told
+        return
+    assert set(found) <= set(PARTS)
+
+
+@pytest.mark.parametrize(
+    ("word", "near"), [("memory", "device_memory"), ("train", "train_step"), ("disc", "disk")]
+)
+def test_a_wrong_word_names_the_nearest(word, near):
+    with pytest.raises(AskError) as caught:
+        pick([word], BenchWish())
+    assert near in str(caught.value)
+
+
+def _texts(folder: Path):
+    """Every text of the package: strings of its code, its tables, and the documents."""
+    for path in sorted(folder.rglob("*.py")):
+        code = path.read_text(encoding="utf-8")
+        if "rigright bench" not in PIECES.sub("", code):
+            continue
+        for one in ast.walk(ast.parse(code)):
+            if isinstance(one, ast.Constant) and isinstance(one.value, str):
+                yield path, one.value
+    for ending in ("*.toml", "*.csv", "*.md"):
+        for path in sorted(folder.rglob(ending)):
+            yield path, path.read_text(encoding="utf-8")
+
+
+PIECES = re.compile(r'"\s*f?"')  # a string that goes on in the next line
+COMMAND = re.compile(r"rigright bench((?: +[a-z][\w,-]*)*)")
+NOT_PARTS = {"compares", "disk", "page", "part"}  # words that follow the command in a sentence
+
+
+def test_every_command_that_is_printed_names_parts_that_exist(root):
+    """`rigright bench dataloader` stood in five places while the part was called otherwise."""
+    seen = 0
+    for folder in (root / "src", root / "docs"):
+        for path, text in _texts(folder):
+            for match in COMMAND.finditer(text):
+                words = [one for one in shlex.split(match.group(1)) if one not in NOT_PARTS]
+                if "`" in text[match.start() - 1 : match.start()] or text.strip().startswith("rigright"):
+                    seen += bool(words)
+                    assert pick(words, BenchWish()), path
+    assert seen >= 5

@@ -74,7 +74,7 @@ def test_matrices_memory_and_kernels_are_measured_on_a_played_card(monkeypatch):
 def test_nothing_of_one_format_stays_for_the_next(monkeypatch):
     before = torch.backends.cuda.matmul.allow_tf32
     monkeypatch.setattr(kernels, "SQUARES", (64,))
-    list(kernels.multiplied(0.01, name="tf32", card=PLAYED, shape="square"))
+    list(kernels.measure_product(0.01, name="tf32", card=PLAYED, shape="square"))
     assert torch.backends.cuda.matmul.allow_tf32 == before
 
 
@@ -151,7 +151,7 @@ def test_a_flat_file_holds_the_same_numbers(tmp_path, monkeypatch):
     first = list(torch.load(own, weights_only=True, mmap=True).values())
     second = files.flat(plain)
     assert len(first) == len(second) == 3
-    assert files._loaded(own, mapped=True) == own.stat().st_size
+    assert files._torch_load(own, mapped=True) == own.stat().st_size
     for a, b in zip(first, second, strict=True):
         assert torch.equal(a.view(torch.uint8).flatten(), b)
 
@@ -175,7 +175,7 @@ def test_every_setting_of_a_data_loader_is_tried_once(monkeypatch, rates):
         value = 1.0 if setting.lasting else rates.get(setting.workers, 10.0 + setting.workers)
         yield rate(work=value, times_s=[1.0], unit="items_per_s")
 
-    monkeypatch.setattr(pictures, "_loaded", played)
+    monkeypatch.setattr(pictures, "_loader_rate", played)
     *tried, best = pictures.data_loader(replace(ASK, cpus=2, spare_s=60))
     assert len({one.what for one in tried}) == len(tried) == (3 if rates.get(0) else 5)
     assert best.value == max(one.value for one in tried)
@@ -189,7 +189,7 @@ def test_the_rate_of_a_loader_is_pictures_by_seconds(monkeypatch):
     monkeypatch.setattr(pictures, "time", SimpleNamespace(perf_counter=lambda: float(next(ticks))))
     monkeypatch.setattr(pictures, "QUICK_EPOCHS_S", 0.0)
     setting = pictures.LoaderSetting(workers=0, prefetch=None)
-    (found,) = pictures._loaded(0.0, setting=setting, quick=True, device=None)
+    (found,) = pictures._loader_rate(0.0, setting=setting, quick=True, device=None)
     epochs = found.repeats + 1  # the first warms up
     assert found.value == len(prepared) / epochs == pictures.BATCH * pictures.QUICK_BATCHES
 

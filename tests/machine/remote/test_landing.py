@@ -10,13 +10,14 @@ import shutil
 import subprocess
 import sys
 import threading
-import time
 import zipfile
 from pathlib import Path
 
 import pytest
 
+from programs import until
 from rigright.machine.record import Machine
+from rigright.machine.remote import envelope
 from rigright.machine.remote.envelope import heard
 from rigright.machine.remote.landing import LATE
 from rigright.machine.remote.parcel import NO_PYTHON, RemoteRequest, parcel, program, start_line
@@ -24,30 +25,16 @@ from rigright.machine.remote.talk import talk
 from rigright.machine.stored import restored
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="nodes of a fleet are asked by a POSIX shell")
+MARK = envelope.MARK.encode()
 BARE = "/usr/bin/python3"
 
 
 def answer(said, *, line=None, env=None, patience_s=60):
-    """What a login shell that is given the line and the parcel says."""
-    told, noise = [], []
-
-    def take(text):
-        told.extend(heard_line := heard_in(text))
-        if not heard_line:
-            noise.append(text)
-
-    pieces = []
-
-    def heard_in(text):
-        pieces.append(text)
-        found = heard(b"".join(pieces))
-        if found:
-            pieces.clear()
-        return found
-
+    """How a login shell that is given the line and the parcel ends, its answers, and what else it says."""
     argv = shlex.split(line or start_line(python=sys.executable))
-    talked = talk(argv, data=said, heard=take, patience_s=patience_s, env=env)
-    return talked, told, b"".join(noise)
+    talked = talk(argv, data=said, patience_s=patience_s, env=env)
+    noise = [text for text in talked.output.splitlines() if not text.startswith(MARK)]
+    return talked, heard(talked.output), noise
 
 
 @pytest.fixture
@@ -78,7 +65,7 @@ def test_a_bare_python_reads_its_machine(scratch, tmp_path):
     machine = restored(Machine, one["machine"], where="n1")
     assert machine.cpu.threads
     assert machine.software.pythons or machine.system.kernel
-    assert noise == b"" or noise.startswith(b"rigright-told")
+    assert noise == []
     assert list(tmp_path.iterdir()) == []
 
 
@@ -98,7 +85,7 @@ def test_an_old_python_is_told(tmp_path):
     env = {**os.environ, "PATH": f"{tmp_path}:{only('sh', tmp_path)}"}
     talked, told, noise = answer(b"", line=start_line(), env=env)
     assert told == []
-    assert noise.strip() == f"{NO_PYTHON} Python 3.9.2".encode()
+    assert noise == [f"{NO_PYTHON} Python 3.9.2".encode()]
     assert talked.code == 3
 
 
@@ -122,7 +109,7 @@ def test_a_path_with_blanks_and_quotes_starts_no_other_command(tmp_path):
 def test_a_node_that_takes_too_long_says_so_and_cleans_up(scratch, tmp_path):
     talked, told, noise = answer(slow_parcel(600.0, patience_s=0.3), env=scratch)
     assert told == []
-    assert noise.strip() == LATE.encode()
+    assert noise == [LATE.encode()]
     assert talked.code == 1
     assert list(tmp_path.iterdir()) == []
 
@@ -150,13 +137,12 @@ def test_whoever_breaks_off_leaves_nothing_running(scratch, tmp_path):
     talked = talk(
         shlex.split(start_line(python=sys.executable)),
         data=slow_parcel(600.0, patience_s=600.0),
-        heard=lambda _: None,
         patience_s=600.0,
         stop=stop,
         env=scratch,
     )
     assert talked.ended == "broken off"
-    assert emptied(tmp_path), "what was unpacked is still there"
+    emptied(tmp_path)
 
 
 def test_the_end_of_standard_input_ends_the_work(scratch, tmp_path):
@@ -165,10 +151,10 @@ def test_the_end_of_standard_input_ends_the_work(scratch, tmp_path):
     process = subprocess.Popen(line, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, env=scratch)
     process.stdin.write(slow_parcel(600.0, patience_s=600.0))
     process.stdin.flush()
-    assert filled(tmp_path)
+    filled(tmp_path)
     process.stdin.close()
     assert process.wait(timeout=60) != 0
-    assert emptied(tmp_path)
+    emptied(tmp_path)
 
 
 def test_without_a_lifeline_the_work_outlives_standard_input(scratch, tmp_path):
@@ -176,21 +162,12 @@ def test_without_a_lifeline_the_work_outlives_standard_input(scratch, tmp_path):
     said = slow_parcel(0.3, patience_s=60.0, lifeline=False)
     done = subprocess.run(line, input=said, env=scratch, capture_output=True, timeout=60, check=False)
     assert done.returncode == 0
-    assert emptied(tmp_path)
+    emptied(tmp_path)
 
 
-def emptied(folder, limit_s=60.0):
-    return waited(lambda: not list(folder.iterdir()), limit_s)
+def emptied(folder):
+    until(lambda: not list(folder.iterdir()), what="the end of what was unpacked")
 
 
-def filled(folder, limit_s=60.0):
-    return waited(lambda: any(folder.glob("*/rigright/machine/remote/agent.py")), limit_s)
-
-
-def waited(holds, limit_s):
-    until = time.monotonic() + limit_s
-    while time.monotonic() < until:
-        if holds():
-            return True
-        time.sleep(0.02)
-    return holds()
+def filled(folder):
+    until(lambda: any(folder.glob("*/rigright/machine/remote/agent.py")), what="what is unpacked")

@@ -11,11 +11,13 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
+from rigright.machine.remote.envelope import lines
 from scenes import scene
 
 GROWN: dict[str, dict[str, str]] = {}  # scenario -> the variables of its machine, grown once
 
 SH = shutil.which("sh") or "/bin/sh"
+TOOLS = "sh head ls env grep sed awk od uname date id printf timeout sleep"  # of a bare node
 REAL = f"{Path(sys.executable).parent}:/usr/bin:/bin"  # behind a scene's own programs
 
 SSH = """\
@@ -46,9 +48,7 @@ class FarNodes:
         self.folder = folder
         self.bin = folder / "bin"
         self.bin.mkdir(parents=True)
-        ssh = self.bin / "ssh"
-        ssh.write_text(SSH.format(sh=SH, folder=folder), encoding="utf-8")
-        ssh.chmod(0o755)
+        self.program("ssh", SSH.format(sh=SH, folder=folder))
 
     def settings(self, node: str, name: str) -> dict[str, str]:
         """Variables with which a program sees the machine of a scenario."""
@@ -72,6 +72,30 @@ class FarNodes:
     def script(self, node: str, text: str) -> None:
         """A node that does whatever a shell script does before it is asked."""
         (self.folder / f"{node}.sh").write_text(text + "\n", encoding="utf-8")
+
+    def answer(self, node: str, told: dict) -> None:
+        """A node that says this, whatever it is asked."""
+        file = self.folder / f"{node}.told"
+        file.write_text("".join(lines(told)), encoding="utf-8")
+        self.script(node, f"cat {file}; exit 0")
+
+    def without_python(self, node: str, name: str, *, also: str = "", less: str = "") -> None:
+        """A node that is the machine of a scenario, with a handful of tools and no Python at all."""
+        told = self.settings(node, name)
+        bare = self.folder / f"{node}-bare"
+        bare.mkdir()
+        for tool in set(f"{TOOLS} {also}".split()) - set(less.split()):
+            where = shutil.which(tool)
+            if where is not None:
+                (bare / tool).symlink_to(where)
+        played = told["PATH"].partition(":")[0]
+        self.script(node, f"export PATH={played}:{bare} RIGRIGHT_ROOT={told['RIGRIGHT_ROOT']}")
+
+    def program(self, name: str, text: str) -> None:
+        """A program on PATH, beside `ssh`."""
+        place = self.bin / name
+        place.write_text(text, encoding="utf-8")
+        place.chmod(0o755)
 
     def lines(self, name: str) -> list[str]:
         """What `ssh` was given."""

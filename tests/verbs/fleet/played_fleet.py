@@ -13,9 +13,8 @@ from rigright.machine.bench.record import Result, Skipped
 from rigright.machine.device import Device
 from rigright.machine.host import Cpu, Memory
 from rigright.machine.record import Machine
-from rigright.machine.stored import plain
 from rigright.machine.system import System
-from rigright.verbs.fleet.outcome import NodeOutcome
+from rigright.verbs.fleet.nodes import NodeReport
 
 H100 = "NVIDIA H100 80GB HBM3"
 TERA, GIGA = 1e12, 1e9
@@ -69,20 +68,20 @@ class Played:
     def asking(self, jobs):
         for job in jobs:
             for node in job.nodes:
-                self.asked.append((job.ask.bench.parts, job.nodes if job.ask.meeting else (node,)))
+                self.asked.append((job.request.bench.parts, job.nodes if job.request.meeting else (node,)))
                 yield job, self.answer(job, node)
 
     def answer(self, job, node):
         if node in self.silent:
-            return NodeOutcome(node=node, trouble=say("unreachable: no route to host"))
+            return NodeReport(node=node, trouble=say("unreachable: no route to host"))
         results, skipped = [], []
-        for part in job.ask.bench.parts:
+        for part in job.request.bench.parts:
             run = sum(node in nodes and part in parts for parts, nodes in self.asked)
             found = list(self.figures(node, part, job, run))
             results += [one for one in found if isinstance(one, Result)]
             skipped += [one for one in found if isinstance(one, Skipped)]
-        told = {"node": node, "machine": plain(self.machine(node)), "seconds": 1.0}
-        return NodeOutcome(node=node, reply=told | {"results": plain(results), "skipped": plain(skipped)})
+        told = {"machine": self.machine(node), "results": tuple(results), "skipped": tuple(skipped)}
+        return NodeReport(node=node, **told, seconds=1.0)
 
     def machine(self, node):
         cards = self.cards - (node in self.missing)

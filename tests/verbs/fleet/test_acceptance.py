@@ -49,6 +49,19 @@ def test_a_bad_card_a_bad_link_and_a_bad_disk_are_named_and_no_other_node(three_
     assert (three_bad.between, three_bad.everywhere, three_bad.exit_code) == ((), (), 20)
 
 
+def test_who_answers_first_and_who_answers_unasked_is_no_matter(three_bad, tmp_path):
+    fleet = Played(**BAD)
+
+    def asking(jobs):
+        reports = [*fleet.asking(jobs)][::-1]
+        strangers = [(job, replace(one, node="x1")) for job, one in reports if job.request.meeting]
+        return iter(reports + strangers)
+
+    found = accepted(asking, fleet.known, wish=AcceptWish(folder=str(tmp_path)))
+    assert reasons(found) == reasons(three_bad)
+    assert sorted(found.meetings, key=str) == sorted(three_bad.meetings, key=str)
+
+
 def test_line_one_names_them_and_the_command_drains_them_in_slurms_own_words(three_bad):
     shown = page(replace(three_bad, over="Slurm", asked="rigright fleet bench --slurm --accept x"))
     assert {("fail", 3), ("count", 24), ("names", "n[07,13,21]"), ("good", 21)} <= set(pairs(shown.title))
@@ -219,7 +232,8 @@ def test_where_no_two_nodes_met_no_network_was_judged(tmp_path):
 
 
 def test_the_folder_is_read_by_the_other_verbs(tmp_path):
-    from rigright.verbs.fleet.verb import FleetWish, fleet
+    from rigright.verbs.fleet.jobs import FleetWish
+    from rigright.verbs.fleet.verb import fleet
 
     taken(Played(count=3, cards=1), tmp_path)
     found = fleet("bench", wish=FleetWish(over="folder", where=str(tmp_path / "answers")))

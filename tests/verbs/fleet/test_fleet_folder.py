@@ -5,24 +5,28 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rigright.base.errors import AskError
+from kept_answers import keep
+from rigright.base.errors import AskError, DataError
 from rigright.doctor.reference import BaselineFigure
+from rigright.faces.cli.main import main
 from rigright.machine.bench.record import Result
 from rigright.machine.device import Device
 from rigright.machine.record import Machine
 from rigright.machine.remote.envelope import lines
 from rigright.machine.stored import plain
 from rigright.machine.system import System
+from rigright.machine.traits import TRAITS
 from rigright.verbs.bench.record import BenchRun, save_results
 from rigright.verbs.doctor import doctor
+from rigright.verbs.fleet.jobs import FleetWish
 from rigright.verbs.fleet.nodes import NodeReport
-from rigright.verbs.fleet.outcome import NodeOutcome
-from rigright.verbs.fleet.verb import FleetWish, _save, fleet
+from rigright.verbs.fleet.verb import fleet
 
 MACHINE = Machine(
     devices=(Device(index=0, vendor="nvidia", name="NVIDIA H100 80GB HBM3"),), system=System(host="n1")
@@ -57,14 +61,27 @@ def test_captures_of_other_machines_are_a_fleet(shared):
 
 def test_what_is_saved_is_read_by_doctor_and_by_the_fleet(tmp_path):
     figure = Result(part="gemm", what="bf16", on="gpu 0", value=1.0, unit="s", low=1.0, high=1.0, repeats=3)
-    told = {"node": "n1", "machine": plain(MACHINE), "results": [plain(figure)], "skipped": []}
-    _save(tmp_path, NodeOutcome(node="n1", reply=told))
+    NodeReport(node="n1", machine=MACHINE, results=(figure,)).save(tmp_path)
     alone = doctor(str(tmp_path / "n1.json"), only=("gpu_answers",))
     assert alone.case.machine.devices == MACHINE.devices
     (again,) = read(tmp_path, "bench").nodes
     assert again.results == (figure,)
     assert replace(again.machine, origin="live") == MACHINE
-    assert "machine" in told, "what is kept in memory stays as it came"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_a_full_disk_loses_the_copy_and_not_the_answer(tmp_path):
+    answers, copies = tmp_path / "answers", tmp_path / "copies"
+    for folder in (answers, copies):
+        folder.mkdir()
+    for node in ("n1", "n2"):
+        NodeReport(node=node, machine=MACHINE).save(answers)
+    (copies / "n1.json").symlink_to("/dev/full")
+    found = fleet("probe", wish=FleetWish(over="folder", where=str(answers), save=str(copies)))
+    assert [node.node for node in found.told] == ["n1", "n2"]
+    assert json.loads((copies / "n2.json").read_text(encoding="utf-8"))["node"] == "n2"
+    with pytest.raises(DataError):
+        fleet("probe", wish=FleetWish(over="folder", where=str(answers), save=str(answers / "n1.json")))
 
 
 def test_what_bench_saves_on_each_node_is_compared(tmp_path):
@@ -115,3 +132,37 @@ def test_any_file_is_a_node_or_a_trouble(tmp_path, content):
     (one,) = read(tmp_path).nodes
     assert isinstance(one, NodeReport)
     assert (one.machine is None) != (one.trouble is None)
+
+
+MANY = 64
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory):
+    """Saved answers of many: six with another kernel, one with a card less, two that cannot be read."""
+    folder = tmp_path_factory.mktemp("answers")
+    card = MACHINE.devices[0]
+    for number in range(MANY):
+        cards = tuple(replace(card, index=index) for index in range(3 if number == 57 else 4))
+        system = System(kernel="5.15" if number in {5, 6, 7, 8, 9, 30} else "6.8.0", host=f"n{number:03}")
+        text = json.dumps(plain(Machine(devices=cards, system=system)))
+        (folder / f"n{number:03}.json").write_text(text if number not in {40, 41} else text[:-9])
+    return folder
+
+
+def test_many_nodes_fit_on_a_screen_and_all_of_them_are_in_the_json(many, monkeypatch, capsys):
+    keep(monkeypatch, {}, of={"fleet"})
+    for language, width in (("en", "60"), ("zh", "120")):
+        words = ["fleet", "probe", "--from", str(many), "--lang", language, "--width", width]
+        assert main(words) == 20
+        page = capsys.readouterr().out
+        assert len(page.splitlines()) < 45
+        whole = "".join(page.split())
+        for said in ("n[005-009,030]", "n057", "n[040-041]", "6.8.0"):
+            assert said in whole, (said, language)
+    main(["fleet", "probe", "--from", str(many), "--json"])
+    told = json.loads(capsys.readouterr().out)
+    assert len(told["nodes"]) == MANY
+    names = {trait.key: str(trait.name) for trait in TRAITS}
+    (kernel,) = [one for one in told["differs"] if one["trait"] == names["kernel"]]
+    assert (kernel["usual"], kernel["n_usual"]) == ("6.8.0", MANY - 6 - 2)

@@ -40,9 +40,7 @@ if words[:2] == ["show", "node"]:
 @pytest.fixture
 def slurm(far, monkeypatch):
     """A scontrol that writes down what it is told."""
-    program = far.bin / "scontrol"
-    program.write_text(SCONTROL.format(python=sys.executable, folder=str(far.folder)), encoding="utf-8")
-    program.chmod(0o755)
+    far.program("scontrol", SCONTROL.format(python=sys.executable, folder=str(far.folder)))
     (far.folder / "state").write_text("IDLE")
     monkeypatch.setenv("SLURMD_NODENAME", "n1")
     return far
@@ -73,54 +71,35 @@ def found(monkeypatch, *findings):
     )
 
 
-def test_a_sure_fault_drains_with_its_reason(slurm, monkeypatch):
-    found(monkeypatch, finding())
-    done = health(drain=True)
-    assert (done.done, done.exit_code) == ("drained", 20)
-    assert said(slurm) == [
-        ["show", "node", "n1"],
-        ["update", "NodeName=n1", "State=DRAIN", "Reason=rigright: gpu 3: it failed"],
-    ]
+REASON = "rigright: gpu 3: it failed"
+SHOW, DRAIN = ["show", "node", "n1"], ["update", "NodeName=n1", "State=DRAIN", f"Reason={REASON}"]
+SURE = {"severity": "fault", "confidence": "sure"}
 
 
-def test_what_is_less_than_sure_or_less_than_a_fault_drains_nobody(slurm, monkeypatch):
-    for less in (
-        {"severity": "warning"}, {"severity": "note"}, {"confidence": "likely"}, {"confidence": "maybe"},
-    ):  # fmt: skip
-        found(monkeypatch, finding(**less))
-        assert health(drain=True).done == "nothing", less
-    assert said(slurm) == []
-
-
-def test_without_the_word_nothing_is_drained(slurm, monkeypatch):
-    found(monkeypatch, finding())
-    done = health()
-    assert (done.done, done.reason) == ("nothing", "rigright: gpu 3: it failed")
-    assert said(slurm) == []
-
-
-def test_a_drained_node_keeps_the_reason_that_it_has(slurm, monkeypatch):
-    found(monkeypatch, finding())
-    states = ("IDLE+DRAIN", "MIXED+DRAIN", "DRAINED", "DOWN+DRAIN+INVALID_REG", "drained")
+@pytest.mark.parametrize(
+    ("fault", "drain", "states", "done", "commands"),
+    [
+        (SURE, True, ("IDLE", "ALLOCATED", "MIXED", "DOWN", "IDLE+CLOUD"), "drained", [SHOW, DRAIN]),
+        (SURE, False, ("IDLE",), "nothing", []),
+        # somebody's own reason stays
+        (SURE, True, ("IDLE+DRAIN", "DRAINED", "DOWN+DRAIN+X", "drained"), "drained before", [SHOW]),
+        # less than a fault, or less than sure
+        *((SURE | {"severity": less}, True, ("IDLE",), "nothing", []) for less in ("warning", "note")),
+        *((SURE | {"confidence": less}, True, ("IDLE",), "nothing", []) for less in ("likely", "maybe")),
+        (None, True, ("IDLE+DRAIN",), "nothing", []),  # it resumes nothing
+    ],
+)  # fmt: skip
+def test_a_sure_fault_drains_once_and_nothing_else_does(
+    slurm, monkeypatch, *, fault, drain, states, done, commands
+):
+    found(monkeypatch, *([] if fault is None else [finding(**fault)]))
     for state in states:
+        (slurm.folder / "said").unlink(missing_ok=True)
         (slurm.folder / "state").write_text(state)
-        assert health(drain=True).done == "drained before", state
-    assert [words[0] for words in said(slurm)] == ["show"] * len(states)
-
-
-def test_a_node_at_work_is_drained_too(slurm, monkeypatch):
-    found(monkeypatch, finding())
-    for state in ("IDLE", "ALLOCATED", "MIXED", "DOWN", "IDLE+CLOUD"):
-        (slurm.folder / "state").write_text(state)
-        assert health(drain=True).done == "drained", state
-
-
-def test_a_healthy_node_is_left_alone_even_if_drained(slurm, monkeypatch):
-    (slurm.folder / "state").write_text("IDLE+DRAIN")
-    found(monkeypatch)
-    done = health(drain=True)
-    assert (done.done, done.exit_code) == ("nothing", 0)
-    assert said(slurm) == [], "it resumes nothing"
+        result = health(drain=drain)
+        assert (result.done, said(slurm)) == (done, commands), state
+        assert result.reason == (REASON if fault == SURE else None)
+        assert fault != SURE or result.exit_code == 20
 
 
 def test_a_refusal_of_slurm_is_told(slurm, monkeypatch):

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import spoken
 from rigright.base.errors import AskError, DataError, MissingError, RigError
-from rigright.verbs.fleet.hosts import MOST_NODES, expand, folded, hosts_of, read_hosts
+from rigright.verbs.fleet.hosts import MOST_NODES, expand, file_of, folded, hosts_of, read_hosts
 
 
 @pytest.mark.parametrize(
@@ -41,6 +41,22 @@ def test_what_is_no_host_is_refused(words):
     assert len(str(refused.value)) < 300
 
 
+@given(st.text(max_size=40))
+@example("n[1-1]]")
+@example("[1-3]")
+@example("a[1-200]b[1-200]")
+def test_any_text_is_names_that_a_shell_leaves_alone_or_a_clear_no(text):
+    try:
+        found = expand(text)
+    except RigError as error:
+        assert len(str(error)) < 400  # noqa: PT017 - both outcomes are right
+        return
+    assert len(set(found)) == len(found)
+    for name in found:
+        assert name[0] not in "-."
+        assert not set(name) & set(" \t\n;|&$`'\"\\<>()*?#~")
+
+
 def test_no_more_hosts_than_anybody_has():
     for words in ("a[1-9999],b[1-9999],c[1-9999]", "r[1-5000]n[1-5000]"):
         with pytest.raises(AskError) as refused:
@@ -61,13 +77,17 @@ NAMES = st.lists(
 
 
 @given(NAMES)
-def test_folded_names_mean_the_same_nodes(names):
+def test_folded_names_mean_the_same_nodes_and_are_no_longer(names):
     assert set(expand(folded(names))) == set(names)
-
-
-@given(NAMES)
-def test_folding_makes_nothing_longer(names):
     assert len(folded(names)) <= len(",".join(sorted(set(names)))) + 2
+
+
+@given(st.text(min_size=1, max_size=300))
+def test_a_node_is_kept_in_a_file_below_the_folder(node):
+    name = file_of(node)
+    assert not set(name) & {"/", "\x00"}
+    assert len(name) <= 205
+    assert name.endswith(".json")
 
 
 def test_a_file_as_mpi_has_them(tmp_path):
@@ -91,6 +111,13 @@ def test_a_file_that_names_nobody(tmp_path):
         with pytest.raises(DataError) as refused:
             hosts_of(str(file))
         assert str(file) in spoken.shown(refused.value.sentence)
+
+
+def test_a_file_without_end_is_not_read(tmp_path):
+    file = tmp_path / "hosts"
+    file.write_bytes(b"n1\n" * 2_000_000)
+    with pytest.raises(RigError):
+        read_hosts(file)
 
 
 @pytest.mark.parametrize("words", ["hosts.txt", "no/such/file", " ", "./x"])

@@ -25,7 +25,8 @@ from rigright.machine.remote.envelope import heard, lines
 from rigright.machine.stored import plain
 from rigright.machine.system import System
 from rigright.verbs.fleet.files import files
-from rigright.verbs.fleet.verb import FleetWish, fleet
+from rigright.verbs.fleet.jobs import FleetWish
+from rigright.verbs.fleet.verb import fleet
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="the played kubectl is a script with a first line")
 KINDS = {
@@ -173,9 +174,7 @@ def pod(name, node, phase="Running", created="2026-11-22T10:00:00Z", **status):
 @pytest.fixture
 def cluster(far):
     """A kubectl that shows pods and logs from a folder."""
-    kubectl = far.bin / "kubectl"
-    kubectl.write_text(KUBECTL.format(python=sys.executable, folder=str(far.folder)), encoding="utf-8")
-    kubectl.chmod(0o755)
+    far.program("kubectl", KUBECTL.format(python=sys.executable, folder=str(far.folder)))
     return far
 
 
@@ -191,8 +190,8 @@ def over(**more):
 
 def test_pods_logs_are_answers_of_their_nodes(cluster):
     pods = [
-        pod("old", "node-a", created="2026-11-21T10:00:00Z"),
         pod("a", "node-a"),
+        pod("old", "node-a", created="2026-11-21T10:00:00Z"),
         pod("b", "node-b"),
         pod("c", "node-c", "Pending", conditions=[{"status": "False", "message": "0/3 nodes are available"}]),
         pod("d", "node-d"),
@@ -234,9 +233,3 @@ def test_pods_do_not_bench(cluster):
     with pytest.raises(AskError):
         fleet("bench", wish=FleetWish(over="kubernetes"))
     assert cluster.lines("asked") == []
-
-
-def test_without_kubectl(far, monkeypatch):
-    monkeypatch.setenv("PATH", str(far.folder))
-    with pytest.raises(MissingError):
-        over()

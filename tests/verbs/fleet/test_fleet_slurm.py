@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 from slurm_cluster import two_nodes
 
-from rigright.base.errors import AskError, MissingError
+from rigright.base.errors import MissingError
 from rigright.machine.bench.record import BenchWish
 from rigright.machine.remote.parcel import Bench, RemoteRequest
 from rigright.verbs.fleet.hosts import expand, folded
-from rigright.verbs.fleet.outcome import Errand, Remote
-from rigright.verbs.fleet.runners import slurm as runner
-from rigright.verbs.fleet.verb import FleetWish, fleet
+from rigright.verbs.fleet.jobs import FleetWish, NodeJob, run, runner_of
+from rigright.verbs.fleet.runners.slurm import RUNNER
+from rigright.verbs.fleet.verb import fleet
 
 pytestmark = pytest.mark.live
 
@@ -48,8 +48,10 @@ def test_srun_asks_every_idle_node_and_each_tells_of_its_own_machine(slurm):
     assert slurm.waits_for(lambda: slurm.states() == {"n1": "idle", "n2": "idle"}), "asking changes nothing"
 
 
-def test_nodes_without_python_are_read_by_their_shells_in_one_more_srun(slurm):
-    found = fleet("doctor", wish=FleetWish(over="slurm", python="/nowhere/python3", patience_s=60.0))
+@pytest.mark.parametrize("where", ["", "--nodelist=n[1-2] -N 2"])
+def test_nodes_without_python_are_read_by_their_shells_in_one_more_srun(slurm, where):
+    wish = FleetWish(over="slurm", where=where, python="/nowhere/python3", patience_s=60.0)
+    found = fleet("doctor", wish=wish)
     by_node = {one.node: one for one in found.told}
     assert set(by_node) == {"n1", "n2"}, [str(one.trouble) for one in found.silent]
     assert all(len(one.machine.pci) > 8 for one in by_node.values())
@@ -59,11 +61,11 @@ def test_nodes_without_python_are_read_by_their_shells_in_one_more_srun(slurm):
 @pytest.mark.usefixtures("slurm")
 def test_jobs_that_are_asked_together_all_answer():
     """One that is done stops no other, however long that takes."""
-    way = Remote(ask=RemoteRequest(patience_s=60.0))
+    short = RemoteRequest(patience_s=60.0)
     long = RemoteRequest(patience_s=60.0, bench=Bench(wish=BenchWish(quick=True), parts=("ram",)))
-    jobs = [Errand(nodes=("n1",), ask=way.ask), Errand(nodes=("n2",), ask=long)]
-    told = {came.node: came for _, came in runner.ask(way, jobs)}
-    assert {name for name, came in told.items() if came.reply is not None} == {"n1", "n2"}
+    jobs = [NodeJob(nodes=("n1",), request=short), NodeJob(nodes=("n2",), request=long)]
+    reports = [report for _, report in run(runner_of(FleetWish(over="slurm")), jobs)]
+    assert {report.node for report in reports if report.machine is not None} == {"n1", "n2"}
 
 
 def test_options_of_srun_choose_the_nodes(slurm):
@@ -83,16 +85,10 @@ def test_what_srun_refuses_is_told_in_its_words(where, said):
 
 
 def test_waiting_for_nodes_that_never_come_ends(slurm, monkeypatch):
-    monkeypatch.setattr(runner, "QUEUE_S", 1.0)
+    monkeypatch.setattr(RUNNER, "reach_s", 1.0)
     with pytest.raises(MissingError, match="timed out"):
         over("-N 2 --exclusive --begin=now+1hour", what="probe", patience_s=1.0)
     assert slurm.waits_for(lambda: not slurm.run("squeue", "-h").strip(), 20), "the job was left in the queue"
-
-
-def test_options_that_cannot_be_read(slurm):
-    assert slurm.states()
-    with pytest.raises(AskError, match="srun"):
-        over('-w "n1')
 
 
 def test_names_are_folded_as_slurm_folds_them(slurm):

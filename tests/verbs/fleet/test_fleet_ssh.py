@@ -29,12 +29,12 @@ from rigright.base.words import Sentence
 from rigright.doctor.examine import EXIT_WARNING
 from rigright.faces.cli.main import main
 from rigright.machine.record import Machine
-from rigright.machine.remote.envelope import lines
 from rigright.machine.stored import plain
 from rigright.machine.traits import TRAITS
+from rigright.verbs.fleet.jobs import FleetWish
 from rigright.verbs.fleet.runners import ssh
 from rigright.verbs.fleet.troubles import _MEANINGS, BROKEN_OFF, LATE
-from rigright.verbs.fleet.verb import FleetWish, bench_of, fleet
+from rigright.verbs.fleet.verb import bench_of, fleet
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="the played ssh is a POSIX shell's")
 MEANT = dict(_MEANINGS)  # what ssh complains of, in small letters -> what is said of it
@@ -73,16 +73,10 @@ class Examined:
         kept = json.loads((self.saved / f"{said}.json").read_text(encoding="utf-8"))
         kept.pop("node", None)
         kept["system"]["host"] = node
-        answers(far, node, {"node": node, "machine": kept})
+        far.answer(node, {"node": node, "machine": kept})
 
 
 NOISE = "echo 'Welcome!'; echo 'rigright-told nonsense'; printf '\\377\\376\\n'; echo oops >&2\n"
-
-
-def answers(far, node, told):
-    file = far.folder / f"{node}.told"
-    file.write_text("".join(lines(told)), encoding="utf-8")
-    far.script(node, f"cat {file}; exit 0")
 
 
 @pytest.fixture(scope="module")
@@ -169,10 +163,17 @@ def test_why_nothing_came_says_what_to_do(far):
 def test_a_node_that_hangs_costs_its_own_time_only(far, monkeypatch):
     monkeypatch.setenv("RIGRIGHT_PATIENCE", "0.05")
     far.script("slow", "exec sleep 600")
-    answers(far, "n1", {"node": "n1", "machine": plain(Machine())})
+    far.answer("n1", {"node": "n1", "machine": plain(Machine())})
     found = fleet("probe", wish=FleetWish(where="slow,n1", patience_s=2.0))
     assert [one.node for one in found.told] == ["n1"]
     assert found.silent[0].trouble == LATE
+
+
+def test_a_shell_that_hangs_where_there_is_no_python_is_late(far, monkeypatch):
+    monkeypatch.setenv("RIGRIGHT_PATIENCE", "0.002")
+    far.script("old", 'case "$2" in *no-python*) echo rigright-no-python; exit 3;; esac; exec sleep 600')
+    (node,) = fleet("probe", wish=FleetWish(where="old", patience_s=0.5)).nodes
+    assert node.trouble == LATE
 
 
 @pytest.mark.live
@@ -197,7 +198,7 @@ def test_answers_of_a_hostile_node_stay_its_own(far, tmp_path, examined):
         "n3": {"node": "n1", "problem": {"say": "{node.__class__}", "values": {}}},
         "n4": {"node": "../../etc/x", "machine": None},
     }.items():
-        answers(far, node, told)
+        far.answer(node, told)
     found = over("n[1-4]", what="probe", save=str(tmp_path / "saved"))
     assert [one.node for one in found.told] == ["n1"]
     troubles = {one.node: str(one.trouble) for one in found.silent}
@@ -240,11 +241,11 @@ def test_a_real_ctrl_c_shows_what_came_and_leaves_no_ssh_running(far, tmp_path, 
 
 def test_many_nodes_are_asked_a_few_at_a_time(far, capsys):
     """Most are down; the page stays short, and no more of them than asked for are on their way at once."""
-    (far.bin / "ssh").write_text(
+    far.program(
+        "ssh",
         f"#!/bin/sh\necho + >> {far.folder}/running\nsleep 0.05\n"
         "echo 'ssh: connect to host x port 22: Connection timed out' >&2\n"
         f"echo - >> {far.folder}/running\nexit 255\n",
-        encoding="utf-8",
     )
     assert main(["fleet", "probe", "--hosts", "n[01-40]", "--parallel", "4"]) == 20
     page = capsys.readouterr().out
@@ -255,10 +256,11 @@ def test_many_nodes_are_asked_a_few_at_a_time(far, capsys):
     assert max(accumulate(steps)) <= 4
 
 
-def test_without_ssh_it_says_so(far, monkeypatch):
+@pytest.mark.parametrize(("way", "program"), [("ssh", "ssh"), ("slurm", "srun"), ("kubernetes", "kubectl")])
+def test_without_the_program_of_a_way_it_says_so(far, monkeypatch, way, program):
     monkeypatch.setenv("PATH", str(far.folder))
-    with pytest.raises(MissingError):
-        over("n1")
+    with pytest.raises(MissingError, match=program):
+        fleet("probe", wish=FleetWish(over=way, where="n1" if way == "ssh" else ""))
 
 
 @pytest.fixture(scope="module")
@@ -367,7 +369,7 @@ def test_breaking_off_over_a_real_server_ends_the_work_there(server):
     bench = Bench(wish=BenchWish(budget_s=60.0), parts=("ram",))
     argv = ("ssh", *ssh.OPTIONS, *server.options(), "--", server.host, start_line(python=sys.executable))
     said = parcel(RemoteRequest(patience_s=90, bench=bench))
-    talked = talk(argv, data=said, heard=lambda _: None, patience_s=90, stop=stop)
+    talked = talk(argv, data=said, patience_s=90, stop=stop)
     assert talked.ended == "broken off"
     assert unpacked, "it never began"
     until(lambda: not left_behind(server.folder), what="the end of what it unpacked")
@@ -380,28 +382,16 @@ def test_the_command_line_as_people_type_it(far, capsys, examined):
     assert main(words) == 20
     data = json.loads(capsys.readouterr().out)
     assert {one["node"]: one["state"] for one in data["nodes"]} == {"n1": "well", "n2": "fault"}
+    assert {one["check"] for node in data["nodes"] for one in node["findings"]} == {"gpu_answers"}
     assert {str(one.name): one.key for one in TRAITS}[data["differs"][0]["trait"]] == "cards"
-
-
-def pythonless(far, name, told, *, without=()):
-    """A node with a handful of tools, and no Python at all."""
-    bare = far.folder / f"{name}-bare"
-    bare.mkdir()
-    words = "sh head ls env grep sed awk od uname date id printf timeout sleep"
-    for tool in set(words.split()) - set(without):
-        where = shutil.which(tool)
-        if where is not None:
-            (bare / tool).symlink_to(where)
-    played = told["PATH"].partition(":")[0]
-    far.script(name, f"export PATH={played}:{bare} RIGRIGHT_ROOT={told['RIGRIGHT_ROOT']}")
 
 
 def test_a_fleet_of_all_kinds_is_judged_node_by_node(far, examined):
     """With Python; without, its driver gone; without `timeout`; cut off in the middle; out of reach."""
     examined.repeat(far, "n1")
-    pythonless(far, "n2", far.settings("n2", "no_library"))
-    pythonless(far, "n3", far.settings("n3", "xids"), without=("timeout",))
-    pythonless(far, "n4", far.settings("n4", "healthy_2x4090"))
+    far.without_python("n2", "no_library")
+    far.without_python("n3", "xids", less="timeout")
+    far.without_python("n4", "healthy_2x4090")
     file = far.folder / "n4.sh"
     file.write_text(f'{file.read_text()}\n"sh" -c "$2" | head -c 60000\nexit\n')
     found = over("n[1-5]", "doctor")
@@ -417,7 +407,7 @@ def test_a_fleet_of_all_kinds_is_judged_node_by_node(far, examined):
 
 
 def test_a_node_without_python_is_read_by_its_shell(far):
-    pythonless(far, "old", far.settings("old", "healthy_8xh100"))
+    far.without_python("old", "healthy_8xh100")
     (one,) = over("old", "bench", bench=bench_of(("ram",))).nodes
     assert one.trouble is None
     assert len(one.machine.pci) > 8

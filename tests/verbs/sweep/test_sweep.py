@@ -28,11 +28,10 @@ from rigright.search import market, score
 from rigright.verbs.plan import plan as plan_verb
 from rigright.verbs.planning import steps
 from rigright.verbs.planning.planned import row_of
-from rigright.verbs.sweep import answer as answering
-from rigright.verbs.sweep import journal, verb
 from rigright.verbs.sweep import ray as ray_runner
-from rigright.verbs.sweep.answer import WORDS, answer
+from rigright.verbs.sweep import sheet, verb
 from rigright.verbs.sweep.sheet import MOST_QUESTIONS, Answered, Cells, SweepQuestion, read_grid
+from rigright.verbs.sweep.verb import WORDS, answer
 
 GRID = "model,on,prompt,output,users\nllama-3.1-8b | qwen2.5-7b,1x rtx 4090 | 1x h100,1024,256,4\n"
 
@@ -128,7 +127,7 @@ def test_the_table_holds_what_was_asked_and_what_was_answered(grid, tmp_path):
         rows = list(csv.DictReader(file))
     assert [row["model"] for row in rows] == [one.words["model"] for one in found.questions]
     assert [row["tpot_s"] for row in rows] == [one.cells["tpot_s"] for one in found.cells]
-    assert not journal.journal_of(str(out)).exists()
+    assert not sheet.journal_of(str(out)).exists()
 
 
 def test_a_sweep_broken_off_goes_on_where_it_was(grid, tmp_path, monkeypatch):
@@ -153,22 +152,22 @@ def test_a_sweep_broken_off_goes_on_where_it_was(grid, tmp_path, monkeypatch):
 def test_a_journal_of_other_questions_or_half_a_line_is_not_believed(grid, tmp_path):
     questions = read_grid(grid(), known=WORDS)
     path = tmp_path / "out.csv.part"
-    mark = journal.stamp(questions)
-    with journal.writing(path, mark=mark, fresh=True) as file:
-        journal.write(file, Answered(index=1, cells={"fits": "no"}, why="too slow"))
+    mark = sheet.stamp_of(questions)
+    with sheet.opened_journal(path, mark=mark, fresh=True) as file:
+        sheet.append_answer(file, Answered(index=1, cells={"fits": "no"}, why="too slow"))
         file.write('[2, {"fits"')
-    assert journal.kept(path, mark=mark) == {1: Answered(index=1, cells={"fits": "no"}, why="too slow")}
-    assert journal.kept(path, mark="another") == {}
-    with journal.writing(path, mark=mark, fresh=False) as file:
-        journal.write(file, Answered(index=3, cells={}))
-    assert sorted(journal.kept(path, mark=mark)) == [1, 3]
+    assert sheet.kept_answers(path, mark=mark) == {1: Answered(index=1, cells={"fits": "no"}, why="too slow")}
+    assert sheet.kept_answers(path, mark="another") == {}
+    with sheet.opened_journal(path, mark=mark, fresh=False) as file:
+        sheet.append_answer(file, Answered(index=3, cells={}))
+    assert sorted(sheet.kept_answers(path, mark=mark)) == [1, 3]
 
 
 @pytest.mark.parametrize("text", ["", "\x00\xff", "[1,2]", "mark\n[]\n[1]\n{}\n7\nnull\n"])
 def test_a_strange_journal_is_an_empty_one(tmp_path, text):
     path = tmp_path / "j"
     path.write_text(text, encoding="utf-8")
-    assert journal.kept(path, mark="mark") == {}
+    assert sheet.kept_answers(path, mark="mark") == {}
 
 
 WORD = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), min_size=1, max_size=9)
@@ -190,9 +189,9 @@ def test_a_sweep_of_thousands_holds_little(grid, tmp_path):
     cells = {"fits": "yes"} | {f"figure_{number}": f"{number}.12345" for number in range(50)}
     questions = read_grid(grid(text), known=WORDS)
     out = tmp_path / "answers.csv"
-    with journal.writing(journal.journal_of(str(out)), mark=journal.stamp(questions), fresh=True) as file:
+    with sheet.opened_journal(sheet.journal_of(str(out)), mark=sheet.stamp_of(questions), fresh=True) as file:
         for one in questions:
-            journal.write(file, Answered(index=one.index, cells=cells))
+            sheet.append_answer(file, Answered(index=one.index, cells=cells))
     tracemalloc.start()
     result = verb.sweep(grid(text), out=str(out))
     held = tracemalloc.get_traced_memory()[0] / count
@@ -268,7 +267,7 @@ def test_neighbours_of_a_grid_share_prices_rooms_and_scores(monkeypatch):
 
 def test_every_option_of_plan_is_a_column_of_a_grid():
     typed = {name for option in options_of("plan") for name in (option.name, *option.aliases)}
-    assert typed | {answering.MODEL, "play", "seed"} == WORDS
+    assert typed | {verb.MODEL, "play", "seed"} == WORDS
     assert {"users", "concurrency"} <= WORDS
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from rigright.base.errors import AskError
 from rigright.faces.cli.main import main
-from rigright.verbs.watch.unit import escaped, groups, quoted, unit
+from rigright.verbs.watch.serving import escaped, groups, quoted, unit
 from spoken import shown
 
 ASKED = {"serve": None, "token_file": None, "every": "1s", "dcgm_names": False}

@@ -7,7 +7,7 @@ from collections import Counter
 from rigright.arch.blocks import embedding, norm
 from rigright.arch.config import Config
 from rigright.arch.defaults import full
-from rigright.arch.heads import dense_label, labels, task, vocab_head
+from rigright.arch.heads import label_head, labels, task, vocab_head
 from rigright.arch.record import Arch, Layer, Mix, Tower, Weight
 from rigright.arch.stack import Stack, conv, layer, linear, table, vector
 from rigright.base.record import dataclass, replace
@@ -48,7 +48,7 @@ class Traits:
     """In what an encoder differs from BERT."""
 
     pools: frozenset[str] = _BERT_POOLS  # tasks whose class has a pooler
-    dense_label: bool = False  # a dense layer before the labels
+    dense: frozenset[str] = frozenset()  # tasks whose class has a dense layer before the labels
     types: bool = True  # token types
     positions: bool = True  # a learned position table
     embed_norm: bool = True
@@ -60,10 +60,15 @@ class Traits:
     ordered: bool = True  # pretraining also tells the order of sentences
     extra_tables: tuple[str, ...] = ()  # keys of more position tables (layout)
     spare_rows: int = 0  # rows of the position table beyond the longest context
-    dense_choice: bool = False  # a dense layer before the score of a choice
 
 
-_ROBERTA = Traits(pools=_ROBERTA_POOLS, dense_label=True)
+_LABELS = frozenset({"ForSequenceClassification"})
+
+
+_CHOICES = _LABELS | {"ForMultipleChoice"}
+
+
+_ROBERTA = Traits(pools=_ROBERTA_POOLS, dense=_LABELS)
 
 
 _KINDS = {
@@ -73,25 +78,25 @@ _KINDS = {
     "rembert": Traits(twice=False),
     "bert-generation": Traits(pools=frozenset(), types=False, head="plain"),
     "xmod": _ROBERTA,
-    "nystromformer": Traits(pools=frozenset(), dense_label=True, dense_choice=True, spare_rows=2),
+    "nystromformer": Traits(pools=frozenset(), dense=_CHOICES, spare_rows=2),
     "roberta": _ROBERTA,
     "xlm-roberta": _ROBERTA,
     "camembert": _ROBERTA,
     "data2vec-text": _ROBERTA,
     "ibert": _ROBERTA,
-    "jina_embeddings_v3": Traits(pools=_ROBERTA_POOLS, dense_label=True, positions=False),
-    "roberta-prelayernorm": Traits(pools=_ROBERTA_POOLS, dense_label=True, last_norm=True),
-    "xlm-roberta-xl": Traits(pools=_ROBERTA_POOLS, dense_label=True, last_norm=True, embed_norm=False),
+    "jina_embeddings_v3": Traits(pools=_ROBERTA_POOLS, dense=_LABELS, positions=False),
+    "roberta-prelayernorm": Traits(pools=_ROBERTA_POOLS, dense=_LABELS, last_norm=True),
+    "xlm-roberta-xl": Traits(pools=_ROBERTA_POOLS, dense=_LABELS, last_norm=True, embed_norm=False),
     "megatron-bert": Traits(last_norm=True, embed_norm=False),
-    "distilbert": Traits(pools=frozenset(), dense_label=True, types=False, dense_choice=True, twice=False),
-    "mpnet": Traits(pools=_ROBERTA_POOLS, dense_label=True, types=False),
-    "electra": Traits(pools=frozenset(), dense_label=True, head="electra", dense_choice=True, twice=False),
+    "distilbert": Traits(pools=frozenset(), types=False, dense=_CHOICES, twice=False),
+    "mpnet": Traits(pools=_ROBERTA_POOLS, dense=_LABELS, types=False),
+    "electra": Traits(pools=frozenset(), head="electra", dense=_CHOICES, twice=False),
     "layoutlm": Traits(pools=_ALWAYS, extra_tables=("max_2d_position_embeddings",) * 4),
     "nomic_bert": Traits(pools=_BERT_POOLS - {""}, positions=False, gated=True, biases=""),
     "gte": Traits(pools=_GTE_POOLS, positions=False, gated=True, biases="qkvod", twice=False),
     "longformer": _ROBERTA,
-    "big_bird": Traits(pools=_ALWAYS, dense_label=True),
-    "roformer": Traits(pools=frozenset(), dense_label=True, positions=False),
+    "big_bird": Traits(pools=_ALWAYS, dense=_LABELS),
+    "roformer": Traits(pools=frozenset(), dense=_LABELS, positions=False),
 }
 
 
@@ -238,17 +243,7 @@ def _bert_head(config: Config, kind: str, *, asked: str, hidden: int, width: int
         else:
             dense = (*linear("project", (width, hidden)), *norm(width, bias=True))
         return (*dense, *vocab_head(vocab, width, tied=tied, twice=traits.twice), *ordered)
-    if asked == "ForSequenceClassification":
-        classes = labels(config)
-        return dense_label(hidden, classes) if traits.dense_label else linear("head", (classes, hidden))
-    if asked == "ForMultipleChoice" and traits.dense_choice:
-        return dense_label(hidden, 1)
-    if asked == "ForTokenClassification":
-        return linear("head", (labels(config), hidden))
-    return linear("head", (_PLAIN[asked], hidden)) if asked in _PLAIN else ()
-
-
-_PLAIN = {"ForQuestionAnswering": 2, "ForNextSentencePrediction": 2, "ForMultipleChoice": 1}
+    return label_head(config, asked, hidden=hidden, dense=traits.dense)
 
 
 _POOLS = frozenset({"", "ForPreTraining", "ForSequenceClassification", "ForMultipleChoice"})
@@ -300,13 +295,7 @@ def _albert_head(config: Config, asked: str, *, hidden: int, width: int) -> tupl
         tied = config.flag("tie_word_embeddings", default=True)
         words = vocab_head(config.size("vocab_size"), width, tied=tied, twice=True)
         return (*linear("project", (width, hidden)), *norm(width, bias=True), *words, *ordered)
-    classes = {
-        "ForSequenceClassification": labels(config),
-        "ForTokenClassification": labels(config),
-        "ForQuestionAnswering": 2,
-        "ForMultipleChoice": 1,
-    }.get(asked)
-    return linear("head", (classes, hidden)) if classes else ()
+    return label_head(config, asked, hidden=hidden)
 
 
 def read_esm(config: Config, name: str) -> Arch:
@@ -343,11 +332,11 @@ def _esm_head(config: Config, asked: str, *, hidden: int) -> tuple[Weight, ...]:
         tied = config.flag("tie_word_embeddings", default=True)
         words = vocab_head(config.size("vocab_size"), hidden, tied=tied)
         return (*linear("project", (hidden, hidden)), *norm(hidden, bias=True), *words)
-    if asked == "ForSequenceClassification":
-        return dense_label(hidden, labels(config))
-    if asked == "ForTokenClassification":
-        return linear("head", (labels(config), hidden))
-    return linear("project", (hidden, hidden))
+    head = label_head(config, asked, hidden=hidden, dense=_LABELS)
+    return head or linear("project", (hidden, hidden))
+
+
+_MANY_LABELS = 10
 
 
 def read_layoutlmv3(config: Config, name: str) -> Arch:
@@ -392,10 +381,7 @@ def _page(config: Config, hidden: int) -> tuple[Weight, ...]:
 
 
 def _layoutlmv3_head(config: Config, hidden: int) -> tuple[Weight, ...]:
-    asked = task(config, "")
-    if asked == "ForSequenceClassification":
-        return dense_label(hidden, labels(config))
-    if asked == "ForTokenClassification":
-        classes = labels(config)
-        return linear("head", (classes, hidden)) if classes < 10 else dense_label(hidden, classes)
-    return dense_label(hidden, 2) if asked == "ForQuestionAnswering" else ()
+    """Few labels of words have no dense layer of their own."""
+    dense = {"ForSequenceClassification", "ForQuestionAnswering"}
+    many = {"ForTokenClassification"} if labels(config) >= _MANY_LABELS else set()
+    return label_head(config, task(config, ""), hidden=hidden, dense=dense | many)

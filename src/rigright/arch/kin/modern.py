@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from rigright.arch import blocks
 from rigright.arch.blocks import embedding, norm
 from rigright.arch.config import Config
-from rigright.arch.decoder import Sizes, Style, layer_types, read_sizes, text_arch
 from rigright.arch.defaults import full
-from rigright.arch.heads import labels, task, vocab_head
+from rigright.arch.heads import label_head, labels, task, vocab_head
 from rigright.arch.kin.bert import embedder
-from rigright.arch.record import Arch, Cut, Layer, Tower, Weight
+from rigright.arch.record import Arch, Tower, Weight
 from rigright.arch.stack import Stack, conv, layer, linear, table, vector
 from rigright.base.record import replace
 
@@ -113,13 +111,7 @@ def _deberta_head(config: Config, asked: str, *, hidden: int) -> tuple[Weight, .
             return (*linear("project", (hidden, hidden)), *norm(hidden, bias=True), *vector(vocab))
         words = vocab_head(vocab, width, tied=tied, twice=True)
         return (*linear("project", (width, hidden)), *norm(width, bias=True), *words)
-    classes = {
-        "ForSequenceClassification": labels(config),
-        "ForTokenClassification": labels(config),
-        "ForQuestionAnswering": 2,
-        "ForMultipleChoice": 1,
-    }.get(asked)
-    return (*(pooled if asked in _POOLS else ()), *(linear("head", (classes, hidden)) if classes else ()))
+    return (*(pooled if asked in _POOLS else ()), *label_head(config, asked, hidden=hidden))
 
 
 _LABELS = {"ForSequenceClassification", "ForTokenClassification"}
@@ -188,40 +180,10 @@ def _modernbert_head(config: Config, asked: str, *, hidden: int) -> tuple[Weight
     return (*shared, *linear("head", (classes, hidden)))
 
 
-def read_modernbert_decoder(config: Config, name: str) -> Arch:
-    """ModernBERT as a decoder (Ettin): a norm after the token table instead of the first layer's."""
-    size = read_sizes(config)
-    shift = config.flag("norm_bias", default=False)
-    near = config.size("local_attention", default=128) // 2
-    period = config.size("global_attn_every_n_layers", default=3)
-    kinds = layer_types(
-        config, size.layers, default=lambda index: "sliding_attention" if index % period else "full_attention"
-    )
-    layers = [
-        _layer(config, size, window_tok=near if kind == "sliding_attention" else None) for kind in kinds
-    ]
-    norm = blocks.norm(size.hidden, bias=shift)
-    layers[0] = replace(layers[0], weights=layers[0].weights[len(norm) :])
-    bridge = blocks.matrix(
-        "project",
-        size.hidden,
-        inputs=size.hidden,
-        cut=Cut.WHOLE,
-        bias=config.flag("classifier_bias", default=False),
-    )
-    style = Style(
-        family="modernbert_decoder",
-        norm="layer" if shift else "rms",
-        outer=(*norm, *bridge, *norm),
-        head_bias=config.flag("decoder_bias", default=True),
-    )
-    return text_arch(config, name, style=style, size=size, layers=layers)
-
-
-def _layer(config: Config, size: Sizes, *, window_tok: int | None) -> Layer:
-    biased = config.flag("attention_bias", default=False)
-    mixer = blocks.gqa(size.heads, size.heads, head_dim=size.head_dim, window_tok=window_tok)
-    attention = blocks.attention(size.hidden, mixer, qkv_bias=biased, out_bias=biased)
-    ffn = blocks.dense(size.hidden, size.width, bias=config.flag("mlp_bias", default=False))
-    norms = blocks.norm(size.hidden, bias=config.flag("norm_bias", default=False)) * 2
-    return Layer(weights=(*norms, *attention.weights, *ffn.weights), mixer=mixer, ffn=ffn.ffn)
+def opened(_: Config, arch: Arch) -> Arch:
+    """A decoder whose first norm stands behind the token table instead."""
+    first, *rest = arch.trunk.layers
+    weights = tuple(weight for weight in first.weights if not weight.role.startswith("norm"))
+    norms = [weight for weight in first.weights if weight.role.startswith("norm")]
+    first = replace(first, weights=(*norms[len(norms) // 2 :], *weights))
+    return replace(arch, towers=(replace(arch.trunk, layers=(first, *rest)),))

@@ -16,9 +16,9 @@ from rigright.arch.record import Arch
 from rigright.arch.sources.files import parse_json
 from rigright.arch.sources.identity import identity_of, shared
 from rigright.base.bounded import bounded_json
-from rigright.base.errors import DataError, RigError
+from rigright.base.errors import DataError
 from rigright.base.files import read_bounded
-from rigright.base.plugins import ADDED, FACTS, adds, file_of, leave_out, plugins
+from rigright.base.plugins import ADDED, FACTS, Plugin, adds, each, file_of
 from rigright.base.record import replace
 from rigright.base.tables import DATA
 from rigright.base.units import MIB
@@ -39,23 +39,25 @@ def _text() -> str:
 
 def _of_plugins(shipped: set[str]) -> Iterator[str]:
     """Configs that plugins add, each of a family that is known."""
-    for plugin in plugins(FACTS):
-        try:
-            path = file_of(plugin, MODELS)
-            lines = [] if path is None else read_bounded(path, MIB).decode("utf-8").splitlines()
-            for line in filter(None, lines):
-                config = bounded_json(line)
-                name, source = str(config["_model"]), config["_source"]
-                if name.lower() in shipped:
-                    raise DataError(say("a model of that name already exists"))  # noqa: TRY301
-                read_config(config, name)
-                fields = {"_model": name, **config, "_source": f"{ADDED}{plugin}: {source}"}
-                yield json.dumps(fields, separators=(",", ":"))
-                shipped.add(name.lower())
-                adds(name, plugin)
-        except Exception as error:  # noqa: BLE001 - a config of any kind
-            why = error.sentence if isinstance(error, RigError) else f"{type(error).__name__}: {error}"
-            leave_out(plugin, say("its facts are"), why=why)
+
+    def take(plugin: Plugin) -> list[tuple[str, str]]:
+        path = file_of(plugin, MODELS)
+        lines = [] if path is None else read_bounded(path, MIB).decode("utf-8").splitlines()
+        configs = []
+        for line in filter(None, lines):
+            config = bounded_json(line)
+            name, source = str(config["_model"]), config["_source"]
+            if name.lower() in shipped:
+                raise DataError(say("a model of that name already exists"))
+            read_config(config, name)
+            fields = {"_model": name, **config, "_source": f"{ADDED}{plugin}: {source}"}
+            configs.append((name, json.dumps(fields, separators=(",", ":"))))
+        return configs
+
+    for plugin, (name, line) in each(FACTS, say("its facts are"), take=take):
+        yield line
+        shipped.add(name.lower())
+        adds(name, plugin)
 
 
 @cache

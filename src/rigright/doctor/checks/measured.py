@@ -8,9 +8,10 @@ from collections.abc import Iterator
 from rigright.base.units import show_measured
 from rigright.base.words import say
 from rigright.doctor.advice import advise
-from rigright.doctor.baseline import SMALLER_IS_BETTER, compared
+from rigright.doctor.baseline import compared
 from rigright.doctor.record import CheckInput, Evidence, Fine, NotSeen, Severity, Verdict, check
 from rigright.doctor.reference import compare_all, wrong_values
+from rigright.machine.bench.record import SMALLER_IS_BETTER
 
 _CARD_WORST, _CARD_SLOW = 0.75, 0.90
 _WORST = 0.5

@@ -92,14 +92,15 @@ def _about(verb: str) -> dict[str, str]:
 
 def _look_up() -> dict[str, Any]:
     """A list of records of a kind; what a word is found to be; or, without a word, the kinds."""
-    from rigright.verbs.look_up.verb import find_kind, kind_names
+    from rigright.verbs.look_up.verb import find_kind, kind_names, kind_summaries
 
     made = Made()
-    for name, kind in ((name, find_kind(name)) for name in kind_names()):
+    for name, summary in kind_summaries().items():
+        kind = find_kind(name)
         made.given = kind.tells.given
         keys = kind.tells.keys or ()
         record = made.object(kind.record, keys, own=kind.tells.given[kind.record])
-        made.defs[name] = record | {"description": tell(kind.summary, ENGLISH)}
+        made.defs[name] = record | {"description": tell(summary, ENGLISH)}
     made.defs["record"] = {
         "description": "a record of any kind",
         "anyOf": [{"$ref": f"#/$defs/{name}"} for name in kind_names()],

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from rigright.faces.cli.live import Live
 from rigright.faces.cli.terminal import screen
-from rigright.report.live.recent import Recent, recent_of
-from rigright.report.live.state import Frame, View, keys_of, press
+from rigright.report.live.keys import Frame, View, keys_of, press
+from rigright.report.live.recent import Recent
 from rigright.report.live.view import draw
 
 if TYPE_CHECKING:
@@ -57,6 +57,6 @@ def _at(at_s: float, recent: Recent, *, moments: Watch) -> Recent:
     result, now = recent.until(at_s), recent.moment
     if result is not None or now is None:
         return result or Recent()
-    return recent_of(
+    return Recent(
         replace(now, tick=tick, events=(), detail=None) for tick in moments.kept(at_s - _BEFORE_S, at_s)
     )

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from rigright.base.record import Pairs
 from rigright.base.words import Sentence
 
+SMALLER_IS_BETTER = frozenset({"s", "bytes"})  # units of times, and of memory that a job took
 Settings = tuple[tuple[str, str], ...]
 
 
@@ -76,6 +77,16 @@ class Result:
     chip: str | None = None  # the device's name as its driver says
     at_s: float | None = None  # seconds since 1970
     notes: tuple[Sentence, ...] = ()
+
+    def share_of(self, full: float) -> float:
+        """How much of a full figure it reaches, which is below one where it is worse."""
+        if self.unit in SMALLER_IS_BETTER:
+            return full / self.value if self.value else 1.0
+        return self.value / full
+
+    def beats(self, other: Result) -> bool:
+        """Whether it is better than another figure of the same thing."""
+        return self.value < other.value if self.unit in SMALLER_IS_BETTER else self.value > other.value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,26 +1,27 @@
-"""The page that Prometheus reads, made from what the watch has seen, by the rows of data/metrics.csv."""
+"""The page that Prometheus reads, made from what the watch has seen, by the rows of data/metrics.csv.
+
+A row names a kind of record and a field of it; what is no plain number is read by a function of `_READS`.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
 
 from rigright import __version__
+from rigright.base.record import replace
 from rigright.machine.device import Fabric
-from rigright.machine.exporter.table import Metric, metrics
+from rigright.machine.exporter.metric import Metric, Sample, chosen, metrics
 from rigright.machine.exporter.tally import MetricsTally, reasons
-from rigright.machine.exporter.text import Family, Sample, chosen
+from rigright.machine.nvml.codes import FABRIC_STATES, RECOVERIES
 from rigright.machine.parts.network import RDMA_ERRORS
-from rigright.machine.tick import DeviceTick
+from rigright.machine.tick import DeviceTick, HostTick
 
-Samples = Iterator[Sample]
+Labelled = Iterable[tuple[tuple[str, ...], Any]]  # records, each with its labels
 _STATES = ("ok", "lost", "hung", "stale")
-_FABRIC_STATES = ("completed", "in progress", "not started")
+_FABRIC_STATES = tuple(state for state in reversed(FABRIC_STATES) if state != "not supported")
 _DCGM_LABELS = ("gpu", "UUID", "device", "modelName")
-RECOVERIES = (
-    *("none", "gpu reset", "node reboot", "drain p2p", "drain and reset"),
-    *("recover imex", "bus reset", "system reboot"),
-)  # the driver's numbers for what it asks for
 
 
 class Pages:
@@ -36,236 +37,180 @@ class Pages:
             text = form.text(self._families())
         return text.encode("utf-8", "replace"), form.content_type
 
-    def _families(self) -> Iterator[Family]:
-        """Every family; called while the tally stands still."""
+    def _families(self) -> Iterator[tuple[Metric, Iterator[Sample]]]:
+        """Every metric with its samples; called while the tally stands still."""
         for metric in metrics():
-            yield Family(
-                name=metric.name,
-                kind=metric.kind,
-                help=metric.help,
-                labels=metric.labels,
-                samples=_SAMPLES[metric.of](metric, self._tally),
-            )
+            yield metric, _samples(metric, self._tally)
         for metric in metrics() if self._dcgm else ():
-            if metric.dcgm is not None:
-                # the reading as NVIDIA's exporter names it: its labels, its unit, no suffix on counters
-                devices = {
-                    _labels(tick)
-                    for tick in (self._tally.tick.devices if self._tally.tick else ())
-                    if tick.card.startswith("gpu")
-                }
-                factor = 1.0 if metric.dcgm_factor is None else metric.dcgm_factor
-                yield Family(
-                    name=str(metric.dcgm),
-                    kind=metric.kind if metric.kind == "gauge" else "unknown",
-                    help=metric.help,
-                    labels=_DCGM_LABELS,
-                    samples=(
-                        ((index, uuid, f"nvidia{index}", name), value * factor)
-                        for (index, uuid, name), value in _SAMPLES[metric.of](metric, self._tally)
-                        if (index, uuid, name) in devices
-                    ),
-                )
+            if metric.dcgm is not None:  # its labels, its unit, no suffix on counters
+                kind = metric.kind if metric.kind == "gauge" else "unknown"
+                theirs = replace(metric, name=metric.dcgm, kind=kind, labels=_DCGM_LABELS)
+                yield theirs, _dcgm_samples(metric, self._tally)
+
+
+def _samples(metric: Metric, tally: MetricsTally) -> Iterator[Sample]:
+    """A figure of each record that has one."""
+    read = _READS.get((metric.of, metric.field))
+    for labels, record in _RECORDS[metric.of](tally):
+        if read is not None:
+            for more, value in read(record, tally):
+                yield (*labels, *more), float(value)
+        elif (value := getattr(record, metric.field)) is not None:
+            yield labels, float(value)
+
+
+def _dcgm_samples(metric: Metric, tally: MetricsTally) -> Iterator[Sample]:
+    """The same of NVIDIA's cards, under its exporter's labels and in its unit."""
+    known = {_labels(device) for device in _ticks(tally) if device.card.startswith("gpu")}
+    for labels, value in _samples(metric, tally):
+        if labels in known:
+            index, uuid, name = labels
+            yield (index, uuid, f"nvidia{index}", name), value * (metric.dcgm_factor or 1.0)
+
+
+# --- records: labels, and what fields are read of
+
+
+def _ticks(tally: MetricsTally) -> tuple[DeviceTick, ...]:
+    return tally.tick.devices if tally.tick is not None else ()
 
 
 def _labels(device: DeviceTick) -> tuple[str, str, str]:
     return str(device.index), device.uuid or "", device.name or ""
 
 
-def _of_devices(metric: Metric, tally: MetricsTally) -> Samples:
-    """Samples of each card: its labels, and what tells several of one card apart."""
-    several = _SEVERAL.get(metric.field)
-    for device in tally.tick.devices if tally.tick is not None else ():
-        if several is not None:
-            for label, value in several(device, tally):
-                yield (*_labels(device), *label.split("\t")), value
-        elif (single := _single(metric.field, device, tally=tally)) is not None:
-            yield _labels(device), single
+def _cards(tally: MetricsTally) -> Labelled:
+    return ((_labels(device), device) for device in _ticks(tally))
 
 
-def _single(field: str, device: DeviceTick, *, tally: MetricsTally) -> float | None:
-    """One reading of a card; what is old is not stated as if it were new."""
-    own = _ALWAYS.get(field)
-    if own is not None:
-        return own(device, tally)
-    if device.state != "ok":
-        return None
-    if field == "recovery":
-        return float(RECOVERIES.index(device.recovery)) if device.recovery in RECOVERIES else None
-    if field in _OF_FABRIC:
-        fabric = device.fabric
-        return None if fabric is None or fabric.health is None else float(_OF_FABRIC[field](fabric))
-    value = getattr(device, field)
-    if value is None and field == "energy_j":
-        return tally.sums.of_device.get((device.card, field))
-    return None if value is None else float(value)
+def _devices(tally: MetricsTally) -> Labelled:
+    """Cards that answer: what is old is not stated as if it were new."""
+    return ((labels, device) for labels, device in _cards(tally) if device.state == "ok")
 
 
-_OF_FABRIC: dict[str, Callable[[Fabric], bool]] = {  # where the driver tells of its health
-    "fabric_healthy": lambda fabric: fabric.health != "unhealthy",
-    "fabric_degraded": lambda fabric: (
-        fabric.health not in {"healthy", "unhealthy"} or fabric.bandwidth == "degraded"
-    ),
-}
-_ALWAYS: dict[str, Callable[[DeviceTick, MetricsTally], float]] = {  # told of a lost card too
-    "up": lambda device, _tally: float(device.state == "ok"),
-    "age_s": lambda device, _tally: device.age_s or 0.0,
-    "last_xid": lambda device, tally: float(device.last_xid or tally.sums.last_xid.get(device.card, 0)),
-}
+def _parts(
+    field: str, *, labels: Callable[[DeviceTick, Any], tuple[str, ...] | None]
+) -> Callable[[MetricsTally], Labelled]:
+    """What a field of a card lists, where `labels` has a name for it."""
+
+    def parts(tally: MetricsTally) -> Labelled:
+        for _, device in _devices(tally):
+            for part in getattr(device, field) or ():
+                if (named := labels(device, part)) is not None:
+                    yield named, part
+
+    return parts
 
 
-def _infos(device: DeviceTick, _tally: MetricsTally) -> Iterator[tuple[str, float]]:
-    yield device.vendor or "nvidia", 1.0
+def _slice_labels(device: DeviceTick, part: Any) -> tuple[str, ...]:
+    compute = "" if part.compute_instance is None else str(part.compute_instance)
+    return (*_labels(device)[:2], str(part.gpu_instance), compute, part.profile or "")
 
 
-def _states(device: DeviceTick, _tally: MetricsTally) -> Iterator[tuple[str, float]]:
-    for state in _STATES:
-        yield state, float(device.state == state)
-
-
-def _slowed(device: DeviceTick, tally: MetricsTally) -> Iterator[tuple[str, float]]:
-    for reason in reasons():
-        yield reason, tally.sums.slowed_s.get((device.card, reason), 0.0)
-
-
-def _xids(device: DeviceTick, tally: MetricsTally) -> Iterator[tuple[str, float]]:
-    for (where, code), count in tally.sums.xids.items():
-        if where == device.card:
-            yield str(code), float(count)
-
-
-def _links(field: str) -> Callable[[DeviceTick, MetricsTally], Iterator[tuple[str, float]]]:
-    """A reading of each link; those of a card that does not answer are old."""
-
-    def values_of(device: DeviceTick, _tally: MetricsTally) -> Iterator[tuple[str, float]]:
-        for link in (device.links or ()) if device.state == "ok" else ():
-            value = getattr(link, field)
-            if value is not None:
-                yield str(link.index), float(value)
-
-    return values_of
-
-
-def _link_errors(device: DeviceTick, _tally: MetricsTally) -> Iterator[tuple[str, float]]:
-    for link in (device.links or ()) if device.state == "ok" else ():
-        for kind, count in link.errors:
-            yield f"{link.index}\t{kind}", float(count)
-
-
-def _fabric_states(device: DeviceTick, _tally: MetricsTally) -> Iterator[tuple[str, float]]:
-    fabric = device.fabric if device.state == "ok" else None
-    if fabric is not None and fabric.state in _FABRIC_STATES:
-        for state in _FABRIC_STATES:
-            yield state, float(fabric.state == state)
-
-
-_SEVERAL: dict[str, Callable[[DeviceTick, MetricsTally], Iterator[tuple[str, float]]]] = {
-    "info": _infos,
-    "states": _states,
-    "slowed": _slowed,
-    "xids": _xids,
-    "link_up": _links("is_up"),
-    "link_rx": _links("rx_bytes"),
-    "link_tx": _links("tx_bytes"),
-    "link_errors": _link_errors,
-    "fabric_states": _fabric_states,
-}
-
-
-def _of_power(_metric: Metric, tally: MetricsTally) -> Samples:
-    """The whole node, where something tells of it."""
-    if tally.power is not None:
-        yield (tally.power.source,), tally.power.watts
-
-
-def _of_activity(metric: Metric, tally: MetricsTally) -> Samples:
-    """What the parts of each card did, or of each MIG instance where the metric is about those."""
-    of_instances = "gpu_instance" in metric.labels
-    for device in tally.tick.devices if tally.tick is not None else ():
-        for activity in (device.activity or ()) if device.state == "ok" else ():
-            value = getattr(activity, metric.field)
-            if value is not None and of_instances == (activity.gpu_instance is not None):
-                labels = _labels(device)
-                yield (*labels[:2], str(activity.gpu_instance)) if of_instances else labels, value
-
-
-def _of_mig(metric: Metric, tally: MetricsTally) -> Samples:
-    for device in tally.tick.devices if tally.tick is not None else ():
-        for item in (device.slices or ()) if device.state == "ok" else ():
-            value = getattr(item, metric.field)
-            if value is not None:
-                compute = "" if item.compute_instance is None else str(item.compute_instance)
-                yield (*_labels(device)[:2], str(item.gpu_instance), compute, item.profile or ""), value
-
-
-def _of_host(metric: Metric, tally: MetricsTally) -> Samples:
-    if tally.tick is None:
-        return
-    if metric.kind == "counter":
-        value = tally.sums.of_host.get(metric.field)
-    else:
-        value = getattr(tally.tick.host, metric.field)
-    if value is not None:
-        yield (), float(value)
-
-
-def _of_programs(metric: Metric, tally: MetricsTally) -> Samples:
-    devices = tally.tick.devices if tally.tick is not None else ()
-    for (place, owner), (kept, count) in sorted(tally.programs.items()):
+def _programs(tally: MetricsTally) -> Labelled:
+    devices = _ticks(tally)
+    for (place, owner), share in sorted(tally.programs.items()):
         if place < len(devices):
-            index, uuid, _ = _labels(devices[place])
-            value = kept if metric.field == "mem_bytes" else float(count)
-            yield (index, uuid, owner.program, owner.user, owner.job), value
+            yield (*_labels(devices[place])[:2], owner.program, owner.user, owner.job), share
 
 
-def _of_ports(metric: Metric, tally: MetricsTally) -> Samples:
-    for port in tally.ports:
-        labels = (port.name, port.kind)
-        if metric.field == "errors":
-            yield from (((*labels, name), float(n)) for name, n in port.counters if name in RDMA_ERRORS)
-        elif metric.field == "up" and port.state is not None:
-            yield labels, float(port.state == "up")
-        elif metric.field == "rate" and port.bytes_per_s is not None:
-            yield labels, port.bytes_per_s
+_RECORDS: Mapping[str, Callable[[MetricsTally], Labelled]] = {
+    "card": _cards,
+    "device": _devices,
+    "fabric": lambda tally: ((labels, device.fabric) for labels, device in _devices(tally) if device.fabric),
+    "link": _parts("links", labels=lambda device, link: (*_labels(device), str(link.index))),
+    "activity": _parts(
+        "activity", labels=lambda device, part: _labels(device) if part.gpu_instance is None else None
+    ),
+    "mig_activity": _parts(
+        "activity",
+        labels=lambda device, part: (
+            (*_labels(device)[:2], str(part.gpu_instance)) if part.gpu_instance is not None else None
+        ),
+    ),
+    "mig": _parts("slices", labels=_slice_labels),
+    "program": _programs,
+    "host": lambda tally: [((), tally.tick.host)] if tally.tick is not None else [],
+    "host_sum": lambda tally: [((), HostTick(**tally.sums.of_host))],
+    "port": lambda tally: (((port.name, port.kind), port) for port in tally.ports),
+    "power": lambda tally: [((tally.power.source,), tally.power)] if tally.power is not None else [],
+    "collector": lambda tally: [((), tally)],
+}
 
 
-def _of_collector(metric: Metric, tally: MetricsTally) -> Samples:
-    if metric.field == "events":
-        yield from (((kind,), float(count)) for kind, count in sorted(tally.sums.events.items()))
-    elif metric.field == "differs":
-        yield from (((trait,), 1.0) for trait in tally.settings.differs())
-    elif metric.field == "version":
-        yield (__version__,), 1.0
-    elif (value := _OWN[metric.field](tally)) is not None:
-        yield (), float(value)
+# --- fields that are no plain number: more labels, and a figure
+
+
+def _figure(value: float | None) -> Iterable[Sample]:
+    """One figure without more labels, where it is known."""
+    return () if value is None else (((), value),)
+
+
+def _words(words: Iterable[str], now: str | None) -> Iterable[Sample]:
+    """1 for the word that holds now, 0 for the others."""
+    return (((word,), float(word == now)) for word in words)
+
+
+def _energy(device: DeviceTick, tally: MetricsTally) -> Iterable[Sample]:
+    """As the card counts it, else summed up since the watch began."""
+    return _figure(tally.sums.energy_j.get(device.card) if device.energy_j is None else device.energy_j)
+
+
+def _slowed(device: DeviceTick, tally: MetricsTally) -> Iterable[Sample]:
+    return (((reason,), tally.sums.slowed_s.get((device.card, reason), 0.0)) for reason in reasons())
+
+
+def _xids(device: DeviceTick, tally: MetricsTally) -> Iterable[Sample]:
+    return (((str(code),), n) for (card, code), n in tally.sums.xids.items() if card == device.card)
+
+
+def _recovery(device: DeviceTick, _tally: MetricsTally) -> Iterable[Sample]:
+    return _figure(RECOVERIES.index(device.recovery)) if device.recovery in RECOVERIES else ()
+
+
+def _is_degraded(fabric: Fabric) -> bool:
+    return fabric.health not in {"healthy", "unhealthy"} or fabric.bandwidth == "degraded"
 
 
 def _on_bus(tally: MetricsTally) -> int | None:
     return None if tally.tick is None else tally.tick.on_bus
 
 
-_OWN: dict[str, Callable[[MetricsTally], float | None]] = {
-    "seen": lambda tally: (
-        sum(tick.state == "ok" for tick in tally.tick.devices) if tally.tick is not None else 0
+_READS: Mapping[tuple[str, str], Callable[[Any, MetricsTally], Iterable[Sample]]] = {
+    ("card", "info"): lambda device, _: [((device.vendor or "nvidia",), 1.0)],
+    ("card", "up"): lambda device, _: _figure(device.state == "ok"),
+    ("card", "state"): lambda device, _: _words(_STATES, device.state),
+    ("card", "age_s"): lambda device, _: _figure(device.age_s or 0.0),
+    ("card", "last_xid"): lambda device, tally: _figure(
+        device.last_xid or tally.sums.last_xid.get(device.card, 0)
     ),
-    "expected": lambda tally: max(tally.most_seen, _on_bus(tally) or 0, tally.settings.cards),
-    "on_bus": _on_bus,
-    "at_s": lambda tally: None if tally.tick is None else tally.tick.at_s,
-    "up": lambda tally: float(tally.is_up),
-    "every_s": lambda tally: tally.settings.every_s,
-    "took_s": lambda tally: tally.took_s,
-    "ticks": lambda tally: tally.n_ticks,
-    "cpu_s": lambda _tally: time.process_time(),
-    "history": lambda tally: float(tally.settings.keeps_history()),
-    "log": lambda tally: float(tally.settings.reads_log()),
-}
-_SAMPLES: dict[str, Callable[[Metric, MetricsTally], Samples]] = {
-    "device": _of_devices,
-    "activity": _of_activity,
-    "mig": _of_mig,
-    "host": _of_host,
-    "program": _of_programs,
-    "port": _of_ports,
-    "power": _of_power,
-    "collector": _of_collector,
+    ("card", "slowed"): _slowed,
+    ("card", "xids"): _xids,
+    ("device", "energy_j"): _energy,
+    ("device", "recovery"): _recovery,
+    ("fabric", "state"): lambda fabric, _: (
+        _words(_FABRIC_STATES, fabric.state) if fabric.state in _FABRIC_STATES else ()
+    ),
+    ("fabric", "healthy"): lambda fabric, _: _figure(
+        None if fabric.health is None else fabric.health != "unhealthy"
+    ),
+    ("fabric", "degraded"): lambda fabric, _: _figure(
+        None if fabric.health is None else _is_degraded(fabric)
+    ),
+    ("link", "errors"): lambda link, _: (((kind,), n) for kind, n in link.errors),
+    ("port", "state"): lambda port, _: _figure(None if port.state is None else port.state == "up"),
+    ("port", "counters"): lambda port, _: (((name,), n) for name, n in port.counters if name in RDMA_ERRORS),
+    ("collector", "seen"): lambda tally, _: _figure(sum(tick.state == "ok" for tick in _ticks(tally))),
+    ("collector", "expected"): lambda tally, _: _figure(
+        max(tally.most_seen, _on_bus(tally) or 0, tally.settings.cards)
+    ),
+    ("collector", "on_bus"): lambda tally, _: _figure(_on_bus(tally)),
+    ("collector", "at_s"): lambda tally, _: _figure(None if tally.tick is None else tally.tick.at_s),
+    ("collector", "every_s"): lambda tally, _: _figure(tally.settings.every_s),
+    ("collector", "cpu_s"): lambda _tally, _: _figure(time.process_time()),
+    ("collector", "history"): lambda tally, _: _figure(tally.settings.keeps_history()),
+    ("collector", "log"): lambda tally, _: _figure(tally.settings.reads_log()),
+    ("collector", "events"): lambda tally, _: (((kind,), n) for kind, n in sorted(tally.sums.events.items())),
+    ("collector", "differs"): lambda tally, _: (((trait,), 1.0) for trait in tally.settings.differs()),
+    ("collector", "version"): lambda _tally, _: [((__version__,), 1.0)],
 }

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
+from heapq import nlargest
+from typing import NamedTuple
 
 from rigright.machine.device import Program
 from rigright.machine.tick import DeviceTick
@@ -35,6 +37,20 @@ class Owner:
     job: str = ""  # "slurm:1234", "pod:...", "container:...", "unit:...", or nothing
 
 
+class Share(NamedTuple):
+    """What an owner's programs hold of a card."""
+
+    mem_bytes: float = 0.0
+    processes: int = 0
+
+    def plus(self, other: Share) -> Share:
+        """Both together."""
+        return Share(self.mem_bytes + other.mem_bytes, self.processes + other.processes)
+
+
+Shares = dict[tuple[int, Owner], Share]  # by the place of a card, and who holds memory of it
+
+
 class Owners:
     """Remembers whose each process is while it runs."""
 
@@ -42,18 +58,17 @@ class Owners:
         self._world = world
         self._known: dict[tuple[int, str | None], Owner] = {}
 
-    def shares(self, devices: Iterable[DeviceTick]) -> dict[tuple[int, Owner], tuple[float, int]]:
-        """Place of a card and owner -> bytes held, and processes; the smallest together."""
-        fields: dict[tuple[int, Owner], tuple[float, int]] = {}
+    def shares(self, devices: Iterable[DeviceTick]) -> Shares:
+        """Who holds what of each card; those who hold least together."""
+        shares: Shares = defaultdict(Share)
         known: dict[tuple[int, str | None], Owner] = {}
         for place, device in enumerate(devices):
             for program in device.programs or ():
                 key = (program.pid, program.name)
                 owner = known[key] = self._known.get(key) or self._owner(program)
-                value, count = fields.get((place, owner), (0.0, 0))
-                fields[place, owner] = value + (program.mem_bytes or 0.0), count + 1
+                shares[place, owner] = shares[place, owner].plus(Share(program.mem_bytes or 0.0, 1))
         self._known = known
-        return _bounded(fields)
+        return _bounded(shares)
 
     def _owner(self, program: Program) -> Owner:
         # A program without its folder and arguments
@@ -75,19 +90,14 @@ def job_of(world: World, pid: int) -> str:
     return ""
 
 
-def _bounded(
-    fields: dict[tuple[int, Owner], tuple[float, int]],
-) -> dict[tuple[int, Owner], tuple[float, int]]:
+def _bounded(shares: Shares) -> Shares:
     """The owners that hold most, and all the others as one."""
-    sizes: Counter[Owner] = Counter()
-    for (_, owner), (value, _count) in fields.items():
-        sizes[owner] += value  # type: ignore[assignment]  # a counter counts bytes as well
-    if len(sizes) <= MOST:
-        return fields
-    kept = {owner for owner, _ in sizes.most_common(MOST)}
-    given: dict[tuple[int, Owner], tuple[float, int]] = {}
-    for (place, owner), (value, count) in fields.items():
+    sizes: dict[Owner, float] = defaultdict(float)
+    for (_, owner), share in shares.items():
+        sizes[owner] += share.mem_bytes
+    kept = set(nlargest(MOST, sizes, key=sizes.__getitem__))
+    result: Shares = defaultdict(Share)
+    for (place, owner), share in shares.items():
         key = place, owner if owner in kept else Owner(_OTHER)
-        before = given.get(key, (0.0, 0))
-        given[key] = before[0] + value, before[1] + count
-    return given
+        result[key] = result[key].plus(share)
+    return result

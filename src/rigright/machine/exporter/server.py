@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import hmac
 import ipaddress
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from http import HTTPStatus
 from threading import Event as Flag
 from threading import Thread
 
@@ -23,16 +25,9 @@ _MOST_CALLERS = 32
 _PATIENCE_S = 5.0  # for a whole request, and for a whole answer
 _LEAST_TOKEN = 16  # letters
 _PLAIN = "text/plain; charset=utf-8"
-_REASONS = {
-    200: "OK",
-    400: "Bad Request",
-    401: "Unauthorized",
-    403: "Forbidden",
-    404: "Not Found",
-    405: "Method Not Allowed",
-    500: "Internal Server Error",
-    503: "Service Unavailable",
-}
+_PAGES = {"/": (200, b"rigright watch: /metrics /healthz\n", _PLAIN)}
+_NOT_FOUND = (404, b"there are /metrics and /healthz\n", _PLAIN)
+_NOT_UNDERSTOOD = b"no request that this server understands\n"
 Page = Callable[[str], tuple[bytes, str]]
 
 
@@ -52,13 +47,6 @@ class ListenAddress:
 
     def __str__(self) -> str:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Request:
-    method: str
-    path: str
-    headers: dict[str, str]
 
 
 def read_place(text: str) -> ListenAddress:
@@ -189,63 +177,43 @@ class MetricsServer:
         try:
             head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), patience(_PATIENCE_S))
         except (asyncio.IncompleteReadError, asyncio.LimitOverrunError):
-            return _answer(400, b"no request that this server understands\n")
-        request = _request(head)
-        if request is None:
-            return _answer(400, b"no request that this server understands\n")
+            return _answer(400, _NOT_UNDERSTOOD)
+        first, *lines = head.decode("latin-1").split("\r\n")
+        words = first.split(" ")
+        if len(words) != 3 or not words[2].startswith("HTTP/1."):
+            return _answer(400, _NOT_UNDERSTOOD)
+        parts = (line.partition(":") for line in lines)
+        headers = {name.strip().lower(): value.strip() for name, colon, value in parts if colon}
+        method, path = words[0], words[1].partition("?")[0]
         try:
-            code, body, kind = self._respond(request)
+            code, body, kind = self._respond(method, path, headers=headers)
         except Exception:  # noqa: BLE001 - a scrape must never end the watch
             code, body, kind = 500, b"the page could not be made\n", _PLAIN
-        return _answer(code, body, kind=kind, with_body=request.method != "HEAD")
+        return _answer(code, body, kind=kind, with_body=method != "HEAD")
 
-    def _respond(self, request: _Request) -> tuple[int, bytes, str]:
-        if request.method not in {"GET", "HEAD"}:
+    def _respond(self, method: str, path: str, *, headers: Mapping[str, str]) -> tuple[int, bytes, str]:
+        if method not in {"GET", "HEAD"}:
             return 405, b"only GET\n", _PLAIN
-        if request.path == "/healthz":
+        if path == "/healthz":
             return (200, b"ok\n", _PLAIN) if self._is_up() else (503, b"no readings\n", _PLAIN)
-        return self._refusal(request) or self._routed(request)
-
-    def _refusal(self, request: _Request) -> tuple[int, bytes, str] | None:
-        if self._token is not None and not self._knows(request):
+        if self._token is not None and not self._knows(headers.get("authorization", "")):
             return 401, b"a token is needed\n", _PLAIN
-        if self._token is None and not is_own_name(request.headers.get("host", "localhost")):
+        if self._token is None and not is_own_name(headers.get("host", "localhost")):
             return 403, b"ask for this machine by its own name\n", _PLAIN
-        return None
+        if path == "/metrics":
+            return 200, *self._page(headers.get("accept", ""))
+        return _PAGES.get(path, _NOT_FOUND)
 
-    def _routed(self, request: _Request) -> tuple[int, bytes, str]:
-        if request.path == "/metrics":
-            return 200, *self._page(request.headers.get("accept", ""))
-        if request.path == "/":
-            return 200, b"rigright watch: /metrics /healthz\n", _PLAIN
-        return 404, b"there are /metrics and /healthz\n", _PLAIN
-
-    def _knows(self, request: _Request) -> bool:
-        scheme, _, given = request.headers.get("authorization", "").partition(" ")
+    def _knows(self, authorization: str) -> bool:
+        scheme, _, given = authorization.partition(" ")
         data = given.strip().encode("latin-1", "replace")
         return scheme.lower() == "bearer" and hmac.compare_digest(data, str(self._token).encode())
 
 
 def _refused(place: ListenAddress, error: OSError) -> MissingError:
-    import errno
-
     if error.errno == errno.EADDRINUSE:
         return MissingError(say("{place} is already in use; choose another port with --serve", place=place))
     return MissingError(say("cannot listen on {place}: {why}", place=place, why=error.strerror or error))
-
-
-def _request(head: bytes) -> _Request | None:
-    """The first line and the headers of a request."""
-    first, *lines = head.decode("latin-1").split("\r\n")
-    words = first.split(" ")
-    if len(words) != 3 or not words[2].startswith("HTTP/1."):
-        return None
-    headers = {}
-    for line in lines:
-        name, colon, value = line.partition(":")
-        if colon:
-            headers[name.strip().lower()] = value.strip()
-    return _Request(method=words[0], path=words[1].partition("?")[0], headers=headers)
 
 
 def is_own_name(host: str) -> bool:
@@ -256,7 +224,8 @@ def is_own_name(host: str) -> bool:
 
 def _answer(code: int, body: bytes, *, kind: str = _PLAIN, with_body: bool = True) -> bytes:
     head = (
-        f"HTTP/1.1 {code} {_REASONS[code]}\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n"
+        f"HTTP/1.1 {code} {HTTPStatus(code).phrase}\r\n"
+        f"Content-Type: {kind}\r\nContent-Length: {len(body)}\r\n"
         "X-Content-Type-Options: nosniff\r\nCache-Control: no-store\r\nConnection: close\r\n"
         f"{'WWW-Authenticate: Bearer' + chr(13) + chr(10) if code == 401 else ''}\r\n"
     )

@@ -5,25 +5,25 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cache
 from threading import Lock, Thread
 
 from rigright.base.tables import DATA, read_rows, text
-from rigright.machine.exporter.programs import Owner, Owners
-from rigright.machine.exporter.table import metrics
+from rigright.machine.exporter.programs import Owners, Shares
 from rigright.machine.host import NodePower, Port
 from rigright.machine.parts.network import rdma_ports
 from rigright.machine.parts.node_power import node_power
 from rigright.machine.pci import pci_key
 from rigright.machine.system import Event
-from rigright.machine.tick import Tick
+from rigright.machine.tick import HostTick, Tick
 from rigright.machine.world import World
 
 _MOST_CODES = 64  # of XIDs that one card is counted by: a kernel log may hold anything
 _LONGEST_STEP_S = 60.0  # between two moments that belong together
 _POWER_EVERY_S = 30.0  # the management controller is slow, and busy with the fans
 _PORTS_EVERY_S = 15.0  # their counters are asked of the card's firmware
+_RATES = tuple(item.name for item in fields(HostTick) if item.name.endswith("_per_s"))
 _LATE = 3  # intervals without a reading, until the collector counts as down
 
 
@@ -42,8 +42,8 @@ class WatchSettings:
 class Sums:
     """What only adds up, by card and by field."""
 
-    of_device: dict[tuple[str, str], float] = field(default_factory=lambda: defaultdict(float))
-    of_host: dict[str, float] = field(default_factory=lambda: defaultdict(float))
+    energy_j: dict[str, float] = field(default_factory=lambda: defaultdict(float))
+    of_host: dict[str, float] = field(default_factory=lambda: defaultdict(float))  # field -> its rate, summed
     slowed_s: dict[tuple[str, str], float] = field(default_factory=lambda: defaultdict(float))
     xids: dict[tuple[str, int], int] = field(default_factory=lambda: defaultdict(int))
     last_xid: dict[str, int] = field(default_factory=dict)
@@ -70,7 +70,7 @@ class MetricsTally:
         self.n_ticks = 0
         self.most_seen = 0
         self.sums = Sums()
-        self.programs: dict[tuple[int, Owner], tuple[float, int]] = {}
+        self.programs: Shares = {}
         self.ports: list[Port] = []
         self._ports_s = float("-inf")
         self.power: NodePower | None = None
@@ -79,9 +79,6 @@ class MetricsTally:
         self._world = world
         self._owners = Owners(world)
         self._clock = clock
-        self._rates = tuple(
-            metric.field for metric in metrics() if metric.of == "host" and metric.kind == "counter"
-        )
 
     def add(self, tick: Tick, took_s: float = 0.0) -> None:
         """A moment, and how long reading it took."""
@@ -92,18 +89,16 @@ class MetricsTally:
         with self.lock:
             if self.tick is not None:
                 passed_s = min(max(tick.clock_s - self.tick.clock_s, 0.0), _LONGEST_STEP_S)
-                for name in self._rates:
+                for name in _RATES:
                     rate = getattr(tick.host, name)
                     if rate is not None:
                         self.sums.of_host[name] += rate * passed_s
                 for device in tick.devices:
                     if device.state == "ok":
-                        where = device.card
-                        for reason in device.slowed_by or ():
-                            if reason in reasons():
-                                self.sums.slowed_s[where, reason] += passed_s
+                        for reason in {*reasons()}.intersection(device.slowed_by or ()):
+                            self.sums.slowed_s[device.card, reason] += passed_s
                         if device.power_w is not None:
-                            self.sums.of_device[where, "energy_j"] += device.power_w * passed_s
+                            self.sums.energy_j[device.card] += device.power_w * passed_s
             self.tick, self.took_s, self.programs = tick, took_s, programs
             self.n_ticks += 1
             self.most_seen = max(self.most_seen, len(tick.devices))
@@ -125,23 +120,17 @@ class MetricsTally:
     def add_events(self, events: Iterable[Event]) -> None:
         """What the kernel log told."""
         with self.lock:
+            devices = self.tick.devices if self.tick is not None else ()
+            cards = {pci_key(device.pci): device.card for device in devices if device.pci}
+            most = _MOST_CODES * max(len(devices), 1)
+            xids = self.sums.xids
             for event in events:
                 self.sums.events[event.kind] += 1
                 if event.kind == "xid" and event.code is not None:
-                    devices = self.tick.devices if self.tick is not None else ()
-                    where = next(
-                        (
-                            tick.card
-                            for tick in devices
-                            if tick.pci and pci_key(tick.pci) == pci_key(event.pci)
-                        ),
-                        "",
-                    )
-                    self.sums.last_xid[where] = event.code
-                    if (where, event.code) in self.sums.xids or len(self.sums.xids) < _MOST_CODES * max(
-                        len(devices), 1
-                    ):
-                        self.sums.xids[where, event.code] += 1
+                    card = cards.get(pci_key(event.pci), "")
+                    self.sums.last_xid[card] = event.code
+                    if (card, event.code) in xids or len(xids) < most:
+                        xids[card, event.code] += 1
 
     @property
     def is_up(self) -> bool:

@@ -7,23 +7,19 @@ be read.
 
 from __future__ import annotations
 
-import stat
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-from rigright.base.bounded import bounded_json
+from rigright.base.bounded import json_object
 from rigright.base.errors import DataError
-from rigright.base.files import expanded, unread
-from rigright.base.units import MIB
+from rigright.base.files import expanded, read_bounded, too_large
 from rigright.base.words import say
-from rigright.machine.bundle.open import open_bundle
+from rigright.machine.bundle import open_bundle
 from rigright.machine.opened.archive import MOST_BYTES, Member, of_folder, unpacked
 from rigright.machine.opened.collected import is_collected, read_collected
 from rigright.machine.opened.owners import machines_of
 from rigright.machine.opened.pieces import Pieces
-from rigright.machine.opened.text import text_of
 from rigright.machine.possible import possible
 from rigright.machine.probe import probe
 from rigright.machine.record import Machine
@@ -37,35 +33,20 @@ _SYSTEM = frozenset(  # folders of a system, whose files are read by their place
     {*_TREE, "bin", "boot", "commands", "dev", "home", "lib", "lib64", "media", "mnt", "opt", "root", "run"}
     | {"sbin", "srv", "tmp", "usr", "var"}
 )
-__all__ = ["open_machine", "plain_bytes", "read_machine", "text_of"]
 
 
 def open_machine(place: str | Path) -> Machine:
-    """The machine that a file, a folder, or "-" for standard input, tells of."""
+    """The machine that a file, a pipe, a folder, or "-" for standard input, tells of."""
     if str(place) == STANDARD_INPUT:
         return read_machine(sys.stdin.buffer.read(MOST_BYTES + 1), name="-")
     path = expanded(place)
-    if path.is_dir():
-        return _folder(path)
-    return read_machine(plain_bytes(path), name=str(place))
-
-
-def plain_bytes(path: Path) -> bytes:
-    """The bytes of a regular file of bounded size; devices, pipes and links to them are refused unopened."""
-    try:
-        if not stat.S_ISREG(path.stat().st_mode):
-            raise DataError(say("{path} is neither a regular file nor a folder", path=path))
-        with path.open("rb") as file:
-            raw = file.read(MOST_BYTES + 1)
-    except (OSError, ValueError) as error:
-        raise unread(path, error) from None
-    return raw
+    return _folder(path) if path.is_dir() else read_machine(read_bounded(path, MOST_BYTES), name=str(place))
 
 
 def read_machine(raw: bytes, *, name: str) -> Machine:
     """The machine that bytes tell of; `name` says in errors where they came from."""
     if len(raw) > MOST_BYTES:
-        raise DataError(say("{file} has more than {limit} MiB", file=name, limit=MOST_BYTES // MIB))
+        raise too_large(name, MOST_BYTES)
     return _joined(unpacked(raw, name=name), name=name)
 
 
@@ -106,8 +87,8 @@ def _joined(members: list[Member], *, name: str) -> Machine:
         )
     pieces = Pieces(name=name)
     for member in members:
-        if member.is_archive:
-            stored: Machine | None = open_bundle(member.raw, name=name)
+        if member.bundle is not None:
+            stored: Machine | None = open_bundle(member.bundle, name=name, is_whole=not member.is_cut)
         elif is_collected(member.raw):
             stored = read_collected(member.raw, name=member.name or name)
         else:
@@ -125,14 +106,7 @@ def _stored(member: Member, *, name: str) -> Machine | None:
     """A machine that `probe --save` wrote."""
     if member.raw.lstrip()[:1] != b"{" or b'"schema"' not in member.raw:
         return None
-    value = _json(member.raw)
-    if not isinstance(value, dict) or "schema" not in value or not isinstance(value.get("devices"), list):
+    value = json_object(member.raw)
+    if "schema" not in value or not isinstance(value.get("devices"), list):
         return None
     return restored(Machine, {**value, "origin": name}, where=name)
-
-
-def _json(raw: bytes) -> Any:
-    try:
-        return bounded_json(raw)
-    except ValueError:
-        return None

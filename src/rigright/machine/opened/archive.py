@@ -6,21 +6,25 @@ import io
 import os
 import tarfile
 import zipfile
-from collections.abc import Iterator
+import zlib
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from rigright.base.errors import DataError
-from rigright.base.units import MIB
-from rigright.base.words import say
-from rigright.machine.bundle.open import is_archive, most_unpacked, unzipped
+from rigright.base.units import KIB, MIB
+from rigright.base.words import Sentence, say
+from rigright.machine.bundle import INDEX, MACHINE
 
 MOST_BYTES = 64 * MIB  # of what is handed over, and of all that it holds
 _MOST_MEMBERS = 20_000
 _MOST_OF_ONE = 32 * MIB
 _MOST_NESTED = 3
+_MOST_UNPACKED = 128 * MIB  # of one archive
+_FLOOR_BYTES, _TIMES = 14 * MIB, 32  # may always come out of a gzip; times its size
+_AT_ONCE = 64 * KIB
 _GZIP, _ZIP = b"\x1f\x8b", b"PK\x03\x04"
-_OWN = ("machine.json", "index.json")
+_TAR, _TAR_AT = b"ustar", 257
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +33,7 @@ class Member:
 
     name: str
     raw: bytes
-    is_archive: bool = False  # one that `probe --bundle` wrote
+    bundle: Mapping[str, bytes] | None = None  # of one that `probe --bundle` wrote, what is in it
     is_cut: bool = False  # it ends too early, or what held it does
 
 
@@ -39,35 +43,61 @@ def unpacked(raw: bytes, *, name: str) -> list[Member]:
     return list(_opened(raw, name, depth=0, budget=budget))
 
 
+def most_unpacked(packed: int) -> int:
+    """How much may come out of so many packed bytes: logs pack thirty to one, floods a thousand to one."""
+    return min(_MOST_UNPACKED, max(_FLOOR_BYTES, _TIMES * packed))
+
+
 def _opened(
     raw: bytes, name: str, *, depth: int, budget: list[int], is_whole: bool = True
 ) -> Iterator[Member]:
     for _ in range(_MOST_NESTED):
         if raw.startswith(_GZIP):
-            raw, is_all = unzipped(raw, name=name)
+            raw, is_all = _unzipped(raw, name=name)
             is_whole = is_whole and is_all
             name = name.removesuffix(".gz") if is_all else name
     budget[0] -= len(raw)
     budget[1] -= 1
     if budget[0] < 0 or budget[1] < 0:
         raise DataError(say("{file} is too large to read", file=name))
-    if is_archive(raw):
+    if raw[_TAR_AT : _TAR_AT + len(_TAR)] == _TAR:
         inside = list(_of_tar(raw, name=name, is_whole=is_whole))
     elif raw.startswith(_ZIP):
         inside = list(_of_zip(raw, name=name))
     else:
         yield Member(name=name, raw=raw, is_cut=not is_whole)
         return
+    files = {path: data for path, data, _ in inside}
+    if files.keys() >= {MACHINE, INDEX}:
+        yield Member(name=name, raw=b"", bundle=files, is_cut=not is_whole)
+        return
     if not is_whole:
         yield Member(name=name, raw=b"", is_cut=True)
-    names = {path for path, _, _ in inside}
-    if names.issuperset(_OWN):
-        yield Member(name=name, raw=raw, is_archive=True)
-        return
-    del raw  # as much as all that was in it
+    del raw, files  # as much as all that was in it
     for path, data, is_all in inside:
         if depth < _MOST_NESTED:
             yield from _opened(data, path, depth=depth + 1, budget=budget, is_whole=is_all)
+
+
+def _unzipped(raw: bytes, *, name: str) -> tuple[bytes, bool]:
+    """What a gzip holds, and whether it is whole; of one that is cut, or holds too much, up to there."""
+    squeezed, most = zlib.decompressobj(wbits=31), most_unpacked(len(raw))
+    bytes_io = io.BytesIO()
+    why: Sentence = say("it ends too early")
+    for start in range(0, len(raw), _AT_ONCE):
+        try:
+            bytes_io.write(squeezed.decompress(raw[start : start + _AT_ONCE], most + 1 - bytes_io.tell()))
+        except zlib.error as error:
+            why = say("{why}", why=error)
+            break
+        if bytes_io.tell() > most:
+            bytes_io.truncate(most)
+            break
+        if squeezed.eof:
+            return bytes_io.getvalue(), True
+    if not bytes_io.tell():
+        raise DataError(say("cannot read {file}: {why}", file=name, why=why))
+    return bytes_io.getvalue(), False
 
 
 def _of_tar(raw: bytes, *, name: str, is_whole: bool) -> Iterator[tuple[str, bytes, bool]]:

@@ -14,7 +14,6 @@ from rigright.machine.values import words_in
 
 _MOST_CHARS = MIB
 _MOST_CARDS = 512
-_SAID = re.compile(r"^[ \t]{0,20}([A-Za-z][A-Za-z ]{1,40}?)[ \t]{0,40}:[ \t]*(\S.{0,200})$", re.MULTILINE)
 _CARD = re.compile(
     r"^[ \t]{0,20}(?:GPU models and configuration[ \t]*:[ \t]*)?GPU (\d{1,3}(?:,\d{1,3})*): (\S.{0,100})$",
     re.MULTILINE,
@@ -80,14 +79,6 @@ def _card(index: int, fields: str) -> Device:
     isa = _ISA.search(fields)
     vendor = "amd" if isa else maker_of(fields)
     return Device(index=index, vendor=vendor, name=name, isa=isa[1] if isa else None)
-
-
-def _said(text: str) -> dict[str, str]:
-    """The first of each of its lines."""
-    fields: dict[str, str] = {}
-    for name, value in _SAID.findall(text[:_MOST_CHARS]):
-        fields.setdefault(name.strip().lower(), value.strip())
-    return fields
 
 
 def _first(fields: dict[str, str], names: tuple[str, ...]) -> str | None:

@@ -8,12 +8,11 @@ import shlex
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any
 
 from rigright.base.errors import DataError
 from rigright.base.units import MIB
 from rigright.base.words import say
-from rigright.machine.bundle.heard import Recording, Replay
+from rigright.machine.bundle.recording import Recording, Replay
 from rigright.machine.probe import probe
 from rigright.machine.record import Machine
 from rigright.machine.system import Event, System
@@ -40,11 +39,11 @@ class _Collected(Replay):
 
     def link(self, path: str) -> str | None:
         """Where a path really lies."""
-        links, there = self.kept.links, self.kept.there
+        links = self.kept.links
         above, name = posixpath.split(path)
-        known = path in there or posixpath.join(_place(above, links), name) in links
+        known = self.has(path) or posixpath.join(_place(above, links), name) in links
         text = _place(path, links)
-        return text if known or text in there else None
+        return text if known or self.has(text) else None
 
     def run(self, *argv: str, patience_s: float = PATIENCE_S) -> CommandOutput | None:
         """What the command said."""
@@ -63,15 +62,17 @@ def read_collected(raw: bytes, *, name: str) -> Machine:
         raise DataError(say("{file} is not output of collect.sh", file=name))
     mark = match[1].decode()
     text = raw[match.end() :].decode("utf-8", "surrogateescape").replace("\r\n", "\n")
-    kept, ended = _kept(text, mark)
+    parts = list(_parts(text, mark))
+    kept = _kept(parts)
     machine = probe(_Collected(kept=kept, env=kept.env), origin=name)
-    fields = {kind: rest for kind, rest, _ in _parts(text, mark) if kind in {"now", "user"}}
+    fields = {kind: rest for kind, rest, _ in parts if kind in {"now", "user"}}
     system = machine.system
     if fields.get("now", "").isdecimal() and len(fields["now"]) < _MOST_DIGITS:
         system = replace(system, now_s=float(fields["now"]))
     if fields.get("user", "").isdecimal():
         system = replace(system, as_root=fields["user"] == "0")
-    return replace(machine, system=system, events=_dated(machine, system), cut=() if ended else (name,))
+    is_whole = bool(parts) and parts[-1][0] == "end"
+    return replace(machine, system=system, events=_dated(machine, system), cut=() if is_whole else (name,))
 
 
 def _dated(machine: Machine, system: System) -> tuple[Event, ...] | None:
@@ -100,28 +101,23 @@ def _parts(text: str, mark: str) -> Iterator[tuple[str, str, str]]:
         yield kind, rest, body
 
 
-def _kept(text: str, mark: str) -> tuple[Recording, bool]:
-    """What the readers will be answered, and whether it came to its end."""
+def _kept(parts: list[tuple[str, str, str]]) -> Recording:
+    """What the readers will be answered."""
     kept = Recording()
-    root, asked, ended = "", ("", ""), False
-    stated: str | None = None  # by a command whose end is not told yet
+    root = ""
     links: dict[str, str] = {}
-    for kind, rest, body in _parts(text, mark):
-        ended = kind == "end"
-        if stated is not None and kind != "code":
-            _endless(kept, asked[0])
-        stated = body if kind == "command" else None
+    for place, (kind, rest, body) in enumerate(parts):
         if kind == "root":
             root = rest.rstrip("/")
         elif kind == "env":
             lines = (line.partition("=") for line in body.splitlines())
             kept.env.update({name: value for name, sign, value in lines if sign})
         elif kind == "command":
-            asked = (rest, body)
-        elif kind == "code":
+            after = parts[place + 1] if place + 1 < len(parts) else None
+            output = _output(body, after)
             with suppress(ValueError):  # words of the script, or none of ours
-                argv, out = tuple(shlex.split(asked[0])), asked[1].removesuffix("\n")
-                kept.commands[argv] = CommandOutput(code=_code(rest), out=out)
+                argv = tuple(shlex.split(rest))
+                kept.commands.update({} if output is None else {argv: output})
         elif kind == "absent" and rest == SMI[0]:
             kept.commands[SMI] = CommandOutput(code=ABSENT, out="")
         elif kind == "links":
@@ -129,24 +125,23 @@ def _kept(text: str, mark: str) -> tuple[Recording, bool]:
             kept.there.update(dict.fromkeys((_below(path, root) for path in _PLACED.findall(body)), True))
         else:
             _keep(kept, kind, rest=rest, body=body, root=root)
-    if stated is not None and not stated.strip():  # the last, and it said nothing
-        _endless(kept, asked[0])
-    _lay(kept, links)
-    _stand_in(kept)
-    return kept, ended
-
-
-def _lay(kept: Recording, links: Mapping[str, str]) -> None:
-    """Every link where it really lies, those that others lie behind first."""
-    for path in sorted(links, key=len):
+    for path in sorted(links, key=len):  # where each really lies, those that others lie behind first
         above, last = posixpath.split(path)
         kept.links[posixpath.join(_place(above, kept.links), last)] = links[path]
+    kept.there.update({posixpath.dirname(path): True for path in kept.files})
+    return kept
 
 
-def _endless(kept: Recording, asked: str) -> None:
-    """A command that never came to its end: it hung, or said more than anybody hears."""
-    with suppress(ValueError):
-        kept.commands[tuple(shlex.split(asked))] = CommandOutput(code=PAST_TIME, out="")
+def _output(body: str, after: tuple[str, str, str] | None) -> CommandOutput | None:
+    """What a command said, by the part that follows; None where it was still speaking at the end of all.
+
+    One without a code never came to its end: it hung, or said more than anybody hears.
+    """
+    if after is not None and after[0] == "code":
+        return CommandOutput(code=_code(after[1]), out=body.removesuffix("\n"))
+    if after is None and body.strip():
+        return None
+    return CommandOutput(code=PAST_TIME, out="")
 
 
 def _keep(kept: Recording, kind: str, *, rest: str, body: str, root: str) -> None:
@@ -200,17 +195,3 @@ def _place(path: str, links: Mapping[str, str | None]) -> str:
         left = [*to.split("/"), *left]
         at = "/" if to.startswith("/") else at
     return at
-
-
-def _stand_in(kept: Recording) -> None:
-    """What is in a folder is there, and so are the folders that a file lies in."""
-    for folder, names in list(kept.folders.items()):
-        kept.there.setdefault(folder, True)
-        for name in names:
-            kept.there.setdefault(posixpath.join(folder, name), True)
-    above: dict[str, Any] = {}
-    for path in kept.files:
-        kept.there.setdefault(path, True)
-        above.setdefault(posixpath.dirname(path))
-    for path in above:
-        kept.there.setdefault(path, True)

@@ -14,7 +14,7 @@ from rigright.base.bounded import json_object
 from rigright.base.patterns import pattern
 from rigright.base.tables import DATA, read_toml
 from rigright.machine.device import Device, device_from, maker_of
-from rigright.machine.opened.sections import Section
+from rigright.machine.opened.text import Section
 from rigright.machine.record import Machine, Read
 from rigright.machine.values import read_value
 

@@ -11,7 +11,7 @@ from rigright.base.units import KIB, MEGA, MIB
 from rigright.machine.cells import real, whole
 from rigright.machine.cpuinfo import FLAGS, VENDORS
 from rigright.machine.host import Cpu, Disk, Memory, Mount, NumaNode
-from rigright.machine.parts.disks import health_in
+from rigright.machine.parts.disks import NO_DISKS, health_in, kind_of, name_of
 from rigright.machine.record import Read, telling
 from rigright.machine.system import System
 from rigright.machine.values import size_of, words_in
@@ -24,8 +24,6 @@ _DF_ROW = re.compile(
 )
 _NUMA = re.compile(r"NUMA node(\d{1,4}) CPU\(s\)")
 _FREE = re.compile(r"^(Mem|Swap): +(\S+) +(\S+) +(\S+)(?: +\S+ +\S+ +(\S+))?", re.MULTILINE)
-_VIRTUAL_DISKS = ("vd", "xvd", "hd")
-_PASSED_DISKS = ("loop", "ram", "zram", "sr", "fd", "nbd", "dm-")
 _LSBLK_ROW = re.compile(
     r"^(?P<name>[a-z][\w-]{1,40}) +(?P<major>\d{1,4}:\d{1,6}) +[01] +"
     r"(?P<size>[\d.,]+[KMGTP]?) +[01] +(?P<type>disk|raid\d+)\b",
@@ -104,11 +102,6 @@ def read_df(text: str, head: str) -> Read:
     return Read(fields={"mounts": tuple(mounts)})
 
 
-def is_lsblk(text: str) -> bool:
-    """Whether it is lsblk's text or JSON."""
-    return _LSBLK_ROW.search(text) is not None or "blockdevices" in json_object(text)
-
-
 def read_lsblk(text: str) -> Read:
     """Disks and what is mounted of them, of its text or its JSON."""
     listed = json_object(text).get("blockdevices")
@@ -120,24 +113,17 @@ def read_lsblk(text: str) -> Read:
     for value in listed[:_MOST_ROWS]:
         if isinstance(value, dict) and isinstance(name := value.get("name"), str):
             bare = name.rpartition("/")[2]
-            if value.get("type", "disk") == "disk" and not bare.startswith(_PASSED_DISKS):
+            if value.get("type", "disk") == "disk" and not bare.startswith(NO_DISKS):
                 disks.append(_disk(bare, value))
             mounts += _mounts(bare, value, depth=0)
     return Read(fields={"disks": tuple(disks), **telling(mounts=tuple(mounts))})
 
 
 def _disk(name: str, row: Mapping[str, Any]) -> Disk:
-    turns = row.get("rota")
-    if name.startswith("nvme") or row.get("tran") == "nvme":
-        kind: str | None = "nvme"
-    elif name.startswith(_VIRTUAL_DISKS):
-        kind = "virtual"
-    else:
-        kind = {True: "hdd", "1": "hdd", False: "ssd", "0": "ssd"}.get(turns) if turns is not None else None
-    model = row.get("model")
+    model, turns = row.get("model"), str(row.get("rota"))
     return Disk(
         name=name,
-        kind=kind,
+        kind=kind_of(name, turns={"True": True, "1": True, "False": False, "0": False}.get(turns)),
         model=model.strip() if isinstance(model, str) else None,
         size_bytes=size_of(row.get("size")),
     )
@@ -162,57 +148,47 @@ def _mounts(disk: str, row: Mapping[str, Any], *, depth: int) -> Iterator[Mount]
             yield from _mounts(disk, inner, depth=depth + 1)
 
 
-_SMART_LINES = (  # of its text, under the words of its JSON
-    (r"(?:Device Model|Model Number|Product): +(\S.*)", "model_name"),
-    (r"SMART overall-health self-assessment test result: (\w+)", "passed"),
-    (r"SMART Health Status: (\w+)", "passed"),
-    (r"Percentage Used: +(\d{1,18})%", "percentage_used"),
-    (r"Available Spare: +(\d{1,18})%", "available_spare"),
-    (r"Temperature: +(\d{1,18}) Celsius", "temperature"),
-    (r"Critical Warning: +(0x[0-9a-fA-F]{1,4})", "critical_warning"),
-    (r"Media and Data Integrity Errors: +([\d,]+)", "media_errors"),
-    (r"Unsafe Shutdowns: +([\d,]+)", "unsafe_shutdowns"),
+_NVME_LOG = "nvme_smart_health_information_log"
+_SMART_LINES = (  # of its text: where its JSON has the same
+    (r"(?:Device Model|Model Number|Product): +(\S.*)", "", "model_name"),
+    (r"SMART Health Status: (\w+)", "smart_status", "passed"),
+    (r"SMART overall-health self-assessment test result: (\w+)", "smart_status", "passed"),
+    (r"Temperature: +(\d{1,18}) Celsius", "temperature", "current"),
+    (r"Percentage Used: +(\d{1,18})%", _NVME_LOG, "percentage_used"),
+    (r"Available Spare: +(\d{1,18})%", _NVME_LOG, "available_spare"),
+    (r"Critical Warning: +(0x[0-9a-fA-F]{1,4})", _NVME_LOG, "critical_warning"),
+    (r"Media and Data Integrity Errors: +(\d[\d,]{0,23})", _NVME_LOG, "media_errors"),
+    (r"Unsafe Shutdowns: +(\d[\d,]{0,23})", _NVME_LOG, "unsafe_shutdowns"),
 )
 _SMART_ROW = re.compile(r"^ *(\d{1,3}) \w+ +0x\w{4} +(?:\S+ +){6}(\d{1,18})", re.MULTILINE)
 
 
+def _smart_fields(text: str) -> dict[str, Any]:
+    """Its text in the words of its JSON."""
+    rows = [{"id": int(row), "raw": {"value": int(raw)}} for row, raw in _SMART_ROW.findall(text)[:256]]
+    fields: dict[str, Any] = {"ata_smart_attributes": {"table": rows}}
+    for line, part, name in _SMART_LINES:
+        match = re.search(rf"^{line}$", text, re.MULTILINE)
+        if match is not None and not part:
+            fields[name] = match[1].strip()
+        elif match is not None:
+            value = match[1].replace(",", "")
+            is_word, base = part == "smart_status", 16 if value.startswith("0x") else 10
+            fields.setdefault(part, {})[name] = value in {"PASSED", "OK"} if is_word else int(value, base)
+    return fields
+
+
 def read_smart(text: str, head: str) -> Read:
     """What one disk says of its health, of smartctl's text or JSON."""
-    fields = json_object(text)
-    if not fields:
-        result = {
-            name: match[1].strip()
-            for pattern, name in reversed(_SMART_LINES)
-            if (match := re.search(rf"^{pattern}$", text, re.MULTILINE))
-        }
-        log = {
-            name: int(value.replace(",", ""), 0)
-            for name in (
-                "percentage_used",
-                "available_spare",
-                "critical_warning",
-                "media_errors",
-                "unsafe_shutdowns",
-            )
-            if (value := result.get(name))
-        }
-        rows = [{"id": int(row), "raw": {"value": int(raw)}} for row, raw in _SMART_ROW.findall(text)[:256]]
-        fields = {
-            **({"model_name": result["model_name"]} if "model_name" in result else {}),
-            "smart_status": {"passed": result["passed"] in {"PASSED", "OK"}} if "passed" in result else {},
-            "temperature": {"current": int(result["temperature"])} if "temperature" in result else {},
-            "nvme_smart_health_information_log": log,
-            "ata_smart_attributes": {"table": rows},
-        }
+    fields = json_object(text) or _smart_fields(text)
     device = fields.get("device")
     path = device.get("name") if isinstance(device, dict) else None
-    words = [word for word in head.split() if word.startswith("/dev/")]
-    name = str(path or (words[0] if words else "disk")).rpartition("/")[2]
-    name = f"{name}n1" if re.fullmatch(r"nvme\d{1,3}", name) else name
+    asked = next((word for word in head.split() if word.startswith("/dev/")), "disk")
+    name = name_of(str(path or asked))
     model, size = fields.get("model_name"), fields.get("user_capacity")
     disk = Disk(
         name=name,
-        kind="nvme" if name.startswith("nvme") else None,
+        kind=kind_of(name, turns=None),
         model=model if isinstance(model, str) else None,
         size_bytes=size_of(size.get("bytes")) if isinstance(size, dict) else None,
         **health_in(fields),

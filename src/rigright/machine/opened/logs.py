@@ -31,9 +31,10 @@ from rigright.machine.values import address
 
 _MOST_ENTRIES = 500_000
 _MOST_MESSAGE = 4000  # of one message
-_FIELD = re.compile(r"[ ]{4}([A-Z_0-9]{1,64})=(.*)")
-_EXPORTED = re.compile(r"([A-Z_0-9]{1,64})=(.*)")
-_VERBOSE = re.compile(r"\w{3} \d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d+)? \S+ \[s=")
+_ENTRY = re.compile(  # how one begins: in `-o export`, and in `-o verbose`, where it tells the time
+    r"__CURSOR=|(?P<at>\w{3} \d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d+)? \S+) \[s="
+)
+_ENTRY_FIELD = re.compile(r"(?:[ ]{4})?([A-Z_0-9]{1,64})=(.*)")
 
 
 def _journal_lines(text: str) -> str | None:
@@ -45,10 +46,8 @@ def _journal_lines(text: str) -> str | None:
         and '_TIMESTAMP"' in text[:100_000]
     ):
         return "\n".join(filter(None, map(_line, _documents(text))))
-    if _VERBOSE.match(start):
-        return "\n".join(filter(None, map(_line, _blocks(text, _VERBOSE, field=_FIELD))))
-    if start.startswith("__CURSOR="):
-        return "\n".join(filter(None, map(_line, _blocks(text, re.compile("__CURSOR="), field=_EXPORTED))))
+    if _ENTRY.match(start):
+        return "\n".join(filter(None, map(_line, _entries(text))))
     return None
 
 
@@ -70,17 +69,18 @@ def _documents(text: str) -> Iterator[Mapping[str, Any]]:
             yield value
 
 
-def _blocks(text: str, head: re.Pattern[str], *, field: re.Pattern[str]) -> Iterator[Mapping[str, Any]]:
+def _entries(text: str) -> Iterator[Mapping[str, Any]]:
     """An entry begins with its head; its fields follow, a line each."""
     entry: dict[str, str] = {}
     for line in islice(text.splitlines(), _MOST_ENTRIES):
-        if head.match(line) and entry:
+        head = _ENTRY.match(line)
+        if head and entry:
             yield entry
             entry = {}
-        if match := field.match(line):
+        if head and head["at"]:
+            entry["at"] = head["at"]
+        elif match := _ENTRY_FIELD.match(line):
             entry.setdefault(match[1], match[2])
-        elif (match := _VERBOSE.match(line)) is not None:
-            entry["at"] = line.partition(" [s=")[0]
     if entry:
         yield entry
 

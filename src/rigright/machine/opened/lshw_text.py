@@ -10,6 +10,7 @@ from rigright.base.bounded import bounded_json
 from rigright.base.units import parse_bytes
 from rigright.machine.cells import whole
 from rigright.machine.host import Cpu, Disk, Memory, MemoryModule, PciDevice
+from rigright.machine.parts.disks import kind_of, name_of
 from rigright.machine.record import Read, telling
 from rigright.machine.smbios import channel_of
 from rigright.machine.system import System
@@ -43,13 +44,12 @@ def is_lshw(text: str) -> bool:
 def read_lshw(text: str) -> Read:
     """All of it that concerns us."""
     nodes = _of_json(text) or list(_of_text(text))
-    kinds = {
-        name: [node for node in nodes if _is(node, name)]
-        for name in ("bank", "cpu", "display", "network", "nvme")
-    }
+
+    def every(*kinds: str) -> list[Mapping[str, Any]]:
+        return [node for kind in kinds for node in nodes if _is(node, kind)]
+
+    core, bios = (next(iter(every(kind)), {}) for kind in ("core", "firmware"))
     top = next((node for node in nodes if node.get("class") == "system"), nodes[0] if nodes else {})
-    core = next((node for node in nodes if _is(node, "core")), {})
-    bios = next((node for node in nodes if _is(node, "firmware")), {})
     system = System(
         maker=firmware_word(_word(top, "vendor")),
         product=firmware_word(_word(top, "product")),
@@ -57,15 +57,15 @@ def read_lshw(text: str) -> Read:
         bios=firmware_word(_word(bios, "version")),
         bios_date=firmware_word(_word(bios, "date")),
     )
-    modules = tuple(_module(kind) for kind in kinds["bank"])
+    modules = tuple(map(_module, every("bank")))
     total = next(
-        (_size(node) for node in nodes if _is(node, "memory") and "System" in _word(node, "description")),
+        (_size(node) for node in every("memory") if "System" in _word(node, "description")),
         None,
     )
     fields: dict[str, Any] = {"system": system}
     if modules or total:
         fields["memory"] = Memory(total_bytes=total, modules=modules or None)
-    cpus = [kind for kind in kinds["cpu"] if _word(kind, "product")]
+    cpus = [node for node in every("cpu") if _word(node, "product")]
     if cpus:
         cores, threads = (
             sum(whole(_config(row, name)) or 0 for row in cpus) for name in ("cores", "threads")
@@ -73,10 +73,10 @@ def read_lshw(text: str) -> Read:
         fields["cpu"] = Cpu(
             name=_word(cpus[0], "product"), sockets=len(cpus), cores=cores or None, threads=threads or None
         )
-    functions = [_function(kind) for name in ("display", "network") for kind in kinds[name]]
-    pci = {device.address: device for device in functions if device is not None}
+    functions = tuple(filter(None, map(_function, every("display", "network"))))
     disks = [_disk(node) for node in nodes if node.get("class") in {"disk", "storage"} or _is(node, "nvme")]
     named = {disk.name: disk for disk in disks if disk is not None}
+    pci = {device.address: device for device in functions}
     return Read(fields={**fields, **telling(pci=tuple(pci.values()), disks=tuple(named.values()))})
 
 
@@ -140,13 +140,11 @@ def _function(node: Mapping[str, Any]) -> PciDevice | None:
 
 def _disk(node: Mapping[str, Any]) -> Disk | None:
     value = node.get("logical name") or node.get("logicalname")
-    name = str(value[0] if isinstance(value, list) and value else value or "").rpartition("/")[2]
-    if re.fullmatch(r"nvme\d{1,3}", name):
-        name += "n1"
+    name = name_of(str(value[0] if isinstance(value, list) and value else value or ""))
     if not re.fullmatch(r"nvme\d{1,3}n\d{1,3}|sd[a-z]{1,3}|vd[a-z]{1,3}", name):
         return None
-    kind = "nvme" if name.startswith("nvme") else "virtual" if name.startswith("vd") else None
-    return Disk(name=name, kind=kind, model=firmware_word(_word(node, "product")), size_bytes=_size(node))
+    model = firmware_word(_word(node, "product"))
+    return Disk(name=name, kind=kind_of(name, turns=None), model=model, size_bytes=_size(node))
 
 
 def _of_json(text: str) -> list[dict[str, Any]]:

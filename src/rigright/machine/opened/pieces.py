@@ -1,69 +1,32 @@
-"""The pieces of one machine: each section of each file by the form that it is, all of them laid together."""
+"""The pieces of one machine: each section of each file by the form that it is, all of them laid together.
+
+Files of a machine, and answers to what live readers ask, are read by those readers as on the machine.
+"""
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from functools import cache
+from pathlib import PurePosixPath
 from typing import Any
 
 from rigright.base.errors import DataError
-from rigright.base.words import say
+from rigright.base.patterns import pattern
+from rigright.base.tables import DATA, read_toml
+from rigright.base.words import Sentence, say
+from rigright.machine.bundle.recording import Recording, Replay
 from rigright.machine.filled import devices_filled, keyed
 from rigright.machine.opened.archive import Member
 from rigright.machine.opened.forms import PastedForm, forms, forms_of
 from rigright.machine.opened.ports_text import port_files
-from rigright.machine.opened.sections import Section, sections
-from rigright.machine.opened.text import text_of
-from rigright.machine.opened.tree import answered, read_of, read_tree, rooted
-from rigright.machine.probe import joined
+from rigright.machine.opened.text import Section, sections, text_of
+from rigright.machine.probe import joined, probe
 from rigright.machine.record import Machine, Read
 from rigright.machine.system import Event
-
-_SAME_S = 2.0  # clocks of the kernel and of what writes its lines down
-
-
-def _together(first: tuple[Event, ...], then: tuple[Event, ...]) -> tuple[Event, ...]:
-    """The events of both, oldest first."""
-    if not first or not then:
-        return first or then
-    events = list(first)
-    open_: dict[tuple[object, ...], list[int]] = defaultdict(list)  # places that no other event has met yet
-    for place, event in enumerate(first):
-        open_[_key(event)].append(place)
-    for event in then:
-        near = open_[_key(event)]
-        meant = next((number for number in near if _is_same(events[number], event)), None)
-        if meant is None:
-            events.append(event)
-            continue
-        near.remove(meant)
-        mine = events[meant]
-        events[meant] = replace(
-            mine,
-            at_s=event.at_s if mine.at_s is None else mine.at_s,
-            up_s=event.up_s if mine.up_s is None else mine.up_s,
-            earlier=mine.earlier if mine.earlier is not None else event.earlier,
-        )
-    if all(item.at_s is not None for item in events):
-        events.sort(key=lambda item: item.at_s or 0.0)
-    elif all(item.up_s is not None and item.at_s is None and not item.earlier for item in events):
-        events.sort(key=lambda item: item.up_s or 0.0)
-    return tuple(events)
-
-
-def _key(event: Event) -> tuple[object, ...]:
-    return event.kind, event.pci, event.code, " ".join(event.text.split())[:160]
-
-
-def _is_same(device: Event, other: Event) -> bool:
-    """Whether both tell of one moment, as far as their stamps go."""
-    if device.at_s is not None and other.at_s is not None:
-        return abs(device.at_s - other.at_s) <= _SAME_S
-    if device.up_s is not None and other.up_s is not None:
-        return abs(device.up_s - other.up_s) <= _SAME_S
-    return True
-
+from rigright.machine.world import CommandOutput
 
 SUPPORTED = (
     "nvidia-smi, nvidia-bug-report.log.gz, dmesg, journalctl, syslog, amd-smi, rocm-smi, xpu-smi, lspci, "
@@ -83,6 +46,14 @@ _MOST_NAMED = 40
 _LOGS = re.compile(
     r"(?:^|/)(?:var/log|pstore)/|\.(?:log|txt)\Z"
 )  # files of a system that are text to be read
+_SAME_S = 2.0  # clocks of the kernel and of what writes its lines down
+_FILE = re.compile(r"/(?:proc|sys|etc|run|var/lib|lib/modules|dev)/\S+")
+_SYNCED = re.compile(r"(?:System clock synchronized|NTP synchronized|NTPSynchronized)[:=] *(yes|no)")
+_INFINIBAND = re.compile(
+    r"(?:.*/)?(?P<inside>[^/]+/(?:ports/\d{1,3}/.+|hca_type|fw_ver|board_id|node_guid|node_type|hw_rev))\Z"
+)
+_ROOTED = re.compile(r"(?P<above>|.*?/)(?P<inside>(?:proc|sys|etc|run|dev|lib/modules|var/lib)/.+)\Z")
+_MODULE_ROW = re.compile(r"^(\w+) +(\d{1,18}) +(\d{1,18}) *(\S*)$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +73,7 @@ class Pieces:
 
     def add_machine(self, machine: Machine, *, form: str) -> None:
         """A machine that was saved or lies there as a tree, beside other pieces."""
-        self.reads.append(read_of(machine))
+        self.reads.append(_read_of(machine))
         self.read_as[form] = None
 
     def add(self, member: Member, *, alone: bool) -> None:
@@ -111,7 +82,7 @@ class Pieces:
             self.cut[member.name] = None
         if member.is_cut and not member.raw:
             return
-        if not alone and not _LOGS.search(member.name) and rooted({member.name: member.raw}):
+        if not alone and not _LOGS.search(member.name) and _rooted({member.name: member.raw}):
             self.members[member.name] = member.raw
             return
         try:
@@ -131,7 +102,7 @@ class Pieces:
 
     def _add_section(self, section: Section) -> bool:
         """Whether anything in it could be read."""
-        answer = answered(section) if section.text.strip() else None
+        answer = _answer(section) if section.text.strip() else None
         if answer is not None:
             path, text = answer
             if isinstance(path, str):
@@ -159,11 +130,11 @@ class Pieces:
         reads = [*self.reads]
         for form in forms():
             reads += _read(form, self.of_form.get(form, []))
-        tree = {**rooted(self.members), **self.files}
+        tree = {**_rooted(self.members), **self.files}
         if self.members:
             self.read_as.setdefault("/proc, /sys, /etc")
         if tree or self.commands:
-            reads.append(read_tree(tree, self.commands))
+            reads.append(_read_tree(tree, self.commands))
         if not any(read.fields or read.unseen for read in reads):
             raise DataError(self._unknown())
         machine = joined(_laid(reads))
@@ -174,7 +145,7 @@ class Pieces:
             cut=tuple(self.cut)[:_MOST_NAMED],
         )
 
-    def _unknown(self) -> Any:
+    def _unknown(self) -> Sentence:
         if "benchmark log" in self.read_as:
             return say(
                 "{file} contains benchmark results, not a machine; use `rigright bench --from`",
@@ -220,3 +191,128 @@ def _laid(reads: list[Read]) -> list[Read]:
                 kept[name] = value
         rest.append(replace(read, fields=kept))
     return [*rest, Read(fields=lists)]
+
+
+def _together(first: tuple[Event, ...], then: tuple[Event, ...]) -> tuple[Event, ...]:
+    """The events of both, oldest first."""
+    if not first or not then:
+        return first or then
+    events = list(first)
+    open_: dict[tuple[object, ...], list[int]] = defaultdict(list)  # places that no other event has met yet
+    for place, event in enumerate(first):
+        open_[_key(event)].append(place)
+    for event in then:
+        near = open_[_key(event)]
+        meant = next((number for number in near if _is_same(events[number], event)), None)
+        if meant is None:
+            events.append(event)
+            continue
+        near.remove(meant)
+        mine = events[meant]
+        events[meant] = replace(
+            mine,
+            at_s=event.at_s if mine.at_s is None else mine.at_s,
+            up_s=event.up_s if mine.up_s is None else mine.up_s,
+            earlier=mine.earlier if mine.earlier is not None else event.earlier,
+        )
+    if all(item.at_s is not None for item in events):
+        events.sort(key=lambda item: item.at_s or 0.0)
+    elif all(item.up_s is not None and item.at_s is None and not item.earlier for item in events):
+        events.sort(key=lambda item: item.up_s or 0.0)
+    return tuple(events)
+
+
+def _key(event: Event) -> tuple[object, ...]:
+    return event.kind, event.pci, event.code, " ".join(event.text.split())[:160]
+
+
+def _is_same(device: Event, other: Event) -> bool:
+    """Whether both tell of one moment, as far as their stamps go."""
+    if device.at_s is not None and other.at_s is not None:
+        return abs(device.at_s - other.at_s) <= _SAME_S
+    if device.up_s is not None and other.up_s is not None:
+        return abs(device.up_s - other.up_s) <= _SAME_S
+    return True
+
+
+# --- files and answers as a machine that answers as the recorded one did
+
+
+def _answer(section: Section) -> tuple[str, str] | tuple[tuple[str, ...], str] | None:
+    """The file, or the command as readers ask it, that a section answers, and the answer."""
+    head, text = section.head, section.text
+    if "No such file" in text[:200] or "Permission denied" in text[:200] or "command not found" in text[:200]:
+        return None
+    if head.startswith("lsmod") and _MODULE_ROW.search(text):  # without its heading, where grep cut it
+        return "/proc/modules", _loaded(f"Module Size Used by\n{text}")
+    path = head if _FILE.fullmatch(head) else _place_of("begins", text, kind="file")
+    if path is not None:
+        return path, _loaded(text) if path == "/proc/modules" else text.strip("\n") + "\n"
+    argv = _place_of("typed", head, kind="command") or _place_of("begins", text, kind="command")
+    if argv is not None and argv[0] == "timedatectl":
+        synced = _SYNCED.search(text)
+        return None if synced is None else (argv, synced[1] + "\n")
+    return None if argv is None else (argv, text + "\n")
+
+
+def _place_of(known_by: str, text: str, *, kind: str) -> Any:
+    """The file, or the command, whose answer the beginning of a text is."""
+    return next((place for find, place in _places(known_by, kind) if find.match(text)), None)
+
+
+@cache
+def _places(known_by: str, kind: str) -> tuple[tuple[re.Pattern[str], Any], ...]:
+    rows = (row for row in read_toml(DATA / "pasted.toml")["answer"] if kind in row)
+    return tuple(
+        (pattern(text, re.MULTILINE), tuple(row[kind]) if kind == "command" else row[kind])
+        for row in rows
+        for text in row.get(known_by, ())
+    )
+
+
+def _loaded(text: str) -> str:
+    """Loaded modules as /proc/modules has them; lsmod leaves out what is the same of all."""
+    if " 0x" in text:
+        return text
+    rows = _MODULE_ROW.findall(text)
+    return "".join(f"{name} {size} {count} {users or '-'} Live 0x0\n" for name, size, count, users in rows)
+
+
+def _rooted(members: Mapping[str, bytes]) -> dict[str, bytes]:
+    """The files of a machine among those of an archive, by their place below its root."""
+    contents: dict[str, bytes] = {}
+    tops = sorted({match["above"] for name in members if (match := _ROOTED.match(name))}, key=len)
+    for name, raw in members.items():
+        match = _ROOTED.match(name)
+        if match and match["above"] == tops[0]:
+            contents["/" + match["inside"]] = raw
+        elif match := _INFINIBAND.match(name):
+            contents["/sys/class/infiniband/" + match["inside"]] = raw
+    return contents
+
+
+def _read_tree(files: Mapping[str, bytes], commands: Mapping[tuple[str, ...], str]) -> Read:
+    """What files and answers tell, and nothing of what they do not hold."""
+    folders: dict[str, set[str]] = {}
+    for path in map(PurePosixPath, files):
+        for inside in (path, *path.parents):
+            if inside.name:
+                folders.setdefault(str(inside.parent), set()).add(inside.name)
+    kept = Recording(
+        files=dict(files),
+        folders={path: tuple(sorted(names)) for path, names in folders.items()},
+        commands={argv: CommandOutput(code=0, out=out) for argv, out in commands.items()},
+    )
+    return _read_of(probe(Replay(kept=kept)))
+
+
+def _read_of(machine: Machine) -> Read:
+    """A machine as what was read of it: fields that say something."""
+    bare = Machine()
+    return Read(fields={
+        field.name: value
+        for field in fields(Machine)
+        if field.name not in {"schema", "origin", "unseen"}
+        and (value := getattr(machine, field.name)) != getattr(bare, field.name)
+        and value != ()
+    })  # fmt: skip

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from itertools import islice
 
 from rigright.base.units import GIGA
 from rigright.machine.filled import keyed
 from rigright.machine.host import Port
-from rigright.machine.opened.sections import Section, sections
-from rigright.machine.parts.network import rdma_kind
+from rigright.machine.opened.text import Section, sections
+from rigright.machine.parts.network import rdma_port, rdma_state
 from rigright.machine.record import Read, telling
 from rigright.machine.system import Event
 from rigright.machine.values import address, blocks, words_in
@@ -37,19 +39,19 @@ _MLXLINK = re.compile(r"^Operational Info\b|^Physical Counters and BER Info\b", 
 _DEVICE = re.compile(r"(?:-d|-C|--device|--Ca)[ =]?([\w:./-]{1,60})")
 _NUMBERED = re.compile(r"(?:-P|--Port|-p)[ =]?(\d{1,3})\b")
 _HOT = re.compile(r"(-?\d{1,3}) \[-?\d{1,3}\.\.(-?\d{1,3})\]")
-_WORDS = {  # as perfquery and mlxlink name counters, and as the kernel does
-    "SymbolErrorCounter": "symbol_error",
-    "LinkErrorRecoveryCounter": "link_error_recovery",
-    "LinkDownedCounter": "link_downed",
-    "PortRcvErrors": "port_rcv_errors",
-    "PortRcvRemotePhysicalErrors": "port_rcv_remote_physical_errors",
-    "PortXmitDiscards": "port_xmit_discards",
-    "LocalLinkIntegrityErrors": "local_link_integrity_errors",
-    "ExcessiveBufferOverrunErrors": "excessive_buffer_overrun_errors",
-    "VL15Dropped": "VL15_dropped",
-    "Effective Physical Errors": "effective_errors",
-    "Link Down Counter": "link_downed",
-    "Link Error Recovery Counter": "link_error_recovery",
+_COUNTERS = {  # as perfquery and mlxlink name them, and as the kernel does
+    "symbolerrorcounter": "symbol_error",
+    "linkerrorrecoverycounter": "link_error_recovery",
+    "linkdownedcounter": "link_downed",
+    "portrcverrors": "port_rcv_errors",
+    "portrcvremotephysicalerrors": "port_rcv_remote_physical_errors",
+    "portxmitdiscards": "port_xmit_discards",
+    "locallinkintegrityerrors": "local_link_integrity_errors",
+    "excessivebufferoverrunerrors": "excessive_buffer_overrun_errors",
+    "vl15dropped": "VL15_dropped",
+    "effective physical errors": "effective_errors",
+    "link down counter": "link_downed",
+    "link error recovery counter": "link_error_recovery",
 }
 _GENERATIONS = (  # of InfiniBand: name, signals of a lane and what it carries, Gb/s
     *(
@@ -63,7 +65,14 @@ _GENERATIONS = (  # of InfiniBand: name, signals of a lane and what it carries, 
 )
 _LANES = {signals: rate for _, signals, rate in _GENERATIONS}
 _SPEEDS = {name: rate for name, _, rate in _GENERATIONS}
-_UP = {"active", "port_active", "up"}
+_NAMES = {  # of a line of ibstat, ibstatus or ibv_devinfo, as the kernel calls the same
+    "link layer": "link_layer",
+    "transport": "node_type",
+    "ca type": "hca_type",
+    "physical state": "phys_state",
+    "phys state": "phys_state",
+    "firmware version": "fw_ver",
+}
 
 
 def is_fabric(text: str) -> bool:
@@ -83,6 +92,7 @@ def read_fabric(text: str) -> Read:
             if lid:
                 places[lid, port.name.rpartition("/")[2]] = port.name
         if _MLXLINK.search(section.text):
+            ports.append(_mlxlink_port(section))
             events += _complaints(section)
     for section in sections(text):
         ports += _counted(section, places)
@@ -98,74 +108,35 @@ def _ports(section: Section) -> Iterator[tuple[Port, str]]:
             yield _port(f"{card['card']}/{port[1]}", head | words_in(inner, lower=True))
     for start, block in blocks(text, _STATUS):
         yield _port(f"{start['card']}/{start[2]}", words_in(block, lower=True))
-    for name, state, phys in _RDMA.findall(text):
-        yield (
-            Port(name=name, kind="roce" if "netdev" in text else "infiniband", state=_state(state, phys)),
-            "",
-        )
+    kind = "roce" if "netdev" in text else "infiniband"
+    for name, state, physical in _RDMA.findall(text):
+        yield Port(name=name, kind=kind, state=rdma_state(state, physical)), ""
     yield from ((port, "") for port in _links(text))
-    if _MLXLINK.search(text):
-        fields = words_in(text, lower=True)
-        lanes = re.match(r"(\d{1,2})x", fields.get("width", ""))
-        speed = fields.get("speed", "").removeprefix("IB-")
-        match = re.match(r"(\d{1,4})G", speed)
-        per_lane = _SPEEDS.get(speed, 0.0) * int(lanes[1]) if lanes else 0.0
-        rate = float(match[1]) if match else per_lane
-        yield (
-            Port(
-                name=_name(section, "mlxlink"),
-                kind="roce" if match else "infiniband",
-                state=_state(fields.get("state", ""), fields.get("physical state", "")),
-                bytes_per_s=rate * GIGA / _BITS if rate else None,
-                lanes=int(lanes[1]) if lanes and not match else None,
-            ),
-            "",
-        )
 
 
 def _port(name: str, fields: dict[str, str]) -> tuple[Port, str]:
     """One port of ibstat, ibstatus or ibv_devinfo."""
-    rate = re.match(r"([\d.]{1,8})(?: Gb/sec \((\d{1,2})X)?", fields.get("rate", ""))
-    width = re.match(r"(\d{1,2})X", fields.get("active_width", ""))
-    part = fields.get("vendor_part_id", "")
-    lanes = (rate[2] if rate else None) or (width[1] if width else None)
-    port = Port(
-        name=name,
-        kind=rdma_kind(
-            fields.get("link layer") or fields.get("link_layer") or "", node=fields.get("transport", "")
-        ),
-        model=fields.get("ca type") or (f"MT{part}" if part.isdecimal() else None),
-        board=fields.get("board_id"),
-        state=_state(fields.get("state", ""), fields.get("physical state") or fields.get("phys state") or ""),
-        bytes_per_s=float(rate[1]) * GIGA / _BITS if rate else None,
-        lanes=int(lanes) if lanes else None,
-        firmware=fields.get("firmware version") or fields.get("fw_ver"),
-    )
-    lid = fields.get("base lid") or fields.get("port_lid") or ""
-    return port, str(int(lid, 16)) if re.fullmatch(r"0x[0-9a-fA-F]{1,6}", lid) else lid
-
-
-def _state(state: str, phys: str) -> str | None:
-    """A state as sysfs readers tell it."""
-    words = re.sub(r"^\d: ", "", state).lower().split()
-    physical = re.sub(r"^\d: ", "", phys).lower()
-    if physical in {"polling", "disabled", "sleep", "training"}:
-        return physical
-    if not words:
-        return None
-    return "up" if words[0] in _UP else {"initializing": "init", "port_down": "down"}.get(words[0], words[0])
+    words = {_NAMES.get(line, line): value for line, value in fields.items()}
+    port = rdma_port(name, words)
+    width, part = re.match(r"(\d{1,2})X", words.get("active_width", "")), words.get("vendor_part_id", "")
+    lanes = int(width[1]) if width and port.lanes is None else port.lanes
+    model = port.model or (f"MT{part}" if part.isdecimal() else None)
+    lid = words.get("base lid") or words.get("port_lid") or ""
+    lid = str(int(lid, 16)) if re.fullmatch(r"0x[0-9a-fA-F]{1,6}", lid) else lid
+    return replace(port, lanes=lanes, model=model), lid
 
 
 def _links(text: str) -> Iterator[Port]:
     """Links of iblinkinfo that end at a network card."""
-    heads = [*_NODE.finditer(text)]
-    rows = [*_LINK.finditer(text)]
+    heads, rows = [*_NODE.finditer(text)], [*_LINK.finditer(text)]
+    starts = [head.start() for head in heads]
     hosts = {_host(head[2]) for head in heads if head[1] == "CA"} | {
         _host(row[7]) for row in rows if row[7] and ";" not in row[7]
     }
     for row in rows:
-        above = next((head for head in reversed(heads) if head.start() < row.start()), None)
-        node, number = (above[2], row[1]) if above is not None and above[1] == "CA" else (row[7], row[6])
+        place = bisect_left(starts, row.start())  # of the node below
+        is_card = place > 0 and heads[place - 1][1] == "CA"
+        node, number = (heads[place - 1][2], row[1]) if is_card else (row[7], row[6])
         if not node or not number or ";" in node:
             continue
         lanes, speed = row[2], _LANES.get(float(row[3])) if row[3] else None
@@ -173,7 +144,7 @@ def _links(text: str) -> Iterator[Port]:
         yield Port(
             name=f"{name}/{number}",
             kind="infiniband",
-            state=_state(row[4], row[5]),
+            state=rdma_state(row[4], row[5]),
             lanes=int(lanes) if lanes else None,
             bytes_per_s=speed * int(lanes) * GIGA / _BITS if speed and lanes else None,
         )
@@ -190,24 +161,38 @@ def _name(section: Section, otherwise: str) -> str:
 
 
 def _counted(section: Section, places: dict[tuple[str, str], str]) -> Iterator[Port]:
-    """Counters of perfquery and of mlxlink, on the port they are of."""
+    """Counters of perfquery, on the port they are of."""
+    asked = _name(section, "") if _DEVICE.search(section.head) else None
     for block, below in blocks(section.text, _COUNTS):
-        counted = _COUNT.findall(below)
-        counts = tuple((_WORDS[name], int(count)) for name, count in counted if name in _WORDS)
-        asked = _name(section, "") if _DEVICE.search(section.head) else None
-        name = asked or places.get((block[1], block[2])) or f"lid{block[1]}/{block[2]}"
-        if counts:
-            yield Port(name=name, kind="infiniband", counters=counts)
-    if _MLXLINK.search(section.text):
-        values = list(words_in(section.text).items())
-        pairs = [(_WORDS[name], int(value)) for name, value in values if name in _WORDS and value.isdecimal()]
-        passed = next((value for name, value in values if name.startswith("Time Since Last Clear")), "")
-        if re.fullmatch(r"\d{1,9}(?:\.\d{1,6})?", passed):
-            pairs.append(("counted_s", int(float(passed) * _A_MINUTE_S)))
-        if pairs:
-            speed = next((value for name, value in values if name == "Speed"), "IB-")
-            kind = "infiniband" if speed.startswith("IB-") else "roce"
-            yield Port(name=_name(section, "mlxlink"), kind=kind, counters=tuple(pairs))
+        if counters := _counters(_COUNT.findall(below)):
+            name = asked or places.get((block[1], block[2])) or f"lid{block[1]}/{block[2]}"
+            yield Port(name=name, kind="infiniband", counters=counters)
+
+
+def _counters(pairs: Iterable[tuple[str, str]]) -> tuple[tuple[str, int], ...]:
+    known = ((_COUNTERS.get(name.lower()), value) for name, value in pairs)
+    return tuple((name, int(value)) for name, value in known if name and value.isdecimal())
+
+
+def _mlxlink_port(section: Section) -> Port:
+    words = words_in(section.text, lower=True)
+    lanes = re.match(r"(\d{1,2})x", words.get("width", ""))
+    speed = words.get("speed", "").removeprefix("IB-")
+    ethernet = re.match(r"(\d{1,4})G", speed)
+    per_lane = _SPEEDS.get(speed, 0.0) * int(lanes[1]) if lanes else 0.0
+    rate = float(ethernet[1]) if ethernet else per_lane
+    counters = _counters(words.items())
+    passed = next((value for name, value in words.items() if name.startswith("time since last clear")), "")
+    if re.fullmatch(r"\d{1,9}(?:\.\d{1,6})?", passed):
+        counters = (*counters, ("counted_s", int(float(passed) * _A_MINUTE_S)))
+    return Port(
+        name=_name(section, "mlxlink"),
+        kind="roce" if ethernet else "infiniband",
+        state=rdma_state(words.get("state"), words.get("physical state")),
+        bytes_per_s=rate * GIGA / _BITS if rate else None,
+        lanes=int(lanes[1]) if lanes and not ethernet else None,
+        counters=counters,
+    )
 
 
 def _complaints(section: Section) -> Iterator[Event]:

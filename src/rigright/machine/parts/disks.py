@@ -121,13 +121,13 @@ _SATA_CODING = 0.8  # 8 of 10 bits on the wire are data
 _BITS = 8
 _MOST = 512
 _ASKED_AT_ONCE = 8
-_PASSED = ("loop", "ram", "zram", "sr", "fd", "nbd", "dm-", "md")
+NO_DISKS = ("loop", "ram", "zram", "sr", "fd", "nbd", "dm-", "md")
 _VIRTUAL = ("vd", "xvd", "hd")
 
 
 def read(world: World) -> Read:
     """Whole disks and arrays, and mounted file systems."""
-    names = [name for name in world.names(_FOLDER)[:_MOST] if not name.startswith(_PASSED)]
+    names = [name for name in world.names(_FOLDER)[:_MOST] if not name.startswith(NO_DISKS)]
     bare = [_disk(world, name) for name in names]
     asked = [disk for disk in bare if disk.kind != "virtual"]
     healths = at_once(lambda disk: health_of(world, disk), asked, most=_ASKED_AT_ONCE)
@@ -152,18 +152,28 @@ def _unseen_health(asked: list[Disk], fields: dict[str, dict[str, Any]]) -> tupl
     return (Unseen(what="disks.health", why=why, see=f"sudo smartctl -a {shlex.quote(f'/dev/{closed[0]}')}"),)
 
 
+def kind_of(name: str, *, turns: bool | None, is_lent: bool = False) -> str | None:
+    """NVMe, lent by a hypervisor, with turning plates, or solid state; None where nothing tells."""
+    if name.startswith("nvme"):
+        return "nvme"
+    if is_lent or name.startswith(_VIRTUAL):
+        return "virtual"
+    return None if turns is None else "hdd" if turns else "ssd"
+
+
+def name_of(path: str) -> str:
+    """A disk by its path, or that of the NVMe controller before it: "/dev/nvme0" -> "nvme0n1"."""
+    name = path.rpartition("/")[2]
+    return f"{name}n1" if re.fullmatch(r"nvme\d{1,3}", name) else name
+
+
 def _disk(world: World, name: str) -> Disk:
     at = f"{_FOLDER}/{name}"
     place = world.link(at) or ""
     size = whole_of(world, f"{at}/size")
     address = address_above(place) or _controller(world, place)
-    # NVMe, solid state, with turning plates, or lent by a hypervisor
-    if name.startswith("nvme"):
-        kind: str = "nvme"
-    elif name.startswith(_VIRTUAL) or "/virtio" in place or "/vmbus" in place.lower():
-        kind = "virtual"
-    else:
-        kind = "hdd" if whole_of(world, f"{_FOLDER}/{name}/queue/rotational") == 1 else "ssd"
+    is_lent = "/virtio" in place or "/vmbus" in place.lower()
+    kind = kind_of(name, turns=whole_of(world, f"{at}/queue/rotational") == 1, is_lent=is_lent)
     has_link = kind == "nvme" and address is not None
     link = link_at(world, f"{BUS}/{address}") if has_link else PcieLink()
     # what the disk's SATA link carries, coding taken off

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from dataclasses import replace
 
 from rigright.base.units import GIGA, MEGA
 from rigright.base.words import say
@@ -31,8 +33,20 @@ _RDMA_HARDWARE = (
     *("out_of_sequence", "packet_seq_err", "local_ack_timeout_err", "rnr_nak_retry_err"),
     *("np_cnp_sent", "rp_cnp_handled", "roce_adp_retrans", "rx_icrc_encapsulated"),
 )
-_STATES = {"ACTIVE": "up", "DOWN": "down", "INIT": "init", "ARMED": "init"}
-_RATE = re.compile(r"([\d.]{1,8}) Gb/sec(?: \((\d{1,2})X)?")
+_STATES = {
+    "active": "up",
+    "up": "up",
+    "down": "down",
+    "init": "init",
+    "initializing": "init",
+    "armed": "init",
+}
+_NOT_YET = {"polling", "disabled", "sleep", "training"}  # of the physical state, which then says more
+_RATE = re.compile(r"([\d.]{1,8})(?: Gb/sec \((\d{1,2})X)?")
+_RDMA_FILES = {  # the files of /sys that describe a port: its card's, and its own
+    **dict.fromkeys(("node_type", "hca_type", "board_id", "fw_ver"), "{card}"),
+    **dict.fromkeys(("link_layer", "state", "phys_state", "rate"), "{card}/ports/{number}"),
+}
 
 
 def read(world: World) -> Read:
@@ -118,6 +132,21 @@ def _counted(world: World, folder: str, *, names: tuple[str, ...]) -> tuple[tupl
     return tuple((name, count) for name, count in pairs if count is not None)
 
 
+def rdma_port(name: str, words: Mapping[str, str | None]) -> Port:
+    """A port of an InfiniBand or RoCE card, of words under the names of the files of /sys."""
+    rate = _RATE.match(words.get("rate") or "")
+    return Port(
+        name=name,
+        kind=rdma_kind(words.get("link_layer") or "", node=words.get("node_type") or ""),
+        model=words.get("hca_type"),
+        board=words.get("board_id"),
+        state=rdma_state(words.get("state"), words.get("phys_state")),
+        bytes_per_s=float(rate[1]) * GIGA / BITS if rate else None,
+        lanes=int(rate[2]) if rate and rate[2] else None,
+        firmware=words.get("fw_ver"),
+    )
+
+
 def rdma_kind(layer: str, *, node: str = "") -> str:
     """What a port of an RDMA card speaks: by its link layer, and by the kind of its node."""
     if "RNIC" in node or "iwarp" in node.lower():
@@ -125,26 +154,27 @@ def rdma_kind(layer: str, *, node: str = "") -> str:
     return {"InfiniBand": "infiniband", "Ethernet": "roce", "": "infiniband"}.get(layer, "rdma")
 
 
+def rdma_state(state: str | None, physical: str | None) -> str | None:
+    """Of "4: ACTIVE", "Active" or "PORT_ACTIVE (4)", and of "2: Polling" where the link is not up yet."""
+    words = re.sub(r"^\d: |^port_", "", (state or "").lower()).split()
+    physical = re.sub(r"^\d: ", "", (physical or "").lower())
+    if physical in _NOT_YET:
+        return physical
+    return _STATES.get(words[0], words[0]) if words else None
+
+
 def _rdma_port(world: World, card: str, *, number: str) -> Port:
     """One port of an InfiniBand or RoCE card."""
     at = f"{RDMA}/{card}/ports/{number}"
-    rate = _RATE.match(word_of(world, f"{at}/rate") or "")
-    phys = (word_of(world, f"{at}/phys_state") or "").partition(": ")[2].lower()
-    state = (word_of(world, f"{at}/state") or "").partition(": ")[2]
-    is_polling = phys in {"polling", "disabled", "sleep", "training"}
+    words = {
+        name: word_of(world, f"{RDMA}/{place.format(card=card, number=number)}/{name}")
+        for name, place in _RDMA_FILES.items()
+    }
     driver = world.link(f"{RDMA}/{card}/device/driver")
-    layer, node = (word_of(world, path) or "" for path in (f"{at}/link_layer", f"{RDMA}/{card}/node_type"))
-    return Port(
-        name=f"{card}/{number}",
-        kind=rdma_kind(layer, node=node),
-        model=word_of(world, f"{RDMA}/{card}/hca_type"),
-        board=word_of(world, f"{RDMA}/{card}/board_id"),
-        state=phys if is_polling else _STATES.get(state, state.lower() or None),
-        bytes_per_s=float(rate.group(1)) * GIGA / BITS if rate else None,
-        lanes=int(rate.group(2)) if rate and rate.group(2) else None,
+    return replace(
+        rdma_port(f"{card}/{number}", words),
         driver=driver.rpartition("/")[2] if driver else None,
         pci=address_above(world.link(f"{RDMA}/{card}/device")),
-        firmware=word_of(world, f"{RDMA}/{card}/fw_ver"),
         numa_node=numa_of(world, f"{RDMA}/{card}/device"),
         counters=(
             *_counted(world, f"{at}/counters", names=RDMA_ERRORS),

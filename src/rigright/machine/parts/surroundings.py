@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from rigright.machine.record import Read, telling
+from rigright.machine.values import without_login
 from rigright.machine.world import World
 
 NAMED = {
@@ -23,7 +24,6 @@ BEGIN = (
 )  # fmt: skip
 _SECRET = re.compile(r"TOKEN|KEY|SECRET|PASS|CREDENTIAL|AUTH|COOKIE|SIGNATURE|PRIVATE", re.IGNORECASE)
 _HARMLESS = {"TOKENIZERS_PARALLELISM"}
-_IN_ADDRESS = re.compile(r"//[^/@\s]+@")
 _MOST_CHARS = 2000
 _MOST_TEXT = 300_000
 _VARIABLE = re.compile(
@@ -48,7 +48,7 @@ def shown(name: str, value: str) -> str:
     """Its value, or that it is set where it is a secret."""
     if _SECRET.search(name) and name not in _HARMLESS:
         return HIDDEN
-    return _IN_ADDRESS.sub("//", value)[:_MOST_CHARS]
+    return without_login(value)[:_MOST_CHARS]
 
 
 def is_environment(text: str) -> bool:

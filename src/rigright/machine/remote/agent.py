@@ -19,7 +19,7 @@ from rigright.machine.stored import plain, restored
 from rigright.machine.world import World, here
 
 
-def gather(ask: dict[str, Any], world: World) -> dict[str, Any]:
+def _gather(ask: dict[str, Any], world: World) -> dict[str, Any]:
     """Everything that is asked of this node, as plain data."""
     began = time.monotonic()
     machine = probe(world)
@@ -29,12 +29,12 @@ def gather(ask: dict[str, Any], world: World) -> dict[str, Any]:
         "machine": plain(machine),
     }
     if ask["bench"] is not None:
-        fields |= benched(ask["bench"], machine, world=world, meeting=ask["meeting"])
+        fields |= _benched(ask["bench"], machine, world=world, meeting=ask["meeting"])
     fields["seconds"] = time.monotonic() - began
     return fields
 
 
-def benched(
+def _benched(
     asked: dict[str, Any], machine: Machine, *, world: World, meeting: dict[str, Any] | None = None
 ) -> dict[str, Any]:
     """What was measured here, and what was not and why; a signal to end keeps what is there."""
@@ -65,7 +65,7 @@ def main() -> int:
     """Answer on standard output; what goes wrong is stated in the same envelope."""
     world = here()
     try:
-        fields = gather(json.loads(sys.argv[1]), world)
+        fields = _gather(json.loads(sys.argv[1]), world)
     except Exception as error:  # noqa: BLE001 - whatever it is, whoever asked must hear of it
         why = error.sentence if isinstance(error, RigError) else f"{type(error).__name__}: {error}"
         fields = {"node": node_name(world), "problem": plain(say("cannot be read: {why}", why=why))}

@@ -17,11 +17,11 @@ from rigright.base.bounded import bounded_json
 from rigright.base.units import MIB
 
 MARK = "rigright-told"
-PIECE = 640  # characters of payload a line: Slurm cuts lines at 1024 when it labels them
+_PIECE = 640  # characters of payload a line: Slurm cuts lines at 1024 when it labels them
 MOST_BYTES = 32 * MIB  # of one node's words, unpacked
-MOST_PIECES = 4 * MIB // PIECE  # of one node's words, packed
+MOST_PIECES = 4 * MIB // _PIECE  # of one node's words, packed
 MOST_SPEAKERS = 20_000
-MOST_DEPTH = 40
+_MOST_DEPTH = 40
 _LINE = re.compile(rb"rigright-told ([0-9a-f]{16}) (\d{1,5}) (\d{1,5}) ([0-9a-f]{8}) ([A-Za-z0-9+/=]{1,700})")
 
 
@@ -30,7 +30,7 @@ def lines(value: Any) -> Iterator[str]:
     packed = zlib.compress(json.dumps(value, ensure_ascii=True, allow_nan=False).encode(), 9)
     text = base64.b64encode(packed).decode()
     speaker, check = secrets.token_hex(8), zlib.crc32(packed)
-    pieces = [text[start : start + PIECE] for start in range(0, len(text), PIECE)]
+    pieces = [text[start : start + _PIECE] for start in range(0, len(text), _PIECE)]
     for number, piece in enumerate(pieces):
         yield f"{MARK} {speaker} {number} {len(pieces)} {check:08x} {piece}\n"
 
@@ -85,7 +85,7 @@ def _opened(text: bytes, check: int) -> dict[str, Any] | None:
         value = bounded_json(raw) if opener.eof else None
     except (ValueError, zlib.error):
         return None
-    return value if isinstance(value, dict) and _is_flat(value, MOST_DEPTH) else None
+    return value if isinstance(value, dict) and _is_flat(value, _MOST_DEPTH) else None
 
 
 def _is_flat(thing: Any, depth: int) -> bool:

@@ -26,13 +26,13 @@ AGENT = (  # nothing of the folder that the node happens to be in
 )
 
 
-def land(stream: IO[bytes]) -> int:
+def _land(stream: IO[bytes]) -> int:
     """Unpack, run, wait no longer than told, clean up."""
     head = json.loads(stream.readline())
     packed = stream.read(head["size_bytes"])
     for name in ("SIGTERM", "SIGHUP"):
         if hasattr(signal, name):
-            signal.signal(getattr(signal, name), leave)
+            signal.signal(getattr(signal, name), _leave)
     with tempfile.TemporaryDirectory(prefix="rigright-", ignore_cleanup_errors=True) as folder:
         with zipfile.ZipFile(io.BytesIO(packed)) as archive:
             archive.extractall(folder)
@@ -57,7 +57,7 @@ def run(folder: str, head: dict[str, Any]) -> int:
     )
     try:
         if head["lifeline"]:
-            threading.Thread(target=watch, args=(child,), daemon=True).start()
+            threading.Thread(target=_watch, args=(child,), daemon=True).start()
         return child.wait(timeout=head["patience_s"])
     except subprocess.TimeoutExpired:
         sys.stdout.write(LATE + "\n")
@@ -66,7 +66,7 @@ def run(folder: str, head: dict[str, Any]) -> int:
         end(child)
 
 
-def watch(child: subprocess.Popen[bytes]) -> None:
+def _watch(child: subprocess.Popen[bytes]) -> None:
     """End the work once the sender is gone. Read past Python's buffer, which must be free at the end."""
     with suppress(OSError):
         while os.read(0, 4096):
@@ -83,10 +83,10 @@ def end(child: subprocess.Popen[bytes]) -> None:
             child.kill()
 
 
-def leave(number: int, _frame: object) -> None:
+def _leave(number: int, _frame: object) -> None:
     """A signal to end is an end like others: what was unpacked is removed."""
     sys.exit(128 + number)
 
 
 if __name__ == "__main__":
-    sys.exit(land(sys.stdin.buffer))
+    sys.exit(_land(sys.stdin.buffer))

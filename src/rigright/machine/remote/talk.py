@@ -16,11 +16,11 @@ from rigright.base.patience import patience
 from rigright.base.units import GIB, KIB
 from rigright.machine.ending import send
 
-MOST_LINE = 64 * KIB
-MOST_HEARD = GIB  # of all nodes behind one program
-MOST_COMPLAINTS = 200  # lines of its standard error, the last ones
-LOOK_S = 0.1
-FAREWELL_S = 2.0  # between asking a program to end and ending it
+_MOST_LINE = 64 * KIB
+_MOST_HEARD = GIB  # of all nodes behind one program
+_MOST_COMPLAINTS = 200  # lines of its standard error, the last ones
+_LOOK_S = 0.1
+_FAREWELL_S = 2.0  # between asking a program to end and ending it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +29,7 @@ class Talked:
 
     ended: Literal["done", "late", "broken off", "absent"]
     code: int | None = None
+    output: bytes = b""  # where nobody else heard it
     complaints: tuple[str, ...] = ()  # what it wrote to standard error
 
 
@@ -36,19 +37,28 @@ def talk(
     argv: Sequence[str],
     *,
     data: bytes = b"",
-    heard: Callable[[bytes], None],
+    heard: Callable[[bytes], None] | None = None,
     patience_s: float,
     stop: Event | None = None,
     env: Mapping[str, str] | None = None,
 ) -> Talked:
     """Say something to a program and hear it out; its standard input stays open until it ends."""
-    process = _start(argv, env)
-    if process is None:
+    try:
+        process = subprocess.Popen(
+            list(argv),
+            env=None if env is None else dict(env),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+    except (OSError, ValueError):
         return Talked(ended="absent")
-    complaints: deque[str] = deque(maxlen=MOST_COMPLAINTS)
+    output = bytearray()
+    complaints: deque[str] = deque(maxlen=_MOST_COMPLAINTS)
     threads = {
         process.stdin: Thread(target=_speak, args=(process.stdin, data), daemon=True),
-        process.stdout: Thread(target=_listen, args=(process.stdout, heard), daemon=True),
+        process.stdout: Thread(target=_listen, args=(process.stdout, heard or output.extend), daemon=True),
         process.stderr: Thread(
             target=_listen,
             args=(process.stderr, lambda item: complaints.append(item.decode("utf-8", "replace").strip())),
@@ -64,36 +74,22 @@ def talk(
         if process.poll() is None:
             send(process, signal.SIGTERM)
             with suppress(subprocess.TimeoutExpired):
-                process.wait(patience(FAREWELL_S))
+                process.wait(patience(_FAREWELL_S))
         if process.poll() is None:
             send(process)
             with suppress(subprocess.TimeoutExpired):
-                process.wait(patience(FAREWELL_S))
+                process.wait(patience(_FAREWELL_S))
         _close(threads)
-    return Talked(ended=ended, code=process.returncode, complaints=tuple(complaints))
+    return Talked(ended=ended, code=process.returncode, output=bytes(output), complaints=tuple(complaints))
 
 
 def _close(threads: Mapping[IO[bytes] | None, Thread]) -> None:
     """Hear the last words; a stream that something left behind still holds is left open."""
     for stream, thread in threads.items():
-        thread.join(patience(FAREWELL_S))
+        thread.join(patience(_FAREWELL_S))
         if stream is not None and not thread.is_alive():
             with suppress(OSError, ValueError):
                 stream.close()
-
-
-def _start(argv: Sequence[str], env: Mapping[str, str] | None) -> subprocess.Popen[bytes] | None:
-    try:
-        return subprocess.Popen(
-            list(argv),
-            env=None if env is None else dict(env),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            start_new_session=True,
-        )
-    except (OSError, ValueError):
-        return None
 
 
 def _speak(stream: IO[bytes] | None, data: bytes) -> None:
@@ -105,12 +101,17 @@ def _speak(stream: IO[bytes] | None, data: bytes) -> None:
 
 def _listen(stream: IO[bytes] | None, heard: Callable[[bytes], None]) -> None:
     """Every line, longer ones in pieces; past the limit it is read and forgotten, so that nobody blocks."""
-    left = MOST_HEARD
-    with suppress(OSError, ValueError):
-        while stream is not None and (line := stream.readline(MOST_LINE)):
-            left -= len(line)
-            if left > 0:
-                heard(line)
+    left = _MOST_HEARD
+    while stream is not None:
+        try:
+            line = stream.readline(_MOST_LINE)
+        except (OSError, ValueError):  # it was closed
+            return
+        if not line:
+            return
+        left -= len(line)
+        if left > 0:
+            heard(line)
 
 
 def _wait(
@@ -120,6 +121,6 @@ def _wait(
     while process.poll() is None:
         if time.monotonic() > until:
             return "late"
-        if stop.wait(LOOK_S):
+        if stop.wait(_LOOK_S):
             return "broken off"
     return "done"

@@ -17,7 +17,9 @@ from rigright.machine.system import Event
 MOST_CHARS = 300
 MOST_LOOKED_AT = 500  # of a line: patterns cost more than its length
 MOST_OF_A_KIND = 400  # the last ones are kept
-_BOOTS = ("linux version", "-- boot", "-- reboot")  # what begins one
+_AROUND = (  # what begins a boot, and lines of firmware's records, whose faults are told over several
+    *("linux version", "-- boot", "-- reboot", "[hardware error]", "bert: error records"),
+)
 SHORT = 200  # no pattern takes long for so few characters
 MOST_NAMED = (
     16  # marks of the table in a longer line: more are no kernel's, and each costs patterns their time
@@ -61,7 +63,7 @@ def is_worth_a_look(line: str) -> bool:
 def _marks() -> tuple[str, ...]:
     """All words of which one stands in every line that any pattern fits."""
     patterns = (*message_patterns(KERNEL), *message_patterns(GOOD))
-    return (*dict.fromkeys(mark for pattern in patterns for mark in pattern.marks), *_BOOTS)
+    return (*dict.fromkeys(mark for pattern in patterns for mark in pattern.marks), *_AROUND)
 
 
 def address(text: str | None) -> str | None:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import configparser
-import re
 from collections.abc import Iterator
 
+from rigright.machine.values import without_login
 from rigright.machine.world import World
 
-_SECRET = re.compile(r"//[^/@\s]+@")
 _NAMES = ("index-url", "extra-index-url", "find-links", "no-index")
 
 
@@ -32,7 +31,7 @@ def _settings(world: World, python: str) -> Iterator[tuple[str, str]]:
     for name in _NAMES:
         value = world.env.get("PIP_" + name.upper().replace("-", "_"))
         if value:
-            yield name, _clean(value)
+            yield name, without_login(" ".join(value.split()))
 
 
 def _of_file(text: str) -> Iterator[tuple[str, str]]:
@@ -45,8 +44,4 @@ def _of_file(text: str) -> Iterator[tuple[str, str]]:
         for name, value in reader.items(section):
             bare = name.replace("_", "-")
             if bare in _NAMES and value:
-                yield bare, _clean(value)
-
-
-def _clean(value: str) -> str:
-    return _SECRET.sub("//", " ".join(value.split()))
+                yield bare, without_login(" ".join(value.split()))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from html import escape
 
@@ -22,8 +21,18 @@ from rigright.base.page import (
 )
 from rigright.base.tables import DATA
 from rigright.base.words import clean, tell
-from rigright.report.draw.bars import legend_entries, piece_orders, scale_of, thinned, total
-from rigright.report.draw.plots import Scales, scales_of
+from rigright.report.charts import (
+    Axis,
+    bar_scale,
+    legend,
+    piece_orders,
+    pieces_of,
+    places,
+    plot_axes,
+    strip_axis,
+    thinned,
+    total,
+)
 from rigright.report.screen import Screen, mark
 
 _LANGUAGE = {"en": "en", "zh": "zh-Hans"}
@@ -115,22 +124,16 @@ def _table(table: Table, screen: Screen) -> str:
 
 
 def _bars(bars: Bars, screen: Screen) -> str:
-    orders = piece_orders(bars)
-    scale = max((max(bar.limit, total(bar)) for bar in bars.bars), default=0) or 1
-    strips = [_bar(bar, orders, scale=scale, screen=screen) for bar in bars.bars]
-    names = (
-        f'<span><i class="p{order % _PIECES}"></i>{escape(entry)}</span>'
-        for order, entry in enumerate(legend_entries(bars, screen))
-    )
-    return f'<div class="bars">\n{"".join(strips)}</div>\n<div class="legend">{"".join(names)}</div>'
+    strips = "".join(_bar(bar, bars, screen=screen) for bar in bars.bars)
+    return f'<div class="bars">\n{strips}</div>\n{_legend(bars, screen)}'
 
 
-def _bar(bar: Bar, orders: dict[Shown, int], *, scale: float, screen: Screen) -> str:
-    pieces = [piece for piece in bar.pieces if piece.name in orders and piece.size > 0]
+def _bar(bar: Bar, bars: Bars, *, screen: Screen) -> str:
+    orders, scale = piece_orders(bars), bar_scale(bars)
     stretches = [
         f'<i class="p{orders[piece.name] % _PIECES}" style="width:{100 * piece.size / scale:.2f}%"'
         f' title="{_text(piece.name, screen)} {escape(clean(piece.shown))}"></i>'
-        for piece in pieces
+        for piece in pieces_of(bar)
     ]
     free = max(bar.limit - total(bar), 0)
     stretches.append(f'<i class="free" style="width:{100 * free / scale:.2f}%"></i>')
@@ -143,55 +146,57 @@ def _bar(bar: Bar, orders: dict[Shown, int], *, scale: float, screen: Screen) ->
     )
 
 
+def _legend(chart: Bars | Plot, screen: Screen) -> str:
+    names = (
+        f'<span><i class="p{order % _PIECES}"></i>'
+        f"{f'<b>{escape(letter)}</b> ' if isinstance(chart, Plot) else ''}{escape(text)}</span>"
+        for letter, text, order in legend(chart, screen)
+    )
+    return f'<div class="legend">{"".join(names)}</div>'
+
+
 def _points(points: Points, screen: Screen) -> str:
     items = "".join(f"<li>{_text(item, screen)}</li>" for item in points.items)
     return f'<ul class="{points.tone}">{items}</ul>' if items else ""
 
 
 def _plot(plot: Plot, screen: Screen) -> str:
-    scales = scales_of(plot)
-    if scales is None:
+    axes = plot_axes(plot)
+    if axes is None:
         return ""
-    names = [(curve.letter, curve.name, order) for order, curve in enumerate(plot.curves)]
-    names += [(spot.letter, spot.name, spot.curve) for spot in plot.spots]
-    legend = "".join(
-        f'<span><i class="p{order % _PIECES}"></i><b>{_text(letter, screen)}</b> {_text(name, screen)}</span>'
-        for letter, name, order in names
-    )
-    axes = [
+    names = [
         f'<text x="{_WIDE:.0f}" y="{_HIGH + 34:.0f}" class="end">{_text(plot.x_name, screen)}</text>',
         f'<text x="6" y="6">{_text(plot.y_name, screen)}</text>',
     ]
-    left = max(60, 8 + 8 * max((len(scales.shown(tick)) for tick in scales.y_ticks), default=0))
+    left = max(60, 8 + 8 * max((len(label) for _, label in axes[1].ticks), default=0))
     return (
         f'<svg class="plot" viewBox="-{left} -10 {_WIDE + left + 20:.0f} {_HIGH + 50:.0f}" role="img"'
         f' aria-label="{_text(plot.title or plot.y_name, screen)}">\n'
-        + "\n".join((*_grid(scales), *axes, *_drawn(plot, scales, screen=screen)))
-        + f'\n</svg>\n<div class="legend">{legend}</div>'
+        + "\n".join((*_grid(*axes), *names, *_drawn(plot, axes, screen=screen)))
+        + f"\n</svg>\n{_legend(plot, screen)}"
     )
 
 
-def _grid(scales: Scales) -> list[str]:
+def _grid(across: Axis, up: Axis) -> list[str]:
     texts = []
-    for tick in scales.x_ticks:
-        x = scales.across(tick) * _WIDE
+    for share, label in across.ticks:
+        x = share * _WIDE
         texts.append(f'<path class="grid" d="M{x:.1f} 0V{_HIGH:.0f}"/>')
-        texts.append(f'<text x="{x:.1f}" y="{_HIGH + 16:.0f}" class="middle">{scales.shown(tick)}</text>')
-    for tick in scales.y_ticks:
-        y = (1 - scales.up(tick)) * _HIGH
+        texts.append(f'<text x="{x:.1f}" y="{_HIGH + 16:.0f}" class="middle">{label}</text>')
+    for share, label in up.ticks:
+        y = (1 - share) * _HIGH
         texts.append(f'<path class="grid" d="M0 {y:.1f}H{_WIDE:.0f}"/>')
-        texts.append(f'<text x="-6" y="{y + 4:.1f}" class="end">{scales.shown(tick)}</text>')
+        texts.append(f'<text x="-6" y="{y + 4:.1f}" class="end">{label}</text>')
     return texts
 
 
-def _drawn(plot: Plot, scales: Scales, *, screen: Screen) -> list[str]:
+def _drawn(plot: Plot, axes: tuple[Axis, Axis], *, screen: Screen) -> list[str]:
     texts = []
     for order, curve in enumerate(plot.curves):
-        places = scales.places(curve.points)
-        path = " ".join(f"{x * _WIDE:.1f},{(1 - y) * _HIGH:.1f}" for x, y in places)
+        path = " ".join(f"{x * _WIDE:.1f},{(1 - y) * _HIGH:.1f}" for x, y in places(curve.points, axes))
         texts.append(f'<polyline class="s{order % _PIECES}" points="{path}"/>')
     for spot in plot.spots:
-        for x, y in scales.places(((spot.x, spot.y),)):
+        for x, y in places(((spot.x, spot.y),), axes):
             left, top = x * _WIDE, (1 - y) * _HIGH
             texts.append(f'<circle class="f{spot.curve % _PIECES}" cx="{left:.1f}" cy="{top:.1f}" r="4"/>')
             texts.append(f'<text x="{left + 6:.1f}" y="{top - 5:.1f}">{_text(spot.letter, screen)}</text>')
@@ -210,13 +215,12 @@ def _strips(strips: Strips, screen: Screen) -> str:
 
 def _over_time(strip: Strip) -> str:
     """One quantity over time as columns; what was not observed is left out."""
-    low, high = scale_of(strip)
     values = thinned(strip.values, _COLUMNS)
-    shares = [None if value is None else min(1.0, max(0.0, (value - low) / (high - low))) for value in values]
+    shares = map(strip_axis(strip).share, values)
     columns = "".join(
         f"M{place} {_TALL}V{_TALL * (1 - share):.2f}"
         for place, share in enumerate(shares)
-        if share is not None and math.isfinite(share)
+        if share is not None
     )
     return (
         f'<svg class="over" viewBox="-0.5 0 {max(len(values), 1)} {_TALL}" preserveAspectRatio="none">'

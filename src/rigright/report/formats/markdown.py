@@ -8,11 +8,10 @@ from dataclasses import replace
 
 from rigright.base.page import Bars, Commands, Line, Page, Plot, Points, Shown, Strips, Table
 from rigright.base.words import clean, tell
-from rigright.report.draw.bars import draw_bars, draw_strips
-from rigright.report.draw.plots import draw_plot
+from rigright.report.charts import draw_chart
 from rigright.report.screen import Screen, mark
 
-_BAR_CELLS = 100  # a code block scrolls; it needs no narrow screen
+_CHART_CELLS = 100  # a code block scrolls; it needs no narrow screen
 _SPECIAL = re.compile(r"[\\`*<>|\[\]~&]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])")
 _OPENING = re.compile(r"\A(\d{0,9})([#=+.)-])(?=[\s#=-]|\Z)")  # would open a heading, list or rule
 
@@ -56,18 +55,8 @@ def _table(table: Table, screen: Screen) -> str:
     return "\n".join(f"| {' | '.join(cells)} |" for cells in (heads, rules, *rows))
 
 
-def _bars(bars: Bars, screen: Screen) -> str:
-    lines = draw_bars(bars, replace(screen, width=_BAR_CELLS, colour=False))
-    return _fenced("text", [line.replace("```", "'''") for line in lines])
-
-
-def _plot(plot: Plot, screen: Screen) -> str:
-    lines = draw_plot(plot, replace(screen, width=_BAR_CELLS, colour=False))
-    return _fenced("text", [line.replace("```", "'''") for line in lines])
-
-
-def _strips(strips: Strips, screen: Screen) -> str:
-    lines = draw_strips(strips, replace(screen, width=_BAR_CELLS, colour=False))
+def _chart(chart: Bars | Plot | Strips, screen: Screen) -> str:
+    lines = draw_chart(chart, replace(screen, width=_CHART_CELLS, colour=False))
     return _fenced("text", [line.replace("```", "'''") for line in lines])
 
 
@@ -82,9 +71,9 @@ def _fenced(kind: str, lines: list[str]) -> str:
 _WRITTEN: dict[type, Callable[..., str]] = {
     Line: _line,
     Table: _table,
-    Bars: _bars,
+    Bars: _chart,
     Points: lambda points, screen: "\n".join(f"- {_opened(item, screen)}" for item in points.items),
     Commands: _commands,
-    Plot: _plot,
-    Strips: _strips,
+    Plot: _chart,
+    Strips: _chart,
 }

@@ -13,6 +13,7 @@ from rigright.machine.bench.record import Result
 from rigright.machine.record import Machine
 from rigright.report.fleet_rows import cards_of, first_rows
 from rigright.verbs.fleet.accept.accepted import DRAIN, Accepted, Between, NodeJudged, Suspect
+from rigright.verbs.fleet.accept.meetings import split
 from rigright.verbs.fleet.hosts import folded
 
 _MOST_NAMES, _MOST_ROWS = 70, 30
@@ -109,14 +110,14 @@ def _path(between: Between) -> Sentence:
     if len(between.nodes) == 2:
         a, b = between.nodes
         return say("{a} with {b}: {reached}; other pairs {full}", a=a, b=b, reached=reached, full=full)
-    place = (len(between.nodes) + 1) // 2
+    first, second = split(between.nodes)
     return say(
         "{nodes}: {reached}, pairs {full}; look between {first} and {second}",
         nodes=folded(between.nodes),
         reached=reached,
         full=full,
-        first=folded(between.nodes[:place]),
-        second=folded(between.nodes[place:]),
+        first=folded(first),
+        second=folded(second),
     )
 
 

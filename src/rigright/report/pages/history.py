@@ -26,23 +26,22 @@ from rigright.base.units import KILO, show_bytes, show_measured, show_seconds, s
 from rigright.base.words import Sentence, say, with_commas
 from rigright.machine.history.store import SeenMachine
 from rigright.machine.tick import DeviceTick
-from rigright.report.live import words
-from rigright.verbs.watch.watched import CardSpan, Figures, Past, Span
+from rigright.report import readings
+from rigright.verbs.watch.record import CardSpan, Figures, Past, Span
 
 _HOUR_S = 3600.0
 _FEW = 2  # cards that are shown with every picture
-_NONE = "-"
 _AWAY_S = 1.0
 
 Show = Callable[[float], str]
 _PICTURES: dict[str, tuple[Sentence, Show, float | None]] = {  # column -> label, how it is shown, top
-    "busy_share": (say("busy"), words.share, 1.0),
+    "busy_share": (say("busy"), readings.share, 1.0),
     "power_w": (say("power"), show_watts, None),
     "mem_used_bytes": (say("memory"), show_bytes, None),
-    "gpu_c": (say("heat"), words.celsius, None),
-    "cpu_share": (say("cpu"), words.share, 1.0),
-    "disk_read_bytes_per_s": (say("disk in"), words.flow, None),
-    "net_rx_bytes_per_s": (say("net in"), words.flow, None),
+    "gpu_c": (say("heat"), readings.celsius, None),
+    "cpu_share": (say("cpu"), readings.share, 1.0),
+    "disk_read_bytes_per_s": (say("disk in"), readings.flow, None),
+    "net_rx_bytes_per_s": (say("net in"), readings.flow, None),
 }
 _OF_MANY = ("busy_share", "power_w")
 
@@ -157,21 +156,21 @@ def _row(card: CardSpan, span: Span) -> tuple[Shown, ...]:
     figures = {figure.column.rpartition(".")[2]: figure for figure in card.figures}
 
     def value_at(name: str, which: str, *, show: Show) -> str:
-        return show(getattr(figures[name], which)) if name in figures else _NONE
+        return show(getattr(figures[name], which)) if name in figures else readings.NONE
 
     sentences = [
-        say("{reason} {share}", reason=words.reason(reason), share=words.share(slowed_s / span.seen_s))
+        say("{reason} {share}", reason=readings.reason(reason), share=readings.share(slowed_s / span.seen_s))
         for reason, slowed_s in card.slowed_s
     ]
     return (
         card.card,
-        _NONE if card.energy_j is None else f"{card.energy_j / (KILO * _HOUR_S):.3f} kWh",
+        readings.NONE if card.energy_j is None else f"{card.energy_j / (KILO * _HOUR_S):.3f} kWh",
         value_at("power_w", "mean", show=show_watts),
         value_at("power_w", "most", show=show_watts),
-        value_at("busy_share", "mean", show=words.share),
+        value_at("busy_share", "mean", show=readings.share),
         value_at("mem_used_bytes", "most", show=show_bytes),
-        value_at("gpu_c", "most", show=words.celsius),
-        value_at("mem_c", "most", show=words.celsius),
+        value_at("gpu_c", "most", show=readings.celsius),
+        value_at("mem_c", "most", show=readings.celsius),
         with_commas(sentences) or "",
     )
 
@@ -203,12 +202,12 @@ def _of_machines(past: Past) -> tuple[list[Part], Shown]:
 
 def _machine(seen: SeenMachine) -> tuple[Shown, ...]:
     machine = seen.machine
-    names = [device.name or _NONE for device in machine.devices]
+    names = [device.name or readings.NONE for device in machine.devices]
     cards = ", ".join(f"{names.count(name)}x {name}" for name in dict.fromkeys(names))
     software, system = machine.software, machine.system
     return (
-        *(_date(seen.at_s), seen.key, system.host or _NONE, cards or _NONE),
-        *(software.driver or _NONE, system.kernel or _NONE),
+        *(_date(seen.at_s), seen.key, system.host or readings.NONE, cards or readings.NONE),
+        *(software.driver or readings.NONE, system.kernel or readings.NONE),
     )
 
 

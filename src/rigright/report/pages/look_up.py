@@ -5,10 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from rigright.base.page import Column, Commands, Line, Page, Part, Points, Shown, Table, prose, table
+from rigright.base.page import Column, Commands, Line, Page, Part, Points, Shown, Table, Tone, prose, table
 from rigright.base.words import Sentence, say, tell
-from rigright.verbs.look_up.fields import yes_no
-from rigright.verbs.look_up.listing import Findings, Listing, ListingField, ListingKind, Unit
+from rigright.verbs.look_up.listing import (
+    Findings,
+    Listing,
+    ListingField,
+    ListingKind,
+    Unit,
+    source_shown,
+    yes_no,
+)
 
 UNKNOWN = "-"
 _MOST_COMMANDS = 3  # commands a page of findings ends with
@@ -116,7 +123,9 @@ def _table(result: Listing) -> Table:
             columns.append(Column(head=field.head, right=right, flexible=field.flexible))
             cells.append(shown)
     rows = tuple(zip(*cells, strict=True))
-    tones = tuple(kind.tone(record) for record in records) if kind.tone else ()
+    tones: tuple[Tone, ...] = tuple(
+        "dim" if getattr(record, "stale", False) else "plain" for record in records
+    )
     return table(columns, rows, tones=tones)
 
 
@@ -163,8 +172,6 @@ def _is_number(value: object) -> bool:
 
 def _sources(result: Listing) -> tuple[Part, ...]:
     """Where each record is from, each source once."""
-    source = result.kind.sources
-    if not result.with_sources or source is None:
-        return ()
-    fields = dict.fromkeys(source(record) for record in result.records)
-    return (Points(title=say("Sources"), items=tuple(fields), tone="dim"),)
+    sources = dict.fromkeys(map(source_shown, result.records) if result.with_sources else ())
+    items = tuple(source for source in sources if source)
+    return (Points(title=say("Sources"), items=items, tone="dim"),) if items else ()

@@ -12,16 +12,17 @@ from rigright.base.page import Commands, Line, Page, Part, Points, Shown, Table,
 from rigright.base.units import show_bytes, to_gib
 from rigright.base.words import Sentence, say, with_commas
 from rigright.doctor.wires import bus_cards
+from rigright.facts.faults import slowdowns
 from rigright.machine.device import Device
 from rigright.machine.host import Path
 from rigright.machine.record import Machine, Unseen, free_bytes, total_bytes
-from rigright.report.live.words import reason
+from rigright.report import readings
 from rigright.report.named import machine_name, understood
 from rigright.report.pages.probe_host import host_rows
 from rigright.report.typed import of_host, typed
 
 if TYPE_CHECKING:
-    from rigright.machine.bundle.write import Bundled
+    from rigright.machine.bundle import Bundled
 
 _MOST_UNSEEN = 8
 _MOST_IN_MATRIX = 16
@@ -286,25 +287,17 @@ def _next(machine: Machine) -> tuple[str, ...]:
     return (doctor, f"rigright fit{on}", *(() if on else ("rigright bench --quick",)))
 
 
-_HARMLESS = frozenset({"idle", "app_clocks", "sync_boost", "display_clocks"})
-_GONE = {
-    "lost": say("lost: fell off the bus"),
-    "hung": say("hung: driver does not respond"),
-    "no driver": say("no driver"),
-    "denied": say("no permission"),
-}
-
-
 def _state_of(device: Device) -> tuple[Shown, Tone]:
     """What a person must know of it first."""
     if device.state != "ok":
-        return _GONE.get(device.state, device.state), "bad"
+        return readings.state(device.state)
     worst = [*_broken(device)]
     if worst:
         return worst[0], "bad"
-    slowed = [word for word in device.slowed_by or () if word not in _HARMLESS]
+    known = slowdowns()  # what binds nothing is a setting, or how a card idles
+    slowed = [word for word in device.slowed_by or () if word not in known or known[word].binds]
     if slowed:
-        return say("throttled: {reasons}", reasons=with_commas(map(reason, slowed))), "warn"
+        return say("throttled: {reasons}", reasons=with_commas(map(readings.reason, slowed))), "warn"
     if device.mig or device.slices:
         count = len(device.slices)
         sentence = say("MIG, {count} instances", count=count) if device.mig else None

@@ -11,33 +11,39 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import median
 
-from rigright.machine.bench.record import Result
+from rigright.machine.bench.record import SMALLER_IS_BETTER, Result
 from rigright.machine.record import Machine
 from rigright.machine.traits import TRAITS
 from rigright.verbs.fleet.nodes import Differs, NodeReport, NodeSpread, OddNodes, Straggler
 
-FEW_SHARE = 0.25  # so few nodes without any card among nodes with cards are odd ones, not a kind of their own
-BARE = ""
+_FEW_SHARE = (
+    0.25  # so few nodes without any card among nodes with cards are odd ones, not a kind of their own
+)
+_BARE = ""
 BEHIND_SHARE = 0.05
 ROBUST_Z = 3.5  # Iglewicz and Hoaglin's limit for a modified z-score
 NORMAL = 0.6745
 ENOUGH = 5  # nodes, before a spread says what chance does
-LESS_IS_BETTER = frozenset({"s", "bytes"})
 
-Figure = tuple[str, str, str]  # part, what, unit
+_Figure = tuple[str, str, str]  # part, what, unit
+
+
+def machines_of(nodes: Mapping[str, NodeReport]) -> dict[str, Machine]:
+    """The machines of nodes that answered."""
+    return {name: node.machine for name, node in nodes.items() if node.machine is not None}
 
 
 def kinds(machines: Mapping[str, Machine]) -> dict[str, str]:
     """Node -> its kind: the names of its cards. Few nodes without cards are held against the largest kind."""
-    fields = {node: kind_of(machine) for node, machine in machines.items()}
-    bare = [node for node, kind in fields.items() if kind == BARE]
-    counts = Counter(kind for kind in fields.values() if kind != BARE)
-    if counts and len(bare) <= max(1, FEW_SHARE * len(fields)):
+    fields = {node: _kind_of(machine) for node, machine in machines.items()}
+    bare = [node for node, kind in fields.items() if kind == _BARE]
+    counts = Counter(kind for kind in fields.values() if kind != _BARE)
+    if counts and len(bare) <= max(1, _FEW_SHARE * len(fields)):
         fields |= dict.fromkeys(bare, counts.most_common(1)[0][0])
     return fields
 
 
-def kind_of(machine: Machine) -> str:
+def _kind_of(machine: Machine) -> str:
     """The distinct cards of a machine; one that is lost and tells no name is of their kind."""
     names = {device.name for device in machine.devices if device.name}
     return ", ".join(sorted(names or {device.vendor for device in machine.devices}))
@@ -64,14 +70,13 @@ def _of_kind(kind: str, machines: Mapping[str, Machine]) -> Iterator[Differs]:
             value = trait.read(machine)
             if value is not None:
                 groups.setdefault(value, []).append(node)
-        values = groups
-        if len(values) > 1:
+        if len(groups) > 1:
             # the usual value, where more than half have it, and the others from the rarest on
             ranked: Sequence[tuple[str, list[str]]] = sorted(
-                values.items(), key=lambda pair: (len(pair[1]), pair[0])
+                groups.items(), key=lambda pair: (len(pair[1]), pair[0])
             )
             most, nodes = ranked[-1]
-            in_majority = len(nodes) > sum(map(len, values.values())) / 2
+            in_majority = len(nodes) > sum(map(len, groups.values())) / 2
             others = ranked[:-1] if in_majority else ranked
             yield Differs(
                 trait=trait.name,
@@ -86,7 +91,7 @@ def spread_of(
     nodes: Iterable[NodeReport], kind: Mapping[str, str]
 ) -> tuple[tuple[NodeSpread, ...], tuple[Straggler, ...]]:
     """Every figure that two nodes of a kind or more have, and the stragglers, the worst first."""
-    figures: dict[tuple[str, Figure], dict[str, Result]] = {}
+    figures: dict[tuple[str, _Figure], dict[str, Result]] = {}
     for node in nodes:
         for figure, result in _worst(node.results).items():
             figures.setdefault((kind.get(node.node, ""), figure), {})[node.node] = result
@@ -112,29 +117,24 @@ def spread_of(
     return tuple(spreads), tuple(stragglers)
 
 
-def _worst(results: Iterable[Result]) -> dict[Figure, Result]:
+def _worst(results: Iterable[Result]) -> dict[_Figure, Result]:
     """For each figure the slowest card, link or disk of a node."""
-    result: dict[Figure, Result] = {}
+    result: dict[_Figure, Result] = {}
     for item in results:
         figure = (item.part, item.what, item.unit)
         known = result.get(figure)
-        if known is None or _lag(item.value, known.value, unit=item.unit) > 0:
+        if known is None or known.beats(item):
             result[figure] = item
     return result
-
-
-def _lag(value: float, middle: float, *, unit: str) -> float:
-    """How far a value lies behind another, as a share of it; below zero: ahead."""
-    if not middle:
-        return 0.0
-    return (value - middle if unit in LESS_IS_BETTER else middle - value) / abs(middle)
 
 
 def _behind(spread: NodeSpread, results: Mapping[str, Result]) -> Iterator[Straggler]:
     distances = [abs(item.value - spread.median) for item in results.values()]
     usual = median(distances)
+    sign = 1 if spread.unit in SMALLER_IS_BETTER else -1
     for node, result in results.items():
-        share = _lag(result.value, spread.median, unit=spread.unit)
+        behind = sign * (result.value - spread.median)
+        share = behind / abs(spread.median) if spread.median else 0.0
         by_chance = (
             len(results) >= ENOUGH
             and usual

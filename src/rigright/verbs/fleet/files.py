@@ -13,15 +13,14 @@ from typing import Literal
 from rigright.base.errors import AskError
 from rigright.base.tables import DATA
 from rigright.base.words import say
-from rigright.machine.remote.parcel import RemoteRequest, parcel, start_line
-from rigright.machine.remote.shell import script
+from rigright.machine.remote.parcel import RemoteRequest, parcel, script, start_line
 from rigright.verbs.fleet.hosts import MOST_NODES
-from rigright.verbs.fleet.outcome import PATIENCE_S
+from rigright.verbs.fleet.jobs import PATIENCE_S
 
-FOLDER = DATA / "fleet"
-SCRIPT = "/etc/slurm/rigright-health.sh"
+_FOLDER = DATA / "fleet"
+_SCRIPT = "/etc/slurm/rigright-health.sh"
 IMAGE = "python:3.13-slim"
-STAYS_S = 120  # a pod of the Job stays after its answer, so that no other takes its node
+_STAYS_S = 120  # a pod of the Job stays after its answer, so that no other takes its node
 _IMAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/:@-]{0,254}")
 _DAEMON = """\
   selector: {matchLabels: {app.kubernetes.io/name: rigright-probe}}
@@ -60,8 +59,8 @@ def files(
         conf = os.environ.get("SLURM_CONF")  # Slurm passes it on to no health program
         settings = "" if conf is None else f"export SLURM_CONF={shlex.quote(conf)}"
         return {
-            SCRIPT.rpartition("/")[2]: _filled("health.sh", command=command, settings=settings),
-            "slurm.conf": _filled("slurm.conf", script=SCRIPT),
+            _SCRIPT.rpartition("/")[2]: _filled("health.sh", command=command, settings=settings),
+            "slurm.conf": _filled("slurm.conf", script=_SCRIPT),
         }
     if image is not None and not _IMAGE.fullmatch(image):
         raise AskError(say('"{image}" is not an image name', image=image[:60]))
@@ -86,10 +85,10 @@ def _manifest(image: str, nodes: int | None) -> str:
         restart="restartPolicy: Always" if nodes is None else "restartPolicy: Never",
         affinity="" if nodes is None else _APART,
         image=image,
-        line=f"while true; do {asked}; sleep 3600; done" if nodes is None else f"{asked}; sleep {STAYS_S}",
+        line=f"while true; do {asked}; sleep 3600; done" if nodes is None else f"{asked}; sleep {_STAYS_S}",
     )
 
 
 def _filled(name: str, **values: object) -> str:
-    text = Template((FOLDER / name).read_text(encoding="utf-8")).substitute(values)
+    text = Template((_FOLDER / name).read_text(encoding="utf-8")).substitute(values)
     return "".join(line for line in text.splitlines(keepends=True) if line.strip())

@@ -12,7 +12,7 @@ import shutil
 
 from rigright.base.errors import AskError, MissingError
 from rigright.base.patience import patience
-from rigright.base.words import Sentence, say
+from rigright.base.words import say
 from rigright.doctor.binding.judgement import conclude
 from rigright.doctor.examine import Examined, case_of, chosen, examine
 from rigright.doctor.record import Finding
@@ -21,11 +21,11 @@ from rigright.machine.remote.agent import node_name
 from rigright.machine.remote.talk import Talked, talk
 from rigright.machine.world import World, here
 from rigright.verbs.fleet.nodes import NodeHealth
-from rigright.verbs.fleet.troubles import LATE, meant
+from rigright.verbs.fleet.troubles import trouble
 
 PATIENCE_S = 15.0  # for scontrol: Slurm ends a health check that takes a minute
 MOST_REASON = 240  # characters; Slurm cuts nothing, but tables do
-MOST_FAULTS = 3  # named in the reason
+_MOST_FAULTS = 3  # named in the reason
 PATHS = ("/usr/bin", "/usr/local/bin", "/opt/slurm/bin", "/usr/sbin")  # Slurm gives its program a bare PATH
 _NODE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,252}")
 _STATE = re.compile(r"\bState=(\S+)")
@@ -64,7 +64,7 @@ def reason_of(faults: tuple[Finding, ...]) -> str:
     fields = dict.fromkeys(
         f"{finding.about}: {finding.title}" if finding.about else str(finding.title) for finding in faults
     )
-    shown = list(fields)[:MOST_FAULTS]
+    shown = list(fields)[:_MOST_FAULTS]
     more = f" (and {len(fields) - len(shown)} more)" if len(fields) > len(shown) else ""
     text = _UNFIT.sub(" ", f"rigright: {'; '.join(shown)}")
     return text[: MOST_REASON - len(more)] + more
@@ -75,22 +75,18 @@ def _drained(node: str, reason: str, *, world: World) -> str:
     scontrol = shutil.which("scontrol", path=path)
     if scontrol is None:
         raise MissingError(say("scontrol not found: {node} was not drained", node=node))
-    lines: list[bytes] = []
-    asked = talk((scontrol, "show", "node", node), heard=lines.append, patience_s=patience(PATIENCE_S))
-    match = _STATE.search(b"".join(lines).decode("utf-8", "replace"))
-    if asked.ended != "done" or asked.code or match is None:
-        raise _refused(node, asked)
+    talked = talk((scontrol, "show", "node", node), patience_s=patience(PATIENCE_S))
+    match = _STATE.search(talked.output.decode("utf-8", "replace"))
+    if talked.ended != "done" or talked.code or match is None:
+        raise _refused(node, talked)
     if "DRAIN" in match[1].upper():
         return "drained before"
     line = (scontrol, "update", f"NodeName={node}", "State=DRAIN", f"Reason={reason}")
-    talked = talk(line, heard=lines.append, patience_s=patience(PATIENCE_S))
+    talked = talk(line, patience_s=patience(PATIENCE_S))
     if talked.ended != "done" or talked.code:
         raise _refused(node, talked)
     return "drained"
 
 
 def _refused(node: str, talked: Talked) -> MissingError:
-    why: Sentence | str = (
-        LATE if talked.ended == "late" else meant(talked.complaints) or f"exit {talked.code}"
-    )
-    return MissingError(say("Slurm refused to drain {node}: {why}", node=node, why=why))
+    return MissingError(say("Slurm refused to drain {node}: {why}", node=node, why=trouble(talked)))

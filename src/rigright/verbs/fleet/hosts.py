@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from itertools import islice
+from itertools import islice, product
 from pathlib import Path
 
 from rigright.base.errors import AskError, DataError
@@ -18,7 +18,9 @@ _MOST_RANGES = 16  # in one name
 _NAME = re.compile(r"[A-Za-z0-9_%][A-Za-z0-9._%@:/-]{0,252}")
 _RANGE = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?")
 _TAIL = re.compile(r"(.*?)(\d{1,18})")
-_OPEN = re.compile(r"([^\[\],]*)\[([^\[\]]*)\]")
+_RANGES = re.compile(r"\[([^\[\]]*)\]")
+_WORD = re.compile(r"(?:[^\[\],]|\[[^\[\]]*\])+")  # up to a comma that stands in no brackets
+_LIST = re.compile(rf"(?:{_WORD.pattern}|,)*")
 
 
 def hosts_of(words: str) -> tuple[str, ...]:
@@ -51,22 +53,20 @@ def read_hosts(path: Path) -> tuple[str, ...]:
 
 def expand(words: str, *, where: Sentence | str = "") -> tuple[str, ...]:
     """Every name of a list with ranges, in its order, each once."""
-    names: dict[str, None] = {}
-    # cut at commas that stand in no brackets
-    parts, depth, start = [], 0, 0
-    for place, letter in enumerate(words):
-        depth += (letter == "[") - (letter == "]")
-        if depth not in {0, 1}:
-            raise _wrong(words, where=where)
-        if letter == "," and not depth:
-            parts.append(words[start:place])
-            start = place + 1
-    if depth:
+    if not _LIST.fullmatch(words):
         raise _wrong(words, where=where)
-    for word in [part.strip() for part in (*parts, words[start:]) if part.strip()]:
-        if word.count("[") > _MOST_RANGES:
-            raise _wrong(word, where=where)
-        for count, name in enumerate(_expanded(word, words, where=where), 1):
+    names: dict[str, None] = {}
+    for match in _WORD.finditer(words):
+        pieces = _RANGES.split(match[0].strip())  # text and ranges by turns
+        if len(pieces) > 2 * _MOST_RANGES + 1:
+            raise _wrong(match[0].strip(), where=where)
+        choices = [
+            tuple(islice(_numbers(piece, words, where=where), MOST_NODES + 1)) if place % 2 else (piece,)
+            for place, piece in enumerate(pieces)
+        ]
+        for count, name in enumerate(map("".join, product(*choices)), 1):
+            if not name and len(pieces) == 1:  # nothing between two commas
+                continue
             if not _NAME.fullmatch(name):
                 raise _wrong(name, where=where)
             names[name] = None
@@ -83,19 +83,6 @@ def listed(text: object) -> set[str]:
         return set(expand(text)) if isinstance(text, str) else set()
     except AskError:
         return set()
-
-
-def _expanded(word: str, words: str, *, where: Sentence | str) -> Iterator[str]:
-    """One word with its first range written out, and the rest in turn."""
-    match = _OPEN.match(word)
-    if match is None:
-        yield word
-        return
-    rest = word[match.end() :]
-    tails = list(islice(_expanded(rest, words, where=where), MOST_NODES + 1)) if rest else [""]
-    for number in _numbers(match[2], words, where=where):
-        for tail in tails:
-            yield f"{match[1]}{number}{tail}"
 
 
 def _numbers(inside: str, words: str, *, where: Sentence | str) -> Iterator[str]:

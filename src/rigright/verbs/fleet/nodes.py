@@ -1,10 +1,18 @@
-"""What many machines told: each node's machine, findings and figures, and where they differ."""
+"""What many machines told: each node's machine, findings and figures, and where they differ.
+
+A node's words come as plain data from its agent or out of a file; what cannot be read is told of it alone.
+"""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, TypeVar
 
+from rigright.base.errors import DataError
+from rigright.base.files import save_text
 from rigright.base.record import Inner, derived
 from rigright.base.words import Sentence, say
 from rigright.doctor.binding.judgement import JudgedCause
@@ -12,9 +20,14 @@ from rigright.doctor.examine import EXIT_FAULT, EXIT_WARNING, Examined
 from rigright.doctor.record import CheckFinding
 from rigright.doctor.wires import bus_cards, hides_cards
 from rigright.machine.bench.record import Result, Skipped
-from rigright.machine.record import Machine
+from rigright.machine.possible import possible
+from rigright.machine.record import Machine, Unseen
+from rigright.machine.stored import plain, restored
+from rigright.verbs.fleet.hosts import file_of
 
 EXIT_INTERRUPT = 130
+_MOST_FIGURES = 20_000  # of one node
+R = TypeVar("R")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +41,14 @@ class NodeReport:
     results: tuple[Result, ...] = ()
     skipped: tuple[Skipped, ...] = ()
     seconds: float | None = None  # the node's own
+
+    def save(self, folder: Path) -> None:
+        """Write its words so that `probe --from` reads them too: the machine, and results beside it."""
+        fields = {"results": plain(self.results), "skipped": plain(self.skipped), "seconds": self.seconds}
+        beside = {name: value for name, value in fields.items() if value}
+        save_text(
+            folder / file_of(self.node), json.dumps({**plain(self.machine), **beside, "node": self.node})
+        )
 
     @property
     def is_waited_for(self) -> bool:
@@ -57,6 +78,34 @@ class NodeReport:
         if self.examined is None:
             return 0
         return max(self.examined.exit_code, 0 if self.lacks is None else EXIT_WARNING)
+
+
+def report_of(node: str, fields: Mapping[str, Any]) -> NodeReport:
+    """A node's words as records."""
+    try:
+        if "problem" in fields:
+            told_of = {"what": "node", "why": fields["problem"]}
+            return NodeReport(node=node, trouble=restored(Unseen, told_of, where=node).why)
+        machine = possible(restored(Machine, fields.get("machine"), where=node))
+        results = _listed(Result, fields.get("results"), where=node)
+        skipped = _listed(Skipped, fields.get("skipped"), where=node)
+    except DataError as error:
+        return NodeReport(node=node, trouble=error.whole)
+    seconds = fields.get("seconds")
+    return NodeReport(
+        node=node,
+        machine=machine,
+        results=results,
+        skipped=skipped,
+        seconds=float(seconds) if isinstance(seconds, int | float) else None,
+    )
+
+
+def _listed(kind: type[R], values: Any, *, where: str) -> tuple[R, ...]:
+    """What was measured there, or was not."""
+    if not isinstance(values, list) or len(values) > _MOST_FIGURES:
+        return ()
+    return tuple(restored(kind, value, where=where) for value in values)
 
 
 class OddNodes(NamedTuple):
@@ -117,7 +166,6 @@ class Fleet:
     broken_off: bool = False
     saved: str | None = None
     seconds: float = 0.0
-    notes: Inner[tuple[Sentence, ...]] = ()
 
     @property
     def silent(self) -> tuple[NodeReport, ...]:

@@ -43,6 +43,11 @@ def landing_complaint(line: bytes) -> bytes | None:
     return word if word.startswith((NO_PYTHON.encode(), LANDING_LATE.encode())) else None
 
 
+def is_without_python(words: Iterable[bytes]) -> bool:
+    """Whether a node said that it has no Python for us."""
+    return any(word.startswith(NO_PYTHON.encode()) for word in words)
+
+
 def trouble(talked: Talked, words: Sequence[bytes] = ()) -> Sentence:
     """The reason, the surest first."""
     for word in words:
@@ -55,7 +60,7 @@ def trouble(talked: Talked, words: Sequence[bytes] = ()) -> Sentence:
                     version=version,
                 )
             return say("no Python 3.10 or newer on the node; see --python")
-    if talked.ended == "broken off":
+    if talked.ended in {"broken off", "absent"}:
         return BROKEN_OFF
     if words or talked.ended == "late":
         return LATE

@@ -1,15 +1,27 @@
-"""A listing: records of one kind with their fields, as `look-up` shows them as a page or as data."""
+"""Listings: records of one kind with their fields, as `look-up` shows them as a page or as data.
+
+A field of a record is read, shown and asked for as the end of its name says: `mem_bytes` in GB, `tdp_w` in W.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable
 from datetime import date
+from operator import attrgetter
 from typing import Any, NamedTuple
 
-from rigright.base.page import Part, Shown, Tone
+from rigright.base.errors import AskError
+from rigright.base.page import Part, Shown
 from rigright.base.record import dataclass
 from rigright.base.telling import RecordPrinter
-from rigright.base.words import Sentence
+from rigright.base.units import GIB, GIGA, KILO, TERA, parse_bytes, parse_count
+from rigright.base.words import Sentence, say
+from rigright.facts.prices import is_stale
+
+_DATE = re.compile(r"[0-9]{4}(?:-[0-9]{2}){0,2}")
+_ADVERTISED = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*(?:g|gb|gib)?\s*\Z", re.IGNORECASE)
+_BILLIONS = re.compile(r"(\d{1,6}(?:\.\d+)?)\s*[bB]")
 
 
 class Unit(NamedTuple):
@@ -50,26 +62,28 @@ class LookUpQuery:
     run_code: bool = False  # a model's own code may be run
     input_shape: str | None = None  # what a traced module is given: 1x3x224x224
 
+    @property
+    def text(self) -> str:
+        """The words as one text."""
+        return " ".join(self.words)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListingKind:
-    """A kind of thing that can be looked up. Each file of `verbs/look_up/` bears one as `KIND`."""
+    """A kind of thing that can be looked up: a constant of a file of `kinds/`, and a row of `kinds.ROWS`."""
 
-    record: Any  # the type of what it finds
-    summary: Sentence  # one line for the help
+    record: Any  # the type of its records
     title: Sentence
     fields: tuple[ListingField, ...]
-    find: Callable[[LookUpQuery], tuple[Any, ...]]  # raises an AskError where a word names nothing
-    notes: Callable[[LookUpQuery, tuple[Any, ...]], tuple[Shown, ...]] | None = None
-    tone: Callable[[Any], Tone] | None = None  # of a record's line
-    parts: Callable[[Any], tuple[Part, ...]] | None = None  # more about one record, under its fields
-    sources: Callable[[Any], Shown] | None = None  # where a record is from, for --sources
-    full: bool = False  # every record is shown by itself, one under another, never as one table
-    failed: Callable[[Any], bool] | None = None  # whether a record stands for a question without an answer
-    named: Callable[[LookUpQuery], Any] | None = (
-        None  # the one record a name means, or None; by its key otherwise
+    records: Callable[[LookUpQuery], tuple[Any, ...]]  # every record, in the order of the list
+    find: Callable[[LookUpQuery], tuple[Any, ...]] | None = (
+        None  # reads words; an AskError: they name nothing
     )
-    searched: bool = True  # words are looked for in every text of every record
+    named: Callable[[LookUpQuery], Any] | None = None  # the record a name means, or None; else by its key
+    notes: Callable[[LookUpQuery, tuple[Any, ...]], tuple[Shown, ...]] | None = None
+    parts: Callable[[Any], tuple[Part, ...]] | None = None  # more about one record, under its fields
+    full: bool = False  # every record is shown by itself, one under another, never as one table
+    searched: bool = True  # words that `find` makes nothing of are looked for in every text of every record
 
     @property
     def tells(self) -> RecordPrinter:
@@ -92,8 +106,7 @@ class Listing:
     @property
     def exit_code(self) -> int:
         """Not zero where one of several questions has no answer."""
-        failed = self.kind.failed
-        return int(failed is not None and any(failed(record) for record in self.records))
+        return int(any(getattr(record, "error", None) is not None for record in self.records))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,3 +116,158 @@ class Findings:
     text: str
     hit: Listing | None  # the one thing it names
     found: dict[str, Listing]  # kind -> what speaks of it, the first few of `total`
+
+
+def _read_date(text: str) -> str:
+    """A year, a month or a day."""
+    written = text.strip()
+    parts = [int(part) for part in written.split("-")] if _DATE.fullmatch(written) else []
+    try:
+        date(*[*parts, 1, 1][:3])
+    except (TypeError, ValueError):
+        raise AskError(
+            say('cannot read "{text}" as a date; for example 2023 or 2023-06', text=text)
+        ) from None
+    return written
+
+
+def _read_memory(text: str) -> float:
+    """A card's memory as it is advertised: 24, 24G and 24GB are 24 GiB."""
+    match = _ADVERTISED.match(text)
+    return float(match.group(1)) * GIB if match else parse_bytes(text)
+
+
+def _read_rate(text: str) -> float:
+    """A rate in bytes a second: bare numbers are GB/s."""
+    plain = text.strip().lower().removesuffix("/s")
+    return parse_bytes(plain) * (1 if plain[-1:].isalpha() else GIGA)
+
+
+def read_params(text: str) -> float:
+    """A number of parameters: 7B, 270M, 8030261248."""
+    number = _BILLIONS.fullmatch(text.strip())
+    return float(number[1]) * GIGA if number else float(parse_count(text))
+
+
+DOLLARS = Unit(written="{:,.0f}")
+_DAY = Unit(parse=_read_date)
+_UNITS = {  # how a key ends -> how people read and write it
+    "_flops_per_s": Unit(TERA),
+    "_ops_per_s": Unit(TERA),
+    "_bytes_per_s": Unit(GIGA, "{:,.5g}", _read_rate),
+    "_bytes": Unit(GIB, "{:,g}", _read_memory),
+    "_hz": Unit(GIGA),
+    "_m": Unit(1 / KILO),
+    "_w": Unit(written="{:,.6g}"),
+    "params": Unit(parse=read_params),
+    "as_of": _DAY,
+    "launch": _DAY,
+    "usd": DOLLARS,
+    "_h": Unit(written="{:,.2f}"),
+}
+
+
+def field(
+    text: str,
+    head: Sentence,
+    *names: str,
+    law: Callable[[Any], Any] | None = None,
+    show: Callable[[Any], Shown] | None = None,
+    unit: Unit | None = None,
+    **place: bool,
+) -> ListingField:
+    """A column of what a record tells; `names` are shorter ones for --where and --sort."""
+    name, _, way = text.partition("=")
+    key = name.rstrip("?")
+    usual = next((row for end, row in _UNITS.items() if key.endswith(end)), Unit())
+    return ListingField(
+        written=text if law is None else f"{text}!",
+        head=head,
+        names=names,
+        read=_known(law or attrgetter(way or key)),
+        law=law,
+        show=show,
+        unit=unit or usual,
+        **place,
+    )
+
+
+def _known(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """What is empty is not known."""
+    return lambda record: None if (value := read(record)) in ((), {}) else value
+
+
+def yes_no(has: object) -> Sentence:
+    """Yes or no, where a page says it."""
+    return say("yes") if has else say("no")
+
+
+def _is_doubtful(record: Any) -> bool:
+    """Whether it could not be confirmed."""
+    return bool(record.confidence == "low")
+
+
+def _source(record: object) -> str:
+    """What it names as its source."""
+    return str(getattr(record, "source", None) or getattr(record, "sources", ""))
+
+
+def _notes(record: Any) -> str | None:
+    """What else is to know."""
+    return record.notes or None
+
+
+def doubt() -> ListingField:
+    """A question mark where a record could not be confirmed."""
+    mark = {True: "?", False: ""}
+    return field("unconfirmed", say("?"), law=_is_doubtful, show=mark.__getitem__, listed=True)
+
+
+def provenance(*, dated: bool = True) -> tuple[ListingField, ...]:
+    """Where a record is from, when it was looked at and how sure it is: every kind of fact bears them."""
+    return (
+        field("source", say("source"), law=_source, flexible=True),
+        *([field("as_of", say("as of"))] if dated else []),
+        field("confidence", say("confidence"), show=confidence_shown),
+        field("notes", say("notes"), law=_notes, flexible=True),
+    )
+
+
+def confidence_shown(confidence: str) -> Sentence:
+    """How sure a row is, in words."""
+    words = {"high": say("high"), "med": say("medium"), "medium": say("medium"), "low": say("low")}
+    return words.get(confidence, say("unknown"))
+
+
+def source_shown(record: object) -> Shown | None:
+    """The source of a record, where it names one, with its date and how sure it is."""
+    if not hasattr(record, "confidence"):
+        source: str | None = getattr(record, "source", None)
+        return source
+    return say(
+        "{source} (as of {as_of}; confidence: {confidence})",
+        source=_source(record),
+        as_of=getattr(record, "as_of", None) or say("unknown"),
+        confidence=confidence_shown(getattr(record, "confidence", "low")),
+    )
+
+
+def doubt_notes(records: Iterable[object]) -> tuple[Shown, ...]:
+    """What the question marks mean, where there are any."""
+    if any(getattr(record, "confidence", "high") == "low" for record in records):
+        return (say("? not verified: from memory, or sources disagree"),)
+    return ()
+
+
+def price_date_shown(as_of: str | None, today: date) -> Shown:
+    """A price's date, marked where it is too old to act on."""
+    if as_of is None:
+        return say("no date")
+    return say("{date}, stale", date=as_of) if is_stale(as_of, today) else as_of
+
+
+def stale_notes(dates: Iterable[str | None], today: date) -> tuple[Shown, ...]:
+    """What stale means, where a price is."""
+    if any(is_stale(as_of, today) for as_of in dates):
+        return (say("stale: older than 180 days; check the current price"),)
+    return ()

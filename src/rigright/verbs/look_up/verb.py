@@ -1,21 +1,57 @@
-"""Looks a kind of thing up: finds by words, filters by conditions, sorts, cuts."""
+"""Looks things up: of one kind by words, conditions, order and limit; or one word in everything known."""
 
 from __future__ import annotations
 
 import difflib
+from collections.abc import Iterator
 from datetime import date
+from importlib import import_module
 from typing import Any
 
-from rigright.base import everyday, shelf
-from rigright.base.errors import AskError
+from rigright.base import everyday
+from rigright.base.errors import AskError, RigError
 from rigright.base.record import dataclass
 from rigright.base.words import Sentence, say
 from rigright.verbs import clock
-from rigright.verbs.look_up.conditions import Condition, never_met, read_condition, sort_records
-from rigright.verbs.look_up.listing import Listing, ListingKind, LookUpQuery
-from rigright.verbs.look_up.words import saying, speaking_of
+from rigright.verbs.look_up.filters import read_condition, saying, sort_records, speaking_of, why_none
+from rigright.verbs.look_up.listing import Findings, Listing, ListingKind, LookUpQuery, doubt_notes
 
-FOLDER = "rigright.verbs.look_up.kinds"
+_FOLDER = "rigright.verbs.look_up.kinds"
+_MOST_CHARS = 1000  # of a question
+_MOST_NEAR = 3
+_FIRST = 4  # records of a kind where several kinds answer
+# the kinds whose things bear names, in the order in which a name is tried
+_NAMED = ("chips", "model", "engines", "formats", "xids", "checks", "cpus", "platforms", "guides")
+_APART = frozenset({"model", "guides"})  # opened by a whole name or question, not by words of it
+
+
+# kind -> the file of `kinds/` that bears its `ListingKind` under the same name, and a line of help
+KINDS = {
+    "architectures": ("hardware", say("features of GPU architectures: number formats, attention kernels")),
+    "benchmarks": ("hardware", say("benchmark results of healthy hardware")),
+    "checks": ("program", say("checks of `doctor`: what each looks at, why, thresholds")),
+    "chips": ("hardware", say("accelerators: memory, bandwidth, dense rates, links, power")),
+    "clouds": ("market", say("cloud instances, with dated prices")),
+    "cpus": ("hardware", say("processors: cores, memory channels, PCIe lanes for cards")),
+    "engines": ("software", say("serving engines and how they use memory")),
+    "formats": ("software", say("weight formats and GGUF mixes")),
+    "guides": (
+        "guides",
+        say("what the guides say, item by item, with what is true and the command that shows it"),
+    ),
+    "model": (
+        "models",
+        say("one model by name or path: parameters, KV cache, layers, size in every format, files"),
+    ),
+    "models": ("models", say("models whose architecture is included")),
+    "myths": ("guides", say("what the guides say wrong, with the right figure")),
+    "platforms": ("hardware", say("boards, servers and racks for GPUs")),
+    "plugins": ("program", say("plugins: installed packages that add facts, export targets or checks")),
+    "prices": ("market", say("GPU prices with dates")),
+    "software": ("software", say("CUDA, PyTorch, TensorFlow: required drivers and supported GPUs")),
+    "tariffs": ("market", say("electricity tariffs and carbon by place")),
+    "xids": ("software", say("NVIDIA driver error codes: meaning, immediate action, follow-up")),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,65 +69,36 @@ class LookUpWish:
 
 def kind_names() -> tuple[str, ...]:
     """Everything that can be looked up, as it is typed."""
-    return tuple(name.replace("_", "-") for name in shelf.names(FOLDER))
+    return tuple(KINDS)
 
 
 def kind_summaries() -> dict[str, Sentence]:
     """Each kind, and what it tells."""
-    kinds = shelf.load(FOLDER, "KIND")
-    return {name.replace("_", "-"): kind.summary for name, kind in kinds.items()}
-
-
-ALSO = {"gpu": "chips", "card": "chips", "accelerator": "chips", "instance": "clouds", "processor": "cpus"}
+    return {name: summary for name, (_, summary) in KINDS.items()}
 
 
 def is_kind(name: str) -> bool:
     """Whether a kind is called so."""
-    try:
-        find_kind(name)
-    except AskError:
-        return False
-    return True
+    return _kind_name(name) is not None
+
+
+def _kind_name(name: str) -> str | None:
+    """The kind that a word means; one more or one less `s` is forgiven."""
+    text = name.strip().lower()
+    forms = (text, text.removesuffix("s"), f"{text}s")
+    return next((kind for form in forms if (kind := everyday.named("kind", form)) in KINDS), None)
 
 
 def find_kind(name: str) -> ListingKind:
-    """The kind of that name; one more or one less `s` is forgiven."""
-    known = kind_names()
-    wanted = everyday.named("kind", name.strip().lower().replace("_", "-"))
-    for written in (wanted, wanted + "s", wanted.removesuffix("s"), ALSO.get(wanted.removesuffix("s"), "")):
-        if written in known:
-            kind: ListingKind = shelf.take(FOLDER, written.replace("-", "_"), bears="KIND")
-            return kind
-    near = difflib.get_close_matches(wanted[:40], known, n=1)
-    raise AskError(
-        say(
-            'unknown kind "{name}"; known: {kinds}',
-            name=name,
-            kinds=", ".join([*near, *(text for text in known if text not in near)]),
-        )
-    )
-
-
-def _why_none(conditions: list[Condition], known: tuple[Any, ...]) -> tuple[Sentence, ...]:
-    """Which conditions no record meets, and what there is instead."""
-    unmet = [condition for condition in conditions if not any(condition.holds(record) for record in known)]
-    return tuple(
-        sentence for sentence in (never_met(condition, known) for condition in unmet) if sentence is not None
-    )
-
-
-def _records(kind: ListingKind, asked: LookUpQuery) -> tuple[Any, ...]:
-    """What the kind's own reader of names finds; else every record in whose texts the words stand."""
-    refused: AskError | None = None
-    try:
-        values = kind.find(asked)
-    except AskError as error:
-        values, refused = (), error
-    if not values and asked.words and kind.searched:
-        values = speaking_of(kind, asked)
-    if not values and refused is not None:
-        raise refused
-    return values
+    """The kind of that name."""
+    known = _kind_name(name)
+    if known is not None:
+        room = import_module(f"{_FOLDER}.{KINDS[known][0]}")
+        kind: ListingKind = getattr(room, known.upper())
+        return kind
+    near = difflib.get_close_matches(name.strip().lower()[:40], KINDS, n=1)
+    others = (text for text in KINDS if text not in near)
+    raise AskError(say('unknown kind "{name}"; known: {kinds}', name=name, kinds=", ".join([*near, *others])))
 
 
 def look_up(
@@ -118,6 +125,100 @@ def look_up(
         records=kept,
         total=len(records),
         also=saying(kind, records, words=words) if len(records) > 1 else (),
-        notes=(kind.notes(asked, kept) if kind.notes else ()) if records else _why_none(conditions, known),
+        notes=_notes(kind, asked, kept=kept) if records else why_none(conditions, known),
         with_sources=wish.with_sources,
     )
+
+
+def _records(kind: ListingKind, asked: LookUpQuery) -> tuple[Any, ...]:
+    """What the kind's own reader of words finds; else every record in whose texts the words stand."""
+    if not asked.words:
+        return kind.records(asked)
+    refused = AskError(say('nothing matches "{text}"', text=asked.text))
+    values: tuple[Any, ...] = ()
+    try:
+        values = kind.find(asked) if kind.find is not None else ()
+    except AskError as error:
+        refused = error
+    if not values and kind.searched:
+        values = speaking_of(kind, asked)
+    if not values:
+        raise refused
+    return values
+
+
+def _notes(kind: ListingKind, asked: LookUpQuery, *, kept: tuple[Any, ...]) -> tuple[Any, ...]:
+    """What is to be known of a list: the kind's own, and what its question marks mean."""
+    marked = any(field.key == "unconfirmed" for field in kind.fields)
+    return (*(kind.notes(asked, kept) if kind.notes else ()), *(doubt_notes(kept) if marked else ()))
+
+
+def search(text: str, *, today: date | None = None) -> Findings:
+    """What a word names, shown in full, and every other kind that speaks of it."""
+    if len(text) > _MOST_CHARS:
+        raise AskError(say("query too long: {count} characters; use a name or a few words", count=len(text)))
+    today = today or clock.today()
+    hit = next(_hits(text, today), None)
+    listings = {
+        name: listing
+        for name in KINDS
+        if name not in _APART and (listing := _speaking(name, text, today=today)) is not None
+    }
+    if hit is None and not listings:
+        near = ", ".join(_near(text, today))
+        lists = say("`{see}` lists all", see="rigright look-up")
+        raise AskError(
+            say('nothing found for "{text}"', text=text[:80]),
+            hint=say("did you mean {near}?", near=near) if near else lists,
+        )
+    return Findings(text=text, hit=hit, found=listings)
+
+
+def _near(text: str, today: date) -> list[str]:
+    """Names of things that are written much alike."""
+    names = [
+        str(kind.fields[0].read(record))
+        for kind in (find_kind(name) for name in _NAMED if name not in _APART)
+        for record in kind.records(LookUpQuery(today=today))
+    ]
+    known = {name.casefold().split(" ", 1)[-1]: name for name in names} | {
+        name.casefold(): name for name in names
+    }
+    close = difflib.get_close_matches(text.casefold()[:60], known, n=_MOST_NEAR, cutoff=0.75)
+    return [known[name] for name in close]
+
+
+def _hits(text: str, today: date) -> Iterator[Listing]:
+    """The one record a text names, of each kind that has such a record."""
+    for name in _NAMED:
+        kind = find_kind(name)
+        record = _named(kind, LookUpQuery(words=(text,), today=today))
+        if record is not None:
+            yield Listing(kind=kind, records=(record,), total=1)
+
+
+def _named(kind: ListingKind, asked: LookUpQuery) -> Any:
+    """The record that bears a name: by the kind's own reader of names, else by its key."""
+    wanted = asked.text.strip().casefold()
+    keys = [field for field in kind.fields if field.key in {"id", "name", "label"}]
+    try:
+        if kind.named is not None:
+            return kind.named(asked)
+        for record in kind.records(asked):
+            if any(str(field.read(record)).casefold() == wanted for field in keys):
+                return record
+    except RigError:
+        pass
+    return None
+
+
+def _speaking(name: str, text: str, *, today: date) -> Listing | None:
+    """The records of a kind that a text finds, the first few of them."""
+    kind = find_kind(name)
+    asked = LookUpQuery(words=tuple(text.split()), today=today)
+    try:
+        records = _records(kind, asked)
+    except RigError:
+        return None
+    also = saying(kind, records, words=asked.words)
+    return Listing(kind=kind, records=records[:_FIRST], total=len(records), also=also) if records else None

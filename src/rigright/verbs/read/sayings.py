@@ -13,7 +13,6 @@ from rigright.doctor.advice import advise
 from rigright.facts.faults import xids
 from rigright.facts.guides import Myth, find_myth
 from rigright.machine.running.messages import FIELD, MOST_CHARS, TEXT, messages_in, values_of
-from rigright.verbs.look_up.kinds.myths import right
 from rigright.verbs.read.claims import claim_of
 from rigright.verbs.read.passages import Passage
 from rigright.verbs.read.record import DATED, WRONG, ClaimVerdict, ExplainedError, GuideClaim
@@ -39,7 +38,7 @@ def myths_in(passage: Passage) -> Iterator[GuideClaim]:
             at = max(passage.plain.find(groups[0][0]), 0)
             result = ClaimVerdict(
                 verdict=DATED if verdict == DATED else WRONG,
-                truth=right(myth),
+                truth=myth.correction,
                 command=f"rigright look-up myths {myth.id}",
                 source=myth.source,
             )

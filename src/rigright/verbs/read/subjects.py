@@ -15,8 +15,7 @@ from rigright.base.patterns import pattern
 from rigright.base.record import dataclass
 from rigright.facts.chips import Chip, chips
 from rigright.facts.mentions import Mention, mentions
-from rigright.verbs.look_up.model import short_card
-from rigright.verbs.look_up.model_card import ModelCard
+from rigright.verbs.look_up.model_card import ModelCard, short_card
 
 CHIP, CPU, OFFER, MODEL, LINK = "chip", "cpu", "offer", "model", "link"
 MOST_MODELS = 32  # of a text

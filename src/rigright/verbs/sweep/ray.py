@@ -5,49 +5,43 @@ from __future__ import annotations
 import socket
 from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
-from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from rigright.base.errors import AskError, MissingError
 from rigright.base.extras import absent
+from rigright.base.tables import DATA
 from rigright.base.words import say
+from rigright.verbs.sweep.sheet import Answered, SweepQuestion
 
-Asked = TypeVar("Asked")
-Given = TypeVar("Given")
-
-ANY = "auto"  # the cluster that Ray itself finds
-REACH_S = 5.0  # a cluster that answers no call within this is not there
-PACKAGE = Path(__file__).parents[2]  # this very program
-WAITING_A_CORE = 2  # tasks handed over at once, for each core
+_ANY = "auto"  # the cluster that Ray itself finds
+_REACH_S = 5.0  # a cluster that answers no call within this is not there
+_WAITING_A_CORE = 2  # tasks handed over at once, for each core
 
 
 def run(
-    work: Callable[[Asked], Given], asked: Sequence[Asked], *, address: str
-) -> Iterator[tuple[str, Given]]:
+    work: Callable[[SweepQuestion], Answered], questions: Sequence[SweepQuestion], *, address: str
+) -> Iterator[tuple[str, Answered]]:
     """Answers as they come, each with the node that gave it; what a lost node had is asked again."""
     ray = _joined(address)
+
+    def ask(question: SweepQuestion) -> tuple[str, Answered]:
+        node = import_module("ray").get_runtime_context().get_node_id()
+        return f"node {node[:8]}", work(question)
+
     try:
-        task = ray.remote(num_cpus=1, max_retries=3)(_named(work))
-        most = max(int(ray.cluster_resources().get("CPU", 1)), 1) * WAITING_A_CORE
+        task = ray.remote(num_cpus=1, max_retries=3)(ask)
+        most = max(int(ray.cluster_resources().get("CPU", 1)), 1) * _WAITING_A_CORE
         waiting: list[Any] = []
-        for item in asked:
+        for question in questions:
             if len(waiting) >= most:
                 done, waiting = ray.wait(waiting)
                 yield from ray.get(done)
-            waiting.append(task.remote(item))
+            waiting.append(task.remote(question))
         while waiting:
             done, waiting = ray.wait(waiting)
             yield from ray.get(done)
     finally:
         ray.shutdown()
-
-
-def _named(work: Callable[[Asked], Given]) -> Callable[[Asked], tuple[str, Given]]:
-    def ask(asked: Asked) -> tuple[str, Given]:
-        ray = import_module("ray")
-        return f"node {ray.get_runtime_context().get_node_id()[:8]}", work(asked)
-
-    return ask
 
 
 def _joined(address: str) -> Any:
@@ -57,7 +51,7 @@ def _joined(address: str) -> Any:
     except ImportError:
         raise absent("ray", say("--ray needs the package ray, which is not installed")) from None
     _reach(address)
-    sends = {"py_modules": [str(PACKAGE)]}
+    sends = {"py_modules": [str(DATA.parent)]}  # this very program
     try:
         ray.init(address=address, log_to_driver=False, logging_level="ERROR", runtime_env=sends)
     except (ConnectionError, RuntimeError, ValueError) as error:
@@ -70,13 +64,13 @@ def _joined(address: str) -> Any:
 
 def _reach(address: str) -> None:
     """Ray waits minutes for a cluster that is not there; a plain call tells at once."""
-    if address == ANY:
+    if address == _ANY:
         return
     host, colon, port = address.rpartition(":")
     if not colon or not port.isdigit():
         raise AskError(say('"{address}" is not the address of a Ray cluster; use host:port', address=address))
     try:
-        socket.create_connection((host, int(port)), timeout=REACH_S).close()
+        socket.create_connection((host, int(port)), timeout=_REACH_S).close()
     except (OSError, OverflowError) as error:
         why = getattr(error, "strerror", None) or error
         raise MissingError(say("no answer from {address}: {why}", address=address, why=why)) from None

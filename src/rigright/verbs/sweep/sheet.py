@@ -1,33 +1,40 @@
-"""The sheets of a sweep: a grid of questions is read, and a sheet with their answers is written.
+"""The files of a sweep: a grid of questions, the journal of their answers as they come, the sheet of all.
 
-A grid is a CSV whose columns are options of `plan`; "a | b" in a cell asks for both.
+A grid is a CSV whose columns are options of `plan`; "a | b" in a cell asks for both. With the journal nothing
+is lost and a sweep that was broken off goes on.
 """
 
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
+import json
 from collections.abc import ItemsView, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import product
 from math import prod
 from pathlib import Path
 from sys import intern
-from typing import NamedTuple
+from typing import IO, NamedTuple
 
+from rigright import __version__
+from rigright.base.bounded import bounded_json
 from rigright.base.errors import DataError
 from rigright.base.files import safe_cell, write_whole
 from rigright.base.record import Flat, Inner, derived
 from rigright.base.tables import open_rows
 from rigright.base.units import MEGA
-from rigright.base.words import Sentence, clean, say
+from rigright.base.words import clean, say
 from rigright.verbs.runs.files import read_text
 
-BETWEEN = "|"
+_BETWEEN = "|"
 MOST_QUESTIONS = int(MEGA)
-NEEDED = ("model",)
-USERS = frozenset({"users", "concurrency"})
-BESIDE = 8  # questions that differ in these alone, and are scored in one call
+_NEEDED = ("model",)
+_USERS = frozenset({"users", "concurrency"})
+_BESIDE = 8  # questions that differ in these alone, and are scored in one call
+_JOURNAL = ".part"  # behind the name of the sheet
 _JOINT = "\0"  # between the cells of one answer
 
 
@@ -93,7 +100,6 @@ class Swept:
     places: Mapping[str, int]  # how many questions each node or worker answered
     out: str | None
     seconds: float
-    notes: Inner[tuple[Sentence, ...]] = ()
 
     @derived
     def answers(self) -> tuple[AskedAnswer, ...]:
@@ -123,7 +129,7 @@ def read_grid(asked: str, *, known: frozenset[str]) -> tuple[SweepQuestion, ...]
     """Every question of a grid, in its order."""
     text = read_text(asked)
     rows: list[tuple[int, Mapping[str, str]]] = []
-    for line, raw in open_rows(text.lines, text.name, required=NEEDED):
+    for line, raw in open_rows(text.lines, text.name, required=_NEEDED):
         strange = [name for name in raw if name.strip() not in known] if not rows else []
         if strange:
             raise DataError(
@@ -159,13 +165,15 @@ def _beside(asked: Sequence[Mapping[str, str]]) -> list[tuple[str, ...]]:
     """For each question the users of those near it that ask the same."""
     alike: dict[tuple[tuple[str, str], ...], list[int]] = {}
     for index, words in enumerate(asked):
-        key = tuple(item for item in words.items() if item[0] not in USERS)
+        key = tuple(item for item in words.items() if item[0] not in _USERS)
         alike.setdefault(key, []).append(index)
     texts: list[tuple[str, ...]] = [()] * len(asked)
     for places in alike.values():
-        for start in range(0, len(places), BESIDE):
-            near = places[start : start + BESIDE]
-            users = {words[name]: None for words in map(asked.__getitem__, near) for name in USERS & {*words}}
+        for start in range(0, len(places), _BESIDE):
+            near = places[start : start + _BESIDE]
+            users = {
+                words[name]: None for words in map(asked.__getitem__, near) for name in _USERS & {*words}
+            }
             for index in near:
                 texts[index] = tuple(users)
     return texts
@@ -180,10 +188,55 @@ def _products(raw: Mapping[str, str]) -> Iterator[dict[str, str]]:
 def _choices(raw: Mapping[str, str]) -> dict[str, list[str]]:
     """The values each filled cell asks for."""
     return {
-        name.strip(): [value.strip() for value in cell.split(BETWEEN)]
+        name.strip(): [value.strip() for value in cell.split(_BETWEEN)]
         for name, cell in raw.items()
         if cell.strip()
     }
+
+
+def journal_of(out: str) -> Path | None:
+    """Where answers lie until all are there; nowhere where they go into a device or a pipe."""
+    path = Path(out)
+    return path.with_name(path.name + _JOURNAL) if path.is_file() or not path.exists() else None
+
+
+def stamp_of(questions: Sequence[SweepQuestion]) -> str:
+    """What tells that a journal belongs to these questions and this program."""
+    asked = json.dumps([__version__, [dict(question.words) for question in questions]], sort_keys=True)
+    return hashlib.sha256(asked.encode()).hexdigest()
+
+
+def kept_answers(path: Path, *, mark: str) -> dict[int, Answered]:
+    """Answers of an earlier sweep of the same questions; a line that was cut off is not one."""
+    try:
+        with path.open(encoding="utf-8") as file:
+            if file.readline().rstrip("\n") != mark:
+                return {}
+            return {answered.index: answered for answered in map(_read_answer, file) if answered is not None}
+    except (OSError, UnicodeDecodeError):
+        return {}
+
+
+@contextmanager
+def opened_journal(path: Path, *, mark: str, fresh: bool) -> Iterator[IO[str]]:
+    """The journal, open for more answers."""
+    with path.open("w" if fresh else "a", encoding="utf-8") as file:
+        file.write(f"{mark}\n" if fresh else "\n")
+        yield file
+
+
+def append_answer(file: IO[str], answered: Answered) -> None:
+    """One answer, at once on disk."""
+    file.write(json.dumps([answered.index, dict(answered.cells), answered.why]) + "\n")
+    file.flush()
+
+
+def _read_answer(line: str) -> Answered | None:
+    try:
+        index, cells, why = bounded_json(line)
+        return Answered(index=int(index), cells=Cells(dict(cells)), why=str(why))
+    except (ValueError, TypeError):
+        return None
 
 
 def write_answers(result: Swept, out: str) -> None:

@@ -4,32 +4,42 @@ from __future__ import annotations
 
 import platform
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from threading import Event as Flag
 from threading import Thread
-from typing import Protocol, Self
+from typing import TYPE_CHECKING, Self
 
 from rigright.base.errors import AskError, RigError
 from rigright.base.patience import patience
 from rigright.base.words import Sentence, say
 from rigright.doctor.baseline import cards_of, compared, load
+from rigright.doctor.binding.judgement import JudgedCause, conclude, watched
+from rigright.doctor.examine import case_of, examine
 from rigright.machine.exporter.tally import MetricsTally, WatchSettings
 from rigright.machine.history.store import open_history
 from rigright.machine.record import Machine
 from rigright.machine.sampling.log import LogReader
+from rigright.machine.sampling.ports import PortReader
+from rigright.machine.sampling.programs import ProgramReader
 from rigright.machine.sampling.sampler import Sampler
+from rigright.machine.system import Event
 from rigright.machine.tick import Tick
 from rigright.machine.world import World, here
-from rigright.verbs.watch.closely import Close
 from rigright.verbs.watch.keeper import Keeper
-from rigright.verbs.watch.news import from_driver
-from rigright.verbs.watch.watched import MachineMoment
+from rigright.verbs.watch.record import Detail, MachineMoment
+
+if TYPE_CHECKING:
+    from rigright.machine.exporter.server import MetricsServer
 
 LEAST_S, MOST_S = 0.1, 3600.0
 _BETWEEN_S = 0.3  # two looks that rates are told from
 _FIRST_WAIT_S, _ONLY_WAIT_S = 8.0, 20.0  # for the driver at the first look: it may have to wake every card
+JUDGED_S = 30.0  # from one examination to the next
+_PROBED_S = 600.0  # until the whole machine is read anew
+_TICKS = 120  # moments that are judged
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,17 +54,6 @@ class WatchWish:
     for_s: float | None = None  # and then end
     baseline: str | None = None  # a file of what nodes of this type should be like
     closely: bool = False  # programs, ports and the doctor's findings too: somebody looks at a screen
-
-
-class Served(Protocol):
-    """What is needed of a server of metrics."""
-
-    @property
-    def address(self) -> str:
-        """Where the metrics are."""
-
-    def close(self) -> None:
-        """End it."""
 
 
 def watch(wish: WatchWish | None = None, *, world: World | None = None) -> Watch:
@@ -216,7 +215,7 @@ class Watch:
             self._close.judge(machine, self._end)
 
 
-def _served(wish: WatchWish, tally: MetricsTally) -> Served | None:
+def _served(wish: WatchWish, tally: MetricsTally) -> MetricsServer | None:
     if wish.serve is not None:
         from rigright.verbs.watch.serving import serve
 
@@ -224,3 +223,62 @@ def _served(wish: WatchWish, tally: MetricsTally) -> Served | None:
     if wish.token_file is not None or wish.dcgm_names:
         raise AskError(say("--token and --dcgm-names need --serve"))
     return None
+
+
+def from_driver(before: Tick | None, now: Tick) -> tuple[Event, ...]:
+    """An XID for each card whose last one is another than before; the same one again cannot be stated."""
+    if before is None:
+        return ()
+    known = {tick.card: tick.last_xid for tick in before.devices}
+    return tuple(
+        Event(
+            kind="xid",
+            code=device.last_xid,
+            pci=device.pci,
+            at_s=now.at_s,
+            text=f"{device.card}: the driver's last XID",
+        )
+        for device in now.devices
+        if device.last_xid is not None and device.last_xid != known.get(device.card, device.last_xid)
+    )
+
+
+class Close:
+    """Reads at each moment, and examines beside it."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._programs, self._ports = ProgramReader(world), PortReader(world)
+        self._ticks: deque[Tick] = deque(maxlen=_TICKS)
+        self._machine: Machine | None = None
+        self._causes: tuple[JudgedCause, ...] | None = None
+
+    def look(self, tick: Tick) -> Detail:
+        """What belongs to a moment."""
+        self._ticks.append(tick)
+        pids = (program.pid for device in tick.devices for program in device.programs or ())
+        return Detail(
+            uses=self._programs.read(tick.clock_s, pids),
+            ports=self._ports.read(tick.clock_s),
+            machine=self._machine,
+            causes=self._causes,
+        )
+
+    def judge(self, machine: Machine, end: Flag) -> None:
+        """Examine what was probed and watched, again and again until the end; for a thread of its own."""
+        from rigright.machine.probe import probe
+
+        age_s = 0.0
+        while not end.is_set():
+            if age_s >= _PROBED_S:
+                machine, age_s = probe(self._world), 0.0
+            case = case_of(machine)
+            self._causes = conclude(examine(watched(case, tuple(self._ticks)))).causes
+            self._machine = machine
+            end.wait(JUDGED_S)
+            age_s += JUDGED_S
+
+    def close(self) -> None:
+        """Let go of the kernel's files."""
+        self._programs.close()
+        self._ports.close()

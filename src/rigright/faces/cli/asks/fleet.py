@@ -55,14 +55,13 @@ def _accept(options: argparse.Namespace) -> Answer:
     if options.what != "bench":
         raise AskError(say("--accept belongs to bench: rigright fleet bench --accept FOLDER"))
     wish = AcceptWish(
+        fleet=_wish(options),
         folder=options.accept,
         burn_s=BURN_S if options.burn is None else options.burn,
         disk=options.disk,
         parts=options.parts or (),
-        baseline=options.baseline,
     )
     result = accept(
-        _wish(options),
         wish,
         progress=lambda sentence, so_far: written_over(
             say("{what}: {done} of {all}", what=sentence, done=so_far[0], all=so_far[1]),
@@ -111,8 +110,8 @@ def _files(options: argparse.Namespace) -> Answer:
 
 
 def _wish(options: argparse.Namespace) -> Any:
-    from rigright.verbs.fleet.outcome import PARALLEL
-    from rigright.verbs.fleet.verb import FleetWish, bench_of
+    from rigright.verbs.fleet.jobs import PARALLEL, FleetWish
+    from rigright.verbs.fleet.verb import bench_of
 
     way = _way(options)
     return FleetWish(

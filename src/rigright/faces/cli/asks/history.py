@@ -15,7 +15,7 @@ SUMMARY = say("history recorded by `watch` and `bench`: charts, numbers, events,
 def answer(options: argparse.Namespace) -> Answer:
     """Open the history."""
     from rigright.report.pages import history as pages
-    from rigright.verbs.history.verb import MOST_ROWS, ago, history
+    from rigright.verbs.history import MOST_ROWS, ago, history
 
     back_s, until_s, every_s = options.since, options.until, options.every
     if back_s is not None and until_s is not None and until_s >= back_s:

@@ -62,7 +62,7 @@ def _everywhere(text: str, options: argparse.Namespace) -> Answer:
             say('give a kind before a filter: rigright look-up chips "{text}" --where ...', text=text[:60])
         )
     from rigright.report.pages import look_up as pages
-    from rigright.verbs.look_up.search import search
+    from rigright.verbs.look_up.verb import search
 
     findings = search(text)
     return Answer(

@@ -55,7 +55,7 @@ def answer(options: argparse.Namespace) -> Answer:
 
 def _unit(options: argparse.Namespace) -> Answer:
     from rigright.report.pages import files as pages
-    from rigright.verbs.watch.unit import unit
+    from rigright.verbs.watch.serving import unit
 
     text = unit(
         serve=options.serve,
@@ -88,8 +88,7 @@ def _lines(moments: Watch, options: argparse.Namespace) -> None:
     """A line for each reading, or for each moment with --json; with --serve only the news."""
     from json import dumps
 
-    from rigright.report.live import log
-    from rigright.report.pages.watch import plain
+    from rigright.report.pages.watch import log_events, log_readings, plain
 
     texts: set[str] = set()
     if moments.serves:
@@ -104,8 +103,8 @@ def _lines(moments: Watch, options: argparse.Namespace) -> None:
             sys.stdout.write(dumps(plain(moment, options.language), ensure_ascii=True) + "\n")
         else:
             quiet = moments.serves is not None
-            shown = [*log.news(moment, options.language)]
-            shown = shown if quiet else [*log.readings(moment, options.language), *shown]
+            shown = [*log_events(moment, options.language)]
+            shown = shown if quiet else [*log_readings(moment, options.language), *shown]
             sys.stdout.writelines(f"{line}\n" for line in shown)
         sys.stdout.flush()
 

@@ -42,7 +42,7 @@ def transfer(ask: BenchRequest) -> Iterator[Result | Skipped]:
         Task(
             what=way,
             on=card.on,
-            run=partial(_host, way=way, card=card, size=_size(ask)),
+            run=partial(_host_copy_rate, way=way, card=card, size=_size(ask)),
             most_s=1.0,
             always=True,
         )
@@ -56,12 +56,12 @@ def _size(ask: BenchRequest) -> int:
     return QUICK_SIZE if ask.quick else SIZE
 
 
-def _host(spare_s: float, *, way: str, card: Accelerator, size: int) -> Iterator[Result]:
+def _host_copy_rate(spare_s: float, *, way: str, card: Accelerator, size: int) -> Iterator[Result]:
     times = card.times(_host_copy(way, card, size=size), spare_s)
-    yield _copied(times, size=size, both=way.startswith("both"), settings=_link_of(card))
+    yield _copy_rate(times, size=size, both=way.startswith("both"), settings=_link_of(card))
 
 
-def _copied(times_s: list[float], *, size: int, both: bool, settings: Settings) -> Result:
+def _copy_rate(times_s: list[float], *, size: int, both: bool, settings: Settings) -> Result:
     return rate(
         work=float(size * (2 if both else 1)),
         times_s=times_s,
@@ -114,7 +114,7 @@ def peer(ask: BenchRequest) -> Iterator[Result | Skipped]:
         Task(
             what=what,
             on=on,
-            run=partial(_between, pair=(a, b), both=" <-> " in on, size=_size(ask)),
+            run=partial(_card_copy, pair=(a, b), both=" <-> " in on, size=_size(ask)),
             most_s=0.3,
         )
         for what, on, a, b in ways
@@ -122,14 +122,14 @@ def peer(ask: BenchRequest) -> Iterator[Result | Skipped]:
     yield from measure(tasks, Deadline.of(ask.spare_s))
 
 
-def _between(
+def _card_copy(
     spare_s: float, *, pair: tuple[Accelerator, Accelerator], both: bool, size: int
 ) -> Iterator[Result]:
     a, b = pair
     direct = bool(pytorch().cuda.can_device_access_peer(a.index, b.index))
     times = a.times(_copy_between(a, b, size=size, both=both), spare_s)
     settings = (("direct", "yes" if direct else "no, through main memory"),)
-    yield _copied(times, size=size, both=both, settings=settings)
+    yield _copy_rate(times, size=size, both=both, settings=settings)
 
 
 def _copy_between(a: Accelerator, b: Accelerator, *, size: int, both: bool) -> Callable[[], Any]:

@@ -71,13 +71,13 @@ def memory_values(ask: BenchRequest) -> Iterator[Result | Skipped]:
     if ask.quick:
         raise MissingError(say("takes too long for a quick run"))
     tasks = [
-        Task(what="kept what was written", on=card.on, run=partial(_kept, card=card), always=True)
+        Task(what="kept what was written", on=card.on, run=partial(_compare_values, card=card), always=True)
         for card in accelerators(ask)
     ]
     yield from measure(tasks, Deadline.of(ask.spare_s))
 
 
-def _kept(_spare_s: float, *, card: Accelerator) -> Iterator[Result]:
+def _compare_values(_spare_s: float, *, card: Accelerator) -> Iterator[Result]:
     free = card.free_bytes() or 2 * LARGEST
     size = buffer_bytes(card, free=free, smallest=_SMALLEST_CHUNK)
     count = int(_FILLED * free) // size - 2  # two more are needed to compare

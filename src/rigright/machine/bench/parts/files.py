@@ -124,9 +124,9 @@ def checkpoint(ask: BenchRequest) -> Iterator[Result | Skipped]:
     own, flat_file = folder / "checkpoint.pt", folder / "checkpoint.flat"
     settings = _file_settings(size, place) + (() if with_torch else (BY_NUMPY,))
     ways: dict[str, tuple[Path, Callable[[Path], int]]] = {
-        "torch.load": (own, partial(_loaded, mapped=False)),
-        "torch.load, mapped": (own, partial(_loaded, mapped=True)),
-        "like safetensors, mapped": (flat_file, lambda path: _used(flat(path), path)),
+        "torch.load": (own, partial(_torch_load, mapped=False)),
+        "torch.load, mapped": (own, partial(_torch_load, mapped=True)),
+        "like safetensors, mapped": (flat_file, lambda path: _use(flat(path), path)),
     }
     if not with_torch:
         ways = {
@@ -177,13 +177,13 @@ def _write(own: Path | None, flat_file: Path, *, count: int) -> None:
         os.close(file_number)
 
 
-def _loaded(path: Path, *, mapped: bool) -> int:
+def _torch_load(path: Path, *, mapped: bool) -> int:
     """What torch.save wrote, until the weights are there."""
     tensors = pytorch().load(path, map_location="cpu", weights_only=True, mmap=mapped)
-    return _used(tensors.values(), path)
+    return _use(tensors.values(), path)
 
 
-def _used(tensors: Iterable[Any], path: Path) -> int:
+def _use(tensors: Iterable[Any], path: Path) -> int:
     for tensor in list(tensors):
         tensor.view(-1)[::2048].sum()
     return path.stat().st_size

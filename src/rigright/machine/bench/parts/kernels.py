@@ -52,7 +52,7 @@ def gemm(ask: BenchRequest) -> Iterator[Result | Skipped]:
         Task(
             what=f"{name} {shape}",
             on=card.on,
-            run=partial(multiplied, name=name, card=card, shape=shape),
+            run=partial(measure_product, name=name, card=card, shape=shape),
             most_s=2.0,
         )
         for name, shape in kinds
@@ -72,7 +72,7 @@ def can(name: str, card: Accelerator) -> bool:
     )
 
 
-def multiplied(spare_s: float, *, name: str, card: Accelerator, shape: str) -> Iterator[Result]:
+def measure_product(spare_s: float, *, name: str, card: Accelerator, shape: str) -> Iterator[Result]:
     """One format in one shape on one card."""
     matmul = pytorch().backends.cuda.matmul
     before, matmul.allow_tf32 = matmul.allow_tf32, name == "tf32"
@@ -135,15 +135,15 @@ def launch(ask: BenchRequest) -> Iterator[Result | Skipped]:
         Task(what=what, on=card.on, run=partial(start, card=card), always=True)
         for card in accelerators(ask)
         for what, start in (
-            ("hand over", _handed_over),
-            ("hand over and wait", _waited_for),
-            *([("in a graph", _replayed)] if card.kind == "cuda" else []),
+            ("hand over", _hand_over),
+            ("hand over and wait", _hand_over_and_wait),
+            *([("in a graph", _replay_graph)] if card.kind == "cuda" else []),
         )
     ]
     yield from measure(tasks, Deadline.of(ask.spare_s))
 
 
-def _started(times_s: list[float]) -> Result:
+def _launch_time(times_s: list[float]) -> Result:
     return taken(times_s=times_s, settings=(("kernel", "add 1 to one number"),))
 
 
@@ -158,7 +158,7 @@ def _kernel(card: Accelerator) -> Callable[[], object]:
     return once
 
 
-def _handed_over(spare_s: float, *, card: Accelerator) -> Iterator[Result]:
+def _hand_over(spare_s: float, *, card: Accelerator) -> Iterator[Result]:
     """Seconds of the processor for each, while the card works behind it."""
     once, until = _kernel(card), Deadline.of(spare_s)
     times: list[float] = []
@@ -171,15 +171,15 @@ def _handed_over(spare_s: float, *, card: Accelerator) -> Iterator[Result]:
         card.wait()
         times.append(once_s(many) / _COUNT)
     card.wait()
-    yield _started(times)
+    yield _launch_time(times)
 
 
-def _waited_for(spare_s: float, *, card: Accelerator) -> Iterator[Result]:
+def _hand_over_and_wait(spare_s: float, *, card: Accelerator) -> Iterator[Result]:
     once = partial(card.batch_s, _kernel(card), 1)
-    yield _started(timed(once, Deadline.of(spare_s), fewest=_REPEATS, most=_COUNT))
+    yield _launch_time(timed(once, Deadline.of(spare_s), fewest=_REPEATS, most=_COUNT))
 
 
-def _replayed(_spare_s: float, *, card: Accelerator) -> Iterator[Result]:
+def _replay_graph(_spare_s: float, *, card: Accelerator) -> Iterator[Result]:
     """Seconds of one kernel of a graph."""
     torch, once = pytorch(), _kernel(card)
     with torch.cuda.device(card.index):
@@ -188,7 +188,7 @@ def _replayed(_spare_s: float, *, card: Accelerator) -> Iterator[Result]:
             for _ in range(_GRAPH_COUNT):
                 once()
         card.batch_s(graph.replay, 3)
-        yield _started([card.batch_s(graph.replay, 5) / 5 / _GRAPH_COUNT for _ in range(_REPEATS)])
+        yield _launch_time([card.batch_s(graph.replay, 5) / 5 / _GRAPH_COUNT for _ in range(_REPEATS)])
 
 
 class _UnderLoad:
@@ -213,7 +213,7 @@ def sustained(ask: BenchRequest) -> Iterator[Result | Skipped]:
     chance = torch.Generator().manual_seed(_MATRICES)
     pair = [torch.randn(SIDE, SIDE, generator=chance) for _ in range(2)]
     together = {"start": Barrier(len(cards)), "lasts_s": lasts_s, "pair": pair}
-    threads = [Thread(target=_loaded, args=load, kwargs=together) for load in loads]
+    threads = [Thread(target=_burn, args=load, kwargs=together) for load in loads]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -250,7 +250,7 @@ def _format_of(card: Accelerator) -> str:
     return "bf16" if can("bf16", card) else "fp16"
 
 
-def _loaded(card: Accelerator, load: _UnderLoad, *, start: Barrier, pair: list[Any], lasts_s: float) -> None:
+def _burn(card: Accelerator, load: _UnderLoad, *, start: Barrier, pair: list[Any], lasts_s: float) -> None:
     """Multiply and compare until the time is over."""
     torch = pytorch()
     kind = torch.bfloat16 if _format_of(card) == "bf16" else torch.float16

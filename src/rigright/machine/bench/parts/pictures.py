@@ -83,7 +83,7 @@ def preprocess(ask: BenchRequest) -> Iterator[Result | Skipped]:
         Task(
             what=f"{workers} workers",
             on="cpu",
-            run=partial(_worked, workers=workers, round_s=round_s),
+            run=partial(_job_rates, workers=workers, round_s=round_s),
             always=workers == 1,
         )
         for workers in counts
@@ -100,7 +100,7 @@ def preprocess(ask: BenchRequest) -> Iterator[Result | Skipped]:
             yield spread(f"{name}, scaling at {most} workers", on="cpu", values=[share], unit="ratio")
 
 
-def _worked(_spare_s: float, *, workers: int, round_s: float) -> Iterator[Result]:
+def _job_rates(_spare_s: float, *, workers: int, round_s: float) -> Iterator[Result]:
     """Times of rounds in which every worker does the job once."""
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as executor:
         for name, (job, items, unit) in _JOBS.items():
@@ -179,11 +179,11 @@ def data_loader(ask: BenchRequest) -> Iterator[Result | Skipped]:
     until, tried = Deadline.of(ask.spare_s), dict[LoaderSetting, Result]()
     if has_pytorch():
         card = next(iter(accelerators(ask)), None)
-        run = partial(_loaded, quick=ask.quick, device=card.device if card else None)
+        run = partial(_loader_rate, quick=ask.quick, device=card.device if card else None)
         yield from _try(settings, run, tried=tried, until=until)
         yield from _try(finer(_best(tried), has_card=card is not None), run, tried=tried, until=until)
     else:
-        yield from _try(settings, partial(_pooled, quick=ask.quick), tried=tried, until=until)
+        yield from _try(settings, partial(_pool_rate, quick=ask.quick), tried=tried, until=until)
         yield Skipped(part="", why=say("{what}: {why}", what="DataLoader", why=NO_TORCH))
     if len(tried) > 1:
         best = tried[_best(tried)]
@@ -228,7 +228,9 @@ def finer(setting: LoaderSetting, *, has_card: bool) -> list[LoaderSetting]:
     return [*more, replace(lasting, pinned=True)] if has_card else more
 
 
-def _loaded(_spare_s: float, *, setting: LoaderSetting, quick: bool, device: str | None) -> Iterator[Result]:
+def _loader_rate(
+    _spare_s: float, *, setting: LoaderSetting, quick: bool, device: str | None
+) -> Iterator[Result]:
     """Samples a second over whole epochs, starts of workers included."""
     torch = pytorch()
     batches = _batches(setting, quick=quick)
@@ -261,14 +263,14 @@ def _loaded(_spare_s: float, *, setting: LoaderSetting, quick: bool, device: str
             count += len(batch)
         return count
 
-    yield _fed(epoch, setting.words, quick=quick)
+    yield _epoch_rate(epoch, setting.words, quick=quick)
 
 
-def _pooled(_spare_s: float, *, setting: LoaderSetting, quick: bool) -> Iterator[Result]:
+def _pool_rate(_spare_s: float, *, setting: LoaderSetting, quick: bool) -> Iterator[Result]:
     """Processes of Python that prepare the same batches; without workers the program does it itself."""
     batches = _batches(setting, quick=quick)
     with pool(setting.workers) as executor:
-        yield _fed(
+        yield _epoch_rate(
             lambda: sum(executor.map(batch, [BATCH] * batches)), (*setting.words[:2], BY_NUMPY), quick=quick
         )
 
@@ -289,7 +291,7 @@ def _batches(setting: LoaderSetting, *, quick: bool) -> int:
     return max(QUICK_BATCHES if quick else _BATCHES, 2 * setting.workers)
 
 
-def _fed(epoch: Callable[[], int], settings: Settings, *, quick: bool) -> Result:
+def _epoch_rate(epoch: Callable[[], int], settings: Settings, *, quick: bool) -> Result:
     """Pictures a second, an epoch at a time; the first, in which processes start, is not counted."""
     epoch()
     until = Deadline.of(QUICK_EPOCHS_S if quick else _EPOCHS_S)

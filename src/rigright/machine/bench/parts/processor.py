@@ -94,7 +94,7 @@ def ram(ask: BenchRequest) -> Iterator[Result | Skipped]:
     size = fitting_bytes(meminfo(world).get("MemAvailable"), most=most, least=SMALLEST, times=_ROOM)
     if size is None:
         raise MissingError(say("not enough free system memory"))
-    run = partial(_streamed, size=size, repeats=_QUICK_REPEATS if ask.quick else REPEATS)
+    run = partial(_stream_rate, size=size, repeats=_QUICK_REPEATS if ask.quick else REPEATS)
     tasks = [
         Task(what=name, on="cpu", run=partial(run, name=name, cpus=cpus), always=True) for name in _PASSES
     ]
@@ -140,7 +140,7 @@ def cpu_list(text: str) -> list[int]:
     return numbers
 
 
-def _streamed(
+def _stream_rate(
     _spare_s: float,
     *,
     name: str,

@@ -34,7 +34,11 @@ class Suspect:
     result: Result
     source: Source
     full: float
-    share: float  # reached of it
+
+    @derived
+    def share(self) -> float:
+        """Reached of it."""
+        return self.result.share_of(self.full)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +86,6 @@ class Accepted:
     everywhere: tuple[Suspect, ...] = ()  # figures that most nodes of a kind miss: one of them stands for all
     differs: Inner[tuple[Differs, ...]] = ()
     reports: tuple[str, ...] = ()
-    stages: Inner[tuple[tuple[Sentence, int], ...]] = ()  # what was done, on how many nodes
     broken_off: bool = False
     seconds: float = 0.0
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -23,12 +23,11 @@ from rigright.base.words import say
 from rigright.machine.stored import plain, restored
 from rigright.verbs.fleet.accept.accepted import DRAIN, Accepted, Met, NodeJudged
 from rigright.verbs.fleet.hosts import file_of
-from rigright.verbs.fleet.outcome import NodeOutcome
+from rigright.verbs.fleet.nodes import NodeReport, report_of
 
-SCHEMA = 1
-KEPT = ("results", "skipped", "seconds")  # beside the machine
-MOST_BYTES = 64 * MIB
-ABOUT, MEETINGS, REPORTS = "accept.json", "meetings.jsonl", "reports"
+_SCHEMA = 1
+_MOST_BYTES = 64 * MIB
+_ABOUT, _MEETINGS, _REPORTS = "accept.json", "meetings.jsonl", "reports"
 Stage = Literal["answers", "load", "again"]
 STAGES: tuple[Stage, ...] = ("answers", "load", "again")
 
@@ -44,8 +43,8 @@ class Folder:
                 (self.path / stage).mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise unwritten(path, error) from None
-        about = self.path / ABOUT
-        fresh = {"rigright_accept": SCHEMA, **settings}
+        about = self.path / _ABOUT
+        fresh = {"rigright_accept": _SCHEMA, **settings}
         if not about.exists():
             save_text(about, json.dumps(fresh, indent=1) + "\n")
             return
@@ -57,52 +56,40 @@ class Folder:
                           folder=path, name=name, before=before, now=now)  # fmt: skip
                 raise AskError(why, hint=say("use the same options, or another folder"))
 
-    def keep(self, stage: Stage, outcome: NodeOutcome) -> None:
-        """A node's answer."""
-        fields = dict(outcome.reply or {})
-        machine = fields.pop("machine", None) or {}
-        save_text(
-            self.path / stage / file_of(outcome.node), json.dumps({**machine, **fields, "node": outcome.node})
-        )
-
-    def answers(self, stage: Stage) -> dict[str, dict[str, Any]]:
-        """Every answer of a stage, by its node; a file that cannot be read is asked for again."""
-        fields: dict[str, dict[str, Any]] = {}
+    def reports(self, stage: Stage) -> Iterator[NodeReport]:
+        """Every answer of a stage; a file that cannot be read is asked for again."""
         for file in sorted((self.path / stage).glob("*.json")):
             with suppress(DataError):
                 data = _read(file)
-                node = data.pop("node", None)
-                if isinstance(node, str):
-                    beside = {name: data.pop(name) for name in KEPT if name in data}
-                    fields[node] = {**beside, "machine": data}
-        return fields
+                if isinstance(data.get("node"), str):
+                    yield report_of(data["node"], {**data, "machine": data})
 
     def keep_met(self, limit: Met) -> None:
         """What nodes measured together."""
         line = "\n" + json.dumps(plain(limit)) + "\n"  # after whatever a kill left of the line before
         try:
-            with (self.path / MEETINGS).open("a", encoding="utf-8") as file:
+            with (self.path / _MEETINGS).open("a", encoding="utf-8") as file:
                 file.write(line)
                 file.flush()
                 os.fsync(file.fileno())
         except OSError as error:
-            raise unwritten(self.path / MEETINGS, error) from None
+            raise unwritten(self.path / _MEETINGS, error) from None
 
     def met(self) -> list[Met]:
         """Every meeting so far."""
-        file = self.path / MEETINGS
+        file = self.path / _MEETINGS
         if not file.exists():
             return []
         limits: list[Met] = []
-        for line in read_bounded(file, MOST_BYTES).splitlines():
+        for line in read_bounded(file, _MOST_BYTES).splitlines():
             with suppress(DataError, ValueError):
-                limits.append(restored(Met, bounded_json(line), where=MEETINGS))
+                limits.append(restored(Met, bounded_json(line), where=_MEETINGS))
         return limits
 
 
 def _read(file: Path) -> dict[str, Any]:
     try:
-        data = bounded_json(read_bounded(file, MOST_BYTES))
+        data = bounded_json(read_bounded(file, _MOST_BYTES))
     except ValueError as error:
         raise DataError(say("cannot read {file}: {why}", file=file, why=str(error)[:200])) from None
     if not isinstance(data, dict):
@@ -121,15 +108,15 @@ def keep_reports(result: Accepted, text: Callable[[NodeJudged], str]) -> Accepte
     folder = Path(result.folder)
     failing = result.named("fail")
     try:
-        (folder / REPORTS).mkdir(parents=True, exist_ok=True)
-        for old in (folder / REPORTS).glob("*.md"):
+        (folder / _REPORTS).mkdir(parents=True, exist_ok=True)
+        for old in (folder / _REPORTS).glob("*.md"):
             old.unlink()
     except OSError as error:
         raise unwritten(folder, error) from None
     save_text(folder / DRAIN, "".join(f"{item.node}\n" for item in failing))
     reports = []
     for verdict in failing:
-        file = (folder / REPORTS / file_of(verdict.node)).with_suffix(".md")
+        file = (folder / _REPORTS / file_of(verdict.node)).with_suffix(".md")
         save_text(file, text(verdict))
         reports.append(str(file))
     return replace(result, reports=tuple(reports))

@@ -19,24 +19,24 @@ from rigright.doctor.record import CheckInput
 from rigright.doctor.reference import compare_all, wrong_values
 from rigright.machine.bench.record import Result
 from rigright.machine.traits import TRAITS
-from rigright.verbs.fleet.accept.accepted import Between, Failing, Met, NodeJudged, Source, State, Suspect
+from rigright.verbs.fleet.accept.accepted import Accepted, Failing, Met, NodeJudged, Source, State, Suspect
 from rigright.verbs.fleet.accept.meetings import Pairings, pairings, slow_between
-from rigright.verbs.fleet.compare import ENOUGH, LESS_IS_BETTER, differences, kinds, spread_of
+from rigright.verbs.fleet.compare import ENOUGH, differences, kinds, machines_of, spread_of
 from rigright.verbs.fleet.nodes import Differs, NodeReport
 
-MOST_SHARE = 0.5  # of the nodes of a kind: what more than these miss is no node's own fault
-MEASURED = frozenset(
+_MOST_SHARE = 0.5  # of the nodes of a kind: what more than these miss is no node's own fault
+_MEASURED = frozenset(
     {"bench_slow", "bench_behind", "bench_wrong", "baseline_bench"}
 )  # judged here, on two runs
-UNSURE = frozenset({"low"})  # confidence of a reference that fails nobody
-AGAINST: tuple[Source, ...] = (
+_UNSURE = frozenset({"low"})  # confidence of a reference that fails nobody
+_AGAINST: tuple[Source, ...] = (
     "baseline",
     "cards",
     "peers",
     "reference",
 )  # what says most of a slow figure, first
-BEHIND_FEW = 0.15  # of the median of so few nodes that chance cannot be stated
-Key = tuple[str, str, str, str]  # part, what, on, unit
+_BEHIND_FEW = 0.15  # of the median of so few nodes that chance cannot be stated
+_Key = tuple[str, str, str, str]  # part, what, on, unit
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,24 +59,13 @@ class SoFar:
         }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Verdicts:
-    """Every verdict, and what is no node's own."""
-
-    nodes: tuple[NodeJudged, ...]
-    everywhere: tuple[Suspect, ...]
-    between: tuple[Between, ...]
-    differs: tuple[Differs, ...]
-
-
 def suspects(nodes: Mapping[str, NodeReport], again: Mapping[str, NodeReport]) -> tuple[Suspect, ...]:
     """Figures that lie too low, each by what shows it best; of two runs the better one counts."""
     best = {
-        name: replace(item, results=better(item.results, again[name].results)) if name in again else item
+        name: replace(item, results=_better(item.results, again[name].results)) if name in again else item
         for name, item in nodes.items()
     }
-    machines = {name: item.machine for name, item in best.items() if item.machine is not None}
-    kind = kinds(machines)
+    kind = kinds(machines_of(best))
     results: dict[tuple[str, ...], Suspect] = {}
     for name, node in best.items():
         if node.machine is not None:
@@ -86,16 +75,14 @@ def suspects(nodes: Mapping[str, NodeReport], again: Mapping[str, NodeReport]) -
     _, slow = spread_of(best.values(), kind)
     for late in slow:
         spread = late.spread
-        if spread.n_nodes < ENOUGH and late.behind_share <= BEHIND_FEW:
+        if spread.n_nodes < ENOUGH and late.behind_share <= _BEHIND_FEW:
             continue
         result = next(
             item
             for item in best[late.node].results
             if (item.part, item.what, item.on, item.value) == (spread.part, spread.what, late.on, late.value)
         )
-        suspect = Suspect(
-            node=late.node, result=result, source="peers", full=spread.median, share=1 - late.behind_share
-        )
+        suspect = Suspect(node=late.node, result=result, source="peers", full=spread.median)
         results.setdefault(_place(suspect), suspect)
     return tuple(results.values())
 
@@ -104,19 +91,15 @@ def _place(anchor: Suspect) -> tuple[str, ...]:
     return (anchor.node, anchor.result.part, anchor.result.what, anchor.result.on, anchor.source)
 
 
-def better(first: Sequence[Result], again: Sequence[Result]) -> tuple[Result, ...]:
+def _better(first: Sequence[Result], again: Sequence[Result]) -> tuple[Result, ...]:
     """Each figure once: the better of its two runs, but for values that came out wrong in either."""
-    results: dict[Key, Result] = {}
+    results: dict[_Key, Result] = {}
     for result in (*first, *again):
         key = (result.part, result.what, result.on, result.unit)
         known = results.get(key)
-        if known is None or (not wrong_values(known) and (wrong_values(result) or _beats(result, known))):
+        if known is None or (not wrong_values(known) and (wrong_values(result) or result.beats(known))):
             results[key] = result
     return tuple(results.values())
-
-
-def _beats(result: Result, other: Result) -> bool:
-    return result.value < other.value if result.unit in LESS_IS_BETTER else result.value > other.value
 
 
 def _alone(node: str, case: CheckInput) -> Iterator[Suspect]:
@@ -125,25 +108,20 @@ def _alone(node: str, case: CheckInput) -> Iterator[Suspect]:
         for result in case.results:
             mine = (result.part, result.what, result.unit) == (expected.part, expected.what, expected.unit)
             if mine and not expected.holds(result.value):
-                yield _suspect(node, result, source="baseline", full=expected.value)
+                yield Suspect(node=node, result=result, source="baseline", full=expected.value)
     for figure in compare_all(case.results, case):
-        if figure.verdict != "slow" or not figure.full or figure.confidence in UNSURE:
+        if figure.verdict != "slow" or not figure.full or figure.confidence in _UNSURE:
             continue
         source: Source = "cards" if figure.basis == "other cards" else "reference"
-        yield _suspect(node, figure.result, source=source, full=figure.full)
+        yield Suspect(node=node, result=figure.result, source=source, full=figure.full)
 
 
-def _suspect(node: str, result: Result, *, source: Source, full: float) -> Suspect:
-    share = full / result.value if result.unit in LESS_IS_BETTER else result.value / full
-    return Suspect(node=node, result=result, source=source, full=full, share=share)
-
-
-def judged(known: SoFar, *, whole: bool = True) -> Verdicts:
-    """The verdict; `whole`: nothing was broken off before its end."""
+def judged(known: SoFar, *, broken_off: bool) -> Accepted:
+    """The verdict on everything that is known, wherever it came from."""
     given, again = known.reports, known.again
-    kind = kinds({name: entry.machine for name, entry in given.items() if entry.machine is not None})
+    machines = machines_of(given)
+    kind, differs = kinds(machines), differences(machines)
     low, everywhere = _shared(suspects(given, again), kind)
-    differs = differences({name: entry.machine for name, entry in given.items() if entry.machine is not None})
     groups = {
         name: [limit for limit in known.met if kind.get(limit.nodes[0]) == name] for name in kind.values()
     }
@@ -155,7 +133,7 @@ def judged(known: SoFar, *, whole: bool = True) -> Verdicts:
         reasons[node].append(reason)
     # once is too little to fail by; of a card, link or disk the worst figure of a part says enough
     twice: dict[tuple[str, ...], Suspect] = {}
-    for suspect in sorted(low, key=lambda entry: (AGAINST.index(entry.source), entry.share)):
+    for suspect in sorted(low, key=lambda entry: (_AGAINST.index(entry.source), entry.share)):
         if known.is_twice(suspect.node, suspect.result.part):
             twice.setdefault((suspect.node, suspect.result.on, suspect.result.part), suspect)
     for suspect in twice.values():
@@ -170,11 +148,21 @@ def judged(known: SoFar, *, whole: bool = True) -> Verdicts:
     once = frozenset(entry.node for entry in low if not known.is_twice(entry.node, entry.result.part))
     nodes = []
     for name in known.names:
-        left = tuple(_left(name, known, kind=kind, once=once, whole=whole))
+        left = tuple(_left(name, known, kind=kind, once=once, broken_off=broken_off))
         why = tuple(reasons[name])
         state: State = "fail" if why else "open" if left else "pass"
         nodes.append(NodeJudged(node=name, state=state, reasons=why, not_judged=left, report=given.get(name)))
-    return Verdicts(nodes=tuple(nodes), everywhere=everywhere, between=ways, differs=differs)
+    return Accepted(
+        over="",
+        asked="",
+        folder="",
+        nodes=tuple(nodes),
+        meetings=tuple(known.met),
+        between=ways,
+        everywhere=everywhere,
+        differs=differs,
+        broken_off=broken_off,
+    )
 
 
 def _shared(
@@ -190,7 +178,7 @@ def _shared(
     shared: list[Suspect] = []
     for (name, *_), suspects in groups.items():
         nodes = {item.node for item in suspects}
-        if len(nodes) > 1 and len(nodes) > MOST_SHARE * of_kind[name]:
+        if len(nodes) > 1 and len(nodes) > _MOST_SHARE * of_kind[name]:
             shared.append(sorted(suspects, key=lambda item: item.share)[len(suspects) // 2])
         else:
             own += suspects
@@ -198,7 +186,7 @@ def _shared(
 
 
 def _damaged(node: NodeReport, again: NodeReport) -> Iterator[Failing]:
-    for result in better(node.results, again.results):
+    for result in _better(node.results, again.results):
         if wrong := wrong_values(result):
             count = f"{wrong:g}"
             seen = say("{part}, {what}: {count} wrong", part=result.part, what=result.what, count=count)
@@ -233,7 +221,7 @@ def _wrong(result: Result, seen: Sentence) -> Failing:
 def _doctor(node: NodeReport) -> Iterator[Failing]:
     for check, finding in node.findings:
         of_baseline = check == "baseline_traits" and finding.severity != "note"
-        if check not in MEASURED and (finding.severity == "fault" or of_baseline):
+        if check not in _MEASURED and (finding.severity == "fault" or of_baseline):
             shown = finding.evidence[0].shows if finding.evidence else None
             seen = say("{text}", text=shown) if isinstance(shown, str) else shown
             source: Source = "baseline" if of_baseline else "doctor"
@@ -300,7 +288,7 @@ def _network(match: Pairings, met: Sequence[Met]) -> Iterator[tuple[str, Failing
 
 
 def _left(
-    name: str, known: SoFar, *, kind: Mapping[str, str], once: frozenset[str], whole: bool
+    name: str, known: SoFar, *, kind: Mapping[str, str], once: frozenset[str], broken_off: bool
 ) -> Iterator[Sentence]:
     """What is not known of a node."""
     item = known.reports.get(name)
@@ -317,7 +305,7 @@ def _left(
         yield say("nothing was measured: {why}", why=item.skipped[0].why)
     if name in once:
         yield say("slow once, not measured again")
-    if not whole:
+    if broken_off:
         yield say("the test was interrupted")
     mine = [met for met in known.met if name in met.nodes]
     others = [met for met in known.met if kind.get(met.nodes[0]) == kind.get(name)]

@@ -15,10 +15,10 @@ from statistics import median
 from rigright.verbs.fleet.accept.accepted import Between, Met
 from rigright.verbs.fleet.compare import ENOUGH, NORMAL, ROBUST_Z
 
-ROUNDS = 3  # partners of each node
-BEHIND_SHARE = 0.10  # what several flows on one network differ by is less
-MOST_LOST = 0.30  # over many nodes: longer rings and shared uplinks cost something
-FEWEST = 4  # nodes of a kind, before one can be told from another by its partners
+_ROUNDS = 3  # partners of each node
+_BEHIND_SHARE = 0.10  # what several flows on one network differ by is less
+_MOST_LOST = 0.30  # over many nodes: longer rings and shared uplinks cost something
+_FEWEST = 4  # nodes of a kind, before one can be told from another by its partners
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Pairings:
     slow: tuple[Met, ...]
 
 
-def rounds(nodes: Sequence[str], count: int = ROUNDS) -> Iterator[tuple[tuple[str, str], ...]]:
+def rounds(nodes: Sequence[str], count: int = _ROUNDS) -> Iterator[tuple[tuple[str, str], ...]]:
     """So many rounds of disjoint pairs in which nobody meets the same twice (the circle of a tournament).
 
     In the first round neighbours meet, which mostly share a rack; the turns of the others lie far apart.
@@ -59,7 +59,7 @@ def pairings(met: Sequence[Met]) -> Pairings:
         return Pairings(None, frozenset(), tuple(best), tuple(pairs))
     full = median(reached)
     usual = median(abs(value - full) for value in reached) if len(reached) >= ENOUGH else 0.0
-    least = min(full * (1 - BEHIND_SHARE), full - ROBUST_Z * usual / NORMAL)
+    least = min(full * (1 - _BEHIND_SHARE), full - ROBUST_Z * usual / NORMAL)
     fast = frozenset(node for node, value in best.items() if value >= least)
     slow = tuple(pair for pair in pairs if pair.wrong or (pair.value or 0.0) < least)
     return Pairings(full, fast, tuple(node for node in best if node not in fast), slow)
@@ -74,14 +74,14 @@ def wanted(nodes: Sequence[str], met: Sequence[Met], *, fit: frozenset[str]) -> 
         if fresh:
             return fresh
     result = pairings(met)
-    if len(able) >= FEWEST and result.fast:
-        return trials(result, met) or halves(
+    if len(able) >= _FEWEST and result.fast:
+        return _trials(result, met) or _halves(
             [node for node in able if node in result.fast & fit], met, pairings=result
         )
     return ()
 
 
-def trials(pairings: Pairings, met: Sequence[Met]) -> tuple[Met, ...]:
+def _trials(pairings: Pairings, met: Sequence[Met]) -> tuple[Met, ...]:
     """Each suspect with a fast node of its own, once."""
     tried = {
         node for limit in met if limit.stage == "trial" for node in limit.nodes if node in pairings.suspects
@@ -97,7 +97,7 @@ def trials(pairings: Pairings, met: Sequence[Met]) -> tuple[Met, ...]:
     return tuple(pairs)
 
 
-def halves(nodes: Sequence[str], met: Sequence[Met], *, pairings: Pairings) -> tuple[Met, ...]:
+def _halves(nodes: Sequence[str], met: Sequence[Met], *, pairings: Pairings) -> tuple[Met, ...]:
     """All of them together; of a group that is slow, both halves."""
     if len(nodes) <= 2 or pairings.full is None:
         return ()
@@ -122,7 +122,7 @@ def split(group: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
 def _together_slow(limit: Met, full: float) -> bool:
     if limit.unable:
         return False
-    return limit.value is None or bool(limit.wrong) or limit.value < full * (1 - MOST_LOST)
+    return limit.value is None or bool(limit.wrong) or limit.value < full * (1 - _MOST_LOST)
 
 
 def slow_between(met: Sequence[Met], pairings: Pairings, *, failed: frozenset[str]) -> tuple[Between, ...]:

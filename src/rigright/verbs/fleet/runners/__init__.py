@@ -1,4 +1,1 @@
-"""How nodes are reached, one file per way: `run` yields nodes as they answer.
-
-`ask` asks nodes by name, some of them together; it is None where that is impossible.
-"""
+"""How nodes are reached, one file a way: its RUNNER is a `jobs.Runner`."""

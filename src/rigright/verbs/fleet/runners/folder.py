@@ -10,50 +10,58 @@ from typing import Any
 
 from rigright.base.bounded import bounded_json
 from rigright.base.errors import AskError, RigError
+from rigright.base.files import read_bounded
 from rigright.base.words import say
-from rigright.machine.opened import open_machine, plain_bytes, read_machine
+from rigright.machine.opened import open_machine, read_machine
+from rigright.machine.opened.archive import MOST_BYTES
+from rigright.machine.possible import possible
 from rigright.machine.remote.envelope import heard
 from rigright.machine.stored import plain
-from rigright.verbs.fleet.outcome import NodeOutcome, Remote
+from rigright.verbs.fleet.jobs import Runner
+from rigright.verbs.fleet.nodes import NodeReport, report_of
 
-NAME = "files"
-ask = None  # what is kept cannot be asked again
-MOST_FILES = 20_000
-KEPT = frozenset({"results", "skipped", "seconds"})  # of a benchmark
+_MOST_FILES = 20_000
 
 
-def run(way: Remote) -> Iterator[NodeOutcome]:
-    """Every file of the folder, each named by its node."""
-    folder = Path(way.where)
-    if not folder.is_dir():
-        raise AskError(say("there is no folder {folder}", folder=way.where))
-    files = [path for path in sorted(folder.iterdir()) if not path.name.startswith(".")]
-    if not files:
-        raise AskError(say("{folder} is empty; put one file or folder per node there", folder=way.where))
-    for file in files[:MOST_FILES]:
-        try:
-            yield from _read(file)
-        except RigError as error:
-            yield NodeOutcome(node=file.stem, trouble=error.sentence)
+class _SavedAnswers(Runner):
+    """Every file of a folder, each named by its node."""
+
+    name, flag = "files", "from"
+    runs_jobs = False  # what is kept cannot be asked again
+
+    def expected(self) -> Iterator[NodeReport]:
+        """All that they say."""
+        folder = Path(self.wish.where)
+        if not folder.is_dir():
+            raise AskError(say("there is no folder {folder}", folder=self.wish.where))
+        files = [path for path in sorted(folder.iterdir()) if not path.name.startswith(".")]
+        if not files:
+            raise AskError(
+                say("{folder} is empty; put one file or folder per node there", folder=self.wish.where)
+            )
+        for file in files[:_MOST_FILES]:
+            try:
+                yield from _read(file)
+            except RigError as error:
+                yield NodeReport(node=file.stem, trouble=error.sentence)
 
 
-def _read(file: Path) -> Iterator[NodeOutcome]:
+def _read(file: Path) -> Iterator[NodeReport]:
     if file.is_dir():
-        yield NodeOutcome(node=file.name, reply={"machine": plain(open_machine(file))})
+        yield NodeReport(node=file.name, machine=possible(open_machine(file)))
         return
-    raw = plain_bytes(file)
+    raw = read_bounded(file, MOST_BYTES)
     rows = heard(raw)
-    for row in rows:
-        yield NodeOutcome(node=str(row.get("node") or file.stem)[:253], reply=row)
+    yield from (report_of(str(row.get("node") or file.stem)[:253], row) for row in rows)
     if not rows:
         data: Any = None
         with suppress(ValueError):
             data = bounded_json(raw)
         data = data if isinstance(data, dict) else {}
-        machine = data.get("machine")  # beside it, in what `bench --save` writes
-        if not isinstance(machine, dict):
+        if not isinstance(data.get("machine"), dict):  # beside results, in what `bench --save` writes
             read = read_machine(raw, name=f"*{file.suffix}")  # so that nodes with the same trouble are one
-            machine = plain(replace(read, origin=file.name))
-        yield NodeOutcome(
-            node=file.stem, reply={"machine": machine, **{name: data[name] for name in KEPT & data.keys()}}
-        )
+            data = {**data, "machine": plain(replace(read, origin=file.name))}
+        yield report_of(file.stem, data)
+
+
+RUNNER = _SavedAnswers

@@ -1,1 +1,1 @@
-"""One file per kind of thing that `look-up` knows, each with `KIND`."""
+"""What `look-up` knows: each file bears a `ListingKind` of every kind that `verb.KINDS` says it does."""

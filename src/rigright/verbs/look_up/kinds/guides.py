@@ -1,4 +1,4 @@
-"""What the guides say, item by item: what is true, and the command that shows it."""
+"""What the guides say: item by item with what is true and the command that shows it, and the myths."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ from rigright.base.errors import AskError
 from rigright.base.units import GIB, GIGA, MEGA, show_bytes, show_seconds
 from rigright.base.words import Sentence, say
 from rigright.doctor.checks.memory import swap_wanted
-from rigright.facts.guides import GuideItem, asked_item, guide_items
-from rigright.verbs.look_up.fields import field
-from rigright.verbs.look_up.listing import ListingKind, LookUpQuery
+from rigright.facts.guides import GuideItem, Myth, asked_item, find_myth, guide_items, myths
+from rigright.verbs.look_up.listing import ListingKind, LookUpQuery, field
 
 LOADED_BYTES = 10 * GIGA
 DISKS = {"sata": 550 * MEGA, "nvme3": 3.5 * GIGA, "nvme4": 7 * GIGA}  # bytes/s, read in order
@@ -36,46 +35,50 @@ def right(item: GuideItem) -> Sentence | None:
     return Sentence(item.right.text, named, item.right.chinese)
 
 
-def command(item: GuideItem) -> str:
-    """The command that shows it."""
-    return item.typed
-
-
-def _named(asked: LookUpQuery) -> GuideItem | None:
-    """The item that a question is about."""
-    return asked_item(" ".join(asked.words))
-
-
-def _find(asked: LookUpQuery) -> tuple[GuideItem, ...]:
-    """Items by number or guide; else the one that is asked about, and those in whose words all stand."""
-    if not asked.words:
-        return guide_items()
-    text = " ".join(asked.words)
-    by_number = tuple(
-        guide_item
-        for guide_item in guide_items()
-        if guide_item.id == text or guide_item.id.startswith(f"{text}.")
-    )
-    result = by_number or tuple(guide_item for guide_item in (asked_item(text),) if guide_item is not None)
-    if not result:
+def _find_items(asked: LookUpQuery) -> tuple[GuideItem, ...]:
+    """Items by number or guide; else the one that is asked about."""
+    text = asked.text
+    by_number = tuple(item for item in guide_items() if item.id == text or item.id.startswith(f"{text}."))
+    item = asked_item(text)
+    if not by_number and item is None:
         raise AskError(
             say('the guides say nothing of "{text}"', text=text[:80]),
             hint=say("`{see}` lists all", see="rigright look-up guides"),
         )
-    return result
+    return by_number or ((item,) if item else ())
 
 
-KIND = ListingKind(
+GUIDES = ListingKind(
     record=GuideItem,
-    summary=say("what the guides say, item by item, with what is true and the command that shows it"),
     title=say("The guides, item by item"),
     fields=(
         field("id", say("no."), listed=True),
         field("says", say("the guides say"), listed=True, flexible=True),
         field("right", say("what is true"), law=right, listed=True, flexible=True),
-        field("command", say("shown by"), law=command, listed=True, flexible=True),
+        field("command=typed", say("shown by"), listed=True, flexible=True),
     ),
-    find=_find,
-    named=_named,
+    records=lambda _: guide_items(),
+    find=_find_items,
+    named=lambda asked: asked_item(asked.text),
     searched=False,
+)
+
+
+def _find_myths(asked: LookUpQuery) -> tuple[Myth, ...]:
+    """By numbers; words are looked for by the list."""
+    return tuple(map(find_myth, asked.words)) if all(word.isdigit() for word in asked.words) else ()
+
+
+MYTHS = ListingKind(
+    record=Myth,
+    title=say("Myths, and the right figure"),
+    fields=(
+        field("id", say("no."), listed=True),
+        field("claim", say("claim"), listed=True, flexible=True),
+        field("right=correction", say("right"), listed=True, flexible=True),
+        field("guide", say("guide")),
+        field("figures", say("figures"), show=lambda _: ""),
+    ),
+    records=lambda _: myths(),
+    find=_find_myths,
 )

@@ -1,7 +1,7 @@
-"""Software that goes together: CUDA toolkits, PyTorch and TensorFlow builds, for a driver and a chip.
+"""Software: CUDA, PyTorch and TensorFlow that go together, engines, weight formats, errors of the driver.
 
-Words may name a product ("torch", "cuda"), a version ("2.9", "cu128"), a driver ("driver 550.54")
-and a chip ("4090"): what is shown then runs on both.
+Words of `software` may name a product ("torch", "cuda"), a version ("2.9", "cu128"), a driver
+("driver 550.54") and a chip ("4090"): what is shown then runs on both.
 """
 
 from __future__ import annotations
@@ -11,10 +11,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from rigright.base.errors import AskError
-from rigright.base.page import Shown
 from rigright.base.words import say
 from rigright.facts.chips import Chip
+from rigright.facts.engines import Engine, engines, find_engine
+from rigright.facts.faults import Xid, xids
 from rigright.facts.find import find_chip
+from rigright.facts.formats import Format, GgufMix, find_format, formats, mixes
 from rigright.facts.software import (
     Capability,
     Cuda,
@@ -28,9 +30,7 @@ from rigright.facts.software import (
     version_of,
     written,
 )
-from rigright.verbs.look_up.fields import doubt, field, provenance
-from rigright.verbs.look_up.listing import ListingKind, LookUpQuery
-from rigright.verbs.look_up.words import doubt_notes, source_shown
+from rigright.verbs.look_up.listing import ListingKind, LookUpQuery, Unit, doubt, field, provenance
 
 _PRODUCTS = {
     "cuda": "CUDA",
@@ -65,8 +65,8 @@ class Release:
 Candidate = tuple[Release, Callable[[Capability], bool]]
 
 
-def _find(asked: LookUpQuery) -> tuple[Release, ...]:
-    words = [word.casefold() for word in " ".join(asked.words).split()]
+def _find_software(asked: LookUpQuery) -> tuple[Release, ...]:
+    words = asked.text.casefold().split()
     products = {_PRODUCTS[word] for word in words if word in _PRODUCTS}
     drivers = [word for before, word in zip(["", *words], words, strict=False) if _is_driver(before, word)]
     versions = [word for word in words if _VERSION.fullmatch(word) and word not in drivers]
@@ -82,7 +82,7 @@ def _find(asked: LookUpQuery) -> tuple[Release, ...]:
         and all(version_of(release.least_driver) <= version_of(driver) for driver in drivers)
     )
     if not releases:
-        raise AskError(say('no software in the table matches "{text}"', text=" ".join(asked.words)))
+        raise AskError(say('no software in the table matches "{text}"', text=asked.text))
     return releases
 
 
@@ -168,17 +168,8 @@ def _cuda(release: Cuda) -> Release:
     )
 
 
-def _notes(_asked: LookUpQuery, kept: tuple[Release, ...]) -> tuple[Shown, ...]:
-    return (
-        say("driver: minimum on Linux; newer ones also work"),
-        say("compute capability: included kernels; +PTX also runs on newer GPUs"),
-        *doubt_notes(kept),
-    )
-
-
-KIND = ListingKind(
+SOFTWARE = ListingKind(
     record=Release,
-    summary=say("CUDA, PyTorch, TensorFlow: required drivers and supported GPUs"),
     title=say("Compatible software"),
     fields=(
         field("product", say("product"), listed=True),
@@ -191,7 +182,146 @@ KIND = ListingKind(
         field("python", say("Python"), listed=True),
         *provenance(),
     ),
-    find=_find,
-    notes=_notes,
-    sources=source_shown,
+    records=lambda _: tuple(release for release, _ in _candidates()),
+    find=_find_software,
+    notes=lambda _asked, _kept: (
+        say("driver: minimum on Linux; newer ones also work"),
+        say("compute capability: included kernels; +PTX also runs on newer GPUs"),
+    ),
+)
+
+
+_POOLS = {
+    "share": say("reserves a share of the GPU"),
+    "exact": say("allocates the requested context"),
+    "grow": say("grows with the tokens"),
+}
+_SPLITS = {"tensor": say("splits each layer across GPUs"), "layer": say("assigns whole layers to GPUs")}
+
+
+def _steps(steps: tuple[tuple[float, int], ...] | None) -> str | None:
+    """Defaults by the size of the card: "2048; from 70 GiB 8192"."""
+    if steps is None:
+        return None
+    first, *others = steps
+    return "; ".join([str(first[1]), *(f">= {least:g} GiB: {value}" for least, value in others)])
+
+
+def budget_tok(engine: Engine) -> str | None:
+    """How many tokens it takes in a step by default, and from which size of the card on."""
+    return _steps(engine.budget_tok)
+
+
+def max_seqs(engine: Engine) -> str | None:
+    """How many sequences it takes by default, and from which size of the card on."""
+    return _steps(engine.max_seqs)
+
+
+def before(engine: Engine) -> tuple[str, ...]:
+    """Older versions that the tables know too."""
+    return tuple(row["version"] for row in engine.before)
+
+
+ENGINES = ListingKind(
+    record=Engine,
+    title=say("Serving engines"),
+    fields=(
+        field("id", say("engine"), listed=True),
+        field("label", say("name"), listed=True),
+        field("version", say("version"), listed=True),
+        field("pool", say("cache"), show=_POOLS.__getitem__, listed=True, flexible=True),
+        field("share", say("share"), listed=True),
+        field("share_of", say("share of")),
+        field("share_flag", say("flag for the share")),
+        field("split", say("across GPUs"), show=_SPLITS.__getitem__, listed=True),
+        field("budget_tok", say("tokens per step"), law=budget_tok),
+        field("max_seqs", say("sequences"), law=max_seqs),
+        field("block_tok", say("tokens per block"), listed=True),
+        field("formats", say("formats")),
+        field("before", say("older versions"), law=before),
+        field("confidence", say("confidence"), listed=True),
+        field("as_of", say("as of")),
+    ),
+    records=lambda _: tuple(engines().values()),
+    find=lambda asked: (find_engine(asked.text),),
+)
+
+
+def _formats() -> tuple[Format | GgufMix, ...]:
+    """Formats and mixes, the best quality first."""
+    every: tuple[Format | GgufMix, ...] = (*formats().values(), *mixes().values())
+    return tuple(sorted(every, key=lambda form: (form.loss_rank, -form.bits_per_weight)))
+
+
+def _find_formats(asked: LookUpQuery) -> tuple[Format | GgufMix, ...]:
+    exact, words = _exact(asked.text), asked.text.lower().split()
+    near = tuple(
+        form for form in _formats() if all(word in f"{form.id} {form.label}".lower() for word in words)
+    )
+    return near if near and exact is None else (exact or find_format(asked.text),)
+
+
+def _exact(name: str) -> Format | GgufMix | None:
+    try:
+        return find_format(name)
+    except AskError:
+        return None
+
+
+FORMATS = ListingKind(
+    record=Format | GgufMix,
+    title=say("Weight formats, best quality first"),
+    fields=(
+        field("id", say("format"), listed=True),
+        field("label", say("name"), listed=True, flexible=True),
+        field("bits_per_weight", say("bits per weight"), "bits", unit=Unit(written="{:.2f}"), listed=True),
+        field("loss_rank", say("quality rank"), "loss", listed=True),
+        field("group=per_scale", say("group")),
+        field("parts", say("as stored")),
+        field("rules=n_rules", say("per-tensor rules")),
+    ),
+    records=lambda _: _formats(),
+    find=_find_formats,
+    named=lambda asked: _exact(asked.text),
+    notes=lambda _asked, _kept: (
+        say("quality rank: by measured quality loss; 0 is lossless, equal ranks are equivalent"),
+    ),
+)
+
+
+_MOST_DIGITS = 6  # of a code
+
+
+def _find_xids(asked: LookUpQuery) -> tuple[Xid, ...]:
+    """By codes; words of the meaning are looked for by the list."""
+    codes = [word.lower().removeprefix("xid") for word in asked.words]
+    if not all(code.isdecimal() and len(code) <= _MOST_DIGITS for code in codes):
+        return ()
+    missing = [code for code in codes if int(code) not in xids()]
+    if missing:
+        raise AskError(say("XID {codes}: unused or unknown", codes=", ".join(missing)))
+    return tuple(xids()[int(code)] for code in codes)
+
+
+def _named_xid(asked: LookUpQuery) -> Xid | None:
+    """The code of "xid 79" or "Xid79"; a bare number names a code only where nothing else bears it."""
+    code = "".join(asked.words).lower().replace(" ", "").removeprefix("xid")
+    return xids().get(int(code)) if code.isdecimal() and len(code) <= _MOST_DIGITS else None
+
+
+XIDS = ListingKind(
+    record=Xid,
+    title=say("XID codes of the NVIDIA driver"),
+    fields=(
+        field("code", say("code"), listed=True),
+        field("meaning", say("meaning"), listed=True, flexible=True),
+        field("action", say("first action"), listed=True),
+        field("next", say("then"), listed=True),
+        field("hardware", say("hardware"), listed=True),
+        field("confidence", say("confidence")),
+        field("as_of", say("as of")),
+    ),
+    records=lambda _: tuple(xids().values()),
+    find=_find_xids,
+    named=_named_xid,
 )

@@ -1,4 +1,4 @@
-"""Conditions such as "memory>=24GB": read against the fields of a kind, and tested on records."""
+"""What a record must meet: words in its texts, and conditions such as "memory>=24GB" on its fields."""
 
 from __future__ import annotations
 
@@ -6,13 +6,15 @@ import difflib
 import operator
 import re
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, TypeVar
 
 from rigright.base.errors import AskError
 from rigright.base.record import dataclass
 from rigright.base.words import CHINESE, ENGLISH, Sentence, say, tell
-from rigright.verbs.look_up.listing import ListingField
+from rigright.verbs.look_up.listing import ListingField, ListingKind, LookUpQuery
 
+Record = TypeVar("Record")
+_ASIDE = frozenset({"id", "notes", "source", "sources", "as_of", "confidence"})  # what is said about a record
 _MOST_SHOWN = 12  # words of a field that a note lists
 _CONDITION = re.compile(r"\s*([^\W\d_][\w .-]*?)\s*(>=|≥|<=|≤|!=|==|=|>|<|~)\s*(.*?)\s*\Z")
 _DATE = re.compile(r"(?:19|20)[0-9]{2}(?:-[0-9]{2}){0,2}")  # a year stands for all its months
@@ -68,26 +70,30 @@ def read_condition(text: str, fields: tuple[ListingField, ...]) -> Condition:
     return Condition(field=field, sign=match.group(2), text=value, value=_read_value(value, field))
 
 
-def never_met(condition: Condition, records: Iterable[object]) -> Sentence | None:
-    """What a field says instead, where it never says the word that was asked for."""
+def why_none(conditions: Iterable[Condition], records: tuple[Any, ...]) -> tuple[Sentence, ...]:
+    """What the fields say instead, where they never say the word that was asked for."""
+    notes = (
+        _never_met(condition, records)
+        for condition in conditions
+        if not any(condition.holds(record) for record in records)
+    )
+    return tuple(note for note in notes if note is not None)
+
+
+def _never_met(condition: Condition, records: Iterable[object]) -> Sentence | None:
     values = [value for value in map(condition.field.read, records) if value is not None]
-    if (
-        condition.sign not in {"=", "=="}
-        or not values
-        or not all(isinstance(value, str | bool) for value in values)
-    ):
+    words = sorted({str(value) for value in values if isinstance(value, str | bool)})
+    if condition.sign not in {"=", "=="} or not words or len(words) < len(set(map(str, values))):
         return None
-    words = sorted(set(map(str, values)))
     small = {word.casefold(): word for word in words}
-    near = [
-        small[get_close_match]
-        for get_close_match in difflib.get_close_matches(condition.text.casefold(), small, n=3, cutoff=0.5)
-    ]
+    near = difflib.get_close_matches(condition.text.casefold(), small, n=3, cutoff=0.5)
     return say(
         'no record has {field} "{value}"; known: {values}',
         field=condition.field.key,
         value=condition.text,
-        values=", ".join(near or [*words[:_MOST_SHOWN], *["..."] * (len(words) > _MOST_SHOWN)]),
+        values=", ".join(
+            [small[word] for word in near] or [*words[:_MOST_SHOWN], *["..."] * (len(words) > _MOST_SHOWN)]
+        ),
     )
 
 
@@ -153,3 +159,65 @@ def _in_order(text: str) -> list[tuple[bool, int, str]]:
 
 def _as_text(value: object) -> str:
     return str(value).casefold()
+
+
+def by_words(records: Callable[[], Iterable[Any]], *keys: str) -> Callable[[LookUpQuery], tuple[Any, ...]]:
+    """A finder of the records in whose fields every word stands; where none is, it suggests the nearest."""
+
+    def text_of(record: object) -> str:
+        values = (getattr(record, key) for key in keys)
+        return " ".join(" ".join(value) if isinstance(value, tuple) else value or "" for value in values)
+
+    def find(asked: LookUpQuery) -> tuple[Any, ...]:
+        texts = [(record, text_of(record).casefold()) for record in records()]
+        wanted = asked.text.casefold().split()
+        result = tuple(record for record, text in texts if all(word in text for word in wanted))
+        if result:
+            return result
+        known = sorted({piece for _, text in texts for piece in text.split()})
+        lost = next((word for word in wanted if not any(word in piece for piece in known)), " ".join(wanted))
+        near = difflib.get_close_matches(lost[:60], known, n=4, cutoff=0.6)
+        if near:
+            raise AskError(say('nothing matches "{text}"; closest: {near}', text=lost, near=", ".join(near)))
+        raise AskError(say('nothing matches "{text}"', text=asked.text))
+
+    return find
+
+
+def with_words(records: Iterable[Record], text: str, *, texts: Callable[[Record], str]) -> tuple[Record, ...]:
+    """The records in whose text each word begins a word, its numbers whole: "a3" is in no "a30"."""
+    words = [re.compile(rf"(?<![^\W_]){re.escape(word)}(?!(?<=\d)\d)") for word in text.casefold().split()]
+    return tuple(record for record in records if all(word.search(texts(record).casefold()) for word in words))
+
+
+def speaking_of(kind: ListingKind, asked: LookUpQuery) -> tuple[Any, ...]:
+    """The records of a kind in whose texts, in either language, every word stands."""
+    words = asked.text.casefold().split()
+
+    def says_all(record: object) -> bool:
+        text = "\n".join(_tell_all(field.read(record)) for field in kind.fields)
+        return all(word in text for word in words)
+
+    return tuple(filter(says_all, kind.records(asked)))
+
+
+def saying(
+    kind: ListingKind, records: tuple[Any, ...], *, words: tuple[str, ...]
+) -> tuple[ListingField, ...]:
+    """The unlisted columns in which every record says a word that was asked, and no listed one does."""
+    columns = []
+    for word in " ".join(words).casefold().split():
+        fields = [
+            field for field in kind.fields
+            if field.key not in _ASIDE and all(word in _tell_all(field.read(record)) for record in records)
+        ]  # fmt: skip
+        if fields and not any(field.listed for field in fields):
+            columns.append(fields[0])
+    return tuple(dict.fromkeys(columns))
+
+
+def _tell_all(value: Any) -> str:
+    """A value in both languages, in small letters; a number says no word."""
+    parts = value if isinstance(value, list | tuple) else [value]
+    words = [part for part in parts if isinstance(part, str | Sentence)]
+    return "\n".join(tell(word, language) for word in words for language in (ENGLISH, CHINESE)).casefold()

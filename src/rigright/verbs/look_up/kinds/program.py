@@ -1,20 +1,48 @@
-"""Plugins: packages that add facts, export targets and checks, and what of them counts."""
+"""What the program itself does: the checks of the doctor, and what plugins add."""
 
 from __future__ import annotations
 
 from rigright.arch.sources.zoo import names
 from rigright.base.errors import RigError
-from rigright.base.plugins import CHECKS, FACTS, TARGETS, Plugin, left_out, loaded, plugins
+from rigright.base.page import Line, Part
+from rigright.base.plugins import CHECKS as CHECK_PLUGINS
+from rigright.base.plugins import FACTS, TARGETS, Plugin, left_out, loaded, plugins
 from rigright.base.plugins import added as facts
 from rigright.base.record import dataclass
 from rigright.base.words import Sentence, say, with_semicolons
-from rigright.doctor.examine import checks
+from rigright.doctor.advice import manual_of
+from rigright.doctor.examine import checks, chosen, group_of
+from rigright.doctor.record import Check
 from rigright.facts.chips import chips
 from rigright.facts.clouds import offers
 from rigright.facts.prices import hosts, prices
 from rigright.verbs.export import added
-from rigright.verbs.look_up.fields import field
-from rigright.verbs.look_up.listing import ListingKind, LookUpQuery
+from rigright.verbs.look_up.listing import ListingKind, field
+
+
+def _manual(entry: Check) -> tuple[Part, ...]:
+    """The manual, a paragraph a line."""
+    return tuple(Line(text=paragraph) for paragraph in manual_of(entry))
+
+
+def group(entry: Check) -> str:
+    """The group of checks it belongs to."""
+    return group_of(entry.name)
+
+
+CHECKS = ListingKind(
+    record=Check,
+    title=say("Checks of doctor"),
+    fields=(
+        field("name", say("check"), listed=True),
+        field("group", say("group"), law=group, listed=True),
+        field("title", say("looks at"), listed=True, flexible=True),
+        field("manual", say("manual"), show=lambda _: ""),
+    ),
+    records=lambda _: tuple(checks().values()),
+    find=lambda asked: tuple(checks()[name] for name in chosen(asked.words)),
+    parts=_manual,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +61,7 @@ def _packages() -> tuple[AddingPackage, ...]:
     """Every package with a plugin; all that it adds is loaded."""
     names()
     result: dict[str, Plugin] = {
-        str(plugin): plugin for group in (FACTS, TARGETS, CHECKS) for plugin in plugins(group)
+        str(plugin): plugin for group in (FACTS, TARGETS, CHECK_PLUGINS) for plugin in plugins(group)
     }
     for read in (chips, prices, offers, hosts):
         read()
@@ -60,18 +88,8 @@ def _broken(package: str) -> list[Sentence]:
             loaded(plugin)
         except RigError as error:
             if str(plugin) == package:
-                sentences.append(say("{name}: {why}", name=plugin.name, why=error.sentence))
+                sentences.append(say("{name}: {why}", name=plugin.point.name, why=error.sentence))
     return sentences
-
-
-def _find(asked: LookUpQuery) -> tuple[AddingPackage, ...]:
-    """AddingPackages by a part of their names."""
-    words = [word.lower() for word in asked.words]
-    return tuple(
-        adding_package
-        for adding_package in _packages()
-        if all(word in adding_package.package.lower() for word in words)
-    )
 
 
 def _left_out_of(adding_package: AddingPackage) -> Sentence | None:
@@ -79,9 +97,8 @@ def _left_out_of(adding_package: AddingPackage) -> Sentence | None:
     return with_semicolons(adding_package.left_out)
 
 
-KIND = ListingKind(
+PLUGINS = ListingKind(
     record=AddingPackage,
-    summary=say("plugins: installed packages that add facts, export targets or checks"),
     title=say("Plugins"),
     fields=(
         field("package", say("package"), listed=True),
@@ -91,5 +108,5 @@ KIND = ListingKind(
         field("checks", say("checks"), listed=True),
         field("left_out", say("not used"), law=_left_out_of, listed=True, flexible=True),
     ),
-    find=_find,
+    records=lambda _: _packages(),
 )

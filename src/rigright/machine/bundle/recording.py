@@ -1,4 +1,4 @@
-"""A world that writes down whatever is read through it."""
+"""Whatever is read of a machine, written down, and a machine that answers from it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Recording:
 
 
 @dataclass(frozen=True, slots=True)
-class _HeardEnvironment(Mapping[str, str]):
+class _Environment(Mapping[str, str]):
     """The environment; a variable whose value is taken is kept."""
 
     real: Mapping[str, str]
@@ -45,13 +45,13 @@ class _HeardEnvironment(Mapping[str, str]):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Heard(World):
-    """A live machine, overheard."""
+class Recorder(World):
+    """A live machine, of which every answer is kept."""
 
     kept: Recording
 
     def raw(self, path: str, most: int = MIB) -> bytes | None:
-        """The first bytes of a file, kept."""
+        """The first bytes of a file."""
         data = World.raw(self, path, most)
         with self.kept.lock:
             if data is not None and len(data) >= len(self.kept.files.get(path, b"")):
@@ -59,35 +59,35 @@ class Heard(World):
         return data
 
     def names(self, folder: str) -> tuple[str, ...]:
-        """What lies in a folder, kept."""
+        """What lies in a folder."""
         return self.kept.folders.setdefault(folder, World.names(self, folder))
 
     def link(self, path: str) -> str | None:
-        """Where a link leads, kept."""
+        """Where a link leads."""
         return self.kept.links.setdefault(path, World.link(self, path))
 
     def has(self, path: str) -> bool:
-        """Whether something is there, kept."""
+        """Whether something is there."""
         return self.kept.there.setdefault(path, World.has(self, path))
 
     def denied(self, path: str) -> bool:
-        """Whether it is closed to us, kept."""
+        """Whether it is closed to us."""
         return self.kept.closed.setdefault(path, World.denied(self, path))
 
     def run(self, *argv: str, patience_s: float = PATIENCE_S) -> CommandOutput | None:
-        """What a command says, kept."""
-        reply = World.run(self, *argv, patience_s=patience_s)
-        if reply is not None:
-            self.kept.commands[argv] = reply
-        return reply
+        """What a command says."""
+        output = World.run(self, *argv, patience_s=patience_s)
+        if output is not None:
+            self.kept.commands[argv] = output
+        return output
 
 
-def overheard(world: World) -> Heard:
-    """The same machine, with somebody listening."""
+def recorder(world: World) -> Recorder:
+    """The same machine, recorded."""
     kept = Recording()
-    return Heard(
+    return Recorder(
         root=world.root,
-        env=_HeardEnvironment(world.env, kept.env),
+        env=_Environment(world.env, kept.env),
         is_live=world.is_live,
         commands=world.commands,
         kept=kept,
@@ -102,7 +102,7 @@ class Replay(World):
     root: Path = Path("/nowhere")
 
     def raw(self, path: str, most: int = MIB) -> bytes | None:
-        """The first bytes of a file that was kept."""
+        """The first bytes of a file."""
         data = self.kept.files.get(path)
         return None if data is None else data[:most]
 
@@ -115,8 +115,10 @@ class Replay(World):
         return self.kept.links.get(path)
 
     def has(self, path: str) -> bool:
-        """Whether something was there."""
-        return self.kept.there.get(path, path in self.kept.files or path in self.kept.folders)
+        """Whether something was there: what a folder lists is, and so is what can be read."""
+        kept, (above, _, name) = self.kept, path.rpartition("/")
+        is_known = path in kept.files or path in kept.folders or name in kept.folders.get(above or "/", ())
+        return kept.there.get(path, is_known)
 
     def denied(self, path: str) -> bool:
         """Whether it was closed."""

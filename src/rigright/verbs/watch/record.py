@@ -1,4 +1,4 @@
-"""What `watch` hands over each time it looks, and what `history` found."""
+"""What `watch` hands over each time it looks, and what `history` holds of a time."""
 
 from __future__ import annotations
 

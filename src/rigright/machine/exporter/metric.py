@@ -1,10 +1,15 @@
-"""The two forms of text that Prometheus reads; what stays the same of a series is written once and kept."""
+"""The metrics, and the two forms of text in which Prometheus reads them.
+
+What stays the same of a series is written once and kept.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
+
+from rigright.base.loader import records
+from rigright.base.record import dataclass
 
 _OPEN, _CLASSIC = "application/openmetrics-text", "text/plain"
 _VERSIONS = {_OPEN: {"": "1.0.0", "1.0.0": "1.0.0"}, _CLASSIC: {"1.0.0": "1.0.0"}}  # asked for -> answered
@@ -16,14 +21,24 @@ Sample = tuple[tuple[str, ...], float]  # values of labels, and the figure
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Family:
-    """Samples of one name."""
+class Metric:
+    """One metric."""
 
     name: str
-    kind: str  # "gauge", "counter", "unknown"
+    kind: str  # "gauge", "counter"; of NVIDIA's exporter "unknown", too
+    unit: str | None = None
+    labels: tuple[str, ...] = ()
+    of: str  # the kind of record that it is read of
+    field: str  # of that record
     help: str
-    labels: tuple[str, ...]
-    samples: Iterable[Sample]
+    dcgm: str | None = None  # the same in NVIDIA's exporter
+    dcgm_factor: float | None = None  # of a value into that one's unit
+
+
+@cache
+def metrics() -> tuple[Metric, ...]:
+    """All of them, in the order they are told."""
+    return records("metrics.csv", Metric)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,16 +48,16 @@ class Form:
     is_open: bool  # OpenMetrics
     content_type: str
 
-    def text(self, families: Iterable[Family]) -> str:
-        """A whole page; a family without a sample is left out."""
-        lines = [line for family in families for line in self._lines(family)]
+    def text(self, families: Iterable[tuple[Metric, Iterable[Sample]]]) -> str:
+        """A whole page; a metric without a sample is left out."""
+        lines = [line for metric, samples in families for line in self._lines(metric, samples)]
         return "".join([*lines, "# EOF\n"] if self.is_open else lines)
 
-    def _lines(self, family: Family) -> Iterator[str]:
-        series = family.name, family.labels
-        lines = [f"{_front(series, values)}{figure(value)}\n" for values, value in family.samples]
+    def _lines(self, metric: Metric, samples: Iterable[Sample]) -> Iterator[str]:
+        series = metric.name, metric.labels
+        lines = [f"{_front(series, values)}{figure(value)}\n" for values, value in samples]
         if lines:
-            yield _head(family.name, family.kind, given=family.help, is_open=self.is_open)
+            yield _head(metric, is_open=self.is_open)
             yield from lines
 
 
@@ -80,15 +95,13 @@ def _front(series: tuple[str, tuple[str, ...]], values: tuple[str, ...]) -> str:
 
 
 @lru_cache
-def _head(name: str, kind: str, *, given: str, is_open: bool) -> str:
+def _head(metric: Metric, *, is_open: bool) -> str:
+    name, text, kind = metric.name, metric.help.replace("\\", r"\\").replace("\n", r"\n"), metric.kind
     if is_open:
-        return f"# HELP {_bare(name)} {_escaped(given)}\n# TYPE {_bare(name)} {kind}\n"
-    text = given.replace("\\", r"\\").replace("\n", r"\n")
-    return f"# HELP {name} {text}\n# TYPE {name} {'untyped' if kind == 'unknown' else kind}\n"
-
-
-def _bare(name: str) -> str:
-    return name.removesuffix("_total")
+        name, text = name.removesuffix("_total"), _escaped(metric.help)
+    elif kind == "unknown":
+        kind = "untyped"
+    return f"# HELP {name} {text}\n# TYPE {name} {kind}\n"
 
 
 def _escaped(text: str) -> str:

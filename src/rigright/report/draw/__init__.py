@@ -1,1 +1,0 @@
-"""Text drawing for terminals and code blocks: cells, colours, tables, bars."""

@@ -1,0 +1,219 @@
+"""What hardware and power cost: clouds, prices of chips, electricity tariffs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date
+
+from rigright.base.errors import AskError
+from rigright.base.money import USD, from_currency
+from rigright.base.page import Shown
+from rigright.base.units import GIGA, TERA
+from rigright.base.words import Sentence, say
+from rigright.facts.chips import by_id
+from rigright.facts.clouds import Offer, offers, providers_of
+from rigright.facts.find import find_chips, match_chip, names_chip
+from rigright.facts.prices import Price, dated, is_stale, prices
+from rigright.facts.tariffs import KwhPrice, find_place, places, tariffs
+from rigright.verbs.look_up.filters import with_words
+from rigright.verbs.look_up.listing import (
+    DOLLARS,
+    ListingKind,
+    LookUpQuery,
+    Unit,
+    confidence_shown,
+    doubt_notes,
+    field,
+    price_date_shown,
+    provenance,
+    stale_notes,
+)
+
+
+def _find_offers(asked: LookUpQuery) -> tuple[Offer, ...]:
+    """Offers of the providers named, of the instances or chips the other words mean."""
+    named = {provider for word in asked.words for provider in providers_of(word)}
+    rest = " ".join(word for word in asked.words if not providers_of(word))
+    of_provider = tuple(offer for offer in offers() if not named or offer.provider in named)
+    wanted = _chips(rest)
+    called = with_words(of_provider, rest, texts=lambda offer: offer.instance)
+    result = tuple(offer for offer in of_provider if offer in called or offer.chip in wanted)
+    if not result:
+        raise AskError(say('no cloud in the table offers "{text}"', text=asked.text))
+    return result
+
+
+def _chips(text: str) -> frozenset[str]:
+    """The chips that words mean; a family of instances is found by its own name."""
+    return frozenset(chip.id for chip in find_chips(text)) if text and names_chip(text) else frozenset()
+
+
+def _offer_notes(asked: LookUpQuery, kept: tuple[Offer, ...]) -> tuple[Shown, ...]:
+    dates = {offer.as_of for offer in kept}
+    newest = max((as_of for as_of in dates if as_of), default=None)
+    return (
+        say(
+            "prices in $/hour, each as of its own date; newest: {date}",
+            date=price_date_shown(newest, asked.today),
+        ),
+        *stale_notes(dates, asked.today),
+        *doubt_notes(kept),
+    )
+
+
+CLOUDS = ListingKind(
+    record=Offer,
+    title=say("Cloud instances"),
+    fields=(
+        field("instance", say("instance"), listed=True, flexible=True),
+        field("provider", say("cloud"), "cloud", listed=True),
+        field("n_chips", say("chips"), "chips", "gpus", listed=True),
+        field(
+            "chip=rents",
+            say("chip"),
+            show=lambda chip: by_id()[chip].name if chip in by_id() else chip,
+            listed=True,
+            flexible=True,
+        ),
+        field("usd_per_h", say("$/hour"), "price", "usd", listed=True),
+        field("usd_per_chip_h", say("$/chip-hour"), "per_chip", listed=True),
+        field("as_of", say("as of"), "since", listed=True),
+        field("mem_bytes", say("memory per GPU, GB"), "mem", "memory"),
+        field("vcpus", say("vCPUs")),
+        field("ram_bytes", say("RAM GB"), "ram"),
+        field("nvme_bytes", say("local disk TB"), unit=Unit(TERA)),
+        field("link", say("link between chips")),
+        field("network_bytes_per_s", say("network Gbit/s"), "network", unit=Unit(GIGA / 8)),
+        field("spot_usd_per_h", say("$/hour, spot"), "spot"),
+        field("region", say("region")),
+        field("currency", say("currency")),
+        field("native_per_h", say("per hour in that currency")),
+        *provenance(dated=False),
+    ),
+    records=lambda _: offers(),
+    find=_find_offers,
+    notes=_offer_notes,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """A price seen from a day."""
+
+    chip: str
+    name: str
+    usd: float
+    usd_min: float | None
+    usd_max: float | None
+    currency: str
+    native: float | None
+    kind: str
+    as_of: str
+    stale: bool
+    listings: int | None
+    source: str
+    confidence: str
+
+
+def _seen(price: Price, today: date) -> Seen:
+    return Seen(
+        chip=price.chip,
+        name=by_id()[price.chip].name,
+        usd=from_currency(price.typical, price.currency),
+        usd_min=_usd(price.low, price),
+        usd_max=_usd(price.high, price),
+        currency=price.currency,
+        native=None if price.currency == USD else price.typical,
+        kind=price.kind,
+        as_of=price.as_of,
+        stale=is_stale(price.as_of, today),
+        listings=price.listings,
+        source=price.source,
+        confidence=price.confidence,
+    )
+
+
+def _usd(amount: float | None, price: Price) -> float | None:
+    return None if amount is None else from_currency(amount, price.currency)
+
+
+def _prices(asked: LookUpQuery, chips: frozenset[str] | None = None) -> tuple[Seen, ...]:
+    """Prices, newest first, of all chips or of these."""
+    seen = [_seen(price, asked.today) for price in prices() if chips is None or price.chip in chips]
+    return tuple(sorted(seen, key=lambda price: dated(price.as_of), reverse=True))
+
+
+def _find_prices(asked: LookUpQuery) -> tuple[Seen, ...]:
+    """Those of the chip a name means, or of all it could mean."""
+    try:
+        chips = frozenset({match_chip(asked.text).chip.id})
+    except AskError:
+        chips = frozenset(chip.id for chip in find_chips(asked.text))
+    found = _prices(asked, chips)
+    if not found:
+        raise AskError(say('no known price for "{text}"', text=asked.text))
+    return found
+
+
+_CONDITIONS = {
+    "launch": say("new, launch price"),
+    "shop": say("new, shop median"),
+    "street": say("new, street price"),
+    "used": say("used"),
+    "claim": say("a claim"),
+}
+
+
+PRICES = ListingKind(
+    record=Seen,
+    title=say("Prices of chips"),
+    fields=(
+        field("name", say("chip"), listed=True, flexible=True),
+        field("kind", say("condition"), show=lambda kind: _CONDITIONS.get(kind, say("unknown")), listed=True),
+        field("usd_min", say("low $"), "low", unit=DOLLARS, listed=True),
+        field("usd", say("typical $"), "price", listed=True),
+        field("usd_max", say("high $"), "high", unit=DOLLARS, listed=True),
+        field("currency", say("currency")),
+        field("native", say("typical, in that currency"), unit=DOLLARS),
+        field("as_of", say("as of"), "since", "date", listed=True),
+        field("stale", say("age"), show=lambda stale: say("stale") if stale else "", listed=True),
+        field("chip", say("id")),
+        field("listings", say("listings")),
+        field("source", say("source"), flexible=True),
+        field("confidence", say("confidence"), show=confidence_shown),
+    ),
+    records=_prices,
+    find=_find_prices,
+    notes=lambda asked, kept: (
+        *stale_notes({value.as_of for value in kept}, asked.today),
+        *doubt_notes(kept),
+    ),
+)
+
+
+def _find_tariffs(asked: LookUpQuery) -> tuple[KwhPrice, ...]:
+    """Every figure of the place that is named."""
+    place = find_place(asked.text).place
+    return tuple(kwh_price for kwh_price in tariffs() if kwh_price.place == place)
+
+
+def _place(code: str) -> Sentence:
+    """A place by its name."""
+    return say("{text}", text=places()[code].shown)
+
+
+TARIFFS = ListingKind(
+    record=KwhPrice,
+    title=say("Electricity tariffs"),
+    fields=(
+        field("place", say("place"), show=_place, listed=True),
+        field("kind", say("kind"), listed=True),
+        field("value", say("value"), listed=True),
+        field("unit", say("unit"), listed=True),
+        field("currency", say("currency"), listed=True),
+        field("as_of", say("as of"), "since", listed=True),
+        *provenance(dated=False),
+    ),
+    records=lambda _: tariffs(),
+    find=_find_tariffs,
+)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 
 import pytest
-from rigright.report.pages.samples import learning_lines, sample_lines
 
 from rigright.demand import PlanWish, ServingWish, TrainingWish
 from rigright.faces.cli.main import main
+from rigright.report.pages.figures import learning_lines, sample_lines
 from rigright.report.pages.fit import page as page_of
 from rigright.report.pages.plan_words import work
 from rigright.verbs.explain import explain as explain_verb

@@ -869,7 +869,7 @@ def report(
 class SetupReply(Reply[SetUp], SetUp): ...
 
 def setup(
-    *,
+    *words: Texts,
     for_: Texts | None = None,
     on: Texts | None = None,
     from_: Texts | None = None,

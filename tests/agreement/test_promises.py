@@ -123,14 +123,14 @@ def test_a_machine_is_not_built_for_what_does_not_fit_it():
         ["build", "llama-3.1-70b", "--mode", "finetune", "--method", "full", "--on", "rtx 3060 12gb"],
         ["build", "llama-3.1-405b", "--on", "rtx 3060 12gb"],
     ):
-        from rigright.base.errors import RigError
+        from rigright.base.errors import AskError
         from rigright.verbs.build import build
 
         told = {
             words[place].removeprefix("--"): words[place + 1]
             for place in range(2, len(words), 2)
         }  # fmt: skip
-        with pytest.raises(RigError) as failed:
+        with pytest.raises(AskError) as failed:
             build(words[1], wish=read_wish(told))
         machine = dict(failed.value.hint.values)["machine"]
         assert plan(words[1], wish=read_wish({**told, "on": shlex.split(machine)[0]})).plans

@@ -156,6 +156,8 @@ ROWS: dict[str, Rows] = {
         row("all", "", text=say("show every disk, port and sensor")),
     ),
     "setup": lambda: (
+        row("words", "WHAT", placed=True, count="*",
+            text=say('a framework with its version, or the GPUs: "tensorflow 2.14", "4090"')),
         row("for", "PLAN", fields="wanted", text=say("`plan --json` output, or an engine: vllm")),
         row("on", "MACHINE", bars="from", text=say('the GPUs: "8x h100"; default: this machine')),
         FROM,

@@ -6,7 +6,7 @@ import shlex
 from typing import TYPE_CHECKING
 
 from rigright.base import telling
-from rigright.base.errors import RigError
+from rigright.base.errors import AskError, RigError
 from rigright.base.record import Inner, dataclass, derived
 from rigright.base.words import Sentence, say
 from rigright.choice.work import USUAL_TOK_PER_S
@@ -149,7 +149,11 @@ def row_of(plan: Plan) -> dict[str, str]:
 
 
 def no_machine(planned: Planned) -> RigError:
-    """That no machine will do, why, and which one does."""
+    """That no machine will do, why, and which one does.
+
+    One that was named and has no room is a wrong question.
+    """
+    kind = AskError if any(rejection.limit == "memory" for rejection in planned.broken[:1]) else RigError
     sentence = say("no machine found for {model}", model=planned.model)
     for rejection in planned.broken[:1]:
         sentence = say("{label}: {reason}", label=rejection.label, reason=rejection.reason)
@@ -158,5 +162,5 @@ def no_machine(planned: Planned) -> RigError:
     machines = [step.on or "" for step in planned.steps if step.kind != "rent"]
     machines += [] if planned.elsewhere is None else [planned.elsewhere.wish.on or ""]
     if not machines:
-        return RigError(sentence)
-    return RigError(sentence, hint=say("use --on {machine}", machine=shlex.quote(machines[0])))
+        return kind(sentence)
+    return kind(sentence, hint=say("use --on {machine}", machine=shlex.quote(machines[0])))

@@ -23,12 +23,20 @@ def answer(options: argparse.Namespace) -> Answer:
     from rigright.report.pages import setup as pages
     from rigright.verbs.setup.verb import SetupWish, setup, write_file
 
+    words = " ".join(options.words)
+    named = _is_software(words)
+    for option, given in (("--framework", options.framework), ("--on", options.on)):
+        if words and given is not None and named == (option == "--framework"):
+            raise AskError(
+                say("{first} and {second} cannot be combined", first=words, second=option),
+                hint=say("remove {option}", option=option),
+            )
     wish = SetupWish(
-        on=options.on,
+        on=options.on if named or not words else words,
         from_file=options.from_file,
         system=options.system,
         wanted=options.wanted,
-        framework=options.framework,
+        framework=words if named else options.framework,
     )
     result = setup(wish)
     # the one file that goes to the screen
@@ -40,7 +48,7 @@ def answer(options: argparse.Namespace) -> Answer:
         place = getattr(options, kind)
         if place not in {None, PRINTED}:
             write_file(place, _text(kind, result, language=options.language))
-    words = [
+    typed = [
         ("--for", wish.wanted),
         ("--on", wish.on),
         ("--from", wish.from_file),
@@ -48,11 +56,21 @@ def answer(options: argparse.Namespace) -> Answer:
         ("--framework", wish.framework),
     ]
     return Answer(
-        page=lambda: pages.page(result, pages.asked_line(words)),
+        page=lambda: pages.page(result, pages.asked_line(typed)),
         plain=lambda language: pages.plain(result, language),
         text=None if shown is None else (lambda: shown),
         record=result,
     )
+
+
+def _is_software(words: str) -> bool:
+    """Whether they name a framework or an engine, and no machine."""
+    from rigright.verbs.setup.choice import find_name
+
+    try:
+        return bool(words) and bool(find_name(words))
+    except AskError:
+        return False
 
 
 def _text(kind: str, result: SetUp, *, language: str) -> str:

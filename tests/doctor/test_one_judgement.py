@@ -12,8 +12,8 @@ from captured import captured, captures
 from judged import ALERTS, at_work, codes, contradictions, told
 
 from rigright.doctor.binding.judge import judge
-from rigright.doctor.binding.judgement import conclude, tick_of, watched
-from rigright.doctor.examine import case_of, examine
+from rigright.doctor.binding.judgement import conclude, in_order, tick_of, watched
+from rigright.doctor.examine import RANKS, case_of, examine
 from rigright.faces.cli.main import main
 from rigright.facts.faults import xids
 from rigright.machine.host import Sensor
@@ -172,3 +172,13 @@ def test_a_supply_at_its_limit_is_told_beside_the_brake_that_it_leads_to():
     assert [one.check for one in found.causes][:2] == ["gpu_throttled", "supply_load"]
     assert "3.2 kW of 3.3 kW" in str(found.causes[1].finding.title)
     assert concluded(eight(sensors=(replace(meter, value=3000.0),))).bad == ()
+
+
+def test_the_first_of_the_list_is_the_first_of_the_page():
+    for name, changes in TOGETHER.items():
+        examined = examine(case_of(eight(changes)))
+        listed, first = in_order(examined), conclude(examined).first
+        assert sorted(map(str, listed)) == sorted(map(str, examined.findings)), name
+        assert listed[0].finding is first.finding, name
+        ranks = [RANKS.index(row.finding.severity) for row in listed[1:]]
+        assert ranks == sorted(ranks), name

@@ -97,3 +97,10 @@ def test_rates_of_one_column_accumulate_alike():
         assert not {"fp8_flops_per_s", "fp16_flops_per_s"} & listed
         eight, sixteen = chip.fp8_acc32_flops_per_s, chip.training_flops_per_s
         assert eight is None or sixteen is None or eight <= 2.1 * sixteen, chip.id
+
+
+def test_a_word_that_cards_bear_lists_the_cards_first():
+    """A whole sentence opens what the guides say of it; one word does not."""
+    assert next(iter(search("nvlink").found)) == "chips"
+    assert search("nvlink").hit is None
+    assert search("nvlink 高端卡").hit is not None

@@ -149,7 +149,7 @@ def read_decoder(
     if len(sizes) != size.layers:
         sizes = (size,) * size.layers
     blocks_of = tuple(attends) or attentions(size, style)
-    routes = routings(config, size.layers, mixture=mixture)
+    routes = _routings(config, size.layers, mixture=mixture)
 
     def build(key: tuple[Block, Sizes, Ffn | None]) -> Layer:
         attention, own, ffn = key
@@ -159,7 +159,7 @@ def read_decoder(
     return text_arch(config, name, style=style, size=size, layers=layers)
 
 
-def routings(config: Config, layers: int, *, mixture: Mixture | None) -> tuple[Ffn | None, ...]:
+def _routings(config: Config, layers: int, *, mixture: Mixture | None) -> tuple[Ffn | None, ...]:
     """The experts of each layer that has some."""
     if mixture is None:
         return (None,) * layers

@@ -266,7 +266,7 @@ def read_mamba2(config: Config) -> Mamba:
     )
 
 
-def read_kimi_delta(config: Config) -> Delta:
+def _read_kimi_delta(config: Config) -> Delta:
     """The dimensions of delta attention, in the publisher's own part or beside the rest."""
     own = config.part("linear_attn_config")
     heads = own.maybe("num_heads") or config.size("linear_num_heads", "num_attention_heads")
@@ -284,7 +284,7 @@ def read_kimi_delta(config: Config) -> Delta:
 
 def _kimi(config: Config, _: Sizes) -> Block:
     full_gate = config.part("linear_attn_config").flag("use_full_rank_gate", default=False)
-    return kimi_delta(read_kimi_delta(config), full_gate=full_gate)
+    return kimi_delta(_read_kimi_delta(config), full_gate=full_gate)
 
 
 def _short_conv(config: Config, size: Sizes) -> Block:
@@ -301,7 +301,7 @@ def _rg_lru(config: Config, size: Sizes) -> Block:
 MIXERS: Mapping[str, Callable[[Config, Sizes], Block]] = {
     "gated_delta": lambda config, _: gated_delta(read_delta(config)),
     "kimi_delta": _kimi,
-    "full_delta": lambda config, _: kimi_delta(read_kimi_delta(config), low_rank=False),
+    "full_delta": lambda config, _: kimi_delta(_read_kimi_delta(config), low_rank=False),
     "lightning": lambda _, size: lightning(size.hidden, size.heads, head_dim=size.head_dim),
     "mamba": lambda config, _: mamba(read_mamba(config)),
     "normed_mamba": lambda config, _: mamba(replace(read_mamba(config), inner_norms=True)),

@@ -124,10 +124,10 @@ class _Telling(NamedTuple):
         """What is told of it by these keys."""
         fields: dict[str, Any] = {}
         for key in keys:
-            if key.given or "!" in key.sign:
-                if key.name not in own:
-                    continue
+            if key.name in own:
                 value: Any = own[key.name](thing)
+            elif key.given or "!" in key.sign:
+                continue
             else:
                 value = _value_at(thing, key.way)
             if key.sign == "*":

@@ -114,7 +114,7 @@ class Examined:
 
     @derived
     def findings(self) -> tuple[CheckFinding, ...]:
-        """Each finding with its check: worst first, of equals the surest."""
+        """Each finding with its check: worst first."""
         rows = list(starmap(CheckFinding, self.of_kind(Finding)))
         rows.sort(key=lambda row: (RANKS.index(row[1].severity), _SURE.index(row[1].confidence)))
         return tuple(rows)

@@ -98,7 +98,7 @@ def tell(
     known = widened_for_host(
         least_known(subject, arch=arch, engine=engine, chips=chips, case=case), host=host
     )
-    estimates = tell_known(figures, subject, known=known, case=case)
+    estimates = _tell_known(figures, subject, known=known, case=case)
     if not transcribes(arch):
         return estimates
     return {
@@ -106,7 +106,7 @@ def tell(
     }  # no run of such was fitted
 
 
-def tell_known(
+def _tell_known(
     figures: Mapping[str, float], subject: str, *, known: Known, case: RunCase
 ) -> dict[str, Estimate]:
     """The same where it is settled what is known."""

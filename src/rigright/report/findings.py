@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from rigright.base.page import Tone, grouped
 from rigright.base.words import Sentence, say
+from rigright.doctor.binding.judgement import in_order
 from rigright.doctor.examine import Examined
 from rigright.doctor.record import Checked, Finding, Fine, NotSeen
 
@@ -42,12 +43,12 @@ class Blind:
 
 
 def groups(examined: Examined) -> tuple[FindingGroup, ...]:
-    """Findings of one check that say the same and are mended the same, worst first."""
+    """Findings of one check that say the same and are mended the same, what to act on first before all."""
 
     def same(check: str, finding: Finding) -> tuple[str, object]:
         return check, (finding.severity, str(finding.title), tuple(step.says.text for step in finding.fix))
 
-    alike = grouped((same(check, finding), finding) for check, finding in examined.findings)
+    alike = grouped((same(check, finding), finding) for check, finding in in_order(examined))
     return tuple(FindingGroup(check=check, findings=tuple(ones)) for (check, _), ones in alike.items())
 
 

@@ -43,7 +43,7 @@ def doctor(
     machine = probe(from_file)
     is_here = from_file is None
     if is_here and plan is not None and wanted is not None:
-        wanted = with_servers(wanted, plan)
+        wanted = _with_servers(wanted, plan)
     earlier = probe(before) if before is not None else before_of(machine) if is_here else None
     case = case_of(
         machine,
@@ -105,7 +105,7 @@ def _chips(row: dict[str, Any], count: int, *, file: str) -> tuple[str, ...]:
     return () if node.has_no_cards else tuple(card.chip.id for card in node.cards)
 
 
-def with_servers(wanted: Wanted, plan: str) -> Wanted:
+def _with_servers(wanted: Wanted, plan: str) -> Wanted:
     """The same, with the servers of its engine that run here; none where no whole answer is given."""
     from rigright.verbs.launch import launch_of, read_plan
     from rigright.verbs.launch_check import servers_of

@@ -21,7 +21,7 @@ from rigright.doctor.advice import label
 from rigright.doctor.binding.record import Bound, Diagnosis
 from rigright.doctor.examine import RANKS, Examined
 from rigright.doctor.gpus import BUSY_SHARE, device_at, is_busy
-from rigright.doctor.record import CheckInput, Evidence, Finding, Severity, Step
+from rigright.doctor.record import CheckFinding, CheckInput, Evidence, Finding, Severity, Step
 from rigright.machine.device import Device
 from rigright.machine.tick import DeviceTick, Tick
 
@@ -166,6 +166,22 @@ def conclude(examined: Examined, diagnosis: Diagnosis | None = None) -> Judgemen
         cards = examined.case.machine.devices
         used = frozenset(label(device) for device in cards if device.index in diagnosis.devices)
     return Judgement(causes=tuple(causes), diagnosis=diagnosis, used=used)
+
+
+def in_order(examined: Examined) -> tuple[CheckFinding, ...]:
+    """All findings: what to act on first, then the worst first, causes before what they lead to."""
+    judgement = conclude(examined)
+    first = None if judgement.first is None else judgement.first.finding
+    told = [
+        pair for cause in judgement.causes for pair in ((cause.check, cause.finding), *cause.consequences)
+    ]
+    places = {id(finding): place for place, (_, finding) in enumerate(told)}
+
+    def order(row: CheckFinding) -> tuple[bool, int, int]:
+        severity = RANKS.index(row.finding.severity)
+        return row.finding is not first, severity, places.get(id(row.finding), len(places))
+
+    return tuple(sorted(examined.findings, key=order))
 
 
 def _judged(check: str, finding: Finding, *, case: CheckInput) -> JudgedCause:

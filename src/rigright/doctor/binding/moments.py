@@ -55,7 +55,7 @@ def behind(moment: LimitedMoment) -> DeviceTick | None:
     return seen[0] if next_one >= FULL and last < _BEHIND * next_one else None
 
 
-def waits_for_all(moment: LimitedMoment, ticks: list[DeviceTick]) -> bool:
+def _waits_for_all(moment: LimitedMoment, ticks: list[DeviceTick]) -> bool:
     """Whether the cards that are held back hold the others too: these are free, and yet draw little."""
     free = [tick for tick in moment.devices if tick not in ticks]
     return bool(ticks and free) and all(map(_may_spin, free)) and _one_job(moment.devices)
@@ -92,7 +92,7 @@ def slowed_share(moment: LimitedMoment, words: frozenset[str]) -> float | None:
     """The share of devices held back by any of these reasons; all, where the others wait for those."""
     ticks = [tick for tick in moment.devices if tick.slowed_by is not None]
     kept = [tick for tick in ticks if not words.isdisjoint(reasons(tick.slowed_by or ()))]
-    if waits_for_all(moment, kept):
+    if _waits_for_all(moment, kept):
         return 1.0
     return len(kept) / len(ticks) if ticks else None
 

@@ -23,7 +23,7 @@ from rigright.base.page import (
 from rigright.base.record import Sparse
 from rigright.base.words import Sentence, say, with_commas
 from rigright.doctor.advice import manual_of
-from rigright.doctor.binding.judgement import JudgedCause, Judgement, conclude
+from rigright.doctor.binding.judgement import JudgedCause, Judgement, conclude, in_order
 from rigright.doctor.elsewhere import shows_cards
 from rigright.doctor.examine import Examined, checks, group_of
 from rigright.doctor.record import Checked, CheckFinding, Evidence, Fine, NotSeen, Step
@@ -61,8 +61,6 @@ def page(result: Examined, *, everything: bool = False, why: bool = False) -> Pa
     every, judgement, machine = groups(result), conclude(result), result.case.machine
     first = judgement.first
     shown = [group for group in every if everything or group.first.severity != "note"]
-    if first is not None:
-        shown.sort(key=lambda group: not any(own is first.finding for own in group.findings))
     notes = () if everything else tuple(_headline(item) for item in every if item.first.severity == "note")
     partly = machine.is_capture and not everything
     beside = tuple(_not_there(result)) if partly else ()
@@ -117,7 +115,7 @@ def _causes(judgement: Judgement) -> Iterator[Line]:
 def sheet(result: Examined) -> Page:
     """Every finding as a row, for a spreadsheet."""
     findings = records(
-        result.findings,
+        in_order(result),
         (
             (say("severity"), lambda row: SEVERITIES[row.finding.severity]),
             (say("of"), lambda row: row.finding.about or ""),
@@ -313,5 +311,6 @@ plain = telling.RecordPrinter(
     machine=_machine,
     verdict=_answer_words,
     causes=_bad,
+    findings=in_order,
 )
 plain_why = telling.RecordPrinter(Examined, plain, telling.RecordPrinter(CheckFinding, manual=_by_hand))

@@ -47,7 +47,7 @@ def between(estimate: Estimate) -> str:
     return f"{show_short(estimate.value)} ({show_short(estimate.low)}-{show_short(estimate.high)})"
 
 
-def time_between(estimate: Estimate) -> str:
+def _time_between(estimate: Estimate) -> str:
     """A time with its band, all in the unit of the figure: "22 ms (19-25)"."""
     shown = show_seconds(estimate.value)
     digits, _, unit = shown.partition(" ")
@@ -113,21 +113,21 @@ def _money(head: Sentence, label: Sentence, *, scale: float = 1.0, how: str = ""
 
 FIGURES: Mapping[str, Figure] = {
     "audio_h_per_h": Figure(head=say("audio h/h"), label=say("audio h/h")),
-    "ttft_s": Figure(head=say("TTFT{at}, s", at=""), label=say("TTFT"), is_long=True, shown=time_between),
+    "ttft_s": Figure(head=say("TTFT{at}, s", at=""), label=say("TTFT"), is_long=True, shown=_time_between),
     "tpot_s": Figure(
-        head=say("TPOT{at}, ms", at=""), label=say("TPOT"), scale=KILO, is_long=True, shown=time_between
+        head=say("TPOT{at}, ms", at=""), label=say("TPOT"), scale=KILO, is_long=True, shown=_time_between
     ),
     "output_tok_per_s": Figure(head=say("tok/s"), label=say("output tok/s")),
     "train_tok_per_s": Figure(head=say("tok/s"), label=say("tok/s")),
     "images_per_s": Figure(head=say("images/s"), label=say("images/s")),
     "texts_per_s": Figure(head=say("texts/s"), label=say("texts/s")),
-    "latency_s": Figure(head=say("batch, s"), label=say("batch time"), shown=time_between),
+    "latency_s": Figure(head=say("batch, s"), label=say("batch time"), shown=_time_between),
     "mfu": Figure(head=say("MFU"), label=say("MFU"), shown=_share),
     "days": Figure(
         head=say("hours"),
         label=say("done in"),
         scale=24,
-        shown=lambda estimate: time_between(scaled(estimate, SECONDS_PER_DAY)),
+        shown=lambda estimate: _time_between(scaled(estimate, SECONDS_PER_DAY)),
     ),
     "usd": _money(say("buy, {sign}", sign="$"), say("to buy"), how="buy"),
     "usd_per_h": _money(say("rent, {sign}/hour", sign="$"), say("per hour"), how="rent"),
@@ -228,9 +228,9 @@ def speed_lines(speed: Speed) -> Iterator[Shown]:
     yield say(
         "TTFT{at} {ttft} with a prompt of {prompt} tokens; TPOT{at} {tpot}",
         at=at_share(speed.percentile),
-        ttft=time_between(speed.ttft_s),
+        ttft=_time_between(speed.ttft_s),
         prompt=f"{speed.prompt_tok:,.0f}",
-        tpot=time_between(speed.tpot_s),
+        tpot=_time_between(speed.tpot_s),
     )
     if speed.concurrency > 1:
         yield say(
@@ -306,7 +306,7 @@ def sample_settings(speed: SampleSpeed) -> tuple[tuple[Shown, ...], ...]:
 
 def sample_lines(speed: SampleSpeed) -> Iterator[Sentence]:
     """Samples a second, what limits them, and what a compiler would change."""
-    fields = {"rate": between(speed.rate), "each": speed.batch_per_card, "time": time_between(speed.batch_s)}
+    fields = {"rate": between(speed.rate), "each": speed.batch_per_card, "time": _time_between(speed.batch_s)}
     if speed.length_tok is not None:
         yield say(
             "{rate} texts/s of {tok} tokens, batch size {each} per GPU; a batch takes {time}",
@@ -334,7 +334,7 @@ def learning_lines(speed: SampleSpeed) -> Iterator[Sentence]:
     yield say(
         "trains on {rate} images/s, batch size {each} on each of {cards} GPUs; a step takes {time}",
         rate=between(speed.rate), each=speed.batch_per_card, cards=speed.cards,
-        time=time_between(speed.batch_s),
+        time=_time_between(speed.batch_s),
     )  # fmt: skip
     yield say("limited by {part}", part=_part_name(speed.bound))
 

@@ -161,9 +161,16 @@ def search(text: str, *, today: date | None = None) -> Findings:
     hit = next(_hits(text, today), None)
     listings = {
         name: listing
-        for name in KINDS
+        for name in sorted(KINDS, key=lambda name: name != "chips")  # what people mostly ask for
         if name not in _APART and (listing := _speaking(name, text, today=today)) is not None
     }
+    if (
+        hit is not None
+        and hit.kind is find_kind("guides")
+        and "chips" in listings
+        and " " not in text.strip()
+    ):
+        hit = None  # one word that cards bear asks for those, not for what a guide says of it
     if hit is None and not listings:
         near = ", ".join(_near(text, today))
         lists = say("`{see}` lists all", see="rigright look-up")

@@ -31,7 +31,7 @@ def check(arch: Arch, wish: PlanWish) -> None:
     """Raise for the first thing that cannot be."""
     for wrong in _wrong(arch, wish):
         raise wrong
-    check_lengths(wish)
+    _check_lengths(wish)
     check_deadline(wish)
     for engine in wish.engines:
         find_engine(engine)
@@ -60,7 +60,7 @@ def check_single(arch: Arch, wish: ServingWish | TrainingWish, *, work: PlanWish
                 say("{first} and {second} cannot be combined", first="--batch", second="--rate"),
                 hint=say("remove one of them"),
             )
-        check_lengths(wish)
+        _check_lengths(wish)
         for error in _headless(arch, wish.draft):
             raise error
     if trains:
@@ -108,7 +108,7 @@ def _headless(arch: Arch, draft: float | None) -> Iterator[AskError]:
         )
 
 
-def check_lengths(wish: PlanWish | ServingWish) -> None:
+def _check_lengths(wish: PlanWish | ServingWish) -> None:
     """Refuse a prompt, and what is written after it, that are longer than the context that was asked for."""
     context, least = wish.context_tok, (wish.prompt_tok or 0) + (wish.output_tok or 0)
     if context is not None and least > context:

@@ -48,13 +48,13 @@ def judged(figure: Figured, passage: Passage) -> ClaimVerdict:
     right = [
         pair
         for pair in known
-        if any(kind.holds(quantity, value) for value in values_meant(figure, pair[1], context=context))
+        if any(kind.holds(quantity, value) for value in _values_meant(figure, pair[1], context=context))
     ]
     denied = _NOT.search(passage.text[max(0, quantity.start - 12) : quantity.start]) is not None
     shown = right if right and len(right) < len(known) else known
     return ClaimVerdict(
         verdict=RIGHT if bool(right) != denied else WRONG,
-        truth=truth_of(figure, shown, context=context),
+        truth=_truth_of(figure, shown, context=context),
         source=subject.source,
     )
 
@@ -71,7 +71,7 @@ def lacks(subject: ClaimSubject, kind: ClaimKind) -> Sentence | None:
     return None
 
 
-def values_meant(figure: Figured, value: float, *, context: str) -> Iterator[float]:
+def _values_meant(figure: Figured, value: float, *, context: str) -> Iterator[float]:
     """What a text may rightly say of a value: one card's or that of all, with sparsity where it says so."""
     count, adds = figure.subject.count, figure.kind.adds
     alone = count == 1 or not adds or any(word in context for word in _EACH)
@@ -91,7 +91,7 @@ def _may_be_sparse(figure: Figured) -> bool:
     return rate and isinstance(chip, Chip) and chip.sparsity
 
 
-def truth_of(item: Figured, shown: Known, *, context: str) -> Sentence | str:
+def _truth_of(item: Figured, shown: Known, *, context: str) -> Sentence | str:
     """The right figures: one, or one a model of the name."""
     kind, by_value = item.kind, dict[str, list[str]]()
     for record, value in shown:
@@ -167,7 +167,7 @@ def compared(passage: Passage, quantity: StatedQuantity) -> tuple[ClaimSubject, 
     return None
 
 
-def compared_by(passage: Passage, kind: str) -> ClaimKind | None:
+def _compared_by(passage: Passage, kind: str) -> ClaimKind | None:
     """The quantity that is compared: one whose word stands in the passage."""
     if kind == LINK:
         return kind_named("bandwidth", LINK)
@@ -186,7 +186,7 @@ def factor(
 ) -> ClaimVerdict:
     """A factor against the figures of the two."""
     first, second = pair
-    kind = compared_by(passage, first.kind)
+    kind = _compared_by(passage, first.kind)
     if kind is None:
         command = f'rigright compare "{first.name}" "{second.name}" --for llama-3.1-8b'
         return ClaimVerdict(

@@ -75,9 +75,9 @@ _END = pattern(r"\s(?:&&|\|\||;|\||#|>)\s?|#")
 
 def commands_in(passage: Passage) -> Iterator[GuideClaim]:
     """Every command of a passage, judged where something is known of it."""
-    readers = (packages, versions, engine_flags, queries, drivers, cuda_drivers, variables)
+    readers = (packages, versions, _engine_flags, queries, drivers, _cuda_drivers, variables)
     judged = [item for reader in readers for item in islice(reader(passage), MOST_COMMANDS)]
-    for at, about, verdict in judged or known_commands(passage):
+    for at, about, verdict in judged or _known_commands(passage):
         shown = verdict if verdict.command else replace(verdict, command="rigright setup")
         yield claim_of(passage, at, about=about, kind="command", verdict=shown)
 
@@ -155,7 +155,7 @@ def versions(passage: Passage) -> Iterator[_JudgedCommand]:
             yield match.start(), about, versioned(name, match[2])
 
 
-def engine_flags(passage: Passage) -> Iterator[_JudgedCommand]:
+def _engine_flags(passage: Passage) -> Iterator[_JudgedCommand]:
     """Flags of servers and trainers, as their own parsers have them."""
     for words, program in _STARTERS.items():
         at = passage.text.find(words)
@@ -164,7 +164,7 @@ def engine_flags(passage: Passage) -> Iterator[_JudgedCommand]:
         typed = list(_FLAG.finditer(rest[: stop.start()] if stop else rest))[:_MOST_WORDS]
         launcher = programs()[program]
         name = {"program": launcher.label, "version": launcher.version}
-        wrong = list(strange_flags(typed, program=program))
+        wrong = list(_strange_flags(typed, program=program))
         command = f"rigright export {program} MODEL"
         for truth in wrong:
             verdict = ClaimVerdict(verdict=WRONG, truth=truth, command=command)
@@ -175,7 +175,7 @@ def engine_flags(passage: Passage) -> Iterator[_JudgedCommand]:
             yield at, launcher.label, verdict
 
 
-def strange_flags(typed: Iterable[re.Match[str]], *, program: str) -> Iterator[Sentence]:
+def _strange_flags(typed: Iterable[re.Match[str]], *, program: str) -> Iterator[Sentence]:
     """What is wrong with the flags of a command."""
     table, launcher = flags(program), programs()[program]
     for flag in typed:
@@ -218,7 +218,7 @@ def drivers(passage: Passage) -> Iterator[_JudgedCommand]:
         yield match.start(), f"driver {number}", verdict
 
 
-def cuda_drivers(passage: Passage) -> Iterator[_JudgedCommand]:
+def _cuda_drivers(passage: Passage) -> Iterator[_JudgedCommand]:
     """The least driver of a CUDA version."""
     cuda = _CUDA.search(passage.text)
     if cuda is None or not re.search(r"driver|驱动", passage.plain) or not _NEEDS.search(passage.text):
@@ -264,7 +264,7 @@ def variables(passage: Passage) -> Iterator[_JudgedCommand]:
             yield match.start(), match[1], verdict
 
 
-def known_commands(passage: Passage) -> Iterator[_JudgedCommand]:
+def _known_commands(passage: Passage) -> Iterator[_JudgedCommand]:
     """A command of which nothing is to judge: it is said that it was not run."""
     for word, instead in rows("claim_commands.csv", "starts", "instead"):
         match = re.search(rf"(?<![\w./-]){re.escape(word)}(?![\w.-])", passage.text)

@@ -145,7 +145,7 @@ def need(quantity: StatedQuantity, subject: ClaimSubject, *, passage: Passage) -
     method = method_of(f"{passage.topic} {text}")
     enough = _ENOUGH.search(text) is not None
     if method is not None:
-        return training_need(quantity, arch, method=method, enough=enough)
+        return _training_need(quantity, arch, method=method, enough=enough)
     size = re.fullmatch(r"(\d{1,4}(?:\.\d{1,2})?)\s?[bB]", subject.text.strip())
     nominal = 1.0 if size is None else float(size[1]) * GIGA / params(arch)  # it is named by its size alone
     weights = (
@@ -160,10 +160,10 @@ def need(quantity: StatedQuantity, subject: ClaimSubject, *, passage: Passage) -
         return ClaimVerdict(verdict=sized(quantity, full), truth=truth, command=command)
     formats = dict.fromkeys((arch.stored or "bf16", *USUAL_FORMATS))
     sizes = {name: weights_bytes(arch, name) * nominal for name in formats}
-    return need_of_any_format(quantity, sizes, enough=enough, command=command)
+    return _need_of_any_format(quantity, sizes, enough=enough, command=command)
 
 
-def need_of_any_format(
+def _need_of_any_format(
     quantity: StatedQuantity, sizes: Mapping[str, float], *, enough: bool, command: str
 ) -> ClaimVerdict:
     """Whether a need is that of some usual format, where the text names none."""
@@ -196,7 +196,7 @@ def sized(quantity: StatedQuantity, size: float) -> Verdict:
     return RIGHT if fine else WRONG
 
 
-def training_need(quantity: StatedQuantity, arch: Arch, *, method: str, enough: bool) -> ClaimVerdict:
+def _training_need(quantity: StatedQuantity, arch: Arch, *, method: str, enough: bool) -> ClaimVerdict:
     """Whether so much memory is what training takes."""
     count, (low, high) = params(arch), BYTES[method]
     command = f"rigright explain {arch.name.partition('#')[0]} --on a100 --train {method}"
@@ -254,7 +254,7 @@ def configured(passage: Passage, subject: ClaimSubject, *, machine: StatedMachin
     at = max(subject.start, 0)
     yield claim_of(passage, at, subject=subject, kind="configuration", verdict=verdict)
     rate = next((quantity for quantity in passage.figures if quantity.unit == "tok_per_s"), None)
-    known = None if rate is None or machine.method else speed_on(machine)
+    known = None if rate is None or machine.method else _speed_on(machine)
     if rate is not None and known is not None:
         value, low, high = known
         fine = rate.low <= high * _NEAR_SPEED and rate.high >= low / _NEAR_SPEED
@@ -265,7 +265,7 @@ def configured(passage: Passage, subject: ClaimSubject, *, machine: StatedMachin
 
 
 @lru_cache(256)
-def speed_on(machine: StatedMachine) -> tuple[float, float, float] | None:
+def _speed_on(machine: StatedMachine) -> tuple[float, float, float] | None:
     """Tokens a second of one user: value, low, high; None where nothing is generated or it does not fit."""
     from rigright.verbs.explain import explain
 

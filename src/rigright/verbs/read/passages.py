@@ -111,7 +111,7 @@ def passages(lines: Sequence[str]) -> Iterator[Passage]:
     place, fenced = 0, False
     while place < len(lines):
         if place in tables and not fenced:
-            yield from of_table(tables[place])
+            yield from _of_table(tables[place])
             place = tables[place].end
             continue
         line = lines[place]
@@ -153,7 +153,7 @@ def _above(line: str, text: str, *, above: tuple[ClaimSubject, ...]) -> tuple[Cl
         return above if len(text) > _MOST_HEADING else ()
     named = subjects(text)
     bare = sum(subject.end - subject.start for subject in named)
-    if named and len(text) - bare <= 14 and not quantities_outside(text, named):
+    if named and len(text) - bare <= 14 and not _quantities_outside(text, named):
         return tuple(_elsewhere(subject) for subject in named)
     heading = line.lstrip().startswith("#") or re.match(
         r"\s*(?:\d{1,2}(?:\.\d{1,2}){1,2}|[一二三四五六七八九十]+、)\s?", line
@@ -161,7 +161,7 @@ def _above(line: str, text: str, *, above: tuple[ClaimSubject, ...]) -> tuple[Cl
     return () if heading else above
 
 
-def quantities_outside(text: str, named: Sequence[ClaimSubject]) -> bool:
+def _quantities_outside(text: str, named: Sequence[ClaimSubject]) -> bool:
     """Whether a text has figures besides its names."""
     return any(
         quantity.unit not in {"count", "none"}
@@ -188,7 +188,7 @@ def sentences(text: str) -> Iterator[str]:
         rest = rest[_MOST_PASSAGE:]
 
 
-def of_table(table: TextTable) -> Iterator[Passage]:
+def _of_table(table: TextTable) -> Iterator[Passage]:
     """Cells with the subject of their row, or of their column where the heads name it."""
     heads = [subjects(cell) for cell in table.head]
     if sum(map(bool, heads)) > 1:

@@ -74,7 +74,7 @@ def prices_in(passage: Passage) -> Iterator[GuideClaim]:
     context = f"{passage.topic} {passage.plain}"
     budget = not passage.topic and any(word in context for word in _BUDGET)
     for quantity in passage.quantities:
-        owner = owner_of(passage, quantity) if quantity.unit == "money" and quantity.low > 0 else None
+        owner = _owner_of(passage, quantity) if quantity.unit == "money" and quantity.low > 0 else None
         if owner is None:
             continue
         try:
@@ -82,13 +82,13 @@ def prices_in(passage: Passage) -> Iterator[GuideClaim]:
         except RigError:
             continue
         price = StatedPrice(quantity=quantity, owner=owner, low=low, high=high, context=context)
-        verdict = affordable(price) if budget else rented(price) if quantity.per_hour else bought(price)
+        verdict = _affordable(price) if budget else rented(price) if quantity.per_hour else bought(price)
         if verdict is not None:
             kind = "budget" if budget else "price"
             yield claim_of(passage, quantity.start, subject=owner, kind=kind, verdict=verdict)
 
 
-def owner_of(passage: Passage, quantity: StatedQuantity) -> ClaimSubject | None:
+def _owner_of(passage: Passage, quantity: StatedQuantity) -> ClaimSubject | None:
     """What a price is asked for: the thing before it, else the first of the sentence, else the one above."""
     inside = [subject for subject in passage.subjects if subject.kind in {CHIP, CPU, OFFER}]
     before = [subject for subject in inside if subject.end <= quantity.start]
@@ -118,7 +118,7 @@ def _todays(owner: ClaimSubject) -> list[CardPrice]:
     return card_prices
 
 
-def affordable(stated: StatedPrice) -> ClaimVerdict | None:
+def _affordable(stated: StatedPrice) -> ClaimVerdict | None:
     """Whether so much money buys what is recommended for it."""
     known = _todays(stated.owner)
     if not known or stated.quantity.bound == LEAST:

@@ -22,7 +22,7 @@ _XID = pattern(r"\bxid\b(?:\s?\([^)\n]{0,40}\))?[^0-9\n]{0,24}(\d{1,3})(?![\d.])
 
 
 @cache
-def marked_myths() -> tuple[tuple[Myth, tuple[tuple[str, ...], ...], str], ...]:
+def _marked_myths() -> tuple[tuple[Myth, tuple[tuple[str, ...], ...], str], ...]:
     """Each myth with the words that all stand in a saying of it, and whether it held once."""
     return tuple(
         (find_myth(number), tuple(tuple(group.split("|")) for group in marks.split(" & ")), verdict)
@@ -33,7 +33,7 @@ def marked_myths() -> tuple[tuple[Myth, tuple[tuple[str, ...], ...], str], ...]:
 def myths_in(passage: Passage) -> Iterator[GuideClaim]:
     """Myths whose words all stand in a passage."""
     plain = f"{passage.topic} {passage.plain}"
-    for myth, groups, verdict in marked_myths():
+    for myth, groups, verdict in _marked_myths():
         if all(any(stands(word, plain) for word in group) for group in groups):
             at = max(passage.plain.find(groups[0][0]), 0)
             result = ClaimVerdict(

@@ -63,7 +63,7 @@ def read_text(raw: bytes | str, *, name: str = "text", list_file: str = STDIN) -
         raise AskError(say("{file} is empty", file=name), hint=say("give a guide: a file, -, or its text"))
     claims, errors, unread = list[GuideClaim](), list[ExplainedError](), list[UnreadLine]()
     listed: set[int] = set()
-    for at, judged in parts_lists(lines, command=f"rigright build --check {shlex.quote(list_file)}"):
+    for at, judged in _parts_lists(lines, command=f"rigright build --check {shlex.quote(list_file)}"):
         listed |= at
         claims += judged
     left = _MOST_CONFIGURATIONS
@@ -116,7 +116,7 @@ def decoded(raw: bytes | str, *, name: str) -> str:
     return raw.decode("utf-8", errors="replace")
 
 
-def parts_lists(lines: Sequence[str], *, command: str) -> Iterator[tuple[set[int], list[GuideClaim]]]:
+def _parts_lists(lines: Sequence[str], *, command: str) -> Iterator[tuple[set[int], list[GuideClaim]]]:
     """Lists of parts, in tables or line by line, each judged whole as `build --check` does."""
     tables = [(table.head_at, table.end) for table in tables_of(lines) if is_parts_table(table)]
     for start, end in (*tables, *lists_in(lines)):

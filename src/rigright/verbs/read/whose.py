@@ -54,8 +54,8 @@ def figured(passage: Passage) -> Iterator[Figured]:
         if quantity.unit == "w" and _BOX.search(passage.besides):
             continue  # of a whole machine, which no card's figure is
         near = [each[quantity]] if quantity in each else list(nearest(passage, quantity))
-        worded = ((entry, worded_kind(passage, quantity, subject=entry)) for entry in near)
-        plain = ((entry, plain_kind(quantity, entry)) for entry in near)
+        worded = ((entry, _worded_kind(passage, quantity, subject=entry)) for entry in near)
+        plain = ((entry, _plain_kind(quantity, entry)) for entry in near)
         subject, kind = next(
             ((entry, kind) for entry, kind in (*worded, *plain) if kind is not None), (None, None)
         )
@@ -116,7 +116,7 @@ def of_form(subject: ClaimSubject, between: str) -> ClaimSubject:
         return subject
 
 
-def worded_kind(passage: Passage, quantity: StatedQuantity, *, subject: ClaimSubject) -> ClaimKind | None:
+def _worded_kind(passage: Passage, quantity: StatedQuantity, *, subject: ClaimSubject) -> ClaimKind | None:
     """The quantity that a figure is: the one whose word stands nearest among those of its unit."""
     pair: tuple[float, ClaimKind] | None = None
     for kind in kinds():
@@ -129,7 +129,7 @@ def worded_kind(passage: Passage, quantity: StatedQuantity, *, subject: ClaimSub
     return None if pair is None else pair[1]
 
 
-def plain_kind(quantity: StatedQuantity, subject: ClaimSubject) -> ClaimKind | None:
+def _plain_kind(quantity: StatedQuantity, subject: ClaimSubject) -> ClaimKind | None:
     """What the unit alone tells."""
     if quantity.unit in BARE:
         return None

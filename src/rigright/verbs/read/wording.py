@@ -64,13 +64,13 @@ TRAITS = (
 def wordings(passage: Passage) -> Iterator[GuideClaim]:
     """Claims of a passage that bear no figure."""
     if not passage.is_code:
-        yield from memory_types(passage)
+        yield from _memory_types(passage)
         yield from architectures(passage)
         for trait in TRAITS:
             yield from traits(passage, trait)
         yield from widths(passage)
     yield from rented(passage)
-    yield from made_no_more(passage)
+    yield from _made_no_more(passage)
 
 
 def checked(
@@ -87,15 +87,15 @@ def traits(passage: Passage, trait: CardTrait) -> Iterator[GuideClaim]:
     at = next((at for word in trait.words if (at := passage.plain.find(word)) >= 0), None)
     if at is None and not any(word in passage.topic for word in trait.words):
         return
-    flag = polarity(passage, at)
+    flag = _polarity(passage, at)
     for subject in () if flag is None else cards(passage, at):
         known = {trait.has(chip) for chip in subject.records if isinstance(chip, Chip)}
         if known:
-            pair = (flag in known, trait_shown(trait, subject, known=known))
+            pair = (flag in known, _trait_shown(trait, subject, known=known))
             yield checked(passage, at or 0, subject=subject, kind=trait.id, pair=pair)
 
 
-def trait_shown(trait: CardTrait, subject: ClaimSubject, *, known: set[bool]) -> Sentence | str:
+def _trait_shown(trait: CardTrait, subject: ClaimSubject, *, known: set[bool]) -> Sentence | str:
     """Whether a card has something, and of links which."""
     chip = subject.records[0]
     if trait.id == "NVLink" and isinstance(chip, Chip) and chip.link is not None:
@@ -107,7 +107,7 @@ def trait_shown(trait: CardTrait, subject: ClaimSubject, *, known: set[bool]) ->
     return say("{name} has no {trait}", name=subject.name, trait=trait.id)
 
 
-def polarity(passage: Passage, at: int | None) -> bool | None:
+def _polarity(passage: Passage, at: int | None) -> bool | None:
     """Whether a passage says that something is there; None where it only names it."""
     start, end = 0, len(passage.plain)
     if at is not None:
@@ -140,7 +140,7 @@ def cards(passage: Passage, at: int | None) -> list[ClaimSubject]:
     return group
 
 
-def memory_types(passage: Passage) -> Iterator[GuideClaim]:
+def _memory_types(passage: Passage) -> Iterator[GuideClaim]:
     """GDDR6X, HBM3: what kind of memory a card or a processor has."""
     for match in _MEMORY.finditer(passage.text):
         word = match[0].upper().replace("HBM3E", "HBM3e").replace("HBM2E", "HBM2e")
@@ -160,7 +160,7 @@ def memory_types(passage: Passage) -> Iterator[GuideClaim]:
 
 
 @cache
-def architecture_words() -> dict[str, str]:
+def _architecture_words() -> dict[str, str]:
     """A word for an architecture -> how the names begin of those that bear it."""
     names = {chip.architecture.partition(" (")[0] for chip in chips() if chip.vendor in {"NVIDIA", "AMD"}}
     single = (name.split()[0] for name in names if " " not in name or name.startswith("Ada"))
@@ -169,7 +169,7 @@ def architecture_words() -> dict[str, str]:
 
 def architectures(passage: Passage) -> Iterator[GuideClaim]:
     """Ampere, Hopper: which architecture a card is of."""
-    for word, begins in architecture_words().items():
+    for word, begins in _architecture_words().items():
         for match in re.finditer(rf"(?<![a-z0-9]){re.escape(word)}(?![a-z0-9.])", passage.plain):
             if any(item.start <= match.start() < item.end for item in passage.subjects):
                 continue
@@ -212,7 +212,7 @@ def widths(passage: Passage) -> Iterator[GuideClaim]:
                 yield checked(passage, at or 0, subject=subject, kind="slots", pair=shown)
 
 
-def made_no_more(passage: Passage) -> Iterator[GuideClaim]:
+def _made_no_more(passage: Passage) -> Iterator[GuideClaim]:
     """Cards that a text calls discontinued."""
     for subject in passage.subjects if any(word in passage.plain for word in _MADE_NO_MORE) else ():
         chip = subject.records[0]

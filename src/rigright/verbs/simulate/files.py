@@ -19,7 +19,7 @@ from rigright.sim.tally import Moments
 HEADER = ("request", "first_token_s", "last_token_s")
 
 
-def requests_csv(trace: Trace | None, moments: Moments) -> str:
+def _requests_csv(trace: Trace | None, moments: Moments) -> str:
     """One line a request, in the order of the file; empty where it was not served."""
     count = len(moments.first_s) if trace is None else len(trace.names)
     places = slice(None) if trace is None else trace.places
@@ -43,7 +43,7 @@ def _moment(value: float) -> str:
 def write_requests(asked: str, *, trace: Trace | None, moments: Moments) -> None:
     """Write the table; an error names the file."""
     try:
-        write_whole(Path(asked), requests_csv(trace, moments))
+        write_whole(Path(asked), _requests_csv(trace, moments))
     except OSError as error:
         error.filename = asked
         raise

@@ -111,11 +111,11 @@ def fleet_of(case: Case, shop: Replica, *, wish: PlayWish) -> ReplicaFleet:
         router=wish.router,
         prefill=shop,
         prefill_replicas=int(case.layout.dp) * wish.prefill_workers,
-        handover=handover_of(case),
+        handover=_handover_of(case),
     )
 
 
-def handover_of(case: Case) -> Handover:
+def _handover_of(case: Case) -> Handover:
     """Each rank sends its part of a cache to its like, between boxes."""
     wire = reached(case, chunk_tok=1).rates.wire
     element_bytes = find_kv_format(case.serving.kv).element_bytes

@@ -163,7 +163,7 @@ def looped(arch: Arch, method: str) -> str:
     """
     if method != "full" and not learnt_params(arch, Training(method=method)):
         raise AskError(
-            say("{model} supports full training only: remove --method {method}",
+            say("{model} supports full training only, not {method}",
                 model=arch.name, method=method)
         )  # fmt: skip
     return "diffusers" if method != "full" and is_generator(arch) else LOOP

@@ -215,7 +215,8 @@ def memory_of(
     shape = (len(kinds), len(batches))
     if way.trains:
         training = training_of(way, micro_batch=batches)
-        need = least_bytes(network.arch, training, layout=Layout(dp=2))
+        copies = np.array([min(max(kind.counts), 2) for kind in kinds])[:, None]
+        need = least_bytes(network.arch, training, layout=Layout(dp=copies))
         able = np.array([kind.card.room_bytes for kind in kinds])[:, None]
         return np.broadcast_to(need, shape), np.broadcast_to(able, shape)
     device = at(stacked([device_of(kind.card, way.engine) for kind in kinds]), (slice(None), None))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from rigright.base.words import Sentence, say
 
+EXIT_INTERRUPT = 130  # Ctrl-C, as a shell gives it (`__main__` has its own: it waits for no import)
 Hint = Sentence | Callable[[], Sentence | None] | None  # or what looks for it
 
 

@@ -13,13 +13,14 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TextIO
 
 from rigright.base import shelf
+from rigright.base.errors import EXIT_INTERRUPT
 from rigright.base.words import ENGLISH, LANGUAGES, Sentence, clean, pick_language, say, tell
 from rigright.faces.cli.answer import Answer, noted
 from rigright.faces.cli.front import ASKS, TAGLINE, about, front_page, tells, unknown_verb, verbs
 from rigright.faces.cli.options import groups
 from rigright.faces.cli.parser import Parser, split_command
 from rigright.faces.cli.terminal import hush, open_mouth, pasted, screen, started_as, wrapped
-from rigright.faces.cli.trouble import EXIT_INTERRUPT, EXIT_PIPE, debugging, trouble
+from rigright.faces.cli.trouble import EXIT_PIPE, debugging, trouble
 
 if TYPE_CHECKING:
     from rigright.base.page import Page

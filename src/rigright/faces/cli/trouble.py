@@ -16,7 +16,7 @@ from rigright.base.record import Sparse, dataclass
 from rigright.base.words import Sentence, clean, say
 
 DEBUG = "RIGRIGHT_DEBUG"
-EXIT_BUG, EXIT_INTERRUPT, EXIT_PIPE = 70, 130, 141
+EXIT_BUG, EXIT_PIPE = 70, 141
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeVar
 
-from rigright.base.errors import DataError
+from rigright.base.errors import EXIT_INTERRUPT, DataError
 from rigright.base.files import save_text
 from rigright.base.record import Inner, derived
 from rigright.base.words import Sentence, say
@@ -25,7 +25,6 @@ from rigright.machine.record import Machine, Unseen
 from rigright.machine.stored import plain, restored
 from rigright.verbs.fleet.hosts import file_of
 
-EXIT_INTERRUPT = 130
 _MOST_FIGURES = 20_000  # of one node
 R = TypeVar("R")
 

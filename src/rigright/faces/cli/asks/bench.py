@@ -6,14 +6,13 @@ import argparse
 import sys
 from typing import Any
 
+from rigright.base.errors import EXIT_INTERRUPT
 from rigright.base.words import Sentence, say, tell
 from rigright.faces.cli.answer import Answer
 from rigright.faces.cli.terminal import written_over
 
 STAGE = "machine"
 SUMMARY = say("measure GPUs, memory, links, disks and network; compare with reference values")
-
-_EXIT_STOPPED = 130
 
 
 def answer(options: argparse.Namespace) -> Answer:
@@ -43,7 +42,7 @@ def answer(options: argparse.Namespace) -> Answer:
     return Answer(
         page=lambda: pages.page(result, against=against),
         plain=lambda language: pages.plain_against(result, language, against=against),
-        exit_code=_EXIT_STOPPED
+        exit_code=EXIT_INTERRUPT
         if result.stopped
         else max(result.exit_code, against.exit_code if against else 0),
         record=result,

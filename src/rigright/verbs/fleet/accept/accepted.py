@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from rigright.base.errors import EXIT_INTERRUPT
 from rigright.base.record import Inner, derived
 from rigright.base.words import Sentence
 from rigright.doctor.examine import EXIT_FAULT, EXIT_WARNING
 from rigright.machine.bench.record import Result
-from rigright.verbs.fleet.nodes import EXIT_INTERRUPT, Differs, NodeReport
+from rigright.verbs.fleet.nodes import Differs, NodeReport
 
 DRAIN = "drain.txt"  # in the folder: nodes that fail, one a line
 Source = Literal["values", "doctor", "baseline", "reference", "cards", "peers", "traits", "network"]

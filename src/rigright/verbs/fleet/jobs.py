@@ -12,6 +12,7 @@ import secrets
 import shlex
 import shutil
 import zlib
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -80,7 +81,7 @@ class NodeJob:
     request: RemoteRequest
 
 
-class Runner:
+class Runner(ABC):
     """One way to the nodes; its file bears the class as RUNNER."""
 
     name: ClassVar[str]  # as it is shown
@@ -92,13 +93,13 @@ class Runner:
     def __init__(self, wish: FleetWish) -> None:
         self.wish = wish
 
+    @abstractmethod
     def expected(self) -> Iterator[NodeReport]:
         """The nodes that are known: those to be asked, those left out and why, those whose words lie here."""
-        raise NotImplementedError
 
+    @abstractmethod
     def argv(self, nodes: Sequence[str], line: str) -> tuple[str, ...]:
         """The program that runs a line of shell on these nodes."""
-        raise NotImplementedError
 
     def address(self, node: str) -> str:
         """What other nodes reach a node by."""

@@ -40,9 +40,7 @@ class Launcher:
     apart: dict[str, str] = field(default_factory=dict)  # what hands caches from prompts to tokens, by vendor
     apart_package: dict[str, str] = field(default_factory=dict)  # that brings it, by vendor
     handover: int = 0  # the first port that workers apart meet on; each counts up by its first GPU
-    router: dict[str, Any] = field(
-        default_factory=dict
-    )  # of Router: what deals requests out to workers apart
+    router: Router | None = None  # what deals requests out to workers apart
     kv: dict[str, str] = field(default_factory=dict)
     converts: dict[str, str] = field(default_factory=dict)
     gone: tuple[str, ...] = ()  # formats of weights that an earlier version loaded

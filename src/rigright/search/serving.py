@@ -44,9 +44,8 @@ def find_serving(
         answer = find(asked(), alone=alone)
         if not answer.plans and not says_load(stated) and not is_for_one(wish):
             lone = find_serving(arch, replace(stated, users=1.0), market=market, alone=True, beside=beside)
-            if lone.plans or _asked_usd(lone) < _asked_usd(
-                answer
-            ):  # what is too dear for many may do for one
+            nearer = _asked_usd(lone) < _asked_usd(answer)
+            if lone.plans or nearer:  # what is too dear for many may do for one
                 note = say(
                     "planned for one user: nothing serves {users} at once within the limits",
                     users=f"{wish.users:g}",

@@ -1,4 +1,4 @@
-"""What to change when it does not fit: each change as if it had been asked for, most bytes saved first."""
+"""What to change when it does not fit: each as if it had been asked for, in the order people try them."""
 
 from __future__ import annotations
 
@@ -19,10 +19,6 @@ WORTH = 1.03  # times as fast, below which a larger micro-batch is no advice
 
 SHARDED = ("none", "zero1", "zero2", "fsdp")
 SHORT_TOK = 1024  # sequences below that are not halved
-FIRST = (  # what people change, in the order in which they try it
-    *("flash", "chunked_loss", "sequence_parallel", "optimizer", "sharding", "recompute", "micro_batch"),
-    *("method", "seq_tok", "offload"),
-)
 Change = tuple[dict[str, object], Sentence, Sentence]  # what is set, in words, its price
 Weighed = tuple[Remedy, Change]
 
@@ -36,17 +32,13 @@ def remedies(case: TrainingOnCards) -> tuple[Remedy, ...]:
         remedy = None if after is None else _remedy(case, after, change=sentence, price=price, values=values)
         if remedy is not None and remedy.saves_bytes > LEAST_SHARE * case.card_bytes:
             saving.append((remedy, change))
-    found = [(remedy, change[0]) for remedy, change in saving]
     gentle = [(remedy, change) for remedy, change in saving if not {"method", "seq_tok"} & set(change[0])]
-    if not any(remedy.fits for remedy, _ in gentle):
-        found += _together(case, gentle)
-
-    def order(pair: tuple[Remedy, dict[str, object]]) -> tuple[bool, int, bool, float]:
-        remedy, values = pair
-        last = max(FIRST.index(name) for name in values)
-        return not remedy.fits, last, values.get("method") == "qlora", -remedy.saves_bytes
-
-    return tuple(remedy for remedy, _ in sorted(found, key=order))
+    alone = [remedy for remedy, _ in saving]
+    joint = None if any(remedy.fits for remedy, _ in gentle) else _together(case, gentle)
+    if joint is not None:
+        remedy, last = joint
+        alone.insert(saving.index(last) + 1, remedy)
+    return tuple(sorted(alone, key=lambda remedy: not remedy.fits))
 
 
 def _remedy(
@@ -131,8 +123,8 @@ def _changes(case: TrainingOnCards) -> Iterator[Change]:
             yield {"seq_tok": half} if name == "shorter" else row["set"], change, price
 
 
-def _together(case: TrainingOnCards, gentle: list[Weighed]) -> list[tuple[Remedy, dict[str, object]]]:
-    """Gentle changes one upon the other, until they are enough; of those that set the same, the best."""
+def _together(case: TrainingOnCards, gentle: list[Weighed]) -> tuple[Remedy, Weighed] | None:
+    """Gentle changes one upon the other until they are enough, and the last of them; of rivals the best."""
     chosen: list[Weighed] = []
     for pair in gentle:
         rivals = [other for other in chosen if set(other[1][0]) & set(pair[1][0])]
@@ -145,5 +137,5 @@ def _together(case: TrainingOnCards, gentle: list[Weighed]) -> list[tuple[Remedy
         if after is not None and after.least_bytes() <= case.card_bytes:
             sentence = say("{text}", text=with_semicolons(change[1] for change in changes))
             price = say("all costs above")
-            return [(_remedy(case, after, change=sentence, price=price, values=values), values)]
-    return []
+            return _remedy(case, after, change=sentence, price=price, values=values), pair
+    return None

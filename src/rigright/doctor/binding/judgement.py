@@ -172,10 +172,10 @@ def in_order(examined: Examined) -> tuple[CheckFinding, ...]:
     """All findings: what to act on first, then the worst first, causes before what they lead to."""
     judgement = conclude(examined)
     first = None if judgement.first is None else judgement.first.finding
-    told = [
+    listed = [
         pair for cause in judgement.causes for pair in ((cause.check, cause.finding), *cause.consequences)
     ]
-    places = {id(finding): place for place, (_, finding) in enumerate(told)}
+    places = {id(finding): place for place, (_, finding) in enumerate(listed)}
 
     def order(row: CheckFinding) -> tuple[bool, int, int]:
         severity = RANKS.index(row.finding.severity)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from functools import cache
 
 from rigright.base.errors import AskError, unknown
-from rigright.base.loader import rows
+from rigright.base.loader import records, rows
 from rigright.base.patterns import pattern
 from rigright.base.record import dataclass, replace
 from rigright.base.units import to_gib
@@ -200,8 +200,9 @@ def _choose(text: str, texts: frozenset[str], *, meant: list[Calling], sure: boo
 
 def _sized(text: str, texts: frozenset[str], *, chip: Chip) -> Match:
     """Give a shared-memory machine the size that was said, or its largest with a note."""
+    announced = say("{chip} is announced, not sold: its figures are its maker's", chip=chip.name)
     if len(chip.mem_options_bytes) < 2:
-        return Match(chip=chip)
+        return Match(chip=chip, note=announced if chip.is_announced else None)
     for size in chip.mem_options_bytes:
         if memory_word(to_gib(size)) in texts:
             return Match(chip=with_memory(chip, size))
@@ -293,12 +294,47 @@ def _unknown(text: str, texts: frozenset[str]) -> AskError:
             hint=say("give only the GPUs: 2x rtx 4090, m3 ultra 512gb"),
         )
 
+    uncounted = _uncounted(text)
+    if uncounted is not None:
+        return uncounted
+
     def near() -> list[str]:
         certain = texts.intersection(vocabulary()).difference(*brands().values())
         chips = (_first_of(_agreeing(certain)) if certain - sizes else []) or _nearest(text)
         return [_shown_names(chips)] if chips else []
 
     return unknown(say("GPU"), text, near=near, see="rigright look-up chips")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Uncounted:
+    """A chip that has a name and nothing to count with."""
+
+    key: str  # its name without gaps
+    name: str
+    why: str
+    near: str  # id of the nearest chip that is counted
+    source: str
+    as_of: str
+
+
+def _uncounted(text: str) -> AskError | None:
+    """Why a chip that is known by name alone is not counted, and the nearest that is."""
+    bare = re.sub(r"[\s_-]+", "", text.casefold())
+    for chip in records("chips_uncounted.csv", Uncounted):
+        if chip.key in bare:
+            why = {
+                "figures": say(
+                    "{chip} is not counted: its rates or bandwidth are not published", chip=chip.name
+                ),
+                "service": say("{chip} is not counted: it is not sold or rented by the chip", chip=chip.name),
+                "engines": say(
+                    "{chip} is not counted: it runs none of the engines in our tables", chip=chip.name
+                ),
+                "unmade": say("{chip} is not counted: it is not on sale and has no figures", chip=chip.name),
+            }[chip.why]
+            return AskError(why, hint=say("nearest that is counted: {chip}", chip=by_id()[chip.near].name))
+    return None
 
 
 def _first_of(named: list[Calling]) -> list[Chip]:

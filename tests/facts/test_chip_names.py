@@ -12,11 +12,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rigright.base.errors import AskError, RigError
-from rigright.base.loader import records
+from rigright.base.loader import rows
 from rigright.base.units import GIB, MIB, to_gib
 from rigright.facts.bench import references
 from rigright.facts.chips import by_id, chips
-from rigright.facts.find import Uncounted, find_chip, find_chips, match_chip
+from rigright.facts.find import find_chip, find_chips, match_chip
 from rigright.facts.naming import MAX_NAME_CHARS
 from rigright.facts.nodes import find_node
 from spoken import values
@@ -424,10 +424,10 @@ def test_what_is_announced_says_so():
 
 def test_a_name_without_figures_is_recognised_and_has_a_neighbour():
     """It is no chip that is counted, and the one it points to is."""
-    listed = records("chips_uncounted.csv", Uncounted)
-    assert len({item.key for item in listed}) == len(listed)
-    for item in listed:
+    listed = rows("chips_uncounted.csv", "key", "name", "near")
+    assert len({key for key, *_ in listed}) == len(listed)
+    for key, name, near in listed:
         with pytest.raises(AskError) as refused:
-            find_chip(item.key)
-        assert values(refused.value.sentence) == {"chip": item.name}
-        assert values(refused.value.hint) == {"chip": by_id()[item.near].name}
+            find_chip(key)
+        assert values(refused.value.sentence) == {"chip": name}
+        assert values(refused.value.hint) == {"chip": by_id()[near].name}

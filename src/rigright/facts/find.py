@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from functools import cache
 
 from rigright.base.errors import AskError, unknown
-from rigright.base.loader import records, rows
+from rigright.base.loader import rows
 from rigright.base.patterns import pattern
 from rigright.base.record import dataclass, replace
 from rigright.base.units import to_gib
@@ -294,46 +294,23 @@ def _unknown(text: str, texts: frozenset[str]) -> AskError:
             hint=say("give only the GPUs: 2x rtx 4090, m3 ultra 512gb"),
         )
 
-    uncounted = _uncounted(text)
-    if uncounted is not None:
-        return uncounted
-
     def near() -> list[str]:
         certain = texts.intersection(vocabulary()).difference(*brands().values())
         chips = (_first_of(_agreeing(certain)) if certain - sizes else []) or _nearest(text)
         return [_shown_names(chips)] if chips else []
 
-    return unknown(say("GPU"), text, near=near, see="rigright look-up chips")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Uncounted:
-    """A chip that has a name and nothing to count with."""
-
-    key: str  # its name without gaps
-    name: str
-    why: str
-    near: str  # id of the nearest chip that is counted
-    source: str
-    as_of: str
+    return _uncounted(text) or unknown(say("GPU"), text, near=near, see="rigright look-up chips")
 
 
 def _uncounted(text: str) -> AskError | None:
-    """Why a chip that is known by name alone is not counted, and the nearest that is."""
+    """That a chip is known by name alone, and the nearest that is counted."""
     bare = re.sub(r"[\s_-]+", "", text.casefold())
-    for chip in records("chips_uncounted.csv", Uncounted):
-        if chip.key in bare:
-            why = {
-                "figures": say(
-                    "{chip} is not counted: its rates or bandwidth are not published", chip=chip.name
-                ),
-                "service": say("{chip} is not counted: it is not sold or rented by the chip", chip=chip.name),
-                "engines": say(
-                    "{chip} is not counted: it runs none of the engines in our tables", chip=chip.name
-                ),
-                "unmade": say("{chip} is not counted: it is not on sale and has no figures", chip=chip.name),
-            }[chip.why]
-            return AskError(why, hint=say("nearest that is counted: {chip}", chip=by_id()[chip.near].name))
+    for key, name, near in rows("chips_uncounted.csv", "key", "name", "near"):
+        if key in bare:
+            nearest = say("nearest with figures: {chip}", chip=by_id()[near].name)
+            return AskError(
+                say("{chip} is known, but has no published figures to count with", chip=name), hint=nearest
+            )
     return None
 
 

@@ -134,7 +134,7 @@ def _models(wish: FitWish) -> tuple[list[Arch], tuple[str, ...]]:
     """Models of the zoo that the wish allows, one of each architecture."""
     arches: dict[object, Arch] = {}
     unread = []
-    for name in zoo.names():
+    for name in zoo.every_name():
         try:
             arch = zoo.arch(name)
         except RigError:

@@ -13,6 +13,7 @@ from rigright.base.words import DECIDES, Sentence, assuming, say, with_commas
 from rigright.cost.layers import generates, transcribes
 from rigright.demand import Numbers, PlanWish, Traffic
 from rigright.facts.chips import Chip
+from rigright.facts.engines import unknown_version
 
 AUTO = "auto"
 SPEECH = "speech"  # the one work of models that transcribe
@@ -203,7 +204,8 @@ def assumed(arch: Arch, wish: PlanWish, *, filled: PlanWish) -> tuple[Sentence, 
         parts.append(say("{share} of prompts cached", share=f"{filled.cached_share:.0%}"))
     sentence = with_commas(parts)
     line = () if sentence is None else (assuming(sentence),)
-    return (*line, *_beyond(filled, most=arch.max_context_tok))
+    unknown = filter(None, map(unknown_version, wish.engines))
+    return (*unknown, *line, *_beyond(filled, most=arch.max_context_tok))
 
 
 def _beyond(wish: PlanWish, *, most: int | None) -> tuple[Sentence, ...]:

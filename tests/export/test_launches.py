@@ -391,8 +391,11 @@ def test_a_server_of_other_weights_is_told_by_what_it_runs_and_a_guessed_file_is
     words = flat(command_of(launch))
     other = compare_flags(launch, ["vllm", "serve", "other/model", *words[3:]])
     assert {one.flag: one.running for one in other if not one.kept} == {"model": "other/model"}
-    guessed = launch_of(base("llama.cpp"), "llama.cpp")
-    assert "model" not in {one.flag for one in compare_flags(guessed, flat(command_of(guessed)))}
+    hub = launch_of(base("llama.cpp"), "llama.cpp")
+    command = flat(command_of(hub))
+    assert all(one.kept for one in compare_flags(hub, command))
+    local = compare_flags(hub, [command[0], "-m", "any.gguf", *command[3:]])
+    assert "model" not in {one.flag for one in local}
     said = ["export", "llama.cpp", "Qwen/Qwen3-8B", "--on", "3090", "--checkpoint", "mine.gguf"]
     assert main([*said, "--out", str(tmp_path / "launch")]) == 0
     assert "needs a checkpoint" not in (tmp_path / "launch" / "serve.sh").read_text()

@@ -11,6 +11,7 @@ from rigright.base.errors import AskError
 from rigright.base.record import dataclass
 from rigright.base.units import MEGA
 from rigright.base.words import say
+from rigright.facts.checkpoints import Making
 from rigright.facts.launching import Launcher
 from rigright.machine.bench.record import SentLoad
 
@@ -91,7 +92,7 @@ class Launch:
 
     program: Launcher
     model: str  # as the program loads it: a hub id or a path
-    is_guessed: bool = False  # the name of a file that nobody named
+    making: Making | None = None  # of weights that nobody has published
     tokenizer: str | None = None  # for the client, where the weights' own file has none that it reads
     script: str  # of a training, where the program runs the user's own
     name: str  # safe in names of jobs, services and units
@@ -135,7 +136,8 @@ class Launch:
         notes = (note.format(**fields) for note in self.program.notes)
         package = self.program.apart_package.get(self.vendor) if self.stage else None
         needs = (f"KV cache transfer needs: python3 -m pip install {package}",) if package else ()
-        return (f"{self.program.label} {self.program.version}: {self.name}", *self.why, *notes, *needs)
+        made = () if self.making is None else (f"first run {self.making.tool.file}: it makes {self.model}",)
+        return (f"{self.program.label} {self.program.version}: {self.name}", *self.why, *notes, *needs, *made)
 
     @property
     def health(self) -> str:

@@ -21,6 +21,7 @@ from rigright.base.words import ENGLISH, Sentence, say
 from rigright.export.asked import ExportRequest
 from rigright.export.commands import LAUNCHES, file_of
 from rigright.export.launch import Launch
+from rigright.export.quantizing import quantizing
 from rigright.facts.launching import programs
 
 TARGETS = "rigright.export.targets"
@@ -135,7 +136,7 @@ def launch_files(
 
     lost = tuple(lost_of(plan_of(data, number), bare, program=launch.program))
     check_cut(lost, launch.program)
-    return write_out(replace(launch, why=(*launch.why, *note_of(lost))))
+    return quantizing(launch) | write_out(replace(launch, why=(*launch.why, *note_of(lost))))
 
 
 def one_plan(data: Mapping[str, Any], *, number: int, checkpoint: str | None = None) -> str:

@@ -18,12 +18,13 @@ from rigright.base.words import say
 from rigright.choice.case import serving_case
 from rigright.choice.offload import cpu_moe, gpu_layers
 from rigright.cost.memory.places import dealt_bounds
-from rigright.cost.weights import has_experts
+from rigright.cost.weights import has_experts, stored
 from rigright.demand import Layout, Offload, Serving, Training
 from rigright.export.launch import Launch, ServerSettings, TrainerSettings
+from rigright.facts.checkpoints import Making, published, quantizer
 from rigright.facts.chips import Chip, by_id
 from rigright.facts.engines import find_engine
-from rigright.facts.formats import find_format
+from rigright.facts.formats import GGUF, find_format
 from rigright.facts.launching import Launcher, programs
 from rigright.facts.nodes import find_node
 from rigright.facts.training import find_trainer
@@ -37,7 +38,9 @@ from rigright.verbs.runs.planned import PlannedRun
 MOST_BYTES = 16 * MIB
 _MODULES = {"attn": ("q_proj", "k_proj", "v_proj", "o_proj"), "ffn": ("gate_proj", "up_proj", "down_proj")}
 _ALL = {"all", "linear"}
+_PLAIN = ("bf16", "fp16", "fp32")
 _NARROW = {"fp8"}  # precisions that not every program multiplies in
+_REPOSITORY = re.compile(r"[\w.-]+/[\w.-]+(:[\w.-]+)?", re.ASCII)
 _UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 
@@ -76,9 +79,8 @@ def launch_of(
     plan = plan_of(data, number)
     try:
         work, program = _work(plan, target)
-        checkpoint = checkpoint or data.get("checkpoint")
-        model = checkpoint or _hub_id(data)
-        for word in (model, script):
+        loaded = _loaded(data, work, program=program, checkpoint=checkpoint or data.get("checkpoint"))
+        for word in (loaded["model"], script):
             if _UNSAFE.search(word) or word.startswith("-"):
                 raise AskError(say("{name} cannot be used as a model or file name", name=json.dumps(word)))
         layout = Layout(**plan["layout"])
@@ -88,26 +90,22 @@ def launch_of(
             "program": program,
             "script": script,
             "name": _safe(data["model"]),
-            "why": tuple(head_of(data, plan, program=program, has_weights=model != data["model"])),
+            "why": tuple(head_of(data, plan, program=program)),
             "vendor": chip.vendor if chip is not None else "",
             "capability": chip.compute_capability if chip is not None else None,
             "nodes": nodes,
             "gpus": gpus,
             "port": program.port or 0,
             **{field.name: getattr(layout, field.name) for field in fields(Layout)},
+            **loaded,
         }
         if isinstance(work, Training):
             if program.families:
                 common["arch"] = open_model(data["model"])
-            return Launch(model=model, trained=_trained(data, plan, work=work, program=program), **common)
-        if work.weights.startswith("gguf:") and not model.endswith(".gguf"):
-            model = f"{PurePosixPath(model).name}-{work.weights[5:]}.gguf"
-            common["is_guessed"] = True
-        if work.weights.startswith("gguf:"):
-            common["tokenizer"] = _hub_id(data)
+            return Launch(trained=_trained(data, plan, work=work, program=program), **common)
         made: dict[str, Any] = {"work": work, "program": program}
         served = _served(data, plan, layout=layout, **made)
-        launch = Launch(model=model, served=served, **common)
+        launch = Launch(served=served, **common)
         if not plan.get("prefill"):
             return launch
         prefill = Layout(**plan["prefill"])
@@ -186,6 +184,43 @@ def _hub_id(data: Mapping[str, Any]) -> str:
     )
 
 
+def _loaded(
+    data: Mapping[str, Any], work: Serving | Training, *, program: Launcher, checkpoint: str | None
+) -> dict[str, Any]:
+    """What the program loads: what was named, what is published in the format, or what is made first."""
+    hub = _hub_id(data)
+    if isinstance(work, Training):
+        return {"model": checkpoint or hub}
+    _check_formats(work, program)
+    in_blocks, mix = work.weights.startswith(GGUF), work.weights.removeprefix(GGUF)
+    fields = {"tokenizer": hub} if in_blocks else {}
+    arch = open_model(data["model"])
+    is_plain = work.weights in {arch.stored or arch.dtype, *program.converts, *_PLAIN}
+    named = checkpoint or (hub if is_plain or hub.endswith(".gguf") else None)
+    if named and in_blocks and not named.endswith(".gguf") and not _REPOSITORY.fullmatch(named):
+        named = f"{PurePosixPath(named).name}-{mix}.gguf"
+    named = named or published(hub, work.weights, engine=program.id)
+    if named is not None:
+        return fields | {"model": named}
+    tool = quantizer(program.id, work.weights)
+    if tool is None:
+        raise AskError(
+            say(
+                "no checkpoint of {model} in {format} is known",
+                model=data["model"],
+                format=find_format(work.weights).label,
+            ),
+            hint=say("name one with --checkpoint"),
+        )
+    name = PurePosixPath(hub).name
+    made = f"{name}-{mix}.gguf" if in_blocks else f"./{name}-{work.weights}"
+    size = stored(arch, find_format("bf16")).total_bytes
+    return fields | {
+        "model": made,
+        "making": Making(source=hub, source_bytes=size, tool=tool, sees=arch.task == "image-text"),
+    }
+
+
 def _safe(name: str) -> str:
     """A name as jobs, services and units take it."""
     bare = re.sub(r"[^a-z0-9]+", "-", PurePosixPath(name).name.lower()).strip("-")
@@ -219,8 +254,8 @@ def _served(
     replicas = layout.dp * (layout.tp if layout.attention_dp else 1)
     users = plan["concurrency"]
     own = -(-int(users or work.batch) // replicas)
-    stored = arch.stored or arch.dtype
-    bits = work.weights if work.weights in {"bf16", "fp16", "fp32"} else arch.dtype
+    own_format = arch.stored or arch.dtype
+    bits = work.weights if work.weights in _PLAIN else arch.dtype
     offload = work.offload or Offload()
     split: tuple[int, ...] = ()
     if engine.split_flag is not None and layout.pp > 1:
@@ -232,10 +267,10 @@ def _served(
     if load is None:
         raise ValueError("wish")
     return ServerSettings(
-        dtype=bits if bits in {"bf16", "fp16", "fp32"} else "bf16",
+        dtype=bits if bits in _PLAIN else "bf16",
         weights=work.weights,
         label=find_format(work.weights).label,
-        converts=None if work.weights == stored else program.converts.get(work.weights),
+        converts=None if work.weights == own_format else program.converts.get(work.weights),
         kv=program.kv[work.kv],
         context_tok=int(work.context_tok),
         max_seqs=max(own, 1) if engine.max_seqs is None else int(started_for(case, users=users)),

@@ -37,6 +37,7 @@ class ServerSettings:
     load: SentLoad  # the plan was made for, as a client sends it
     weights_bytes: float
     has_experts: bool = False
+    hears: bool = False  # its prompts are speech
     gpu_layers: int | None = None
     cpu_moe: int | None = None
     batch_tok: int | None = None  # of a pass where a part of the model lies in main memory
@@ -87,6 +88,19 @@ class TrainerSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SampleSettings:
+    """What a program is told that passes whole texts or images."""
+
+    dtype: str  # "bf16", "fp16", "fp32"
+    weights: str  # id of a weight format
+    batch: int
+    compiled: bool
+    text_tok: int | None
+    image_px: int | None
+    steps: int | None  # of one image
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Launch:
     """One plan to start."""
 
@@ -116,6 +130,7 @@ class Launch:
     arch: Arch | None = None  # what is trained, where the program is told its shape
     served: ServerSettings | None = None
     trained: TrainerSettings | None = None
+    passed: SampleSettings | None = None
     prefill: Launch | None = None  # workers that take prompts alone; its own then make next tokens alone
     stage: str = ""  # of a worker apart: "prefill" or "decode"
 
@@ -128,6 +143,11 @@ class Launch:
     def training(self) -> TrainerSettings:
         """What a training is asked for; the verb lets no server reach a trainer's target."""
         return cast("TrainerSettings", self.trained)
+
+    @property
+    def passing(self) -> SampleSettings:
+        """What passes samples; the verb lets nothing else reach such a target."""
+        return cast("SampleSettings", self.passed)
 
     @property
     def head(self) -> tuple[str, ...]:

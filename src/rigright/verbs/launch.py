@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import fields, replace
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, cast
 
 from rigright.arch.sources.open import open_model
 from rigright.base.bounded import bounded_json
@@ -20,7 +20,7 @@ from rigright.choice.offload import cpu_moe, gpu_layers
 from rigright.cost.memory.places import dealt_bounds
 from rigright.cost.weights import has_experts, stored
 from rigright.demand import Layout, Offload, Serving, Training
-from rigright.export.launch import Launch, ServerSettings, TrainerSettings
+from rigright.export.launch import Launch, SampleSettings, ServerSettings, TrainerSettings
 from rigright.facts.checkpoints import Making, published, quantizer
 from rigright.facts.chips import Chip, by_id
 from rigright.facts.engines import find_engine
@@ -78,7 +78,7 @@ def launch_of(
     """The launch of one plan of a `plan --json`; `target` None: with the program that the plan names."""
     plan = plan_of(data, number)
     try:
-        work, program = _work(plan, target)
+        work, program = _work(plan, target, kind=_kind(data["wish"]))
         loaded = _loaded(data, work, program=program, checkpoint=checkpoint or data.get("checkpoint"))
         for word in (loaded["model"], script):
             if _UNSAFE.search(word) or word.startswith("-"):
@@ -99,6 +99,8 @@ def launch_of(
             **{field.name: getattr(layout, field.name) for field in fields(Layout)},
             **loaded,
         }
+        if is_sample(plan):
+            return Launch(passed=_passed(data, cast("Serving", work)), **common)
         if isinstance(work, Training):
             if program.families:
                 common["arch"] = open_model(data["model"])
@@ -143,13 +145,20 @@ def runs_with(plan: Mapping[str, Any]) -> str:
     return str(work["trainer"]) if "trainer" in work else find_engine(work["engine"]).id
 
 
-def _work(plan: Mapping[str, Any], target: str | None) -> tuple[Serving | Training, Launcher]:
+def _work(
+    plan: Mapping[str, Any], target: str | None, *, kind: str | None
+) -> tuple[Serving | Training, Launcher]:
     """What is run, by which program; a target that cannot run it is refused."""
     words, runs = dict(plan["work"]), runs_with(plan)
     if words.get("offload") and "trainer" not in words:
         words["offload"] = Offload(**words["offload"])
     work: Serving | Training = Training(**words) if "trainer" in words else Serving(**words)
-    fitting = [launcher for launcher in programs().values() if runs in launcher.runs]
+    passed = is_sample(plan)
+    fitting = [
+        launcher
+        for launcher in programs().values()
+        if runs in launcher.runs and (kind in launcher.works if passed else not launcher.works)
+    ]
     if not fitting:
         raise AskError(say("no export for {engine} yet", engine=runs))
     if target is None:
@@ -160,6 +169,11 @@ def _work(plan: Mapping[str, Any], target: str | None) -> tuple[Serving | Traini
         trains = program.kind == "train"
         flag = "--trainer" if trains else "--engine"
         known = ", ".join(launcher.id for launcher in fitting)
+        if passed or program.works:
+            raise AskError(
+                say("{target} does not run this kind of work", target=target),
+                hint=say("export {fitting}", fitting=known),
+            )
         if trains != isinstance(work, Training):
             flag = f"--mode {'finetune' if trains else 'serve'} {flag}"
             sentence = (
@@ -189,8 +203,8 @@ def _loaded(
 ) -> dict[str, Any]:
     """What the program loads: what was named, what is published in the format, or what is made first."""
     hub = _hub_id(data)
-    if isinstance(work, Training):
-        return {"model": checkpoint or hub}
+    if isinstance(work, Training) or program.works:
+        return {"model": checkpoint or hub.partition("#")[0]}
     _check_formats(work, program)
     in_blocks, mix = work.weights.startswith(GGUF), work.weights.removeprefix(GGUF)
     fields = {"tokenizer": hub} if in_blocks else {}
@@ -210,7 +224,7 @@ def _loaded(
                 model=data["model"],
                 format=find_format(work.weights).label,
             ),
-            hint=say("name one with --checkpoint"),
+            hint=say("use --checkpoint"),
         )
     name = PurePosixPath(hub).name
     made = f"{name}-{mix}.gguf" if in_blocks else f"./{name}-{work.weights}"
@@ -280,6 +294,7 @@ def _served(
         load=load,
         weights_bytes=case.weights.total_bytes,
         has_experts=has_experts(arch),
+        hears=arch.task == "speech",
         gpu_layers=0 if node.has_no_cards else gpu_layers(arch, offload),
         cpu_moe=cpu_moe(arch, offload),
         batch_tok=work.budget_tok or (engine.ram_batch if work.offload else None),
@@ -293,6 +308,31 @@ def _served(
         if work.graphs
         else None,
         flash=work.flash,
+    )
+
+
+def is_sample(plan: Mapping[str, Any]) -> bool:
+    """Whether a plan passes whole texts or images."""
+    return not {"texts_per_s", "images_per_s"}.isdisjoint(plan["figures"])
+
+
+def _kind(wish: Mapping[str, Any]) -> str | None:
+    """The kind of work as targets name it: an image is drawn in steps, or looked at once."""
+    kind: str | None = wish.get("work")
+    return "vision" if kind == "image" and not wish.get("steps") else kind
+
+
+def _passed(data: Mapping[str, Any], work: Serving) -> SampleSettings:
+    arch, wish = open_model(data["model"]), data["wish"]
+    dtype = work.weights if work.weights in _PLAIN else arch.dtype
+    return SampleSettings(
+        dtype=dtype if dtype in _PLAIN else "bf16",
+        weights=work.weights,
+        batch=int(work.batch),
+        compiled=work.compiled,
+        text_tok=wish.get("prompt_tok"),
+        image_px=wish.get("image_px"),
+        steps=wish.get("steps"),
     )
 
 

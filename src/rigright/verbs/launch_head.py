@@ -15,6 +15,12 @@ from rigright.search.named import pool
 from rigright.search.plans import price_notes
 
 _CUTS = ("tp", "pp", "dp", "ep", "cp")
+_SPEEDS = {
+    "output_tok_per_s": "output tokens/s",
+    "train_tok_per_s": "tokens/s",
+    "texts_per_s": "texts/s",
+    "images_per_s": "images/s",
+}
 _BOUNDS = {
     "memory": "memory bandwidth",
     "compute": "compute",
@@ -70,10 +76,9 @@ def head_of(data: Mapping[str, Any], plan: Mapping[str, Any], *, program: Launch
 def _figures(plan: Mapping[str, Any]) -> Iterator[str]:
     """What it should reach, and how full its memory is."""
     figures = plan["figures"]
-    speed = next((name for name in ("output_tok_per_s", "train_tok_per_s") if name in figures), None)
+    speed = next((name for name in _SPEEDS if name in figures), None)
     if speed is not None:
-        value = figures[speed]
-        unit = "output tokens/s" if speed == "output_tok_per_s" else "tokens/s"
+        value, unit = figures[speed], _SPEEDS[speed]
         texts = [
             f"{show_short(value['value'])} {unit} ({show_short(value['low'])} to {show_short(value['high'])})"
         ]

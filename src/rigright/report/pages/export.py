@@ -20,6 +20,7 @@ _STARTS = {
     "serve*.sh": "cd {} && sh {}",
     "router.sh": "cd {} && sh {}",
     "train.sh": "cd {} && sh {}",
+    "generate.py": "cd {} && python3 {}",
     "job.sbatch": "cd {} && sbatch {}",
     "compose.yaml": "cd {} && docker compose -f {} up",
     "bench.sh": "cd {} && sh {}",

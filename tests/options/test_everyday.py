@@ -186,7 +186,8 @@ def test_money_is_read_in_words():
                             ("５万", "5万"), ("三万五", "35000元"),
                             ("一百来万", "100万"), ("a hundred grand", "100000"),
                             ("两三万块", "3万"), ("100萬以內", "100万"),
-                            ("十几万", "15万"), ("六毛五", "0.65元"), ("两块五", "2.5元"), ("$10-15k", "$15k"),
+                            ("十几万", "15万"), ("六毛五", "0.65元"), ("两块五", "2.5元"),
+                            ("$10-15k", "$15k"),
                             ("a quarter million dollars", "250000 dollars"),
                             ("30 cents", "0.3")):  # fmt: skip
             assert value(option, text) == parse_money(plain), option.name

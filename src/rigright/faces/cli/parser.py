@@ -213,10 +213,8 @@ def translate(text: str, language: str) -> str:
 
 
 def _unknown_argument(extras: Sequence[str], known: Sequence[str]) -> AskError:
-    """The complaint about the first of the arguments without a place, with the nearest known option."""
-    from difflib import get_close_matches
-
-    argument = extras[0]
+    """The complaint about the first of the arguments without a place, with the option that is meant."""
+    argument = next((word for word in extras if word.startswith("-")), extras[0])
     if not argument.startswith("-"):
         import shlex
 
@@ -226,10 +224,7 @@ def _unknown_argument(extras: Sequence[str], known: Sequence[str]) -> AskError:
             say('unexpected argument "{argument}"', argument=argument),
             hint=named if "--on" in known else say("quote names that contain spaces; see --help"),
         )
-    name = argument.partition("=")[0]
-    near = get_close_matches(name, known, n=1, cutoff=0.6)
-    usual = say("did you mean {near}?", near=near[0]) if near else say("see --help for all options")
-    from rigright.options.read import other_way
+    from rigright.options.read import unknown_option
 
-    otherwise = other_way(name) if "--on" in known else None
-    return AskError(say('unknown option "{name}"', name=name), hint=otherwise or usual)
+    long = [word.removeprefix("--") for word in known if word.startswith("--")]
+    return unknown_option(argument.partition("=")[0], long, dash="--")

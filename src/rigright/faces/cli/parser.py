@@ -67,11 +67,17 @@ class Parser(argparse.ArgumentParser):
             if apart == [*arguments]:
                 raise
             options, extras = parse(apart)
-        if extras and typed:
+        if extras and typed and not any(word.startswith("--") for word in extras):
             from rigright.verbs.machine_words import machine_in
 
+            joined = _unquoted(arguments, extras)
             machine = machine_in(extras) if "--on" in self._option_string_actions else []
-            options, extras = (options, machine) if machine else parse(_unquoted(arguments, extras))
+            named = any(word.partition("=")[0] == "--on" for word in arguments)
+            if machine and not named and not any(machine_in([word]) for word in joined):
+                arguments = _machine_named(arguments, machine)
+                options, extras = parse(arguments)
+            if extras:
+                options, extras = parse(_unquoted(arguments, extras))
         if extras:
             raise _unknown_argument(extras, list(self._option_string_actions))
         for action in self._actions:
@@ -133,6 +139,16 @@ def _machine_joined(arguments: Sequence[str]) -> list[str]:
             named = argument == "--on" or (named and joined[-1] == "--on")
             joined.append(argument)
     return joined
+
+
+def _machine_named(arguments: Sequence[str], machine: Sequence[str]) -> list[str]:
+    """The arguments, `4090` or `on 4090` among them behind `--on`."""
+    count = len(machine)
+    starts = [at for at in range(len(arguments)) if list(arguments[at : at + count]) == list(machine)]
+    before, after = list(arguments[: starts[-1]]), arguments[starts[-1] + count :]
+    if before and before[-1].lower() in {"on", "@"}:
+        before.pop()
+    return [*before, *after, "--on", " ".join(machine)]
 
 
 def _unquoted(arguments: Sequence[str], extras: Sequence[str]) -> list[str]:

@@ -25,7 +25,9 @@ ELSEWHERE = SIDES | {
     "working",
     "small",
     "large",
+    "asking",
     "between",
+    "paid",
 }
 
 

@@ -15,6 +15,14 @@ from rigright.report.pages.figures import symbol
 from rigright.verbs.comparing.sheets import CPU_KIND, Lead, Sheet, Sheets
 
 _UNKNOWN = "-"
+_RATES = frozenset({"output_tok_per_s", "train_tok_per_s", "images_per_s", "texts_per_s"})
+_SHARED = frozenset({"usd_per_mtok", "usd", "usd_per_h", "power_w"})  # told as a part where it is a plain one
+_NEARLY = 0.06
+_TWICE = 1.95  # from here on people say how many times, not how many percent more
+FRACTIONS = {
+    2: say("half"), 3: say("a third of"), 4: say("a quarter of"), 5: say("a fifth of"), 6: say("a sixth of"),
+    7: say("a seventh of"), 8: say("an eighth of"), 9: say("a ninth of"), 10: say("a tenth of"),
+}  # fmt: skip
 _MADE_FOR = {
     "desktop": say("desktop PCs"),
     "workstation": say("workstations"),
@@ -38,7 +46,10 @@ def page(result: Sheets, *, details: bool = False) -> Page:
 
 def _verdict(result: Sheets) -> Sentence:
     """Who is ahead in what, and how far."""
-    claims = grouped((lead.things, _claim(lead, result)) for lead in result.leads)
+    claims = grouped(
+        (lead.things, claim(lead, matrix=any(sheet.kind == CPU_KIND for sheet in result.things)))
+        for lead in result.leads
+    )
     sentence = with_semicolons(
         say("{name}: {claims}", name=", ".join(names), claims=with_commas(sentences) or "")
         for names, sentences in claims.items()
@@ -48,17 +59,66 @@ def _verdict(result: Sheets) -> Sentence:
     return say("{verdict} (vs next best)", verdict=sentence) if len(result.things) > 2 else sentence
 
 
-def _claim(lead: Lead, result: Sheets) -> Sentence:
-    times, less = show_short(lead.ratio).removesuffix(".0"), f"{(1 - 1 / lead.ratio) * 100:.0f}"
-    if lead.figure == "half_flops_per_s" and any(sheet.kind == CPU_KIND for sheet in result.things):
-        return say("{times}x the matrix throughput", times=times)
+def claim(lead: Lead, *, even: bool = True, years: float | None = None, matrix: bool = False) -> Sentence:
+    """How far somebody is ahead: "65% faster", "4.4x faster", "14% less power", "a ninth of the power".
+
+    `even`: all under the same load; `years`: a bought machine's price a token is held against rent;
+    `matrix`: a processor is among them.
+    """
+    figure = lead.figure
+    if figure in _RATES:
+        figure = "rate" if even else "throughput"
+    elif figure == "half_flops_per_s" and matrix:
+        figure = "matrix"
+    more = _more(figure, lead.ratio)
+    if more is not None:
+        return more
+    less = f"{(1 - 1 / lead.ratio) * 100:.0f}"
+    if figure == "usd_per_mtok" and years is not None:
+        return say("{percent}% cheaper per token over {years} years", percent=less, years=f"{years:g}")
+    if lead.used:
+        return say("{percent}% cheaper used", percent=less)
+    near = abs(lead.ratio - round(lead.ratio)) < _NEARLY * lead.ratio
+    part = FRACTIONS.get(round(lead.ratio)) if near else None
+    if part is not None and figure in _SHARED:
+        return {
+            "usd_per_mtok": say("{part} the cost per token", part=part),
+            "usd": say("{part} the price", part=part),
+            "usd_per_h": say("{part} the rent", part=part),
+            "power_w": say("{part} the power", part=part),
+        }[figure]
     return {
-        "mem_bytes": say("{times}x the memory", times=times),
-        "mem_bytes_per_s": say("{times}x the bandwidth", times=times),
-        "half_flops_per_s": say("{times}x the 16-bit throughput", times=times),
+        "ttft_s": say("TTFT {percent}% lower", percent=less),
+        "usd_per_mtok": say("{percent}% cheaper per token", percent=less),
+        "usd_total": say("{percent}% cheaper in total", percent=less),
+        "usd_per_image": say("{percent}% cheaper per image", percent=less),
+        "usd_per_text": say("{percent}% cheaper per text", percent=less),
+        "usd": say("{percent}% cheaper to buy", percent=less),
+        "usd_per_h": say("{percent}% cheaper to rent", percent=less),
         "power_w": say("{percent}% less power", percent=less),
-        "usd": say("{percent}% cheaper", percent=less),
-    }[lead.figure]
+    }[figure]
+
+
+def _more(figure: str, ratio: float) -> Sentence | None:
+    """Of what is the better the more; None of any other figure."""
+    times, more = show_short(ratio).removesuffix(".0"), f"{(ratio - 1) * 100:.0f}"
+    if ratio >= _TWICE:
+        return {
+            "rate": say("{times}x faster", times=times),
+            "throughput": say("{times}x the throughput", times=times),
+            "mem_bytes": say("{times}x the memory", times=times),
+            "mem_bytes_per_s": say("{times}x the bandwidth", times=times),
+            "half_flops_per_s": say("{times}x the 16-bit throughput", times=times),
+            "matrix": say("{times}x the matrix throughput", times=times),
+        }.get(figure)
+    return {
+        "rate": say("{percent}% faster", percent=more),
+        "throughput": say("{percent}% more throughput", percent=more),
+        "mem_bytes": say("{percent}% more memory", percent=more),
+        "mem_bytes_per_s": say("{percent}% more bandwidth", percent=more),
+        "half_flops_per_s": say("{percent}% more 16-bit throughput", percent=more),
+        "matrix": say("{percent}% more matrix throughput", percent=more),
+    }.get(figure)
 
 
 def _table(result: Sheets) -> Table:
@@ -85,6 +145,8 @@ def _rows(result: Sheets) -> Iterator[tuple[Sentence, Callable[[Sheet], Shown]]]
     yield say("PCIe"), _slot
     head = say("buy, {currency}", currency=symbol(result.currency))
     yield head, lambda sheet: _price(sheet, result.currency)
+    head = say("rent, {sign}/hour", sign=symbol(result.currency))
+    yield head, lambda sheet: _rent(sheet, result.currency)
     yield say("launch"), lambda sheet: sheet.launch or _UNKNOWN
     mixed = len({sheet.kind for sheet in result.things}) > 1
     yield say("made for"), lambda sheet: _use(sheet, mixed=mixed)
@@ -135,11 +197,15 @@ def _price(sheet: Sheet, currency: str) -> Shown:
     return say("{amount} used ({date})", amount=amount, date=date) if sheet.used else f"{amount} ({date})"
 
 
+def _rent(sheet: Sheet, currency: str) -> Shown:
+    if sheet.usd_per_h is None:
+        return _UNKNOWN
+    return f"{show_money(sheet.usd_per_h.value, currency)} ({sheet.usd_per_h.as_of or ''})"
+
+
 def _notes(result: Sheets) -> Iterator[Shown]:
     yield from result.notes
     yield say("dense rates; prices of the cards alone, each with its date")
-    if len({sheet.used for sheet in result.things if sheet.usd is not None}) > 1:
-        yield say("used and new prices are not compared; add --used to price all used where known")
     if any(sheet.kind == CPU_KIND for sheet in result.things):
         yield say("processors: FP32 rate of the vector units at base clock; the most memory they take")
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from rigright.arch.record import Arch
 from rigright.base.errors import AskError
 from rigright.base.words import ASSUMED, Sentence, say
 from rigright.choice.ways import USUAL_LOSS, quality_class
 from rigright.choice.work import USUAL_TOK_PER_S, works
+from rigright.cost.training.setup import METHODS
 from rigright.demand import PlanWish, Serving, Training
 from rigright.facts.chips import short
 from rigright.facts.formats import find_format, find_kv_format
@@ -19,7 +19,6 @@ from rigright.search.record import Plan, SearchResult
 from rigright.verbs.comparing.things import Thing
 
 COMMON = ("fp8", "int8", "awq4", "gguf:Q8_0", "gguf:Q4_K_M")  # tried where no one's own choice does for all
-METHODS = ("full", "lora", "qlora")  # of training, the one that learns most first
 
 
 class Alike(NamedTuple):
@@ -43,41 +42,43 @@ class Setting(NamedTuple):
     usual: Callable[[Any], bool] = bool  # whether others may be asked for it: not for 2 bit
 
 
-def _plans_of(arch: Arch, thing: Thing) -> SearchResult:
+def _plans_of(thing: Thing) -> SearchResult:
     """Its plans, on as few cards as will do where only their name was said."""
     wish = thing.wish
     *few, last = thing.counts
-    answer = next((item for most in few if (item := _sold(arch, thing, most=most)) and item.plans), None)
-    answer = answer or _at_most(arch, thing, most=last)
+    answer = next((item for most in few if (item := _sold(thing, most=most)) and item.plans), None)
+    answer = answer or _at_most(thing, most=last)
     plan = answer.plans[0] if answer.plans else None
     if plan is None or wish.aim != "cost" or {"usd", "usd_per_mtok"} & set(plan.figures):
         return answer
     # without a price nothing is the cheapest: the fastest of as many cards
-    return find(arch, replace(wish, aim="speed", most_chips=plan.n_chips), market=thing.market, alone=True)
+    return find(
+        thing.arch, replace(wish, aim="speed", most_chips=plan.n_chips), market=thing.market, alone=True
+    )
 
 
-def _sold(arch: Arch, thing: Thing, *, most: int | None) -> SearchResult | None:
+def _sold(thing: Thing, *, most: int | None) -> SearchResult | None:
     """The plans on so many cards; None where as few are not sold this way."""
     try:
-        return _at_most(arch, thing, most=most)
+        return _at_most(thing, most=most)
     except AskError:
         return None
 
 
-def _at_most(arch: Arch, thing: Thing, *, most: int | None) -> SearchResult:
+def _at_most(thing: Thing, *, most: int | None) -> SearchResult:
     wish = thing.wish if most is None else replace(thing.wish, most_chips=most)
-    return find(arch, wish, market=thing.market, alone=True)
+    return find(thing.arch, wish, market=thing.market, alone=True)
 
 
-def alike(arch: Arch, things: Sequence[Thing]) -> Alike:
+def alike(things: Sequence[Thing]) -> Alike:
     """Each thing at its best, then all of them the same way, as far as all can."""
-    answers, notes = tuple(_plans_of(arch, thing) for thing in things), list[Sentence]()
+    answers, notes = tuple(_plans_of(thing) for thing in things), list[Sentence]()
     here, first = tuple(things), answers
-    here, answers, sentences = _paid_alike(arch, here, answers=answers)
+    here, answers, sentences = _paid_alike(here, answers=answers)
     here = tuple(_counted(thing, answer) for thing, answer in zip(here, answers, strict=True))
     notes += sentences
     for setting in SETTINGS:
-        here, answers, sentences = _set_alike(arch, here, answers=answers, setting=setting)
+        here, answers, sentences = _set_alike(here, answers=answers, setting=setting)
         notes += sentences
     own = [note for answer in answers for note in answer.notes if note.kind != ASSUMED]
     return Alike(here, answers, tuple(dict.fromkeys((*notes, *_assumed(first, answers), *own))))
@@ -104,7 +105,7 @@ def _is_usual(plan: Plan) -> bool:
 
 
 def _paid_alike(
-    arch: Arch, things: tuple[Thing, ...], *, answers: tuple[SearchResult, ...]
+    things: tuple[Thing, ...], *, answers: tuple[SearchResult, ...]
 ) -> tuple[tuple[Thing, ...], tuple[SearchResult, ...], list[Sentence]]:
     """All bought, or all rented, where nobody said which.
 
@@ -116,7 +117,7 @@ def _paid_alike(
     ways = dict[bool, tuple[SearchResult, ...]]()
     for buy in (True, False):
         pairs = zip(things, answers, strict=True)
-        tried = tuple(_with(arch, thing, fixed={"buy": buy}, had=answer) for thing, answer in pairs)
+        tried = tuple(_with(thing, fixed={"buy": buy}, had=answer) for thing, answer in pairs)
         if all(answer.plans and _is_priced(answer.plans[0], buy=buy) for answer in tried):
             ways[buy] = tried
     if ways:
@@ -136,10 +137,11 @@ def _is_priced(plan: Plan, *, buy: bool) -> bool:
 
 
 def _set_alike(
-    arch: Arch, things: tuple[Thing, ...], *, answers: tuple[SearchResult, ...], setting: Setting
+    things: tuple[Thing, ...], *, answers: tuple[SearchResult, ...], setting: Setting
 ) -> tuple[tuple[Thing, ...], tuple[SearchResult, ...], list[Sentence]]:
     """One setting the same for all that can have it; the others keep their own, with a word on it."""
     able = [place for place, answer in enumerate(answers) if answer.plans]
+    names = {place: _name(things[place], answers[place].plans[0]) for place in able}
     own = {place: setting.of(answers[place].plans[0]) for place in able}
     chosen = {value for value in own.values() if value is not None}
     if len(able) < 2 or not chosen or not all(setting.open(things[place].wish) for place in able):
@@ -149,7 +151,7 @@ def _set_alike(
     for value in (*sorted(usual, key=setting.order), *(item for item in setting.more if item not in chosen)):
         asked = setting.asked(value)
         tried = tuple(
-            answer if own.get(place) == value else _with(arch, things[place], fixed=asked, had=answer)
+            answer if own.get(place) == value else _with(things[place], fixed=asked, had=answer)
             for place, answer in enumerate(answers)
         )
         tries.append((sum(setting.of(tried[place].plans[0]) == value for place in able), tried, value))
@@ -157,7 +159,7 @@ def _set_alike(
             break
     count, now, value = max(tries, key=lambda row: row[0])
     if count < 2:
-        values = ", ".join(f"{_name(answers[place])} {setting.shown(own[place])}" for place in able)
+        values = ", ".join(f"{names[place]} {setting.shown(own[place])}" for place in able)
         return (
             things,
             answers,
@@ -169,15 +171,15 @@ def _set_alike(
         else thing
         for place, thing in enumerate(things)
     )
-    return fixed, now, list(_front_notes(answers, now, able=able, setting=setting, value=value))
+    return fixed, now, list(_front_notes(answers, now, names=names, setting=setting, value=value))
 
 
-def _with(arch: Arch, thing: Thing, *, fixed: dict[str, Any], had: SearchResult) -> SearchResult:
+def _with(thing: Thing, *, fixed: dict[str, Any], had: SearchResult) -> SearchResult:
     """What is found with a setting, where it keeps what was kept; what was there before where nothing is."""
     if not had.plans:
         return had
     try:
-        answer = _plans_of(arch, replace(thing, wish=replace(thing.wish, **fixed)))
+        answer = _plans_of(replace(thing, wish=replace(thing.wish, **fixed)))
     except AskError:  # it is not sold or run so
         return had
     return answer if answer.plans and _as_good(answer, had) else had
@@ -198,25 +200,26 @@ def _front_notes(
     before: Sequence[SearchResult],
     now: Sequence[SearchResult],
     *,
-    able: Sequence[int],
+    names: Mapping[int, str],
     setting: Setting,
     value: Any,
 ) -> Iterator[Sentence]:
     """Who cannot have what the others have, and who alone would have had better."""
     shown, better = setting.shown(value), dict[str, list[str]]()
-    for place in able:
+    for place, name in names.items():
         has, had = setting.of(now[place].plans[0]), setting.of(before[place].plans[0])
         if has != value:
             yield say("{name}: {own}, since {value} does not fit or run there",
-                      name=_name(now[place]), own=setting.shown(has), value=shown)  # fmt: skip
+                      name=name, own=setting.shown(has), value=shown)  # fmt: skip
         elif had != value and setting.order(had) < setting.order(value):
-            better.setdefault(setting.shown(had), []).append(_name(now[place]))
-    for own, names in better.items():
-        yield say("{value} for all; {name} would also run {own}", value=shown, name=", ".join(names), own=own)
+            better.setdefault(setting.shown(had), []).append(name)
+    for own, those in better.items():
+        yield say("{value} for all; {name} would also run {own}", value=shown, name=", ".join(those), own=own)
 
 
-def _name(whole: SearchResult) -> str:
-    plan = whole.plans[0]
+def _name(thing: Thing, plan: Plan) -> str:
+    if thing.label:
+        return thing.label
     name = short(plan.chip.name)
     return name if plan.n_chips == 1 else f"{plan.n_chips}x {name}"
 

@@ -11,6 +11,7 @@ from rigright.demand import PlanWish
 from rigright.money.lifetime import Payback
 from rigright.predict.timed import Speed
 from rigright.search.record import Plan, Rejection
+from rigright.verbs.comparing.sheets import Lead, lead_of
 
 LESS = (
     *("ttft_s", "tpot_s", "latency_s", "days", "usd", "usd_per_h", "usd_per_mtok"),
@@ -20,6 +21,12 @@ MORE = (
     *("output_tok_per_s", "train_tok_per_s", "images_per_s", "texts_per_s"),
     *("mfu", "tok_per_joule", "headroom"),
 )
+CLAIMED = (  # what a verdict is made of, in its order: the first of the figures that two of them have
+    ("output_tok_per_s", "train_tok_per_s", "images_per_s", "texts_per_s"),
+    *(("ttft_s",), ("usd_per_mtok",), ("usd_total",), ("usd_per_image",), ("usd_per_text",)),
+    *(("usd",), ("usd_per_h",), ("power_w",)),
+)
+SOONER, NOTICED_S = 1.5, 0.5  # a first token so much later than another, and so late, is felt
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,9 +65,11 @@ class Contender:
     asked: str  # as it was typed
     plan: Plan | None  # None: it cannot do the work at all
     fits: bool  # it keeps every limit
+    model: str = ""  # the one that it runs
     broken: tuple[Rejection, ...] = ()  # limits that it does not keep
     speed: Speed | None = None  # how fast it serves
     roof: Roof | None = None  # where the work lies under the card's limits
+    label: Inner[str] = ""  # of a model, an engine, a format or a method; others are called by their machine
 
     @derived
     def tok_per_joule(self) -> Estimate | None:
@@ -94,6 +103,7 @@ class Compared:
     model: str
     wish: PlanWish  # what was asked, with what nobody said filled in
     contenders: tuple[Contender, ...]  # in the order asked
+    leads: tuple[Lead, ...] = ()  # none: no meaningful difference
     notes: tuple[Sentence, ...] = ()  # what was assumed, and what to know
     asked: Inner[str] = ""
     model_asked: Inner[str] = ""
@@ -124,3 +134,41 @@ def winners(contenders: tuple[Contender, ...]) -> dict[str, tuple[int, ...]]:
             best = min(known.values()) if name in LESS else max(known.values())
             numbers[name] = tuple(place for place, value in known.items() if value == best)
     return numbers
+
+
+def leads_of(contenders: tuple[Contender, ...]) -> tuple[Lead, ...]:
+    """For each figure of a verdict that two or more have: who is ahead of the next, and how far."""
+    plans = {place: item.plan for place, item in enumerate(contenders) if item.plan is not None}
+    ways = {plan.supply.how for plan in plans.values()}
+    used = [place for place, plan in plans.items() if plan.supply.used]
+    even = len({plan.concurrency for plan in plans.values()}) == 1  # under the same load
+    leads = []
+    for figures in CLAIMED:
+        for name in figures:
+            bands = {
+                place: (known.value, known.low, known.high)
+                for place, plan in plans.items()
+                if contenders[place].fits and (known := contenders[place].figures.get(name)) is not None
+                if _is_alike(name, how=plan.supply.how, ways=ways)
+            }
+            if len(bands) < 2:
+                continue
+            lead = lead_of(
+                name,
+                bands,
+                more=name not in LESS,
+                names=[item.label or item.asked for item in contenders],
+                used=used if name == "usd" else (),
+            )
+            felt = even and max(bands.values())[0] >= NOTICED_S
+            if lead is not None and (name != "ttft_s" or (felt and lead.ratio >= SOONER)):
+                leads.append(lead)
+            break
+    return tuple(leads)
+
+
+def _is_alike(name: str, *, how: str, ways: set[str]) -> bool:
+    """Prices to buy are held against prices to buy, rent against rent; a token's price against any other."""
+    if name in {"usd", "usd_per_h"}:
+        return how == ("buy" if name == "usd" else "rent")
+    return not name.startswith("usd_") or name == "usd_per_mtok" or len(ways) == 1

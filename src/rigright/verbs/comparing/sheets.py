@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from rigright.base.record import Inner, dataclass
 from rigright.base.words import Sentence
 from rigright.cost.estimate import Estimate
 
 GPU_KIND, CPU_KIND = "gpu", "cpu"
+APART = 1.1  # below it two figures are the same
+
+Band = tuple[float, float, float]  # a figure, its lower and its upper end
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +38,7 @@ class Sheet:
     pcie_gen: int | None  # of its slot; of a processor, what it offers
     pcie_lanes: int | None  # of its slot; of a processor, those left for cards
     usd: Estimate | None  # to buy, the cards alone
+    usd_per_h: Estimate | None  # of a cloud's instance: its rent
     used: bool | None  # whether that price is a used card's
     launch: str | None  # "2022-10"
     made_for: str  # "desktop", "workstation", "server", "soc", "embedded", "host"
@@ -46,6 +52,34 @@ class Lead:
     places: Inner[tuple[int, ...]]
     things: tuple[str, ...]  # those ahead, by name
     ratio: float  # at least 1
+    used: bool = False  # the price of those ahead is a used one, and that of others a new one
+
+
+def lead_of(
+    figure: str, bands: Mapping[int, Band], *, more: bool, names: Sequence[str], used: Sequence[int] = ()
+) -> Lead | None:
+    """Who is ahead of the next, place by place; None where no figure lies outside the band of another.
+
+    `more`: the more the better; `used`: the places whose price is a used one.
+    """
+    order = sorted(bands, key=lambda place: bands[place][0], reverse=more)
+    ahead = [place for place in order if not _is_apart(bands[order[0]], bands[place])]
+    behind = [place for place in order if place not in ahead]
+    if not behind or not _is_apart(bands[ahead[-1]], bands[behind[0]]):
+        return None
+    low, high = sorted((bands[ahead[-1]][0], bands[behind[0]][0]))
+    return Lead(
+        figure=figure,
+        places=tuple(sorted(ahead)),
+        things=tuple(names[place] for place in sorted(ahead)),
+        ratio=high / low,
+        used=bool({*ahead} & {*used}) and not {*behind} <= {*used},
+    )
+
+
+def _is_apart(one: Band, other: Band) -> bool:
+    low, high = sorted((one, other))
+    return 0 < low[0] * APART <= high[0] and (low[0] < high[1] or low[2] < high[0])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,7 +21,7 @@ from rigright.report.pages import compare as pages
 from rigright.report.pages.compare_sheets import FRACTIONS
 from rigright.report.pages.figures import COLUMNS, FIGURES
 from rigright.report.screen import Screen, width
-from rigright.verbs.comparing.compared import Compared, Contender, RankPass, Roof, leads_of, winners
+from rigright.verbs.comparing.compared import Compared, Contender, RankPass, Roof, who_leads, winners
 
 ROOF = Roof(
     peak_flops_per_s=200e12,
@@ -43,7 +43,7 @@ def compared(*contenders):
         asked="rigright compare 4090 5090 --for llama-3.1-8b",
         model_asked="llama-3.1-8b",
         best_places=winners(contenders),
-        leads=leads_of(contenders),
+        leads=who_leads(contenders),
     )
 
 

@@ -11,9 +11,9 @@ from rigright.base.errors import AskError
 from rigright.demand import PlanWish
 from rigright.facts.find import find_chip
 from rigright.verbs.compare import compare as compare_verb
-from rigright.verbs.comparing.compared import LESS, MORE
+from rigright.verbs.comparing.compared import MORE
 from rigright.verbs.comparing.roof import _touched, stated_flops_per_s
-from rigright.verbs.comparing.sheets import APART, lead_of
+from rigright.verbs.comparing.sheets import APART, LESS, leads_of
 
 USERS = PlanWish(prompt_tok=1024, output_tok=256, users=8)
 
@@ -292,7 +292,9 @@ def test_what_is_rented_and_what_is_bought_may_be_said_of_each():
 @given(st.lists(st.tuples(st.floats(1, 1e6), st.floats(0, 0.4)), min_size=2, max_size=6), st.booleans())
 def test_who_is_ahead_is_outside_the_band_of_who_is_behind(values, more):
     bands = {place: (mid, mid * (1 - part), mid * (1 + part)) for place, (mid, part) in enumerate(values)}
-    lead = lead_of("rate", bands, more=more, names=[str(place) for place in bands])
+    figure = "mem_bytes" if more else LESS[0]
+    things = [(str(place), {figure: band}) for place, band in bands.items()]
+    lead = next(iter(leads_of(things, [(figure,)], used=())), None)
     best = sorted(bands, key=lambda place: bands[place][0], reverse=more)
     if lead is None:
         return

@@ -12,7 +12,8 @@ from rigright.faces.cli.main import main
 from rigright.facts.chips import chips
 from rigright.facts.cpus import cpus
 from rigright.facts.find import find_chip
-from rigright.verbs.compare_facts import FIGURES, _band, compare_facts
+from rigright.verbs.compare_facts import _band, compare_facts
+from rigright.verbs.comparing.sheets import LESS
 
 TRIOS = (
     ("4090", "a6000", "rtx 6000 ada"),
@@ -46,7 +47,7 @@ def test_what_is_shown_is_what_the_tables_state(names):
 def test_who_is_ahead_is_ahead_of_all_others_by_more_than_the_bands(names):
     result = compare_facts(names)
     for lead in result.leads:
-        more = dict(FIGURES)[lead.figure]
+        more = lead.figure not in LESS
         first = [ends(result.things[place], lead.figure) for place in lead.places]
         rest = [ends(one, lead.figure) for place, one in enumerate(result.things) if place not in lead.places]
         last, near = (min(first), max(rest)) if more else (max(first), min(rest))

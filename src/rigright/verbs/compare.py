@@ -16,7 +16,7 @@ from rigright.money.lifetime import HOURS_PER_MONTH, MONTHS_PER_YEAR, Payback, p
 from rigright.money.tariff import power_usd_per_h, tariff_in
 from rigright.search.find import takes_images
 from rigright.verbs.clock import today
-from rigright.verbs.comparing.compared import Compared, Contender, leads_of, winners
+from rigright.verbs.comparing.compared import Compared, Contender, who_leads, winners
 from rigright.verbs.plan import arch_of, market_of, understood
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def compare(
         model=", ".join(dict.fromkeys(thing.arch.name for thing in read)),
         wish=understood(arch, wish, answer=answers[0]),
         contenders=contenders,
-        leads=leads_of(contenders),
+        leads=who_leads(contenders),
         notes=tuple(
             dict.fromkeys((*sentences, *assumed, *(note for thing in read for note in thing.arch.warnings)))
         ),
@@ -104,28 +104,22 @@ def _payback(contenders: Sequence[Contender], wish: PlanWish) -> tuple[int, Payb
 def _contender(thing: Thing, *, answer: SearchResult) -> Contender:
     """One thing at its best."""
     arch, plan = thing.arch, answer.plans[0] if answer.plans else answer.nearest
-    if plan is None or not isinstance(plan.work, Serving) or takes_images(arch, thing.wish):
-        return Contender(
-            asked=thing.asked,
-            model=arch.name,
-            plan=plan,
-            fits=bool(answer.plans),
-            broken=answer.broken,
-            label=thing.label,
-        )
-    from rigright.predict.speed import speed
-    from rigright.search.planned_case import case_of, traffic_of
-    from rigright.verbs.comparing.roof import roof_of
+    timed = roof = None
+    if plan is not None and isinstance(plan.work, Serving) and not takes_images(arch, thing.wish):
+        from rigright.predict.speed import speed
+        from rigright.search.planned_case import case_of, traffic_of
+        from rigright.verbs.comparing.roof import roof_of
 
-    load = traffic_of(plan, understood(arch, thing.wish, answer=answer), arch=arch)
-    timed = speed(case_of(arch, plan), traffic=load)
+        load = traffic_of(plan, understood(arch, thing.wish, answer=answer), arch=arch)
+        timed = speed(case_of(arch, plan), traffic=load)
+        roof = roof_of(arch, plan, speed=timed)
     return Contender(
         asked=thing.asked,
-        model=arch.name,
         label=thing.label,
+        model=arch.name,
         plan=plan,
         fits=bool(answer.plans),
         broken=answer.broken,
         speed=timed,
-        roof=roof_of(arch, plan, speed=timed),
+        roof=roof,
     )

@@ -11,21 +11,15 @@ from rigright.cost.estimate import Estimate, scaled
 from rigright.facts.chips import by_id, short
 from rigright.facts.clouds import offers, providers_of
 from rigright.facts.cpus import CpuModel, cpu_named
+from rigright.facts.find import names_chip
 from rigright.facts.hosts import Host, host_chip
 from rigright.facts.nodes import Node, find_node
 from rigright.money.prices import priced, quote_of
 from rigright.verbs.clock import today
-from rigright.verbs.comparing.sheets import CPU_KIND, GPU_KIND, Band, Lead, Sheet, Sheets, lead_of
-from rigright.verbs.comparing.things import check_count, is_chip, not_a_machine, paid
+from rigright.verbs.comparing.sheets import CPU_KIND, GPU_KIND, Band, Sheet, Sheets, leads_of
+from rigright.verbs.comparing.things import check_count, not_a_machine, paid
 
-FIGURES: tuple[tuple[str, bool], ...] = (  # what a verdict is made of, and whether the more the better
-    ("mem_bytes", True),
-    ("mem_bytes_per_s", True),
-    ("half_flops_per_s", True),
-    ("power_w", False),
-    ("usd", False),
-    ("usd_per_h", False),
-)
+FIGURES = ("mem_bytes", "mem_bytes_per_s", "half_flops_per_s", "power_w", "usd", "usd_per_h")  # of a verdict
 
 
 def compare_facts(
@@ -40,7 +34,13 @@ def compare_facts(
         for name, node in zip(asked, nodes, strict=True)
     )
     notes = tuple(dict.fromkeys(note for node in nodes if not node.has_no_cards for note in node.notes))
-    return Sheets(things=sheets, leads=_leads_of(sheets), currency=currency, notes=notes, asked=command)
+    known = [
+        (sheet.name, {name: band for name in FIGURES if (band := _band(sheet, name)) is not None})
+        for sheet in sheets
+    ]
+    used_at = [place for place, sheet in enumerate(sheets) if sheet.used]
+    leads = leads_of(known, [(name,) for name in FIGURES], used=used_at, least=len(sheets))
+    return Sheets(things=sheets, leads=leads, currency=currency, notes=notes, asked=command)
 
 
 def _node(asked: str) -> Node:
@@ -66,7 +66,7 @@ def _sheet(asked: str, node: Node, *, day: date, currency: str, used: bool) -> S
     if node.has_no_cards and node.host is not None:
         return _processor(asked, node.host)
     devices = node.cards[0].chip
-    chip = by_id().get(devices.id, devices)
+    chip = devices if devices.is_instance else by_id().get(devices.id, devices)
     count = max(node.n_cards // chip.devices, 1)
     quote = quote_of(chip, today=day, currency=currency, used=used)
     price = None if quote is None else priced(quote, day)
@@ -116,30 +116,24 @@ def _processor(asked: str, host: Host) -> Sheet:
         mem_bytes_per_s=chip.mem_bytes_per_s,
         fp32_flops_per_s=chip.fp32_flops_per_s,
         half_flops_per_s=chip.fp32_flops_per_s,
-        fp8_flops_per_s=None,
-        fp4_flops_per_s=None,
-        int8_ops_per_s=None,
         power_w=host.cpu.tdp_w * count,
-        link=None,
-        link_bytes_per_s=None,
         pcie_gen=host.cpu.pcie_gen,
         pcie_lanes=host.cpu.pcie_lanes,
         usd=None if row is None else _street(row, count),
-        usd_per_h=None,
         used=None if row is None else False,
-        launch=None,
         made_for="host",
     )
 
 
 def _street(row: CpuModel, count: int) -> Estimate | None:
     """What a processor goes for, with its date; its maker's list price where no shop says."""
-    usd = row.street_price_usd or row.list_price_usd
-    if usd is None:
-        return None
     as_of = row.street_as_of if row.street_price_usd else row.as_of
-    return Estimate(value=usd * count, low=usd * count, high=usd * count, mark="stated", as_of=as_of,
-                    why=row.source)  # fmt: skip
+    usd = row.street_price_usd or row.list_price_usd
+    return None if usd is None else _stated(usd * count, as_of=as_of, source=row.source)
+
+
+def _stated(usd: float, *, as_of: str | None, source: str) -> Estimate:
+    return Estimate(value=usd, low=usd, high=usd, mark="stated", as_of=as_of, why=source)
 
 
 def _rent(asked: str) -> Estimate | None:
@@ -151,31 +145,14 @@ def _rent(asked: str) -> Estimate | None:
         if offer.instance.casefold() == name.casefold() and offer.usd_per_h is not None
         if not provider or offer.provider in providers_of(provider)
     ]
-    if not there or (not provider and is_chip(name)):
+    if not there or (not provider and names_chip(name)):
         return None
     offer = min(there, key=lambda offer: offer.usd_per_h or 0.0)
-    usd = offer.usd_per_h or 0.0
-    return Estimate(value=usd, low=usd, high=usd, mark="stated", as_of=offer.as_of, why=offer.source)
+    return _stated(offer.usd_per_h or 0.0, as_of=offer.as_of, source=offer.source)
 
 
 def _times(value: float | None, count: int) -> float | None:
     return None if value is None else value * count
-
-
-def _leads_of(things: Sequence[Sheet]) -> tuple[Lead, ...]:
-    """For each figure that all have: who is ahead of the next."""
-    leads = []
-    names, used = (
-        [sheet.name for sheet in things],
-        [place for place, sheet in enumerate(things) if sheet.used],
-    )
-    for figure, more in FIGURES:
-        known = {
-            place: band for place, sheet in enumerate(things) if (band := _band(sheet, figure)) is not None
-        }
-        if len(known) == len(things):
-            leads.append(lead_of(figure, known, more=more, names=names, used=used if figure == "usd" else ()))
-    return tuple(lead for lead in leads if lead is not None)
 
 
 def _band(sheet: Sheet, figure: str) -> Band | None:

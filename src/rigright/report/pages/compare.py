@@ -41,7 +41,7 @@ from rigright.report.pages.figures import TIME_NAMES, figure_rows
 from rigright.report.pages.plan_next import explain_flags
 from rigright.report.pages.plan_table import across, plan_rows, plans_table
 from rigright.search import named
-from rigright.verbs.comparing.compared import Compared, Contender, RankPass, Roof
+from rigright.verbs.comparing.compared import Compared, Contender, Roof
 
 _LETTERS = "ABCDEFGH"
 _LEFT, RIGHT = 0.3, 3.0  # how far beyond its points a roof is drawn
@@ -116,18 +116,12 @@ def _doubted(sentence: Sentence | None, result: Compared) -> Line | None:
         if item.plan is None and {lost.limit for lost in item.broken} == {"memory"}
     ]
     missed = [name for item, name in rows if not item.fits and name not in small]
-    tight = [name for item, name in rows if item.fits and _may_lack_memory(item)]
+    tight = [name for item, name in rows if item.fits and item.plan and item.plan.is_tight]
     parts = [sentence] if sentence is not None else []
     parts += [say("does not fit: {names}", names=", ".join(small))] if small else []
     parts += [say("misses the limits: {names}", names=", ".join(missed))] if missed else []
     parts += [say("memory may not be enough: {names}", names=", ".join(tight))] if tight else []
     return Line.warn(with_semicolons(parts) or "") if small or missed or tight else None
-
-
-def _may_lack_memory(contender: Contender) -> bool:
-    """Whether the peak of a training may pass what its card holds; an engine that serves keeps within."""
-    plan = contender.plan
-    return plan is not None and plan.is_tight
 
 
 def _better(result: Compared) -> Iterator[tuple[tuple[int, ...], Sentence]]:
@@ -203,30 +197,22 @@ def _roofs(result: Compared) -> Plot:
     for order, (place, contender, roof) in enumerate(known):
         letter = _LETTERS[place]
         chip = "" if contender.plan is None else short(contender.plan.chip.name)
-        curves.append(
-            Curve(letter=letter, name=_roof_name(chip, roof), points=_edge(roof, left, right=right))
+        rates = f"{roof.peak_flops_per_s / TERA:,.0f}", f"{roof.bytes_per_s / TERA:.2f}"
+        name = say("{chip}: {peak} TFLOP/s dense, {rate} TB/s", chip=chip, peak=rates[0], rate=rates[1])
+        curves.append(Curve(letter=letter, name=name, points=_edge(roof, left, right=right)))
+        both = (
+            (letter.lower(), say("decode on {name}", name=letter), roof.token),
+            (str(place + 1), say("prefill on {name}", name=letter), roof.prompt),
         )
-        spots.append(
-            _spot(letter.lower(), say("decode on {name}", name=letter), part=roof.token, curve=order)
-        )
-        spots.append(
-            _spot(str(place + 1), say("prefill on {name}", name=letter), part=roof.prompt, curve=order)
-        )
+        for mark, name, part in both:
+            x, y = part.flops_per_byte, part.flops_per_s / TERA
+            spots.append(Spot(letter=mark, name=name, x=x, y=y, curve=order))
     return Plot(
         curves=tuple(curves),
         spots=tuple(spots),
         x_name=say("FLOP per byte read"),
         y_name=say("TFLOP/s per GPU, dense"),
         title=say("roofline"),
-    )
-
-
-def _roof_name(chip: str, roof: Roof) -> Sentence:
-    return say(
-        "{chip}: {peak} TFLOP/s dense, {rate} TB/s",
-        chip=chip,
-        peak=f"{roof.peak_flops_per_s / TERA:,.0f}",
-        rate=f"{roof.bytes_per_s / TERA:.2f}",
     )
 
 
@@ -237,10 +223,6 @@ def _edge(roof: Roof, left: float, *, right: float) -> tuple[tuple[float, float]
     points = ((start, start * roof.bytes_per_s), (ridge, roof.peak_flops_per_s))
     flat = (max(right, ridge), roof.peak_flops_per_s)
     return tuple((x, y / TERA) for x, y in (*points, flat))
-
-
-def _spot(letter: str, name: Sentence, *, part: RankPass, curve: int) -> Spot:
-    return Spot(letter=letter, name=name, x=part.flops_per_byte, y=part.flops_per_s / TERA, curve=curve)
 
 
 def _notes(result: Compared) -> Iterator[Shown]:

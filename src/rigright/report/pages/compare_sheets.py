@@ -11,12 +11,19 @@ from rigright.base.page import Column, Commands, Page, Shown, Table, grouped, ta
 from rigright.base.units import GIGA, TERA, show_short, to_gib
 from rigright.base.words import Sentence, say, with_commas, with_semicolons
 from rigright.report.pages.brief import note_lines
-from rigright.report.pages.figures import symbol
+from rigright.report.pages.figures import RATES, symbol
 from rigright.verbs.comparing.sheets import CPU_KIND, Lead, Sheet, Sheets
 
 _UNKNOWN = "-"
-_RATES = frozenset({"output_tok_per_s", "train_tok_per_s", "images_per_s", "texts_per_s"})
-_SHARED = frozenset({"usd_per_mtok", "usd", "usd_per_h", "power_w"})  # told as a part where it is a plain one
+_MORE = {
+    "mem_bytes": say("VRAM"), "mem_bytes_per_s": say("bandwidth"), "rate": say("throughput"),
+    "half_flops_per_s": say("16-bit throughput"),
+}  # fmt: skip
+_WITH_CPU = {**_MORE, "mem_bytes": say("memory"), "half_flops_per_s": say("matrix throughput")}
+_PARTS = {
+    "usd_per_mtok": say("cost per token"), "usd": say("price"),
+    "usd_per_h": say("rent"), "power_w": say("power"),
+}  # fmt: skip
 _NEARLY = 0.06
 _TWICE = 1.95  # from here on people say how many times, not how many percent more
 FRACTIONS = {
@@ -65,28 +72,29 @@ def claim(lead: Lead, *, even: bool = True, years: float | None = None, matrix: 
     `even`: all under the same load; `years`: a bought machine's price a token is held against rent;
     `matrix`: a processor is among them.
     """
-    figure = lead.figure
-    if figure in _RATES:
-        figure = "rate" if even else "throughput"
-    elif figure == "half_flops_per_s" and matrix:
-        figure = "matrix"
-    more = _more(figure, lead.ratio)
-    if more is not None:
-        return more
-    less = f"{(1 - 1 / lead.ratio) * 100:.0f}"
+    figure, ratio = lead.figure, lead.ratio
+    times, more = show_short(ratio).removesuffix(".0"), f"{(ratio - 1) * 100:.0f}"
+    less, part = f"{(1 - 1 / ratio) * 100:.0f}", FRACTIONS.get(round(ratio))
+    if figure in _MORE or figure in RATES:
+        if figure in RATES and even:
+            times_said, more_said = (
+                say("{times}x faster", times=times),
+                say("{percent}% faster", percent=more),
+            )
+        else:
+            what = (_WITH_CPU if matrix else _MORE).get(figure, say("throughput"))
+            times_said = say("{times}x the {what}", times=times, what=what)
+            more_said = say("{percent}% more {what}", percent=more, what=what)
+        return times_said if ratio >= _TWICE else more_said
     if figure == "usd_per_mtok" and years is not None:
         return say("{percent}% cheaper per token over {years} years", percent=less, years=f"{years:g}")
-    if lead.used:
-        return say("{percent}% cheaper used", percent=less)
-    near = abs(lead.ratio - round(lead.ratio)) < _NEARLY * lead.ratio
-    part = FRACTIONS.get(round(lead.ratio)) if near else None
-    if part is not None and figure in _SHARED:
-        return {
-            "usd_per_mtok": say("{part} the cost per token", part=part),
-            "usd": say("{part} the price", part=part),
-            "usd_per_h": say("{part} the rent", part=part),
-            "power_w": say("{part} the power", part=part),
-        }[figure]
+    if (
+        figure in _PARTS
+        and part is not None
+        and abs(ratio - round(ratio)) < _NEARLY * ratio
+        and not lead.used
+    ):
+        return say("{part} the {what}", part=part, what=_PARTS[figure])
     return {
         "ttft_s": say("TTFT {percent}% lower", percent=less),
         "usd_per_mtok": say("{percent}% cheaper per token", percent=less),
@@ -94,31 +102,10 @@ def claim(lead: Lead, *, even: bool = True, years: float | None = None, matrix: 
         "usd_per_image": say("{percent}% cheaper per image", percent=less),
         "usd_per_text": say("{percent}% cheaper per text", percent=less),
         "usd": say("{percent}% cheaper to buy", percent=less),
+        "used": say("{percent}% cheaper used", percent=less),
         "usd_per_h": say("{percent}% cheaper to rent", percent=less),
         "power_w": say("{percent}% less power", percent=less),
-    }[figure]
-
-
-def _more(figure: str, ratio: float) -> Sentence | None:
-    """Of what is the better the more; None of any other figure."""
-    times, more = show_short(ratio).removesuffix(".0"), f"{(ratio - 1) * 100:.0f}"
-    if ratio >= _TWICE:
-        return {
-            "rate": say("{times}x faster", times=times),
-            "throughput": say("{times}x the throughput", times=times),
-            "mem_bytes": say("{times}x the memory", times=times),
-            "mem_bytes_per_s": say("{times}x the bandwidth", times=times),
-            "half_flops_per_s": say("{times}x the 16-bit throughput", times=times),
-            "matrix": say("{times}x the matrix throughput", times=times),
-        }.get(figure)
-    return {
-        "rate": say("{percent}% faster", percent=more),
-        "throughput": say("{percent}% more throughput", percent=more),
-        "mem_bytes": say("{percent}% more memory", percent=more),
-        "mem_bytes_per_s": say("{percent}% more bandwidth", percent=more),
-        "half_flops_per_s": say("{percent}% more 16-bit throughput", percent=more),
-        "matrix": say("{percent}% more matrix throughput", percent=more),
-    }.get(figure)
+    }["used" if lead.used else figure]
 
 
 def _table(result: Sheets) -> Table:

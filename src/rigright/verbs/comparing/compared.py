@@ -11,12 +11,8 @@ from rigright.demand import PlanWish
 from rigright.money.lifetime import Payback
 from rigright.predict.timed import Speed
 from rigright.search.record import Plan, Rejection
-from rigright.verbs.comparing.sheets import Lead, lead_of
+from rigright.verbs.comparing.sheets import LESS, Lead, leads_of
 
-LESS = (
-    *("ttft_s", "tpot_s", "latency_s", "days", "usd", "usd_per_h", "usd_per_mtok"),
-    *("usd_per_image", "usd_per_text", "usd_total", "power_w"),
-)  # the less the better
 MORE = (
     *("output_tok_per_s", "train_tok_per_s", "images_per_s", "texts_per_s"),
     *("mfu", "tok_per_joule", "headroom"),
@@ -136,35 +132,28 @@ def winners(contenders: tuple[Contender, ...]) -> dict[str, tuple[int, ...]]:
     return numbers
 
 
-def leads_of(contenders: tuple[Contender, ...]) -> tuple[Lead, ...]:
+def who_leads(contenders: tuple[Contender, ...]) -> tuple[Lead, ...]:
     """For each figure of a verdict that two or more have: who is ahead of the next, and how far."""
-    plans = {place: item.plan for place, item in enumerate(contenders) if item.plan is not None}
-    ways = {plan.supply.how for plan in plans.values()}
-    used = [place for place, plan in plans.items() if plan.supply.used]
-    even = len({plan.concurrency for plan in plans.values()}) == 1  # under the same load
-    leads = []
-    for figures in CLAIMED:
-        for name in figures:
-            bands = {
-                place: (known.value, known.low, known.high)
-                for place, plan in plans.items()
-                if contenders[place].fits and (known := contenders[place].figures.get(name)) is not None
-                if _is_alike(name, how=plan.supply.how, ways=ways)
-            }
-            if len(bands) < 2:
-                continue
-            lead = lead_of(
-                name,
-                bands,
-                more=name not in LESS,
-                names=[item.label or item.asked for item in contenders],
-                used=used if name == "usd" else (),
-            )
-            felt = even and max(bands.values())[0] >= NOTICED_S
-            if lead is not None and (name != "ttft_s" or (felt and lead.ratio >= SOONER)):
-                leads.append(lead)
-            break
-    return tuple(leads)
+    plans = [(item, item.plan) for item in contenders]
+    ways = {plan.supply.how for _, plan in plans if plan is not None}
+    things = [
+        (
+            item.label or item.asked,
+            {
+                name: (known.value, known.low, known.high)
+                for name, known in item.figures.items()
+                if plan is not None and item.fits and _is_alike(name, how=plan.supply.how, ways=ways)
+            },
+        )
+        for item, plan in plans
+    ]
+    used = [place for place, (_, plan) in enumerate(plans) if plan is not None and plan.supply.used]
+    even = len({plan.concurrency for _, plan in plans if plan is not None}) == 1  # under the same load
+    felt = (
+        even and max((bands["ttft_s"][0] for _, bands in things if "ttft_s" in bands), default=0) >= NOTICED_S
+    )
+    leads = leads_of(things, CLAIMED, used=used)
+    return tuple(lead for lead in leads if lead.figure != "ttft_s" or (felt and lead.ratio >= SOONER))
 
 
 def _is_alike(name: str, *, how: str, ways: set[str]) -> bool:

@@ -20,7 +20,7 @@ from rigright.demand import PlanWish
 from rigright.facts.chips import Chip, by_id
 from rigright.facts.clouds import Offer, no_prices, offers, providers_of
 from rigright.facts.engines import find_engine
-from rigright.facts.find import find_chip
+from rigright.facts.find import names_chip
 from rigright.facts.formats import find_format
 from rigright.facts.naming import read_counts, read_tokens
 from rigright.facts.nodes import Node, find_node
@@ -131,18 +131,18 @@ def _read(asked: str, *, arch: Arch, wish: PlanWish, market: Market, whole: bool
         wish = replace(wish, buy=way == "buy")
         return replace(_read(rest, arch=arch, wish=wish, market=market, whole=whole), asked=asked)
     provider, colon, instance = asked.strip().partition(":")
-    if wish.buy and _is_provider(provider):
+    if wish.buy and providers_of(provider):
         raise AskError(
             say("{first} and {second} cannot be combined", first=asked, second="--buy"),
             hint=say("remove one of them"),
         )
-    if colon and _is_provider(provider):
+    if colon and providers_of(provider):
         return _instance(asked, provider, arch=arch, instance=instance.strip(), wish=wish, market=market)
-    if _is_provider(asked.strip()):
+    if providers_of(asked.strip()):
         rented = replace(wish, clouds=(asked.strip(),), buy=False, aim=wish.aim or "cost")
         return Thing(asked=asked, arch=arch, wish=rented, market=market)
     offered = [offer for offer in offers() if offer.instance.casefold() == asked.strip().casefold()]
-    if offered and not is_chip(asked):
+    if offered and not names_chip(asked):
         return _rented(asked, offered, arch=arch, wish=wish, market=market)
     unpriced = no_prices(provider)
     if unpriced is not None and looked_at(asked) is None:
@@ -196,19 +196,6 @@ def paid(asked: str) -> tuple[str | None, str]:
         if name.lower().startswith(word) and rest and (rest[0] == " " or not word.isascii()):
             return way, rest.strip()
     return None, asked
-
-
-def _is_provider(name: str) -> bool:
-    return bool(providers_of(name))
-
-
-def is_chip(name: str) -> bool:
-    """Whether a name is a chip's: clouds call instances after their cards too."""
-    try:
-        find_chip(name)
-    except AskError:
-        return False
-    return True
 
 
 def _chips_of(node: Node) -> tuple[Chip, ...]:

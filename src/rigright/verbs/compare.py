@@ -20,6 +20,7 @@ from rigright.verbs.comparing.compared import Compared, Contender, who_leads, wi
 from rigright.verbs.plan import arch_of, market_of, understood
 
 if TYPE_CHECKING:
+    from rigright.arch.record import Arch
     from rigright.search.record import SearchResult
     from rigright.verbs.comparing.things import Thing
 
@@ -40,16 +41,15 @@ def compare(
     from rigright.verbs.planning.checks import check
 
     wish = wish or PlanWish()
-    arch = None if model is None else arch_of(model, wish)
-    read = read_things(tuple(things), arch=arch, wish=wish, market=market_of(wish, day=today()))
-    for thing in read:
-        check(thing.arch, thing.wish)
-    arch, wish = read[0].arch, replace(wish, work=read[0].wish.work)
-    if len({(generates(thing.arch), thing.arch.task) for thing in read}) > 1:
-        raise AskError(
-            say("{first} and {second} do different work", first=read[0].arch.name,
-                second=next(thing.arch.name for thing in read if thing.arch.task != arch.task))
-        )  # fmt: skip
+    shared = None if model is None else arch_of(model, wish)
+    read = read_things(tuple(things), arch=shared, wish=wish, market=market_of(wish, day=today()))
+    archs = [own for thing in read if (own := thing.arch or shared) is not None]
+    for thing, own in zip(read, archs, strict=True):
+        check(own, thing.wish)
+    arch, wish = archs[0], replace(wish, work=read[0].wish.work)
+    if len({(generates(own), own.task) for own in archs}) > 1:
+        other = next(own.name for own in archs if own.task != arch.task)
+        raise AskError(say("{first} and {second} do different work", first=arch.name, second=other))
     item = side_by_side(
         arch,
         wish,
@@ -57,19 +57,18 @@ def compare(
         named=all(thing.whole and not thing.label for thing in read),
     )
     read = tuple(replace(thing, wish=replace(thing.wish, work=item.work, users=item.users)) for thing in read)
-    read, answers, unlike = alike(read)
-    contenders = tuple(_contender(thing, answer=answer) for thing, answer in zip(read, answers, strict=True))
+    read, answers, unlike = alike(arch, read)
+    rows = zip(archs, read, answers, strict=True)
+    contenders = tuple(_contender(own, thing, answer=answer) for own, thing, answer in rows)
     sentences = (note for thing in read for note in thing.notes)
     chat = (assuming(say("chat")),) if (wish.work, item.work) == (AUTO, "chat") else ()
     assumed = (*unlike, *chat)
     return Compared(
-        model=", ".join(dict.fromkeys(thing.arch.name for thing in read)),
+        model=", ".join(dict.fromkeys(own.name for own in archs)),
         wish=understood(arch, wish, answer=answers[0]),
         contenders=contenders,
         leads=who_leads(contenders),
-        notes=tuple(
-            dict.fromkeys((*sentences, *assumed, *(note for thing in read for note in thing.arch.warnings)))
-        ),
+        notes=tuple(dict.fromkeys((*sentences, *assumed, *(note for own in archs for note in own.warnings)))),
         asked=asked,
         model_asked=model or "",
         best_places=winners(contenders),
@@ -101,9 +100,9 @@ def _payback(contenders: Sequence[Contender], wish: PlanWish) -> tuple[int, Payb
     return place, paid
 
 
-def _contender(thing: Thing, *, answer: SearchResult) -> Contender:
+def _contender(arch: Arch, thing: Thing, *, answer: SearchResult) -> Contender:
     """One thing at its best."""
-    arch, plan = thing.arch, answer.plans[0] if answer.plans else answer.nearest
+    plan = answer.plans[0] if answer.plans else answer.nearest
     timed = roof = None
     if plan is not None and isinstance(plan.work, Serving) and not takes_images(arch, thing.wish):
         from rigright.predict.speed import speed

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from rigright.arch.record import Arch
 from rigright.base.errors import AskError
 from rigright.base.words import ASSUMED, Sentence, say
 from rigright.choice.ways import USUAL_LOSS, quality_class
@@ -42,43 +43,41 @@ class Setting(NamedTuple):
     usual: Callable[[Any], bool] = bool  # whether others may be asked for it: not for 2 bit
 
 
-def _plans_of(thing: Thing) -> SearchResult:
+def _plans_of(arch: Arch, thing: Thing) -> SearchResult:
     """Its plans, on as few cards as will do where only their name was said."""
-    wish = thing.wish
+    arch, wish = thing.arch or arch, thing.wish
     *few, last = thing.counts
-    answer = next((item for most in few if (item := _sold(thing, most=most)) and item.plans), None)
-    answer = answer or _at_most(thing, most=last)
+    answer = next((item for most in few if (item := _sold(arch, thing, most=most)) and item.plans), None)
+    answer = answer or _at_most(arch, thing, most=last)
     plan = answer.plans[0] if answer.plans else None
     if plan is None or wish.aim != "cost" or {"usd", "usd_per_mtok"} & set(plan.figures):
         return answer
     # without a price nothing is the cheapest: the fastest of as many cards
-    return find(
-        thing.arch, replace(wish, aim="speed", most_chips=plan.n_chips), market=thing.market, alone=True
-    )
+    return find(arch, replace(wish, aim="speed", most_chips=plan.n_chips), market=thing.market, alone=True)
 
 
-def _sold(thing: Thing, *, most: int | None) -> SearchResult | None:
+def _sold(arch: Arch, thing: Thing, *, most: int | None) -> SearchResult | None:
     """The plans on so many cards; None where as few are not sold this way."""
     try:
-        return _at_most(thing, most=most)
+        return _at_most(arch, thing, most=most)
     except AskError:
         return None
 
 
-def _at_most(thing: Thing, *, most: int | None) -> SearchResult:
+def _at_most(arch: Arch, thing: Thing, *, most: int | None) -> SearchResult:
     wish = thing.wish if most is None else replace(thing.wish, most_chips=most)
-    return find(thing.arch, wish, market=thing.market, alone=True)
+    return find(arch, wish, market=thing.market, alone=True)
 
 
-def alike(things: Sequence[Thing]) -> Alike:
+def alike(arch: Arch, things: Sequence[Thing]) -> Alike:
     """Each thing at its best, then all of them the same way, as far as all can."""
-    answers, notes = tuple(_plans_of(thing) for thing in things), list[Sentence]()
+    answers, notes = tuple(_plans_of(arch, thing) for thing in things), list[Sentence]()
     here, first = tuple(things), answers
-    here, answers, sentences = _paid_alike(here, answers=answers)
+    here, answers, sentences = _paid_alike(arch, here, answers=answers)
     here = tuple(_counted(thing, answer) for thing, answer in zip(here, answers, strict=True))
     notes += sentences
     for setting in SETTINGS:
-        here, answers, sentences = _set_alike(here, answers=answers, setting=setting)
+        here, answers, sentences = _set_alike(arch, here, answers=answers, setting=setting)
         notes += sentences
     own = [note for answer in answers for note in answer.notes if note.kind != ASSUMED]
     return Alike(here, answers, tuple(dict.fromkeys((*notes, *_assumed(first, answers), *own))))
@@ -105,7 +104,7 @@ def _is_usual(plan: Plan) -> bool:
 
 
 def _paid_alike(
-    things: tuple[Thing, ...], *, answers: tuple[SearchResult, ...]
+    arch: Arch, things: tuple[Thing, ...], *, answers: tuple[SearchResult, ...]
 ) -> tuple[tuple[Thing, ...], tuple[SearchResult, ...], list[Sentence]]:
     """All bought, or all rented, where nobody said which.
 
@@ -117,7 +116,7 @@ def _paid_alike(
     ways = dict[bool, tuple[SearchResult, ...]]()
     for buy in (True, False):
         pairs = zip(things, answers, strict=True)
-        tried = tuple(_with(thing, fixed={"buy": buy}, had=answer) for thing, answer in pairs)
+        tried = tuple(_with(arch, thing, fixed={"buy": buy}, had=answer) for thing, answer in pairs)
         if all(answer.plans and _is_priced(answer.plans[0], buy=buy) for answer in tried):
             ways[buy] = tried
     if ways:
@@ -137,7 +136,7 @@ def _is_priced(plan: Plan, *, buy: bool) -> bool:
 
 
 def _set_alike(
-    things: tuple[Thing, ...], *, answers: tuple[SearchResult, ...], setting: Setting
+    arch: Arch, things: tuple[Thing, ...], *, answers: tuple[SearchResult, ...], setting: Setting
 ) -> tuple[tuple[Thing, ...], tuple[SearchResult, ...], list[Sentence]]:
     """One setting the same for all that can have it; the others keep their own, with a word on it."""
     able = [place for place, answer in enumerate(answers) if answer.plans]
@@ -151,7 +150,7 @@ def _set_alike(
     for value in (*sorted(usual, key=setting.order), *(item for item in setting.more if item not in chosen)):
         asked = setting.asked(value)
         tried = tuple(
-            answer if own.get(place) == value else _with(things[place], fixed=asked, had=answer)
+            answer if own.get(place) == value else _with(arch, things[place], fixed=asked, had=answer)
             for place, answer in enumerate(answers)
         )
         tries.append((sum(setting.of(tried[place].plans[0]) == value for place in able), tried, value))
@@ -174,12 +173,12 @@ def _set_alike(
     return fixed, now, list(_front_notes(answers, now, names=names, setting=setting, value=value))
 
 
-def _with(thing: Thing, *, fixed: dict[str, Any], had: SearchResult) -> SearchResult:
+def _with(arch: Arch, thing: Thing, *, fixed: dict[str, Any], had: SearchResult) -> SearchResult:
     """What is found with a setting, where it keeps what was kept; what was there before where nothing is."""
     if not had.plans:
         return had
     try:
-        answer = _plans_of(replace(thing, wish=replace(thing.wish, **fixed)))
+        answer = _plans_of(arch, replace(thing, wish=replace(thing.wish, **fixed)))
     except AskError:  # it is not sold or run so
         return had
     return answer if answer.plans and _as_good(answer, had) else had

@@ -6,6 +6,7 @@ formats and methods on one machine.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -42,12 +43,12 @@ class Thing:
     """One thing to compare: what is asked of the search for it."""
 
     asked: str
-    arch: Arch
     wish: PlanWish
     market: Market
     notes: tuple[Sentence, ...] = ()
     chips: tuple[Chip, ...] = ()  # of the machine, or of the cards whose number is open; none: a cloud's
     counts: tuple[int | None, ...] = (None,)  # cards at most, tried in turn until one will do
+    arch: Arch | None = None  # where models are the things: its own
     label: str = ""  # of a model, an engine, a format or a method on one machine for all
 
     @property
@@ -66,22 +67,21 @@ def read_things(
         return tuple(_on_one(name, on, arch=arch, wish=wish, market=market) for name in asked)
     if arch is None:
         raise not_a_machine(asked[0]) or AskError(say("which model shall run?"), hint=say("add --for MODEL"))
-    return tuple(_read(name, arch=arch, wish=wish, market=market) for name in asked)
+    return tuple(_read(name, wish=wish, market=market) for name in asked)
 
 
 def _on_one(name: str, on: str, *, arch: Arch | None, wish: PlanWish, market: Market) -> Thing:
     """A model, where no model is said; else an engine, a format or a method: all on one machine."""
+    machine = _read(on, wish=wish, market=market, whole=True)
     if arch is None:
         own = open_model(name)
-        machine = _read(on, arch=own, wish=wish, market=market, whole=True)
-        return replace(machine, asked=name, label=own.name.rpartition("/")[2])
+        return replace(machine, asked=name, arch=own, label=own.name.rpartition("/")[2])
     _, fixed = _way_of(name)
     if not fixed:
         raise AskError(
             say('"{name}" is no engine, weight format or training method', name=name),
             hint=say("to compare machines, leave out --on; to compare models, leave out --for"),
         )
-    machine = _read(on, arch=arch, wish=wish, market=market, whole=True)
     return replace(machine, asked=name, label=name, wish=replace(machine.wish, **fixed))
 
 
@@ -90,13 +90,12 @@ def _way_of(name: str) -> tuple[str, dict[str, Any]]:
     method = everyday.named("method", name).lower()
     if method in METHODS:
         return "method", {"method": method, "work": "finetune"}
-    form = everyday.named("weights", name)
-    for kind, field, find in (("format", "weights", find_format), ("engine", "engines", find_engine)):
-        try:
-            find(form if kind == "format" else name)
-        except AskError:
-            continue
-        return kind, {field: (form if kind == "format" else name,)}
+    finds = (("format", "weights", find_format), ("engine", "engines", find_engine))
+    for kind, field, find in finds:
+        word = everyday.named(field, name)
+        with suppress(AskError):
+            find(word)
+            return kind, {field: (word,)}
     return "", {}
 
 
@@ -125,11 +124,11 @@ def check_count(asked: tuple[str, ...]) -> None:
         raise AskError(say('"{name}" is listed twice', name=twice))
 
 
-def _read(asked: str, *, arch: Arch, wish: PlanWish, market: Market, whole: bool = False) -> Thing:
+def _read(asked: str, *, wish: PlanWish, market: Market, whole: bool = False) -> Thing:
     way, rest = paid(asked)
     if way is not None:
         wish = replace(wish, buy=way == "buy")
-        return replace(_read(rest, arch=arch, wish=wish, market=market, whole=whole), asked=asked)
+        return replace(_read(rest, wish=wish, market=market, whole=whole), asked=asked)
     provider, colon, instance = asked.strip().partition(":")
     if wish.buy and providers_of(provider):
         raise AskError(
@@ -137,28 +136,26 @@ def _read(asked: str, *, arch: Arch, wish: PlanWish, market: Market, whole: bool
             hint=say("remove one of them"),
         )
     if colon and providers_of(provider):
-        return _instance(asked, provider, arch=arch, instance=instance.strip(), wish=wish, market=market)
+        return _instance(asked, provider, instance=instance.strip(), wish=wish, market=market)
     if providers_of(asked.strip()):
         rented = replace(wish, clouds=(asked.strip(),), buy=False, aim=wish.aim or "cost")
-        return Thing(asked=asked, arch=arch, wish=rented, market=market)
+        return Thing(asked=asked, wish=rented, market=market)
     offered = [offer for offer in offers() if offer.instance.casefold() == asked.strip().casefold()]
     if offered and not names_chip(asked):
-        return _rented(asked, offered, arch=arch, wish=wish, market=market)
+        return _rented(asked, offered, wish=wish, market=market)
     unpriced = no_prices(provider)
     if unpriced is not None and looked_at(asked) is None:
         raise unpriced
-    return _cards(asked, arch=arch, wish=wish, market=market, whole=whole)
+    return _cards(asked, wish=wish, market=market, whole=whole)
 
 
-def _cards(asked: str, *, arch: Arch, wish: PlanWish, market: Market, whole: bool) -> Thing:
+def _cards(asked: str, *, wish: PlanWish, market: Market, whole: bool) -> Thing:
     """Cards by their number, or as many as will do; `whole`: a bare name is one card."""
     looked = looked_at(asked)
     if looked is not None:
         seen = replace(market, there=looked)
         on = replace(wish, on=asked)
-        return Thing(
-            asked=asked, arch=arch, wish=on, market=seen, notes=looked.notes, chips=_chips_of(looked)
-        )
+        return Thing(asked=asked, wish=on, market=seen, notes=looked.notes, chips=_chips_of(looked))
     try:
         node = find_node(asked)
     except AskError as error:
@@ -172,14 +169,13 @@ def _cards(asked: str, *, arch: Arch, wish: PlanWish, market: Market, whole: boo
         or node.n_cards > node.cards[0].chip.devices
     ):
         on = replace(wish, on=asked)
-        return Thing(asked=asked, arch=arch, wish=on, market=market, notes=node.notes, chips=_chips_of(node))
+        return Thing(asked=asked, wish=on, market=market, notes=node.notes, chips=_chips_of(node))
     few = replace(wish, chips=(asked,), aim=wish.aim or "cost")
     chip = node.cards[0].chip
     most = wish.most_chips or max(FEW[-1], sold_count(chip, 1))
     had = counts_of(chip, few, market=market, asked=[count for count in FEW if count < most], most=most)
     return Thing(
         asked=asked,
-        arch=arch,
         wish=few,
         market=market,
         notes=node.notes,
@@ -202,9 +198,7 @@ def _chips_of(node: Node) -> tuple[Chip, ...]:
     return tuple({card.chip.id: card.chip for card in node.cards}.values())
 
 
-def _instance(
-    asked: str, provider: str, *, arch: Arch, instance: str, wish: PlanWish, market: Market
-) -> Thing:
+def _instance(asked: str, provider: str, *, instance: str, wish: PlanWish, market: Market) -> Thing:
     there = [offer for offer in offers() if offer.provider in providers_of(provider)]
     result = [offer for offer in there if offer.instance.casefold() == instance.casefold()]
     if not result:
@@ -213,10 +207,10 @@ def _instance(
             say('unknown instance "{instance}" of {provider}; it has {known} ...',
                 provider=provider, instance=instance, known=", ".join(known[:LISTED]))
         )  # fmt: skip
-    return _rented(asked, result, arch=arch, wish=wish, market=market)
+    return _rented(asked, result, wish=wish, market=market)
 
 
-def _rented(asked: str, offers: list[Offer], *, arch: Arch, wish: PlanWish, market: Market) -> Thing:
+def _rented(asked: str, offers: list[Offer], *, wish: PlanWish, market: Market) -> Thing:
     """One instance: its cards, at its own price."""
     offer = offers[0]
     if offer.chip is None or offer.n_chips < 1:
@@ -234,11 +228,10 @@ def _rented(asked: str, offers: list[Offer], *, arch: Arch, wish: PlanWish, mark
     if priced is None:
         return Thing(
             asked=asked,
-            arch=arch,
             wish=replace(rented, clouds=(), buy=None),
             market=replace(market, offers={}),
             notes=(say("no price known for {instance}", instance=offer.instance),),
             chips=(by_id()[chip],),
         )
     sold_so = replace(market, offers={chip: tuple(offers)})
-    return Thing(asked=asked, arch=arch, wish=rented, market=sold_so, chips=(by_id()[chip],))
+    return Thing(asked=asked, wish=rented, market=sold_so, chips=(by_id()[chip],))

@@ -25,10 +25,12 @@ ELSEWHERE = SIDES | {
     "working",
     "small",
     "large",
+    "asking",
     "between",
     "character",
     "coin",
     "more",
+    "paid",
 }
 
 

@@ -9,7 +9,7 @@ from rigright.base.words import say
 from rigright.doctor.advice import advise, label
 from rigright.doctor.gpus import device_at
 from rigright.doctor.kernel_log import events
-from rigright.doctor.record import CheckInput, Evidence, Verdict, check
+from rigright.doctor.record import CheckInput, Evidence, Finding, Verdict, check
 from rigright.machine.running.messages import FIELD, MESSAGE, TEXT, UNKNOWN, fit, possible, values_of
 from rigright.machine.system import Event
 
@@ -28,19 +28,37 @@ def messages(case: CheckInput) -> Iterator[Verdict]:
     systemd, IPMI and Redfish. The table of messages says what each means and what mends it.
 
     Fault where a program could not go on or a part is broken; warning where it runs slower. Lines that look
-    like errors and are not known are counted and shown as a note. Source: data/messages.csv.
+    like errors and are not known are counted and shown as a note. Source: data/advice/messages.toml.
     """
+    yield from _known(case, follows=False)
+
+
+@check(say("messages that mostly follow from another fault"))
+def secondary_errors(case: CheckInput) -> Iterator[Verdict]:
+    """Errors of programs that mostly follow from another fault: of a card, a driver, or a rank that failed first.
+
+    A collective that times out waits for a rank that is gone; a server that says "see root cause above" names
+    none. Beside a message or a finding that tells the cause, they are listed under it; alone they count as any
+    other message.
+
+    Fault where a program could not go on. Source: data/advice/messages.toml.
+    """
+    yield from _known(case, follows=True)
+
+
+def _known(case: CheckInput, *, follows: bool) -> Iterator[Finding]:
+    """Messages that the table knows, as findings: of causes, or of what follows from others."""
     given = events(case, MESSAGE) or []
     groups: dict[tuple[str, str | None], list[tuple[Event, Mapping[str, str]]]] = {}
     for event in given:
         pair = fit(event.text, possible(event.text, TEXT, FIELD))
-        if pair is not None:
-            row, match = pair
-            place = _place(case, event, values=values_of(match))
-            groups.setdefault((row.finding, place), []).append((event, values_of(match)))
+        if pair is not None and pair[0].follows == follows:
+            values = values_of(*pair)
+            place = _place(case, event, values=values)
+            groups.setdefault((pair[0].finding, place), []).append((event, values))
     for (finding, about), same in groups.items():
         event, values = same[-1]
-        lines = dict.fromkeys(entry.text[:LINE_CHARS].strip() for entry, _ in same)
+        lines = dict.fromkeys(": ".join(entry.text[:LINE_CHARS].split("\n")).strip() for entry, _ in same)
         shown = tuple(Evidence(shows=line) for line in list(lines)[:MOST_LINES])
         item = advise(finding, values, about=about)
         commands = (

@@ -25,6 +25,7 @@ from rigright.machine.running.messages import (
     fit,
     message_patterns,
     possible,
+    values_of,
 )
 from rigright.machine.system import Event, Software
 from rigright.machine.values import address
@@ -257,29 +258,31 @@ def _messages(text: str, rows: tuple[MessagePattern, ...]) -> Iterator[Event]:
     """The messages of a text: those of each line, and fields of a document that stand over several."""
     if not rows:
         return
+    headings = {row.under for row in rows if row.under is not None}
+    above: dict[re.Pattern[str] | None, str] = {}
     for line in _lines(text):
+        above |= {head: f"{match[0]}\n" for head in headings if (match := head.search(line))}
         pair = fit(line, rows)
         if pair is not None and event_of(line) is None:  # what the kernel's log tells is stated there
-            yield _event(pair[1])
+            yield _event(*pair, above=above.get(pair[0].under, ""))
     if _DOCUMENT.match(text) and text.count("\n") > 1:
         whole = " ".join(text[:_MOST_DOCUMENT].split())
         for row in (pattern for pattern in message_patterns(FIELD) if pattern in rows):
-            yield from (_event(match) for match in islice(row.pattern.finditer(whole), _MOST_EVENTS))
+            yield from (_event(row, match) for match in islice(row.pattern.finditer(whole), _MOST_EVENTS))
 
 
 def _lines(text: str) -> Iterator[str]:
     return (line[:_MOST_LINE] for line in islice(text.splitlines(), _MOST_LINES))
 
 
-def _event(match: re.Match[str]) -> Event:
-    """What was said, from where it fits on: the table finds it again by that."""
-    fields = match.groupdict()
+def _event(row: MessagePattern, match: re.Match[str], *, above: str = "") -> Event:
+    """What was said, from where it fits on, under its heading: the table finds it again by that."""
+    text = above + match.string[match.start() : max(match.end(), match.start() + _MOST_TEXT)].strip()
+    again = row.pattern.search(text) if above else match
+    fields = values_of(row, again or match)
     pid = fields.get("pid")
     return Event(
-        kind=MESSAGE,
-        text=match.string[match.start() : max(match.end(), match.start() + _MOST_TEXT)].strip(),
-        pci=kernel_address(fields.get("pci")),
-        pid=int(pid[:9]) if pid else None,
+        kind=MESSAGE, text=text, pci=kernel_address(fields.get("pci")), pid=int(pid[:9]) if pid else None
     )
 
 

@@ -30,6 +30,8 @@ class MessagePattern:
     marks: tuple[str, ...]  # of these one stands in a text, in lower case, where the pattern fits
     pattern: re.Pattern[str]
     example: str = ""
+    under: re.Pattern[str] | None = None  # a heading above its lines, which says what they are of
+    follows: bool = False  # it mostly comes of another fault
 
 
 @cache
@@ -49,8 +51,10 @@ def message_patterns(scope: str) -> tuple[MessagePattern, ...]:
             kind=MESSAGE,
             finding=f"messages.{name}",
             marks=tuple(printed["marks"]),
-            pattern=re.compile(_filled(printed["pattern"])),
+            pattern=re.compile(_filled(printed["pattern"]), re.MULTILINE),
             example=printed.get("example", ""),
+            under=re.compile(_filled(printed["under"])) if "under" in printed else None,
+            follows=block.get("follows", False),
         )
         for name, block in read_toml(DATA / "advice" / "messages.toml").items()
         for printed in block.get("prints", ())
@@ -81,9 +85,11 @@ def fit(line: str, patterns: tuple[MessagePattern, ...]) -> tuple[MessagePattern
     return None
 
 
-def values_of(match: re.Match[str]) -> dict[str, str]:
-    """What a message names, for the finding of its row."""
-    return {name: value for name, value in match.groupdict().items() if value is not None}
+def values_of(row: MessagePattern, match: re.Match[str]) -> dict[str, str]:
+    """What a message, and the heading that stands above it, name for the finding of its row."""
+    above = row.under.search(match.string) if row.under is not None else None
+    fields = {**(above.groupdict() if above is not None else {}), **match.groupdict()}
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 def messages_in(text: str, *scopes: str) -> Iterator[tuple[MessagePattern, re.Match[str]]]:

@@ -479,6 +479,19 @@ ROWS = {
         unseen=LOCKED_LOG,
         apart=EVERY,
     ),
+    "log_heat": Row(
+        finds=(
+            (
+                log("CPU45: Core temperature above threshold, cpu clock throttled (total events = 4)"),
+                "warning",
+                None,
+            ),
+            (log("thermal thermal_zone0: critical temperature reached, shutting down"), "fault", None),
+        ),
+        fine=QUIET_LOG,
+        unseen=LOCKED_LOG,
+        apart=OFFICE | QUIET_LOG,
+    ),
     "log_nvlink": Row(
         finds=(
             (log(BLIND_LINKS, times=64), "warning", None),

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
+from rigright.base.units import GIB
 from rigright.base.words import say
 from rigright.doctor.advice import advise, label
 from rigright.doctor.gpus import device_at
 from rigright.doctor.kernel_log import events
 from rigright.doctor.record import CheckInput, Evidence, Finding, Verdict, check
+from rigright.facts.find import size_of
 from rigright.machine.running.messages import FIELD, MESSAGE, TEXT, UNKNOWN, fit, possible, values_of
 from rigright.machine.system import Event
 
@@ -35,11 +38,11 @@ def messages(case: CheckInput) -> Iterator[Verdict]:
 
 @check(say("messages that mostly follow from another fault"))
 def secondary_errors(case: CheckInput) -> Iterator[Verdict]:
-    """Errors of programs that mostly follow from another fault: of a card, a driver, or a rank that failed first.
+    """Errors of programs that mostly follow from another fault.
 
-    A collective that times out waits for a rank that is gone; a server that says "see root cause above" names
-    none. Beside a message or a finding that tells the cause, they are listed under it; alone they count as any
-    other message.
+    Of a card, of a driver, or of a rank that failed first: a collective that times out waits for a rank that
+    is gone, and a server that says "see root cause above" names none. Beside a finding that tells the cause
+    they are listed under it; alone they count as any other message.
 
     Fault where a program could not go on. Source: data/advice/messages.toml.
     """
@@ -48,12 +51,14 @@ def secondary_errors(case: CheckInput) -> Iterator[Verdict]:
 
 def _known(case: CheckInput, *, follows: bool) -> Iterator[Finding]:
     """Messages that the table knows, as findings: of causes, or of what follows from others."""
-    given = events(case, MESSAGE) or []
-    groups: dict[tuple[str, str | None], list[tuple[Event, Mapping[str, str]]]] = {}
+    given, subject = events(case, MESSAGE) or [], _subject(case)
+    groups: dict[tuple[str, str | None], list[tuple[Event, dict[str, str]]]] = {}
     for event in given:
         pair = fit(event.text, possible(event.text, TEXT, FIELD))
         if pair is not None and pair[0].follows == follows:
             values = values_of(*pair)
+            size = re.match(r"([\d.]+)(?: ?GiB)?\Z", values.get("total", ""))
+            values |= {"on": (size and size_of(float(size[1]) * GIB)) or values["on"]} | subject
             place = _place(case, event, values=values)
             groups.setdefault((pair[0].finding, place), []).append((event, values))
     for (finding, about), same in groups.items():
@@ -67,6 +72,14 @@ def _known(case: CheckInput, *, follows: bool) -> Iterator[Finding]:
         )
         see = next(filter(None, commands), _SHOWS)
         yield replace(item, evidence=(replace(shown[0], command=see), *shown[1:]), verify=item.verify or see)
+
+
+def _subject(case: CheckInput) -> dict[str, str]:
+    """The model and the card that the text names, for the commands of its messages."""
+    names = {device.name for device in case.machine.devices if device.name}
+    named = {event.kind: event.text for event in events(case, "model", "card") or ()}
+    card = names.pop() if len(names) == 1 else named.get("card")
+    return {key: value for key, value in (("model", named.get("model")), ("on", card)) if value}
 
 
 def _place(case: CheckInput, event: Event, *, values: Mapping[str, str]) -> str | None:

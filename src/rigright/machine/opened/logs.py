@@ -19,6 +19,7 @@ from rigright.machine.running.log_lines import event_of, events_of, is_worth_a_l
 from rigright.machine.running.messages import (
     FIELD,
     MESSAGE,
+    SUBJECT,
     TEXT,
     UNKNOWN,
     MessagePattern,
@@ -233,8 +234,11 @@ def holds_messages(text: str) -> bool:
 
 
 def read_messages(text: str) -> Read:
-    """Each of them as an event."""
-    return _events(_messages(text, possible(text, TEXT)))
+    """Each of them as an event, and the model and the card that the text names."""
+    rows = possible(text, SUBJECT)
+    pairs = (fit(line, rows) for line in (_lines(text) if rows else ()))
+    named = (Event(kind=pair[0].kind, text=pair[1]["name"].strip()) for pair in pairs if pair is not None)
+    return _events(chain(_messages(text, possible(text, TEXT)), dict.fromkeys(named)))
 
 
 def holds_fields(text: str) -> bool:

@@ -12,8 +12,10 @@ from rigright.base.tables import DATA, read_toml
 
 MOST_CHARS = 20_000  # of a text that is looked through
 KERNEL, TEXT, FIELD, GOOD = "kernel", "text", "field", "good"
+SUBJECT = "subject"  # which model and which card the messages of a text are about
 MESSAGE = "message"  # the kind of those whose finding the table names
 UNKNOWN = "unknown"  # the kind of a line that looks like an error and fits no row
+_OPEN = {"model": "MODEL", "on": "GPU"}  # for commands, where no text names them
 _PLACES = {  # what a pattern of the table may name
     "<pci>": r"(?P<pci>[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}(?:\.[0-7])?)",
     "<slot>": r"(?P<pci>(?:[0-9a-fA-F]{4}:)?(?:0x)?[0-9a-fA-F]{2}:(?:0x)?[0-9a-fA-F]{2}\.[0-7])",
@@ -36,11 +38,11 @@ class MessagePattern:
 
 @cache
 def message_patterns(scope: str) -> tuple[MessagePattern, ...]:
-    """Those of lines of the kernel's log (GOOD: that mend), of any text, or of one that nothing else reads.
+    """Those of the kernel's log (GOOD: that mend), of any text, of one that nothing else reads, or SUBJECT.
 
     They are in order: the first that fits is right.
     """
-    if scope in {KERNEL, GOOD}:
+    if scope in {KERNEL, GOOD, SUBJECT}:
         return tuple(
             MessagePattern(kind=kind, marks=tuple(marks.split(" | ")), pattern=re.compile(_filled(pattern)))
             for scoped, kind, marks, pattern in rows("messages.csv", "scope", "kind", "marks", "pattern")
@@ -88,7 +90,7 @@ def fit(line: str, patterns: tuple[MessagePattern, ...]) -> tuple[MessagePattern
 def values_of(row: MessagePattern, match: re.Match[str]) -> dict[str, str]:
     """What a message, and the heading that stands above it, name for the finding of its row."""
     above = row.under.search(match.string) if row.under is not None else None
-    fields = {**(above.groupdict() if above is not None else {}), **match.groupdict()}
+    fields = {**_OPEN, **(above.groupdict() if above is not None else {}), **match.groupdict()}
     return {name: value for name, value in fields.items() if value is not None}
 
 

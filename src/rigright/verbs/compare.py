@@ -16,6 +16,7 @@ from rigright.search.find import takes_images
 from rigright.verbs.clock import today
 from rigright.verbs.comparing.compared import Compared, Contender, winners
 from rigright.verbs.plan import arch_of, market_of, understood
+from rigright.verbs.wished import things_for
 
 if TYPE_CHECKING:
     from rigright.arch.record import Arch
@@ -36,6 +37,7 @@ def compare(things: Sequence[str], *, model: str, wish: PlanWish | None = None, 
     wish = wish or PlanWish()
     arch = arch_of(model, wish)
     check(arch, wish)
+    things, wish = things_for(things, wish), replace(wish, power_w=None)
     day = today()
     read = read_things(tuple(things), wish=wish, market=market_of(wish, day=day))
     for thing in read:

@@ -19,6 +19,7 @@ ELSEWHERE = SIDES | {
     "kind",
     "network",
     "room",
+    "slice",
     "bits",
     "stored",
     "scale",

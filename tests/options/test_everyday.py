@@ -10,6 +10,7 @@ from rigright.base.loader import rows
 from rigright.options.read import read_wish
 from rigright.options.row import CALLED, FIGURES, YEARS
 from rigright.options.rows import GROUPS
+from rigright.verbs.wished import wish_of
 
 OPTIONS = {option.name: option for _, taken in GROUPS for option in taken}
 ROWS = rows("everyday.csv", "word", "of", "plain")
@@ -186,7 +187,8 @@ def test_money_is_read_in_words():
                             ("５万", "5万"), ("三万五", "35000元"),
                             ("一百来万", "100万"), ("a hundred grand", "100000"),
                             ("两三万块", "3万"), ("100萬以內", "100万"),
-                            ("十几万", "15万"), ("六毛五", "0.65元"), ("两块五", "2.5元"), ("$10-15k", "$15k"),
+                            ("十几万", "15万"), ("六毛五", "0.65元"), ("两块五", "2.5元"),
+                            ("$10-15k", "$15k"),
                             ("a quarter million dollars", "250000 dollars"),
                             ("30 cents", "0.3")):  # fmt: skip
             assert value(option, text) == parse_money(plain), option.name
@@ -264,10 +266,12 @@ def test_models_are_named_by_size_and_format_in_words():
 
 def test_a_question_in_chinese_is_answered_in_yuan_and_one_that_names_a_currency_in_that():
     assert read_wish({"concurrency": "100人"}).currency == "CNY"
-    assert read_wish({}, beside=["千问3-32B"]).currency == "CNY"
+    assert wish_of({}, beside=["千问3-32B"]).currency == wish_of({}, language="zh").currency == "CNY"
+    assert wish_of({"budget": "8000usd"}, language="zh").currency == "USD"
+    assert wish_of({"place": "US-CA", "users": "100人"}, language="zh").currency == "USD"
     yuan = read_wish({"budget": "8000元"}).budget_usd
     assert read_wish({"concurrency": "100人", "budget": "8000"}).budget_usd == yuan
     assert read_wish({"concurrency": "100人", "budget": "8000usd"}).currency == "USD"
     assert read_wish({"concurrency": "100人", "currency": "EUR"}).currency == "EUR"
     assert read_wish({"concurrency": "100"}).currency == "USD"
-    assert read_wish({}, beside=["/data/模型/config.json"]).currency == "USD"
+    assert wish_of({}, beside=["/data/模型/config.json"]).currency == "USD"

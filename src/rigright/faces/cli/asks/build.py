@@ -40,7 +40,7 @@ def answer(options: argparse.Namespace) -> Answer:
     typed += [] if options.room is None else ["--room", options.room]
     result = build(
         options.what,
-        wish=wish_of(fields, beside=[options.what, options.room]),
+        wish=wish_of(fields, beside=[options.what, options.room], language=options.language),
         from_file=options.from_file,
         room=options.room,
         asked=command("build", typed, fields=fields),

@@ -34,6 +34,7 @@ class ServerSettings:
     share: float | None  # of the memory of a GPU
     graphs: bool
     load: SentLoad  # the plan was made for, as a client sends it
+    images: int | None = None  # in a request
     weights_bytes: float
     has_experts: bool = False
     gpu_layers: int | None = None

@@ -27,6 +27,7 @@ from rigright.options.readers import (
     cached,
     cells,
     days,
+    images,
     params,
     part,
     percentile,
@@ -50,7 +51,7 @@ CALLED = {"train": "method"}  # an option that takes the words of another
 YEARS = frozenset({"years", "after"})
 METAVARS = {"MONEY": "money"}  # a kind of figure, by what stands for the value
 FIGURES: Mapping[Callable[[str], Any], str] = {  # the same by what reads it
-    **dict.fromkeys((parse_count, parse_amount, whole), "number"),
+    **dict.fromkeys((parse_count, parse_amount, whole, images), "number"),
     **dict.fromkeys((parse_seconds, days, ago), "time"),
     **dict.fromkeys((parse_share, part, cached, spread, percentile), "share"),
     parse_rate: "rate", parse_factor: "factor", parse_watts: "power", params: "size",

@@ -10,7 +10,7 @@ from rigright.arch.record import Arch
 from rigright.arch.sight import eye_of
 from rigright.arch.sources import zoo
 from rigright.arch.sources.identity import identity_of
-from rigright.arch.sources.quality import rated, series_of
+from rigright.arch.sources.quality import copies, rated, series_of
 from rigright.base.errors import AskError, RigError
 from rigright.base.record import dataclass, replace
 from rigright.base.words import say
@@ -136,7 +136,7 @@ def _models(wish: FitWish) -> tuple[list[Arch], tuple[str, ...]]:
     """Models of the zoo that the wish allows, one of each architecture."""
     arches: dict[object, Arch] = {}
     unread = []
-    for name in zoo.every_name():
+    for name in (name for name in zoo.every_name() if name not in copies()):
         try:
             arch = zoo.arch(name)
         except RigError:
@@ -171,9 +171,11 @@ def _nothing_asked(wish: FitWish) -> AskError:
     return AskError(say("no model matches all filters; remove one"))
 
 
-def _standing(arch: Arch) -> tuple[float, int]:
-    """Of models alike in all but training the best stands for all; of equals the shortest name."""
-    return rated(arch)[0], -len(arch.name.rpartition("/")[2])
+def _standing(arch: Arch) -> tuple[float, bool, int]:
+    """Of models alike in all but training the best stands; of equals what is packed, then the shortest."""
+    identity = identity_of(arch.name)
+    packed = identity is not None and identity.ollama is not None
+    return rated(arch)[0], packed, -len(arch.name.rpartition("/")[2])
 
 
 def _wanted(arch: Arch, wish: FitWish) -> bool:

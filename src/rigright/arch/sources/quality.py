@@ -22,8 +22,9 @@ MISS, LAST_VOTE = 31.0, 2026.7
 _Words = frozenset[str]
 _SIZE = re.compile(
     r"[-_ ](?=e?[0-9]+(?:\.[0-9]+)?(?:b|m|t)\b)"
-    r"|[-_](?:instruct|chat|base|it|thinking|hf|(?:nv|mx)?fp[48]|bf16|int4|awq|gptq)\b"
+    r"|[-_](?:instruct|chat|base|it|thinking|hf)\b"
 )
+_PACKED = re.compile(r"[-_](?:(?:nv|mx)?fp[48]|bf16|int[48]|awq|gptq)\b.*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,8 +84,16 @@ def rated(arch: Arch) -> tuple[float, bool]:
 
 def series_of(name: str) -> str:
     """A name without publisher, size and what follows it: "Qwen3-30B-A3B-Instruct" is of Qwen3."""
-    own = name.rpartition("/")[2].casefold()
+    own = _PACKED.sub("", name.rpartition("/")[2].casefold())
     return _SIZE.split(own)[0].strip("-_. ") or own
+
+
+@cache
+def copies() -> frozenset[str]:
+    """Models of the zoo that are another one of it, stored in another format."""
+    owns = {name: name.rpartition("/")[2].casefold() for name in zoo.every_name()}
+    there = frozenset(owns.values())
+    return frozenset(name for name, own in owns.items() if _PACKED.sub("", own) in there - {own})
 
 
 @cache

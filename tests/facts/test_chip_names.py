@@ -22,6 +22,8 @@ from rigright.facts.nodes import find_node
 from spoken import values
 
 CLEAR = {
+    "魔改2080ti 22g": "rtx-2080-ti-22gb",
+    "涡轮4090 48g": "rtx-4090-48gb",
     "Vera Rubin NVL144": "r200",
     "VR200": "r200",
     "Instinct MI455X": "mi455x",

@@ -165,6 +165,20 @@ def _singular() -> tuple[Mapping[str, str], Mapping[str, str]]:
     return fields["noun"], fields["verb"]
 
 
+def worded(of: str) -> Callable[[str], Sentence | str]:
+    """How a page says the values of a field that tables write in short; a name stays as it is."""
+    return lambda value: _cell_words().get((of, value), value)
+
+
+@cache
+def _cell_words() -> Mapping[tuple[str, str], Sentence]:
+    """What a field is of, and its value -> in both languages."""
+    from rigright.base.loader import rows
+
+    table = rows("cell_words.csv", "of", "value", "english", "chinese")
+    return {(of, value): in_both(english, chinese, values={}) for of, value, english, chinese in table}
+
+
 @cache
 def sentences(language: str) -> Mapping[str, str]:
     """English template -> template in the language; empty for English."""

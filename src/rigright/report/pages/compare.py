@@ -191,13 +191,13 @@ def _claim(kind: str, ratio: float) -> Sentence:
     return {
         "throughput": say("{times}x the throughput", times=times),
         "faster": say("{times}x faster", times=times),
-        "per token": say("{percent}% cheaper per token", percent=less),
-        "in total": say("{percent}% cheaper in total", percent=less),
-        "per image": say("{percent}% cheaper per image", percent=less),
-        "per text": say("{percent}% cheaper per text", percent=less),
-        "to buy": say("{percent}% cheaper to buy", percent=less),
-        "to rent": say("{percent}% cheaper to rent", percent=less),
-        "power": say("{percent}% less power", percent=less),
+        "per token": say("{percent} % cheaper per token", percent=less),
+        "in total": say("{percent} % cheaper in total", percent=less),
+        "per image": say("{percent} % cheaper per image", percent=less),
+        "per text": say("{percent} % cheaper per text", percent=less),
+        "to buy": say("{percent} % cheaper to buy", percent=less),
+        "to rent": say("{percent} % cheaper to rent", percent=less),
+        "power": say("{percent} % less power", percent=less),
     }[kind]
 
 

@@ -9,7 +9,7 @@ from rigright.base import telling
 from rigright.base.money import show_money
 from rigright.base.page import Column, Commands, Page, Shown, Table, grouped, table
 from rigright.base.units import GIGA, TERA, show_short, to_gib
-from rigright.base.words import Sentence, say, with_commas, with_semicolons
+from rigright.base.words import Sentence, say, with_commas, with_semicolons, worded
 from rigright.report.pages.brief import note_lines
 from rigright.report.pages.figures import symbol
 from rigright.verbs.comparing.sheets import CPU_KIND, Lead, Sheet, Sheets
@@ -19,7 +19,7 @@ _MADE_FOR = {
     "desktop": say("desktop PCs"),
     "workstation": say("workstations"),
     "server": say("servers, 24/7"),
-    "soc": say("one chip with shared memory"),
+    "soc": say("one chip with unified memory"),
     "embedded": say("edge devices"),
     "host": say("the system, data loading, serial code"),
 }
@@ -56,8 +56,8 @@ def _claim(lead: Lead, result: Sheets) -> Sentence:
         "mem_bytes": say("{times}x the memory", times=times),
         "mem_bytes_per_s": say("{times}x the bandwidth", times=times),
         "half_flops_per_s": say("{times}x the 16-bit throughput", times=times),
-        "power_w": say("{percent}% less power", percent=less),
-        "usd": say("{percent}% cheaper", percent=less),
+        "power_w": say("{percent} % less power", percent=less),
+        "usd": say("{percent} % cheaper", percent=less),
     }[lead.figure]
 
 
@@ -72,7 +72,7 @@ def _table(result: Sheets) -> Table:
 def _rows(result: Sheets) -> Iterator[tuple[Sentence, Callable[[Sheet], Shown]]]:
     """The facts in the order that buyers ask for them."""
     yield say("memory GB"), lambda sheet: _number(sheet.mem_bytes, 1, to=to_gib)
-    yield say("memory type"), lambda sheet: sheet.mem_type
+    yield say("memory type"), lambda sheet: worded("memory")(sheet.mem_type)
     yield say("bandwidth GB/s"), lambda sheet: _number(sheet.mem_bytes_per_s, GIGA)
     yield say("16-bit TFLOP/s, FP32 accumulate"), _half
     yield say("FP8 TFLOP/s, FP32 accumulate"), lambda sheet: _number(sheet.fp8_flops_per_s, TERA)

@@ -20,16 +20,19 @@ ELSEWHERE = SIDES | {
     "kind",
     "network",
     "room",
+    "slice",
     "bits",
     "stored",
     "scale",
     "working",
     "small",
     "large",
+    "asking",
     "between",
     "character",
     "coin",
     "more",
+    "paid",
 }
 
 

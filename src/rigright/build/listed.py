@@ -168,7 +168,7 @@ def _read_line(line: str) -> Iterator[ListLine]:
         kind = _kind(keyed["key"] or keyed.groupdict().get("short") or "")
         value = _unpriced(keyed["value"])
         if kind is not None and value:
-            yield ListLine(part=kind, text=value)
+            yield ListLine(part=kind, text=text if kind == "note" else value)
         if kind is not None:
             return
     plain = _unpriced(text)

@@ -10,7 +10,7 @@ from rigright.base.errors import AskError, unknown
 from rigright.base.loader import rows
 from rigright.base.patterns import pattern
 from rigright.base.record import dataclass, replace
-from rigright.base.units import to_gib
+from rigright.base.units import GIB, to_gib
 from rigright.base.words import Sentence, say
 from rigright.facts.chips import Chip, by_id, chips, memory_share
 from rigright.facts.clouds import find_family
@@ -28,6 +28,7 @@ from rigright.facts.naming import (
     vocabulary,
 )
 
+_LEAST_SEEN = 0.88  # of the memory that a card is sold with, that programs see
 _MOST_SHOWN = 8
 _RAM = pattern(r"\b(?:ram|dram|ddr[345]|memory)\b|内存", re.IGNORECASE)
 _MOST_NEAR = 3
@@ -125,6 +126,12 @@ def _by_memory(text: str, tokens: tuple[Token, ...]) -> Match | None:
         others=_shown_names(others),
     )
     return Match(chip=chip, note=note)
+
+
+def size_of(total_bytes: float) -> str | None:
+    """The size that a card of so much memory is sold by: "40gb" for the 39.4 GiB that programs see."""
+    sizes = ((float(size.removesuffix("gb")) * GIB, size) for size in _cards_by_memory())
+    return next((size for most, size in sorted(sizes) if _LEAST_SEEN * most <= total_bytes <= most), None)
 
 
 @cache

@@ -33,7 +33,6 @@ from rigright.report.pages import build as building
 from rigright.report.pages import cost as costing
 from rigright.report.pages import plan_words as words
 from rigright.report.pages.brief import limit_time, model_name, short_format
-from rigright.report.pages.build_check import ruling_line
 from rigright.report.pages.figures import FIGURES, amount, amount_band, rate_of, symbol
 from rigright.verbs.costed import BUY, OWN, RENT, RESERVED, SPOT, Costed, CostWay
 from rigright.verbs.decided import Candidate, Decided
@@ -327,13 +326,16 @@ def _differs(first: Candidate, other: Candidate) -> Iterator[Sentence]:
     mine, its = _rate(first), _rate(other)
     rates = (mine[1], its[1]) if mine is not None and its is not None and mine[0] == its[0] else None
     costs = [candidate.figures.get("usd_total") for candidate in (first, other)]
-    for pair, more, less in (
-        (rates, say("faster"), say("slower")), (costs, say("more expensive"), say("cheaper")),
-    ):  # fmt: skip
+    for what, pair in (("speed", rates), ("cost", costs)):
         own, others = (0.0 if value is None else value.value for value in pair or (None, None))
         if own > 0 and others > 0 and abs(others / own - 1) > _ALIKE:
             percent = f"{abs(others / own - 1) * 100:.0f}"
-            yield say("{percent} % {more}", percent=percent, more=more if others > own else less)
+            yield {
+                ("speed", True): say("{percent}% faster", percent=percent),
+                ("speed", False): say("{percent}% slower", percent=percent),
+                ("cost", True): say("{percent}% more expensive", percent=percent),
+                ("cost", False): say("{percent}% cheaper", percent=percent),
+            }[what, others > own]
 
 
 def _risks(result: Decided) -> Iterator[Shown]:
@@ -380,7 +382,7 @@ def _risks(result: Decided) -> Iterator[Shown]:
         yield say("prices as of {date}; verify before buying", date=", ".join(sorted(dates)))
     built = None if result.order is None else result.order.first
     if built is not None:
-        yield from map(ruling_line, built.doubts)
+        yield from (ruling.sentence for ruling in built.doubts)
     yield from map(_known, (*first.notes, *result.notes))
     yield from result.open
 

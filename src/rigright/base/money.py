@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from functools import cache
 
 from rigright.base.errors import AskError
-from rigright.base.everyday import bare, words_of
 from rigright.base.numerals import NUMBER, and_tenths, leading, plain
 from rigright.base.patterns import pattern
 from rigright.base.record import dataclass
@@ -91,6 +90,8 @@ def from_currency(amount: float, currency: str) -> float:
 
 def parse_money(asked: str, *, per: str = "") -> Money:
     """Read "$8000", "8k", "60000 CNY", "HK$20k", "5千块", "三万五", "€0.12/kWh" (with `per` "kwh")."""
+    from rigright.base.everyday import bare
+
     text = _FIRST.sub(r"\2\1", plain(asked))
     tail = _TAIL.search(text)
     if tail is not None:
@@ -165,6 +166,8 @@ def _shares_sign(code: str, meant: set[str]) -> bool:
 
 def _amount(text: str) -> tuple[float | None, str | None]:
     """The number, in digits or in words, with a scale or in coins; and the currency of the coins."""
+    from rigright.base.everyday import words_of
+
     pair = leading(text)
     if pair is None:
         return None, None

@@ -75,7 +75,7 @@ def bare(text: str, option: str = "") -> str:
     """The figure without words around it; of a range its upper end."""
     sides = ("least",) if option in LEAST else ("least", "most") if option in DEMANDS else ("most",)
     around = [word for side in ("around", *sides) for word in words_of(side)]
-    for word in sorted(around, key=len, reverse=True):
+    for word in 2 * sorted(around, key=len, reverse=True):  # 1.5万左右吧
         edge = r"\b" if word[-1].isalnum() and word.isascii() else ""
         text = re.sub(rf"\A{re.escape(word)}{edge}|{edge}{re.escape(word)}\Z", "", text).strip()
     low, *high = _UPPER.split(text, maxsplit=1)
@@ -163,7 +163,7 @@ def _rate(option: str, text: str) -> str | None:
     gap = None if unit or not once else _time(option, once[1] or once[2])
     if gap:
         return f"{1 / (_days(gap) * 86400):.12g}/s"
-    number = None if unit is None else _count(option, what)
+    number = None if unit is None else _count(option, bare(what, option))
     many = _TIMED.fullmatch(unit or "")
     if number is None or many is None:
         return None

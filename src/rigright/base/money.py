@@ -21,6 +21,7 @@ _SCALES = {"": 1, "k": KILO, "m": MEGA, "mn": MEGA, "mio": MEGA, "bn": GIGA}
 _YUAN = pattern(
     r"[\u4e00-\u9fff]|w\Z"
 )  # an amount written so is in yuan, where no currency is named: 5万, 5w
+_POINTS = pattern(r"(?<=\d)\.(?=\d{3}(?!\d|\s*(?:[km]|mn|million|万|千)))(?<!\b0\.)")  # 4.500 €
 _COIN = pattern(r"([\d.]+)([A-Z]*)")
 _UNKNOWN = pattern(rf"(?:{NUMBER})\s*(?P<code>[a-z]{{3}})|(?P<first>[a-z]{{3}})\s*(?:{NUMBER})")
 _PER = {  # what money is for each of, as people write it
@@ -98,7 +99,7 @@ def parse_money(asked: str, *, per: str = "") -> Money:
         if not per or re.fullmatch(_PER[per], tail["unit"].strip()) is None:
             raise AskError(_unread(asked), hint=_how_to_write(per))
         text = text[: tail.start()]
-    text = bare(text)
+    text = bare(text if per else _POINTS.sub("", text))
     named: list[str] = []
     while pair := _named_in(text):
         code, text = pair

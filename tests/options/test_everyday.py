@@ -108,7 +108,8 @@ def test_a_rate_is_so_many_in_a_time():
 
 def test_a_rate_is_so_many_of_each_user_or_one_in_a_time():
     for text, plain in (("半秒一次", "2/s"), ("每秒3-5次", "5/s"), ("每两秒一次", "0.5/s"),
-                        ("one every 5 seconds", "0.2/s"), ("100人每人每天20次", "2000/d"), ("日活5000人，每人20次", "100000/d"),
+                        ("one every 5 seconds", "0.2/s"), ("100人每人每天20次", "2000/d"),
+                        ("日活5000人，每人20次", "100000/d"),
                         ("50 users, each 20 a day", "1000/d")):  # fmt: skip
         same(OPTIONS["rate"], text, plain)
     assert OPTIONS["mode"].value("电商客服") == OPTIONS["mode"].value("客服")

@@ -63,10 +63,11 @@ def _bits(text: str) -> str:
 def figure(option: str, text: str, *, kind: str) -> str | None:
     """A figure in everyday words in its plain form; None where the words say none of that kind."""
     stated = plain(text)
-    whole = {**words_of(kind), **words_of(option)}.get(stated)
+    known, around = {**words_of(kind), **words_of(option)}, bare(stated, option)
+    whole = known.get(stated) or known.get(around)
     if whole:
         return whole
-    stated = bare(stated, option)
+    stated = around
     reader = _KINDS.get(kind)
     return None if reader is None else reader(option, stated)
 

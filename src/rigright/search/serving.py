@@ -200,7 +200,7 @@ def _comfort(question: Question) -> Sentence:
 
 def _missed(question: Question) -> Sentence:
     slow = replace(question, pace_tok_per_s=USUAL_TOK_PER_S)
-    return say("nothing reaches {limits}: these come closest", limits=_wanted(slow))
+    return say("nothing reaches {limits}; closest:", limits=_wanted(slow))
 
 
 def _wanted(question: Question) -> Sentence | None:

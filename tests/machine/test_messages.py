@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -60,6 +62,14 @@ def test_a_heading_says_what_its_lines_are_of():
     text = "| GPU 5 |\n| Link 3 | CRC FLIT Error | 48211 |\n| GPU 6 |\n| Link 0 | Replay Error | 7 |\n"
     examined = examine(case_of(read_machine(text.encode(), name="x")))
     assert [finding.about for _, finding in examined.findings] == ["gpu 5", "gpu 6"]
+
+
+def test_the_heading_of_a_document_says_what_it_is_of():
+    body = {"Link 3": {"children": {"CRC Data Error": {"value": "12"}}}}
+    for indent in (None, 4):
+        text = json.dumps({"body": body, "header": ["NVLINK Error Counts", "GPU 4"]}, indent=indent)
+        ((_, finding),) = examine(case_of(read_machine(text.encode(), name="x"))).findings
+        assert finding.about == "gpu 4"
 
 
 @pytest.mark.parametrize(

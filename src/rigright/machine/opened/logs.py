@@ -169,7 +169,7 @@ _SAYS_NONE = re.compile(
     r"(?:0(?!x|\.?[1-9])|none\b|no\b|n/?a\b|false\b|ok\b|\[\]|null\b|not active)|error_?(?:log|rate|count)"
 )
 _DOCUMENT = re.compile(r"\s*\[?\s*\{\s*\"")
-_HEADING = re.compile(r"\s*[\w #/()&-]{1,40}:?\s*")
+_HEADING = re.compile(r"\s*\"?[\w #/()&-]{1,40}\"?[:,]?\s*[\[{]?\s*")
 _OF_TRACEBACK = re.compile(r"\s*(?:File \"|Traceback|raise |\^+\s*$|During handling|The above exception)")
 _TALKS = re.compile(  # a line of some program's log
     r"\b(?:INFO|WARN(?:ING)?|ERROR|DEBUG|CRITICAL|FATAL|TRACE)\b|^[IWEF]\d{4} \d\d:\d\d|\blevel=\w+"
@@ -272,7 +272,10 @@ def _messages(text: str, rows: tuple[MessagePattern, ...]) -> Iterator[Event]:
     if _DOCUMENT.match(text) and text.count("\n") > 1:
         whole = " ".join(text[:_MOST_DOCUMENT].split())
         for row in (pattern for pattern in message_patterns(FIELD) if pattern in rows):
-            yield from (_event(row, match) for match in islice(row.pattern.finditer(whole), _MOST_EVENTS))
+            head = row.under.search(whole) if row.under is not None else None
+            of = f"{head[0]}\n" if head is not None else ""
+            matches = islice(row.pattern.finditer(whole), _MOST_EVENTS)
+            yield from (_event(row, match, above=of) for match in matches)
 
 
 def _lines(text: str) -> Iterator[str]:

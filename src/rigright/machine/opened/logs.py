@@ -178,6 +178,10 @@ _TALKS = re.compile(  # a line of some program's log
 )
 
 
+_OF_HARDWARE = re.compile(  # what only tools for such machines print
+    r"(?i)^(?!\s*[\[{]).*\b(?:nvidia|cuda|rocm|amdgpu|gpu|npu|nvlink|mellanox|infiniband|pcie?|nvme|watts|numa)\b",
+    re.MULTILINE,
+)
 _LOG_COMMANDS = re.compile(
     r"(?:dmesg|journalctl)\b|/var/(?:log|lib/systemd/pstore)/(?:kern|syslog|messages|dmesg)"
 )
@@ -243,7 +247,7 @@ def read_messages(text: str) -> Read:
 
 def holds_fields(text: str) -> bool:
     """Whether a text that nothing else reads has a known field, or is what programs log."""
-    if _TALKS.search(text[:20_000]):
+    if any(form.search(text[:20_000]) for form in (_TALKS, _OF_HARDWARE)):
         return True
     result = chain(_messages(text, possible(text, FIELD, TEXT)), _unknown(text))
     return next(result, None) is not None

@@ -207,8 +207,9 @@ def _choose(text: str, texts: frozenset[str], *, meant: list[Calling], sure: boo
 
 def _sized(text: str, texts: frozenset[str], *, chip: Chip) -> Match:
     """Give a shared-memory machine the size that was said, or its largest with a note."""
+    announced = say("{chip} is announced, not sold: its figures are its maker's", chip=chip.name)
     if len(chip.mem_options_bytes) < 2:
-        return Match(chip=chip)
+        return Match(chip=chip, note=announced if chip.is_announced else None)
     for size in chip.mem_options_bytes:
         if memory_word(to_gib(size)) in texts:
             return Match(chip=with_memory(chip, size))
@@ -305,7 +306,19 @@ def _unknown(text: str, texts: frozenset[str]) -> AskError:
         chips = (_first_of(_agreeing(certain)) if certain - sizes else []) or _nearest(text)
         return [_shown_names(chips)] if chips else []
 
-    return unknown(say("GPU"), text, near=near, see="rigright look-up chips")
+    return _uncounted(text) or unknown(say("GPU"), text, near=near, see="rigright look-up chips")
+
+
+def _uncounted(text: str) -> AskError | None:
+    """That a chip is known by name alone, and the nearest that is counted."""
+    bare = re.sub(r"[\s_-]+", "", text.casefold())
+    for key, name, near in rows("chips_uncounted.csv", "key", "name", "near"):
+        if key in bare:
+            nearest = say("nearest with figures: {chip}", chip=by_id()[near].name)
+            return AskError(
+                say("{chip} is known, but has no published figures to count with", chip=name), hint=nearest
+            )
+    return None
 
 
 def _first_of(named: list[Calling]) -> list[Chip]:

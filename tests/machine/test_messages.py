@@ -83,6 +83,8 @@ def test_the_heading_of_a_document_says_what_it_is_of():
             "NVRM: Xid (PCI:0000:9b:00): 79, pid=1, name=x, GPU has fallen off the bus.",
             "CUDA error: unknown error",
         ),
+        ("mlx5_core 0000:86:00.0 ens6f0np0: Link down", "NCCL WARN NET/IB : Got async event : port error"),
+        ("Memory cgroup out of memory: Killed process 3 (python) total-vm", "died with <Signals.SIGKILL: 9>"),
         (f"ValueError: {OOM}", "RuntimeError: Engine core initialization failed. See root cause above."),
     ],
 )
@@ -91,6 +93,15 @@ def test_a_cause_leads_what_follows_from_it_wherever_it_stands(cause, effect):
         judged = conclude(examine(case_of(read_machine("\n".join(lines).encode(), name="x"))))
         assert judged.first.check != "secondary_errors"
         assert [check for check, _ in judged.first.consequences] == ["secondary_errors"]
+
+
+def test_messages_under_a_file_and_at_a_prompt_of_windows_are_read():
+    text = f"$ cat /proc/1/cgroup\n0::/docker/abc\n{OOM}\n"
+    assert examine(case_of(read_machine(text.encode(), name="x")), ("messages",)).exit_code > 0
+    smi = "C:\\> nvidia-smi\nNVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.\n"
+    ((_, finding),) = examine(case_of(read_machine(smi.encode(), name="x")), ("gpu_driver",)).findings
+    commands = {step.command for step in finding.fix} | {finding.verify}
+    assert not [command for command in commands if command and "modprobe" in command]
 
 
 def test_information_of_nccl_is_no_failure():

@@ -165,7 +165,7 @@ _LOOKS_LIKE = re.compile(
 )
 _SAYS_NONE = re.compile(
     r"(?i)\b(?:no|0|without|zero|non-?fatal|ignor\w+|not an?|if|retry on) (?:\w+ )?(?:errors?|failures?)"
-    r"|(?:errors?|fail\w*|failures?|critical|occurred|exceptions?|timeouts?)\W{0,4}[:=|]\W{0,4}"
+    r"|(?:errors?|fail\w*|failures?|critical|occurred|exceptions?|timeouts?)\W{0,4}\s{0,40}[:=|]\W{0,4}"
     r"(?:0(?!x|\.?[1-9])|none\b|no\b|n/?a\b|false\b|ok\b|\[\]|null\b|not active)|error_?(?:log|rate|count)"
 )
 _DOCUMENT = re.compile(r"\s*\[?\s*\{\s*\"")
@@ -179,7 +179,7 @@ _TALKS = re.compile(  # a line of some program's log
 
 
 _OF_HARDWARE = re.compile(  # what only tools for such machines print
-    r"(?i)^(?!\s*[\[{]).*\b(?:nvidia|cuda|rocm|amdgpu|gpu|npu|nvlink|mellanox|infiniband|pcie?|nvme|watts|numa)\b",
+    r"(?i)^(?!\s*[\[{]).*\b(?:nvidia|cuda|rocm|amdgpu|gpu|npu|nvlink|mellanox|infiniband|pcie?|nvme|watts|numa|loss)\b|\dit/s\]",
     re.MULTILINE,
 )
 _LOG_COMMANDS = re.compile(

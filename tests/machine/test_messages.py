@@ -64,6 +64,12 @@ def test_a_heading_says_what_its_lines_are_of():
     assert [finding.about for _, finding in examined.findings] == ["gpu 5", "gpu 6"]
 
 
+def test_an_indented_heading_holds_for_all_that_stands_below_it():
+    text = "GPU: 1\n    ECC_BLOCKS:\n        UMC:\n            UNCORRECTABLE_COUNT: 3\n"
+    ((_, finding),) = examine(case_of(read_machine(text.encode(), name="x"))).findings
+    assert (finding.about, finding.severity) == ("gpu 1", "fault")
+
+
 def test_the_heading_of_a_document_says_what_it_is_of():
     body = {"Link 3": {"children": {"CRC Data Error": {"value": "12"}}}}
     for indent in (None, 4):

@@ -255,7 +255,7 @@ def holds_fields(text: str) -> bool:
 
 def read_fields(text: str) -> Read:
     """Its fields, and what looks like an error and is not known."""
-    return _events(chain(_messages(text, possible(text, FIELD)), _unknown(text)))
+    return _events(chain(_messages(text, possible(text, TEXT, FIELD)), _unknown(text)))
 
 
 def _events(events: Iterator[Event]) -> Read:

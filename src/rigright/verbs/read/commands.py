@@ -244,9 +244,7 @@ def _cuda_drivers(passage: Passage) -> Iterator[_JudgedCommand]:
 
 def variables(passage: Passage) -> Iterator[_JudgedCommand]:
     """Variables that slow programs down."""
-    known = {
-        (slow_variable.name, slow_variable.value): slow_variable for slow_variable in slowing_variables()
-    }
+    known = {(row.name, row.value): row for row in slowing_variables() if row.where == "programs"}
     for match in _ASSIGNED.finditer(passage.text):
         slow = known.get((match[1], match[2]))
         if slow is not None:

@@ -208,6 +208,7 @@ def compare(
     for_: Texts | None = None,
     model: Texts | None = None,
     anchors: Texts | None = None,
+    on: Texts | None = None,
     buy: bool | None = None,
     rent: bool | None = None,
     spot: bool | None = None,

@@ -12,7 +12,7 @@ from rigright.base.record import dataclass, replace
 from rigright.base.units import parse_bytes, show_bytes
 from rigright.base.words import Sentence, say
 from rigright.facts.chips import Chip
-from rigright.facts.clouds import find_instance, machine_of_family, providers_of
+from rigright.facts.clouds import find_instance, is_instance, machine_of, machine_of_family, providers_of
 from rigright.facts.computers import chip_of_computer
 from rigright.facts.fabrics import Stated, cabled, take_cabling
 from rigright.facts.find import Match, chips_meant, match_tokens, names_chip
@@ -193,10 +193,9 @@ def chip_card(chip: Chip) -> Card:
 
 def _of_instance(text: str) -> Node | None:
     """The machine that a cloud rents under this name; None where no cloud writes names so."""
-    from rigright.facts.clouds import is_instance, machine_of
-
     provider, colon, name = text.strip().partition(":")
-    text = name.strip() if colon and providers_of(provider) else text
+    if colon and providers_of(provider):
+        return find_node(name)
     rented = find_instance(text)
     if rented is not None and rented.chip is not None and rented.n_chips >= 1:
         return _in_one_box(find_node(f"{rented.n_chips:g}x {rented.chip}"))
@@ -215,13 +214,15 @@ def _of_instance(text: str) -> Node | None:
 
 def _find_cards(text: str, *, host: Host | None = None) -> Node:
     text, called = chip_of_computer(text)
-    family = None if len(text) > MOST_FAMILY or names_chip(text) else machine_of_family(text)
+    family = machine_of(text)
+    if family is None and len(text) <= MOST_FAMILY and not names_chip(text):
+        family = machine_of_family(text)
     if family is not None:
         return _in_one_box(find_node(family))
     text, noted = _in_pods(text)
     text = _in_boxes(_OF_A_NAME.sub("", text))
     _refuse_odd_counts(text)
-    if "-" in text or "." in text or "_" in text:  # as names of instances are
+    if not {"-", ".", "_", ":"}.isdisjoint(text):  # as names of instances are
         machine = _of_instance(text)
         if machine is not None:
             return machine

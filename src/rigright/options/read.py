@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from rigright.base.errors import AskError
+from rigright.base.loader import rows
 from rigright.base.money import CNY, USD
 from rigright.base.patterns import pattern
 from rigright.base.words import Sentence, say
@@ -78,28 +79,37 @@ def _typed_of(verb: str, words: Mapping[str, str | None]) -> dict[str, str]:
     return fields
 
 
-def unknown_option(name: str, known: Sequence[str]) -> AskError:
-    """The complaint about an option, with the nearest known."""
+def unknown_option(name: str, known: Sequence[str], *, dash: str = "") -> AskError:
+    """The complaint about an option, with the one that is meant; each has `dash` before it as it is shown."""
     from difflib import get_close_matches
 
-    near = get_close_matches(name, known, n=1, cutoff=0.6)
-    hint = other_way(name) or (
-        say("did you mean {near}?", near=near[0]) if near else say("options: {known}", known=", ".join(known))
-    )
+    plain = name.lstrip("-").lower().replace("_", "-")
+    by_plain = {word.replace("_", "-"): word for word in known}
+    near = [word for word in _meant(plain) if word in by_plain]
+    near = near or get_close_matches(plain, by_plain, n=1, cutoff=0.75)
+    example = OTHERWISE.get(plain) if "on" in by_plain else None
+    if example is not None:
+        hint = say("write it with the machine: {example}", example=example)
+    elif near:
+        hint = say("did you mean {near}?", near=dash + by_plain[near[0]])
+    elif dash:
+        hint = say("see --help for all options")
+    else:
+        hint = say("options: {known}", known=", ".join(known))
     return AskError(say('unknown option "{name}"', name=name), hint=hint)
+
+
+def _meant(typed: str) -> list[str]:
+    """What other programs call so."""
+    table = rows("other_options.csv", "typed", "meant")
+    return next((meant.split() for word, meant in table if word == typed), [])
 
 
 OTHERWISE = {  # what people type as an option and what is said with the machine instead
     "free": '--on "4090, 12GB free"', "ram": '--on "4090 + 64gb"', "cpu": '--on "4090 + 7950x"',
-    "gpu": "--on 4090", "gpus": '--on "2x 4090"', "nodes": '--on "2 nodes of 8x h100"',
+    "gpus": '--on "2x 4090"', "nodes": '--on "2 nodes of 8x h100"',
     "network": '--on "2 nodes of 8x h100 + 100gbe"',
 }  # fmt: skip
-
-
-def other_way(name: str) -> Sentence | None:
-    """How to say what no option says; None where nothing is known of it."""
-    example = OTHERWISE.get(name.lstrip("-").lower())
-    return None if example is None else say("write it with the machine: {example}", example=example)
 
 
 def values_of(

@@ -106,7 +106,7 @@ def _row(
 MACHINE = (
     _row("on", "MACHINE", read=str,
          text=say('the machine: "8x h100", "rtx 4090 + 64gb", "p5.48xlarge", or a file from `probe --save`'),
-         verbs=f"plan cost {ONE} fit {RUNS}", bars="own chips vendor plan", offered="chips"),
+         verbs=f"{PLANS} {ONE} fit {RUNS}", bars="own chips vendor plan", offered="chips"),
     _row("own", "MACHINE", read=str, text=say("GPUs you own: only power is paid for"),
          verbs="plan cost explain", fields="owned", offered="chips"),
     _row("chips", "NAMES", read=names, text=say('only these GPUs: "h100, mi300x"'), verbs="plan cost",
@@ -410,7 +410,8 @@ ROWS: dict[str, Rows] = {
     ),
     "compare": lambda: (
         row("things", "THING", placed=True, count="+",
-            text=say('two to eight of: "4090" (as many as needed), "8x h100", "aws:p5.48xlarge", "aws"')),
+            text=say('two to eight of: "4090" (as many as needed), "8x h100", "aws:p5.48xlarge", "aws"; '
+                     'with --on: models, engines, formats or methods')),
         row("for", "MODEL", fields="model", aliases="model",
             text=say("the model to run; without it: facts of each side by side")),
         ANCHORS,

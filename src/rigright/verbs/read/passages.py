@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 from rigright.base.cells import TextTable, tables_of
+from rigright.base.numerals import simplified
 from rigright.base.patterns import pattern
 from rigright.base.record import replace
 from rigright.base.units import MIB
@@ -99,7 +99,7 @@ def lines_of(raw: str) -> tuple[list[str], bool]:
 
 
 def _plain(line: str) -> str:
-    text = unicodedata.normalize("NFKC", line)
+    text = simplified(line)
     kept = "".join(sign for sign in text if sign.isprintable() or sign == "\t")
     return kept.replace("**", "").replace("`", " ") if not _FENCE.match(kept) else kept
 

@@ -10,6 +10,7 @@ from rigright.base.record import Flat, Inner, Pairs, derived
 from rigright.base.words import Sentence
 from rigright.build.change import Change, Worth
 from rigright.doctor.binding.judgement import JudgedCause, Judgement
+from rigright.doctor.examine import exit_of
 from rigright.doctor.record import CheckFinding
 from rigright.verbs.diagnosed import BottleneckReport
 
@@ -82,4 +83,9 @@ class Upgraded:
     @derived
     def lead(self) -> JudgedCause | None:
         """What to mend before anything is changed."""
-        return self.judgement.lead if self.cause_rows else self.judgement.first
+        return self.judgement.first
+
+    @property
+    def exit_code(self) -> int:
+        """As of the doctor: by the worst that is to be mended first."""
+        return exit_of(cause.severity for cause in self.judgement.bad)

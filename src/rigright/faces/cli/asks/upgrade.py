@@ -25,5 +25,8 @@ def answer(options: argparse.Namespace) -> Answer:
         progress=lambda gone_s, all_s: show_progress(gone_s, all_s, language=options.language),
     )
     return Answer(
-        page=lambda: pages.page(result), plain=lambda language: pages.plain(result, language), record=result
+        page=lambda: pages.page(result),
+        plain=lambda language: pages.plain(result, language),
+        exit_code=result.exit_code,
+        record=result,
     )

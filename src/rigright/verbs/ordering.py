@@ -197,9 +197,12 @@ def read_pc(text: str) -> Rig:
     """A PC in words."""
     from rigright.build.parse import pc_of
 
-    rig = pc_of(text)
-    if rig.cards or rig.unknown or (rig.machine is not None and rig.machine.kind != "workstation"):
-        wrong = rig.unknown[0][1] if rig.unknown else text
+    try:
+        rig = pc_of(text)
+    except AskError:  # it names no part
+        rig = None
+    if rig is None or rig.cards or rig.unknown:
+        wrong = rig.unknown[0][1] if rig is not None and rig.unknown else text
         raise AskError(
             say('cannot read "{text}" as {what}', text=wrong[:60], what=say("a PC without its GPUs")),
             hint=say("for example {example}", example='--have "b650, 64gb, 850w" --own "rtx 3060"'),

@@ -22,6 +22,7 @@ def answer(options: argparse.Namespace) -> Answer:
         bound=options.bound,
         machines=options.machines,
         budget_usd=None if options.budget is None else options.budget.usd(),
+        room=options.room,
         progress=lambda gone_s, all_s: show_progress(gone_s, all_s, language=options.language),
     )
     return Answer(

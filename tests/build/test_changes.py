@@ -108,10 +108,10 @@ def test_a_circuit_that_is_too_weak_speaks_against_a_further_card():
             for one in proposed(changed(circuit_w=watts))
             if one.kind == "cards" and not one.drops_in
         ]
-        for watts in (500.0, 9000.0)
+        for watts in (250.0, 9000.0)
     }
-    assert fits[500.0]
-    assert not any(fits[500.0])
+    assert fits[250.0]
+    assert not any(fits[250.0])
     assert any(fits[9000.0])
 
 

@@ -10,6 +10,7 @@ from rigright.base.loader import rows
 from rigright.options.read import read_wish
 from rigright.options.row import CALLED, FIGURES, YEARS
 from rigright.options.rows import GROUPS
+from rigright.verbs.wished import wish_of
 
 OPTIONS = {option.name: option for _, taken in GROUPS for option in taken}
 ROWS = rows("everyday.csv", "word", "of", "plain")
@@ -268,10 +269,12 @@ def test_models_are_named_by_size_and_format_in_words():
 
 def test_a_question_in_chinese_is_answered_in_yuan_and_one_that_names_a_currency_in_that():
     assert read_wish({"concurrency": "100人"}).currency == "CNY"
-    assert read_wish({}, beside=["千问3-32B"]).currency == "CNY"
+    assert wish_of({}, beside=["千问3-32B"]).currency == wish_of({}, language="zh").currency == "CNY"
+    assert wish_of({"budget": "8000usd"}, language="zh").currency == "USD"
+    assert wish_of({"place": "US-CA", "users": "100人"}, language="zh").currency == "USD"
     yuan = read_wish({"budget": "8000元"}).budget_usd
     assert read_wish({"concurrency": "100人", "budget": "8000"}).budget_usd == yuan
     assert read_wish({"concurrency": "100人", "budget": "8000usd"}).currency == "USD"
     assert read_wish({"concurrency": "100人", "currency": "EUR"}).currency == "EUR"
     assert read_wish({"concurrency": "100"}).currency == "USD"
-    assert read_wish({}, beside=["/data/模型/config.json"]).currency == "USD"
+    assert wish_of({}, beside=["/data/模型/config.json"]).currency == "USD"

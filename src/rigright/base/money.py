@@ -45,6 +45,7 @@ class Currency:
     per_usd: float
     sign: str
     names: tuple[str, ...]
+    place: str | None  # where it is paid with, for the tariff of who names no place
     as_of: str
     source: str
 
@@ -66,9 +67,9 @@ def currencies() -> Mapping[str, Currency]:
     """Every currency whose rate is known, by its code."""
     readers = {
         "code": text, "per_usd": number, "sign": text, "names": lambda cell: tuple(cell.split("|")),
-        "as_of": text, "source": text,
+        "place": text, "as_of": text, "source": text,
     }  # fmt: skip
-    rows = read_rows(DATA / "currencies.csv", readers, required=tuple(readers))
+    rows = read_rows(DATA / "currencies.csv", readers, required=tuple(set(readers) - {"place"}))
     return {row["code"]: Currency(**row) for row in rows}
 
 

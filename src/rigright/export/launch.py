@@ -35,6 +35,7 @@ class ServerSettings:
     share: float | None  # of the memory of a GPU
     graphs: bool
     load: SentLoad  # the plan was made for, as a client sends it
+    images: int | None = None  # in a request
     weights_bytes: float
     has_experts: bool = False
     hears: bool = False  # its prompts are speech

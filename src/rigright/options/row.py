@@ -27,6 +27,7 @@ from rigright.options.readers import (
     cached,
     cells,
     days,
+    images,
     params,
     part,
     percentile,
@@ -49,7 +50,7 @@ UNITS = {"MONEY": "usd", "POWER": "W"}  # by what stands for the value
 CALLED = {"train": "method"}  # an option that takes the words of another
 YEARS = frozenset({"years", "after"})
 FIGURES: Mapping[Callable[[str], Any], str] = {  # a kind of figure, by what reads it
-    **dict.fromkeys((parse_count, parse_amount, whole), "number"),
+    **dict.fromkeys((parse_count, parse_amount, whole, images), "number"),
     **dict.fromkeys((parse_seconds, days, ago), "time"),
     **dict.fromkeys((parse_share, part, cached, spread, percentile), "share"),
     parse_rate: "rate", parse_factor: "factor", parse_watts: "power", params: "size",

@@ -12,6 +12,7 @@ from rigright.arch.record import Arch
 from rigright.arch.sources.open import open_model
 from rigright.base.errors import AskError
 from rigright.choice.case import Case
+from rigright.choice.work import seen_with
 from rigright.cost.estimate import Estimate, days_of
 from rigright.cost.layers import generates, takes_samples
 from rigright.demand import PlanWish, ServingWish
@@ -55,6 +56,7 @@ def explain(
     node = the_node(named)
     arch = open_model(model)
     check_single(arch, wish, work=work)
+    arch = seen_with(arch, wish.images or work.images)
     if wish.image_size is not None:
         from rigright.verbs.serving.samples import resized
 

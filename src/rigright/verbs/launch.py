@@ -292,6 +292,7 @@ def _served(
         share=None if settings.share is None else round(float(settings.share), 3),
         graphs=work.graphs,
         load=load,
+        images=(data["wish"].get("images") or {}).get("count"),
         weights_bytes=case.weights.total_bytes,
         has_experts=has_experts(arch),
         hears=arch.task == "speech",

@@ -12,6 +12,7 @@ from rigright.arch.sources.open import open_model
 from rigright.base.money import USD, currency_of, from_currency, show_money
 from rigright.base.record import replace
 from rigright.base.words import Sentence, say, with_commas
+from rigright.choice.work import seen_with
 from rigright.demand import PlanWish, Serving, Training
 from rigright.facts.chips import by_id
 from rigright.facts.licences import licence_of
@@ -155,6 +156,8 @@ def _open_length(arch: Arch, wish: PlanWish, *, first: Plan | None) -> bool:
 def arch_of(model: str, wish: PlanWish) -> Arch:
     """The model; one that looks at images, for images of the size that was said."""
     arch = open_model(model)
+    if wish.images is not None:
+        return seen_with(arch, wish.images)
     if wish.image_px is None or arch.task != "vision":
         return arch
     from rigright.verbs.serving.samples import resized

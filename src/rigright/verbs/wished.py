@@ -6,27 +6,29 @@ from collections.abc import Mapping, Sequence
 
 from rigright.base.errors import AskError
 from rigright.base.record import replace
-from rigright.base.words import say
+from rigright.base.words import ENGLISH, say
 from rigright.demand import PlanWish
 from rigright.facts.clouds import providers_of
 from rigright.facts.nodes import find_node
 from rigright.facts.tariffs import currency_at, find_place
-from rigright.options.read import read_wish
+from rigright.options.read import home_of, read_wish
 from rigright.verbs.ordering import orders_for
 from rigright.verbs.seen.here import is_place, limited
 
 
 def wish_of(
-    words: Mapping[str, str | None], *, verb: str = "plan", beside: Sequence[str | None] = ()
-) -> PlanWish:
+    words: Mapping[str, str | None], *, verb: str = "plan", beside: Sequence[str | None] = (),
+    language: str = ENGLISH,
+) -> PlanWish:  # fmt: skip
     """The wish that options tell; `beside`: what else was typed."""
-    return read_wish(words, verb=verb, beside=beside, local=local_of(words))
+    return read_wish(words, verb=verb, home=paid_in(words, beside, language=language))
 
 
-def local_of(words: Mapping[str, str | None]) -> str | None:
-    """What is paid with at the place of a question."""
+def paid_in(words: Mapping[str, str | None], beside: Sequence[str | None], *, language: str) -> str:
+    """The currency of who asks: by the place of a question, else by its words and language."""
     place = words.get("place")
-    return currency_at(find_place(place)) if place else None
+    local = currency_at(find_place(place)) if place else None
+    return home_of((*words.values(), *beside), language, place=local)
 
 
 def settled(wish: PlanWish) -> PlanWish:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from datetime import date
 
 from rigright.base import telling
-from rigright.base.money import show_money
+from rigright.base.money import CNY, USD, show_money
 from rigright.base.page import Commands, Line, Page, Points, Shown, Table, number, prose, records, table
 from rigright.base.units import show_watts, to_gib
 from rigright.base.words import Sentence, say
@@ -28,9 +28,10 @@ KINDS = {
 LABELS = {
     CHEAPEST: say("cheapest that works"), RECOMMENDED: say("recommended"), GROWING: say("room to grow"),
 }  # fmt: skip
-_CIRCUITS = (  # what usual outlets carry for hours
-    (120.0, 15.0), (230.0, 10.0), (120.0, 20.0), (230.0, 16.0), (230.0, 32.0), (400.0, 32.0),
-)  # fmt: skip
+_CIRCUITS = {  # what usual outlets carry for hours, by what is paid with
+    CNY: ((220.0, 10.0), (220.0, 16.0), (220.0, 32.0), (380.0, 32.0), (380.0, 63.0)),
+    USD: ((120.0, 15.0), (230.0, 10.0), (120.0, 20.0), (230.0, 16.0), (230.0, 32.0), (400.0, 32.0)),
+}
 
 
 def page(result: Assembled, *, why: bool = False, details: bool = False) -> Page:
@@ -200,8 +201,9 @@ def _assumed(result: Assembled) -> Iterator[Sentence]:
     if first is None:
         return
     if first.wall_w is not None:
+        circuits = _CIRCUITS.get(result.currency, _CIRCUITS[USD])
         fits = next(
-            (circuit for circuit in _CIRCUITS if circuit[0] * circuit[1] * SAFE_SHARE >= first.wall_w), None
+            (circuit for circuit in circuits if circuit[0] * circuit[1] * SAFE_SHARE >= first.wall_w), None
         )
         watts = show_watts(first.wall_w)
         if fits is None:

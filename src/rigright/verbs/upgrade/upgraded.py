@@ -62,6 +62,7 @@ class Upgraded:
     refused: tuple[Change, ...]  # what would help and does not fit
     over_budget: int
     waves: tuple[Wave, ...]
+    currency: str = "USD"  # of every amount that is shown
     recorded_days_ago: int | None = None  # of the recording that was asked about; None: of now, or not stated
     cut: tuple[str, ...] = ()  # of the file that was asked about: what was read only in part
 

@@ -39,7 +39,7 @@ def answer(options: argparse.Namespace) -> Answer:
     typed += [] if options.from_file is None else ["--from", options.from_file]
     result = build(
         options.what,
-        wish=wish_of(fields, beside=[options.what, options.room, options.have]),
+        wish=wish_of(fields, beside=[options.what, options.room, options.have], language=options.language),
         from_file=options.from_file,
         asked=command("build", typed, fields=fields),
     )

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 from rigright.base.cells import TextTable, tables_of
+from rigright.base.numerals import simplified
 from rigright.base.patterns import pattern
 from rigright.base.units import MIB
 from rigright.verbs.read.quantities import StatedQuantity, quantities, unit_in
@@ -113,7 +113,7 @@ def lines_of(raw: str) -> tuple[list[str], bool]:
 
 
 def _plain(line: str) -> str:
-    text = unicodedata.normalize("NFKC", line)
+    text = simplified(line)
     kept = "".join(sign for sign in text if sign.isprintable() or sign == "\t")
     return _GLUED.sub(r"\1 ", _BOLD.sub("", kept).replace("`", " ")) if not _FENCE.match(kept) else kept
 

@@ -118,7 +118,7 @@ def errors_in(passage: Passage) -> Iterator[ExplainedError]:
     pair = next(messages_in(passage.text[:MOST_CHARS], TEXT, FIELD), None)
     if pair is not None:
         row, match = pair
-        finding = advise(row.finding, values_of(match))
+        finding = advise(row.finding, values_of(row, match))
         step = finding.fix[0]
         yield ExplainedError(
             line=passage.line,

@@ -239,8 +239,9 @@ def test_no_text_takes_long(place):
 
 PIECES = (
     "RTX 4090", "A100 80GB", "Llama 3 70B", "24GB", "900 GB/s", "倍", "，", "。", "|", "\n",
-    "$1,000", "PCIe 4.0", "NVLink", "pip install", "torch==2.1", "EPYC 7763", "CPU:", "FP16", "需要", "x", "×", "4",
-    "-", "```", "#",
+    "$1,000", "PCIe 4.0", "NVLink", "pip install", "torch==2.1", "EPYC 7763", "CPU:",
+    "FP16", "需要", "x", "×",
+    "4", "-", "```", "#",
 )  # fmt: skip
 
 

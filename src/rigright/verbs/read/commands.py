@@ -164,7 +164,8 @@ def _strange_flags(typed: Iterable[re.Match[str]], *, program: str) -> Iterator[
     table, launcher = flags(program), programs()[program]
     for flag in typed:
         names = (flag[1], flag[1].replace("_", "-"), flag[1].replace("--no-", "--"))
-        known = next((table[name] for name in names if name in table), None)
+        begun = (item for item in table if item.startswith(f"{flag[1]}-"))  # argparse takes "--tp" for it
+        known = next((table[name] for name in (*names, *begun) if name in table), None)
         value = flag[2] or ""
         if known is None:
             told_as = {"program": launcher.label, "version": launcher.version, "flag": flag[1]}

@@ -24,7 +24,7 @@ _NO = pattern(
     re.IGNORECASE,
 )
 _YES = pattern(
-    r"支持|具备|拥有|配备|带有|通过|采用|使用|利用|结合|✅|✓|✔|互联|桥接|\bhas\b|\bhave\b|\bwith\b|\bvia\b"
+    r"支持|具备|拥有|(?<![没所])有|配备|带有|通过|采用|使用|利用|结合|✅|✓|✔|互联|桥接|\bhas\b|\bhave\b|\bwith\b|\bvia\b"
     r"|supports?\b|\byes\b|connected|linked|joined|bridged?\b|\bover\b|offers?\b",
     re.IGNORECASE,
 )

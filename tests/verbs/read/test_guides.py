@@ -18,6 +18,7 @@ from rigright.facts.chips import chips
 from rigright.facts.cpus import cpus
 from rigright.facts.guides import guide_items
 from rigright.facts.mentions import mentions
+from rigright.report.pages import read as pages
 from rigright.verbs.read.kinds import kinds
 from rigright.verbs.read.record import DATED, RIGHT, UNKNOWN, WRONG
 from rigright.verbs.read.verb import read, read_text
@@ -201,6 +202,15 @@ def test_errors_are_explained_and_not_counted_as_claims():
     )
     assert len(found.errors) == 2
     assert found.claims == ()
+
+
+@pytest.mark.parametrize("said", ["RTX 4090 支持 NVLink。", "Found no NVIDIA driver on your system"])
+def test_one_thing_said_is_answered_in_line_1_and_once(said):
+    found = read_text(said)
+    (one,) = (*found.claims, *found.errors)
+    page = pages.page(found)
+    assert str(one.means if found.errors else one.truth) in str(page.title)
+    assert [part.items for part in page.parts] == [(one.command,)]
 
 
 def test_what_is_not_understood_is_listed_and_never_right():

@@ -82,6 +82,7 @@ class ListingKind:
     named: Callable[[LookUpQuery], Any] | None = None  # the record a name means, or None; else by its key
     notes: Callable[[LookUpQuery, tuple[Any, ...]], tuple[Shown, ...]] | None = None
     parts: Callable[[Any], tuple[Part, ...]] | None = None  # more about one record, under its fields
+    answer: str | None = None  # the field that answers who asks for one record: it stands first
     full: bool = False  # every record is shown by itself, one under another, never as one table
     searched: bool = True  # words that `find` makes nothing of are looked for in every text of every record
 

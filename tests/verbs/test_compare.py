@@ -12,7 +12,7 @@ from rigright.demand import PlanWish
 from rigright.facts.find import find_chip
 from rigright.verbs.compare import compare as compare_verb
 from rigright.verbs.comparing.compared import MORE
-from rigright.verbs.comparing.roof import _touched, stated_flops_per_s
+from rigright.verbs.comparing.roof import _stated_flops_per_s, _touched
 from rigright.verbs.comparing.sheets import APART, LESS, leads_of
 
 USERS = PlanWish(prompt_tok=1024, output_tok=256, users=8)
@@ -141,9 +141,9 @@ def test_a_shared_card_is_no_thing_to_compare():
 
 def test_a_stated_peak_is_of_the_format():
     h100 = find_chip("h100 sxm")
-    assert stated_flops_per_s(h100, "fp8") == h100.fp8_flops_per_s
-    assert stated_flops_per_s(h100, "bf16") == h100.bf16_flops_per_s
-    assert stated_flops_per_s(find_chip("3090"), "fp8") == find_chip("3090").training_flops_per_s
+    assert _stated_flops_per_s(h100, "fp8") == h100.fp8_flops_per_s
+    assert _stated_flops_per_s(h100, "bf16") == h100.bf16_flops_per_s
+    assert _stated_flops_per_s(find_chip("3090"), "fp8") == find_chip("3090").training_flops_per_s
 
 
 @given(st.floats(1, 1e6), st.floats(1, 1e6))

@@ -39,7 +39,7 @@ def compare_facts(
         for sheet in sheets
     ]
     used_at = [place for place, sheet in enumerate(sheets) if sheet.used]
-    leads = leads_of(known, [(name,) for name in FIGURES], used=used_at, least=len(sheets))
+    leads = leads_of(known, FIGURES, used=used_at, least=len(sheets))
     return Sheets(things=sheets, leads=leads, currency=currency, notes=notes, asked=command)
 
 

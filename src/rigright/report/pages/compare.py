@@ -84,13 +84,12 @@ def _verdict(result: Compared) -> Line:
     if not any(contender.plan for contender in result.contenders):
         return Line.bad(say("none of these can run {model}", model=model_name(result.model)))
     plans = [contender.plan for contender in result.contenders if contender.plan]
-    even = len({plan.concurrency for plan in plans}) == 1
     years = result.wish.years if len({plan.supply.how for plan in plans}) > 1 else None
     names = _names(result)
     claims = grouped(
         (
             *_better(result),
-            *((lead.places, claim(lead, even=even, years=years)) for lead in result.leads),
+            *((lead.places, claim(lead, even=result.is_even, years=years)) for lead in result.claims),
             *_paid_off(result),
         )
     )
@@ -169,7 +168,8 @@ def _table(result: Compared) -> Table:
     rows: list[tuple[Shown, ...]] = [*labels, (say("machine"), *names), *plan_rows(plans)]
     if not any(plan is not None and isinstance(plan.work, Training) for plan in plans):
         rows.append(across(plans, say("concurrency"), value=words.concurrency))
-    known = figure_rows([item.figures for item in things], result.wish, best=result.best_places)
+    best = {lead.figure: lead.places for lead in result.leads}
+    known = figure_rows([item.figures for item in things], result.wish, best=best)
     rows += (row for _, row in known)
     if any(contender.speed for contender in things):
         waits = (say("decode limited by"), "token_pass"), (say("prefill limited by"), "prompt_pass")
@@ -238,11 +238,12 @@ def _notes(result: Compared) -> Iterator[Shown]:
 
 
 def _next(result: Compared, *, details: bool) -> Iterator[str]:
-    best = result.best_places.get("usd_per_mtok") or result.best_places.get("output_tok_per_s") or (0,)
-    plan = result.contenders[best[0]].plan
+    ahead = {lead.figure: lead.places[0] for lead in result.claims}
+    best = result.contenders[ahead.get("usd_per_mtok", next(iter(ahead.values()), 0))]
+    plan = best.plan
     if plan is not None:
         flags = explain_flags(plan, wish=result.wish)
-        model = result.model_asked or result.contenders[best[0]].asked
+        model = result.model_asked or best.asked
         yield shlex.join(["rigright", "explain", model, *flags])
     yield f"{result.asked} --json" if details else f"{result.asked} --details"
 

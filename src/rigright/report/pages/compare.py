@@ -41,6 +41,7 @@ from rigright.report.pages.figures import TIME_NAMES, figure_rows
 from rigright.report.pages.plan_next import explain_flags
 from rigright.report.pages.plan_table import across, plan_rows, plans_table
 from rigright.search import named
+from rigright.verbs.comparing.alike import HALF
 from rigright.verbs.comparing.compared import Compared, Contender, Roof
 
 _LETTERS = "ABCDEFGH"
@@ -68,10 +69,15 @@ def page(result: Compared, *, why: bool = False, details: bool = False) -> Page:
 
 def _names(result: Compared) -> list[str]:
     """What each is called: by its machine, where that tells it apart from the others."""
-    names = [
-        item.label
-        or (short(item.asked) if item.plan is None else named.machine(item.plan).removeprefix("1x "))
+    kept = [
+        item.plan.work.weights if item.plan and isinstance(item.plan.work, Serving) else ""
         for item in result.contenders
+    ]
+    forms = [short_format(HALF[0] if form in HALF else form) for form in kept]
+    names = [
+        (f"{item.label} ({form})" if form and len({*forms}) > 1 and form not in item.label else item.label)
+        or (short(item.asked) if item.plan is None else named.machine(item.plan).removeprefix("1x "))
+        for item, form in zip(result.contenders, forms, strict=True)
     ]
     return [
         item.asked if names.count(name) > 1 else name

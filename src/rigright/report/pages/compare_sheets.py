@@ -131,11 +131,12 @@ def _rows(result: Sheets) -> Iterator[tuple[Sentence, Callable[[Sheet], Shown]]]
     yield say("power W"), lambda sheet: _number(sheet.power_w, 1)
     yield say("link, GB/s both ways"), _link
     yield say("PCIe"), _slot
-    head = say("buy, {currency}", currency=symbol(result.currency))
     yield (
-        head,
+        say("buy, {currency}", currency=symbol(result.currency)),
         lambda sheet: (
-            _price(sheet.usd, result.currency, used=sheet.used) if sheet.usd else say("no price known")
+            say("no price known")
+            if sheet.usd is None and sheet.usd_per_h is None
+            else _price(sheet.usd, result.currency, used=sheet.used)
         ),
     )
     head = say("rent, {sign}/hour", sign=symbol(result.currency))

@@ -19,6 +19,7 @@ from rigright.search.find import find
 from rigright.search.record import Plan, SearchResult
 from rigright.verbs.comparing.things import Thing
 
+HALF = ("bf16", "fp16", "gguf:BF16", "gguf:F16")  # as good as each other
 COMMON = ("fp8", "int8", "awq4", "gguf:Q8_0", "gguf:Q4_K_M")  # tried where no one's own choice does for all
 
 
@@ -221,6 +222,12 @@ def _served(field: str) -> Callable[[Plan], Any]:
     return lambda plan: getattr(plan.work, field) if isinstance(plan.work, Serving) else None
 
 
+def _weights(plan: Plan) -> str | None:
+    """Its format; the files of 16 bit are one."""
+    form = _served("weights")(plan)
+    return HALF[0] if form in HALF else form
+
+
 def _method(plan: Plan) -> str | None:
     return plan.work.method if isinstance(plan.work, Training) else None
 
@@ -237,7 +244,8 @@ SETTINGS = (
         shown=lambda tok: f"{tok:,} context",
     ),
     _Setting(
-        name=say("weight format"), of=_served("weights"), asked=lambda form: {"weights": (form,)},
+        name=say("weight format"), of=_weights,
+        asked=lambda form: {"weights": HALF if form in HALF else (form,)},
         open=lambda wish: not wish.weights, order=_class, shown=lambda form: form.removeprefix("gguf:"),
         more=COMMON, usual=lambda form: find_format(form).loss_rank <= USUAL_LOSS,
     ),

@@ -11,6 +11,7 @@ from rigright.base.errors import AskError
 from rigright.demand import PlanWish
 from rigright.facts.find import find_chip
 from rigright.verbs.compare import compare as compare_verb
+from rigright.verbs.comparing.alike import HALF
 from rigright.verbs.comparing.roof import _stated_flops_per_s, _touched
 from rigright.verbs.comparing.sheets import APART, LESS, leads_of
 
@@ -250,6 +251,25 @@ def test_models_engines_formats_and_methods_are_compared_on_one_machine(things, 
 def test_what_cannot_be_compared_so_is_refused(things, model, wish):
     with pytest.raises(AskError):
         compare_verb(things, model=model, wish=wish)
+
+
+def test_on_one_card_in_one_engine_every_difference_stands():
+    result = compare_verb(("qwen3-14b", "gemma-3-27b-it", "qwen3-8b"), wish=ON)
+    rates = [item.figures["output_tok_per_s"].value for item in result.contenders]
+    (lead,) = (lead for lead in result.leads if lead.figure == "output_tok_per_s")
+    assert lead.places == (2,)
+    assert lead.ratio == pytest.approx(rates[2] / max(rates[:2]))
+
+
+def test_files_of_16_bit_are_one_format():
+    ollama, vllm = compare_verb(("ollama", "vllm"), model="qwen3-8b", wish=ON).contenders
+    assert {item.plan.work.weights for item in (ollama, vllm)} <= {*HALF}
+
+
+def test_power_that_nobody_pays_for_is_no_claim():
+    rented = compare_verb(("rent 4x 3090", "rent 1x a100 80gb"), model="qwen2.5-14b")
+    assert "power_w" not in {lead.figure for lead in rented.claims}
+    assert "power_w" in rented.wins
 
 
 def test_a_slice_is_no_whole_card():

@@ -47,8 +47,8 @@ def compare(
     for thing, own in zip(read, archs, strict=True):
         check(own, thing.wish)
     arch, wish = archs[0], replace(wish, work=read[0].wish.work)
-    if len({(generates(own), own.task) for own in archs}) > 1:
-        other = next(own.name for own in archs if own.task != arch.task)
+    other = next((own.name for own in archs if generates(own) != generates(arch)), None)
+    if other is not None:
         raise AskError(say("{first} and {second} do different work", first=arch.name, second=other))
     item = side_by_side(
         arch,

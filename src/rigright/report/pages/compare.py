@@ -74,11 +74,13 @@ def _names(result: Compared) -> list[str]:
         for item in result.contenders
     ]
     forms = [short_format(HALF[0] if form in HALF else form) for form in kept]
+    unlike = len({*forms}) > 1
     names = [
-        (f"{item.label} ({form})" if form and len({*forms}) > 1 and form not in item.label else item.label)
+        f"{item.label} ({form})" if item.label and unlike and form.lower() not in item.label.lower()
+        else item.label
         or (short(item.asked) if item.plan is None else named.machine(item.plan).removeprefix("1x "))
         for item, form in zip(result.contenders, forms, strict=True)
-    ]
+    ]  # fmt: skip
     return [
         item.asked if names.count(name) > 1 else name
         for item, name in zip(result.contenders, names, strict=True)

@@ -105,14 +105,19 @@ class Compared:
 
     @derived
     def leads(self) -> tuple[Lead, ...]:
-        """Who is ahead of the next in each figure, and how far; none: no meaningful difference."""
+        """Who is ahead of the next in each figure, and how far; none: no meaningful difference.
+
+        On one card in one engine the errors are the same: there every difference stands.
+        """
         plans = [item.plan for item in self.contenders]
         ways = {plan.supply.how for plan in plans if plan is not None}
+        kinds = {(plan.chip.id, getattr(plan.work, "engine", "")) for plan in plans if plan is not None}
+        sure = len(kinds) == 1
         things = [
             (
                 item.label or item.asked,
                 {
-                    name: (known.value, known.low, known.high)
+                    name: (known.value,) * 3 if sure else (known.value, known.low, known.high)
                     for name, known in item.figures.items()
                     if plan is not None and item.fits and _is_alike(name, how=plan.supply.how, ways=ways)
                 },
@@ -129,10 +134,15 @@ class Compared:
 
     @property
     def claims(self) -> tuple[Lead, ...]:
-        """Of the leads, those that a verdict is made of; of a first token only where people feel it."""
+        """Of the leads, those that a verdict is made of.
+
+        A first token counts where people feel it, power where somebody pays for it.
+        """
         waits = [item.figures["ttft_s"].value for item in self.contenders if "ttft_s" in item.figures]
         felt = self.is_even and max(waits, default=0) >= NOTICED_S
-        claimed = (lead for lead in self.leads if lead.figure in CLAIMED)
+        rents = any(item.plan is not None and item.plan.supply.how == "rent" for item in self.contenders)
+        left = {"power_w"} if rents else set[str]()
+        claimed = (lead for lead in self.leads if lead.figure in CLAIMED and lead.figure not in left)
         return tuple(lead for lead in claimed if lead.figure != "ttft_s" or (felt and lead.ratio >= SOONER))
 
     @derived

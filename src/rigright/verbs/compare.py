@@ -18,6 +18,7 @@ from rigright.search.find import takes_images
 from rigright.verbs.clock import today
 from rigright.verbs.comparing.compared import Compared, Contender
 from rigright.verbs.plan import arch_of, market_of, understood
+from rigright.verbs.wished import things_for
 
 if TYPE_CHECKING:
     from rigright.arch.record import Arch
@@ -42,6 +43,8 @@ def compare(
 
     wish = wish or PlanWish()
     shared = None if model is None else arch_of(model, wish)
+    if wish.on is None:
+        things, wish = things_for(things, wish), replace(wish, power_w=None)
     read = read_things(tuple(things), arch=shared, wish=wish, market=market_of(wish, day=today()))
     archs = [own for thing in read if (own := thing.arch or shared) is not None]
     for thing, own in zip(read, archs, strict=True):

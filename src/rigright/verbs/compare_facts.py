@@ -94,7 +94,7 @@ def _sheet(asked: str, node: Node, *, day: date, currency: str, used: bool) -> S
         pcie_gen=chip.pcie_gen,
         pcie_lanes=chip.pcie_lanes,
         usd=None if price is None or paid(asked)[0] == "rent" else scaled(price, count),
-        usd_per_h=_rent(asked, chip, count),
+        usd_per_h=_rent(asked, chip=chip, count=count),
         used=None if quote is None else quote.used,
         launch=chip.launch or None,
         made_for=_MADE_FOR.get(chip.segment, chip.segment),
@@ -139,7 +139,7 @@ def _stated(usd: float, *, as_of: str | None, source: str) -> Estimate:
     return Estimate(value=usd, low=usd, high=usd, mark="stated", as_of=as_of, why=source)
 
 
-def _rent(asked: str, chip: Chip, count: int) -> Estimate | None:
+def _rent(asked: str, *, chip: Chip, count: int) -> Estimate | None:
     """The cheapest rent on demand of an instance by its name, or of cards that are said to be rented."""
     way, name = paid(asked)
     provider, _, name = name.strip().rpartition(":")

@@ -19,6 +19,7 @@ CLAIMED = (  # what a verdict is made of, in its order
     *("output_tok_per_s", "train_tok_per_s", "images_per_s", "texts_per_s", "ttft_s", "usd_per_mtok"),
     *("usd_total", "usd_per_image", "usd_per_text", "usd", "usd_per_h", "power_w"),
 )
+HALF = ("bf16", "fp16", "gguf:BF16", "gguf:F16")  # as good as each other
 SOONER, NOTICED_S = 1.5, 0.5  # a first token so much later than another, and so late, is felt
 
 

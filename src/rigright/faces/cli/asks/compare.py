@@ -39,7 +39,7 @@ def answer(options: argparse.Namespace) -> Answer:
     result = compare(
         options.things,
         model=options.model,
-        wish=wish_of(fields, verb="compare", beside=[*options.things, *model]),
+        wish=wish_of(fields, verb="compare", beside=[*options.things, *model], language=options.language),
         asked=command("compare", [*options.things, *model], fields=fields),
     )
     return Answer(
@@ -85,7 +85,7 @@ def _facts(options: argparse.Namespace, fields: dict[str, str]) -> Answer:
                 say("{option} needs {others}", option=f"--{name}", others="--for MODEL"),
                 hint=say("add {others}, or remove {option}", option=f"--{name}", others="--for MODEL"),
             )
-    wish = wish_of(fields, verb="compare", beside=options.things)
+    wish = wish_of(fields, verb="compare", beside=options.things, language=options.language)
     result = compare_facts(
         options.things,
         currency=wish.currency,

@@ -126,7 +126,7 @@ def sliced(chip: Chip, part: GpuPart) -> Chip:
     """The part of a chip as a chip."""
     if part.share is not None:
         far = partial(_distance, aim=part.share)
-        near = min(profiles_of(chip), default=None, key=far)
+        near = min(_profiles_of(chip), default=None, key=far)
         return instance_of(chip, "" if near is None else near.profile)
     share = 1 / part.parts if part.size_bytes is None else part.size_bytes / chip.mem_bytes
     if share > 1 or (part.parts and not chip.id.startswith("mi3")):

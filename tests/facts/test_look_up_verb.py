@@ -329,3 +329,9 @@ def test_a_kind_said_among_the_words_is_looked_up(typed, kind, capsys):
     said = json.loads(capsys.readouterr().out)
     name, *_ = [word for word in typed.split() if not is_kind(word)]
     assert said == json.loads(dumps(plain(look_up(kind, name), "en"), "en"))
+
+
+@pytest.mark.parametrize("text", ["ssd", "sds", "foobarbaz"])
+def test_no_chip_answers_to_a_word_that_only_holds_its_letters(text):
+    with pytest.raises(AskError):
+        look_up("chips", text)

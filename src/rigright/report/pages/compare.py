@@ -75,11 +75,12 @@ def _names(result: Compared) -> list[str]:
     forms = [short_format(HALF[0] if form in HALF else form) for form in kept]
     unlike = len({*forms}) > 1
     names = [
-        f"{item.label} ({form})" if item.label and unlike and form.lower() not in item.label.lower()
+        f"{item.label} ({form})"
+        if unlike and form and not form.lower().startswith(item.label.lower())
         else item.label
         or (short(item.asked) if item.plan is None else named.machine(item.plan).removeprefix("1x "))
         for item, form in zip(result.contenders, forms, strict=True)
-    ]  # fmt: skip
+    ]
     return [
         item.asked if names.count(name) > 1 else name
         for item, name in zip(result.contenders, names, strict=True)

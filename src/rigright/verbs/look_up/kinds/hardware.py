@@ -36,10 +36,9 @@ def _find_chips(asked: LookUpQuery) -> tuple[Chip, ...]:
     text = asked.text
     series = _SERIES.fullmatch(text)
     if series is not None:
-        begun = f"{series['brand'] or '(?:RTX|GTX)'} {series['first'] or series['tens']}"
-        named = re.compile(
-            rf"(?i)\b{begun if series['rx'] is None else 'RX ' + series['rx'] + '[0-9]'}\d\d\b"
-        )
+        brand, first = series["brand"] or "(?:RTX|GTX)", series["first"] or series["tens"]
+        begun = rf"{brand} {first}" if series["rx"] is None else rf"RX {series['rx']}\d"
+        named = re.compile(rf"(?i)\b{begun}\d\d(?!\d)")
         if members := tuple(chip for chip in chips() if named.search(chip.name)):
             return members
     try:

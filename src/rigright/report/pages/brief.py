@@ -34,7 +34,8 @@ _SERVED = {
 }
 TRAINED = {
     **dict.fromkeys(("frozen", "weights", "master", "gathered", "casts"), say("weights")),
-    **dict.fromkeys(("gradients", "optimizer", "buckets", "step"), say("optimizer")),
+    **dict.fromkeys(("gradients", "buckets"), say("gradients")),
+    **dict.fromkeys(("optimizer", "step"), say("optimizer")),
     **dict.fromkeys(("activations", "working", "loss"), say("activations")),
 }
 NAMES = {

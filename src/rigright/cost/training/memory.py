@@ -67,7 +67,7 @@ class TrainingMemory:
         return fields
 
     def shown_bytes(self, room_bytes: Numbers) -> Numbers:
-        """What people are told: the driver's figure, or what is needed where the card has no room for that."""
+        """What people are told: the figure of the driver, or what is needed where the card has less."""
         return np.where(self.device_bytes <= room_bytes, self.device_bytes, self.least_bytes)
 
     @property

@@ -11,7 +11,7 @@ from rigright.base.money import show_money
 from rigright.base.page import Bar, Bars, Line, Piece, Shown, Table, number, prose, records, table
 from rigright.base.units import KIB, KILO, show_bytes, show_seconds, show_short, to_gib
 from rigright.base.words import ASSUMED, DECIDES, Sentence, assuming, say, with_commas, with_semicolons
-from rigright.choice.work import USUAL_TOK_PER_S, works
+from rigright.choice.work import USUAL_TOK_PER_S, patience_s, works
 from rigright.cost.estimate import SECONDS_PER_DAY, Estimate
 from rigright.demand import PlanWish
 from rigright.facts.hosts import CPU_ID
@@ -253,13 +253,15 @@ def done_in(days: Estimate) -> Sentence:
     return say("done in {time}", time=show_seconds(days.value * SECONDS_PER_DAY))
 
 
-def strained(work: str, *, ttft_s: float, tpot_s: float, users: float) -> Iterator[Sentence]:
+def strained(
+    work: str, *, ttft_s: float, tpot_s: float, users: float, prompt_tok: float | None
+) -> Iterator[Sentence]:
     """What feels broken to whoever waits, though nobody named a limit."""
     usual = works()[work].ttft_s if work in works() else None
     if usual is None:
         return
     time = show_seconds(ttft_s)
-    if ttft_s > usual:
+    if ttft_s > patience_s(usual, prompt_tok or 0):
         yield say("overloaded: TTFT {time}", time=time) if users > 1 else say("slow: TTFT {time}", time=time)
     if tpot_s > 1 / USUAL_TOK_PER_S:
         rate = show_short(1 / tpot_s)

@@ -172,7 +172,7 @@ def formats_in(
         floor = ANY_LOSS if more and wish.quality is None else _most_loss(wish)
     run = [name for name in _own_formats(arch, engine, floor=floor) if is_run(engine, name, chips=chips)]
     emulated = {how_runs(engine.id, FP4, chip=chip) for chip in chips} == {"16-bit"}
-    run = [name for name in run if name != FP4 or name == arch.stored or not emulated]  # nobody makes it there
+    run = [name for name in run if name != FP4 or name == arch.stored or not emulated]
     if not run and arch.stored is not None and find_format(arch.stored).loss_rank < PACKED_LOSS:
         # a file of 8 bit is unpacked where chips cannot multiply it
         run = [name for name in (arch.dtype, "fp16") if is_run(engine, name, chips=chips)]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
+from math import ceil
 from typing import Any
 
 from rigright.arch.record import Arch
@@ -14,6 +15,7 @@ from rigright.base.words import DECIDES, Sentence, assuming, say, with_commas
 from rigright.cost.layers import generates, transcribes
 from rigright.demand import Images, Numbers, PlanWish, Traffic
 from rigright.facts.chips import Chip
+from rigright.facts.engines import engines, find_engine, order_of
 
 AUTO = "auto"
 SPEECH = "speech"  # the one work of models that transcribe
@@ -101,6 +103,7 @@ def settled(arch: Arch, wish: PlanWish, *, chips: Sequence[Chip] = (), more: boo
         prompt = max((room or 0) - output, 1)
     users = 1.0 if is_long(wish) else wish.users
     prompt += arch.image_tok
+    jobs = wish.samples if wish.train_tok is None else float(ceil(wish.train_tok / (prompt + output)))
     context = wish.context_tok or usual_context_tok(name, arch, tok=prompt + output)
     alone = name == SPEECH and any(chip.segment in ALONE for chip in chips)
     if not loaded and (more or not chips or name not in CARRIES or alone):
@@ -108,7 +111,8 @@ def settled(arch: Arch, wish: PlanWish, *, chips: Sequence[Chip] = (), more: boo
     cached = (usual.cached_share or None) if wish.cached_share is None else wish.cached_share
     return replace(
         wish, work=name, prompt_tok=prompt, output_tok=output, context_tok=context, users=users,
-        cached_share=cached, images=None if wish.images is None else replace(wish.images, tok=arch.image_tok),
+        cached_share=cached, samples=jobs,
+        images=None if wish.images is None else replace(wish.images, tok=arch.image_tok),
     )  # fmt: skip
 
 
@@ -141,7 +145,7 @@ def is_for_one(wish: PlanWish) -> bool:
 
 def usual_work(wish: PlanWish, *, home: bool) -> str:
     """The work where nobody says: one person chats at home; nobody waits for requests that end."""
-    if wish.samples is not None:
+    if wish.samples is not None or wish.train_tok is not None:
         return "batch"
     return "chat" if home and is_for_one(wish) else "serve"
 
@@ -229,9 +233,22 @@ def assumed(arch: Arch, wish: PlanWish, *, filled: PlanWish) -> tuple[Sentence, 
         parts.append(say("concurrency {users}", users=f"{filled.users:g}"))
     if filled.cached_share and wish.cached_share is None:
         parts.append(say("{share} of prompts cached", share=f"{filled.cached_share:.0%}"))
+    if wish.train_tok is not None and filled.samples is not None:
+        parts.append(say("{count} requests", count=f"{filled.samples:,.0f}"))
     sentence = with_commas(parts)
     line = () if sentence is None else (assuming(sentence),)
-    return (*line, *_pictured(arch, filled), *_beyond(filled, most=arch.max_context_tok))
+    return (*line, *_newer(wish), *_pictured(arch, filled), *_beyond(filled, most=arch.max_context_tok))
+
+
+def _newer(wish: PlanWish) -> Iterator[Sentence]:
+    """Engines asked for in a version that is not known yet."""
+    for engine in map(find_engine, wish.engines):
+        newest = engines()[engine.id].version
+        if order_of(engine.version) > order_of(newest):
+            yield say(
+                "{engine} {asked} is not known: computed as {newest}",
+                engine=engine.label, asked=engine.version, newest=newest,
+            ).of(DECIDES)  # fmt: skip
 
 
 def _pictured(arch: Arch, wish: PlanWish) -> tuple[Sentence, ...]:

@@ -22,6 +22,7 @@ from rigright.options.row import IMAGE
 from rigright.predict.ranks import deal_notes, worst
 from rigright.predict.served import started_for
 from rigright.predict.speed import speed, traffic_of
+from rigright.search.figures import kept_by
 from rigright.search.market import is_priced
 from rigright.search.single import single
 from rigright.search.why import missed
@@ -133,7 +134,7 @@ def _judged(answer: Explained, wish: PlanWish, *, priced: Priced | None) -> Expl
     days, speed, samples = None, answer.speed, answer.samples
     if speed is not None:
         figures = {name: getattr(speed, name) for name in ("ttft_s", "tpot_s", "output_tok_per_s")}
-        answer = replace(answer, held=speed.shares_kept, certainty=speed.certainty)
+        answer = replace(answer, held=speed.shares_kept)
         if wish.samples is not None:
             days = days_of(wish.samples * speed.output_tok, speed.output_tok_per_s)
     if samples is not None:
@@ -142,6 +143,8 @@ def _judged(answer: Explained, wish: PlanWish, *, priced: Priced | None) -> Expl
     figures |= {} if days is None else {"days": days}
     reached = {name: estimate.value for name, estimate in figures.items()}
     reached |= {} if priced is None else priced.reached
+    certainty = kept_by(wish, figures) | ({} if speed is None else speed.certainty)
+    answer = replace(answer, certainty=certainty)
     return replace(answer, wish=wish, days=days, broken=missed(wish, reached, label=answer.machine))
 
 

@@ -16,7 +16,7 @@ from rigright.cost.estimate import SECONDS_PER_DAY, Estimate
 from rigright.demand import PlanWish
 from rigright.facts.hosts import CPU_ID
 from rigright.options.rows import rivals
-from rigright.predict.kept import SAFE
+from rigright.predict.kept import SAFE, TIMES
 from rigright.search.record import LEAST_SPARE, Rejection, Safe, Supply
 
 if TYPE_CHECKING:
@@ -205,7 +205,7 @@ def unsure(
 ) -> Iterator[Sentence]:
     """Limits that somebody named and that may well not hold: no load of those is safe."""
     for name, sure in certainty.items():
-        if sure < SAFE and safe is None and name in limits:
+        if sure < SAFE and (safe is None or name not in TIMES) and name in limits:
             yield say("{limit} in only {count} of 10 cases", limit=limits[name], count=int(10 * sure))
 
 
@@ -239,13 +239,18 @@ def safe_load(safe: Safe) -> Sentence:
 
 
 def time_limits(wish: PlanWish) -> dict[str, Shown]:
-    """Limits of time as they were set: "TTFT <= 1 s"."""
-    bounds = {"ttft_s": ("TTFT", wish.ttft_s), "tpot_s": ("TPOT", wish.tpot_s)}
-    return {
-        name: f"{shown} <= {limit_time(most_s)}"
-        for name, (shown, most_s) in bounds.items()
-        if most_s is not None
-    }
+    """Limits of time and speed as they were set: "TTFT <= 1 s"."""
+    limits: dict[str, Shown] = {}
+    for name, shown, most_s in (("ttft_s", "TTFT", wish.ttft_s), ("tpot_s", "TPOT", wish.tpot_s)):
+        if most_s is not None:
+            limits[name] = f"{shown} <= {limit_time(most_s)}"
+    if wish.latency_s is not None:
+        limits["latency_s"] = say("batch time <= {time}", time=limit_time(wish.latency_s))
+    if wish.days is not None:
+        limits["days"] = say("within {time}", time=show_seconds(wish.days * SECONDS_PER_DAY))
+    if wish.tok_per_s is not None:
+        limits["output_tok_per_s"] = f">= {show_short(wish.tok_per_s * wish.growth)} tok/s"
+    return limits
 
 
 def done_in(days: Estimate) -> Sentence:

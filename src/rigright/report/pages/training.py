@@ -169,6 +169,7 @@ def _doubts(result: Trained) -> Iterator[Sentence]:
     if worst.least_high_bytes > worst.total_bytes:
         yield brief.tight(worst.least_high_bytes)
     yield from brief.endless(result.days, by_days=result.by_days)
+    yield from brief.unsure(result.certainty, safe=None, limits=brief.time_limits(result.wish))
     yield from brief.deciding(result.notes)
     yield from brief.idle_cards(result.supply, used=int(layout.tp * layout.pp * layout.dp * layout.cp))
 

@@ -143,7 +143,7 @@ def _judged(answer: Explained, wish: PlanWish, *, priced: Priced | None) -> Expl
     figures |= {} if days is None else {"days": days}
     reached = {name: estimate.value for name, estimate in figures.items()}
     reached |= {} if priced is None else priced.reached
-    certainty = kept_by(wish, figures) | ({} if speed is None else speed.certainty)
+    certainty = {**kept_by(wish, figures), **({} if speed is None else speed.certainty)}
     answer = replace(answer, certainty=certainty)
     return replace(answer, wish=wish, days=days, broken=missed(wish, reached, label=answer.machine))
 

@@ -55,11 +55,13 @@ def _as_asked(case: Case, tried: Sequence[Remedy], ask: Callable[..., Case | Non
     _, before = _spare_and_peak(case)
     for remedy in tried:
         after = ask(changes=remedy.asks) if remedy.flag is not None else None
-        if after is not None:
-            spare, peak = _spare_and_peak(after)
-            yield replace(remedy, peak_bytes=peak, saves_bytes=before - peak, fits=spare >= 0)
-        elif remedy.flag is None:
+        if remedy.flag is None:
             yield remedy
+        if after is None:
+            continue
+        spare, peak = _spare_and_peak(after)
+        if peak < before:
+            yield replace(remedy, peak_bytes=peak, saves_bytes=before - peak, fits=spare >= 0)
 
 
 def _weighed(case: Case, change: Change, *, before: float) -> Remedy:

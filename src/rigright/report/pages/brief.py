@@ -140,7 +140,7 @@ def memory_bar(
     names: Mapping[str, Sentence] = _SERVED,
     label: Sentence = VRAM,
 ) -> Bars:
-    """One bar whose legend takes one line: parts of one name together, all others as overhead."""
+    """One bar with a short legend: parts of one name together, all others as overhead."""
     sizes = dict.fromkeys([*names.values(), _REST], 0.0)
     for part, size in parts:
         sizes[names.get(part, _REST)] += max(size, 0.0)

@@ -208,6 +208,8 @@ class PlanWish:
     )
     on: str | None = None  # machines to plan on: "8x h100", "2x rtx 3090"; None: the whole catalogue
     owned: str | None = None  # what is there already and costs only power: "2x rtx 3090"
+    have: str | None = None  # a PC that takes the cards: "b650, 64gb, 850w"
+    room: str | None = None  # where what is bought stands: "230V 16A", "rack 2U, quiet"
     chips: tuple[str, ...] = ()  # only these kinds of chip
     vendors: tuple[str, ...] = ()
     clouds: tuple[str, ...] = ()  # only what these rent out

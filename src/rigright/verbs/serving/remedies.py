@@ -45,12 +45,12 @@ def remedies(case: Case, ask: Callable[..., Case | None] | None = None) -> tuple
     if not any(remedy.fits for remedy in (*saving, *more)):
         saving += _together(case, before)
     tried = (*saving, *_to_the_host(case), *more)
-    tried = tried if ask is None else tuple(_as_asked(case, tried, ask))
+    tried = tried if ask is None else tuple(_as_asked(case, tried, ask=ask))
     enough = [remedy for remedy in tried if remedy.fits]
     return (*enough, *sorted((item for item in tried if not item.fits), key=lambda item: -item.saves_bytes))
 
 
-def _as_asked(case: Case, tried: Sequence[Remedy], ask: Callable[..., Case | None]) -> Iterator[Remedy]:
+def _as_asked(case: Case, tried: Sequence[Remedy], *, ask: Callable[..., Case | None]) -> Iterator[Remedy]:
     """The same as their commands answer; what is refused is no remedy."""
     _, before = _spare_and_peak(case)
     for remedy in tried:

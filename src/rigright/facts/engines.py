@@ -180,16 +180,17 @@ def at_date(engine: Engine, date: str) -> Engine:
 @cache
 def _at_version(engine: Engine, version: str) -> Engine:
     """The engine as it was at a version."""
-    if _order(version) == _order(engine.version):
+    if order_of(version) == order_of(engine.version):
         return engine
-    older = [row for row in engine.before if _order(version) < _order(row["version"])]
+    older = [row for row in engine.before if order_of(version) < order_of(row["version"])]
     if not older:
         return replace(engine, version=version)
-    era = min(older, key=lambda row: _order(row["version"]))
+    era = min(older, key=lambda row: order_of(row["version"]))
     return replace(engine, **frozen(era) | {"version": version})
 
 
-def _order(version: str) -> tuple[int, ...]:
+def order_of(version: str) -> tuple[int, ...]:
+    """A version as numbers that compare."""
     return tuple(int(digits) for digits in re.findall(r"\d{1,9}", version)[:3])
 
 

@@ -19,7 +19,7 @@ from rigright.base.words import say
 from rigright.choice.drafts import NONE, Drafts, drafts_of
 from rigright.choice.offload import asked_offload, can_offload, least_offload
 from rigright.choice.ways import Site, is_sliced, ways_on
-from rigright.choice.work import USUAL_TOK_PER_S, Work, contexts, is_for_one, work_of, works
+from rigright.choice.work import USUAL_TOK_PER_S, Work, contexts, is_for_one, patience_s, work_of, works
 from rigright.demand import SETTINGS, Offload, PlanWish, Serving, ServingWish
 from rigright.facts.chips import Chip, chips
 from rigright.facts.engines import Engine, find_engine
@@ -142,7 +142,7 @@ class Question:
         wish, ttft = self.wish, self.usual.ttft_s
         if ttft is None or wish.tok_per_s is not None:
             return {}
-        usual = {"ttft_s": ttft, "tpot_s": 1 / self.pace_tok_per_s}
+        usual = {"ttft_s": patience_s(ttft, wish.prompt_tok or 0), "tpot_s": 1 / self.pace_tok_per_s}
         return {name: bound for name, bound in usual.items() if getattr(wish, name) is None}
 
     @property

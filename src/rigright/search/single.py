@@ -90,7 +90,7 @@ def single(
     case = replace(
         case,
         serving=serving,
-        traffic=None if traffic is None else replace(traffic, requests=wish.requests),
+        traffic=None if traffic is None else replace(traffic, requests=wish.requests or full.samples),
         percentile=full.percentile,
         most_s=tuple((name, bound) for name in TIMES if (bound := getattr(full, name)) is not None),
         image_px=wish.image_size,

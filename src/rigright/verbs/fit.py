@@ -295,6 +295,7 @@ def _row(case: Case, node: Node, *, wish: FitWish) -> Fitting:
         is_endless=generates(arch) and context is None,
         licence=licence_of(arch.name),
         samples_per_s=_samples_per_s(case),
+        audio_h_per_h=None if timed is None else timed.audio_h_per_h,
         user_tok_per_s=None if timed is None else timed.user_tok_per_s,
         output_tok_per_s=None if timed is None else timed.output_tok_per_s,
         concurrency=None if timed is None else timed.concurrency,

@@ -226,7 +226,7 @@ def _doubts(result: Planned, first: Plan) -> Iterator[Shown]:
     yield from brief.deciding(result.notes)
     if "ttft_s" in first.figures and not (wish.ttft_s or wish.tpot_s or wish.tok_per_s):
         slow = {name: first.figures[name].value for name in ("ttft_s", "tpot_s")}
-        yield from brief.strained(wish.work, users=first.concurrency or 2, **slow)
+        yield from brief.strained(wish.work, users=first.concurrency or 2, prompt_tok=wish.prompt_tok, **slow)
 
 
 def _missed(result: Planned, first: Plan) -> Sentence:

@@ -81,15 +81,15 @@ def test_fewer_users_come_before_fewer_than_four_bits(model, budget):
     assert (many.plans or [many.nearest])[0].concurrency == 8
 
 
-@pytest.mark.parametrize("budget", [1500, 3000, 12000])
-def test_without_a_model_the_best_ones_for_the_money_are_planned(budget):
-    shown = plan(wish=PlanWish(budget_usd=budget))
+@pytest.mark.parametrize(("budget", "users"), [(1500, None), (3000, 1.0), (12000, 20.0)])
+def test_without_a_model_the_best_ones_for_the_money_are_planned(budget, users):
+    shown = plan(wish=PlanWish(budget_usd=budget, users=users))
     paid = [one for one in shown.models if not one.is_more]
     assert shown.model == paid[0].model
     assert shown.first.figures["usd"].value <= budget
     assert [one.usefulness for one in paid] == sorted((one.usefulness for one in paid), reverse=True)
     for one in paid:
-        again = plan(one.model, wish=PlanWish(budget_usd=budget)).plans[0]
+        again = plan(one.model, wish=PlanWish(budget_usd=budget, users=users)).plans[0]
         assert (again.chip, again.work, again.figures) == (one.plan.chip, one.plan.work, one.plan.figures)
     for one in shown.models[len(paid) :]:
         assert one.plan.figures["usd"].value > budget

@@ -429,7 +429,8 @@ ROWS: dict[str, Rows] = {
     ),
     "plan": lambda: (
         row("model", "", placed=True, count="?", offered="models",
-            text=say("a name, a config.json, a folder, a GGUF file; without it: the best models for --budget")),
+            text=say("a name, a config.json, a folder, a GGUF file; "
+                     "without it: the best models for --budget")),
         FREE,
         ANCHORS,
     ),

@@ -138,6 +138,8 @@ def needed_usd(wish: PlanWish, options: Options) -> Numbers:
 def paid_for(question: Question) -> dict[int, Kind]:
     """By place: the kinds that its budget pays for, in such numbers; a machine costs this at least."""
     pairs = [(place, count) for place, kind in enumerate(question.kinds) for count in kind.counts]
+    if not pairs:
+        return {}
     place, count = np.array(pairs, dtype=int).reshape(-1, 2).T
     every = options(question, kind=place, n_chips=count, replica=np.ones_like(count))
     counts: dict[int, set[int]] = {}
@@ -149,7 +151,7 @@ def paid_for(question: Question) -> dict[int, Kind]:
 
 def in_reach(question: Question) -> Question:
     """The same without what no layout of it can keep its budget with; all of it where none was named."""
-    if question.wish.budget_usd is None or not question.kinds:
+    if question.wish.budget_usd is None:
         return question
     kinds = paid_for(question)
     places = {place: rank for rank, place in enumerate(kinds)}

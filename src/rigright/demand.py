@@ -43,6 +43,20 @@ class Serving:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Images:
+    """Images in each request to a model that writes."""
+
+    count: int
+    width_px: int = 1024  # of each
+    height_px: int = 1024  # of each
+    tok: int = 0  # of a prompt that they become, once the model is known
+
+    def __str__(self) -> str:
+        """As it is typed."""
+        return f"{self.count}x{self.width_px}x{self.height_px}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ServingWish:
     """What somebody said of a serving; None was left to the engine, the model and the machine."""
 
@@ -71,6 +85,7 @@ class ServingWish:
     cp: int | None = None
     attention_dp: bool | None = None  # None: the way that serves best
     image_size: int | None = None  # pixels of a side
+    images: Images | None = None  # in each request
     steps: int | None = None  # of a generator, for an image
     compiled: bool = False  # cheap operations fused by torch.compile
     gpu_layers: int | None = None  # on the cards, the head as one more; the others lie in main memory
@@ -193,6 +208,8 @@ class PlanWish:
     )
     on: str | None = None  # machines to plan on: "8x h100", "2x rtx 3090"; None: the whole catalogue
     owned: str | None = None  # what is there already and costs only power: "2x rtx 3090"
+    have: str | None = None  # a PC that takes the cards: "b650, 64gb, 850w"
+    room: str | None = None  # where what is bought stands: "230V 16A", "rack 2U, quiet"
     chips: tuple[str, ...] = ()  # only these kinds of chip
     vendors: tuple[str, ...] = ()
     clouds: tuple[str, ...] = ()  # only what these rent out
@@ -232,6 +249,7 @@ class PlanWish:
     method: str | None = None  # "full", "lora", "qlora"
     trainer: str | None = None
     image_px: int | None = None  # of a side, of images that are made or looked at
+    images: Images | None = None  # in each request
     steps: int | None = None  # of a generator, for an image
     latency_s: float | None = None  # of a batch of samples, at most
     days: float | None = None  # a deadline

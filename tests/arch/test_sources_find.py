@@ -30,7 +30,7 @@ CLEAR = {
     "Qwen3_235B_a22B": "Qwen/Qwen3-235B-A22B",
     "qwen3 235b fp8": "Qwen/Qwen3-235B-A22B-FP8",
     "qwen3 30b": "Qwen/Qwen3-30B-A3B",
-    "qwen3-30b-a3b-instruct-2507": "Qwen/Qwen3-30B-A3B",
+    "qwen3-30b-a3b-instruct-2507": "Qwen/Qwen3-30B-A3B-Instruct-2507",
     "qwen3 coder 480b": "Qwen/Qwen3-Coder-480B-A35B-Instruct",
     "qwq32b": "Qwen/QwQ-32B",
     "deepseek r1": "deepseek-ai/DeepSeek-R1",
@@ -237,3 +237,23 @@ def test_other_numbers_are_another_model(asked):
 @pytest.mark.parametrize("row", near.alias_rows(), ids=lambda row: row["alias"])
 def test_every_alias_is_found(row):
     assert find(row["alias"]).name.partition("#")[0] == row["model"].partition("#")[0]
+
+
+@pytest.mark.parametrize(
+    ("asked", "name", "stored"),
+    [
+        ("qwen3-coder-next", "Qwen/Qwen3-Coder-Next", None),
+        ("qwen3-vl-32b-instruct", "Qwen/Qwen3-VL-32B-Instruct", None),
+        ("nemotron-3-super-120b-a12b", "nvidia/NVIDIA-Nemotron-3-Super-120B-A12B-BF16", None),
+        ("deepseek-v4-flash-0731", "deepseek-ai/DeepSeek-V4-Flash-0731", "fp8-block"),
+        ("kimi-k2-thinking", "moonshotai/Kimi-K2-Thinking", "int4-32"),
+        ("qwen3.5-9b", "Qwen/Qwen3.5-9B", None),
+        ("glm-5.3", "zai-org/GLM-5.3", None),
+        ("intellect-3", "PrimeIntellect/INTELLECT-3", None),
+        ("ministral-3-14b", "mistralai/Ministral-3-14B-Instruct-2512", None),
+        ("devstral-2-123b", "mistralai/Devstral-2-123B-Instruct-2512", None),
+    ],
+)
+def test_a_name_is_one_checkpoint_and_its_own_format(asked, name, stored):
+    arch = find(asked)
+    assert (arch.name, arch.stored) == (name, stored)

@@ -15,6 +15,17 @@ from rigright.arch.sources.identity import identities, identity_of, shared
 from rigright.arch.sources.spelling import spell
 
 COUNTED_OTHERWISE = {  # the published total counts ...
+    "Qwen/Qwen3.5-9B": "draft layers too",
+    "Qwen/Qwen3.8-Flash-Next": "draft layers too",
+    "zai-org/GLM-5.3-Flash": "draft layers too",
+    "zai-org/GLM-5.3": "draft layers too",
+    "tencent/Hy4-preview": "draft layers too",
+    "tencent/Hy3": "draft layers too",
+    "tencent/Hy3-preview": "draft layers too",
+    "stepfun-ai/Step-3.5-Flash": "draft layers too",
+    "inclusionAI/Ling-3.0-flash": "draft layers too",
+    "meta-models/Muse-Glimmer-30B": "its image tower too",
+    "mistralai/Mistral-Medium-3.5-128B": "a larger image tower",
     "EleutherAI/pythia-160m-deduped": "buffers of positions and masks too",
     "EleutherAI/pythia-160m-seed2": "buffers of positions and masks too",
     "EleutherAI/pythia-70m-deduped": "buffers of positions and masks too",

@@ -98,7 +98,7 @@ def test_gib_there_and_back(size_gib):
     assert units.to_gib(units.from_gib(size_gib)) == size_gib
 
 
-PERIODS_S = {"s": 1, "sec": 1, "min": 60, "m": 60, "h": 3600, "hour": 3600, "d": 86400, "day": 86400}
+PERIODS_S = {"s": 1, "min": 60, "m": 60, "h": 3600, "d": 86400}
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,6 @@ PERIODS_S = {"s": 1, "sec": 1, "min": 60, "m": 60, "h": 3600, "hour": 3600, "d":
     [
         (units.parse_seconds, "1s", 1),
         (units.parse_seconds, "50ms", 0.05),
-        (units.parse_seconds, "50 毫秒", 0.05),
         (units.parse_seconds, "0.5", 0.5),
         (units.parse_seconds, "2min", 120),
         (units.parse_seconds, "14d", 14 * 86400),
@@ -115,7 +114,6 @@ PERIODS_S = {"s": 1, "sec": 1, "min": 60, "m": 60, "h": 3600, "hour": 3600, "d":
         (units.parse_watts, "2 MW", 2e6),
         (units.parse_amount, "10B", 1e10),
         (units.parse_amount, "500k", 5e5),
-        (units.parse_amount, "3亿", 3e8),
         (units.parse_rate, "5", 5),
         (units.parse_rate, "300/min", 5),
         (units.parse_rate, "7.2k/h", 2),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import date
 from functools import cache
 
@@ -11,14 +12,21 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from examples import few
-from rigright.base.errors import RigError
+from rigright.base.errors import AskError, RigError
 from rigright.build.judge import IMPOSSIBLE, judge, worst
 from rigright.build.parse import room_of
 from rigright.build.proposals.propose import propose
 from rigright.build.proposals.record import CHEAPEST, GROWING, LABELS, RECOMMENDED, BuildWish
+from rigright.demand import PlanWish
 from rigright.facts.chips import chips
+from rigright.facts.nodes import find_node
+from rigright.facts.shop.cards import OPEN
 from rigright.report.pages.build import listed, plain
-from rigright.verbs.build import build, check_text, circuit_of
+from rigright.search.named import machine_flag
+from rigright.verbs.build import build, check_text, read_room
+from rigright.verbs.compare import compare
+from rigright.verbs.cost import cost
+from rigright.verbs.plan import plan
 from spoken import values
 
 DAY = date(2026, 11, 22)
@@ -177,7 +185,7 @@ def test_odd_figures_of_a_plan_are_bounded(tmp_path, odd):
 @pytest.mark.parametrize("text", ["110", "fast", "0V 0A", "-5V 10A"])
 def test_a_room_that_says_nothing_is_refused(text):
     with pytest.raises(RigError) as caught:
-        circuit_of(text)
+        read_room(text)
     assert caught.value.hint is not None
 
 
@@ -238,3 +246,110 @@ def test_any_plan_is_read_or_refused(tmp_path, top, plan):
         build(from_file=str(tmp_path / "plan.json"))
     except RigError as error:
         assert error.hint is not None  # noqa: PT017 - or it is answered
+
+
+CARDS = (
+    "rtx 3060 12gb", "rtx 3090", "rtx 4090", "rtx 5090", "rtx a6000", "rtx 6000 ada", "rtx pro 6000",
+    "l40s", "a100 pcie 80gb", "h100 pcie", "l4", "t4", "a40", "tesla p40", "mi50 32gb", "v100 pcie",
+    "mi210", "arc b580", "rx 7900 xtx", "gtx 1080 ti",
+)  # fmt: skip
+ROOMS = (None, "230V 16A", "120V 15A", "home 220V", "quiet", "rack 4U", "rack 2U, 230V 32A")
+UNAVOIDABLE = {"firmware", "eps-cards"}  # what an order says of its parts, whatever is chosen
+
+
+@pytest.mark.parametrize("place", range(len(ROOMS)))
+def test_sixty_machines_pass_the_check_that_judges_others(place):
+    """Cards in other counts and rooms: what is made is read back, and has no fault and no doubt."""
+    room = ROOMS[place]
+    for row, card in list(enumerate(CARDS))[place % 2 :: 2]:
+        name = f"{(1, 2, 4)[(row + place) % 3]}x {card}"
+        first = build(name, wish=PlanWish(room=room)).first
+        if first is None:
+            continue
+        told = check_text("\n".join(listed(first)), room=room)
+        wrong = [ruling for ruling in told.against if ruling.rule not in UNAVOIDABLE]
+        if room == "quiet":  # cards that are made for the air of a server are loud everywhere
+            fans = {cards.shape.cooling for cards in first.rig.cards}
+            wrong = [ruling for ruling in wrong if ruling.rule != "noise" or fans <= {OPEN}]
+        assert not wrong, (name, room, wrong)
+
+
+@pytest.mark.parametrize(
+    ("cards", "room", "fits"),
+    [
+        ("8x h100 sxm", "230V 16A", False),
+        ("8x h100 sxm", "rack 2U", False),
+        ("4x rtx 5090", "120V 15A", False),
+        ("2x l40s", "rack 2U", True),
+        ("rtx 4090", "rack 2U", False),
+        ("rtx 4090", "rack 4U", True),
+        ("4x rtx a6000", "home 220v", True),
+        ("2x rtx 3090", "家用220V, 安静", True),
+    ],
+)
+def test_a_room_binds_in_every_verb_that_sells(cards, room, fits):
+    """`build` has no machine for it, and `plan`, `cost` and `compare` refuse the same."""
+    wish = PlanWish(room=room, buy=True)
+    assert (build(cards, wish=wish).first is not None) is fits
+    asks = (
+        lambda: plan("llama-3.1-8b", wish=replace(wish, on=cards)),
+        lambda: cost(cards, wish=wish),
+        lambda: compare((cards, "rtx 3060 12gb"), model="qwen3-0.6b", wish=replace(wish, room=room)),
+    )
+    for ask in asks if not fits else asks[:2]:
+        if fits:
+            ask()
+        else:
+            with pytest.raises(AskError):
+                ask()
+
+
+@pytest.mark.parametrize("room", ["230V 10A", "120V 15A", "quiet, 230V 16A"])
+def test_what_a_plan_sells_stands_in_the_room(room):
+    found = plan("llama-3.3-70b", wish=PlanWish(room=room, buy=True, work="serve", users=60, most_plans=8))
+    assert found.plans
+    for one in found.plans:
+        node = find_node(machine_flag(one))
+        first = build(machine_flag(one), wish=PlanWish(room=room)).first
+        assert first is not None, node.shown
+        assert first.limit_w is None, node.shown
+        assert worst(judge(first.rig, ["breaker", "voltage", "noise"])) == "ok", node.shown
+
+
+PCS = {  # a PC -> cards -> kinds of part that are bought; None: it does not take them
+    "b650, 64gb, 850w": {"rtx 3090": {"gpu"}, "2x rtx 3090": None, "rtx 5090": {"gpu"}, "h100 sxm": None},
+    "b650, 64gb, 550w": {"rtx 3090": {"gpu", "psu"}, "rtx 3060 12gb": {"gpu"}},
+    "x570, 2 slots, 32gb ddr4, 1200w": {"2x rtx 3090": {"gpu"}, "4x rtx 3090": None},
+    "B650主板，64G内存，850W电源": {"rtx 4090": {"gpu"}},
+    "i7-12700k, z690, 128gb ddr5, 750w, meshify c": {"rtx 4070": {"gpu"}},
+}
+
+
+@pytest.mark.parametrize("pc", PCS)
+def test_a_pc_that_is_there_takes_cards_or_says_what_to_change(pc):
+    for cards, kinds in PCS[pc].items():
+        told = build(cards, wish=PlanWish(have=pc))
+        if kinds is None:
+            assert told.first is None, cards
+            assert told.nearest is not None
+            continue
+        assert {item.kind for item in told.first.items} == kinds, cards
+        bought = cost(cards, wish=PlanWish(have=pc, buy=True)).cost_ways[0]
+        assert bought.ledger.terms[0].upfront.value == pytest.approx(told.first.usd.value)
+
+
+def test_a_plan_for_a_pc_buys_cards_that_it_takes():
+    wish = PlanWish(have="b650, 64gb, 650w", work="chat", most_plans=8)
+    found = plan("qwen3-32b", wish=wish)
+    assert found.plans
+    for one in found.plans:
+        told = build(machine_flag(one), wish=PlanWish(have=wish.have)).first
+        assert told is not None, one.chip.name
+        assert one.figures["usd"].value == pytest.approx(told.usd.value)
+        assert one.supply.how == "buy"
+
+
+@pytest.mark.parametrize("text", ["", "rtx 4090", "two horses", "macbook"])
+def test_what_is_no_pc_is_refused(text):
+    with pytest.raises(RigError):
+        build("rtx 3090", wish=PlanWish(have=text))

@@ -19,7 +19,7 @@ READERS = known(
     " rocminfo sensors smartctl sort swapon sysctl systemctl tail timedatectl chronyc timeout ulimit"
     " uname vmstat rpm cpupower sudo"
     " apt-mark all_reduce_perf perfquery nvidia-imex-ctl ras-mc-ctl mlxfwmanager rocm-smi nvme dcgmi"
-    " lsof uniq iblinkinfo kubectl npu-smi"
+    " lsof uniq iblinkinfo kubectl npu-smi hf ss sinfo xpu-smi"
 )
 CHANGERS = known(
     "apt apt-get dnf modprobe rmmod update-grub grubby update-initramfs dracut setpci mount umount mkswap"
@@ -41,6 +41,7 @@ CHANGING = {  # programs that read, unless they are told to do this
     "perfquery": r"-[A-Za-z]*R",
     "swapon": r"swapon /",
     "pip": r"install|uninstall|config set",
+    "hf": r"login|download",
     "echo": r">",
 }
 ROOTED = known(

@@ -42,13 +42,13 @@ def said(line, kind="message"):
 
 def told_of(row):
     """An example of a row of the table of messages, how bad it is, and of what."""
-    values = values_of(row.pattern.search(row.example))
+    values = values_of(row, row.pattern.search(row.example))
     finding = advise(row.finding, values)
     place = f"gpu {values['gpu']}" if "gpu" in values else values.get("name")
     return said(row.example), finding.severity, place
 
 
-OF_MESSAGES = tuple(told_of(row) for scope in (TEXT, FIELD) for row in message_patterns(scope))
+ROWS = [row for scope in (TEXT, FIELD) for row in message_patterns(scope)]
 
 
 def log(*lines, times=1):
@@ -423,7 +423,13 @@ ROWS = {
         apart=OFFICE | QUIET_LOG,
     ),
     "messages": Row(
-        finds=OF_MESSAGES,
+        finds=tuple(told_of(row) for row in ROWS if not row.follows),
+        fine=OF_TEXT,
+        unseen=OF_TEXT,
+        apart=QUIET_LOG,
+    ),
+    "secondary_errors": Row(
+        finds=tuple(told_of(row) for row in ROWS if row.follows),
         fine=OF_TEXT,
         unseen=OF_TEXT,
         apart=QUIET_LOG,
@@ -472,6 +478,19 @@ ROWS = {
         fine=QUIET_LOG,
         unseen=LOCKED_LOG,
         apart=EVERY,
+    ),
+    "log_heat": Row(
+        finds=(
+            (
+                log("CPU45: Core temperature above threshold, cpu clock throttled (total events = 4)"),
+                "warning",
+                None,
+            ),
+            (log("thermal thermal_zone0: critical temperature reached, shutting down"), "fault", None),
+        ),
+        fine=QUIET_LOG,
+        unseen=LOCKED_LOG,
+        apart=OFFICE | QUIET_LOG,
     ),
     "log_nvlink": Row(
         finds=(

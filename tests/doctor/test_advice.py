@@ -20,7 +20,7 @@ from rigright.machine.running.messages import FIELD, TEXT, message_patterns
 FOLDER = DATA / "advice"
 SUBJECTS = sorted(path.stem for path in FOLDER.glob("*.toml") if path.stem != SHARED)
 WORDS = {"severity", "confidence", "title", "shows", "see", "seen", "why", "fix", "verify", "like"}
-OF_LINES = {"prints", "driver", "nic"}  # by what a message is known
+OF_LINES = {"follows", "prints", "driver", "nic"}  # by what a message is known
 OF_STEPS = {"en", "zh", "run", "root", "disturbs", "takes", "when", "unless", "step", "with"}
 OF_EVIDENCE = {"shows", "see", "when", "unless"}
 GIVEN = {"gpu"}  # by `device`

@@ -220,3 +220,22 @@ def test_look_up_shows_a_manual_in_full(capsys):
     assert "spare" in out
     assert "512 in all" in " ".join(out.split())
     assert main(["look-up", "checks"]) == 0
+
+
+OOM = (
+    "INFO [core.py:77] Initializing a V1 LLM engine with config: model='{model}', dtype=torch.bfloat16\n"
+    "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 270.00 MiB. GPU 0 has a total capacity of "
+    "39.39 GiB of which 180.06 MiB is free.\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("model", "known"), [("Qwen/Qwen2.5-32B-Instruct", True), ("nobody/has-this-one", False)]
+)
+def test_a_message_of_full_memory_names_the_model_and_what_explain_says_of_it(tmp_path, model, known):
+    file = tmp_path / "server.log"
+    file.write_text(OOM.format(model=model), encoding="utf-8")
+    ((_, finding),) = doctor_verb(str(file)).findings
+    command = f"rigright explain {model} --on 40gb"
+    assert command in [step.command for step in finding.fix]
+    assert any(item.command == command and model in str(item.shows) for item in finding.evidence[1:]) == known

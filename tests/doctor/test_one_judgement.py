@@ -13,12 +13,13 @@ from judged import ALERTS, at_work, codes, contradictions, told
 
 from rigright.doctor.binding.judge import judge
 from rigright.doctor.binding.judgement import conclude, in_order, tick_of, watched
-from rigright.doctor.examine import RANKS, case_of, examine
+from rigright.doctor.examine import EXIT_FAULT, RANKS, case_of, examine
 from rigright.faces.cli.main import main
 from rigright.facts.faults import xids
 from rigright.machine.host import Sensor
 from rigright.machine.stored import plain
 from rigright.verbs.diagnose import in_file
+from rigright.verbs.upgrade.verb import upgraded
 
 LOST = {"state": "lost", "name": None}
 TOGETHER = {
@@ -103,11 +104,22 @@ def test_a_file_is_diagnosed_as_the_doctor_sees_it(name, tmp_path, capsys):
 
 
 def test_work_beside_a_lost_card_is_told_of_it():
-    """Seven cards compute: that is what binds, and the eighth is named all the same."""
+    """Seven cards compute: that is what binds, and the fault of the eighth leads all the same."""
     found = in_file(case_of(at_work(eight({2: LOST}, events=(xid(79),)))))
-    assert found.judgement.first is None
+    assert found.judgement.first.check == "xid_events"
     assert found.diagnosis.bounds[0].cause.name == "compute"
-    assert "xid_events" in {check for check, _ in found.findings}
+    assert found.exit_code == EXIT_FAULT
+
+
+@pytest.mark.parametrize("working", [True, False])
+def test_a_fault_leads_before_a_warning_of_a_card_that_works(working):
+    machine = eight({2: LOST, 0: {"slowed_by": ("hw_thermal",)}}, events=(xid(79),))
+    case = case_of(at_work(machine) if working else machine)
+    diagnosed = in_file(case)
+    leads = {found.severity for found in (conclude(examine(case)).first, diagnosed.judgement.first)}
+    assert leads == {"fault"}
+    assert upgraded(case, diagnosed=diagnosed).lead.check == diagnosed.judgement.first.check
+    assert upgraded(case, diagnosed=diagnosed).exit_code == diagnosed.exit_code == EXIT_FAULT
 
 
 def test_a_file_is_not_watched(tmp_path, capsys):

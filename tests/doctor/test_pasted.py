@@ -30,6 +30,21 @@ LSPCI = """\
 \tLnkSta:\tSpeed 32GT/s, Width x{lanes} {told}
 \tKernel driver in use: nvidia
 """
+LINKS = "GPU 0: NVIDIA H100 80GB HBM3 (UUID: GPU-aaaaaaaa-1111-2222-3333-444444444444)\n" + "".join(
+    f"\t Link {link}: {'<inactive>' if link == 3 else '26.562 GB/s'}\n" for link in range(18)
+)
+IBSTATUS = """\
+Infiniband device 'mlx5_2' port 1 status:
+\tstate:\t\t 1: DOWN
+\tphys state:\t 2: Polling
+\trate:\t\t 10 Gb/sec (4X SDR)
+\tlink_layer:\t InfiniBand
+"""
+RDMA = """\
+link mlx5_0/1 subnet_prefix fe80:0000:0000:0000 lid 13 sm_lid 1 lmc 0 state ACTIVE physical_state LINK_UP
+link mlx5_1/1 subnet_prefix fe80:0000:0000:0000 lid 65535 sm_lid 0 lmc 0 state DOWN physical_state POLLING
+"""
+ALONE = LSPCI[LSPCI.index("0000:19:00.0") :]
 LOADED = "|    0   N/A  N/A            3279      C   python                                 70000MiB |\n"
 
 
@@ -75,6 +90,15 @@ Nvidia driver version: 580.95.05
         ("No devices were found\n", ("gpu_driver", "fault", None)),
         (LSPCI.format(lanes=8, told="(downgraded)", revision="a1"), ("pcie_width", "warning", "0000:19:00.0")),
         (LSPCI.format(lanes=16, told="", revision="ff"), ("gpu_answers", "fault", "0000:19:00.0")),
+        (ALONE.format(lanes=4, told="(downgraded)", revision="a1"), ("pcie_width", "warning", "0000:19:00.0")),
+        (ALONE.format(lanes=8, told="(downgraded)", revision="a1"), ("pcie_width", "note", "0000:19:00.0")),
+        (LINKS, ("nvlink_down", "fault", "gpu 0")),
+        (IBSTATUS, ("ib_ports", "warning", "mlx5_2/1")),
+        (RDMA, ("ib_ports", "warning", "mlx5_1/1")),
+        ("mlx5_0 port 1 ==> ib0 (Up)\nmlx5_1 port 1 ==> ib1 (Down)\n", ("messages", "warning", "mlx5_1 port 1")),
+        ("nouveau 2437120 4\nttm 110592 2 drm_ttm_helper,nouveau\n", ("driver_nouveau", "fault", None)),
+        ("$ env\nHOME=/root\nCUDA_LAUNCH_BLOCKING=1\nCUDA_VISIBLE_DEVICES=0,1\n", ("slow_variables", "warning", None)),
+        ("Failed to initialize NVML: Unknown Error\n", ("gpu_driver", "fault", None)),
         (ENVIRONMENT.format(card="NVIDIA GeForce RTX 5090"), ("torch_chip", "fault", "python, NVIDIA GeForce RTX 5090")),
     ],
 )  # fmt: skip

@@ -175,7 +175,7 @@ def test_a_closed_log_is_not_observed_and_no_finding():
         one.check for one in examined.checks if any(isinstance(verdict, NotSeen) for verdict in one.verdicts)
     }
     assert examined.findings == ()
-    assert blind == {"log_bus", "log_crashes", "log_disks", "log_driver", "log_memory"}
+    assert blind == {"log_bus", "log_crashes", "log_disks", "log_driver", "log_heat", "log_memory"}
 
 
 # chips and drivers

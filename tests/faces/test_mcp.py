@@ -21,7 +21,6 @@ from test_python import BOX, RUNS, timeless
 from kept_answers import keep
 from ports import free_port
 from programs import Program, folder_env, until
-from rigright.base.tables import DATA, read_toml
 from rigright.faces import question, tools
 from rigright.faces.agents import server
 from rigright.faces.cli.main import main
@@ -197,9 +196,6 @@ def test_names_that_others_use_are_understood_or_named(root):
     assert first("plan", model="qwen3-8b", gpu="4090").endswith(" on?")
     assert first("explain", model="qwen3-8b", on="4090", quantization="int4").endswith(" weights?")
     assert '{"model": ' in first("explain")
-    meant = read_toml(DATA / "tools.toml")["meant"]
-    taken = {name for tool in tools.TOOLS for name in tools.arguments(tool, root)}
-    assert set(meant.values()) <= taken
 
 
 def test_no_tool_takes_what_writes_or_runs():

@@ -2,7 +2,6 @@
 
 import pytest
 
-from rigright.base.errors import AskError
 from rigright.faces.cli.main import verb_parser
 
 
@@ -24,12 +23,21 @@ def test_words_of_a_model_are_joined(line, model):
     ("line", "machine"),
     [
         ("llama-3.1-8b 4090", "4090"),
-        ("qwen3-8b 2x 3090 --users 4", "'2x 3090'"),
-        ("mistral small 24b 2x a6000", "'2x a6000'"),
-        ("gemma 3 27b h100", "h100"),
+        ("qwen3-8b 2x 3090 --users 4", "2x 3090"),
+        ("mistral small 24b 2x a6000", "2x a6000"),
+        ("gemma 3 27b on h100", "h100"),
+        ("gemma 3 27b --on rtx 4090", "rtx 4090"),
+        ("phi 4 --users 2 on mac studio m3 ultra", "mac studio m3 ultra"),
+        ("phi 4", None),
     ],
 )
-def test_a_machine_without_its_option_is_told(line, machine):
-    with pytest.raises(AskError) as refused:
-        verb_parser("plan", "en").read(line.split(), typed=True)
-    assert f"--on {machine}" in str(refused.value.hint)
+def test_a_machine_is_known_without_its_option(line, machine):
+    """As if it stood behind --on, whatever stands around it."""
+    options = verb_parser("plan", "en").read(line.split(), typed=True)
+    assert options.on == machine
+    assert not set(options.model.split()) & {"on", "4090", "h100", "2x"}
+
+
+@pytest.mark.parametrize("line", ["rtx 4090", "4x rtx 3090"])
+def test_what_takes_a_machine_takes_all_of_its_words(line):
+    assert verb_parser("cost", "en").read(line.split(), typed=True).what == line

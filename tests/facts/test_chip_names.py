@@ -12,12 +12,14 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rigright.base.errors import AskError, RigError
+from rigright.base.loader import rows
 from rigright.base.units import GIB, MIB, to_gib
 from rigright.facts.bench import references
 from rigright.facts.chips import by_id, chips
 from rigright.facts.find import find_chip, find_chips, match_chip
 from rigright.facts.naming import MAX_NAME_CHARS
 from rigright.facts.nodes import find_node
+from spoken import values
 
 CLEAR = {
     "4090": "rtx-4090",
@@ -387,3 +389,45 @@ def test_every_gpu_of_the_pci_and_amd_captures_resolves(shared):
                 assert to_gib(float(card["VRAM Total Memory (B)"])) == pytest.approx(
                     to_gib(by_id()[chip].mem_usable_bytes), rel=1e-6
                 )
+
+
+@pytest.mark.parametrize(
+    ("name", "chip"),
+    [
+        ("Vera Rubin NVL144", "r200"),
+        ("VR200", "r200"),
+        ("Instinct MI455X", "mi455x"),
+        ("昇腾 950PR", "ascend-950pr"),
+        ("trn3", "trainium3"),
+        ("trainium 2", "trainium2"),
+        ("M5 Ultra 96GB", "apple-m5-ultra-64c"),
+        ("mac studio m5 ultra 256gb", "apple-m5-ultra-80c"),
+        ("摩尔线程 S5000", "mtt-s5000"),
+        ("昆仑芯P800", "kunlun-p800"),
+        ("Tenstorrent n300d", "wormhole-n300"),
+        ("RX 9060", "rx-9060"),
+        ("RTX 4090D 48GB", "rtx-4090-d-48gb"),
+    ],
+)
+def test_a_chip_of_this_year_is_itself(name, chip):
+    assert find_chip(name).id == chip
+
+
+def test_what_is_announced_says_so():
+    announced = [chip for chip in chips() if chip.is_announced]
+    assert announced
+    for chip in announced:
+        note = match_chip(chip.name).note
+        assert note is not None
+        assert values(note)["chip"] == chip.name
+
+
+def test_a_name_without_figures_is_recognised_and_has_a_neighbour():
+    """It is no chip that is counted, and the one it points to is."""
+    listed = rows("chips_uncounted.csv", "key", "name", "near")
+    assert len({key for key, *_ in listed}) == len(listed)
+    for key, name, near in listed:
+        with pytest.raises(AskError) as refused:
+            find_chip(key)
+        assert values(refused.value.sentence) == {"chip": name}
+        assert values(refused.value.hint) == {"chip": by_id()[near].name}

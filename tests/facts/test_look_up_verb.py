@@ -112,7 +112,7 @@ def test_prices_carry_dates_and_go_stale():
     assert " 180 " in render(page(listing), Screen(width=100))
     fresh = look_up("prices", ("4090",), today=date(2025, 8, 1))
     assert fresh.records[0].stale is False
-    assert plain(listing, "en")[0]["stale"] is True
+    assert plain(found("prices", "rtx 2070 super"), "en")[0]["stale"] is True
 
 
 def test_clouds_by_provider_chip_and_instance():

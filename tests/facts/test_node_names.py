@@ -254,3 +254,22 @@ def test_more_than_a_card_has_is_never_free():
     with pytest.raises(AskError, match="40") as refused:
         find_node("4090, 43gb free")
     assert refused.value.hint is not None
+
+
+@pytest.mark.parametrize(
+    ("name", "count", "chip"),
+    [
+        ("a3", 8, "h100-sxm5-80gb"),
+        ("A4", 8, "b200-sxm"),
+        ("p6", 8, "b200-sxm"),
+        ("aws:p5", 8, "h100-sxm5-80gb"),
+        ("azure:NDv4", 8, "a100-sxm4-40gb"),
+        ("lambda:gpu_1x_a10", 1, "a10"),
+        ("gpu-h200-sxm_8gpu-128vcpu-1600gb", 8, "h200-sxm-141gb"),
+        ("1RTXPRO6000.30V", 1, "rtx-pro-6000-blackwell-server"),
+        ("L40S-2-48G", 2, "l40s"),
+    ],
+)
+def test_a_family_or_an_instance_is_the_machine_it_rents(name, count, chip):
+    node = find_node(name)
+    assert [card.chip.id for card in node.cards] == [chip] * count

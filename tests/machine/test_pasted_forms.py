@@ -56,6 +56,12 @@ def test_what_another_pattern_rules_out_is_no_such_form():
     assert any(form.name == "glados-smi" for form in found(PASTED.decode()))
 
 
+def test_disks_of_a_table_by_its_heading():
+    text = "NAME     SIZE TYPE ROTA MOUNTPOINT\nsda      1.8T disk    1\nnvme0n1  3.5T disk    0 /data\n"
+    disks = read_machine(text.encode(), name="x").disks
+    assert [(disk.name, disk.kind) for disk in disks] == [("sda", "hdd"), ("nvme0n1", "nvme")]
+
+
 def found(text):
     return list(forms.forms_of(forms.Section(head="", text=text)))
 

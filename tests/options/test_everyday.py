@@ -8,8 +8,9 @@ from rigright.base import everyday
 from rigright.base.errors import AskError
 from rigright.base.loader import rows
 from rigright.options.read import read_wish
-from rigright.options.row import CALLED, FIGURES, METAVARS, YEARS
+from rigright.options.row import CALLED, FIGURES, YEARS
 from rigright.options.rows import GROUPS
+from rigright.verbs.wished import wish_of
 
 OPTIONS = {option.name: option for _, taken in GROUPS for option in taken}
 ROWS = rows("everyday.csv", "word", "of", "plain")
@@ -19,20 +20,26 @@ ELSEWHERE = SIDES | {
     "kind",
     "network",
     "room",
+    "slice",
     "bits",
     "stored",
     "scale",
     "working",
     "small",
     "large",
+    "asking",
     "between",
+    "character",
+    "coin",
+    "more",
+    "paid",
 }
 
 
 def kind_of(option):
     if option.name in YEARS:
         return "years"
-    return FIGURES.get(option.read, METAVARS.get(option.metavar, ""))
+    return FIGURES.get(option.read, "")
 
 
 def of_kind(kind):
@@ -53,7 +60,7 @@ def same(option, everyday_words, plain):
 
 
 def test_each_row_is_of_an_option_or_of_a_kind_of_figure():
-    kinds = {*FIGURES.values(), *METAVARS.values(), "years", "format", "per", "length"} | ELSEWHERE
+    kinds = {*FIGURES.values(), "years", "format", "per", "length"} | ELSEWHERE
     assert {of for _, of, _ in ROWS} <= kinds | set(OPTIONS)
     assert len({(word, of) for word, of, _ in ROWS}) == len(ROWS), "a word twice"
 
@@ -120,6 +127,36 @@ def test_numbers_in_words_are_read_wherever_a_number_is():
             same(option, text, plain)
 
 
+@pytest.mark.parametrize(
+    ("text", "plain"),
+    [("十几", "15"), ("十幾個", "15"), ("几十", "50"), ("几百", "500"), ("十来个", "10"), ("一百来", "100"),
+     ("一百多", "100"), ("50多", "50"), ("上百", "100"), ("近百", "100"), ("二三十", "30"), ("三五十", "50"),
+     ("两三百", "300"), ("五萬", "50000"), ("a couple hundred", "200"), ("a few dozen", "36"),
+     ("several hundred", "500"), ("half a million", "500000"), ("a quarter million", "250000"),
+     ("1.5 lakh", "150000"), ("2 crore", "20000000"), ("20-odd", "20"), ("100 plus", "100")],
+)  # fmt: skip
+def test_rough_numbers_are_read_wherever_a_number_is(text, plain):
+    for option in of_kind("number"):
+        same(option, text, plain)
+    if "个" not in text and "個" not in text:
+        assert value(OPTIONS["budget"], text).amount == float(plain)
+
+
+def test_traditional_characters_are_read_as_simplified_ones():
+    pairs = {word: form for word, form, _ in words_of("character")}
+    assert all(len(word) == len(form) == 1 for word, form in pairs.items())
+    assert not set(pairs) & set(pairs.values())
+    back = {form: word for word, form in pairs.items()}
+    for word, of, _ in ROWS:
+        option = OPTIONS.get(of)
+        if option is not None and option.choices is not None and set(word) & set(back):
+            assert option.value("".join(back.get(letter, letter) for letter in word)) == option.value(word)
+    for name, text, plain in (("rate", "每分鐘300條", "300/min"), ("days", "兩個月", "60"),
+                              ("days", "三週", "21"), ("budget", "五萬塊", "5万元"),
+                              ("concurrency", "50人同時用", "50")):  # fmt: skip
+        assert value(OPTIONS[name], text) == value(OPTIONS[name], plain), text
+
+
 def test_shares_factors_powers_and_sizes_are_read_in_words():
     for option in of_kind("share"):
         if option.name == "percentile":
@@ -141,17 +178,40 @@ def test_a_part_of_each_day_is_a_share_of_the_time():
     for text in ("每天8小时", "8h/day", "8 hours a day", "8小时/天", "每天８小时"):
         assert value(duty, text) == pytest.approx(8 / 24)
     assert value(duty, "工作日8小时") == pytest.approx(8 * 5 / (24 * 7))
-    for word, plain, _ in words_of("duty"):
+    for word, plain, _ in (row for row in words_of("duty") if row[1]):
         assert value(duty, word) == value(duty, plain)
 
 
 def test_money_is_read_in_words():
     from rigright.base.money import parse_money
 
-    for option in of_kind("money"):
+    for option in [one for one in OPTIONS.values() if one.metavar == "MONEY"]:
         for text, plain in (("3w", "3万"), ("2-3万", "3万"), ("five thousand dollars", "5000 dollars"),
-                            ("５万", "5万"), ("三万五", "35000元")):  # fmt: skip
+                            ("５万", "5万"), ("三万五", "35000元"),
+                            ("一百来万", "100万"), ("a hundred grand", "100000"),
+                            ("两三万块", "3万"), ("100萬以內", "100万"),
+                            ("十几万", "15万"), ("六毛五", "0.65元"), ("两块五", "2.5元"),
+                            ("$10-15k", "$15k"),
+                            ("a quarter million dollars", "250000 dollars"),
+                            ("30 cents", "0.3")):  # fmt: skip
             assert value(option, text) == parse_money(plain), option.name
+
+
+def test_what_money_is_for_each_of_may_come_first():
+    for name, text, plain in (("tariff", "一度电六毛五", "0.65元/度"), ("tariff", "每度6毛", "0.6元/度"),
+                              ("tariff", "12c/kWh", "0.12/kwh"), ("per-hour", "一小时20块", "20元/小时"),
+                              ("per-hour", "20 bucks an hour", "20 dollars/h")):  # fmt: skip
+        assert value(OPTIONS[name], text) == value(OPTIONS[name], plain), text
+
+
+def test_growth_and_parts_of_a_day_are_read_in_words():
+    for text, plain in (("翻一倍", "2x"), ("涨五成", "+50%"), ("多30%", "+30%"), ("50% more", "+50%"),
+                        ("double", "2x")):  # fmt: skip
+        assert value(OPTIONS["growth"], text) == value(OPTIONS["growth"], plain), text
+    for text, plain in (("一半时间", "50%"), ("half the time", "50%"), ("三成的时间", "30%"),
+                        ("8h", str(1 / 3)), ("8小时", str(1 / 3)), ("八小時/天", str(1 / 3))):  # fmt: skip
+        assert value(OPTIONS["duty"], text) == pytest.approx(value(OPTIONS["duty"], plain)), text
+    assert value(OPTIONS["percentile"], "九成五") == value(OPTIONS["percentile"], "p95")
 
 
 def test_a_bound_in_words_is_read_as_its_side_of_the_limit_alone():
@@ -209,10 +269,12 @@ def test_models_are_named_by_size_and_format_in_words():
 
 def test_a_question_in_chinese_is_answered_in_yuan_and_one_that_names_a_currency_in_that():
     assert read_wish({"concurrency": "100人"}).currency == "CNY"
-    assert read_wish({}, beside=["千问3-32B"]).currency == "CNY"
+    assert wish_of({}, beside=["千问3-32B"]).currency == wish_of({}, language="zh").currency == "CNY"
+    assert wish_of({"budget": "8000usd"}, language="zh").currency == "USD"
+    assert wish_of({"place": "US-CA", "users": "100人"}, language="zh").currency == "USD"
     yuan = read_wish({"budget": "8000元"}).budget_usd
     assert read_wish({"concurrency": "100人", "budget": "8000"}).budget_usd == yuan
     assert read_wish({"concurrency": "100人", "budget": "8000usd"}).currency == "USD"
     assert read_wish({"concurrency": "100人", "currency": "EUR"}).currency == "EUR"
     assert read_wish({"concurrency": "100"}).currency == "USD"
-    assert read_wish({}, beside=["/data/模型/config.json"]).currency == "USD"
+    assert wish_of({}, beside=["/data/模型/config.json"]).currency == "USD"

@@ -309,8 +309,25 @@ def test_whole_samples_have_options_of_their_own():
 
 def test_what_is_said_with_the_machine_is_shown_and_runs_as_shown():
     from rigright.facts.nodes import find_node
-    from rigright.options.read import OTHERWISE, other_way
+    from rigright.options.read import OTHERWISE, unknown_option
 
     for name, example in OTHERWISE.items():
-        assert values(other_way(f"--{name}"))["example"] == example
+        assert values(unknown_option(f"--{name}", ["on"], dash="--").hint)["example"] == example
         assert find_node(example.removeprefix("--on ").strip('"')).cards
+
+
+def test_an_option_of_another_program_leads_to_ours():
+    """Each row names options that there are, is none of ours by itself, and each door says the same."""
+    from rigright.base.loader import rows
+    from rigright.faces.cli.front import verbs
+    from rigright.faces.cli.options import groups
+    from rigright.options.read import unknown_option
+
+    shown = [option for verb in verbs() for _, options in groups(verb) for option in options]
+    known = {flag.removeprefix("--") for option in shown for flag in option.flags}
+    for word, meant in rows("other_options.csv", "typed", "meant"):
+        assert set(meant.split()) <= known, word
+        for dash in ("", "--"):
+            hint = values(unknown_option(dash + word.replace("-", "_"), meant.split(), dash=dash).hint)
+            assert hint.get("near", "").removeprefix("--") == meant.split()[0] or "example" in hint, word
+    assert "near" not in values(unknown_option("--hours", ["users", "pue"], dash="--").hint)

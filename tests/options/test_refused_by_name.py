@@ -40,8 +40,8 @@ REFUSED = (
     ("cost '2x rtx 4090' --for qwen3-8b --on l4", "2x rtx 4090", "--on l4"),
     ("cost aws:p5.48xlarge --own '2x rtx 3090'", "aws:p5.48xlarge", "--own 2x rtx 3090"),
     ("compare aws gcp --for qwen3-8b --buy", "aws", "--buy"),
-    ("plan qwen3-8b --cloud lambda", "no prices", "lambda"),
-    ("compare lambda aws --for qwen3-8b", "no prices", "lambda"),
+    ("plan qwen3-8b --cloud hetzner", "no prices", "hetzner"),
+    ("compare hetzner aws --for qwen3-8b", "no prices", "hetzner"),
     ("plan qwen3-8b --on p2.xlarge", "unknown instance", "p2.xlarge"),
 )  # fmt: skip
 

@@ -18,9 +18,10 @@ from rigright.report.formats.csv import render as render_csv
 from rigright.report.formats.html import render as render_html
 from rigright.report.formats.text import render
 from rigright.report.pages import compare as pages
+from rigright.report.pages.compare_sheets import FRACTIONS
 from rigright.report.pages.figures import COLUMNS, FIGURES
 from rigright.report.screen import Screen, width
-from rigright.verbs.comparing.compared import Compared, Contender, RankPass, Roof, winners
+from rigright.verbs.comparing.compared import Compared, Contender, RankPass, Roof, who_leads, winners
 
 ROOF = Roof(
     peak_flops_per_s=200e12,
@@ -42,6 +43,7 @@ def compared(*contenders):
         asked="rigright compare 4090 5090 --for llama-3.1-8b",
         model_asked="llama-3.1-8b",
         best_places=winners(contenders),
+        leads=who_leads(contenders),
     )
 
 
@@ -87,15 +89,16 @@ def test_a_share_of_the_power_is_a_fraction():
     )
     assert answer(both) == ("good", ["RTX 4090", "2.4"])
     claims = dict(spoken.pairs_whole(pages.page(both).title))
-    assert claims["part"] == pages.FRACTIONS[9]
+    assert claims["part"] == FRACTIONS[9]
 
 
 def test_under_unlike_loads_nothing_is_called_faster():
     both = compared(contender("5090"), contender("4090", plan=plan("rtx-4090", 1, users=64.0, figures=FAST)))
     assert answer(both) == answer(BOTH)
     claim, usual = (dict(spoken.pairs_whole(pages.page(one).title))["claims"] for one in (both, BOTH))
-    assert usual == pages._claim("faster", 99 / 41)
-    assert claim == pages._claim("throughput", 99 / 41) != usual
+    (lead,) = BOTH.leads
+    assert usual == pages.claim(lead)
+    assert claim == pages.claim(lead, even=False) != usual
 
 
 def test_prices_to_buy_and_to_rent_stand_apart():

@@ -70,7 +70,7 @@ def test_the_same_answer_in_chinese(ask):
     assert re.search("[\u4e00-\u9fff]", chinese.lines[0])
     tables = [sorted(re.findall(r"-?\d+\.\d\d\b", said.out)) for said in (english, chinese)]
     assert tables[0] == tables[1]
-    assert next_command(english) == next_command(chinese).replace(" --lang zh", "")
+    assert next_command(english) == next_command(chinese).replace("--lang zh ", "")
     assert english.code == chinese.code
 
 

@@ -69,7 +69,7 @@ def test_a_limit_cuts_and_says_of_how_many(ask, listed):
         assert ask(f"look-up {kind} --limit 2 --json").data == every[:2], kind
         if len(every) > 2:
             assert re.search(rf"\b2 of {len(every)}\b", ask(f"look-up {kind} --limit 2").out), kind
-    for wrong in ("-3", "few"):
+    for wrong in ("-3", "many"):
         said = ask(f"look-up chips --limit {wrong}")
         assert (said.code, said.is_error) == (2, True), wrong
 

@@ -11,8 +11,9 @@ from rigright.base.errors import AskError
 from rigright.demand import PlanWish
 from rigright.facts.find import find_chip
 from rigright.verbs.compare import compare as compare_verb
-from rigright.verbs.comparing.compared import LESS, MORE
+from rigright.verbs.comparing.compared import MORE
 from rigright.verbs.comparing.roof import _touched, stated_flops_per_s
+from rigright.verbs.comparing.sheets import APART, LESS, leads_of
 
 USERS = PlanWish(prompt_tok=1024, output_tok=256, users=8)
 
@@ -238,3 +239,68 @@ def test_cards_without_a_price_are_laid_out_as_a_plan_for_speed_lays_them_out():
         wish = PlanWish(on=f"{contender.plan.n_chips}x {contender.plan.chip.id}", users=8, aim="speed")
         best = plan("qwen3-32b", wish=wish).result.plans[0]
         assert contender.figures["output_tok_per_s"].value >= 0.9 * best.figures["output_tok_per_s"].value
+
+
+ON = PlanWish(on="rtx 4090")
+
+
+@pytest.mark.parametrize(
+    ("things", "model", "wish", "own"),
+    [
+        (("qwen3-8b", "llama-3.1-8b"), None, ON, lambda item: item.model.rpartition("/")[2].lower()),
+        (("vllm", "sglang"), "qwen3-8b", ON, lambda item: item.plan.work.engine.split()[0]),
+        (("fp8", "awq4"), "qwen3-8b", ON, lambda item: item.plan.work.weights),
+        (("lora", "qlora"), "qwen3-8b", PlanWish(on="h100"), lambda item: item.plan.work.method),
+    ],
+)
+def test_models_engines_formats_and_methods_are_compared_on_one_machine(things, model, wish, own):
+    found = compare_verb(things, model=model, wish=wish)
+    assert [own(item) for item in found.contenders] == [*things]
+    plans = [item.plan for item in found.contenders]
+    assert len({(plan.chip.id, plan.n_chips, plan.concurrency) for plan in plans}) == 1
+    if things[0] != "fp8":
+        assert len({getattr(plan.work, "weights", None) for plan in plans}) == 1
+
+
+@pytest.mark.parametrize(
+    ("things", "model", "wish"),
+    [
+        (("vllm", "4090"), "qwen3-8b", ON),
+        (("vllm", "sglang"), "qwen3-8b", None),
+        (("qwen3-8b", "llama-3.1-8b"), None, None),
+        (("qwen3-8b", "flux.1-dev"), None, ON),
+    ],
+)
+def test_what_cannot_be_compared_so_is_refused(things, model, wish):
+    with pytest.raises(AskError):
+        compare_verb(things, model=model, wish=wish)
+
+
+def test_a_slice_is_no_whole_card():
+    part, whole = compare_verb(("a100 mig 1g.10gb", "a100 80gb"), model="qwen3-4b").contenders
+    assert part.plan.chip.mem_bytes == pytest.approx(whole.plan.chip.mem_bytes / 8)
+
+
+def test_what_is_rented_and_what_is_bought_may_be_said_of_each():
+    found = compare_verb(("rent h100", "buy 4x 4090"), model="qwen3-32b")
+    assert [item.plan.supply.how for item in found.contenders] == ["rent", "buy"]
+    figures = {lead.figure for lead in found.leads}
+    assert "usd_per_mtok" in figures
+    assert not {"usd", "usd_per_h"} & figures
+
+
+@given(st.lists(st.tuples(st.floats(1, 1e6), st.floats(0, 0.4)), min_size=2, max_size=6), st.booleans())
+def test_who_is_ahead_is_outside_the_band_of_who_is_behind(values, more):
+    bands = {place: (mid, mid * (1 - part), mid * (1 + part)) for place, (mid, part) in enumerate(values)}
+    figure = "mem_bytes" if more else LESS[0]
+    things = [(str(place), {figure: band}) for place, band in bands.items()]
+    lead = next(iter(leads_of(things, [(figure,)], used=())), None)
+    best = sorted(bands, key=lambda place: bands[place][0], reverse=more)
+    if lead is None:
+        return
+    assert best[0] in lead.places
+    assert set(lead.places) == {*best[: len(lead.places)]}
+    low, high = sorted((bands[best[len(lead.places) - 1]], bands[best[len(lead.places)]]))
+    assert lead.ratio == pytest.approx(high[0] / low[0])
+    assert lead.ratio >= APART - 1e-9
+    assert low[0] < high[1] or low[2] < high[0]

@@ -7,11 +7,13 @@ import itertools
 import pytest
 
 from rigright.base.errors import AskError
+from rigright.faces.cli.asks.compare import question
 from rigright.faces.cli.main import main
 from rigright.facts.chips import chips
 from rigright.facts.cpus import cpus
 from rigright.facts.find import find_chip
-from rigright.verbs.compare_facts import FIGURES, _band, compare_facts
+from rigright.verbs.compare_facts import _band, compare_facts
+from rigright.verbs.comparing.sheets import LESS
 
 TRIOS = (
     ("4090", "a6000", "rtx 6000 ada"),
@@ -45,15 +47,14 @@ def test_what_is_shown_is_what_the_tables_state(names):
 def test_who_is_ahead_is_ahead_of_all_others_by_more_than_the_bands(names):
     result = compare_facts(names)
     for lead in result.leads:
-        more = dict(FIGURES)[lead.figure]
+        more = lead.figure not in LESS
         first = [ends(result.things[place], lead.figure) for place in lead.places]
         rest = [ends(one, lead.figure) for place, one in enumerate(result.things) if place not in lead.places]
-        best = max(first) if more else min(first)
-        for other in rest:
-            assert (best[1] > other[2]) if more else (best[2] < other[1])
-        near = max(rest) if more else min(rest)
-        assert lead.ratio > 1
-        assert lead.ratio == pytest.approx(best[0] / near[0] if more else near[0] / best[0])
+        last, near = (min(first), max(rest)) if more else (max(first), min(rest))
+        low, high = sorted((last, near))
+        assert (last > near) == more
+        assert low[0] < high[1] or low[2] < high[0]
+        assert 1 < lead.ratio == pytest.approx(high[0] / low[0])
 
 
 def test_no_card_is_shown_faster_in_8_bit_by_accumulating_in_less():
@@ -80,10 +81,46 @@ def test_a_card_stands_beside_a_processor():
         assert processor.link is None
 
 
-def test_a_used_card_is_not_held_against_a_new_one():
+def test_a_used_price_that_is_held_against_a_new_one_is_called_used():
     result = compare_facts(("4090", "rtx 6000 ada"))
     assert {one.used for one in result.things} == {True, False}
-    assert "usd" not in {lead.figure for lead in result.leads}
+    (price,) = (lead for lead in result.leads if lead.figure == "usd")
+    assert (price.places, price.used) == ((0,), True)
+    (alike,) = (lead for lead in compare_facts(("4090", "3090")).leads if lead.figure == "usd")
+    assert not alike.used
+
+
+def test_instances_are_held_against_each_other_by_their_rent():
+    result = compare_facts(("p5.48xlarge", "gcp:a3-highgpu-8g"))
+    rents = [one.usd_per_h.value for one in result.things]
+    (rent,) = (lead for lead in result.leads if lead.figure == "usd_per_h")
+    assert rent.places == (rents.index(min(rents)),)
+    assert compare_facts(("rtx 5090", "rtx 4090")).things[0].usd_per_h is None
+
+
+@pytest.mark.parametrize(
+    ("typed", "things", "tail"),
+    [
+        ("4090和3090哪个好", ["4090", "3090"], {}),
+        ("租 h100 还是买 4 张 4090", ["租 h100", "买 4 张 4090"], {}),
+        ("rent h100 or buy 4x 4090", ["rent h100", "buy 4x 4090"], {}),
+        ("4090 vs 3090, which is better?", ["4090", "3090"], {}),
+        ("qwen3-32b vs llama-3.3-70b on a 4090", ["qwen3-32b", "llama-3.3-70b"], {"on": "4090"}),
+        ("qwen3-8b 和 qwen3-14b 在 3090 上哪个快", ["qwen3-8b", "qwen3-14b"], {"on": "3090"}),
+        ("4090 vs 3090 for qwen3-8b", ["4090", "3090"], {"for": "qwen3-8b"}),
+        ("4090 和 3090 跑 qwen3-8b", ["4090", "3090"], {"for": "qwen3-8b"}),
+    ],
+)
+def test_a_question_in_words_is_its_things_and_what_stands_behind_them(typed, things, tail):
+    assert question([typed]) == (things, tail)
+    assert question(typed.split(" ")) == (things, tail)
+
+
+@pytest.mark.parametrize("asked", ["vllm", "fp8", "q4_k_m", "lora", "qwen3-8b"])
+def test_what_is_no_machine_is_told_what_to_type(asked):
+    with pytest.raises(AskError) as error:
+        compare_facts((asked, "4090"))
+    assert "--on" in str(error.value.whole)
 
 
 def test_the_same_thing_by_another_name_is_ahead_in_nothing():

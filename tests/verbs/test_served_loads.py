@@ -5,7 +5,7 @@ import pytest
 from rigright.arch.sources.open import open_model
 from rigright.verbs.validate.kinds.inference import KIND
 from rigright.verbs.validate.notes import filled
-from rigright.verbs.validate.served_asks import eye_of, is_loaded, load_of, picture_tok, read_served
+from rigright.verbs.validate.served_asks import is_loaded, load_of, read_served
 
 MLPERF = {
     "id": "m1", "source": "somebody", "engine": "trtllm", "arch": "meta-llama/Llama-2-70b-hf",
@@ -76,19 +76,6 @@ def test_the_middle_pass_is_shorter_than_the_mean_where_prompts_come_between():
     assert 0.7 * mean < middle < mean
     alone = {"load": 1.0}
     assert figure(BATCH, itl_p50_ms=9.0, **alone) == pytest.approx(figure(BATCH, **alone))
-
-
-@pytest.mark.parametrize(
-    ("model", "tok"),
-    [
-        ("Qwen/Qwen3-VL-8B-Instruct", 1024),
-        ("meta-llama/Llama-4-Scout-17B-16E-Instruct", 144),
-        ("google/gemma-3-27b-it", 256),
-        ("Qwen/Qwen3-8B", 0),
-    ],
-)
-def test_a_picture_is_as_many_tokens_as_its_projector_makes(model, tok):
-    assert picture_tok(eye_of(open_model(model))) == tok
 
 
 def test_pictures_cost_what_they_add_and_their_tower():

@@ -109,6 +109,17 @@ class Tower:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Pictured:
+    """Images in each request, and what one is to the model."""
+
+    count: float = 1
+    tok: int  # of the prompt
+    samples: int = 1  # that the tower works on
+    positions: int  # of each
+    is_known: bool = True  # the rule of its family
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Arch:
     """A neural architecture. Counts speak of `towers`; `spare` is stored by some and run by few (MTP)."""
 
@@ -127,6 +138,12 @@ class Arch:
     source: str = ""  # where the description came from
     warnings: tuple[Sentence, ...] = ()
     numerics: Numerics = Numerics()  # what no count needs and a trainer is told
+    pictured: Pictured | None = None  # images of a request; None: it has none
+
+    @property
+    def image_tok(self) -> int:
+        """Tokens of a prompt that images become."""
+        return 0 if self.pictured is None else round(self.pictured.count * self.pictured.tok)
 
     @property
     def trunk(self) -> Tower:

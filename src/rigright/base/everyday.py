@@ -11,11 +11,12 @@ from collections.abc import Callable, Mapping
 from functools import cache
 
 from rigright.base.loader import rows
-from rigright.base.numerals import leading, plain
+from rigright.base.numerals import and_tenths, leading, plain
 from rigright.base.patterns import pattern
 from rigright.base.units import GIGA, MEGA
 
 LEAST = frozenset({"tok-per-s", "min-params"})  # options that say the least, where others say the most
+DEMANDS = frozenset({"concurrency", "rate", "requests", "samples", "tokens"})  # so many at least or at most
 FORMATS = frozenset({"weights", "kv", "quality", "base", "precision"})
 STORED = FORMATS - {"kv", "precision"}
 LENGTHS = frozenset({"prompt", "output", "context", "seq", "tokens", "step-tokens", "mtok"})
@@ -24,6 +25,7 @@ _UPPER = pattern(r"\s*(?:-|–|—|~|到|至|\bto\b)\s*")
 _SIGNS = frozenset("$¥€£")
 _PERCENT = pattern(r"百分之\s*(.+)")
 _TIMED = pattern(r"([0-9.]*)([a-z]+)")
+_CLASSED = pattern(r"(?<=[\d万亿千百十几多来余])[个名位号]\Z|\s+of\Z")
 _AREA = pattern(r"(\d{2,5})\s*[x×*]\s*\1(?!\d)")
 _EVERY = r"(?:/|每个?|一|\bper\b|\ban?\b|\beach\b|\bevery\b|\bon\b)\s*"
 
@@ -41,8 +43,7 @@ def named(option: str, text: str) -> str:
     if option not in FORMATS:
         return own.get(stated, text)
     tail = max((item for item in words_of("stored") if stated.endswith(item)), key=len, default="")
-    bare = stated.removesuffix(tail).strip()
-    forms = [_bits(stated), _bits(bare)]
+    forms = [_bits(stated), _bits(stated.removesuffix(tail).strip())]
     known = next((own[form] for form in forms if form in own), None)
     return known or next((form for form in forms if form and form.isascii() and form != stated), text)
 
@@ -62,14 +63,15 @@ def figure(option: str, text: str, *, kind: str) -> str | None:
     whole = {**words_of(kind), **words_of(option)}.get(stated)
     if whole:
         return whole
-    stated = _bare(stated, option)
+    stated = bare(stated, option)
     reader = _KINDS.get(kind)
     return None if reader is None else reader(option, stated)
 
 
-def _bare(text: str, option: str) -> str:
+def bare(text: str, option: str = "") -> str:
     """The figure without words around it; of a range its upper end."""
-    around = (*words_of("around"), *words_of("least" if option in LEAST else "most"))
+    sides = ("least",) if option in LEAST else ("least", "most") if option in DEMANDS else ("most",)
+    around = [word for side in ("around", *sides) for word in words_of(side)]
     for word in sorted(around, key=len, reverse=True):
         edge = r"\b" if word[-1].isalnum() and word.isascii() else ""
         text = re.sub(rf"\A{re.escape(word)}{edge}|{edge}{re.escape(word)}\Z", "", text).strip()
@@ -95,9 +97,9 @@ def _count(option: str, text: str) -> str | None:
     area = _AREA.match(text) if option == "image-size" else None
     text = text if area is None else area[1] + text[area.end() :]
     for word in sorted((item for item, form in own.items() if not form), key=len, reverse=True):
-        bare = text.removesuffix(word).strip()
-        if bare != text and bare:
-            text = re.sub(r"(?<=[\d万亿千百十])[个名位]\Z", "", bare)
+        number = text.removesuffix(word).strip()
+        if number != text and number:
+            text = _CLASSED.sub("", number)
             break
     return _number(text)
 
@@ -134,9 +136,9 @@ def _timed(value: float, unit: str) -> str:
 def _per(text: str) -> tuple[str, str | None]:
     """What happens, and in which time: "每天10万次", "10k a day", "5 qps"; None: in no time that was said."""
     for word, unit in words_of("per").items():
-        for bare in (text.removeprefix(word), text.removesuffix(word)):
-            if bare != text and bare.strip():
-                return bare.strip(), unit
+        for rest in (text.removeprefix(word), text.removesuffix(word)):
+            if rest != text and rest.strip():
+                return rest.strip(), unit
     units = {**words_of("time"), **words_of("working")}
     known = "|".join(map(re.escape, sorted(units, key=len, reverse=True)))
     before = re.match(rf"(?:平均)?(?:每个?|一|each |every |per )\s*(?P<unit>{known})\s*(?P<rest>.+)", text)
@@ -162,22 +164,34 @@ def _divided(number: str, by: float, *, unit: str) -> str | None:
 
 def _share(option: str, text: str) -> str | None:
     percent = _PERCENT.match(text)
-    pair = leading(text if percent is None else percent[1])
     what, unit = _per(text) if option == "duty" else (text, None)
-    spent = None if unit is None else _time(option, what)
-    if spent is not None and unit is not None:
-        return f"{_days(spent) / _days(unit):.12g}"
+    spent = None if option != "duty" else _time(option, what)
+    if spent is not None:
+        return f"{_days(spent) / _days(unit or 'd'):.12g}"
+    pair = leading(text if percent is None else percent[1])
     if pair is None:
         return None
     value, rest = pair
     if percent is not None and not rest:
         return f"{value:.12g}%"
-    tenths = words_of("share").get(rest)
+    for word in (item for item, form in words_of(option).items() if not form):
+        rest = rest.removesuffix(word).strip()
+    tenths = words_of("share").get(rest[:1])
     if tenths:
-        return f"{value * float(tenths):.12g}%"
-    if rest in words_of(option) or rest in {"", "%", "percent"}:
-        return f"{value:.12g}" + ("%" if rest in {"%", "percent"} else "")
+        value, rest = and_tenths(value, rest[1:])
+        return None if rest else f"{value * float(tenths):.12g}%"
+    if rest in {"", "%", "percent"}:
+        return f"{value:.12g}" + ("%" if rest else "")
     return None
+
+
+def _factor(option: str, text: str) -> str | None:
+    """So many times, or so much more."""
+    more = text
+    for word in words_of("more"):
+        more = more.removeprefix(word).removesuffix(word).strip()
+    share = _share("", more)
+    return share if share and share.endswith("%") else _measured("factor")(option, text)
 
 
 def _days(time: str) -> float:
@@ -209,25 +223,12 @@ def _size(_option: str, text: str) -> str | None:
     for word in words_of("size"):
         text = text.removesuffix(word).strip()
     pair = leading(text)
+    if pair is not None and pair[1] in {"m", "b", "t"}:
+        return f"{pair[0]:.12g}{pair[1]}"
     return f"{pair[0] / GIGA:.12g}B" if pair is not None and not pair[1] and pair[0] >= MEGA else None
 
 
-def _money(_option: str, text: str) -> str | None:
-    """An amount whose number or small coin is said in words; its currency stays as it stands."""
-    pair = leading(text)
-    if pair is None:
-        return text
-    value, rest = pair
-    for word, form in words_of("money").items():
-        if rest.startswith(word):
-            return f"{value * float(form[:-1]):.12g}{form[-1]}{rest.removeprefix(word)}"
-    if rest[:1] == "w":
-        return f"{value:.12g}万{rest[1:]}"
-    kept = text.removesuffix(rest).strip()
-    return text if not kept.isascii() else f"{value:.12g}{rest}"
-
-
 _KINDS: Mapping[str, Callable[[str, str], str | None]] = {
-    "number": _count, "time": _time, "rate": _rate, "share": _share, "factor": _measured("factor"),
-    "power": _measured("power"), "years": _years, "size": _size, "money": _money,
+    "number": _count, "time": _time, "rate": _rate, "share": _share, "factor": _factor,
+    "power": _measured("power"), "years": _years, "size": _size,
 }  # fmt: skip

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 import re
-import unicodedata
 from collections.abc import Mapping
 from functools import cache
 
 from rigright.base.errors import AskError
-from rigright.base.numerals import NUMBER, chinese, digits
+from rigright.base.everyday import bare, words_of
+from rigright.base.numerals import NUMBER, and_tenths, leading, plain
 from rigright.base.patterns import pattern
 from rigright.base.record import dataclass
 from rigright.base.tables import DATA, number, read_rows, text
@@ -18,12 +18,11 @@ from rigright.base.words import Sentence, say
 
 USD, CNY = "USD", "CNY"
 _SIGNS = {"$": USD, "¥": CNY}  # of several currencies: the one that is meant where no name stands beside it
-_SCALES = {
-    "": 1, "k": KILO, "thousand": KILO, "grand": KILO, "m": MEGA, "mn": MEGA, "mio": MEGA, "million": MEGA,
-    "bn": GIGA, "billion": GIGA, "w": 1e4,
-}  # fmt: skip
-_NEED_CURRENCY = {"w"}  # 5w is 50,000 yuan, or five watts
-_PLAIN = pattern(rf"({NUMBER})\s*([a-z]*)")
+_SCALES = {"": 1, "k": KILO, "m": MEGA, "mn": MEGA, "mio": MEGA, "bn": GIGA}
+_YUAN = pattern(
+    r"[\u4e00-\u9fff]|w\Z"
+)  # an amount written so is in yuan, where no currency is named: 5万, 5w
+_COIN = pattern(r"([\d.]+)([A-Z]*)")
 _UNKNOWN = pattern(rf"(?:{NUMBER})\s*(?P<code>[a-z]{{3}})|(?P<first>[a-z]{{3}})\s*(?:{NUMBER})")
 _PER = {  # what money is for each of, as people write it
     "h": r"h|hr|hour|小时|钟头",
@@ -31,8 +30,11 @@ _PER = {  # what money is for each of, as people write it
     "kwh": r"kwh|kw·h|千瓦时|度电|度",
     "mtok": r"1?\s*m(?:illion)?[ -]?(?:tok(?:en)?s?)?|百万(?:个)?(?:tok(?:en)?s?)?",
 }
-_TAIL = pattern(r"\s*(?:/|每|一(?=小时|度)|\b(?:per|an?)\s)\s*(?P<unit>[^/]+)\Z")
-_AROUND = pattern(r"\A(?:约|大约|大概|~|≈)\s*|\s*(?:以内|以下|左右|上下)\Z")
+_FIRST = pattern(r"\A([每一](?:小时|千瓦时|度电|度|百万|个?月)|(?:per|an?|each) (?:hour|kwh|month)\b)(.+)")
+_TAIL = pattern(
+    r"\s*(?:/|每|一(?=小时|度)|\bper\s|\ban?\s(?=(?:h|hr|hour|month|day|week|year|kwh)\b|million t))"
+    r"\s*(?P<unit>[^/]+)\Z"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +45,7 @@ class Currency:
     per_usd: float
     sign: str
     names: tuple[str, ...]
+    place: str | None  # where it is paid with, for the tariff of who names no place
     as_of: str
     source: str
 
@@ -64,9 +67,9 @@ def currencies() -> Mapping[str, Currency]:
     """Every currency whose rate is known, by its code."""
     readers = {
         "code": text, "per_usd": number, "sign": text, "names": lambda cell: tuple(cell.split("|")),
-        "as_of": text, "source": text,
+        "place": text, "as_of": text, "source": text,
     }  # fmt: skip
-    rows = read_rows(DATA / "currencies.csv", readers, required=tuple(readers))
+    rows = read_rows(DATA / "currencies.csv", readers, required=tuple(set(readers) - {"place"}))
     return {row["code"]: Currency(**row) for row in rows}
 
 
@@ -88,17 +91,16 @@ def from_currency(amount: float, currency: str) -> float:
 
 def parse_money(asked: str, *, per: str = "") -> Money:
     """Read "$8000", "8k", "60000 CNY", "HK$20k", "5千块", "三万五", "€0.12/kWh" (with `per` "kwh")."""
-    plain = unicodedata.normalize("NFKC", asked).strip().casefold()
-    plain = re.sub(r"\A(每(?:小时|千瓦时|度电|度|百万|个?月))(.+)", r"\2\1", plain)
-    tail = _TAIL.search(plain)
+    text = _FIRST.sub(r"\2\1", plain(asked))
+    tail = _TAIL.search(text)
     if tail is not None:
         if not per or re.fullmatch(_PER[per], tail["unit"].strip()) is None:
             raise AskError(_unread(asked), hint=_how_to_write(per))
-        plain = plain[: tail.start()]
-    plain = _AROUND.sub("", plain).strip()
+        text = text[: tail.start()]
+    text = bare(text)
     named: list[str] = []
-    while pair := _named_in(plain):
-        code, plain = pair
+    while pair := _named_in(text):
+        code, text = pair
         named.append(code)
     meant = {code for code in named if code not in _SIGNS.values()} or set(named)
     fits = all(code in meant or _shares_sign(code, meant) for code in named)
@@ -107,10 +109,10 @@ def parse_money(asked: str, *, per: str = "") -> Money:
             say('"{text}" names two currencies: {named}', text=asked, named=", ".join(dict.fromkeys(named))),
             hint=_how_to_write(per),
         )
-    currency = next(iter(meant), None)
-    amount = _amount(plain, is_money=currency is not None)
+    amount, coin = _amount(text)
+    currency = next(iter(meant), coin)
     if amount is None or not 0 < amount < math.inf:
-        other = _UNKNOWN.fullmatch(plain) if not named else None
+        other = _UNKNOWN.fullmatch(text) if not named else None
         if other is not None:
             code = (other["code"] or other["first"]).upper()
             known = ", ".join(currencies())
@@ -119,7 +121,7 @@ def parse_money(asked: str, *, per: str = "") -> Money:
             raise AskError(_unread(asked), hint=hint)
         eaten = not asked.strip("0. ")  # what a shell leaves of "$8000": 000, or nothing
         raise AskError(_unread(asked), hint=_IN_BASH if eaten else _how_to_write(per))
-    return Money(amount=amount, currency=currency or (CNY if re.search(r"[千万亿]", plain) else None))
+    return Money(amount=amount, currency=currency or (CNY if _YUAN.search(text) else None))
 
 
 def _unread(asked: str) -> Sentence:
@@ -161,15 +163,23 @@ def _shares_sign(code: str, meant: set[str]) -> bool:
     return bare is not None and all(currencies()[text].sign.endswith(bare) for text in meant)
 
 
-def _amount(plain: str, *, is_money: bool) -> float | None:
-    """The number: digits with a scale, or Chinese numerals, or both."""
-    match = _PLAIN.fullmatch(plain)
-    if match:
-        unit = match[2]
-        if unit not in _SCALES or (unit in _NEED_CURRENCY and not is_money):
-            return None
-        return digits(match[1]) * _SCALES[unit]
-    return chinese(plain)
+def _amount(text: str) -> tuple[float | None, str | None]:
+    """The number, in digits or in words, with a scale or in coins; and the currency of the coins."""
+    pair = leading(text)
+    if pair is None:
+        return None, None
+    value, rest = pair
+    scale = _SCALES.get(rest) or float(words_of("scale").get(rest, 0))
+    if scale:
+        return value * scale, None
+    for word, form in sorted(words_of("coin").items(), key=lambda pair: -len(pair[0])):
+        coin = _COIN.fullmatch(form)
+        if coin and re.match(rf"{word}(?![a-z])", rest):
+            value, rest = and_tenths(value, rest.removeprefix(word))
+            return (float(f"{value * float(coin[1]):.12g}") if rest in {"", "毛", "角"} else None), coin[
+                2
+            ] or None
+    return None, None
 
 
 def show_money(usd: float, currency: str = USD) -> str:

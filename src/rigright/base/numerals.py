@@ -1,4 +1,7 @@
-"""Numbers as people write and say them: "50,000", "3.2万", "三万五", "两千", "half", "a hundred"."""
+"""Numbers as people write and say them: "50,000", "3.2万", "三万五", "十几", "half", "a hundred".
+
+Of a rough number the rule is: "two or three" is the larger, "几" is five, "多" adds nothing.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +12,16 @@ from functools import cache
 from rigright.base.loader import rows
 from rigright.base.patterns import pattern
 
-_DIGITS = {digit: value for value, digit in enumerate("零一二三四五六七八九")} | {"两": 2, "〇": 0}
+_DIGITS = {digit: value for value, digit in enumerate("零一二三四五六七八九")} | {"两": 2, "〇": 0, "几": 5}
+_MORE = "多来余"  # behind a number: somewhat more than it
 _TENS = {"十": 10, "百": 100, "千": 1000}
 _MYRIAD, _MYRIAD_MYRIADS = {"万": 1e4}, {"亿": 1e8}
 NUMBER = r"(?:\d{1,3}(?:[ ,'_]\d{3})+|\d{1,2}(?:,\d{2})+,\d{3}|\d+(?:,\d{4})+|\d+)(?:\.\d+)?|\.\d+"
 _MADE = "".join((*_DIGITS, *_TENS, *_MYRIAD, *_MYRIAD_MYRIADS))
-_WRITTEN = pattern(rf"(?:{NUMBER})?(?:[{_MADE}]|(?<=[{_MADE}])(?:{NUMBER}))*")
-_HALF = pattern(r"(?:a )?half(?: an?| of an?)?(?![a-z])|半个?")
+_WRITTEN = pattern(
+    rf"(?:{NUMBER})?(?:[{_MADE}]|(?<=[\d{_MADE}])[{_MORE}]|(?<=[{_MADE}{_MORE}])(?:{NUMBER}))*"
+)
+_PART = pattern(r"(?:an? )?(?:half|(quarter))(?: an?| of an?)?(?![a-z])|一?半个?")
 
 
 @cache
@@ -28,12 +34,23 @@ def _number_words(kind: str) -> dict[str, float]:
 @cache
 def _words() -> re.Pattern[str]:
     known = "|".join((*_number_words("small"), *_number_words("large")))
-    return re.compile(rf"(?:(?:{known}|and(?= \w))(?![a-z])[ -]*)+")
+    return re.compile(rf"(?:(?:{known}|(?:and|of)(?= \w))(?![a-z])[ -]*)+")
+
+
+@cache
+def _characters() -> dict[int, str]:
+    table = rows("everyday.csv", "word", "of", "plain")
+    return str.maketrans({word: form for word, of, form in table if of == "character"})
+
+
+def simplified(text: str) -> str:
+    """Full-width digits and punctuation as plain ones, traditional characters as simplified ones."""
+    return text if text.isascii() else unicodedata.normalize("NFKC", text).translate(_characters())
 
 
 def plain(text: str) -> str:
-    """Full-width digits and punctuation as plain ones, in small letters."""
-    return unicodedata.normalize("NFKC", text).strip().casefold()
+    """The same, in small letters."""
+    return simplified(text).strip().casefold()
 
 
 def digits(number: str) -> float:
@@ -43,9 +60,9 @@ def digits(number: str) -> float:
 
 def leading(text: str) -> tuple[float, str] | None:
     """The number at the head of a plain text, and what follows it; None where there is none."""
-    half = _HALF.match(text)
-    if half is not None:
-        return _scaled(0.5, text[half.end() :].strip())
+    share = _PART.match(text)
+    if share is not None:
+        return _scaled(0.25 if share[1] else 0.5, text[share.end() :].strip())
     written = _WRITTEN.match(text)
     if written is not None and written[0]:
         value = chinese(written[0])
@@ -65,11 +82,19 @@ def _scaled(value: float, rest: str) -> tuple[float, str]:
     return (value + 0.5, rest.removeprefix("个半")) if rest.startswith("个半") else (value, rest)
 
 
+def and_tenths(value: float, rest: str) -> tuple[float, str]:
+    """A digit behind a unit is a tenth of it: the 5 of 六毛五, of 九成五."""
+    return (value + _DIGITS[rest[0]] / 10, rest[1:]) if rest[:1] in _DIGITS else (value, rest)
+
+
 def _english(words: str) -> float:
     """Read "two", "a hundred", "five thousand", "twenty-five"."""
     small, large = _number_words("small"), _number_words("large")
     total = section = 0.0
-    for word in re.findall("[a-z]+", words):
+    spoken = re.findall("[a-z]+", words)
+    for word, behind in zip(spoken, [*spoken[1:], ""], strict=True):
+        if word in {"a", "an"} and behind in small:
+            continue
         if word in small:
             section = section * 12 if word == "dozen" and section else section + small[word]
         elif word == "hundred":
@@ -86,7 +111,7 @@ def chinese(text: str) -> float | None:
     last = 1.0  # the unit before a digit that stands at the end: the 5 of 三万五 are thousands
     for token in re.findall(rf"{NUMBER}|\S", text):
         if token in _DIGITS or re.fullmatch(NUMBER, token):
-            if digit is not None and digit != 0:
+            if digit and not (token in _DIGITS and digit < _DIGITS[token]):
                 return None
             digit = digits(token) if token not in _DIGITS else _DIGITS[token]
             last = 1.0 if digit == 0 else last
@@ -98,7 +123,7 @@ def chinese(text: str) -> float | None:
             below = section + (digit or 0)
             total = total + below * last if token in _MYRIAD else (total + below) * last
             section, digit = 0.0, None
-        else:
+        elif token not in _MORE:
             return None
     rest = 0.0 if digit is None else digit * (last / 10 if last > 1 and digit < 10 else 1)
     return total + section + rest

@@ -27,14 +27,11 @@ _SCALES = {
     "gi": GIB,
     "ti": TIB,
 }
-_SECONDS = {
-    "": 1, "s": 1, "sec": 1, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "min": 60, "m": 60, "h": 3600, "d": 86400,
-    "day": 86400, "days": 86400, "hours": 3600, "seconds": 1,
-    "秒": 1, "毫秒": 1e-3, "分钟": 60, "小时": 3600, "天": 86400,
-}  # fmt: skip
-_WATTS = {"": 1, "w": 1, "kw": 1e3, "mw": 1e6, "瓦": 1, "千瓦": 1e3}
-_AMOUNTS = {"": 1, "k": 1e3, "m": 1e6, "b": 1e9, "bn": 1e9, "t": 1e12, "千": 1e3, "万": 1e4, "亿": 1e8}
-_PERIODS_S = {"": 1, "s": 1, "sec": 1, "min": 60, "m": 60, "h": 3600, "hour": 3600, "d": 86400, "day": 86400}
+# only what figures are written in; everyday words and Chinese ones are rows of data/everyday.csv
+_SECONDS = {"": 1, "s": 1, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "min": 60, "m": 60, "h": 3600, "d": 86400}
+_WATTS = {"": 1, "w": 1, "kw": 1e3, "mw": 1e6}
+_AMOUNTS = {"": 1, "k": 1e3, "m": 1e6, "b": 1e9, "bn": 1e9, "t": 1e12}
+_PERIODS_S = {"": 1, "s": 1, "min": 60, "m": 60, "h": 3600, "d": 86400}
 _MEASURE = pattern(r"\s*([0-9]*\.?[0-9]+(?:[eE][+-]?[0-9]{1,3})?)\s*([^\s\d]*)\s*\Z")
 _QUANTITY = pattern(r"\s*([0-9]*\.?[0-9]+(?:e[+-]?[0-9]{1,3})?)\s*([a-z]*)\s*\Z", re.IGNORECASE)
 
@@ -92,13 +89,13 @@ def parse_watts(text: str) -> float:
 
 
 def parse_amount(text: str) -> float:
-    """Read "10B", "500k", "1.5T", "5万" as a number; k is 1000 here."""
+    """Read "10B", "500k", "1.5T" as a number; k is 1000 here."""
     wrong = unreadable(text, say("a number"), example="500k, 10M, 10B")
     return _measured(text, _AMOUNTS, wrong=wrong)
 
 
 def parse_rate(text: str) -> float:
-    """Read "5", "5/s", "300/min", "20k/h", "1M/day" as events a second."""
+    """Read "5", "5/s", "300/min", "20k/h", "1M/d" as events a second."""
     number, _, unit = text.partition("/")
     per_s = _PERIODS_S.get(unit.strip().lower())
     if per_s is None:
@@ -111,7 +108,7 @@ def parse_factor(text: str) -> float:
     wrong = unreadable(text, say("a factor"), example="2x, +50%")
     if text.strip().endswith("%"):
         return 1 + _measured(text.strip().strip("+%"), {"": 1}, wrong=wrong) / 100
-    return _measured(text, {"": 1, "x": 1, "×": 1, "倍": 1}, wrong=wrong)
+    return _measured(text, {"": 1, "x": 1, "×": 1}, wrong=wrong)
 
 
 def parse_share(text: str) -> float:

@@ -27,6 +27,26 @@ class Ruling:
     do: Sentence | None = None  # what mends it
     rule: str = ""  # its name, as --json bears it
 
+    @property
+    def sentence(self) -> Sentence:
+        """What is wrong, and what mends it."""
+        return self.reason if self.do is None else say("{wrong}; {do}", wrong=self.reason, do=self.do)
+
+
+def fine(parts: str, reason: Sentence) -> Ruling:
+    """What holds; kinds of part by their names."""
+    return Ruling(verdict=OK, parts=tuple(parts.split()), reason=reason)
+
+
+def doubt(parts: str, reason: Sentence, *, do: Sentence | None = None) -> Ruling:
+    """What somebody should look into."""
+    return Ruling(verdict=DOUBT, parts=tuple(parts.split()), reason=reason, do=do)
+
+
+def impossible(parts: str, reason: Sentence, *, do: Sentence | None = None) -> Ruling:
+    """What cannot be built."""
+    return Ruling(verdict=IMPOSSIBLE, parts=tuple(parts.split()), reason=reason, do=do)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuildRule:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterator, Sequence
 from functools import cache
 
 from rigright.base.cells import TextTable, cells_of, tables_of
 from rigright.base.errors import AskError, DataError
+from rigright.base.numerals import simplified
 from rigright.base.record import dataclass
 from rigright.base.words import say
 
@@ -110,7 +110,7 @@ def lists_in(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
 
 def _keyed_kind(line: str) -> str | None:
     """The kind of part that a line begins with, behind a bullet and before a colon."""
-    text = unicodedata.normalize("NFKC", line[:MOST_LINE_CHARS]).replace("**", "").strip()
+    text = simplified(line[:MOST_LINE_CHARS]).replace("**", "").strip()
     if len(cells_of(text)) > 1:
         return None
     while match := _BULLET.match(text):
@@ -151,7 +151,7 @@ def _not_a_list(name: str) -> DataError:
 
 
 def _read_line(line: str) -> Iterator[ListLine]:
-    text = unicodedata.normalize("NFKC", line).replace("×", "x").strip()
+    text = simplified(line).replace("×", "x").strip()
     text = "".join(sign for sign in text if sign.isprintable() or sign == "\t")
     while match := _BULLET.match(text):
         text = text[match.end() :].strip()
@@ -168,7 +168,7 @@ def _read_line(line: str) -> Iterator[ListLine]:
         kind = _kind(keyed["key"] or keyed.groupdict().get("short") or "")
         value = _unpriced(keyed["value"])
         if kind is not None and value:
-            yield ListLine(part=kind, text=value)
+            yield ListLine(part=kind, text=text if kind == "note" else value)
         if kind is not None:
             return
     plain = _unpriced(text)

@@ -8,6 +8,7 @@ from rigright.facts.shop.cards import CardShape
 from rigright.facts.shop.cpus import Processor
 from rigright.facts.shop.tables import Board, Cooler, Enclosure, Finished, PowerSupply
 
+UPRIGHT = 4  # units of a rack case that cards stand in
 SAFE_SHARE = 0.8  # of a breaker's rating that may be drawn for hours
 
 
@@ -67,11 +68,18 @@ class Disks:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Circuit:
-    """What feeds the machine."""
+    """Where the machine stands: what feeds it, how high it may be, and whether somebody works beside it."""
 
-    volts: float | None
-    amps: float | None
-    circuits: int = 1
+    volts: float | None = None
+    amps: float | None = None
+    circuits: float = 1  # each machine's share of them, of several
+    units: int | None = None  # of a rack
+    quiet: bool = False
+
+    @property
+    def is_flat(self) -> bool:
+        """Whether only servers that are made for it go there: cards stand upright in no such case."""
+        return self.units is not None and self.units < UPRIGHT
 
     @property
     def rated_w(self) -> float | None:

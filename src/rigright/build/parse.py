@@ -8,8 +8,9 @@ from typing import Any
 
 from rigright.base.errors import AskError
 from rigright.base.everyday import words_of
+from rigright.base.record import replace
 from rigright.base.units import GIB, KILO, TIB
-from rigright.build.listed import ListLine
+from rigright.build.listed import ListLine, lines_of
 from rigright.build.machine import Cards, Circuit, Disks, Modules, Rig
 from rigright.facts.chips import Chip, chips
 from rigright.facts.naming import pieces, vocabulary
@@ -430,6 +431,28 @@ def _cooler(text: str) -> dict[str, Any]:
     )
 
 
+def pc_of(text: str) -> Rig:
+    """A PC in one sentence: "b650, 64gb, 850w, 2 slots"."""
+    pieces = [
+        piece.strip() for piece in re.split(r"[,;+，；、\n]|\band\b|\bwith\b|和", text) if piece.strip()
+    ]
+    slots = [
+        re.search(r"(\d)\s*(?:x\s*)?(?:pci-?e\s*)?(?:x16\s*)?(?:slots?\b|个?插槽|槽)", english(item))
+        for item in pieces
+    ]
+    kept = [item for item, match in zip(pieces, slots, strict=True) if match is None]
+    chips = chipsets()
+    kept = [f"board: {item}" if words(english(item)) & chips.keys() else item for item in kept]
+    sized = (
+        re.sub(r"(?i)^(\d+ ?(?:gb?|tb?))(?=\s*(?:ddr\d.*|ram|内存)?$)", r"ram: \1", item) for item in kept
+    )
+    rig = rig_of(lines_of("\n".join(sized), name="--have"))
+    said = next((int(match[1]) for match in slots if match), None)
+    if said is not None:
+        rig = replace(rig, board=replace(rig.board or Board(name="board"), slots=(16,) * said))
+    return rig
+
+
 def _nic(text: str) -> dict[str, Any]:
     """Network cards that take a slot."""
     plain = english(text)
@@ -444,19 +467,23 @@ def _room(text: str) -> dict[str, Any]:
 
 
 def room_of(text: str) -> Circuit | None:
-    """Volts, amperes and circuits: "110V 15A", "two 20 amp circuits at 120 V"."""
+    """What a place bears: "110V 15A", "two 20 amp circuits at 120 V", "rack 2U, quiet"."""
     homes = {word.replace(" ", ""): circuit for word, circuit in words_of("room").items()}
-    plain = homes.get("".join(text.casefold().split()), text.casefold())
+    pieces = re.split(r"[,;+，；、]|\band\b|和", text.casefold())
+    plain = " ".join(homes.get("".join(piece.split()), piece) for piece in pieces)
+    units, quiet = re.search(r"(?<![\w.])(\d{1,2})\s*u\b", plain), re.search(r"\bquiet\b", plain)
     volts = re.search(r"(\d{3})\s*(?:v|伏)", plain)
     amps = re.search(r"(\d{1,3})\s*(?:a\b|amps?|安)", plain)
     many = re.search(r"\b(\d)\s*(?:x|circuits|breakers|路)|(two|dual|两路|双路)|x\s*(\d)\b", plain)
-    if volts is None and amps is None:
+    if not (volts or amps or units or quiet):
         return None
     circuits = 1 if many is None else 2 if many[2] else int(many[1] or many[3])
     return Circuit(
         volts=float(volts[1]) if volts else None,
         amps=float(amps[1]) if amps else None,
         circuits=max(1, circuits),
+        units=int(units[1]) if units else None,
+        quiet=quiet is not None,
     )
 
 

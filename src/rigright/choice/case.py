@@ -57,7 +57,6 @@ class Case:
     notes: tuple[Sentence, ...] = ()
     prefill: Layout | None = None  # workers of prompts alone; `layout` is then of the others
     manner: str = ""  # how the engine is tuned
-    samples: float = 0.0  # that the tower for pictures works on, for a request
     kernel: str = ""  # that reads the weights, where somebody spoke of it
     file_gib: float | None = None  # of the very file of weights
     ran: bool = False  # somebody ran it: a request had room, whatever the engine takes by itself

@@ -7,11 +7,12 @@ from functools import cache
 from typing import Any
 
 from rigright.arch.record import Arch
+from rigright.arch.sight import seeing
 from rigright.base.record import dataclass, replace
 from rigright.base.tables import DATA, read_toml
 from rigright.base.words import DECIDES, Sentence, assuming, say, with_commas
 from rigright.cost.layers import generates, transcribes
-from rigright.demand import Numbers, PlanWish, Traffic
+from rigright.demand import Images, Numbers, PlanWish, Traffic
 from rigright.facts.chips import Chip
 
 AUTO = "auto"
@@ -88,7 +89,9 @@ def settled(arch: Arch, wish: PlanWish, *, chips: Sequence[Chip] = (), more: boo
     if name == AUTO:
         name = usual_work(wish, home=bool(chips) and is_home(chips))
     usual = work_of(name, arch)
-    prompt, output = _lengths(wish, usual, most=wish.context_tok or arch.max_context_tok)
+    most = wish.context_tok or arch.max_context_tok
+    prompt, output = _lengths(wish, usual, most=None if most is None else max(most - arch.image_tok, 2))
+    prompt += arch.image_tok
     context = wish.context_tok or usual_context_tok(name, arch, tok=prompt + output)
     users = wish.users
     alone = name == SPEECH and any(chip.segment in ALONE for chip in chips)
@@ -97,8 +100,15 @@ def settled(arch: Arch, wish: PlanWish, *, chips: Sequence[Chip] = (), more: boo
     cached = (usual.cached_share or None) if wish.cached_share is None else wish.cached_share
     return replace(
         wish, work=name, prompt_tok=prompt, output_tok=output, context_tok=context, users=users,
-        cached_share=cached,
+        cached_share=cached, images=None if wish.images is None else replace(wish.images, tok=arch.image_tok),
     )  # fmt: skip
+
+
+def seen_with(arch: Arch, images: Images | None) -> Arch:
+    """The model as it is asked: with images in each request, or without."""
+    if images is None:
+        return arch
+    return seeing(arch, count=images.count, width=images.width_px, height=images.height_px)
 
 
 def says_load(wish: PlanWish) -> bool:
@@ -191,7 +201,7 @@ def assumed(arch: Arch, wish: PlanWish, *, filled: PlanWish) -> tuple[Sentence, 
         parts.append(
             say(
                 "{prompt} prompt + {output} output tokens",
-                prompt=f"{filled.prompt_tok:,}",
+                prompt=f"{(filled.prompt_tok or 0) - arch.image_tok:,}",
                 output=f"{filled.output_tok:,}",
             )
         )
@@ -203,7 +213,26 @@ def assumed(arch: Arch, wish: PlanWish, *, filled: PlanWish) -> tuple[Sentence, 
         parts.append(say("{share} of prompts cached", share=f"{filled.cached_share:.0%}"))
     sentence = with_commas(parts)
     line = () if sentence is None else (assuming(sentence),)
-    return (*line, *_beyond(filled, most=arch.max_context_tok))
+    return (*line, *_pictured(arch, filled), *_beyond(filled, most=arch.max_context_tok))
+
+
+def _pictured(arch: Arch, wish: PlanWish) -> tuple[Sentence, ...]:
+    """What images add to each prompt."""
+    if wish.images is None or arch.pictured is None:
+        return ()
+    fields = {
+        "images": str(wish.images.count), "tok": f"{arch.image_tok:,}",
+        "size": f"{wish.images.width_px}x{wish.images.height_px}",
+    }  # fmt: skip
+    if arch.pictured.is_known:
+        return (say("{images} images of {size}: {tok} more prompt tokens", **fields),)
+    return (
+        say(
+            "{images} images of {size}: {tok} more prompt tokens, "
+            "if its processor makes one sample of each: its rule is not known",
+            **fields,
+        ).of(DECIDES),
+    )
 
 
 def _beyond(wish: PlanWish, *, most: int | None) -> tuple[Sentence, ...]:

@@ -18,7 +18,7 @@ from rigright.machine.system import Event
 
 LINE_CHARS = 160
 _OLD_S = 7 * 86400  # what happened longer ago and not again is told more quietly
-_OF_TEXT = frozenset({MESSAGE, UNKNOWN})  # kinds of what programs and tools said
+_OF_TEXT = frozenset({MESSAGE, UNKNOWN, "model", "card"})  # kinds of what programs and tools said
 _ANEW = re.compile(r"systemctl reboot|--gpu-?reset")
 _STARTED = Step(says=say("the machine has rebooted since: act only if it recurs"))
 _MILDER: dict[Severity, Severity] = {"fault": "warning", "warning": "note", "note": "note"}

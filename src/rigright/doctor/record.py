@@ -147,6 +147,11 @@ class CheckInput:
         """Every device with its chip."""
         return tuple(zip(self.machine.devices, self.chips, strict=True))
 
+    @property
+    def is_fragment(self) -> bool:
+        """Whether a text shows neither cards nor the bus, so that what it does show was meant."""
+        return self.machine.is_capture and not self.machine.devices and not self.machine.pci
+
     def gap(self, what: str) -> NotSeen | None:
         """What the probe says it could not read of a part, with what would show it."""
         gaps = (item for item in self.machine.unseen if item.what == what)

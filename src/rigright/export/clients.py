@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import cast
 
-from rigright.export.launch import Launch
+from rigright.export.launch import Launch, ServerSettings
 from rigright.export.text import SEED, Variable, comments, given, script
 from rigright.facts.launching import Router
 
@@ -18,8 +18,9 @@ SCRIPTS = ("bench.sh", "guidellm.sh")
 
 def loads(launch: Launch, *, backend: str, header: str | None = None) -> dict[str, str]:
     """The planned load by either client; both write the same file."""
-    texts = (vllm_bench(launch, backend=backend, header=header), guidellm(launch))
-    return dict(zip(SCRIPTS, texts, strict=True))
+    bench = vllm_bench(launch, backend="openai-audio" if launch.serving.hears else backend, header=header)
+    texts = (bench,) if launch.serving.hears else (bench, guidellm(launch))
+    return dict(zip(SCRIPTS, texts, strict=False))
 
 
 def guidellm(launch: Launch) -> str:
@@ -67,12 +68,10 @@ def vllm_bench(launch: Launch, *, backend: str, header: str | None = None) -> st
         *given(
             ("--backend", backend),
             ("--base-url", f"http://127.0.0.1:{launch.port}"),
-            ("--endpoint", "/v1/completions"),
+            ("--endpoint", "/v1/audio/transcriptions" if launch.serving.hears else "/v1/completions"),
             ("--model", launch.name if launch.tokenizer else launch.model),
             ("--tokenizer", launch.tokenizer),
-            ("--dataset-name", "random"),
-            ("--random-input-len", load.prompt_tok),
-            ("--random-output-len", load.output_tok),
+            *_prompts(launch.serving),
             ("--num-prompts", load.requests),
             ("--max-concurrency", load.concurrency),
             ("--request-rate", rate),
@@ -93,6 +92,22 @@ def vllm_bench(launch: Launch, *, backend: str, header: str | None = None) -> st
         f"  rigright bench endpoint --endpoint http://127.0.0.1:{launch.port}/v1 --plan plan.json",
     )
     return script(words, head=head, environment={})
+
+
+def _prompts(served: ServerSettings) -> tuple[tuple[str, str | int | None], ...]:
+    """What is sent: random text of the planned lengths, or recordings."""
+    if served.hears:
+        return (
+            ("--dataset-name", "hf"),
+            ("--dataset-path", "openslr/librispeech_asr"),
+            ("--hf-subset", "clean"),
+            ("--hf-split", "test"),
+        )
+    return (
+        ("--dataset-name", "random"),
+        ("--random-input-len", served.load.prompt_tok),
+        ("--random-output-len", served.load.output_tok),
+    )
 
 
 def balancer(launch: Launch, places: Sequence[str]) -> str:

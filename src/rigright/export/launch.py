@@ -11,6 +11,7 @@ from rigright.base.errors import AskError
 from rigright.base.record import dataclass
 from rigright.base.units import MEGA
 from rigright.base.words import say
+from rigright.facts.checkpoints import Making
 from rigright.facts.launching import Launcher
 from rigright.machine.bench.record import SentLoad
 
@@ -34,8 +35,10 @@ class ServerSettings:
     share: float | None  # of the memory of a GPU
     graphs: bool
     load: SentLoad  # the plan was made for, as a client sends it
+    images: int | None = None  # in a request
     weights_bytes: float
     has_experts: bool = False
+    hears: bool = False  # its prompts are speech
     gpu_layers: int | None = None
     cpu_moe: int | None = None
     batch_tok: int | None = None  # of a pass where a part of the model lies in main memory
@@ -86,12 +89,25 @@ class TrainerSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SampleSettings:
+    """What a program is told that passes whole texts or images."""
+
+    dtype: str  # "bf16", "fp16", "fp32"
+    weights: str  # id of a weight format
+    batch: int
+    compiled: bool
+    text_tok: int | None
+    image_px: int | None
+    steps: int | None  # of one image
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Launch:
     """One plan to start."""
 
     program: Launcher
     model: str  # as the program loads it: a hub id or a path
-    is_guessed: bool = False  # the name of a file that nobody named
+    making: Making | None = None  # of weights that nobody has published
     tokenizer: str | None = None  # for the client, where the weights' own file has none that it reads
     script: str  # of a training, where the program runs the user's own
     name: str  # safe in names of jobs, services and units
@@ -115,6 +131,7 @@ class Launch:
     arch: Arch | None = None  # what is trained, where the program is told its shape
     served: ServerSettings | None = None
     trained: TrainerSettings | None = None
+    passed: SampleSettings | None = None
     prefill: Launch | None = None  # workers that take prompts alone; its own then make next tokens alone
     stage: str = ""  # of a worker apart: "prefill" or "decode"
 
@@ -129,13 +146,19 @@ class Launch:
         return cast("TrainerSettings", self.trained)
 
     @property
+    def passing(self) -> SampleSettings:
+        """What passes samples; the verb lets nothing else reach such a target."""
+        return cast("SampleSettings", self.passed)
+
+    @property
     def head(self) -> tuple[str, ...]:
         """The comment of every file: what for, and why so."""
         fields = {"version": self.program.version, "model": self.model, "script": self.script}
         notes = (note.format(**fields) for note in self.program.notes)
         package = self.program.apart_package.get(self.vendor) if self.stage else None
         needs = (f"KV cache transfer needs: python3 -m pip install {package}",) if package else ()
-        return (f"{self.program.label} {self.program.version}: {self.name}", *self.why, *notes, *needs)
+        made = () if self.making is None else (f"first run {self.making.tool.file}: it makes {self.model}",)
+        return (f"{self.program.label} {self.program.version}: {self.name}", *self.why, *notes, *needs, *made)
 
     @property
     def health(self) -> str:

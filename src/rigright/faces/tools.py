@@ -312,11 +312,6 @@ def allowed(tool: str, fields: Mapping[str, Any], *, root: Path | None) -> dict[
     result: dict[str, Any] = {}
     for name, value in fields.items():
         if name not in known:
-            meant = _table()["meant"].get(name)
-            if meant in known:
-                raise AskError(
-                    say('unknown option "{name}"', name=name), hint=say("did you mean {near}?", near=meant)
-                )
             raise unknown_option(name[:80], about(tool).takes or tuple(known))
         _check_size(name, value)
         if name in _FILES and root is not None:

@@ -79,7 +79,7 @@ class Chip:
     segment: str  # "consumer", "workstation", "datacenter", "embedded", "soc"
     architecture: str
     kind: ChipClass = UNCLASSED  # chips that reach as much of what is stated
-    launch: str  # "2022-10"
+    launch: str = ""  # "2022-10"; "": announced, not sold yet
     isa: str | None  # compute capability "9.0", or "gfx942", or "metal"
     mem_bytes: float  # as advertised: "80 GB" of a card is 80 GiB
     mem_options_bytes: tuple[float, ...] = ()  # sizes a shared-memory machine is sold with
@@ -144,6 +144,11 @@ class Chip:
     def is_instance(self) -> bool:
         """Whether it is an instance that MIG cut out of a GPU: no model is split over several."""
         return self.link_max_chips == ALONE
+
+    @property
+    def is_announced(self) -> bool:
+        """Whether its maker announced it and nobody sells it yet."""
+        return not self.launch
 
     @property
     def is_added(self) -> bool:

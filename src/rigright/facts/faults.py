@@ -44,7 +44,8 @@ class Xid:
             return "fault"
         if action == "none" and self.hardware != "y":
             return "note"
-        wears = action == "none" and self.next != "rows"
+        wears = action == "restart_app" if self.next == "rows" else action == "none"
+        wears = wears and self.hardware == "y"
         return "warning" if wears or action in _TICKETS or times >= repeated().times else "note"
 
 

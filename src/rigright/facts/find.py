@@ -10,7 +10,7 @@ from rigright.base.errors import AskError, unknown
 from rigright.base.loader import rows
 from rigright.base.patterns import pattern
 from rigright.base.record import dataclass, replace
-from rigright.base.units import to_gib
+from rigright.base.units import GIB, to_gib
 from rigright.base.words import Sentence, say
 from rigright.facts.chips import Chip, by_id, chips, memory_share
 from rigright.facts.clouds import find_family
@@ -28,6 +28,7 @@ from rigright.facts.naming import (
     vocabulary,
 )
 
+_LEAST_SEEN = 0.88  # of the memory that a card is sold with, that programs see
 _MOST_SHOWN = 8
 _RAM = pattern(r"\b(?:ram|dram|ddr[345]|memory)\b|内存", re.IGNORECASE)
 _MOST_NEAR = 3
@@ -127,6 +128,12 @@ def _by_memory(text: str, tokens: tuple[Token, ...]) -> Match | None:
     return Match(chip=chip, note=note)
 
 
+def size_of(total_bytes: float) -> str | None:
+    """The size that a card of so much memory is sold by: "40gb" for the 39.4 GiB that programs see."""
+    sizes = ((float(size.removesuffix("gb")) * GIB, size) for size in _cards_by_memory())
+    return next((size for most, size in sorted(sizes) if _LEAST_SEEN * most <= total_bytes <= most), None)
+
+
 @cache
 def _cards_by_memory() -> dict[str, tuple[str, ...]]:
     return {size: tuple(named.split()) for size, named in rows("cards_by_memory.csv", "size", "chips")}
@@ -200,8 +207,9 @@ def _choose(text: str, texts: frozenset[str], *, meant: list[Calling], sure: boo
 
 def _sized(text: str, texts: frozenset[str], *, chip: Chip) -> Match:
     """Give a shared-memory machine the size that was said, or its largest with a note."""
+    announced = say("{chip} is announced, not sold: its figures are its maker's", chip=chip.name)
     if len(chip.mem_options_bytes) < 2:
-        return Match(chip=chip)
+        return Match(chip=chip, note=announced if chip.is_announced else None)
     for size in chip.mem_options_bytes:
         if memory_word(to_gib(size)) in texts:
             return Match(chip=with_memory(chip, size))
@@ -298,7 +306,19 @@ def _unknown(text: str, texts: frozenset[str]) -> AskError:
         chips = (_first_of(_agreeing(certain)) if certain - sizes else []) or _nearest(text)
         return [_shown_names(chips)] if chips else []
 
-    return unknown(say("GPU"), text, near=near, see="rigright look-up chips")
+    return _uncounted(text) or unknown(say("GPU"), text, near=near, see="rigright look-up chips")
+
+
+def _uncounted(text: str) -> AskError | None:
+    """That a chip is known by name alone, and the nearest that is counted."""
+    bare = re.sub(r"[\s_-]+", "", text.casefold())
+    for key, name, near in rows("chips_uncounted.csv", "key", "name", "near"):
+        if key in bare:
+            nearest = say("nearest with figures: {chip}", chip=by_id()[near].name)
+            return AskError(
+                say("{chip} is known, but has no published figures to count with", chip=name), hint=nearest
+            )
+    return None
 
 
 def _first_of(named: list[Calling]) -> list[Chip]:

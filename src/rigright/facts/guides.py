@@ -98,18 +98,18 @@ class GuideItem:
 
 
 @cache
-def guide_items() -> tuple[GuideItem, ...]:
-    """Every item, in order."""
+def guide_items(kind: str = "item") -> tuple[GuideItem, ...]:
+    """Every item, in order; of the kind "also", what other guides say."""
     return tuple(
         GuideItem(
             id=row["id"],
-            says=in_both(*row["says"], values={}),
+            says=in_both(*row.get("says") or row["right"], values={}),
             right=in_both(*row["right"], values={}) if "right" in row else None,
             myths=tuple(row.get("myths", ())),
             command=row["command"],
-            words=tuple(row["words"]),
+            words=tuple(row.get("words", ())),
         )
-        for row in read_toml(DATA / "guides.toml")["item"]
+        for row in read_toml(DATA / "guides.toml")[kind]
     )
 
 

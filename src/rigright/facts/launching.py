@@ -20,8 +20,9 @@ class Launcher:
     label: str
     version: str
     source: str
-    kind: str  # "serve" or "train"
+    kind: str  # "serve", "train", or "sample": whole texts or images, one pass each
     runs: tuple[str, ...]  # engines or trainers of a plan that it carries out
+    works: tuple[str, ...] = ()  # kinds of work, where it passes whole samples
     port: int | None = None
     health: str = ""
     check: str = ""  # the same as a command inside its image

@@ -25,7 +25,7 @@ _NUMBERED = pattern(r"[0-9]{1,5}[a-z]{0,3}")
 _SERIES = pattern(r"\s*(?:系列|series\b|[- ]series)", re.IGNORECASE)
 _UNIT = pattern(r"\s?(?:[gmt]i?b|w|v|a|mm|mhz|ghz|tflops|元|美元|个|核|[,.]\d|%|年)", re.IGNORECASE)
 _COUNT_BEFORE = pattern(
-    r"(?:(\d{1,4})\s?(?:[x×*]|块|张|卡|个|颗|路|-?gpu)\s?|(双|两[块张个颗卡]|dual\s|two\s)|(四[块张卡]|four\s|quad\s)|(八[块张卡]|eight\s))"
+    r"(?:(\d{1,4})\s?(?:[x×*]|块|张|卡|个|颗|路|-?gpu)\s?|(双[路卡]?|两[块张个颗卡路]|dual[\s-](?:socket\s)?|two\s)|(四[块张卡]|four\s|quad\s)|(八[块张卡]|eight\s))"
     r"(?:的|服务器|nvidia|geforce|amd|\s){0,3}\Z",
     re.IGNORECASE,
 )

@@ -1,16 +1,32 @@
-"""MIG: the instances that a GPU can be cut into, each as a chip of its own: "h100 mig 3g.40gb"."""
+"""Slices of a GPU, each as a chip of its own: "h100 mig 3g.40gb", "1/7 h100", vGPU "A16-8Q", "MI300X CPX"."""
 
 from __future__ import annotations
 
-from functools import cache
+import re
+from fractions import Fraction
+from functools import cache, partial
 
 from rigright.base.errors import AskError
+from rigright.base.everyday import words_of
 from rigright.base.loader import records
+from rigright.base.patterns import pattern
 from rigright.base.record import dataclass, replace
+from rigright.base.units import GIB, to_gib
 from rigright.base.words import Sentence, say
 from rigright.facts.chips import ALONE, Chip
 
 MEMORY_SLICES = 8
+_MODES = {"dpx": 2, "tpx": 3, "qpx": 4, "cpx": 8}  # of an MI300: partitions, each with its share of all
+_VGPU = pattern(r"\b(?:grid[ -])?(?P<chip>(?:rtx)?[a-z]{1,2}\d{1,4}s?)(?P<wide>d?)-(?:(?P<cut>[1-7])-)?"
+                r"(?P<size>\d{1,2})[qcab]\b", re.IGNORECASE)  # fmt: skip
+_PART = pattern(
+    r"\A\s*(?P<count>\d{1,3}\s*[x×*]\s*)?(?:a\s+)?(?:(?P<some>[1-7])\s*/\s*(?P<of>[2-8])|"
+    r"(?P<word>[a-z]{4,7}\b|[^\x00-\x7f]{1,4}?))\s*(?:张|块|个|of\b)?\s*(?:an?\b)?\s*(?=[a-z])",
+    re.IGNORECASE,
+)  # fmt: skip
+PROFILE = pattern(r"(?:mig[ -]?)?[1-7]g\.\d{1,3}gb", re.IGNORECASE)
+_MODE = pattern(r"\b(?P<mode>[dtqc]px)\b", re.IGNORECASE)
+_SIZES = {"a100": ("40gb", "80gb"), "v100": ("16gb", "32gb")}  # without and with a D behind the name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +91,58 @@ def instance_of(chip: Chip, name: str) -> Chip:
     )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GpuPart:
+    """A part of a GPU as people say it."""
+
+    text: str
+    share: float | None = None  # nearest to which a profile of MIG is meant
+    size_bytes: float | None = None  # of a vGPU
+    parts: int = 0  # alike, into which a mode of the driver cuts the GPU
+
+
+def split_slice(text: str) -> tuple[str, GpuPart | None]:
+    """A machine without the words for a part of a GPU, and that part."""
+    vgpu = _VGPU.search(text)
+    if vgpu is not None:
+        chip = f"{vgpu['chip']} {_SIZES.get(vgpu['chip'].lower(), ('', ''))[bool(vgpu['wide'])]}".strip()
+        if vgpu["cut"]:
+            chip += f" mig {vgpu['cut']}g.{vgpu['size']}gb"
+        size = None if vgpu["cut"] else int(vgpu["size"]) * GIB
+        part = None if size is None else GpuPart(text=f"vGPU {vgpu['size']}GB", size_bytes=size)
+        return f"{text[: vgpu.start()]}{chip}{text[vgpu.end() :]}", part
+    some, mode = _PART.match(text), _MODE.search(text)
+    if mode is not None:
+        parts = _MODES[mode["mode"].lower()]
+        return text[: mode.start()] + text[mode.end() :], GpuPart(text=mode["mode"].upper(), parts=parts)
+    share = None if some is None else words_of("slice").get((some["word"] or "").lower())
+    if some is None or not (share or some["of"]):
+        return text, None
+    rest = f"{some['count'] or ''}{text[some.end() :]}"
+    return rest, GpuPart(text=some[0].strip(), share=float(Fraction(share or f"{some['some']}/{some['of']}")))
+
+
+def sliced(chip: Chip, part: GpuPart) -> Chip:
+    """The part of a chip as a chip."""
+    if part.share is not None:
+        far = partial(_distance, aim=part.share)
+        near = min(profiles_of(chip), default=None, key=far)
+        return instance_of(chip, "" if near is None else near.profile)
+    share = 1 / part.parts if part.size_bytes is None else part.size_bytes / chip.mem_bytes
+    if share > 1 or (part.parts and not chip.id.startswith("mi3")):
+        raise AskError(
+            say("{chip} has no {part}", chip=chip.name, part=part.text),
+            hint=say("it has {size} GB of memory", size=f"{to_gib(chip.mem_bytes):.0f}"),
+        )
+    item = cut(chip, share=share, mem_share=share, usable_bytes=chip.mem_usable_bytes * share)
+    return replace(item, name=f"{chip.name} {part.text}")
+
+
+def _distance(profile: Profile, *, aim: float) -> float:
+    """How far its shares of compute and memory are from a share that is meant."""
+    return abs(profile.slices / profile.slices_of - aim) + abs(profile.memory_eighths / MEMORY_SLICES - aim)
+
+
 def cut(chip: Chip, *, share: float, mem_share: float, usable_bytes: float) -> Chip:
     """A part of a chip: its share of each peak, and of what goes with the memory; linked to no other."""
     peaks = {
@@ -98,8 +166,8 @@ def cut(chip: Chip, *, share: float, mem_share: float, usable_bytes: float) -> C
     )
 
 
-def notes_on(count: int) -> tuple[Sentence, ...]:
-    """What is to be known of so many instances."""
-    paid = say("prices count a whole GPU for each MIG instance")
-    each = say("a program sees one MIG instance: run one copy of the model on each")
+def notes_on(count: int, *, share: float) -> tuple[Sentence, ...]:
+    """What is to be known of so many instances, each with a share of its GPU."""
+    paid = say("prices count a whole GPU; its share of the memory is {share}", share=f"{share:.0%}")
+    each = say("a program sees one slice of a GPU: run one copy of the model on each")
     return (each, paid) if count > 1 else (paid,)

@@ -7,13 +7,13 @@ and a run such as "rtx4090", "8xh100" or "两张4090显卡" is cut into known wo
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterator
 from functools import cache
 from typing import Literal, cast
 
 from rigright.base.errors import AskError
 from rigright.base.loader import records, rows
+from rigright.base.numerals import simplified
 from rigright.base.record import dataclass
 from rigright.base.units import GIB, GIGA, MEGA, MIB, to_gib
 from rigright.base.words import say
@@ -194,7 +194,7 @@ def read_tokens(name: str) -> list[Token]:
     """Cut a name into tokens; words that mean nothing here are left out, unknown ones are kept as such."""
     if len(name) > MAX_NAME_CHARS:
         raise AskError(say("name too long ({size} characters); shorten it", size=len(name)))
-    lower = unicodedata.normalize("NFKC", name).casefold()
+    lower = simplified(name).casefold()
     runs = _join_units(_RUN.findall(lower))
     return [token for run in runs for token in _read_run(run) if token.text]
 

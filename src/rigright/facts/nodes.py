@@ -12,14 +12,24 @@ from rigright.base.record import dataclass, replace
 from rigright.base.units import parse_bytes, show_bytes
 from rigright.base.words import Sentence, say
 from rigright.facts.chips import Chip
-from rigright.facts.clouds import find_instance, machine_of_family, providers_of
+from rigright.facts.clouds import find_instance, is_instance, machine_of, machine_of_family, providers_of
 from rigright.facts.computers import chip_of_computer
 from rigright.facts.fabrics import Stated, cabled, take_cabling
 from rigright.facts.find import Match, chips_meant, match_tokens, names_chip
 from rigright.facts.host_words import take_host
 from rigright.facts.hosts import CPU, Host, host_chip
-from rigright.facts.mig import instance_of, notes_on, profile_of
+from rigright.facts.mig import (
+    PROFILE,
+    GpuPart,
+    instance_of,
+    notes_on,
+    profile_of,
+    profiles,
+    sliced,
+    split_slice,
+)
 from rigright.facts.naming import MAX_NAME_CHARS, Counted, Token, pods, read_counts, read_tokens
+from rigright.facts.power_limit import limited, split_limit
 from rigright.facts.units import boxes_of
 
 MANY = 256  # texts that are remembered
@@ -125,12 +135,36 @@ def with_free(node: Node, free_bytes: float) -> Node:
     return replace(node, cards=tuple(replace(card, free_bytes=free_bytes) for card in node.cards))
 
 
+def with_limit(node: Node, watts: float) -> Node:
+    """The same, with so many watts for each card."""
+    return replace(node, cards=tuple(replace(card, chip=limited(card.chip, watts)) for card in node.cards))
+
+
+def with_slice(node: Node, part: GpuPart) -> Node:
+    """The same with a part of each GPU in its place."""
+    cards = tuple(chip_card(sliced(card.chip, part)) for card in node.cards)
+    share = cards[0].chip.mem_bytes / node.cards[0].chip.mem_bytes
+    return replace(node, cards=cards, notes=(*node.notes, *notes_on(len(cards), share=share)))
+
+
 @lru_cache(maxsize=MANY)
 def find_node(text: str) -> Node:
     """The cards and boxes a loose text means, with their host; a cloud's instance by its full name."""
     text, free_bytes = split_free(text)
     if free_bytes is not None:
         return with_free(find_node(text), free_bytes)
+    text, watts = split_limit(text)
+    if watts is not None:
+        return with_limit(find_node(text), watts)
+    if PROFILE.fullmatch(text.strip()):
+        known = next((row.chips[0] for row in profiles() if row.profile in text.lower()), "a100")
+        raise AskError(
+            say("{text} is a slice of which GPU?", text=text.strip()),
+            hint=say("for example {example}", example=f'"{known} mig {text.strip()}"'),
+        )
+    text, part = split_slice(text)
+    if part is not None:
+        return with_slice(find_node(text), part)
     taken = take_host(text[:MAX_NAME_CHARS])
     if taken.host is None:
         return _find_cards(text)
@@ -159,10 +193,9 @@ def chip_card(chip: Chip) -> Card:
 
 def _of_instance(text: str) -> Node | None:
     """The machine that a cloud rents under this name; None where no cloud writes names so."""
-    from rigright.facts.clouds import is_instance, machine_of
-
     provider, colon, name = text.strip().partition(":")
-    text = name.strip() if colon and providers_of(provider) else text
+    if colon and providers_of(provider):
+        return find_node(name)
     rented = find_instance(text)
     if rented is not None and rented.chip is not None and rented.n_chips >= 1:
         return _in_one_box(find_node(f"{rented.n_chips:g}x {rented.chip}"))
@@ -181,13 +214,15 @@ def _of_instance(text: str) -> Node | None:
 
 def _find_cards(text: str, *, host: Host | None = None) -> Node:
     text, called = chip_of_computer(text)
-    family = None if len(text) > MOST_FAMILY or names_chip(text) else machine_of_family(text)
+    family = machine_of(text)
+    if family is None and len(text) <= MOST_FAMILY and not names_chip(text):
+        family = machine_of_family(text)
     if family is not None:
         return _in_one_box(find_node(family))
     text, noted = _in_pods(text)
     text = _in_boxes(_OF_A_NAME.sub("", text))
     _refuse_odd_counts(text)
-    if "-" in text or "." in text or "_" in text:  # as names of instances are
+    if not {"-", ".", "_", ":"}.isdisjoint(text):  # as names of instances are
         machine = _of_instance(text)
         if machine is not None:
             return machine
@@ -216,12 +251,19 @@ def _find_cards(text: str, *, host: Host | None = None) -> Node:
         *(note for _, sentences in pairs for note in sentences),
     )
     is_cut = any(group.mig for group in groups)
+    cut = notes_on(count, share=_cut_share(matches, cards)) if is_cut else ()
     node = Node(
         cards=tuple(replace(card, chip=chip) for card, (chip, _) in zip(cards, pairs, strict=True)),
         n_nodes=n_nodes,
-        notes=tuple(dict.fromkeys((*notes, *(notes_on(count) if is_cut else ())))),
+        notes=tuple(dict.fromkeys((*notes, *cut))),
     )
     return node if is_cut else _in_real_boxes(node)
+
+
+def _cut_share(matches: list[Match], cards: list[Card]) -> float:
+    """The smallest share of its GPU's memory that an instance has."""
+    whole = max(match.chip.mem_bytes for match in matches)
+    return min(card.chip.mem_bytes for card in cards) / whole
 
 
 def _named(group: Counted) -> str:

@@ -7,6 +7,7 @@ from functools import cache
 
 from rigright.base.errors import AskError
 from rigright.base.loader import records
+from rigright.base.numerals import plain
 from rigright.base.record import dataclass
 from rigright.base.words import CHINESE_LETTERS, Bilingual, Sentence, say
 
@@ -92,7 +93,7 @@ def find_place(asked: str) -> Region:
 
 
 def _plain(name: str) -> str:
-    return " ".join(name.casefold().replace("_", "-").split())
+    return " ".join(plain(name).replace("_", "-").split())
 
 
 def _named() -> Iterator[tuple[str, str, Region]]:

@@ -7,7 +7,7 @@ search prices by the same lines. What cannot be ordered so is taken as such mach
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import date
 from functools import cache
 from typing import TYPE_CHECKING, Protocol
@@ -64,6 +64,17 @@ class Listed(Protocol):
 
 class Ordered(Protocol):
     """Puts machines together of which somebody said more than their cards."""
+
+    @property
+    def host(self) -> Host | None:
+        """Processor and memory of a PC that is there."""
+
+    @property
+    def is_bound(self) -> bool:
+        """Whether what stands around cards is decided by more than the cards."""
+
+    def stands(self, chips: Sequence[tuple[Chip, int]], *, boxes: int) -> bool:
+        """Whether machines alike, each with so many devices, can stand where they shall."""
 
     def __call__(
         self, cards: Cards, machines: int, *, host: Host | None, stored: Stored, today: date
@@ -130,7 +141,8 @@ def around_usd(
     `host`: what somebody said of processor and memory; `ordered` puts such a machine together.
     """
     chip, count = chips[0]
-    listed = None if host is None or len(chips) > 1 else ram_hosts().get(host)
+    bound = ordered is not None and ordered.is_bound
+    listed = None if host is None or len(chips) > 1 or bound else ram_hosts().get(host)
     if listed is not None:  # one of few that are bought so: the same order, kept
         known = _order_usd(
             chip.id, count // devices_of(chip), boxes=boxes, stored=stored, today=today, host=listed
@@ -138,7 +150,7 @@ def around_usd(
         if known is not None:
             return scaled(known, boxes)
     is_said = host is not None and not {"cpu", "ram"} <= set(host.assumed)
-    if ordered is not None and (is_said or len(chips) > 1 or chip.vendor == CPU):
+    if ordered is not None and (bound or is_said or len(chips) > 1 or chip.vendor == CPU):
         cards = tuple((item.id, each) for item, each in chips if item.vendor != CPU)
         made = ordered(cards, boxes, host=host, stored=stored, today=today)
         if made is not None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rigright.base.money import USD, from_currency
+from rigright.base.money import USD, currency_of, from_currency
 from rigright.base.record import dataclass
 from rigright.base.units import KILO, MEGA, to_gib
 from rigright.base.words import Sentence
@@ -52,10 +52,11 @@ def tariff_of(segment: str, *, wished: Mapping[str, float | None]) -> Tariff:
 
 
 def tariff_in(wish: PlanWish, segment: str) -> Tariff:
-    """The tariff of a wish: as it was said, else that of the place that was named."""
+    """The tariff of a wish: as it was said, else that of the place that was named, or of the currency."""
     wished = {"usd_per_kwh": wish.tariff_usd_per_kwh, "pue": wish.pue, "years": wish.years, "duty": wish.duty}
-    if wish.tariff_usd_per_kwh is None and wish.place is not None:
-        pair = local_tariff(wish.place, segment, customer=wish.customer)
+    place = wish.place or currency_of(wish.currency).place
+    if wish.tariff_usd_per_kwh is None and place is not None:
+        pair = local_tariff(place, segment, customer=wish.customer)
         if pair is not None:
             price = pair[0]
             wished["usd_per_kwh"] = from_currency(price.value, price.currency or USD)

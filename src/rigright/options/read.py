@@ -7,9 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from rigright.base.errors import AskError
+from rigright.base.loader import rows
 from rigright.base.money import CNY, USD
 from rigright.base.patterns import pattern
-from rigright.base.words import Sentence, say
+from rigright.base.words import CHINESE, ENGLISH, Sentence, say
 from rigright.demand import PlanWish
 from rigright.options.row import ALL, SAMPLES, SERVE, SPEECH, TEXT, TRAINS, Option
 from rigright.options.rows import SAMPLE_MODES, TRAINING_MODES, kinds_of, options_of
@@ -18,14 +19,10 @@ Wish = TypeVar("Wish")
 _CHINESE = pattern(r"[\u4e00-\u9fff]")
 
 
-def read_wish(
-    words: Mapping[str, str | None], *, verb: str = "plan", beside: Sequence[str | None] = (),
-    local: str | None = None,
-) -> PlanWish:  # fmt: skip
+def read_wish(words: Mapping[str, str | None], *, verb: str = "plan", home: str | None = None) -> PlanWish:
     """The wish that options such as {"on": "8x h100", "ttft": "1s"} tell; None and "" say nothing.
 
-    `beside`: what else was typed, such as the model: a question in Chinese is answered in yuan;
-    `local`: the currency of the place that was named.
+    `home`: the currency of who asks, see `home_of`.
     """
     fields = _typed_of(verb, words)
     mode = None
@@ -37,7 +34,7 @@ def read_wish(
             .plain(fields["mode"].strip())
             .lower()
         )
-    values = values_of(verb, fields, kinds=kinds_of(mode), beside=beside, local=local)
+    values = values_of(verb, fields, kinds=kinds_of(mode), home=home)
     return fill(PlanWish, verb, values={**values, "budget_said": fields.get("budget")})
 
 
@@ -78,28 +75,37 @@ def _typed_of(verb: str, words: Mapping[str, str | None]) -> dict[str, str]:
     return fields
 
 
-def unknown_option(name: str, known: Sequence[str]) -> AskError:
-    """The complaint about an option, with the nearest known."""
+def unknown_option(name: str, known: Sequence[str], *, dash: str = "") -> AskError:
+    """The complaint about an option, with the one that is meant; each has `dash` before it as it is shown."""
     from difflib import get_close_matches
 
-    near = get_close_matches(name, known, n=1, cutoff=0.6)
-    hint = other_way(name) or (
-        say("did you mean {near}?", near=near[0]) if near else say("options: {known}", known=", ".join(known))
-    )
+    plain = name.lstrip("-").lower().replace("_", "-")
+    by_plain = {word.replace("_", "-"): word for word in known}
+    near = [word for word in _meant(plain) if word in by_plain]
+    near = near or get_close_matches(plain, by_plain, n=1, cutoff=0.75)
+    example = OTHERWISE.get(plain) if "on" in by_plain else None
+    if example is not None:
+        hint = say("write it with the machine: {example}", example=example)
+    elif near:
+        hint = say("did you mean {near}?", near=dash + by_plain[near[0]])
+    elif dash:
+        hint = say("see --help for all options")
+    else:
+        hint = say("options: {known}", known=", ".join(known))
     return AskError(say('unknown option "{name}"', name=name), hint=hint)
+
+
+def _meant(typed: str) -> list[str]:
+    """What other programs call so."""
+    table = rows("other_options.csv", "typed", "meant")
+    return next((meant.split() for word, meant in table if word == typed), [])
 
 
 OTHERWISE = {  # what people type as an option and what is said with the machine instead
     "free": '--on "4090, 12GB free"', "ram": '--on "4090 + 64gb"', "cpu": '--on "4090 + 7950x"',
-    "gpu": "--on 4090", "gpus": '--on "2x 4090"', "nodes": '--on "2 nodes of 8x h100"',
+    "gpus": '--on "2x 4090"', "nodes": '--on "2 nodes of 8x h100"',
     "network": '--on "2 nodes of 8x h100 + 100gbe"',
 }  # fmt: skip
-
-
-def other_way(name: str) -> Sentence | None:
-    """How to say what no option says; None where nothing is known of it."""
-    example = OTHERWISE.get(name.lstrip("-").lower())
-    return None if example is None else say("write it with the machine: {example}", example=example)
 
 
 def values_of(
@@ -107,8 +113,7 @@ def values_of(
     fields: Mapping[str, str],
     *,
     kinds: frozenset[str] = ALL,
-    beside: Sequence[str | None] = (),
-    local: str | None = None,
+    home: str | None = None,
 ) -> dict[str, Any]:
     """Each value that was said, read; what does not go together, or says nothing of such work, is refused.
 
@@ -122,20 +127,20 @@ def values_of(
     for name in values:
         for wrong in refusals(table[name], values=values, kinds=kinds, verb=verb):
             raise wrong
-    # the same with money in dollars; an amount without a currency is in the one that was named, else in that
-    # of the place, or of who asks in Chinese
+    # the same with money in dollars; an amount without a currency is in the one that was named, else at home
     money = {name: value for name, value in values.items() if hasattr(value, "currency")}
     named = values.get("currency") or next((item.currency for item in money.values() if item.currency), None)
-    home = local or (CNY if _is_chinese((*fields.values(), *beside)) else USD)
+    home = home or home_of(fields.values())
     if not money and home == USD:
         return dict(values)
     named = named or home
     return {**values, **{name: value.usd(named) for name, value in money.items()}, "currency": named}
 
 
-def _is_chinese(typed: Iterable[str | None]) -> bool:
-    """Whether Chinese words were typed; a file may be called by any."""
-    return any(text and _CHINESE.search(text) and "/" not in text for text in typed)
+def home_of(typed: Iterable[str | None], language: str = ENGLISH, *, place: str | None = None) -> str:
+    """The currency of who asks: that of the place, yuan in Chinese; a file may be called by any words."""
+    asked = any(text and _CHINESE.search(text) and "/" not in text for text in typed)
+    return place or (CNY if asked or language == CHINESE else USD)
 
 
 def refusals(

@@ -20,6 +20,7 @@ from rigright.base.units import (
     unreadable,
 )
 from rigright.base.words import say
+from rigright.demand import Images
 
 if TYPE_CHECKING:
     from rigright.base.money import Money
@@ -106,6 +107,26 @@ def rates(text: str) -> ApiPrice:
     if begins.isdecimal() or (begins and begins in ".$¥€£"):
         return ApiPrice(prompt=read(first), output=read(second))
     return ApiPrice(prompt=read(text), output=read(text))
+
+
+_IMAGES = re.compile(
+    r"(?:每次|每个?请求|每条请求)?(?P<first>\d{1,6})"
+    r"(?:张图?片?|images?|pictures?)?(?:(?:[x×*@,，]|of)?(?P<wide>\d{1,6})(?:[x×*](?P<high>\d{1,6}))?)?"
+    r"(?:px|像素|的图片?|张图?片?|images?|pictures?)?(?:each|perrequest)?"
+)
+MOST_IMAGES = 512
+
+
+def images(text: str) -> Images:
+    """Read "2", "2x1024", "2x1024x768" or "1024x768" as images of a request."""
+    match = _IMAGES.fullmatch(re.sub(r"\s", "", text.lower()))
+    numbers = [] if match is None else [int(part) for part in match.groups() if part]
+    if numbers and len(numbers) == 2 and numbers[0] > MOST_IMAGES:
+        numbers = [1, *numbers]
+    if not numbers or 0 in numbers:
+        raise unreadable(text, say("a number of images, and their size"), example="2x1024x768")
+    sizes = {} if len(numbers) == 1 else {"width_px": numbers[1], "height_px": numbers[-1]}
+    return Images(count=numbers[0], **sizes)
 
 
 def days(text: str) -> float:

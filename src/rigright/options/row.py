@@ -27,6 +27,7 @@ from rigright.options.readers import (
     cached,
     cells,
     days,
+    images,
     params,
     part,
     percentile,
@@ -48,9 +49,8 @@ MAGNITUDES = (("T", TERA), ("B", GIGA), ("M", MEGA))
 UNITS = {"MONEY": "usd", "POWER": "W"}  # by what stands for the value
 CALLED = {"train": "method"}  # an option that takes the words of another
 YEARS = frozenset({"years", "after"})
-METAVARS = {"MONEY": "money"}  # a kind of figure, by what stands for the value
-FIGURES: Mapping[Callable[[str], Any], str] = {  # the same by what reads it
-    **dict.fromkeys((parse_count, parse_amount, whole), "number"),
+FIGURES: Mapping[Callable[[str], Any], str] = {  # a kind of figure, by what reads it
+    **dict.fromkeys((parse_count, parse_amount, whole, images), "number"),
     **dict.fromkeys((parse_seconds, days, ago), "time"),
     **dict.fromkeys((parse_share, part, cached, spread, percentile), "share"),
     parse_rate: "rate", parse_factor: "factor", parse_watts: "power", params: "size",
@@ -155,7 +155,7 @@ class Option:
         except AskError:
             from rigright.base import everyday
 
-            kind = "years" if self.name in YEARS else FIGURES.get(self.read, METAVARS.get(self.metavar, ""))
+            kind = "years" if self.name in YEARS else FIGURES.get(self.read, "")
             plain = everyday.figure(self.name, text, kind=kind) if kind else None
             if plain is None or plain == text:
                 raise

@@ -19,7 +19,7 @@ from rigright.cost.memory.serving import ServingMemory, pool_tok
 from rigright.cost.speed.eras import table_of
 from rigright.cost.speed.rates import SUBJECT
 from rigright.cost.speed.service import Limits
-from rigright.cost.speed.work import PassWork, pictured
+from rigright.cost.speed.work import PassWork
 from rigright.demand import Layout, Numbers, Traffic
 from rigright.facts.corrections import corrections
 from rigright.predict.bands import STREAMS
@@ -37,7 +37,6 @@ from rigright.predict.served import (
     server_rates,
     started_for,
 )
-from rigright.terms.memory import weigh
 from rigright.terms.speed import work_of
 
 CUT = ("tp", "pp", "ep", "dp")
@@ -184,7 +183,7 @@ def _shared(case: Case) -> tuple[object, ...]:
         *(id(case.arch), case.form, case.serving.kv, engine.id, engine.options, case.layout.attention_dp),
         None if case.prefill is None else case.prefill.attention_dp,
         *(table_of(corrections(name), engine, chip=chip) for name in (SUBJECT, STREAMS)),
-        *(case.manner, case.samples > 0, case.serving.batch is None),
+        *(case.manner, case.serving.batch is None),
         *(getattr(sent, name) is None for name in LOADED),
     )
 
@@ -202,9 +201,6 @@ def _group(cases: Sequence[Case], places: Sequence[int]) -> CaseGroup:
     first = cases[0]
     work = work_of(first.arch, weights=first.form, kv=first.serving.kv)
     traffic = columns_of([case.traffic for case in cases], SENT)
-    if first.samples:
-        samples = np.array([case.samples for case in cases])
-        work = pictured(work, first.arch, weights=weigh(first.arch, first.form), samples=samples)
     prefills = [case.prefill for case in cases if case.prefill is not None]
     layout = columns_of([case.layout for case in cases], CUT)
     plain = is_plain(first)

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from rigright.base.patterns import pattern
 from rigright.base.record import dataclass
 from rigright.base.words import ENGLISH, clean, tell
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 NARROW_CELLS = 50  # below this the rows of a table may become cards
 _HUGS_LEFT = "，。、；：！？）》」』】”’…％,.;:!?)]}%"  # never starts a line
 _HUGS_RIGHT = "（《「『【“‘([{"  # never ends a line
+_OURS = pattern(r"(?<![\w./-])rigright (?=[a-z])")
 _JOINTS = "/-_.:@#&="
 _TONES = {"plain": "", "good": "32", "warn": "33", "bad": "31", "dim": "2", "strong": "1"}
 _MARKS = {"good": ("✓ ", "[ok] "), "warn": ("! ", "[!] "), "bad": ("✗ ", "[x] ")}
@@ -36,6 +38,7 @@ class Screen:
     unicode: bool = True
     language: str = ENGLISH
     pasted: Callable[[str], str] | None = None  # writes our commands as the one who reads starts them
+    stated: bool = False  # the language was asked for: the next commands ask for it, too
 
 
 def width(text: str) -> int:
@@ -148,6 +151,13 @@ def screen_text(thing: Shown, screen: Screen) -> str:
     """A text in the language of the screen, without what would steer a terminal."""
     text = clean(tell(thing, screen.language))
     return text if screen.pasted is None else screen.pasted(text)
+
+
+def command_text(command: str, screen: Screen) -> str:
+    """A command to type next, that answers in the same language and currency."""
+    if screen.stated:
+        command = _OURS.sub(f"rigright --lang {screen.language} ", command)
+    return screen_text(command, screen)
 
 
 def toned(text: str, tone: Tone, *, screen: Screen) -> str:

@@ -58,7 +58,9 @@ class Market:
         known = self.cards.get(chip.id)
         if chip.id in self.own or usual is None:
             return known
-        odd = usual.mem_bytes != chip.mem_bytes
+        if chip.is_instance and sold_count(usual, 1) > 1:
+            return None  # nobody buys a board for a slice
+        odd = usual.mem_bytes != chip.mem_bytes and not chip.is_instance
         if odd or (known is None and guess):
             result = quote_of(chip, today=self.today, currency=self.currency, used=self.used)
             guessed = result is not None and result.mark == GUESSED

@@ -46,11 +46,14 @@ def machine_flag(plan: Plan) -> str:
         return words_of(plan.chip)
     if is_mixed(plan):
         return plan.chip.name
-    cards = -(-plan.n_chips // by_id().get(plan.chip.id, plan.chip).devices)  # a card may show as two
+    usual = by_id().get(plan.chip.id, plan.chip)
+    cards = -(-plan.n_chips // usual.devices)  # a card may show as two
+    own = plan.chip.name.removeprefix(usual.name) if plan.chip.name.startswith(usual.name) else ""
+    name = f"{plan.chip.id}{own}"  # an instance of MIG, or a power limit
     each = -(-cards // max(plan.n_nodes, 1))
     if plan.n_nodes > 1 and each * plan.n_nodes == cards:
-        return f"{plan.n_nodes} nodes of {each}x {plan.chip.id}{_cables(plan)}"
-    return f"{cards}x {plan.chip.id}{_cables(plan)}"
+        return f"{plan.n_nodes} nodes of {each}x {name}{_cables(plan)}"
+    return f"{cards}x {name}{_cables(plan)}"
 
 
 def pool(layout: Layout) -> str:

@@ -345,6 +345,8 @@ def _with_ram(question: Question) -> Iterator[Kind]:
     is_named = wish.on is not None or wish.owned is not None
     if is_named or wish.buy is False or not is_for_one(wish):
         return
+    there = None if question.market.ordered is None else question.market.ordered.host
+    hosts = ram_hosts() if there is None else (there,)
     kinds = [kind for kind in question.kinds if kind.chip.segment in MOST_OF and 1 in kind.counts]
     quotes = [question.market.quote(kind.chip) for kind in kinds]
     worth = [
@@ -358,7 +360,7 @@ def _with_ram(question: Question) -> Iterator[Kind]:
     for kind, own in worth:
         others = (other for item, other in worth if item.chip.vendor == kind.chip.vendor and other != own)
         if not any(all(map(operator.ge, other, own)) for other in others):
-            yield from (replace(kind, counts=(1,), host=host) for host in ram_hosts())
+            yield from (replace(kind, counts=(1,), host=host) for host in hosts)
 
 
 def spilling(question: Question) -> Question:

@@ -142,6 +142,7 @@ def _asked(wish: ServingWish, work: PlanWish, *, node: Node) -> PlanWish:
         prompt_tok=wish.prompt_tok or work.prompt_tok,
         output_tok=wish.output_tok or work.output_tok,
         context_tok=wish.context_tok or work.context_tok,
+        images=wish.images or work.images,
         users=users,
         rate_per_s=wish.rate_per_s or work.rate_per_s,
         cached_share=wish.cached_share or work.cached_share,
@@ -224,6 +225,8 @@ def _idle(node: Node, *, cards: int) -> tuple[Sentence, ...]:
 
 
 def _towers(arch: Arch) -> tuple[Sentence, ...]:
-    if any(tower.name in {"vision", "audio"} for tower in arch.towers if tower is not arch.trunk):
+    if arch.pictured is None and any(
+        tower.name in {"vision", "audio"} for tower in arch.towers if tower is not arch.trunk
+    ):
         return (say("activation memory of image and audio encoders is not counted"),)
     return ()

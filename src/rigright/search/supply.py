@@ -82,7 +82,7 @@ def _prices(market: Market, kinds: tuple[Kind, ...], *, counts: tuple[int, ...],
         counts=np.array(counts),
         owned=np.array([kind.owned for kind in kinds]),
         box=np.array([kind.per_node if kind.whole else 1 for kind in kinds]),
-        sold=np.stack([_sold(kind, counts=counts) for kind in kinds]),
+        sold=np.stack([_sold(market, kind, counts=counts) for kind in kinds]),
         bought=np.stack([_all_bought(kind, counts=counts) for kind in kinds]),
         cards_usd=np.stack([_cards_usd(market, kind, counts=counts) for kind in kinds]),
         rent_usd_per_h=np.stack([_rent_usd_per_h(market, kind, wish=wish, counts=counts) for kind in kinds]),
@@ -208,14 +208,24 @@ def _beside(market: Market, kind: Kind) -> list[Quote | None]:
     return [market.quote(card.chip, guess=True) for card in kind.beside if kind.whole]
 
 
-def _sold(kind: Kind, *, counts: tuple[int, ...]) -> Numbers:
-    """[place]: whether so many are sold, beside what is there; a machine that was named is sold with more."""
+def _sold(market: Market, kind: Kind, *, counts: tuple[int, ...]) -> Numbers:
+    """[place]: whether so many are sold, beside what is there; a machine that was named is sold with more.
+
+    And whether they stand where they shall.
+    """
     if kind.mix or kind.whole:
         return np.ones(len(counts), dtype=bool)
 
     def is_sold(count: int) -> bool:
         more = max(count - kind.owned, 0)
-        return sold_count(kind.chip, more) == more and (not kind.owned or fills_boxes(kind.chip, count))
+        if sold_count(kind.chip, more) != more or (kind.owned and not fills_boxes(kind.chip, count)):
+            return False
+        if not more:
+            return True
+        boxes = boxes_of(kind, count, ranks=1)
+        return market.ordered is None or market.ordered.stands(
+            ((kind.chip, -(-count // boxes)),), boxes=boxes
+        )
 
     return np.array([is_sold(count) for count in counts])
 

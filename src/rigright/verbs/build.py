@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -17,8 +16,7 @@ from rigright.base.units import KILO, MEGA, MIB, TERA
 from rigright.base.words import ENGLISH, say
 from rigright.build.judge import judge
 from rigright.build.listed import lines_of
-from rigright.build.machine import Circuit
-from rigright.build.parse import rig_of, room_of
+from rigright.build.parse import rig_of
 from rigright.build.proposals.record import BuildWish
 from rigright.demand import PlanWish
 from rigright.facts.chips import Chip, by_id
@@ -27,9 +25,19 @@ from rigright.facts.nodes import Node, find_node
 from rigright.money.machine_price import NOTHING, Stored, stored_of
 from rigright.verbs.assembled import Assembled, CheckedList
 from rigright.verbs.clock import today
-from rigright.verbs.ordering import beside, host_in, node_in, paid_node
+from rigright.verbs.ordering import (
+    beside,
+    counted,
+    host_in,
+    limit_of,
+    node_in,
+    orders_for,
+    paid_node,
+    read_room,
+    wanted_for,
+)
 from rigright.verbs.runs.planned import planned_usd
-from rigright.verbs.seen.here import looked_at
+from rigright.verbs.seen.here import limited, looked_at
 
 STDIN = "-"
 MOST_PLAN_BYTES = 16 * MIB
@@ -37,7 +45,7 @@ MOST_IN_ONE = 64  # cards that one machine is asked to hold
 _BESIDE = 1.1  # main memory over weights that are read from it
 PETA = KILO * TERA
 _BOUGHT = frozenset(
-    {"budget", "buy", "currency", "own", "place", "prices", "used"}
+    {"budget", "buy", "currency", "have", "own", "place", "prices", "room", "used", "watts"}
 )  # of parts, or of who asks and where
 
 
@@ -50,7 +58,7 @@ def check_text(raw: bytes | str, *, name: str = "list", room: str | None = None)
     """Judge a list of parts."""
     lines = lines_of(raw, name=name)
     if room is not None:
-        circuit_of(room)
+        read_room(room)
         lines = (
             *(list_line for list_line in lines if list_line.part != "room"),
             *lines_of(f"room: {room}", name="--room"),
@@ -70,19 +78,17 @@ def build(
     *,
     wish: PlanWish | None = None,
     from_file: str | None = None,
-    room: str | None = None,
     asked: str = "",
 ) -> Assembled:
     """Machines around cards ("2x rtx 4090"), a model's plan, or one that `plan --json` wrote."""
     wish = wish or PlanWish()
-    circuit = None if room is None else circuit_of(room)
     _check_bought(wish)
     if what is None and from_file is None:  # a machine that stands behind an option
         what, wish = wish.on or wish.owned, replace(wish, on=None)
     if from_file is not None:
         for option in _of_models(wish):
             raise AskError(say("--from already has a plan: --{option} would change it", option=option))
-        return around_plan(_plan_in(from_file), wish, circuit=circuit, asked=asked)
+        return around_plan(_plan_in(from_file), wish, asked=asked)
     if what is None:
         raise AskError(
             say("nothing to build"),
@@ -90,6 +96,8 @@ def build(
                 "give cards, a model or a parts list: {example}", example='rigright build "2x rtx 4090"'
             ),
         )
+    if wish.power_w is not None and _cards_in(what) is not None:
+        what, wish = limited(what, wish.power_w), replace(wish, power_w=None)
     node = _cards_in(what)
     if node is not None:
         for option in _of_models(wish):
@@ -97,14 +105,14 @@ def build(
                 say("{option} needs a model, but {machine} is a machine", option=f"--{option}", machine=what),
                 hint=say("give a model in place of the cards, or remove {option}", option=f"--{option}"),
             )
-        return _assembled(_around_node(node, wish, circuit=circuit), wish, asked=asked, notes=node.notes)
+        return _assembled(_around_node(node, wish), wish, asked=asked, notes=node.notes)
     from rigright.verbs.plan import plan
     from rigright.verbs.planning.planned import as_data, no_machine
 
     planned = plan(what, wish=wish if wish.buy is not None else replace(wish, buy=True))
     if planned.first is None:
         raise no_machine(planned)
-    return around_plan(as_data(planned, ENGLISH), wish, circuit=circuit, asked=asked)
+    return around_plan(as_data(planned, ENGLISH), wish, asked=asked)
 
 
 def _check_bought(wish: PlanWish) -> None:
@@ -124,25 +132,17 @@ def _of_models(wish: PlanWish) -> list[str]:
     return [name for name in values_in(wish, "build") if name not in _BOUGHT]
 
 
-def _around_node(
-    node: Node, wish: PlanWish, *, circuit: Circuit | None = None, stored: Stored = NOTHING
-) -> BuildWish:
+def _around_node(node: Node, wish: PlanWish, *, stored: Stored = NOTHING) -> BuildWish:
     """What a machine in words asks for: its cards, and of its host what was said."""
-    return beside(node.host, BuildWish(
-        cards=_counted(node), machines=node.n_nodes, circuit=circuit, budget_usd=wish.budget_usd,
-        currency=wish.currency, used=wish.used, stored=stored, owned=_there(wish.owned, node),
-    ))  # fmt: skip
-
-
-def _counted(node: Node) -> tuple[tuple[str, int], ...]:
-    """The cards of one of its machines, by chip."""
-    counts = Counter(card.chip.id for card in node.cards if card.chip.id in by_id())
-    return tuple((chip, -(-count // by_id()[chip].devices)) for chip, count in counts.items())
+    return replace(
+        wanted_for(node), budget_usd=wish.budget_usd, currency=wish.currency, used=wish.used, stored=stored,
+        owned=_there(wish.owned, node),
+    )  # fmt: skip
 
 
 def _every(node: Node) -> tuple[tuple[str, int], ...]:
     """The cards of all its machines, by chip."""
-    return tuple((chip, count * node.n_nodes) for chip, count in _counted(node))
+    return tuple((chip, count * node.n_nodes) for chip, count in counted(node))
 
 
 def _there(owned: str | None, node: Node) -> tuple[tuple[str, int], ...]:
@@ -150,23 +150,12 @@ def _there(owned: str | None, node: Node) -> tuple[tuple[str, int], ...]:
     if owned is None:
         return ()
     pairs = _every(looked_at(owned) or find_node(owned))
-    if not dict(pairs).keys() & dict(_counted(node)).keys():
+    if not dict(pairs).keys() & dict(counted(node)).keys():
         raise AskError(
             say("two machines: {one} and {option} {other}", one=node.shown, option="--own", other=owned),
             hint=say("--own names those of its cards that are there already"),
         )
     return pairs
-
-
-def circuit_of(text: str) -> Circuit:
-    """What a text says of the room's breaker."""
-    circuit = room_of(text)
-    if circuit is None or circuit.rated_w is None or not circuit.rated_w > 0:
-        raise AskError(
-            say('cannot read "{text}" as {what}', text=text[:60], what=say("voltage and current")),
-            hint=say("for example {example}", example="110V 15A, 220V 16A"),
-        )
-    return circuit
 
 
 def _read(file: str, most: int) -> bytes:
@@ -202,9 +191,7 @@ def _plan_in(file: str) -> Mapping[str, Any]:
     return value
 
 
-def around_plan(
-    data: Mapping[str, Any], wish: PlanWish, *, circuit: Circuit | None = None, asked: str = ""
-) -> Assembled:
+def around_plan(data: Mapping[str, Any], wish: PlanWish, *, asked: str = "") -> Assembled:
     """The machine of a plan: its cards, memory and disks for its model."""
     plans = [item for item in (*data["plans"], data.get("nearest")) if isinstance(item, dict)]
     value = data.get("wish")
@@ -212,9 +199,9 @@ def around_plan(
     currency = str(asked_for.get("currency"))
     if wish.currency == USD and currency in currencies():
         wish = replace(wish, currency=currency)
-    wanted = _wanted_by(
-        plans[0] if plans else {}, asked_for, wish=wish, params=data.get("params"), circuit=circuit
-    )
+    have, room = (text if isinstance(text, str) else None for text in map(asked_for.get, ("have", "room")))
+    wish = replace(wish, have=wish.have or have, room=wish.room or room)
+    wanted = _wanted_by(plans[0] if plans else {}, asked_for, wish=wish, params=data.get("params"))
     if wanted is None:
         raise DataError(
             say("the plan has no known GPU"),
@@ -230,7 +217,6 @@ def _wanted_by(
     *,
     wish: PlanWish,
     params: object,
-    circuit: Circuit | None = None,
 ) -> BuildWish | None:
     """What a plan of a file asks for; None where it names no chip that is known."""
     work, supply = asked_for.get("work"), plan.get("supply")
@@ -246,7 +232,7 @@ def _wanted_by(
     if named is not None and (chip is None or named.is_mixed):
         is_own = isinstance(supply, dict) and supply.get("how") == "own"
         mixed = replace(wish, used=used, owned=named.shown if is_own else None)
-        build_wish = _around_node(named, mixed, circuit=circuit, stored=stored)
+        build_wish = _around_node(named, mixed, stored=stored)
         return replace(build_wish, cards_usd=planned_usd(plan, asked_for, wish=wish))
     if chip is None:
         return None
@@ -260,7 +246,7 @@ def _wanted_by(
     each = max(1, -(-count // (nodes * chip.devices)))
     return beside(host, BuildWish(
         cards=((chip.id, each),), machines=nodes, stored=stored,
-        ram_bytes=_BESIDE * weights if in_ram else 0.0, circuit=circuit, budget_usd=wish.budget_usd,
+        ram_bytes=_BESIDE * weights if in_ram else 0.0, limit_w=limit_of(named), budget_usd=wish.budget_usd,
         currency=wish.currency, used=used, owned=_owned_in(supply, asked_for, chip=chip, every=each * nodes),
         cards_usd=planned_usd(plan, asked_for, wish=wish),
     ))  # fmt: skip
@@ -302,9 +288,10 @@ def _whole(value: object) -> int:
 
 def _assembled(wanted: BuildWish, wish: PlanWish, *, asked: str, **fields: Any) -> Assembled:
     """Put it together."""
-    from rigright.build.proposals.propose import propose
+    from rigright.build.proposals.there import proposed
 
-    day = today()
+    day, orders = today(), orders_for(wish)
+    wanted = replace(wanted, pc=orders.pc, circuit=orders.circuit)
     each = sum(count for _, count in wanted.cards)
     soldered = bool(wanted.cards) and all(
         not by_id()[chip].form.startswith("PCIe") for chip, _ in wanted.cards
@@ -323,6 +310,6 @@ def _assembled(wanted: BuildWish, wish: PlanWish, *, asked: str, **fields: Any) 
             f"{wanted.sockets}x {wanted.processor}" if (wanted.sockets or 1) > 1 else wanted.processor or ""
         )
     return Assembled(
-        cards=shown, wanted=wanted, proposed=propose(wanted, today=day), today=day.isoformat(),
+        cards=shown, wanted=wanted, proposed=proposed(wanted, today=day), today=day.isoformat(),
         currency=wish.currency, asked=asked, **fields,
     )  # fmt: skip

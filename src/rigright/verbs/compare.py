@@ -6,16 +6,19 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from rigright.base.errors import AskError
 from rigright.base.words import assuming, say
 from rigright.choice.work import AUTO, side_by_side
 from rigright.cost.estimate import scaled
+from rigright.cost.layers import generates
 from rigright.demand import PlanWish, Serving
 from rigright.money.lifetime import HOURS_PER_MONTH, MONTHS_PER_YEAR, Payback, payback
 from rigright.money.tariff import power_usd_per_h, tariff_in
 from rigright.search.find import takes_images
 from rigright.verbs.clock import today
-from rigright.verbs.comparing.compared import Compared, Contender, winners
+from rigright.verbs.comparing.compared import Compared, Contender, who_leads, winners
 from rigright.verbs.plan import arch_of, market_of, understood
+from rigright.verbs.wished import things_for
 
 if TYPE_CHECKING:
     from rigright.arch.record import Arch
@@ -27,37 +30,50 @@ RATES = ("output_tok_per_s", "train_tok_per_s", "images_per_s", "texts_per_s")
 ALIKE = 1.25  # figures that differ less are of the same work
 
 
-def compare(things: Sequence[str], *, model: str, wish: PlanWish | None = None, asked: str = "") -> Compared:
-    """Compare things for a model's work; `asked` is the command to build on."""
+def compare(
+    things: Sequence[str], *, model: str | None = None, wish: PlanWish | None = None, asked: str = ""
+) -> Compared:
+    """Compare machines for a model's work, or engines, formats and methods on the machine `wish` is on.
+
+    Without a model the things are models. `asked` is the command to build on.
+    """
     from rigright.verbs.comparing.alike import alike
     from rigright.verbs.comparing.things import read_things
-    from rigright.verbs.planning.checks import check, check_deadline
+    from rigright.verbs.planning.checks import check
 
     wish = wish or PlanWish()
-    arch = arch_of(model, wish)
-    check(arch, wish)
-    day = today()
-    read = read_things(tuple(things), wish=wish, market=market_of(wish, day=day))
-    for thing in read:
-        check_deadline(thing.wish)
+    shared = None if model is None else arch_of(model, wish)
+    if wish.on is None:
+        things, wish = things_for(things, wish), replace(wish, power_w=None)
+    read = read_things(tuple(things), arch=shared, wish=wish, market=market_of(wish, day=today()))
+    archs = [own for thing in read if (own := thing.arch or shared) is not None]
+    for thing, own in zip(read, archs, strict=True):
+        check(own, thing.wish)
+    arch, wish = archs[0], replace(wish, work=read[0].wish.work)
+    if len({(generates(own), own.task) for own in archs}) > 1:
+        other = next(own.name for own in archs if own.task != arch.task)
+        raise AskError(say("{first} and {second} do different work", first=arch.name, second=other))
     item = side_by_side(
-        arch, wish, machines=[thing.chips for thing in read], named=all(thing.whole for thing in read)
+        arch,
+        wish,
+        machines=[thing.chips for thing in read],
+        named=all(thing.whole and not thing.label for thing in read),
     )
     read = tuple(replace(thing, wish=replace(thing.wish, work=item.work, users=item.users)) for thing in read)
     read, answers, unlike = alike(arch, read)
-    contenders = tuple(
-        _contender(arch, thing, answer=answer) for thing, answer in zip(read, answers, strict=True)
-    )
+    rows = zip(archs, read, answers, strict=True)
+    contenders = tuple(_contender(own, thing, answer=answer) for own, thing, answer in rows)
     sentences = (note for thing in read for note in thing.notes)
     chat = (assuming(say("chat")),) if (wish.work, item.work) == (AUTO, "chat") else ()
     assumed = (*unlike, *chat)
     return Compared(
-        model=arch.name,
+        model=", ".join(dict.fromkeys(own.name for own in archs)),
         wish=understood(arch, wish, answer=answers[0]),
         contenders=contenders,
-        notes=tuple(dict.fromkeys((*sentences, *assumed, *arch.warnings))),
+        leads=who_leads(contenders),
+        notes=tuple(dict.fromkeys((*sentences, *assumed, *(note for own in archs for note in own.warnings)))),
         asked=asked,
-        model_asked=model,
+        model_asked=model or "",
         best_places=winners(contenders),
         payback=_payback(contenders, wish),
     )
@@ -90,19 +106,22 @@ def _payback(contenders: Sequence[Contender], wish: PlanWish) -> tuple[int, Payb
 def _contender(arch: Arch, thing: Thing, *, answer: SearchResult) -> Contender:
     """One thing at its best."""
     plan = answer.plans[0] if answer.plans else answer.nearest
-    if plan is None or not isinstance(plan.work, Serving) or takes_images(arch, thing.wish):
-        return Contender(asked=thing.asked, plan=plan, fits=bool(answer.plans), broken=answer.broken)
-    from rigright.predict.speed import speed
-    from rigright.search.planned_case import case_of, traffic_of
-    from rigright.verbs.comparing.roof import roof_of
+    timed = roof = None
+    if plan is not None and isinstance(plan.work, Serving) and not takes_images(arch, thing.wish):
+        from rigright.predict.speed import speed
+        from rigright.search.planned_case import case_of, traffic_of
+        from rigright.verbs.comparing.roof import roof_of
 
-    load = traffic_of(plan, understood(arch, thing.wish, answer=answer), arch=arch)
-    timed = speed(case_of(arch, plan), traffic=load)
+        load = traffic_of(plan, understood(arch, thing.wish, answer=answer), arch=arch)
+        timed = speed(case_of(arch, plan), traffic=load)
+        roof = roof_of(arch, plan, speed=timed)
     return Contender(
         asked=thing.asked,
+        label=thing.label,
+        model=arch.name,
         plan=plan,
         fits=bool(answer.plans),
         broken=answer.broken,
         speed=timed,
-        roof=roof_of(arch, plan, speed=timed),
+        roof=roof,
     )

@@ -9,23 +9,17 @@ from rigright.base.errors import AskError
 from rigright.base.words import say
 from rigright.cost.estimate import Estimate, scaled
 from rigright.facts.chips import by_id, short
-from rigright.facts.clouds import providers_of
+from rigright.facts.clouds import offers, providers_of
 from rigright.facts.cpus import CpuModel, cpu_named
+from rigright.facts.find import names_chip
 from rigright.facts.hosts import Host, host_chip
 from rigright.facts.nodes import Node, find_node
 from rigright.money.prices import priced, quote_of
 from rigright.verbs.clock import today
-from rigright.verbs.comparing.sheets import CPU_KIND, GPU_KIND, Lead, Sheet, Sheets
-from rigright.verbs.comparing.things import check_count
+from rigright.verbs.comparing.sheets import CPU_KIND, GPU_KIND, Band, Sheet, Sheets, leads_of
+from rigright.verbs.comparing.things import check_count, not_a_machine, paid
 
-APART = 1.1  # below it two figures are the same
-FIGURES: tuple[tuple[str, bool], ...] = (  # what a verdict is made of, and whether the more the better
-    ("mem_bytes", True),
-    ("mem_bytes_per_s", True),
-    ("half_flops_per_s", True),
-    ("power_w", False),
-    ("usd", False),
-)
+FIGURES = ("mem_bytes", "mem_bytes_per_s", "half_flops_per_s", "power_w", "usd", "usd_per_h")  # of a verdict
 
 
 def compare_facts(
@@ -40,7 +34,13 @@ def compare_facts(
         for name, node in zip(asked, nodes, strict=True)
     )
     notes = tuple(dict.fromkeys(note for node in nodes if not node.has_no_cards for note in node.notes))
-    return Sheets(things=sheets, leads=_leads_of(sheets), currency=currency, notes=notes, asked=command)
+    known = [
+        (sheet.name, {name: band for name in FIGURES if (band := _band(sheet, name)) is not None})
+        for sheet in sheets
+    ]
+    used_at = [place for place, sheet in enumerate(sheets) if sheet.used]
+    leads = leads_of(known, [(name,) for name in FIGURES], used=used_at, least=len(sheets))
+    return Sheets(things=sheets, leads=leads, currency=currency, notes=notes, asked=command)
 
 
 def _node(asked: str) -> Node:
@@ -50,7 +50,10 @@ def _node(asked: str) -> Node:
             say('"{name}" is a cloud: it has many machines', name=asked),
             hint=say("name an instance, or add --for MODEL"),
         )
-    node = find_node(asked)
+    try:
+        node = find_node(paid(asked)[1])
+    except AskError as error:
+        raise not_a_machine(asked) or error from None
     if node.is_mixed:
         raise AskError(
             say('"{name}" has several kinds of cards', name=asked),
@@ -63,12 +66,10 @@ def _sheet(asked: str, node: Node, *, day: date, currency: str, used: bool) -> S
     if node.has_no_cards and node.host is not None:
         return _processor(asked, node.host)
     devices = node.cards[0].chip
-    chip = by_id().get(devices.id, devices)
+    chip = devices if devices.is_instance else by_id().get(devices.id, devices)
     count = max(node.n_cards // chip.devices, 1)
     quote = quote_of(chip, today=day, currency=currency, used=used)
     price = None if quote is None else priced(quote, day)
-    # only GeForce cards accumulate faster in 16 bit: elsewhere one rate is both
-    fp8 = chip.fp8_acc32_flops_per_s or (None if chip.segment == "consumer" else chip.fp8_flops_per_s)
     return Sheet(
         asked=asked,
         name=short(chip.name) if count == 1 else f"{count}x {short(chip.name)}",
@@ -81,7 +82,7 @@ def _sheet(asked: str, node: Node, *, day: date, currency: str, used: bool) -> S
         mem_bytes_per_s=chip.mem_bytes_per_s * count,
         fp32_flops_per_s=_times(chip.fp32_flops_per_s, count),
         half_flops_per_s=_times(chip.training_flops_per_s, count),
-        fp8_flops_per_s=_times(fp8, count),
+        fp8_flops_per_s=_times(chip.fp8_acc32_flops_per_s, count),
         fp4_flops_per_s=_times(chip.fp4_flops_per_s, count),
         int8_ops_per_s=_times(chip.int8_ops_per_s, count),
         power_w=_times(chip.tdp_w, count),
@@ -90,6 +91,7 @@ def _sheet(asked: str, node: Node, *, day: date, currency: str, used: bool) -> S
         pcie_gen=chip.pcie_gen,
         pcie_lanes=chip.pcie_lanes,
         usd=None if price is None else scaled(price, count),
+        usd_per_h=_rent(asked),
         used=None if quote is None else quote.used,
         launch=chip.launch or None,
         made_for=_MADE_FOR.get(chip.segment, chip.segment),
@@ -114,62 +116,46 @@ def _processor(asked: str, host: Host) -> Sheet:
         mem_bytes_per_s=chip.mem_bytes_per_s,
         fp32_flops_per_s=chip.fp32_flops_per_s,
         half_flops_per_s=chip.fp32_flops_per_s,
-        fp8_flops_per_s=None,
-        fp4_flops_per_s=None,
-        int8_ops_per_s=None,
         power_w=host.cpu.tdp_w * count,
-        link=None,
-        link_bytes_per_s=None,
         pcie_gen=host.cpu.pcie_gen,
         pcie_lanes=host.cpu.pcie_lanes,
         usd=None if row is None else _street(row, count),
         used=None if row is None else False,
-        launch=None,
         made_for="host",
     )
 
 
 def _street(row: CpuModel, count: int) -> Estimate | None:
     """What a processor goes for, with its date; its maker's list price where no shop says."""
-    usd = row.street_price_usd or row.list_price_usd
-    if usd is None:
-        return None
     as_of = row.street_as_of if row.street_price_usd else row.as_of
-    return Estimate(value=usd * count, low=usd * count, high=usd * count, mark="stated", as_of=as_of,
-                    why=row.source)  # fmt: skip
+    usd = row.street_price_usd or row.list_price_usd
+    return None if usd is None else _stated(usd * count, as_of=as_of, source=row.source)
+
+
+def _stated(usd: float, *, as_of: str | None, source: str) -> Estimate:
+    return Estimate(value=usd, low=usd, high=usd, mark="stated", as_of=as_of, why=source)
+
+
+def _rent(asked: str) -> Estimate | None:
+    """What an instance is rented for, on demand, where it is the cheapest."""
+    provider, _, name = paid(asked)[1].strip().rpartition(":")
+    there = [
+        offer
+        for offer in offers()
+        if offer.instance.casefold() == name.casefold() and offer.usd_per_h is not None
+        if not provider or offer.provider in providers_of(provider)
+    ]
+    if not there or (not provider and names_chip(name)):
+        return None
+    offer = min(there, key=lambda offer: offer.usd_per_h or 0.0)
+    return _stated(offer.usd_per_h or 0.0, as_of=offer.as_of, source=offer.source)
 
 
 def _times(value: float | None, count: int) -> float | None:
     return None if value is None else value * count
 
 
-def _leads_of(things: Sequence[Sheet]) -> tuple[Lead, ...]:
-    """For each figure that all have: who is ahead of the next, where their bands do not overlap."""
-    leads = []
-    for figure, more in FIGURES:
-        known = [_band(sheet, figure) for sheet in things]
-        bands = [row for row in known if row is not None]
-        if len(bands) < len(things) or (figure == "usd" and len({sheet.used for sheet in things}) > 1):
-            continue
-        values = [value for value, _, _ in bands]
-        best = max(values) if more else min(values)
-        ahead = tuple(
-            place for place, value in enumerate(values) if max(value, best) / min(value, best) < APART
-        )
-        behind = [band for place, band in enumerate(bands) if place not in ahead]
-        if not behind:
-            continue
-        near = max(behind) if more else min(behind)
-        first = bands[values.index(best)]
-        if (near[2] >= first[1]) if more else (near[1] <= first[2]):
-            continue
-        ratio = best / near[0] if more else near[0] / best
-        names = tuple(things[place].name for place in ahead)
-        leads.append(Lead(figure=figure, places=ahead, things=names, ratio=ratio))
-    return tuple(leads)
-
-
-def _band(sheet: Sheet, figure: str) -> tuple[float, float, float] | None:
+def _band(sheet: Sheet, figure: str) -> Band | None:
     """A figure with its lower and upper end; what is stated has none."""
     value = getattr(sheet, figure)
     if isinstance(value, Estimate):

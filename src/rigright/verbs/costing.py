@@ -18,13 +18,15 @@ from rigright.facts.hosts import CPU_ID
 from rigright.facts.naming import read_counts, read_tokens
 from rigright.facts.nodes import Node, find_node
 from rigright.money.machine_price import NOTHING, Stored, stored_of
+from rigright.verbs.wished import named_for, settled
 
 if TYPE_CHECKING:
     from rigright.search.record import Plan
     from rigright.verbs.runs.planned import PlannedRun
 
 ALONE = frozenset(  # options that say something of a machine without a model
-    "own tariff place customer pue years duty used currency prices buy rent spot cloud".split()  # noqa: SIM905
+    "own tariff place customer pue years duty used currency prices buy rent spot cloud have room "  # noqa: SIM905
+    "watts".split()
 )
 KEPT = ("currency", "years", "duty", "tariff_usd_per_kwh", "pue", "place")  # of the wish in a plan's file
 HOURS_PER_DAY = 24
@@ -74,7 +76,7 @@ def subject_of(what: str | PlannedRun, *, wish: PlanWish, model: str | None = No
         return _planned(what, wish)
     _check_alone(wish, what=what)
     _check_one(what, wish)
-    return _named(what, wish=wish)
+    return _named(named_for(what, wish), wish=wish)
 
 
 def _named(what: str, *, wish: PlanWish) -> Asset:
@@ -143,6 +145,7 @@ def _planned(model: str, wish: PlanWish) -> Asset:
     from rigright.verbs.planning.planned import no_machine
     from rigright.verbs.seen.here import is_place, looked_at
 
+    wish = settled(wish)
     result = plan(model, wish=wish)
     first = result.first
     if first is None:

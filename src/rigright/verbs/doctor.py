@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from rigright.arch.sources import zoo
 from rigright.base.bounded import bounded_json
-from rigright.base.errors import AskError
+from rigright.base.errors import AskError, RigError
 from rigright.base.files import is_there, no_file, read_bounded, unwritten, write_whole
-from rigright.base.units import MIB
+from rigright.base.units import GIB, MIB
 from rigright.base.words import say
 from rigright.doctor.baseline import load
 from rigright.doctor.examine import Examined, case_of, chosen, examine
-from rigright.doctor.record import Wanted
+from rigright.doctor.record import Evidence, Finding, Wanted
 from rigright.facts.chips import by_id
 from rigright.facts.nodes import find_node
 from rigright.verbs.last_results import before_of, results_of
 from rigright.verbs.probe import probe
 
+_EXPLAIN = "rigright explain "
 MOST_BYTES = 64 * MIB
 MOST_CHIPS = 4096
 
@@ -52,7 +55,46 @@ def doctor(
         baseline=expected,
         before=earlier,
     )
-    return replace(examine(case, only), seconds=time.perf_counter() - start)
+    examined = _with_figures(examine(case, only))
+    return replace(examined, seconds=time.perf_counter() - start)
+
+
+def _with_figures(examined: Examined) -> Examined:
+    """The same, where a message names a model and a card: with what `explain` says of both."""
+    checks = []
+    for checked in examined.checks:
+        verdicts = tuple(
+            _figured(verdict) if isinstance(verdict, Finding) and checked.check == "messages" else verdict
+            for verdict in checked.verdicts
+        )
+        checks.append(replace(checked, verdicts=verdicts))
+    return replace(examined, checks=tuple(checks))
+
+
+def _figured(finding: Finding) -> Finding:
+    """A finding with the figures behind the command that it prints; as it is where some name is unknown."""
+    asked = next((step.command for step in finding.fix if (step.command or "").startswith(_EXPLAIN)), None)
+    words = shlex.split(asked or "")[2:]
+    if not words or "GPU" in words or zoo.exact(words[0]) is None:  # a log names no file and no page to fetch
+        return finding
+    from rigright.verbs.explain import explain
+
+    try:
+        result = explain(words[0], words[2])
+    except RigError:
+        return finding
+    card = min(result.cards, key=lambda card: card.spare_bytes, default=None)
+    if card is None:
+        return finding
+    sizes = {"need": card.used_bytes / GIB, "total": card.total_bytes / GIB}
+    shows = say(
+        "{model} in {weights} on {machine}: {need} of {total} GiB",
+        model=result.model,
+        weights=result.weights,
+        machine=result.machine,
+        **{name: f"{size:.1f}" for name, size in sizes.items()},
+    )
+    return replace(finding, evidence=(*finding.evidence, Evidence(shows=shows, command=asked)))
 
 
 def write_script(path: str, text: str) -> None:

@@ -12,6 +12,7 @@ from rigright.arch.record import Arch
 from rigright.arch.sources.open import open_model
 from rigright.base.errors import AskError
 from rigright.choice.case import Case
+from rigright.choice.work import seen_with
 from rigright.cost.estimate import Estimate, days_of
 from rigright.cost.layers import generates, takes_samples
 from rigright.demand import PlanWish, ServingWish
@@ -25,10 +26,11 @@ from rigright.search.market import is_priced
 from rigright.search.single import single
 from rigright.search.why import missed
 from rigright.verbs.planning.checks import check_single
-from rigright.verbs.seen.here import the_node
+from rigright.verbs.seen.here import limited, the_node
 from rigright.verbs.serving.cards import card_uses, limits, ram_use
 from rigright.verbs.serving.explained import Explained, Reason, Remedy
 from rigright.verbs.serving.unsaid import LENGTHS, crowded, deciding
+from rigright.verbs.wished import settled
 
 if TYPE_CHECKING:
     from rigright.search.market import Market
@@ -49,9 +51,13 @@ def explain(
     `work`: its kind and its limits, where somebody said them.
     """
     wish, work = wish or ServingWish(), work or PlanWish()
+    if on is not None and work.power_w is not None:
+        on, work = limited(on, work.power_w), replace(work, power_w=None)
+    work = settled(work)
     node = the_node(work.owned if on is None else on)
     arch = open_model(model)
     check_single(arch, wish, work=work)
+    arch = seen_with(arch, wish.images or work.images)
     if wish.image_size is not None:
         from rigright.verbs.serving.samples import resized
 

@@ -21,10 +21,18 @@ from rigright.base.words import ENGLISH, Sentence, say
 from rigright.export.asked import ExportRequest
 from rigright.export.commands import LAUNCHES, file_of
 from rigright.export.launch import Launch
+from rigright.export.quantizing import quantizing
 from rigright.facts.launching import programs
 
 TARGETS = "rigright.export.targets"
 PLAN = "plan.json"  # beside what was made of it, for whoever holds measurements against it
+_OTHER_NAMES = {
+    "k8s": "kubernetes",
+    "docker": "compose",
+    "trt-llm": "tensorrt-llm",
+    "trtllm": "tensorrt-llm",
+    "hf": "transformers",
+}
 _FILE = re.compile(r"[A-Za-z0-9_][\w.@-]{0,100}")
 MOST_FILES, MOST_CHARS = 100, 4 * MIB  # that a plugin may hand back
 _PLACE = re.compile(r"(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+):[0-9]{1,5}")
@@ -83,7 +91,9 @@ def _launches() -> tuple[str, ...]:
 
 
 def _unknown(target: str) -> AskError:
-    near = difflib.get_close_matches(target, known(), n=1)
+    near = (
+        [_OTHER_NAMES[target]] if target in _OTHER_NAMES else difflib.get_close_matches(target, known(), n=1)
+    )
     return AskError(
         say('cannot export to "{target}"', target=target),
         hint=say("did you mean {near}?", near=near[0])
@@ -94,12 +104,15 @@ def _unknown(target: str) -> AskError:
 
 def planned_for(model: str, target: str, *, fields: Mapping[str, str]) -> dict[str, Any]:
     """The plan of a model by the options of `plan`, with the program of the target where nobody named one."""
+    from rigright.arch.sources.open import open_model
+    from rigright.search.find import takes_images
     from rigright.verbs.plan import plan
     from rigright.verbs.planning.planned import as_data
     from rigright.verbs.wished import wish_of
 
     program = programs().get(target)
-    if program is not None:
+    asked = wish_of(fields)
+    if program is not None and not program.works and not takes_images(open_model(model), asked):
         fields = {("engine" if program.kind == "serve" else "trainer"): program.runs[0], **fields}
         if program.kind == "train":
             fields = {"mode": "finetune", **fields}
@@ -135,7 +148,7 @@ def launch_files(
 
     lost = tuple(lost_of(plan_of(data, number), bare, program=launch.program))
     check_cut(lost, launch.program)
-    return write_out(replace(launch, why=(*launch.why, *note_of(lost))))
+    return quantizing(launch) | write_out(replace(launch, why=(*launch.why, *note_of(lost))))
 
 
 def one_plan(data: Mapping[str, Any], *, number: int, checkpoint: str | None = None) -> str:

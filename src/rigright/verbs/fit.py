@@ -7,6 +7,7 @@ from itertools import product
 
 from rigright.arch import count
 from rigright.arch.record import Arch
+from rigright.arch.sight import eye_of
 from rigright.arch.sources import zoo
 from rigright.arch.sources.identity import identity_of
 from rigright.arch.sources.quality import rated, series_of
@@ -16,10 +17,10 @@ from rigright.base.words import say
 from rigright.choice.case import Case, fixed
 from rigright.choice.offload import can_offload, least_offload, ram_bytes, with_offload
 from rigright.choice.ways import NO_LOSS, Site, formats_in, taken_on, ways_on
-from rigright.choice.work import USUAL_TOK_PER_S, contexts, settled
+from rigright.choice.work import USUAL_TOK_PER_S, contexts, seen_with, settled
 from rigright.cost.estimate import Estimate
 from rigright.cost.layers import generates, takes_samples
-from rigright.demand import PlanWish, ServingWish
+from rigright.demand import Images, PlanWish, ServingWish
 from rigright.facts.engines import Engine
 from rigright.facts.formats import find_format
 from rigright.facts.licences import licence_of
@@ -50,6 +51,7 @@ class FitWish:
     min_params: float | None = None
     max_params: float | None = None
     context_tok: int | None = None
+    images: Images | None = None  # in each request
     users: int | None = None  # at once, each with a whole context; None: one
     engine: str | None = None
     every_format: bool = False  # a row for each format that fits, the lossy ones too
@@ -144,7 +146,7 @@ def models_of(wish: FitWish) -> tuple[list[Arch], tuple[str, ...]]:
         if _wanted(arch, wish):
             alike = (arch.towers, arch.stored, arch.max_context_tok)
             arches[alike] = max(arches.get(alike, arch), arch, key=_standing)
-    return list(arches.values()), tuple(unread)
+    return [seen_with(arch, wish.images) for arch in arches.values()], tuple(unread)
 
 
 def _nothing_asked(wish: FitWish) -> AskError:
@@ -179,6 +181,7 @@ def _wanted(arch: Arch, wish: FitWish) -> bool:
     params = count.params(arch)
     return (
         (wish.task is None or arch.task == wish.task)
+        and (wish.images is None or (generates(arch) and eye_of(arch) is not None))
         and (wish.family is None or wish.family.lower() in arch.family.lower())
         and (wish.licence is None or wish.licence.lower() in (licence_of(arch.name) or "").lower())
         and (wish.min_params is None or params >= wish.min_params)
@@ -189,8 +192,9 @@ def _wanted(arch: Arch, wish: FitWish) -> bool:
 def _fitting(arch: Arch, node: Node, *, wish: FitWish) -> Iterator[Case]:
     """The case of the best format that fits, or of every one; with a shorter context where none was said."""
     stated = PlanWish(
-        on=node.shown, engines=() if wish.engine is None else (wish.engine,), context_tok=wish.context_tok
-    )
+        on=node.shown, engines=() if wish.engine is None else (wish.engine,), context_tok=wish.context_tok,
+        images=wish.images,
+    )  # fmt: skip
     if not generates(arch):
         case = fixed(arch, node, wish=wish.at_once, work=replace(stated, context_tok=SAMPLE_TOK))
         if float(worst(case).spare_bytes) >= 0:
@@ -259,7 +263,9 @@ def _samples_per_s(case: Case) -> Estimate | None:
 def _row(case: Case, node: Node, *, wish: FitWish) -> Fitting:
     arch = case.arch
     if generates(arch):
-        asked = ServingWish(engine=wish.engine, context_tok=wish.context_tok, users=wish.users)
+        asked = ServingWish(
+            engine=wish.engine, context_tok=wish.context_tok, users=wish.users, images=wish.images
+        )
         if wish.every_format or wish.users:
             asked = replace(asked, weights=case.serving.weights)
         if wish.users:  # the way that has room for them all

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import fields, replace
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, cast
 
 from rigright.arch.sources.open import open_model
 from rigright.base.bounded import bounded_json
@@ -18,12 +18,13 @@ from rigright.base.words import say
 from rigright.choice.case import serving_case
 from rigright.choice.offload import cpu_moe, gpu_layers
 from rigright.cost.memory.places import dealt_bounds
-from rigright.cost.weights import has_experts
+from rigright.cost.weights import has_experts, stored
 from rigright.demand import Layout, Offload, Serving, Training
-from rigright.export.launch import Launch, ServerSettings, TrainerSettings
+from rigright.export.launch import Launch, SampleSettings, ServerSettings, TrainerSettings
+from rigright.facts.checkpoints import Making, published, quantizer
 from rigright.facts.chips import Chip, by_id
 from rigright.facts.engines import find_engine
-from rigright.facts.formats import find_format
+from rigright.facts.formats import GGUF, find_format
 from rigright.facts.launching import Launcher, programs
 from rigright.facts.nodes import find_node
 from rigright.facts.training import find_trainer
@@ -37,7 +38,9 @@ from rigright.verbs.runs.planned import PlannedRun
 MOST_BYTES = 16 * MIB
 _MODULES = {"attn": ("q_proj", "k_proj", "v_proj", "o_proj"), "ffn": ("gate_proj", "up_proj", "down_proj")}
 _ALL = {"all", "linear"}
+_PLAIN = ("bf16", "fp16", "fp32")
 _NARROW = {"fp8"}  # precisions that not every program multiplies in
+_REPOSITORY = re.compile(r"[\w.-]+/[\w.-]+(:[\w.-]+)?", re.ASCII)
 _UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 
@@ -75,10 +78,9 @@ def launch_of(
     """The launch of one plan of a `plan --json`; `target` None: with the program that the plan names."""
     plan = plan_of(data, number)
     try:
-        work, program = _work(plan, target)
-        checkpoint = checkpoint or data.get("checkpoint")
-        model = checkpoint or _hub_id(data)
-        for word in (model, script):
+        work, program = _work(plan, target, kind=_kind(data["wish"]))
+        loaded = _loaded(data, work, program=program, checkpoint=checkpoint or data.get("checkpoint"))
+        for word in (loaded["model"], script):
             if _UNSAFE.search(word) or word.startswith("-"):
                 raise AskError(say("{name} cannot be used as a model or file name", name=json.dumps(word)))
         layout = Layout(**plan["layout"])
@@ -88,26 +90,24 @@ def launch_of(
             "program": program,
             "script": script,
             "name": _safe(data["model"]),
-            "why": tuple(head_of(data, plan, program=program, has_weights=model != data["model"])),
+            "why": tuple(head_of(data, plan, program=program)),
             "vendor": chip.vendor if chip is not None else "",
             "capability": chip.compute_capability if chip is not None else None,
             "nodes": nodes,
             "gpus": gpus,
             "port": program.port or 0,
             **{field.name: getattr(layout, field.name) for field in fields(Layout)},
+            **loaded,
         }
+        if is_sample(plan):
+            return Launch(passed=_passed(data, cast("Serving", work)), **common)
         if isinstance(work, Training):
             if program.families:
                 common["arch"] = open_model(data["model"])
-            return Launch(model=model, trained=_trained(data, plan, work=work, program=program), **common)
-        if work.weights.startswith("gguf:") and not model.endswith(".gguf"):
-            model = f"{PurePosixPath(model).name}-{work.weights[5:]}.gguf"
-            common["is_guessed"] = True
-        if work.weights.startswith("gguf:"):
-            common["tokenizer"] = _hub_id(data)
+            return Launch(trained=_trained(data, plan, work=work, program=program), **common)
         made: dict[str, Any] = {"work": work, "program": program}
         served = _served(data, plan, layout=layout, **made)
-        launch = Launch(model=model, served=served, **common)
+        launch = Launch(served=served, **common)
         if not plan.get("prefill"):
             return launch
         prefill = Layout(**plan["prefill"])
@@ -145,13 +145,20 @@ def runs_with(plan: Mapping[str, Any]) -> str:
     return str(work["trainer"]) if "trainer" in work else find_engine(work["engine"]).id
 
 
-def _work(plan: Mapping[str, Any], target: str | None) -> tuple[Serving | Training, Launcher]:
+def _work(
+    plan: Mapping[str, Any], target: str | None, *, kind: str | None
+) -> tuple[Serving | Training, Launcher]:
     """What is run, by which program; a target that cannot run it is refused."""
     words, runs = dict(plan["work"]), runs_with(plan)
     if words.get("offload") and "trainer" not in words:
         words["offload"] = Offload(**words["offload"])
     work: Serving | Training = Training(**words) if "trainer" in words else Serving(**words)
-    fitting = [launcher for launcher in programs().values() if runs in launcher.runs]
+    passed = is_sample(plan)
+    fitting = [
+        launcher
+        for launcher in programs().values()
+        if runs in launcher.runs and (kind in launcher.works if passed else not launcher.works)
+    ]
     if not fitting:
         raise AskError(say("no export for {engine} yet", engine=runs))
     if target is None:
@@ -162,6 +169,11 @@ def _work(plan: Mapping[str, Any], target: str | None) -> tuple[Serving | Traini
         trains = program.kind == "train"
         flag = "--trainer" if trains else "--engine"
         known = ", ".join(launcher.id for launcher in fitting)
+        if passed or program.works:
+            raise AskError(
+                say("{target} does not run this kind of work", target=target),
+                hint=say("export {fitting}", fitting=known),
+            )
         if trains != isinstance(work, Training):
             flag = f"--mode {'finetune' if trains else 'serve'} {flag}"
             sentence = (
@@ -184,6 +196,43 @@ def _hub_id(data: Mapping[str, Any]) -> str:
         if set(asked) & {"/", "\\"} or asked.endswith(".gguf") or Path(asked).exists()
         else data["model"]
     )
+
+
+def _loaded(
+    data: Mapping[str, Any], work: Serving | Training, *, program: Launcher, checkpoint: str | None
+) -> dict[str, Any]:
+    """What the program loads: what was named, what is published in the format, or what is made first."""
+    hub = _hub_id(data)
+    if isinstance(work, Training) or program.works:
+        return {"model": checkpoint or hub.partition("#")[0]}
+    _check_formats(work, program)
+    in_blocks, mix = work.weights.startswith(GGUF), work.weights.removeprefix(GGUF)
+    fields = {"tokenizer": hub} if in_blocks else {}
+    arch = open_model(data["model"])
+    is_plain = work.weights in {arch.stored or arch.dtype, *program.converts, *_PLAIN}
+    named = checkpoint or (hub if is_plain or hub.endswith(".gguf") else None)
+    if named and in_blocks and not named.endswith(".gguf") and not _REPOSITORY.fullmatch(named):
+        named = f"{PurePosixPath(named).name}-{mix}.gguf"
+    named = named or published(hub, work.weights, engine=program.id)
+    if named is not None:
+        return fields | {"model": named}
+    tool = quantizer(program.id, work.weights)
+    if tool is None:
+        raise AskError(
+            say(
+                "no checkpoint of {model} in {format} is known",
+                model=data["model"],
+                format=find_format(work.weights).label,
+            ),
+            hint=say("use --checkpoint"),
+        )
+    name = PurePosixPath(hub).name
+    made = f"{name}-{mix}.gguf" if in_blocks else f"./{name}-{work.weights}"
+    size = stored(arch, find_format("bf16")).total_bytes
+    return fields | {
+        "model": made,
+        "making": Making(source=hub, source_bytes=size, tool=tool, sees=arch.task == "image-text"),
+    }
 
 
 def _safe(name: str) -> str:
@@ -219,8 +268,8 @@ def _served(
     replicas = layout.dp * (layout.tp if layout.attention_dp else 1)
     users = plan["concurrency"]
     own = -(-int(users or work.batch) // replicas)
-    stored = arch.stored or arch.dtype
-    bits = work.weights if work.weights in {"bf16", "fp16", "fp32"} else arch.dtype
+    own_format = arch.stored or arch.dtype
+    bits = work.weights if work.weights in _PLAIN else arch.dtype
     offload = work.offload or Offload()
     split: tuple[int, ...] = ()
     if engine.split_flag is not None and layout.pp > 1:
@@ -232,10 +281,10 @@ def _served(
     if load is None:
         raise ValueError("wish")
     return ServerSettings(
-        dtype=bits if bits in {"bf16", "fp16", "fp32"} else "bf16",
+        dtype=bits if bits in _PLAIN else "bf16",
         weights=work.weights,
         label=find_format(work.weights).label,
-        converts=None if work.weights == stored else program.converts.get(work.weights),
+        converts=None if work.weights == own_format else program.converts.get(work.weights),
         kv=program.kv[work.kv],
         context_tok=int(work.context_tok),
         max_seqs=max(own, 1) if engine.max_seqs is None else int(started_for(case, users=users)),
@@ -243,8 +292,10 @@ def _served(
         share=None if settings.share is None else round(float(settings.share), 3),
         graphs=work.graphs,
         load=load,
+        images=(data["wish"].get("images") or {}).get("count"),
         weights_bytes=case.weights.total_bytes,
         has_experts=has_experts(arch),
+        hears=arch.task == "speech",
         gpu_layers=0 if node.has_no_cards else gpu_layers(arch, offload),
         cpu_moe=cpu_moe(arch, offload),
         batch_tok=work.budget_tok or (engine.ram_batch if work.offload else None),
@@ -258,6 +309,31 @@ def _served(
         if work.graphs
         else None,
         flash=work.flash,
+    )
+
+
+def is_sample(plan: Mapping[str, Any]) -> bool:
+    """Whether a plan passes whole texts or images."""
+    return not {"texts_per_s", "images_per_s"}.isdisjoint(plan["figures"])
+
+
+def _kind(wish: Mapping[str, Any]) -> str | None:
+    """The kind of work as targets name it: an image is drawn in steps, or looked at once."""
+    kind: str | None = wish.get("work")
+    return "vision" if kind == "image" and not wish.get("steps") else kind
+
+
+def _passed(data: Mapping[str, Any], work: Serving) -> SampleSettings:
+    arch, wish = open_model(data["model"]), data["wish"]
+    dtype = work.weights if work.weights in _PLAIN else arch.dtype
+    return SampleSettings(
+        dtype=dtype if dtype in _PLAIN else "bf16",
+        weights=work.weights,
+        batch=int(work.batch),
+        compiled=work.compiled,
+        text_tok=wish.get("prompt_tok"),
+        image_px=wish.get("image_px"),
+        steps=wish.get("steps"),
     )
 
 

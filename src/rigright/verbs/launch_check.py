@@ -69,7 +69,9 @@ def _compare_flags(launch: Launch, words: Sequence[str]) -> tuple[FlagCheck, ...
         for flag in switches()
         if flag in running and flag not in planned
     )
-    return (*([] if launch.is_guessed else [model]), *rows, *more)
+    # a file that was downloaded or made bears any name
+    any_name = launch.making or (launch.weights_folder is None and (model.running or "").endswith(".gguf"))
+    return (*([] if any_name else [model]), *rows, *more)
 
 
 def servers_of(launch: Launch) -> Iterator[tuple[int, tuple[FlagCheck, ...]]]:

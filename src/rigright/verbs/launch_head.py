@@ -5,18 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from rigright.arch.sources.open import open_model
 from rigright.base.plugins import used
 from rigright.base.units import show_bytes, show_count, show_seconds, show_short
 from rigright.base.words import LANGUAGES, tell
 from rigright.demand import Layout
 from rigright.facts.engines import find_engine
-from rigright.facts.formats import find_format
 from rigright.facts.launching import Launcher
 from rigright.search.named import pool
 from rigright.search.plans import price_notes
 
 _CUTS = ("tp", "pp", "dp", "ep", "cp")
+_SPEEDS = {
+    "output_tok_per_s": "output tokens/s",
+    "train_tok_per_s": "tokens/s",
+    "texts_per_s": "texts/s",
+    "images_per_s": "images/s",
+}
 _BOUNDS = {
     "memory": "memory bandwidth",
     "compute": "compute",
@@ -27,9 +31,7 @@ _BOUNDS = {
 }
 
 
-def head_of(
-    data: Mapping[str, Any], plan: Mapping[str, Any], *, program: Launcher, has_weights: bool = False
-) -> Iterator[str]:
+def head_of(data: Mapping[str, Any], plan: Mapping[str, Any], *, program: Launcher) -> Iterator[str]:
     """Its lines, the plan itself first."""
     layout, work = plan["layout"], plan["work"]
     what = work.get("weights") or f"{work['method']} training"
@@ -64,16 +66,19 @@ def head_of(
     if added:
         yield str(added)
     if "engine" in work:
-        yield from _weights(data, work, program=program, has_weights=has_weights)
+        engine = find_engine(work["engine"])
+        if engine.id != program.id or not program.version.startswith(engine.version):
+            yield (
+                f"the figures are those of {engine.label} {engine.version}; the flags are {program.version}'s"
+            )
 
 
 def _figures(plan: Mapping[str, Any]) -> Iterator[str]:
     """What it should reach, and how full its memory is."""
     figures = plan["figures"]
-    speed = next((name for name in ("output_tok_per_s", "train_tok_per_s") if name in figures), None)
+    speed = next((name for name in _SPEEDS if name in figures), None)
     if speed is not None:
-        value = figures[speed]
-        unit = "output tokens/s" if speed == "output_tok_per_s" else "tokens/s"
+        value, unit = figures[speed], _SPEEDS[speed]
         texts = [
             f"{show_short(value['value'])} {unit} ({show_short(value['low'])} to {show_short(value['high'])})"
         ]
@@ -87,22 +92,3 @@ def _figures(plan: Mapping[str, Any]) -> Iterator[str]:
     rank, room = plan.get("rank_bytes"), plan.get("room_bytes")
     if rank and room:
         yield f"memory: {show_bytes(rank['value'])} of {show_bytes(room)} on the fullest GPU"
-
-
-def _weights(
-    data: Mapping[str, Any], work: Mapping[str, Any], *, program: Launcher, has_weights: bool
-) -> Iterator[str]:
-    """Whose figures they are, and which checkpoint the format needs."""
-    engine = find_engine(work["engine"])
-    if engine.id != program.id or not program.version.startswith(engine.version):
-        yield f"the figures are those of {engine.label} {engine.version}; the flags are {program.version}'s"
-    form = find_format(work["weights"])
-    arch = open_model(data["model"])
-    if not has_weights and work["weights"] not in {
-        arch.stored or arch.dtype,
-        *program.converts,
-        "bf16",
-        "fp16",
-        "fp32",
-    }:
-        yield f"needs a checkpoint stored as {form.label}: name it with --checkpoint"

@@ -9,7 +9,7 @@ from contextlib import suppress
 from rigright.base.errors import RigError
 from rigright.facts.nodes import find_node
 
-_SMALL = re.compile(r"\d{1,2}(?:\.\d+)?\Z")
+_SMALL = re.compile(r"\d{1,3}(?:\.\d+)?\Z")
 
 
 def machine_in(words: Sequence[str]) -> list[str]:

@@ -2,22 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from rigright.base.errors import AskError
-from rigright.build.proposals.record import BuildWish, recommended
+from rigright.base.record import dataclass
+from rigright.base.units import to_gib
+from rigright.base.words import say
+from rigright.build.judge import OK, judge
+from rigright.build.machine import Cards, Circuit, Rig
+from rigright.build.proposals.record import BuildWish, Proposal, Proposed, recommended
 from rigright.cost.estimate import Estimate, scaled
-from rigright.facts.chips import by_id
+from rigright.facts.chips import Chip, by_id
+from rigright.facts.host_words import find_host
+from rigright.facts.hosts import CPU, Host
 from rigright.facts.nodes import Node, find_node
+from rigright.facts.prices import orders
+from rigright.facts.shop.cards import shape_of
+from rigright.facts.shop.cpus import processor_named
+from rigright.facts.shop.tables import finished
+from rigright.facts.units import devices_of
+from rigright.money import machine_price
+from rigright.money.machine_price import NOTHING, Stored
+from rigright.verbs.clock import today
 
 if TYPE_CHECKING:
     from datetime import date
 
-    from rigright.facts.hosts import Host
-    from rigright.money.machine_price import Cards, Stored
+    from rigright.demand import PlanWish
+
+MANY = 4096  # machines that are kept
+OF_PLACE = ("breaker", "noise")
+UNSOLD = frozenset({*OF_PLACE, "air", "spacing"})  # doubts with which a machine is not offered unasked
 
 
 def beside(host: Host | None, wanted: BuildWish) -> BuildWish:
@@ -31,6 +50,25 @@ def beside(host: Host | None, wanted: BuildWish) -> BuildWish:
         sockets=host.sockets if named else None,
         ram_bytes=host.ram_bytes,  # what the work was counted with
     )
+
+
+def counted(node: Node) -> tuple[tuple[str, int], ...]:
+    """The cards of one of its machines, by chip."""
+    counts = Counter(card.chip.id for card in node.cards if card.chip.id in by_id())
+    return tuple((chip, -(-count // by_id()[chip].devices)) for chip, count in counts.items())
+
+
+def limit_of(node: Node | None) -> float | None:
+    """The power limit of its cards, where somebody said one."""
+    chips = () if node is None else (card.chip for card in node.cards if not card.chip.is_instance)
+    limits = (chip.tdp_w for chip in chips if chip.tdp_w != by_id().get(chip.id, chip).tdp_w)
+    return min(filter(None, limits), default=None)
+
+
+def wanted_for(node: Node) -> BuildWish:
+    """The machines that a node means."""
+    wanted = BuildWish(cards=counted(node), machines=node.n_nodes, limit_w=limit_of(node))
+    return beside(node.host, wanted)
 
 
 def node_in(machine: object) -> Node | None:
@@ -57,16 +95,120 @@ def paid_node(plan: Mapping[str, Any], asked: Mapping[str, Any]) -> Node | None:
     return node_in(asked.get("owned" if is_own else "on"))
 
 
-@cache
-def ordered(
-    cards: Cards, machines: int, *, host: Host | None, stored: Stored, today: date
-) -> Estimate | None:
-    """What stands around cards in such machines; None where none can be put together."""
-    from rigright.build.proposals.propose import propose
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Orders:
+    """Puts machines together, in the PC that is there and for the room that they stand in."""
+
+    pc: Rig | None = None
+    circuit: Circuit | None = None
+
+    @property
+    def host(self) -> Host | None:
+        """Processor and memory of the PC, where both were said."""
+        modules = () if self.pc is None else self.pc.modules
+        size = sum(item.total_bytes or 0.0 for item in modules)
+        if self.pc is None or not size:
+            return None
+        cpu = "" if self.pc.processor is None else f"{self.pc.processor.name} + "
+        board = None if self.pc.board is None else self.pc.board.mem_type
+        return find_host(f"{cpu}{to_gib(size):.0f}gb {modules[0].type or board or ''} ram")
+
+    @property
+    def is_bound(self) -> bool:
+        """Whether what stands around cards is decided by more than the cards."""
+        return self.pc is not None or (self.circuit is not None and self.circuit.is_flat)
+
+    def stands(self, chips: Sequence[tuple[Chip, int]], *, boxes: int) -> bool:
+        """Whether machines alike, each with so many devices, can stand there at full power."""
+        cards = tuple((chip.id, count) for chip, count in chips if chip.vendor != CPU)
+        if (self.pc is None and self.circuit is None) or not cards:
+            return True
+        room = None if self.circuit is None else replace(self.circuit, circuits=self.circuit.circuits / boxes)
+        rig = Rig(room=room, cards=tuple(
+            Cards(chip=chip, count=-(-count // devices_of(chip)), shape=shape_of(chip))
+            for chip, count in chips
+        ))  # fmt: skip
+        if all(chip.form.startswith("PCIe") for chip, _ in chips):
+            if any(ruling.verdict != OK for ruling in judge(_as_ordered(rig), OF_PLACE)):
+                return False
+            if not self.is_bound:
+                return True
+        made = _made(self, cards, machines=boxes, today=today())
+        return (
+            made is not None and made.limit_w is None and UNSOLD.isdisjoint(item.rule for item in made.doubts)
+        )
+
+    def proposed(self, node: Node) -> Proposed:
+        """Machines around the cards of a node, bought for that place."""
+        from rigright.build.proposals.there import proposed
+
+        wanted = replace(wanted_for(node), circuit=self.circuit, pc=self.pc)
+        return proposed(wanted, today=today())
+
+    def __call__(
+        self, cards: machine_price.Cards, machines: int, *, host: Host | None, stored: Stored, today: date
+    ) -> Estimate | None:
+        """What stands around cards in such machines; None where none can be put together."""
+        made = _made(self, cards, machines=machines, host=host, stored=stored, today=today)
+        return None if made is None or not made.is_ordered else scaled(made.around_usd, made.machines)
+
+
+def _as_ordered(rig: Rig) -> Rig:
+    """Cards with what decides of power and noise around them, as such a machine is ordered."""
+    cards = rig.cards[0]
+    lines = orders().get((cards.chip.id, cards.count), ())
+    cpu = next((line for line in lines if line.kind == "cpu"), None)
+    rig = replace(rig, processor=processor_named(cpu.variant), cpu_count=cpu.count) if cpu else rig
+    if not any(line.kind == "chassis" for line in lines):
+        return rig
+    return replace(rig, machine=next(item for item in finished() if item.kind == "server"))
+
+
+@lru_cache(maxsize=MANY)
+def _made(
+    orders: Orders, cards: machine_price.Cards, *, machines: int, today: date, host: Host | None = None,
+    stored: Stored = NOTHING,
+) -> Proposal | None:  # fmt: skip
+    """The machine to take."""
+    from rigright.build.proposals.there import proposed
 
     counts = tuple((chip, -(-count // by_id()[chip].devices)) for chip, count in cards)
-    wanted = beside(host, BuildWish(cards=counts, machines=machines, stored=stored))
+    wanted = BuildWish(cards=counts, machines=machines, stored=stored, circuit=orders.circuit, pc=orders.pc)
+    wanted = beside(host, wanted)
     if not wanted.cards and wanted.processor is None:
         return None
-    made = recommended(propose(wanted, today=today).variants)
-    return None if made is None or not made.is_ordered else scaled(made.around_usd, made.machines)
+    return recommended(proposed(wanted, today=today).variants)
+
+
+def orders_for(wish: PlanWish) -> Orders:
+    """Who puts machines together for a wish."""
+    pc = None if wish.have is None else read_pc(wish.have)
+    return Orders(pc=pc, circuit=None if wish.room is None else read_room(wish.room))
+
+
+def read_pc(text: str) -> Rig:
+    """A PC in words."""
+    from rigright.build.parse import pc_of
+
+    rig = pc_of(text)
+    if rig.cards or rig.unknown or (rig.machine is not None and rig.machine.kind != "workstation"):
+        wrong = rig.unknown[0][1] if rig.unknown else text
+        raise AskError(
+            say('cannot read "{text}" as {what}', text=wrong[:60], what=say("a PC without its GPUs")),
+            hint=say("for example {example}", example='--have "b650, 64gb, 850w" --own "rtx 3060"'),
+        )
+    return rig
+
+
+def read_room(text: str) -> Circuit:
+    """A room in words."""
+    from rigright.build.parse import room_of
+
+    circuit = room_of(text)
+    partly = circuit is not None and (circuit.volts is None) != (circuit.amps is None)
+    if circuit is None or partly or (circuit.volts is not None and not circuit.rated_w):
+        raise AskError(
+            say('cannot read "{text}" as {what}', text=text[:60], what=say("voltage and current")),
+            hint=say("for example {example}", example="110V 15A, 220V 16A, home 220V, rack 2U, quiet"),
+        )
+    return circuit

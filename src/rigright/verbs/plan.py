@@ -14,24 +14,24 @@ from rigright.base.errors import AskError
 from rigright.base.money import USD, currency_of, from_currency, show_money
 from rigright.base.record import replace
 from rigright.base.words import Sentence, say, with_commas
+from rigright.choice.work import seen_with
 from rigright.demand import PlanWish, Serving, Training
 from rigright.facts.chips import by_id
 from rigright.facts.licences import licence_of
 from rigright.money.tariff import local_tariff, tariff_of
 from rigright.verbs.clock import today
 from rigright.verbs.planning.planned import Planned
+from rigright.verbs.wished import settled
 
 MACHINES = 64  # that questions are about, whose markets are kept
 MARKETS = 8  # of other days, currencies and price files, that are kept
 
 if TYPE_CHECKING:
     from rigright.arch.record import Arch
-    from rigright.cost.estimate import Estimate
-    from rigright.facts.hosts import Host
     from rigright.facts.nodes import Node
-    from rigright.money.machine_price import Cards, Stored
     from rigright.search.market import Market
     from rigright.search.record import Plan, SearchResult
+    from rigright.verbs.ordering import Orders
 
 
 def plan(
@@ -41,7 +41,7 @@ def plan(
     from rigright.cost.layers import generates
     from rigright.search.find import SERVED
 
-    wish = wish or PlanWish()
+    wish = settled(wish or PlanWish())
     if model is None:
         return _best_models(wish, why=why, asked=asked)
     arch, market, planned = _answered(model, wish, alone=False, asked=asked)
@@ -121,7 +121,7 @@ def plans(model: str, *, wish: PlanWish, beside: tuple[float, ...] = ()) -> Plan
 
     `beside`: users of the others that ask the same.
     """
-    return _searched(model, wish, alone=True, beside=beside)[2]
+    return _searched(model, settled(wish), alone=True, beside=beside)[2]
 
 
 def _searched(
@@ -187,6 +187,8 @@ def _open_length(arch: Arch, wish: PlanWish, *, first: Plan | None) -> bool:
 def arch_of(model: str, wish: PlanWish) -> Arch:
     """The model; one that looks at images, for images of the size that was said."""
     arch = open_model(model)
+    if wish.images is not None:
+        return seen_with(arch, wish.images)
     if wish.image_px is None or arch.task != "vision":
         return arch
     from rigright.verbs.serving.samples import resized
@@ -197,28 +199,24 @@ def arch_of(model: str, wish: PlanWish) -> Arch:
 def market_of(wish: PlanWish, *, day: date) -> Market:
     """The market of a day, the user's own prices before ours, with the machine that is on or owned."""
     from rigright.facts.own_prices import in_force
+    from rigright.verbs.ordering import orders_for
     from rigright.verbs.seen.here import looked_at
 
     named = wish.on if wish.on is not None else wish.owned
     there = None if named is None else looked_at(named)
     own = tuple(in_force().items())
-    return _market_at(there, day=day, currency=wish.currency, used=wish.used, own=own)
-
-
-def ordered(
-    cards: Cards, machines: int, *, host: Host | None, stored: Stored, today: date
-) -> Estimate | None:
-    """What `build` orders around cards of a machine of which more was said."""
-    from rigright.verbs.ordering import ordered as put_together
-
-    return put_together(cards, machines, host=host, stored=stored, today=today)
+    return _market_at(
+        there, day=day, currency=wish.currency, used=wish.used, own=own, orders=orders_for(wish)
+    )
 
 
 @lru_cache(maxsize=MACHINES)
-def _market_at(there: Node | None, *, day: date, own: object, currency: str, used: bool) -> Market:
+def _market_at(
+    there: Node | None, *, day: date, own: object, currency: str, used: bool, orders: Orders
+) -> Market:
     """The same market for all who ask beside that machine: what it is asked is remembered with it."""
     market = _market(day, currency=currency, used=used, own=own)
-    return replace(market, there=there, ordered=ordered)
+    return replace(market, there=there, ordered=orders)
 
 
 @lru_cache(maxsize=MARKETS)

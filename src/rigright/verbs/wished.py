@@ -4,19 +4,72 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from rigright.base.errors import AskError
+from rigright.base.record import replace
+from rigright.base.words import ENGLISH, say
+from rigright.build.proposals.record import recommended
 from rigright.demand import PlanWish
+from rigright.facts.clouds import providers_of
+from rigright.facts.nodes import find_node
 from rigright.facts.tariffs import currency_at, find_place
-from rigright.options.read import read_wish
+from rigright.options.read import home_of, read_wish
+from rigright.verbs.ordering import orders_for
+from rigright.verbs.seen.here import is_place, limited
 
 
 def wish_of(
-    words: Mapping[str, str | None], *, verb: str = "plan", beside: Sequence[str | None] = ()
-) -> PlanWish:
+    words: Mapping[str, str | None], *, verb: str = "plan", beside: Sequence[str | None] = (),
+    language: str = ENGLISH,
+) -> PlanWish:  # fmt: skip
     """The wish that options tell; `beside`: what else was typed."""
-    return read_wish(words, verb=verb, beside=beside, local=local_of(words))
+    return read_wish(words, verb=verb, home=paid_in(words, beside, language=language))
 
 
-def local_of(words: Mapping[str, str | None]) -> str | None:
-    """What is paid with at the place of a question."""
+def paid_in(words: Mapping[str, str | None], beside: Sequence[str | None], *, language: str) -> str:
+    """The currency of who asks: by the place of a question, else by its words and language."""
     place = words.get("place")
-    return currency_at(find_place(place)) if place else None
+    local = currency_at(find_place(place)) if place else None
+    return home_of((*words.values(), *beside), language, place=local)
+
+
+def settled(wish: PlanWish) -> PlanWish:
+    """The same with a machine that is named as it runs under the watts and in the place that are said."""
+    if wish.have is not None and wish.buy is None:
+        wish = replace(wish, buy=True)
+    if wish.on is not None:
+        return replace(wish, power_w=None, on=named_for(wish.on, wish))
+    if wish.owned is not None and wish.power_w is not None:
+        return replace(wish, power_w=None, owned=limited(wish.owned, wish.power_w))
+    return wish
+
+
+def named_for(name: str, wish: PlanWish) -> str:
+    """A machine in words with its power limit; one that cannot be bought for its place is refused."""
+    text = name if wish.power_w is None else limited(name, wish.power_w)
+    rented = wish.buy is False or wish.clouds or wish.spot
+    if rented or (wish.have is None and wish.room is None):
+        return text
+    if is_place(text):
+        return text
+    node = find_node(text)
+    made = orders_for(wish).proposed(node)
+    first = recommended(made.variants)
+    if first is None:
+        raise AskError(
+            made.refused(node.shown, in_pc=wish.have is not None),
+            hint=say("change {option}, or rent: --rent", option="--have" if wish.have else "--room"),
+        )
+    return text if first.limit_w is None else limited(text, first.limit_w * node.n_cards)
+
+
+def things_for(names: Sequence[str], wish: PlanWish) -> tuple[str, ...]:
+    """The same of what is compared; under a power limit a card means one card."""
+    plain = wish.power_w is None and wish.have is None and wish.room is None
+    return tuple(
+        name if plain or ":" in name or providers_of(name) else _thing_for(name, wish) for name in names
+    )
+
+
+def _thing_for(name: str, wish: PlanWish) -> str:
+    text = named_for(name, wish)
+    return text if text == name or text[0].isdigit() else f"1x {text}"

@@ -250,7 +250,7 @@ def _match(name: str, spelling: Spelling, *, publisher: frozenset[str]) -> Model
     return ModelMatch(
         name=name,
         extra=other.words - spelling.words - makers,
-        strange=FORMAT * len(other.formats ^ spelling.formats)
+        strange=FORMAT * len((other.formats ^ spelling.formats) - PLAIN)
         + DATE * len(other.dates ^ spelling.dates)
         + len(other.variants ^ spelling.variants)
         + 2 * is_copy

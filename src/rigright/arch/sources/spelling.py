@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterable
 from functools import cache, lru_cache
 from typing import Any
 
 from rigright.base.everyday import words_of
-from rigright.base.numerals import chinese
+from rigright.base.numerals import chinese, simplified
 from rigright.base.patterns import pattern
 from rigright.base.record import dataclass, replace
 from rigright.base.tables import DATA, Row, read_rows, read_toml, text
@@ -80,7 +79,7 @@ def tables() -> dict[str, Any]:
 @lru_cache(maxsize=MAX_KEPT)
 def spell(name: str) -> Spelling:
     """Take a name apart."""
-    text, mix = _without_mix(_plain_words(unicodedata.normalize("NFKC", name[:MAX_NAME]).lower()))
+    text, mix = _without_mix(_plain_words(simplified(name[:MAX_NAME]).lower()))
     phrases = (_GLUED_VERSION.sub(" ", phrase) for phrase in _same(_dotted(text)))
     words = [_VERSION.sub(r"\1", word) for phrase in phrases for word in _WORD.findall(phrase)]
     words, formats, stored = _formats(words)

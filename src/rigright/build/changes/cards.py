@@ -110,11 +110,7 @@ def _price(chip: Chip, *, count: int, standing: Standing) -> Estimate | None:
 def _drops_in(old: Chip, new: Chip) -> bool:
     """Whether a card goes where the old one stood: no wider, longer, hungrier, on its plugs and its air."""
     was, is_now = shape_of(old), shape_of(new)
-    sizes = (
-        (is_now.least_slots, was.usual_slots),
-        (is_now.least_m, was.usual_m),
-        (new.tdp_w, old.tdp_w),
-    )
+    sizes = ((is_now.least_slots, was.usual_slots), (is_now.least_m, was.usual_m), (new.tdp_w, old.tdp_w))
     fits = all(value is not None and most is not None and value <= _NEARLY * most for value, most in sizes)
     return fits and _fed(old, new) is True and (is_now.cooling == PASSIVE) == (was.cooling == PASSIVE)
 

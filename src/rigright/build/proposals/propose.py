@@ -57,10 +57,11 @@ from rigright.terms.fitted import power_terms
 
 _OF_BASE = ("socket", "firmware", "cpu-count", "memory-type", "memory-slots", "memory-modules", "memory-size",
             "memory-registered", "slots", "lanes", "shared-lanes", "pluggable", "makers")  # fmt: skip
-_OF_CASE = ("spacing", "case-board", "card-length", "air", "cooler-height")
+OF_CASE = ("spacing", "case-board", "card-length", "air", "cooler-height", "rack")
+_OF_ROOM = ("breaker", "voltage", "rack")
 _OF_SUPPLY = ("watts", "plugs", "eps", "voltage")
 _MODULES_GB = (8, 16, 32, 48, 64, 96, 128)
-_DOUBT_USD = 400.0  # what a doubt is worth avoiding
+DOUBT_USD = 400.0  # what a doubt is worth avoiding
 _LEAST_RAM_BYTES = 32 * GIB
 _LEAST_LIMIT = 0.55  # of a card's power, below which a limit costs too much speed
 _GROWN = (2, 4, 8)
@@ -88,13 +89,15 @@ class BareRig:
 
 def propose(wanted: BuildWish, *, today: date) -> Proposed:
     """The cheapest machine, the one to take, and one with room to grow."""
-    cards = tuple(
-        Cards(chip=by_id()[chip], count=count, shape=shape_of(by_id()[chip])) for chip, count in wanted.cards
-    )
+    cards = cards_of(wanted)
     if any(card.chip.form.startswith(SOLDERED) for card in cards):
         return _sold_whole(wanted, cards, today=today)
     refusals: dict[str, Refusal] = {}
-    made = [variant(label, wanted, cards=cards, today=today, refusals=refusals) for label in LABELS]
+    flat = wanted.circuit is not None and wanted.circuit.is_flat
+    made = [
+        None if flat else variant(label, wanted, cards=cards, today=today, refusals=refusals)
+        for label in LABELS
+    ]
     server = _in_server(wanted, cards, today=today) if cards and wanted.processor is None else None
     if server is not None:
         passive = any(card.shape.cooling == PASSIVE and card.chip.around == "server" for card in cards)
@@ -102,10 +105,21 @@ def propose(wanted: BuildWish, *, today: date) -> Proposed:
     proposals = tuple(
         replace(proposal, label=label)
         for proposal, label in zip(made, LABELS, strict=True)
-        if proposal is not None
+        if proposal is not None and not _refuse("--room", _against_room(proposal), refusals=refusals)
     )
     sentence = None if proposals else nearest(wanted, cards, today=today)
     return Proposed(variants=proposals, refusals=tuple(refusals.values()), nearest=sentence)
+
+
+def cards_of(wanted: BuildWish) -> tuple[Cards, ...]:
+    """The cards of one machine."""
+    chips = ((by_id()[chip], count) for chip, count in wanted.cards)
+    return tuple(Cards(chip=chip, count=count, shape=shape_of(chip)) for chip, count in chips)
+
+
+def _against_room(proposal: Proposal) -> list[Ruling]:
+    """What rules say of a machine where it stands."""
+    return [ruling for ruling in proposal.rules if ruling.rule in _OF_ROOM]
 
 
 def _in_server(wanted: BuildWish, cards: tuple[Cards, ...], *, today: date) -> Proposal | None:
@@ -115,7 +129,7 @@ def _in_server(wanted: BuildWish, cards: tuple[Cards, ...], *, today: date) -> P
     for machine in sorted(
         finished(), key=lambda item: ((item.card_m or 0.0) < _MODERN_M, item.cards_max, item.name)
     ):
-        rig = Rig(machine=machine, cards=cards, modules=(_filled(value, cards),))
+        rig = Rig(machine=machine, cards=cards, modules=(_filled(value, cards),), room=wanted.circuit)
         enough = machine.psu_w is None or (load_w(rig) or 0.0) <= machine.psu_w
         if (
             machine.kind != "server"
@@ -124,7 +138,7 @@ def _in_server(wanted: BuildWish, cards: tuple[Cards, ...], *, today: date) -> P
             or not enough
         ):
             continue
-        if all(ruling.verdict == OK for ruling in judge(rig, ("machine",))):
+        if all(ruling.verdict == OK for ruling in judge(rig, ("machine", "rack"))):
             limited, limit_w = _within(rig, wanted)
             if limited is not None:
                 return finish(RECOMMENDED, limited, wanted=wanted, today=today, limit_w=limit_w)
@@ -164,7 +178,7 @@ def _best(
     label: str, wanted: BuildWish, *, cards: tuple[Cards, ...], today: date, refusals: dict[str, Refusal]
 ) -> Rig | None:
     """The cheapest rig; for the one to take, a doubt costs as much as money."""
-    doubt_usd = 0.0 if label == CHEAPEST else _DOUBT_USD
+    doubt_usd = 0.0 if label == CHEAPEST else DOUBT_USD
     bases = sorted(
         _bases(wanted, cards, label=label, today=today, refusals=refusals),
         key=lambda bare_rig: bare_rig.usd + doubt_usd * bare_rig.doubts,
@@ -173,7 +187,7 @@ def _best(
     for base in bases:
         if best is not None and base.usd + doubt_usd * base.doubts >= best[0]:
             break
-        for usd, rig in _complete(base, wanted, doubt_usd=doubt_usd, refusals=refusals):
+        for usd, rig in _complete(base, doubt_usd=doubt_usd, refusals=refusals):
             if best is None or usd < best[0]:
                 best = (usd, rig)
     return None if best is None else best[1]
@@ -237,7 +251,7 @@ def _bases(
     if label == CHEAPEST and wanted.stored.weights_bytes:
         need = max(_LEAST_RAM_BYTES, min(need, wanted.stored.weights_bytes), wanted.ram_bytes)
     for board in boards():
-        price = _own_usd(board)
+        price = own_usd(board)
         if price is None or not board.together:
             continue  # what its slots bear is not known
         if wanted.sockets is not None and board.cpus != wanted.sockets:
@@ -250,7 +264,10 @@ def _bases(
         modules = _memory(board, processor.family, need=need, sockets=n_cpus)
         if modules is None:
             continue
-        rig = Rig(processor=processor, cpu_count=n_cpus, board=board, modules=(modules,), cards=cards)
+        rig = Rig(
+            processor=processor, cpu_count=n_cpus, board=board, modules=(modules,), cards=cards,
+            room=wanted.circuit,
+        )  # fmt: skip
         rulings = judge(rig, _OF_BASE)
         if _refuse(board.name, rulings, refusals=refusals, also=("slots", "display")):
             continue
@@ -263,7 +280,7 @@ def _bases(
         )
 
 
-def _own_usd(part: Board | Cooler | Enclosure | PowerSupply) -> float | None:
+def own_usd(part: Board | Cooler | Enclosure | PowerSupply) -> float | None:
     """What a part's own row says it costs."""
     return None if part.usd_low is None or part.usd_high is None else (part.usd_low + part.usd_high) / 2
 
@@ -341,14 +358,14 @@ def _refuse(
 
 
 def _complete(
-    base: BareRig, wanted: BuildWish, *, doubt_usd: float, refusals: dict[str, Refusal]
+    base: BareRig, *, doubt_usd: float, refusals: dict[str, Refusal]
 ) -> Iterator[tuple[float, Rig]]:
     """A base in the cases that take it, the cheapest first, with supplies and a cooler."""
     fans = _of_price(
         coolers(), lambda cooler: judge(replace(base.rig, cooler=cooler), ("cooler",)), also=True
     )
     fans = [cooler for cooler in fans if cooler.holds_w and base.socket in (cooler.sockets or ())]
-    sets = _supplies(base.rig, wanted, refusals=refusals)
+    sets = supplies_for(base.rig, refusals=refusals)
     for case in sorted(
         (enclosure for enclosure in cases() if enclosure.usd_low),
         key=lambda enclosure: enclosure.usd_low or 0.0,
@@ -357,7 +374,7 @@ def _complete(
         rig = replace(base.rig, case=case, remarks="riser" if hung else "")
         if not _holds(case, rig):
             continue
-        rulings = judge(rig, _OF_CASE)
+        rulings = judge(rig, OF_CASE)
         if _refuse(case.name, rulings, refusals=refusals, also=() if hung else ("spacing",)):
             continue
         fits = (replace(rig, cooler=cooler) for cooler in fans)
@@ -375,7 +392,7 @@ def _complete(
             continue
         doubts = base.doubts + sum(ruling.verdict == DOUBT and ruling.rule != "spacing" for ruling in rulings)
         bought: tuple[Cooler | Enclosure | PowerSupply, ...] = (case, cooled.cooler, *units)
-        around = sum(_own_usd(cooler) or 0.0 for cooler in bought)
+        around = sum(own_usd(cooler) or 0.0 for cooler in bought)
         usd = base.usd + around + 50.0 * hung * rig.n_cards
         yield usd + doubt_usd * doubts, replace(cooled, supplies=units)
         if doubts == base.doubts and not hung:
@@ -404,11 +421,9 @@ def _holds(case: Enclosure, rig: Rig) -> bool:
     return rig.n_cards >= 3 and (not places or places[0] >= rig.n_cards) and case.name != "test bench"
 
 
-def _supplies(
-    rig: Rig, wanted: BuildWish, *, refusals: dict[str, Refusal]
-) -> Sequence[tuple[PowerSupply, ...]]:
+def supplies_for(rig: Rig, *, refusals: dict[str, Refusal]) -> Sequence[tuple[PowerSupply, ...]]:
     """Supplies that carry the machine, those without a doubt first: one, or up to four alike."""
-    drawing = Rig(cards=rig.cards, processor=rig.processor, cpu_count=rig.cpu_count, room=wanted.circuit)
+    drawing = Rig(cards=rig.cards, processor=rig.processor, cpu_count=rig.cpu_count, room=rig.room)
     supplies, against = _judged_supplies(drawing)
     for name, why in against:
         refusals.setdefault(name, why)
@@ -441,14 +456,18 @@ def _judged_supplies(
 
 def _within(rig: Rig, wanted: BuildWish) -> tuple[Rig | None, float | None]:
     """The rig as the breaker bears it, its cards limited where they must be; None: not even then."""
+    if wanted.limit_w is not None:
+        least = (replace(cards, limit_w=min(wanted.limit_w, cards.watts or math.inf)) for cards in rig.cards)
+        rig = replace(rig, cards=tuple(least))
     need, circuit = load_w(rig), wanted.circuit
     if circuit is None or circuit.rated_w is None or need is None or not rig.cards:
-        return rig, None
+        return rig, wanted.limit_w
     safe = circuit.rated_w * SAFE_SHARE * EFFICIENCY
     if need <= safe:
-        return rig, None
+        return rig, wanted.limit_w
     share = (safe - rig.cpu_w - BASE_W) / (rig.cards_w or 1.0)
-    if share < _LEAST_LIMIT:
+    rated = sum((cards.chip.tdp_w or 0.0) * cards.count for cards in rig.cards)
+    if share * (rig.cards_w or 0.0) < _LEAST_LIMIT * rated:
         return None, None
     limited = tuple(
         replace(cards, limit_w=math.floor(share * (cards.watts or 0.0) / 10) * 10.0) for cards in rig.cards
@@ -467,7 +486,7 @@ def _sold_whole(wanted: BuildWish, cards: tuple[Cards, ...], *, today: date) -> 
         cards = (replace(first, count=more), *cards[1:])
         return _sold_whole(replace(wanted, machines=1, owned=()), cards, today=today)
     sold = sold_count(first.chip, first.count * each) // each
-    machine = _machine_of(first.chip, sold)
+    machine = machine_of(first.chip, sold)
     if machine is None or len(cards) > 1:
         says = say("{chip} is {form}: sold only in complete machines", **names)
         return Proposed(variants=(), refusals=(), nearest=says)
@@ -478,6 +497,9 @@ def _sold_whole(wanted: BuildWish, cards: tuple[Cards, ...], *, today: date) -> 
     if machine.kind == "modules" and kept <= _MOST_IN_BOX:
         rig = replace(rig, modules=(_filled(1.5 * whole.chip.mem_bytes * kept, cards),))
     made = finish(RECOMMENDED, rig, wanted=replace(wanted, machines=wanted.machines * number), today=today)
+    against = next((item for item in _against_room(made) if item.verdict == IMPOSSIBLE), None)
+    if against is not None:
+        return Proposed(variants=(), refusals=(), nearest=against.sentence)
     if not more:
         made = replace(
             made, items=tuple(replace(item, usd=FREE, line=None, owned=True) for item in made.items)
@@ -488,7 +510,7 @@ def _sold_whole(wanted: BuildWish, cards: tuple[Cards, ...], *, today: date) -> 
     return Proposed(variants=(made,), refusals=(), nearest=says)
 
 
-def _machine_of(chip: Chip, count: int) -> Finished | None:
+def machine_of(chip: Chip, count: int) -> Finished | None:
     """The smallest finished machine that holds such chips."""
     fitting = [
         item
@@ -502,6 +524,8 @@ def _machine_of(chip: Chip, count: int) -> Finished | None:
 
 def nearest(wanted: BuildWish, cards: tuple[Cards, ...], *, today: date) -> Sentence:
     """What comes nearest where one machine cannot hold it: several alike, a server, fewer cards."""
+    if wanted.circuit is not None and wanted.circuit.is_flat:
+        return say("no known server of at most {units}U holds them", units=wanted.circuit.units)
     count = sum(card.count for card in cards)
     if not cards:
         return say("no known board supports {name}", name=wanted.processor or "")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from rigright.base.record import Inner, dataclass, derived
-from rigright.base.words import Sentence
+from rigright.base.words import Sentence, say
 from rigright.build.judge import DOUBT, Ruling
 from rigright.build.machine import Circuit, Rig
 from rigright.cost.estimate import Estimate, added
@@ -28,6 +28,8 @@ class BuildWish:
     ram_bytes: float = 0.0  # main memory that somebody needs at least
     stored: Stored = NOTHING  # what its disks hold
     circuit: Circuit | None = None
+    pc: Rig | None = None  # a machine without cards that is there, and takes them
+    limit_w: float | None = None  # power limit of each card
     budget_usd: float | None = None
     currency: str = "USD"  # of the market that the cards are bought on
     used: bool = False
@@ -112,6 +114,13 @@ class Proposed:
     variants: tuple[Proposal, ...]
     refusals: tuple[Refusal, ...]
     nearest: Sentence | None = None  # where nothing does what was asked: what comes nearest
+
+    def refused(self, cards: str, *, in_pc: bool) -> Sentence:
+        """Why there is no machine."""
+        fields = {"cards": cards, "nearest": self.nearest or ""}
+        if in_pc:
+            return say("your PC does not take {cards}: {nearest}", **fields)
+        return say("no known machine holds {cards}; {nearest}", **fields)
 
 
 def recommended(variants: tuple[Proposal, ...]) -> Proposal | None:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from rigright.base.words import say
-from rigright.build.judge import DOUBT, IMPOSSIBLE, BuildRule, Ruling
+from rigright.build.judge import DOUBT, IMPOSSIBLE, BuildRule, Ruling, doubt, impossible
 from rigright.build.machine import Cards, Rig
 from rigright.build.rules.slots import is_open, on_cables
 from rigright.facts.shop.cards import OPEN, PASSIVE, SOLDERED
@@ -31,10 +31,9 @@ def pluggable(rig: Rig) -> Iterator[Ruling]:
         if not cards.chip.form.startswith(SOLDERED) or cards.chip.form.startswith("OAM/PCIe"):
             continue
         if cards.chip.form == "cloud only":
-            yield Ruling(
-                verdict=IMPOSSIBLE,
-                parts=("gpu",),
-                reason=say("{chip} is available in clouds only", **_names(cards)),
+            yield impossible(
+                "gpu",
+                say("{chip} is available in clouds only", **_names(cards)),
                 do=say("rent it, or use a PCIe card"),
             )
             continue
@@ -100,10 +99,9 @@ def bridge(rig: Rig) -> Iterator[Ruling]:
         link = cards.chip.link or ""
         if "bridge" not in link:
             if cards.chip.form.startswith("PCIe"):
-                yield Ruling(
-                    verdict=IMPOSSIBLE,
-                    parts=("gpu",),
-                    reason=say("{chip} has no NVLink connector", **_names(cards)),
+                yield impossible(
+                    "gpu",
+                    say("{chip} has no NVLink connector", **_names(cards)),
                     do=say("remove NVLink: these cards communicate over PCIe"),
                 )
         elif cards.count % 2:
@@ -116,20 +114,15 @@ def bridge(rig: Rig) -> Iterator[Ruling]:
                 do=say("use an even number of cards"),
             )
         elif rig.board is not None and not rig.board.places:
-            yield Ruling(
-                verdict=DOUBT,
-                parts=("gpu", "board"),
-                reason=say(
-                    "unknown whether the slot spacing of {board} matches the bridge",
-                    board=rig.board.name,
-                ),
+            yield doubt(
+                "gpu board",
+                say("unknown whether the slot spacing of {board} matches the bridge", board=rig.board.name),
                 do=say("bridges come for 2, 3 or 4 slots: measure before you buy"),
             )
     if asked and len({item.chip.id for item in asked}) > 1:
-        yield Ruling(
-            verdict=IMPOSSIBLE,
-            parts=("gpu",),
-            reason=say(
+        yield impossible(
+            "gpu",
+            say(
                 "NVLink connects identical cards only: {chips}",
                 chips=" + ".join(item.chip.name for item in asked),
             ),
@@ -141,10 +134,9 @@ def makers(rig: Rig) -> Iterator[Ruling]:
     """Cards of several makers do not work together."""
     vendors = sorted({cards.chip.vendor for cards in rig.cards})
     if len(vendors) > 1:
-        yield Ruling(
-            verdict=DOUBT,
-            parts=("gpu",),
-            reason=say("{vendors}: few engines can use both", vendors=" + ".join(vendors)),
+        yield doubt(
+            "gpu",
+            say("{vendors}: few engines can use both", vendors=" + ".join(vendors)),
             do=say("llama.cpp with Vulkan can; vLLM and PyTorch need GPUs of one vendor"),
         )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rigright.base.words import say
-from rigright.build.judge import DOUBT, IMPOSSIBLE, BuildRule, Ruling
+from rigright.build.judge import DOUBT, IMPOSSIBLE, BuildRule, Ruling, doubt
 from rigright.build.machine import Rig
 from rigright.build.rules.processor import LARGE, family_of
 from rigright.build.rules.slots import long_slots
@@ -39,18 +39,16 @@ def others(rig: Rig) -> Iterator[Ruling]:
     family = family_of(rig)
     u2 = sum(disks.count for disks in rig.disks if disks.kind == "u2")
     if u2 and family is not None and family.socket not in LARGE:
-        yield Ruling(
-            verdict=DOUBT,
-            parts=("ssd", "board"),
-            reason=say("U.2 drives need an adapter on a desktop board"),
+        yield doubt(
+            "ssd board",
+            say("U.2 drives need an adapter on a desktop board"),
             do=say("use M.2 drives, or a powered M.2-to-U.2 adapter"),
         )
     sata = sum(disks.count for disks in rig.disks if disks.kind == "sata")
     if sata > _USUAL_SATA and long_slots(rig) is not None:
-        yield Ruling(
-            verdict=DOUBT,
-            parts=("ssd", "board"),
-            reason=say("{count} SATA drives: more than a board has ports", count=sata),
+        yield doubt(
+            "ssd board",
+            say("{count} SATA drives: more than a board has ports", count=sata),
             do=say("add an HBA card, and count its slot"),
         )
 

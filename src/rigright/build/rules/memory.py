@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from rigright.base.units import to_gib
 from rigright.base.words import say
-from rigright.build.judge import DOUBT, IMPOSSIBLE, BuildRule, Ruling
+from rigright.build.judge import BuildRule, Ruling, doubt, impossible
 from rigright.build.machine import Rig
 from rigright.build.rules.processor import chipset_of, family_of
 
@@ -21,10 +21,9 @@ def kind(rig: Rig) -> Iterator[Ruling]:
     """Board and processor take this type of memory."""
     types = {modules.type for modules in rig.modules if modules.type}
     if len(types) > 1:
-        yield Ruling(
-            verdict=IMPOSSIBLE,
-            parts=("ram",),
-            reason=say("{types} cannot be mixed on one board", types=" + ".join(sorted(types))),
+        yield impossible(
+            "ram",
+            say("{types} cannot be mixed on one board", types=" + ".join(sorted(types))),
             do=say("use modules of one type"),
         )
         return
@@ -34,10 +33,9 @@ def kind(rig: Rig) -> Iterator[Ruling]:
         takes = set(chipset.mem)
     for mine in types:
         if takes is not None and mine not in takes and rig.board is not None:
-            yield Ruling(
-                verdict=IMPOSSIBLE,
-                parts=("ram", "board"),
-                reason=say(
+            yield impossible(
+                "ram board",
+                say(
                     "{board} needs {takes}, not {mine}",
                     board=rig.board.name,
                     takes=" / ".join(sorted(takes)),
@@ -46,10 +44,9 @@ def kind(rig: Rig) -> Iterator[Ruling]:
                 do=say("take {takes}", takes=" / ".join(sorted(takes))),
             )
         elif family is not None and mine not in family.mem and rig.processor is not None:
-            yield Ruling(
-                verdict=IMPOSSIBLE,
-                parts=("ram", "cpu"),
-                reason=say(
+            yield impossible(
+                "ram cpu",
+                say(
                     "{cpu} needs {takes}, not {mine}",
                     cpu=rig.processor.name,
                     takes=" / ".join(sorted(family.mem)),
@@ -58,10 +55,9 @@ def kind(rig: Rig) -> Iterator[Ruling]:
                 do=say("take {takes}", takes=" / ".join(sorted(family.mem))),
             )
     if any(modules.laptop for modules in rig.modules) and rig.board is not None:
-        yield Ruling(
-            verdict=IMPOSSIBLE,
-            parts=("ram", "board"),
-            reason=say("SO-DIMM modules do not fit the DIMM slots of {board}", board=rig.board.name),
+        yield impossible(
+            "ram board",
+            say("SO-DIMM modules do not fit the DIMM slots of {board}", board=rig.board.name),
             do=say("use DIMMs"),
         )
 
@@ -77,12 +73,9 @@ def slots(rig: Rig) -> Iterator[Ruling]:
     if have is None and family is not None and family.modules == {"udimm"}:
         have = 4 if family.channels == 2 else 8
     if have is not None and count > have:
-        yield Ruling(
-            verdict=IMPOSSIBLE,
-            parts=("ram", "board"),
-            reason=say(
-                "{count} modules, {have} slots on {board}", count=count, have=have, board=rig.board.name
-            ),
+        yield impossible(
+            "ram board",
+            say("{count} modules, {have} slots on {board}", count=count, have=have, board=rig.board.name),
             do=say("use fewer, larger modules"),
         )
 
@@ -94,10 +87,9 @@ def modules(rig: Rig) -> Iterator[Ruling]:
         largest = _MOST_MODULE.get(module.type or "")
         plain = module.registered is False or (family is not None and "rdimm" not in family.modules)
         if largest and module.each_bytes and to_gib(module.each_bytes) > largest[0 if plain else 1]:
-            yield Ruling(
-                verdict=IMPOSSIBLE,
-                parts=("ram",),
-                reason=say(
+            yield impossible(
+                "ram",
+                say(
                     "{size} GB {kind} modules do not exist for this socket",
                     kind=module.type,
                     size=f"{to_gib(module.each_bytes):.0f}",
@@ -109,10 +101,9 @@ def modules(rig: Rig) -> Iterator[Ruling]:
             and module.total_bytes
             and module.stated_bytes != module.total_bytes
         ):
-            yield Ruling(
-                verdict=DOUBT,
-                parts=("ram",),
-                reason=say(
+            yield doubt(
+                "ram",
+                say(
                     "the list says {stated} GB and {count} modules of {each} GB",
                     stated=f"{to_gib(module.stated_bytes):.0f}",
                     count=module.count,
@@ -132,10 +123,9 @@ def size(rig: Rig) -> Iterator[Ruling]:
     most = None if family is None else family.mem_max_bytes * rig.cpu_count
     value = None if rig.board is None else rig.board.mem_max_bytes
     if most is not None and total > most and rig.processor is not None:
-        yield Ruling(
-            verdict=IMPOSSIBLE,
-            parts=("ram", "cpu"),
-            reason=say(
+        yield impossible(
+            "ram cpu",
+            say(
                 "{total} GB of memory; {cpu} supports at most {most} GB",
                 total=f"{to_gib(total):.0f}",
                 most=f"{to_gib(most):.0f}",
@@ -144,10 +134,9 @@ def size(rig: Rig) -> Iterator[Ruling]:
             do=say("use less memory, or a server or workstation platform"),
         )
     elif value is not None and total > value and rig.board is not None:
-        yield Ruling(
-            verdict=DOUBT,
-            parts=("ram", "board"),
-            reason=say(
+        yield doubt(
+            "ram board",
+            say(
                 "{total} GB of memory; {board} supports {most} GB",
                 total=f"{to_gib(total):.0f}",
                 most=f"{to_gib(value):.0f}",
@@ -176,32 +165,24 @@ def registered(rig: Rig) -> Iterator[Ruling]:
     )
     for modules in rig.modules:
         if modules.registered and not takes & {"rdimm", "lrdimm"}:
-            yield Ruling(
-                verdict=IMPOSSIBLE,
-                parts=("ram", "board"),
-                reason=say("{where} does not support registered modules (RDIMM): use UDIMM", where=where),
+            yield impossible(
+                "ram board",
+                say("{where} does not support registered modules (RDIMM): use UDIMM", where=where),
                 do=say("use UDIMM, with ECC if needed"),
             )
         elif modules.registered is False and "udimm" not in takes:
-            yield Ruling(
-                verdict=IMPOSSIBLE,
-                parts=("ram", "board"),
-                reason=say("{where} does not support unbuffered modules (UDIMM): use RDIMM", where=where),
+            yield impossible(
+                "ram board",
+                say("{where} does not support unbuffered modules (UDIMM): use RDIMM", where=where),
                 do=say("use RDIMM"),
             )
         elif modules.reduced and "lrdimm" not in takes:
-            yield Ruling(
-                verdict=DOUBT,
-                parts=("ram", "board"),
-                reason=say("{where} does not list LRDIMM support", where=where),
-                do=say("use RDIMM"),
+            yield doubt(
+                "ram board", say("{where} does not list LRDIMM support", where=where), do=say("use RDIMM")
             )
     if len({module.registered for module in rig.modules if module.registered is not None}) > 1:
-        yield Ruling(
-            verdict=IMPOSSIBLE,
-            parts=("ram",),
-            reason=say("registered and unbuffered modules cannot be mixed"),
-            do=say("use modules of one type"),
+        yield impossible(
+            "ram", say("registered and unbuffered modules cannot be mixed"), do=say("use modules of one type")
         )
 
 
@@ -211,10 +192,9 @@ def speed(rig: Rig) -> Iterator[Ruling]:
     count = sum(modules.count or 0 for modules in rig.modules)
     fast = [modules.mts for modules in rig.modules if modules.mts and modules.type == "DDR5"]
     if family is not None and family.channels == 2 and count >= 4 and fast and min(fast) > _FOUR_DDR5_MTS:
-        yield Ruling(
-            verdict=DOUBT,
-            parts=("ram",),
-            reason=say(
+        yield doubt(
+            "ram",
+            say(
                 "four DDR5 modules on two channels rarely run at {mts} MT/s: expect 3600 to {most}",
                 mts=min(fast),
                 most=_FOUR_DDR5_MTS,
@@ -222,10 +202,9 @@ def speed(rig: Rig) -> Iterator[Ruling]:
             do=say("two larger modules keep the speed"),
         )
     if len({(modules.each_bytes, modules.mts) for modules in rig.modules}) > 1:
-        yield Ruling(
-            verdict=DOUBT,
-            parts=("ram",),
-            reason=say("mixed memory kits may not run at their rated speed"),
+        yield doubt(
+            "ram",
+            say("mixed memory kits may not run at their rated speed"),
             do=say("buy all modules as one kit"),
         )
 

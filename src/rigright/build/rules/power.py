@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from math import sqrt
 
 from rigright.base.words import say
-from rigright.build.judge import DOUBT, IMPOSSIBLE, OK, BuildRule, Ruling
+from rigright.build.judge import DOUBT, IMPOSSIBLE, BuildRule, Ruling, doubt, fine, impossible
 from rigright.build.machine import SAFE_SHARE, Cards, Rig
 
 BASE_W = 60.0  # board, memory, drives and fans
@@ -38,10 +38,9 @@ def watts(rig: Rig) -> Iterator[Ruling]:
     least = (rig.cards_w or 0.0) + IDLE_CPU_SHARE * rig.cpu_w + BASE_W - 10
     names = {"have": f"{have:,.0f}", "need": f"{need:,.0f}"}
     if least > have * _HARD_W:
-        yield Ruling(
-            verdict=IMPOSSIBLE,
-            parts=("psu", "gpu"),
-            reason=say("the parts draw {need} W at full load; the power supply gives {have} W", **names),
+        yield impossible(
+            "psu gpu",
+            say("the parts draw {need} W at full load; the power supply gives {have} W", **names),
             do=say(
                 'use {watts} W or more, or add a power limit to the card: "(250 W)"',
                 watts=f"{-(-need * 1.2 // 50) * 50:,.0f}",
@@ -51,10 +50,9 @@ def watts(rig: Rig) -> Iterator[Ruling]:
     if need > have:
         room = have - rig.cpu_w * IDLE_CPU_SHARE - BASE_W
         share = room / rig.cards_w if rig.cards_w else 1.0
-        yield Ruling(
-            verdict=DOUBT,
-            parts=("psu", "gpu"),
-            reason=say("the parts draw {need} W at full load; the power supply gives {have} W", **names),
+        yield doubt(
+            "psu gpu",
+            say("the parts draw {need} W at full load; the power supply gives {have} W", **names),
             do=say(
                 "limit the cards to {share} of their power, or use a larger power supply",
                 share=f"{min(share, 0.9):.0%}",
@@ -64,10 +62,9 @@ def watts(rig: Rig) -> Iterator[Ruling]:
     peak = need + max((_spike_w(cards) for cards in rig.cards), default=0.0)
     new = all(supply.atx3 for supply in rig.supplies)
     if peak > have * _TOLERATES[new]:
-        yield Ruling(
-            verdict=DOUBT,
-            parts=("psu", "gpu"),
-            reason=say(
+        yield doubt(
+            "psu gpu",
+            say(
                 "power spikes of the cards reach about {peak} W; a {have} W supply may shut down",
                 peak=f"{peak:,.0f}",
                 **names,
@@ -75,7 +72,7 @@ def watts(rig: Rig) -> Iterator[Ruling]:
             do=say("use an ATX 3 or larger power supply, or limit the cards' power"),
         )
     else:
-        yield Ruling(verdict=OK, parts=("psu",), reason=say("{need} of {have} W at full load", **names))
+        yield fine("psu", say("{need} of {have} W at full load", **names))
 
 
 def _spike_w(cards: Cards) -> float:
@@ -99,10 +96,9 @@ def plugs(rig: Rig) -> Iterator[Ruling]:
     adapter = next(count for most, count in _ADAPTER if hungry <= most)
     names = {"new": new, "eight": eight, "native": sum(filter(None, native)), "old": have}
     if short * 2 + eight > have and None not in native:
-        yield Ruling(
-            verdict=IMPOSSIBLE,
-            parts=("psu", "gpu"),
-            reason=say(
+        yield impossible(
+            "psu gpu",
+            say(
                 "the cards need {new} 12V-2x6 and {eight} 8-pin connectors; the power supply has "
                 "{native} and {old}",
                 **names,
@@ -110,10 +106,9 @@ def plugs(rig: Rig) -> Iterator[Ruling]:
             do=say("use a power supply with more connectors, or a second one; no splitters"),
         )
     elif short * adapter + eight > have:
-        yield Ruling(
-            verdict=DOUBT,
-            parts=("psu", "gpu"),
-            reason=say("the cards need {new} 12V-2x6 connectors: this power supply may have fewer", **names),
+        yield doubt(
+            "psu gpu",
+            say("the cards need {new} 12V-2x6 connectors: this power supply may have fewer", **names),
             do=say(
                 "look for 12V-2x6 cables of its vendor; adapters use {count} 8-pin connectors each",
                 count=adapter,
@@ -125,10 +120,9 @@ def _eps_cards(rig: Rig) -> Iterator[Ruling]:
     """Cards of servers that take a processor's plug."""
     odd = [cards for cards in rig.cards if cards.shape.plugs is not None and cards.shape.plugs.eps]
     if odd and rig.supplies and rig.machine is None:
-        yield Ruling(
-            verdict=DOUBT,
-            parts=("psu", "gpu"),
-            reason=say("{chip} uses an 8-pin EPS connector, not PCIe power", chip=odd[0].chip.name),
+        yield doubt(
+            "psu gpu",
+            say("{chip} uses an 8-pin EPS connector, not PCIe power", chip=odd[0].chip.name),
             do=say("use the adapter from two PCIe to one EPS connector, never a PCIe cable directly"),
         )
 
@@ -138,10 +132,9 @@ def _processor_plugs(rig: Rig) -> Iterator[Ruling]:
     if rig.cpu_count > 1 and rig.supplies and all(supply.eps is not None for supply in rig.supplies):
         have = sum(supply.eps or 0 for supply in rig.supplies)
         if have < rig.cpu_count:
-            yield Ruling(
-                verdict=DOUBT,
-                parts=("psu", "cpu"),
-                reason=say(
+            yield doubt(
+                "psu cpu",
+                say(
                     "{count} CPUs need {count} EPS connectors; the power supply has {have}",
                     count=rig.cpu_count,
                     have=have,
@@ -160,24 +153,24 @@ def breaker(rig: Rig) -> Iterator[Ruling]:
     wall, rated = need / EFFICIENCY, rig.room.rated_w
     names = {"wall": f"{wall:,.0f}", "rated": f"{rated:,.0f}", "safe": f"{rated * SAFE_SHARE:,.0f}"}
     if wall > rated:
-        yield Ruling(
-            verdict=IMPOSSIBLE,
-            parts=("room", "psu"),
-            reason=say(
+        yield impossible(
+            "room psu",
+            say(
                 "{wall} W at the wall; the circuit allows {safe} W continuously and trips above {rated} W",
                 **names,
             ),
-            do=say("use a 220-240 V circuit, two circuits with a supply each, or power limits"),
+            do=say("use a 220-240 V circuit, two circuits with a supply each, or power limits")
+            if (rig.room.volts or 0.0) < _LOW_VOLTS
+            else say("use several circuits, fewer cards, or rent the machine"),
         )
     elif wall > rated * SAFE_SHARE:
-        yield Ruling(
-            verdict=DOUBT,
-            parts=("room", "psu"),
-            reason=say("{wall} W at the wall; the circuit allows {safe} W continuously", **names),
+        yield doubt(
+            "room psu",
+            say("{wall} W at the wall; the circuit allows {safe} W continuously", **names),
             do=say("limit the cards' power, or use a larger circuit"),
         )
     else:
-        yield Ruling(verdict=OK, parts=("room",), reason=say("{wall} of {safe} W at the wall", **names))
+        yield fine("room", say("{wall} of {safe} W at the wall", **names))
 
 
 def voltage(rig: Rig) -> Iterator[Ruling]:
@@ -204,10 +197,9 @@ def voltage(rig: Rig) -> Iterator[Ruling]:
 def several(rig: Rig) -> Iterator[Ruling]:
     """Several supplies start together."""
     if len(rig.supplies) > 1 and rig.machine is None:
-        yield Ruling(
-            verdict=OK,
-            parts=("psu",),
-            reason=say(
+        yield fine(
+            "psu",
+            say(
                 "{count} power supplies: use a sync board, and power each card from one of them only",
                 count=len(rig.supplies),
             ),

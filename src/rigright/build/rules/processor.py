@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rigright.base.words import say
-from rigright.build.judge import DOUBT, IMPOSSIBLE, OK, BuildRule, Ruling
+from rigright.build.judge import DOUBT, IMPOSSIBLE, BuildRule, Ruling, doubt, fine, impossible
 from rigright.build.machine import Rig
 from rigright.facts.shop.cpus import CpuFamily
 from rigright.facts.shop.tables import Chipset, chipsets
@@ -34,10 +34,9 @@ def socket(rig: Rig) -> Iterator[Ruling]:
     if family is None or board is None or rig.processor is None or board.socket is None:
         return
     if family.socket.casefold() != board.socket.casefold():
-        yield Ruling(
-            verdict=IMPOSSIBLE,
-            parts=("cpu", "board"),
-            reason=say(
+        yield impossible(
+            "cpu board",
+            say(
                 "{cpu} is for socket {own}; {board} has {other}",
                 cpu=rig.processor.name,
                 own=family.socket,
@@ -47,7 +46,7 @@ def socket(rig: Rig) -> Iterator[Ruling]:
             do=say("use a board with {own}, or a CPU for {other}", own=family.socket, other=board.socket),
         )
     else:
-        yield Ruling(verdict=OK, parts=("cpu", "board"), reason=say("socket {own}", own=family.socket))
+        yield fine("cpu board", say("socket {own}", own=family.socket))
 
 
 def firmware(rig: Rig) -> Iterator[Ruling]:
@@ -59,17 +58,15 @@ def firmware(rig: Rig) -> Iterator[Ruling]:
         return
     names = {"cpu": rig.processor.name, "board": board.name, "chipset": chipset.chipset.partition("-")[0]}
     if family.id not in (chipset.bios or frozenset()):
-        yield Ruling(
-            verdict=IMPOSSIBLE,
-            parts=("cpu", "board"),
-            reason=say("{board}: chipset {chipset} does not support {cpu}", **names),
+        yield impossible(
+            "cpu board",
+            say("{board}: chipset {chipset} does not support {cpu}", **names),
             do=say("same socket, other generation: use a board that supports {family}", family=family.name),
         )
     elif board.year is None or chipset.bios_from is None or board.year < chipset.bios_from:
-        yield Ruling(
-            verdict=DOUBT,
-            parts=("cpu", "board"),
-            reason=say("{board} needs a BIOS update before {cpu} starts", **names),
+        yield doubt(
+            "cpu board",
+            say("{board} needs a BIOS update before {cpu} starts", **names),
             do=say("ask the shop for the BIOS version, or use a board with BIOS flashback"),
         )
 
@@ -82,19 +79,15 @@ def several(rig: Rig) -> Iterator[Ruling]:
     names = {"count": rig.cpu_count, "cpu": rig.processor.name}
     single = "epyc" in rig.processor.name.casefold() and rig.processor.name.casefold().endswith("p")
     if family is not None and (family.max_cpus < rig.cpu_count or single):
-        yield Ruling(
-            verdict=IMPOSSIBLE,
-            parts=("cpu",),
-            reason=say("{cpu} does not support {count} sockets", **names),
+        yield impossible(
+            "cpu",
+            say("{cpu} does not support {count} sockets", **names),
             do=say("use one CPU, or CPUs that support two sockets"),
         )
     if board is not None and board.cpus is not None and board.cpus < rig.cpu_count:
-        yield Ruling(
-            verdict=IMPOSSIBLE,
-            parts=("cpu", "board"),
-            reason=say(
-                "{board} has {sockets} socket, not {count}", board=board.name, sockets=board.cpus, **names
-            ),
+        yield impossible(
+            "cpu board",
+            say("{board} has {sockets} socket, not {count}", board=board.name, sockets=board.cpus, **names),
             do=say("use a board with {count} sockets", **names),
         )
 
@@ -108,10 +101,9 @@ def picture(rig: Rig) -> Iterator[Ruling]:
         return  # such boards have a chip for it
     shows = any(not cards.chip.form.startswith("PCIe passive") for cards in rig.cards)
     if not shows and family.socket not in LARGE:
-        yield Ruling(
-            verdict=DOUBT,
-            parts=("cpu", "gpu"),
-            reason=say("no display output: {cpu} has no integrated graphics", cpu=rig.processor.name),
+        yield doubt(
+            "cpu gpu",
+            say("no display output: {cpu} has no integrated graphics", cpu=rig.processor.name),
             do=say("use a CPU with integrated graphics, a small display card, or set it up over the network"),
         )
 
@@ -135,10 +127,9 @@ def cooler(rig: Rig) -> Iterator[Ruling]:
         )
     power_w = rig.processor.power_w
     if fan.holds_w is not None and power_w is not None and power_w > fan.holds_w:
-        yield Ruling(
-            verdict=DOUBT,
-            parts=("cooler", "cpu"),
-            reason=say(
+        yield doubt(
+            "cooler cpu",
+            say(
                 "{cooler} handles about {holds} W; {cpu} needs {watts} W",
                 holds=f"{fan.holds_w:.0f}",
                 watts=f"{power_w:.0f}",

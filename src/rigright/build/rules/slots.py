@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from rigright.base.words import say
-from rigright.build.judge import DOUBT, IMPOSSIBLE, OK, BuildRule, Ruling
+from rigright.build.judge import DOUBT, IMPOSSIBLE, BuildRule, Ruling, doubt, fine, impossible
 from rigright.build.machine import Rig
 from rigright.build.rules.processor import chipset_of, family_of
 
@@ -52,10 +52,9 @@ def _slot_each(rig: Rig) -> Iterator[Ruling]:
             and rig.n_cards > sum(slot >= 16 for slot in board.slots or (16,))
             and not on_cables(rig)
         ):
-            yield Ruling(
-                verdict=DOUBT,
-                parts=("gpu", "board"),
-                reason=say(
+            yield doubt(
+                "gpu board",
+                say(
                     "{cards} cards: slots of {board} that are not x16 must be open-ended or full-length",
                     **names,
                 ),
@@ -82,10 +81,9 @@ def _slot_each(rig: Rig) -> Iterator[Ruling]:
             do=say("check that the BIOS supports bifurcation, and expect slow links"),
         )
     else:
-        yield Ruling(
-            verdict=IMPOSSIBLE,
-            parts=("gpu", "board"),
-            reason=say("{cards} cards, {slots} usable slots on {board}", **names),
+        yield impossible(
+            "gpu board",
+            say("{cards} cards, {slots} usable slots on {board}", **names),
             do=say("use a board with more slots (Threadripper, EPYC, Xeon W), or fewer cards"),
         )
 
@@ -96,10 +94,9 @@ def others(rig: Rig) -> Iterator[Ruling]:
     if board is None or board.slots is None or not rig.nics or on_cables(rig):
         return
     if rig.n_cards <= len(board.slots) < rig.n_cards + rig.nics:
-        yield Ruling(
-            verdict=IMPOSSIBLE,
-            parts=("nic", "board"),
-            reason=say(
+        yield impossible(
+            "nic board",
+            say(
                 "{count} cards and network cards, {slots} slots on {board}",
                 count=rig.n_cards + rig.nics,
                 slots=len(board.slots),
@@ -119,14 +116,9 @@ def lanes(rig: Rig) -> Iterator[Ruling]:
     if len(served) < rig.n_cards:
         return
     if min(served) >= 8:
-        yield Ruling(verdict=OK, parts=("gpu", "board"), reason=say("lanes: {lanes}", lanes=shown_lanes))
+        yield fine("gpu board", say("lanes: {lanes}", lanes=shown_lanes))
         return
-    yield Ruling(
-        verdict=DOUBT,
-        parts=("gpu", "board"),
-        reason=say("lanes with all cards installed: {lanes}", lanes=shown_lanes),
-        do=_SLOW,
-    )
+    yield doubt("gpu board", say("lanes with all cards installed: {lanes}", lanes=shown_lanes), do=_SLOW)
 
 
 _SLOW = say("fine for pipeline parallel (layer split); slow for tensor parallel and training")
@@ -153,7 +145,7 @@ def shared_lanes(rig: Rig) -> Iterator[Ruling]:
         do = say('look for "x8/x8" in its manual; x4 from the chipset slows tensor parallel')
     else:
         return
-    yield Ruling(verdict=DOUBT, parts=("gpu", "cpu", "board"), reason=says, do=do)
+    yield doubt("gpu cpu board", says, do=do)
 
 
 def widths(rig: Rig, *, usual: bool) -> list[int] | None:
@@ -209,27 +201,24 @@ def spacing(rig: Rig) -> Iterator[Ruling]:
              "case": "" if rig.case is None else rig.case.name}  # fmt: skip
     if not fits(rig, least):
         if is_open(rig) and ON_CABLES.search(rig.remarks) is not None:
-            yield Ruling(verdict=OK, parts=("gpu", "case"), reason=say("cards on riser cables"))
+            yield fine("gpu case", say("cards on riser cables"))
         elif on_cables(rig) or (rig.case is None and rig.n_cards > 1):
-            yield Ruling(
-                verdict=DOUBT,
-                parts=("gpu", "board"),
-                reason=say("cards are {wide} slots wide: they do not all fit on {board}", **names),
+            yield doubt(
+                "gpu board",
+                say("cards are {wide} slots wide: they do not all fit on {board}", **names),
                 do=say("use riser cables in an open frame or a GPU chassis"),
             )
         else:
-            yield Ruling(
-                verdict=IMPOSSIBLE,
-                parts=("gpu", "board", "case"),
-                reason=say("cards are {wide} slots wide: too wide for {board} in {case}", **names),
+            yield impossible(
+                "gpu board case",
+                say("cards are {wide} slots wide: too wide for {board} in {case}", **names),
                 do=say("use two-slot blower cards, an open frame with risers, or fewer cards"),
             )
     elif closed and not on_cables(rig) and not fits(rig, usual):
         names["wide"] = shown(usual)
-        yield Ruling(
-            verdict=DOUBT,
-            parts=("gpu", "board", "case"),
-            reason=say("most of these cards are {wide} slots wide: too wide for {board} in {case}", **names),
+        yield doubt(
+            "gpu board case",
+            say("most of these cards are {wide} slots wide: too wide for {board} in {case}", **names),
             do=say('choose the narrowest models, and add "(2-slot)" to the list'),
         )
 

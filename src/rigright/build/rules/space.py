@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from rigright.base.units import KILO
 from rigright.base.words import say
-from rigright.build.judge import DOUBT, IMPOSSIBLE, OK, BuildRule, Ruling
+from rigright.build.judge import DOUBT, IMPOSSIBLE, BuildRule, Ruling, doubt, fine, impossible
 from rigright.build.machine import Rig
 from rigright.build.rules.slots import ON_CABLES, is_open
 
@@ -61,10 +62,9 @@ def length(rig: Rig) -> Iterator[Ruling]:
             "most": f"{case.card_m * KILO:.0f}",
         }
         if least > case.card_m + _RIGHT_HAND:
-            yield Ruling(
-                verdict=IMPOSSIBLE,
-                parts=("gpu", "case"),
-                reason=say(
+            yield impossible(
+                "gpu case",
+                say(
                     "{chip} is {long} mm long; {case} has room for {most} mm",
                     long=f"{least * KILO:.0f}",
                     **names,
@@ -72,10 +72,9 @@ def length(rig: Rig) -> Iterator[Ruling]:
                 do=say("use a longer case or a shorter card"),
             )
         elif usual > case.card_m + _RIGHT_HAND:
-            yield Ruling(
-                verdict=DOUBT,
-                parts=("gpu", "case"),
-                reason=say(
+            yield doubt(
+                "gpu case",
+                say(
                     "most {chip} are {long} mm long; {case} has room for {most} mm",
                     long=f"{usual * KILO:.0f}",
                     **names,
@@ -99,9 +98,7 @@ def upright(rig: Rig) -> Iterator[Ruling]:
         verdict=DOUBT if kind == "rack 2U" and ON_CABLES.search(rig.remarks) else IMPOSSIBLE,
         parts=("gpu", "case"),
         reason=say(
-            "{chip} is full height: it does not fit in {case}",
-            chip=tall[0].chip.name,
-            case=rig.case.name,
+            "{chip} is full height: it does not fit in {case}", chip=tall[0].chip.name, case=rig.case.name
         ),
         do=say("use a 4U chassis, a chassis with a riser, or a low-profile card"),
     )
@@ -115,10 +112,9 @@ def supply(rig: Rig) -> Iterator[Ruling]:
     for supply in dict.fromkeys(rig.supplies):
         names = {"psu": supply.name, "case": case.name}
         if supply.form == "CRPS" and "rack" not in (case.kind or ""):
-            yield Ruling(
-                verdict=DOUBT,
-                parts=("psu", "case"),
-                reason=say("{psu} is a server power supply: {case} has no bay for it", **names),
+            yield doubt(
+                "psu case",
+                say("{psu} is a server power supply: {case} has no bay for it", **names),
                 do=say("mount it outside with a breakout board, or use an ATX power supply"),
             )
         elif (
@@ -127,10 +123,9 @@ def supply(rig: Rig) -> Iterator[Ruling]:
             and supply.form not in case.psu_form
             and not (supply.form == "SFX" and "ATX" in case.psu_form)
         ):
-            yield Ruling(
-                verdict=IMPOSSIBLE,
-                parts=("psu", "case"),
-                reason=say(
+            yield impossible(
+                "psu case",
+                say(
                     "{psu} is {form}; {case} takes {takes}",
                     form=supply.form,
                     takes=" / ".join(sorted(case.psu_form)),
@@ -139,10 +134,9 @@ def supply(rig: Rig) -> Iterator[Ruling]:
                 do=say("use a power supply of that form factor"),
             )
         elif case.psu_m is not None and supply.length_m is not None and supply.length_m > case.psu_m:
-            yield Ruling(
-                verdict=IMPOSSIBLE,
-                parts=("psu", "case"),
-                reason=say(
+            yield impossible(
+                "psu case",
+                say(
                     "{psu} is {long} mm long; {case} has room for {most} mm",
                     long=f"{supply.length_m * KILO:.0f}",
                     most=f"{case.psu_m * KILO:.0f}",
@@ -155,13 +149,10 @@ def supply(rig: Rig) -> Iterator[Ruling]:
         and "Tower" in (case.kind or "")
         and "server edition" not in case.name.casefold()
     ):
-        yield Ruling(
-            verdict=DOUBT,
-            parts=("psu", "case"),
-            reason=say(
-                "{case} has one power supply bay; {count} are listed",
-                case=case.name,
-                count=len(rig.supplies),
+        yield doubt(
+            "psu case",
+            say(
+                "{case} has one power supply bay; {count} are listed", case=case.name, count=len(rig.supplies)
             ),
             do=say("check for a second bay, or mount one outside"),
         )
@@ -179,10 +170,9 @@ def cooler(rig: Rig) -> Iterator[Ruling]:
         and case.cooler_m is not None
         and fan.height_m > case.cooler_m
     ):
-        yield Ruling(
-            verdict=IMPOSSIBLE,
-            parts=("cooler", "case"),
-            reason=say(
+        yield impossible(
+            "cooler case",
+            say(
                 "{cooler} is {high} mm high; {case} has room for {most} mm",
                 high=f"{fan.height_m * KILO:.0f}",
                 most=f"{case.cooler_m * KILO:.0f}",
@@ -195,12 +185,9 @@ def cooler(rig: Rig) -> Iterator[Ruling]:
         and fan.radiator_mm >= 280
         and (case.kind or "").startswith(("Mini ITX", "rack 1", "rack 2", "rack 3"))
     ):
-        yield Ruling(
-            verdict=DOUBT,
-            parts=("cooler", "case"),
-            reason=say(
-                "unknown whether a {size} mm radiator fits {case}", size=fan.radiator_mm, case=case.name
-            ),
+        yield doubt(
+            "cooler case",
+            say("unknown whether a {size} mm radiator fits {case}", size=fan.radiator_mm, case=case.name),
             do=say("check the case's manual"),
         )
 
@@ -211,11 +198,31 @@ def _sag(rig: Rig) -> Iterator[Ruling]:
         cards for cards in rig.cards if (cards.usual_slots or 0) >= 3 and (cards.shape.usual_m or 0) >= _SAG_M
     ]
     if heavy and rig.case is not None and not is_open(rig):
-        yield Ruling(
-            verdict=OK,
-            parts=("gpu", "case"),
-            reason=say("{chip} weighs 1.5 to 2.5 kg: use a support bracket", chip=heavy[0].chip.name),
+        yield fine(
+            "gpu case", say("{chip} weighs 1.5 to 2.5 kg: use a support bracket", chip=heavy[0].chip.name)
         )
+
+
+def rack(rig: Rig) -> Iterator[Ruling]:
+    """What stands in a rack is no higher than the place in it."""
+    most = None if rig.room is None else rig.room.units
+    what = rig.machine or rig.case
+    if most is None or what is None:
+        return
+    if rig.machine is None:
+        height = re.match(r"rack (\d{1,2})U", what.kind or "")
+        high, mounts = int(height[1]) if height else None, height is not None
+    else:
+        high, mounts = rig.machine.units, rig.machine.kind in {"server", "modules"}
+    names = {"machine": what.name, "most": most, "high": high or 0}
+    if not mounts:
+        wrong = say("{machine} does not mount in a rack", **names)
+        yield impossible("case room", wrong, do=say("use a rack case"))
+    elif high is None:
+        yield doubt("case room", say("height of {machine} unknown", **names))
+    elif high > most:
+        wrong = say("{machine} is {high}U high; the rack has room for {most}U", **names)
+        yield impossible("case room", wrong, do=say("use a lower chassis, or more rack space"))
 
 
 RULES = (
@@ -225,4 +232,5 @@ RULES = (
     BuildRule(name="psu-form", judge=supply),
     BuildRule(name="cooler-height", judge=cooler),
     BuildRule(name="sag", judge=_sag),
+    BuildRule(name="rack", judge=rack),
 )

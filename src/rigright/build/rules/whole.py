@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from rigright.base.units import KILO
 from rigright.base.words import say
-from rigright.build.judge import DOUBT, IMPOSSIBLE, OK, BuildRule, Ruling
+from rigright.build.judge import DOUBT, IMPOSSIBLE, BuildRule, Ruling, doubt, fine, impossible
 from rigright.build.machine import Cards, Rig
 from rigright.facts.shop.cards import BLOWER, OPEN, PASSIVE, SOLDERED
 from rigright.facts.shop.tables import Finished
@@ -24,10 +25,9 @@ def cards(rig: Rig) -> Iterator[Ruling]:
     if not loose:
         count = rig.n_cards
         if machine.kind == "modules" and count > machine.cards_max:
-            yield Ruling(
-                verdict=IMPOSSIBLE,
-                parts=("gpu", "machine"),
-                reason=say(
+            yield impossible(
+                "gpu machine",
+                say(
                     "{machine} holds {most}; {count} are listed",
                     machine=machine.name,
                     most=machine.cards_max,
@@ -36,11 +36,7 @@ def cards(rig: Rig) -> Iterator[Ruling]:
                 do=say("use several of these machines"),
             )
         else:
-            yield Ruling(
-                verdict=OK,
-                parts=("machine",),
-                reason=say("{machine}, stock configuration", machine=machine.name),
-            )
+            yield fine("machine", say("{machine}, stock configuration", machine=machine.name))
         return
     if machine.cards_max == 0 or machine.kind == "modules":
         outside = _OUTSIDE.search(rig.remarks) is not None
@@ -57,10 +53,9 @@ def cards(rig: Rig) -> Iterator[Ruling]:
         return
     count = sum(entry.count for entry in loose)
     if count > machine.cards_max:
-        yield Ruling(
-            verdict=IMPOSSIBLE,
-            parts=("gpu", "machine"),
-            reason=say(
+        yield impossible(
+            "gpu machine",
+            say(
                 "{machine} holds {most} cards; {count} are listed",
                 machine=machine.name,
                 most=machine.cards_max,
@@ -81,10 +76,9 @@ def _card(machine: Finished, cards: Cards) -> Iterator[Ruling]:
     """One kind of card: width, length, watts."""
     names = {"machine": machine.name, "chip": cards.shape.model or cards.chip.name}
     if cards.chip.form.startswith(SOLDERED):
-        yield Ruling(
-            verdict=IMPOSSIBLE,
-            parts=("gpu", "machine"),
-            reason=say("{chip} is {form}: it does not fit a PCIe slot", form=cards.chip.form, **names),
+        yield impossible(
+            "gpu machine",
+            say("{chip} is {form}: it does not fit a PCIe slot", form=cards.chip.form, **names),
             do=say("use its PCIe version, or a complete machine with these modules"),
         )
         return
@@ -104,10 +98,9 @@ def _card(machine: Finished, cards: Cards) -> Iterator[Ruling]:
             do=say("use a card of that width"),
         )
     if long is not None and machine.card_m is not None and long > machine.card_m + 0.005:
-        yield Ruling(
-            verdict=IMPOSSIBLE,
-            parts=("gpu", "machine"),
-            reason=say(
+        yield impossible(
+            "gpu machine",
+            say(
                 "{chip} is {long} mm long; {case} has room for {most} mm",
                 long=f"{long * KILO:.0f}",
                 case=machine.name,
@@ -136,17 +129,15 @@ def _fed(machine: Finished, cards: Cards) -> Iterator[Ruling]:
     """Air and plugs for one kind of card."""
     watts, names = cards.watts, {"machine": machine.name, "chip": cards.shape.model or cards.chip.name}
     if cards.shape.cooling == PASSIVE and machine.passive_ok is False and (watts or 300.0) > 75:
-        yield Ruling(
-            verdict=DOUBT,
-            parts=("gpu", "machine"),
-            reason=say("{chip} has no fans: it needs server airflow", chip=names["chip"]),
+        yield doubt(
+            "gpu machine",
+            say("{chip} has no fans: it needs server airflow", chip=names["chip"]),
             do=say("add a blower or a ducted fan to each card, and add it to the list"),
         )
     if cards.shape.cooling == OPEN and machine.kind == "server" and machine.passive_ok and (watts or 0) > 75:
-        yield Ruling(
-            verdict=DOUBT,
-            parts=("gpu", "machine"),
-            reason=say("the fans of {chip} blow against the chassis airflow", chip=names["chip"]),
+        yield doubt(
+            "gpu machine",
+            say("the fans of {chip} blow against the chassis airflow", chip=names["chip"]),
             do=say("use passive or blower cards; top power connectors may hit the lid"),
         )
     if (
@@ -154,10 +145,9 @@ def _fed(machine: Finished, cards: Cards) -> Iterator[Ruling]:
         and (cards.shape.plugs.pcie or cards.shape.plugs.h12v)
         and machine.kind in {"slim", "desktop"}
     ):
-        yield Ruling(
-            verdict=IMPOSSIBLE,
-            parts=("gpu", "machine"),
-            reason=say("{chip} needs a power connector; {machine} has none", **names),
+        yield impossible(
+            "gpu machine",
+            say("{chip} needs a power connector; {machine} has none", **names),
             do=say("use a slot-powered card: 75 W or less"),
         )
 
@@ -170,12 +160,20 @@ def noise(rig: Rig) -> Iterator[Ruling]:
             "{machine}: 60 to 85 dB, needs its own room; rack it with two people or a lift",
             machine=machine.name,
         )
-        yield Ruling(verdict=OK, parts=("machine",), reason=says)
+        yield _loud(rig, fine("machine", says))
         return
     blowers = sum(cards.count for cards in rig.cards if cards.shape.cooling in {BLOWER, PASSIVE})
     if blowers >= 2 and machine is None:
         says = say("{count} blowers: about 50 dB under load, not beside a desk", count=blowers)
-        yield Ruling(verdict=OK, parts=("gpu",), reason=says)
+        yield _loud(rig, fine("gpu", says))
+
+
+def _loud(rig: Rig, ruling: Ruling) -> Ruling:
+    """The same as a doubt where somebody works beside the machine."""
+    if rig.room is None or not rig.room.quiet:
+        return ruling
+    do = say("choose cards with two or three fans, or put the machine in another room")
+    return replace(ruling, verdict=DOUBT, parts=(*ruling.parts, "room"), do=do)
 
 
 RULES = (BuildRule(name="machine", judge=cards), BuildRule(name="noise", judge=noise))

@@ -25,6 +25,7 @@ from rigright.cost.memory.step import (
     rope_tables_bytes,
     samples_bytes,
     seen_bytes,
+    tower_bytes,
     unpacked_bytes,
 )
 from rigright.cost.own_runs import ALL, BESIDE, GRAPHS, STEP, OwnMemory, largest, own_memory
@@ -307,7 +308,8 @@ def _moments(
         own = serving.weights in engine.padded
         sampler = sampler + expert_buffers_bytes(arch, tokens=tokens, layout=layout, own_kernels=own)
     pictures = seen_bytes(arch, tokens=tokens, element_bytes=engine.element_bytes)
-    return forward + pictures, sampler + pictures
+    tower = tower_bytes(arch, element_bytes=engine.element_bytes)
+    return np.maximum(forward, tower) + pictures, sampler + pictures
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from rigright.arch.record import Arch, Ffn, Layer, Mix, Mixer, Tower
+from rigright.arch.sight import eye_of
 from rigright.base.record import kept
 from rigright.cost.layers import lanes, unlike_layers
 from rigright.cost.shards import attention_share
@@ -114,6 +115,26 @@ def seen_bytes(arch: Arch, *, tokens: Numbers, element_bytes: float) -> Numbers:
     """What pictures became, for a step full of their tokens: as the tower gave it, and in one piece."""
     sees = any(tower.name == "vision" for tower in arch.towers if tower is not arch.trunk)
     return 2.0 * sees * np.asarray(tokens, dtype=float) * arch.trunk.hidden * element_bytes
+
+
+def tower_bytes(arch: Arch, *, element_bytes: float) -> Numbers:
+    """Activations of the vision tower while all images of a request go through it together."""
+    eye = eye_of(arch)
+    if arch.pictured is None or eye is None:
+        return 0.0
+    widest = max(map(_widest_elems, {id(layer): layer for layer in eye.layers}.values()), default=0)
+    positions = arch.pictured.count * arch.pictured.samples * arch.pictured.positions
+    return positions * (2 * eye.hidden + widest) * element_bytes
+
+
+def _widest_elems(layer: Layer) -> int:
+    """What a position holds beside the stream: out of the feed-forward's first matrices, or of q, k and v."""
+    made: dict[str, int] = {}
+    for weight in layer.weights:
+        group, _, name = weight.role.partition(".")
+        if len(weight.shape) == MATRIX and name not in {"o", "down"}:
+            made[group] = made.get(group, 0) + weight.shape[0]
+    return max(made.values(), default=0)
 
 
 def logits_bytes(arch: Arch, engine: Engine, *, rows: Numbers, tokens: Numbers) -> Numbers:

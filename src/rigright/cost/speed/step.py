@@ -253,14 +253,17 @@ def _heard(encoder: Encoder, work: PassWork, *, rates: Rates, layout: Layout, co
     share = 1 / np.asarray(layout.tp, dtype=float)
     peak = rates.flops_per_s if encoder.narrow else rates.plain_flops_per_s
     read = rates.mem_bytes_per_s * (rates.narrow_read if encoder.narrow else 1.0)
-    pair_s = sum(times * _pair_s(mixer, work, rates=rates) for mixer, times in encoder.mixers)
+    pairs_s = sum(
+        times * min(encoder.tok, mixer.window_tok or encoder.tok) * _pair_s(mixer, work, rates=rates)
+        for mixer, times in encoder.mixers
+    )
     layer_s = rates.layer_s + rates.eager_layer_s
     return _Heard(
         gemm=(
             2 * encoder.elems * share * (tok + some * rates.half_tok) / peak,
             some * encoder.size_bytes * share / read,
         ),
-        attention_s=tok * encoder.tok * share * pair_s,
+        attention_s=tok * share * pairs_s,
         fixed_s=encoder.layers * (some * layer_s + tok * encoder.hidden * rates.act_s),
     )
 

@@ -171,20 +171,15 @@ def _weighed(arch: Arch, form: Form) -> PassWork:
         kv_heads=max((mixer.kv_heads for mixer in counts), default=1),
         hidden=trunk.hidden,
         vocab=arch.vocab,
-        encoder=_encoder(arch, stored(arch, form), crossed=crossed) if hears else None,
+        encoder=_encoder(arch, stored(arch, form), crossed=crossed) if hears or arch.pictured else None,
         cross_tok=cross_tok(arch) if hears else 0,
     )
 
 
-def pictured(work: PassWork, arch: Arch, *, weights: WeightBytes, samples: Numbers) -> PassWork:
-    """The same for requests with pictures: so many samples of the tower that sees."""
-    encoder = _encoder(arch, weights, crossed=[0.0, 0.0])
-    return work if encoder is None else replace(work, encoder=replace(encoder, samples=samples))
-
-
 def _encoder(arch: Arch, weights: WeightBytes, *, crossed: list[float]) -> Encoder | None:
-    """The tower that listens, and of the decoder what makes keys and values of its output."""
-    tower: Tower | None = next((item for item in arch.towers if item is not arch.trunk), None)
+    """The tower that listens or sees, and of the decoder what makes keys and values of its output."""
+    seen, others = arch.pictured, (item for item in arch.towers if item is not arch.trunk)
+    tower: Tower | None = next((item for item in others if seen is None or item.name == "vision"), None)
     if tower is None or not tower.sample_tok:
         return None
     flops = sum(
@@ -194,12 +189,13 @@ def _encoder(arch: Arch, weights: WeightBytes, *, crossed: list[float]) -> Encod
     )
     mixers = Counter(layer.mixer for layer in tower.layers if layer.mixer is not None)
     return Encoder(
-        tok=tower.sample_tok,
+        tok=tower.sample_tok if seen is None else seen.positions,
         elems=flops + crossed[0],
         size_bytes=sum(weights.beside.values()) + crossed[1],
         mixers=tuple(mixers.items()),
         layers=len(tower.layers),
         hidden=tower.hidden,
+        samples=1.0 if seen is None else seen.count * seen.samples,
     )
 
 

@@ -125,9 +125,12 @@ class Judgement:
 
     @property
     def first(self) -> JudgedCause | None:
-        """What to act on first: what slows the work that runs; where nothing ran, the worst."""
+        """What to act on first: a fault, else what slows the work that runs; where nothing ran, the worst."""
         ran = self.diagnosis is not None and self.diagnosis.bounds
-        return self.lead if ran or self.lead else next(iter(self.bad), None)
+        lead, worst = self.lead, next(iter(self.bad), None)
+        if worst is not None and worst.severity == "fault":
+            return lead if lead is not None and lead.severity == "fault" else worst
+        return lead if ran or lead else worst
 
     def steps(self, bound: Bound) -> tuple[Step, ...]:
         """What helps against a bound, without what takes more of a thing that is full."""

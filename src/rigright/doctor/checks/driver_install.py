@@ -81,7 +81,7 @@ def driver_nouveau(case: CheckInput) -> Iterator[Verdict]:
     its packages take care of it. Source: NVIDIA CUDA installation guide for Linux, disabling nouveau.
     """
     system = case.machine.system
-    if not has_nvidia(case) or system.virtual == "wsl2":
+    if not (has_nvidia(case) or module(case, "nouveau")) or system.virtual == "wsl2":
         return
     texts = [card.address for card in cards_on_bus(case) if card.driver == "nouveau"]
     if system.modules is None:

@@ -50,6 +50,7 @@ MODULES = (  # as firmware places it, else as the board labels it, else as EDAC 
     re.compile(r"fru_text: ?([^;\n]{1,60})"),
     re.compile(r"(?:on|at|label) \"?(\S{0,40}DIMM\S{0,40})"),
 )
+_TOO_HOT = ("critical", "shutting down")
 _MANY_CORRECTED = 10
 _JOBS_LIMIT = ("memory cgroup", "constraint_memcg")  # of a control group: Slurm, a container, a service
 OFTEN = 3
@@ -140,6 +141,24 @@ def _module(event: Event) -> str | None:
         if (match := form.search(event.text)) is not None:
             return match[1].strip(" ,;")
     return None
+
+
+@check(say("overheating in the kernel log"))
+def log_heat(case: CheckInput) -> Iterator[Verdict]:
+    """CPUs that the kernel throttled for heat, and devices that it shut down.
+
+    A CPU that is throttled feeds its GPUs more slowly, and the air it heats is the GPUs' own. Shutdown at a
+    critical temperature loses all that runs.
+
+    Warning: throttled; fault: a critical temperature or a shutdown. Events older than a week, or from before
+    the last boot, count one level lower. Source: Linux thermal and x86 machine check drivers.
+    """
+    state = log_state(case, "temperature|throttled", "thermal")
+    if state is not None and case.machine.devices:
+        yield state
+    if hot := events(case, "thermal"):
+        grave = [event for event in hot if any(word in event.text.lower() for word in _TOO_HOT)]
+        yield logged(case, advise("logs.heat", severity="fault" if grave else None), of=grave or hot)
 
 
 @check(say("network link flaps"))

@@ -63,7 +63,7 @@ def nvlink_down(case: CheckInput) -> Iterator[Verdict]:
             yield NotSeen(why=say("link state not reported by the driver"), see=see, about=label(device))
         elif device.links is None:
             continue
-        elif active >= count or (not together and not is_dark) or (bridged and not active):
+        elif active >= count or (not together and not active and not is_dark) or (bridged and not active):
             yield Fine(says=_fine(active, count, together=together), about=label(device))
         else:
             yield advise(

@@ -120,10 +120,15 @@ def pcie_width(case: CheckInput) -> Iterator[Verdict]:
     if not case.machine.devices and is_real(case):  # lspci alone
         soldered = {number for chip in chips() if chip.pcie_lanes is None for number in chip.pci_ids}
         for accelerator in accelerators(case):
-            wires = () if accelerator.id in soldered else wires_up(case, accelerator)
-            if wires and accelerator.lanes:
-                says = say("x{lanes}", lanes=accelerator.lanes)
+            lanes, most = accelerator.lanes, accelerator.lanes_max or 0
+            if accelerator.id in soldered or not lanes:
+                continue
+            if wires := wires_up(case, accelerator):
+                says = say("x{lanes}", lanes=lanes)
                 yield _of_ends(accelerator, wires) or Fine(says=says, about=accelerator.address)
+            elif lanes < most:  # its slot is not in the text: half may be what it has
+                sure: Confidence = "maybe" if 2 * lanes >= most else "likely"
+                yield _narrow(accelerator, lanes=lanes, most=most, confidence=sure)
 
 
 def _of_ends(device: Device | PciDevice, wires: tuple[PcieWire, ...]) -> Finding | None:

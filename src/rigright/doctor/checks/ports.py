@@ -162,17 +162,20 @@ def ib_ports(case: CheckInput) -> Iterator[Verdict]:
     for group in alike(case):
         up = [port for port in group if port.state == "up"]
         if not up and all(port.state is not None for port in group):
-            yield Fine(says=say("no port is cabled; ports: {count}", count=len(group)))
+            if case.is_fragment:
+                yield from (_advised("ports.unlinked", port, state=port.state) for port in group)
+            else:
+                yield Fine(says=say("no port is cabled; ports: {count}", count=len(group)))
             continue
         rates = Counter(port.bytes_per_s for port in up if port.bytes_per_s)
         usual = max(rates, key=lambda rate: (rates[rate], rate), default=0.0)
-        findings = [odd for port in group if (odd := _odd(case, port, usual=usual, rates=rates)) is not None]
+        findings = [odd for port in group if (odd := _odd(case, port, usual=usual, up=up)) is not None]
         yield from findings
         if not findings:
             yield Fine(says=say("{rate} each; ports: {count}", count=len(group), rate=_gbit(usual)))
 
 
-def _odd(case: CheckInput, port: Port, *, usual: float, rates: Counter[float]) -> Finding | None:
+def _odd(case: CheckInput, port: Port, *, usual: float, up: list[Port]) -> Finding | None:
     """What stands out, where others or its board show how it should be."""
     nic, rate = nic_at(case, port), port.bytes_per_s or usual
     made_for = nic.bytes_per_s if nic is not None and nic.board is not None else 0.0
@@ -187,19 +190,19 @@ def _odd(case: CheckInput, port: Port, *, usual: float, rates: Counter[float]) -
             "ports.below_board": 0 < rate < made_for,
         }
     )
-    if name is None or (is_down and not rates):
+    if name is None or (is_down and not up):
         return None
+    shared = name == "ports.slower" and sum(item.bytes_per_s == rate for item in up) != 1
+    rates = {"now": _gbit(rate), "usual": _gbit(usual), "made_for": _gbit(made_for)}
+    counts = {"count": len(up), "lanes": lanes, "most": FULL_LANES}
+    return _advised(name, port, state=port.state, severity="note" if shared else None, **rates, **counts)
+
+
+def _advised(name: str, port: Port, *, severity: Severity | None = None, **values: object) -> Finding:
+    """A finding about a port, with the commands of its card."""
     card, _, number = port.name.partition("/")
-    return advise(
-        name,
-        {"state": port.state, "count": rates.total(), "lanes": lanes, "most": FULL_LANES}
-        | {"now": _gbit(rate), "usual": _gbit(usual), "made_for": _gbit(made_for)},
-        severity="note" if name == "ports.slower" and rates[rate] != 1 else None,
-        about=port.name,
-        card=card,
-        number=number,
-        vendor=port.kind,
-    )
+    given = {"card": card, "number": number, "vendor": port.kind, **values}
+    return advise(name, given, severity=severity, about=port.name)
 
 
 @check(say("Ethernet errors, flaps and bonds"))

@@ -21,6 +21,7 @@ from rigright.machine.nvml.process import NvmlTrouble
 
 _DEADLY = nvml_reason(DIED)
 _BLOCKED = "blocked by the operating system"  # by Windows, of what runs in WSL
+_UNKNOWN = "initialize nvml: unknown error"
 LEAST = 3  # cards, for one to be missing
 BOX_CHIPS = 16  # a rack's domain tells nothing of one box
 LEAST_SHARE = 0.97  # of the multiprocessors
@@ -148,11 +149,15 @@ def gpu_driver(case: CheckInput) -> Iterator[Verdict]:
         yield NotSeen(why=say("no permission to query the driver"), see=see_denied(case.machine))
     elif error == trouble(0, missing=True):
         yield NotSeen(why=say("{text}", text=as_sentence(error)), see="python -m pip install nvidia-ml-py")
-    elif _BLOCKED in error.lower():
-        yield advise("messages.blocked_by_system")
     elif not refuses_mismatch(software) or software.kernel_driver is None:
         hangs = error == trouble(HUNG)
-        names = {"presence.driver_missing": has_no_driver(software), "presence.driver_hangs": hangs}
+        names = {
+            "messages.blocked_by_system": _BLOCKED in error.lower(),
+            "messages.nvml_unknown": _UNKNOWN in error.lower(),
+            "messages.version_mismatch": refuses_mismatch(software),
+            "presence.driver_missing": has_no_driver(software),
+            "presence.driver_hangs": hangs,
+        }
         yield advise(first(names) or "presence.driver_silent", error=as_sentence(error), hangs=hangs)
 
 

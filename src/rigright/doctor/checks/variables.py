@@ -198,7 +198,7 @@ def nccl_variables(case: CheckInput) -> Iterator[Verdict]:
     environment variables documentation.
     """
     fields = {name: value for name, value in case.machine.environment if name.startswith(("NCCL_", "RCCL_"))}
-    if not fields or len(case.machine.devices) < 2:
+    if not fields or (len(case.machine.devices) < 2 and not case.is_fragment):
         return
     rows = list(_hurting(case))
     for name, severity, why in rows:
@@ -232,7 +232,7 @@ def slow_variables(case: CheckInput) -> Iterator[Verdict]:
     Warning: left on, because runs get several times slower without any other sign. Note:
     OMP_NUM_THREADS=1 on a machine with many cores. Source: data/slow_variables.csv.
     """
-    if not case.machine.devices:
+    if not case.machine.devices and not case.is_fragment:
         return
     for row in slowing_variables():
         if (variable(case, row.name) or "").upper() == row.value.upper():

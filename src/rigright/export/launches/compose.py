@@ -34,7 +34,7 @@ def export(launch: Launch) -> dict[str, str]:
     several = len(servers) > 1
     names = [f"{launch.name}-{place}" if several else launch.name for place in range(len(servers))]
     beside = files_beside(in_container(servers[0]))
-    bench = {name: beside.pop(name) for name in SCRIPTS}
+    bench = {name: beside.pop(name) for name in SCRIPTS if name in beside}
     services = {name: _service(item, beside) for name, item in zip(names, servers, strict=True)}
     if several:
         port = launch.program.port

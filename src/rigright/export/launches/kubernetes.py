@@ -92,7 +92,7 @@ def applied(launch: Launch, *names: str) -> tuple[str, ...]:
 def files(launch: Launch) -> dict[str, str]:
     """The load; and what the command reads, as a ConfigMap."""
     beside = files_beside(in_container(launch.servers[0]))
-    fields = {name: beside.pop(name) for name in SCRIPTS}
+    fields = {name: beside.pop(name) for name in SCRIPTS if name in beside}
     if beside:
         config = {
             "apiVersion": "v1",

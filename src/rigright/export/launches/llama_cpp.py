@@ -26,7 +26,7 @@ def command(launch: Launch) -> Words:
     return (
         ("llama-server",),
         *given(
-            ("--model", launch.model),
+            ("--model" if launch.weights_folder else "--hf-repo", launch.model),
             ("--alias", launch.name),
             ("--host", launch.host),
             ("--port", launch.port),

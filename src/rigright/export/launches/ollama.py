@@ -25,6 +25,7 @@ def beside(launch: Launch) -> dict[str, str]:
     """What makes the model, and the load."""
     served = launch.serving
     model = launch.model if launch.model.startswith(("/", ".", "~")) else f"./{launch.model}"
+    model = f"hf.co/{launch.model}" if launch.weights_folder is None else model
     lines = [f"FROM {model}", f"PARAMETER num_ctx {served.context_tok}"]
     if served.gpu_layers is not None:
         lines.append(f"PARAMETER num_gpu {served.gpu_layers}")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from rigright.base.errors import AskError
 from rigright.base.words import say
 from rigright.export.clients import loads, replicas
@@ -56,6 +58,10 @@ def command(launch: Launch) -> Words:
             ("--mem-fraction-static", served.share),
             ("--disable-cuda-graph", not served.graphs),
             ("--cuda-graph-max-bs-decode", served.graph_seqs),
+            (
+                "--limit-mm-data-per-request",
+                json.dumps({"image": served.images}) if served.images else None,
+            ),
             ("--disaggregation-mode", launch.stage or None),
             (
                 "--disaggregation-transfer-backend",

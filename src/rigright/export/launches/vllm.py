@@ -62,6 +62,7 @@ def command(launch: Launch) -> Words:
             ("--gpu-memory-utilization", served.share),
             ("--enforce-eager", not served.graphs),
             ("--max-cudagraph-capture-size", served.graph_seqs),
+            ("--limit-mm-per-prompt", json.dumps({"image": served.images}) if served.images else None),
             ("--kv-transfer-config", _handed(launch)),
             ("--speculative-config", json.dumps(draft) if served.drafted_tok else None),
         ),

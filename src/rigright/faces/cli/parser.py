@@ -67,11 +67,17 @@ class Parser(argparse.ArgumentParser):
             if apart == [*arguments]:
                 raise
             options, extras = parse(apart)
-        if extras and typed:
+        if extras and typed and not any(word.startswith("--") for word in extras):
             from rigright.verbs.machine_words import machine_in
 
+            joined = _unquoted(arguments, extras)
             machine = machine_in(extras) if "--on" in self._option_string_actions else []
-            options, extras = (options, machine) if machine else parse(_unquoted(arguments, extras))
+            named = any(word.partition("=")[0] == "--on" for word in arguments)
+            if machine and not named and not any(machine_in([word]) for word in joined):
+                arguments = _machine_named(arguments, machine)
+                options, extras = parse(arguments)
+            if extras:
+                options, extras = parse(_unquoted(arguments, extras))
         if extras:
             raise _unknown_argument(extras, list(self._option_string_actions))
         for action in self._actions:
@@ -133,6 +139,16 @@ def _machine_joined(arguments: Sequence[str]) -> list[str]:
             named = argument == "--on" or (named and joined[-1] == "--on")
             joined.append(argument)
     return joined
+
+
+def _machine_named(arguments: Sequence[str], machine: Sequence[str]) -> list[str]:
+    """The arguments, `4090` or `on 4090` among them behind `--on`."""
+    count = len(machine)
+    starts = [at for at in range(len(arguments)) if list(arguments[at : at + count]) == list(machine)]
+    before, after = list(arguments[: starts[-1]]), arguments[starts[-1] + count :]
+    if before and before[-1].lower() in {"on", "@"}:
+        before.pop()
+    return [*before, *after, "--on", " ".join(machine)]
 
 
 def _unquoted(arguments: Sequence[str], extras: Sequence[str]) -> list[str]:
@@ -213,10 +229,8 @@ def translate(text: str, language: str) -> str:
 
 
 def _unknown_argument(extras: Sequence[str], known: Sequence[str]) -> AskError:
-    """The complaint about the first of the arguments without a place, with the nearest known option."""
-    from difflib import get_close_matches
-
-    argument = extras[0]
+    """The complaint about the first of the arguments without a place, with the option that is meant."""
+    argument = next((word for word in extras if word.startswith("-")), extras[0])
     if not argument.startswith("-"):
         import shlex
 
@@ -226,10 +240,7 @@ def _unknown_argument(extras: Sequence[str], known: Sequence[str]) -> AskError:
             say('unexpected argument "{argument}"', argument=argument),
             hint=named if "--on" in known else say("quote names that contain spaces; see --help"),
         )
-    name = argument.partition("=")[0]
-    near = get_close_matches(name, known, n=1, cutoff=0.6)
-    usual = say("did you mean {near}?", near=near[0]) if near else say("see --help for all options")
-    from rigright.options.read import other_way
+    from rigright.options.read import unknown_option
 
-    otherwise = other_way(name) if "--on" in known else None
-    return AskError(say('unknown option "{name}"', name=name), hint=otherwise or usual)
+    long = [word.removeprefix("--") for word in known if word.startswith("--")]
+    return unknown_option(argument.partition("=")[0], long, dash="--")

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from functools import cache
 from typing import TextIO
 
-from rigright.base.words import CHINESE, say, tell
+from rigright.base.words import CHINESE, pick_language, say, tell
 from rigright.options.readers import LEAST_CELLS
 from rigright.report.screen import Screen, wrap_prose
 
@@ -91,6 +91,7 @@ def screen(options: argparse.Namespace, language: str, *, stream: TextIO) -> Scr
         unicode=can(stream, _DRAWN),
         language=language,
         pasted=pasted if started_as() else None,
+        stated=language != pick_language(),
     )
 
 

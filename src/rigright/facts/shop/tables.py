@@ -6,6 +6,7 @@ with source, date and confidence, and come first.
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from typing import Annotated, TypeVar
 
@@ -173,9 +174,16 @@ class Finished:
     passive_ok: bool | None = None
     card_w: Annotated[float | None, "watts_card"] = None
     psu_w: float | None = None
+    notes_key: str | None = None
     source: str
     as_of: str
     confidence: str
+
+    @property
+    def units(self) -> int | None:
+        """How high it is in a rack; of modules what the lowest boxes with such ones are."""
+        height = re.search(r"(\d{1,2})u\Z", self.notes_key or "")
+        return int(height[1]) if height else 4 if self.kind == "modules" else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

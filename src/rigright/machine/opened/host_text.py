@@ -14,7 +14,7 @@ from rigright.machine.host import Cpu, Disk, Memory, Mount, NumaNode
 from rigright.machine.parts.disks import NO_DISKS, health_in, kind_of, name_of
 from rigright.machine.record import Read, telling
 from rigright.machine.system import System
-from rigright.machine.values import size_of, words_in
+from rigright.machine.values import blocks, size_of, words_in
 
 _MOST_ROWS = 4096
 _DF_ROW = re.compile(
@@ -24,6 +24,7 @@ _DF_ROW = re.compile(
 )
 _NUMA = re.compile(r"NUMA node(\d{1,4}) CPU\(s\)")
 _FREE = re.compile(r"^(Mem|Swap): +(\S+) +(\S+) +(\S+)(?: +\S+ +\S+ +(\S+))?", re.MULTILINE)
+_LSBLK_HEAD = re.compile(r"^NAME(?= .*\bSIZE\b)(?= .*\bTYPE\b)(?!.*MAJ:MIN).*$", re.MULTILINE)
 _LSBLK_ROW = re.compile(
     r"^(?P<name>[a-z][\w-]{1,40}) +(?P<major>\d{1,4}:\d{1,6}) +[01] +"
     r"(?P<size>[\d.,]+[KMGTP]?) +[01] +(?P<type>disk|raid\d+)\b",
@@ -107,6 +108,10 @@ def read_lsblk(text: str) -> Read:
     listed = json_object(text).get("blockdevices")
     if not isinstance(listed, list):
         rows = [match.groupdict() for match in _LSBLK_ROW.finditer(text)][:_MOST_ROWS]
+        for head, below in blocks(text, _LSBLK_HEAD):  # lsblk -o: a disk's row by its heading
+            keys = head[0].lower().split()
+            cells = (dict(zip(keys, line.split(), strict=False)) for line in below.splitlines())
+            rows += [row for row in cells if row.get("type") == "disk" and "size" in row][:_MOST_ROWS]
         listed = [{**row, "size": row["size"].replace(",", ".")} for row in rows]
     disks: list[Disk] = []
     mounts: list[Mount] = []

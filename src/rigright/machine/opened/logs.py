@@ -19,12 +19,14 @@ from rigright.machine.running.log_lines import event_of, events_of, is_worth_a_l
 from rigright.machine.running.messages import (
     FIELD,
     MESSAGE,
+    SUBJECT,
     TEXT,
     UNKNOWN,
     MessagePattern,
     fit,
     message_patterns,
     possible,
+    values_of,
 )
 from rigright.machine.system import Event, Software
 from rigright.machine.values import address
@@ -232,8 +234,11 @@ def holds_messages(text: str) -> bool:
 
 
 def read_messages(text: str) -> Read:
-    """Each of them as an event."""
-    return _events(_messages(text, possible(text, TEXT)))
+    """Each of them as an event, and the model and the card that the text names."""
+    rows = possible(text, SUBJECT)
+    pairs = (fit(line, rows) for line in (_lines(text) if rows else ()))
+    named = (Event(kind=pair[0].kind, text=pair[1]["name"].strip()) for pair in pairs if pair is not None)
+    return _events(chain(_messages(text, possible(text, TEXT)), dict.fromkeys(named)))
 
 
 def holds_fields(text: str) -> bool:
@@ -257,29 +262,31 @@ def _messages(text: str, rows: tuple[MessagePattern, ...]) -> Iterator[Event]:
     """The messages of a text: those of each line, and fields of a document that stand over several."""
     if not rows:
         return
+    headings = {row.under for row in rows if row.under is not None}
+    above: dict[re.Pattern[str] | None, str] = {}
     for line in _lines(text):
+        above |= {head: f"{match[0]}\n" for head in headings if (match := head.search(line))}
         pair = fit(line, rows)
         if pair is not None and event_of(line) is None:  # what the kernel's log tells is stated there
-            yield _event(pair[1])
+            yield _event(*pair, above=above.get(pair[0].under, ""))
     if _DOCUMENT.match(text) and text.count("\n") > 1:
         whole = " ".join(text[:_MOST_DOCUMENT].split())
         for row in (pattern for pattern in message_patterns(FIELD) if pattern in rows):
-            yield from (_event(match) for match in islice(row.pattern.finditer(whole), _MOST_EVENTS))
+            yield from (_event(row, match) for match in islice(row.pattern.finditer(whole), _MOST_EVENTS))
 
 
 def _lines(text: str) -> Iterator[str]:
     return (line[:_MOST_LINE] for line in islice(text.splitlines(), _MOST_LINES))
 
 
-def _event(match: re.Match[str]) -> Event:
-    """What was said, from where it fits on: the table finds it again by that."""
-    fields = match.groupdict()
+def _event(row: MessagePattern, match: re.Match[str], *, above: str = "") -> Event:
+    """What was said, from where it fits on, under its heading: the table finds it again by that."""
+    text = above + match.string[match.start() : max(match.end(), match.start() + _MOST_TEXT)].strip()
+    again = row.pattern.search(text) if above else match
+    fields = values_of(row, again or match)
     pid = fields.get("pid")
     return Event(
-        kind=MESSAGE,
-        text=match.string[match.start() : max(match.end(), match.start() + _MOST_TEXT)].strip(),
-        pci=kernel_address(fields.get("pci")),
-        pid=int(pid[:9]) if pid else None,
+        kind=MESSAGE, text=text, pci=kernel_address(fields.get("pci")), pid=int(pid[:9]) if pid else None
     )
 
 

@@ -12,8 +12,10 @@ from rigright.base.tables import DATA, read_toml
 
 MOST_CHARS = 20_000  # of a text that is looked through
 KERNEL, TEXT, FIELD, GOOD = "kernel", "text", "field", "good"
+SUBJECT = "subject"  # which model and which card the messages of a text are about
 MESSAGE = "message"  # the kind of those whose finding the table names
 UNKNOWN = "unknown"  # the kind of a line that looks like an error and fits no row
+_OPEN = {"model": "MODEL", "on": "GPU"}  # for commands, where no text names them
 _PLACES = {  # what a pattern of the table may name
     "<pci>": r"(?P<pci>[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}(?:\.[0-7])?)",
     "<slot>": r"(?P<pci>(?:[0-9a-fA-F]{4}:)?(?:0x)?[0-9a-fA-F]{2}:(?:0x)?[0-9a-fA-F]{2}\.[0-7])",
@@ -30,15 +32,17 @@ class MessagePattern:
     marks: tuple[str, ...]  # of these one stands in a text, in lower case, where the pattern fits
     pattern: re.Pattern[str]
     example: str = ""
+    under: re.Pattern[str] | None = None  # a heading above its lines, which says what they are of
+    follows: bool = False  # it mostly comes of another fault
 
 
 @cache
 def message_patterns(scope: str) -> tuple[MessagePattern, ...]:
-    """Those of lines of the kernel's log (GOOD: that mend), of any text, or of one that nothing else reads.
+    """Those of the kernel's log (GOOD: that mend), of any text, of one that nothing else reads, or SUBJECT.
 
     They are in order: the first that fits is right.
     """
-    if scope in {KERNEL, GOOD}:
+    if scope in {KERNEL, GOOD, SUBJECT}:
         return tuple(
             MessagePattern(kind=kind, marks=tuple(marks.split(" | ")), pattern=re.compile(_filled(pattern)))
             for scoped, kind, marks, pattern in rows("messages.csv", "scope", "kind", "marks", "pattern")
@@ -49,8 +53,10 @@ def message_patterns(scope: str) -> tuple[MessagePattern, ...]:
             kind=MESSAGE,
             finding=f"messages.{name}",
             marks=tuple(printed["marks"]),
-            pattern=re.compile(_filled(printed["pattern"])),
+            pattern=re.compile(_filled(printed["pattern"]), re.MULTILINE),
             example=printed.get("example", ""),
+            under=re.compile(_filled(printed["under"])) if "under" in printed else None,
+            follows=block.get("follows", False),
         )
         for name, block in read_toml(DATA / "advice" / "messages.toml").items()
         for printed in block.get("prints", ())
@@ -81,9 +87,11 @@ def fit(line: str, patterns: tuple[MessagePattern, ...]) -> tuple[MessagePattern
     return None
 
 
-def values_of(match: re.Match[str]) -> dict[str, str]:
-    """What a message names, for the finding of its row."""
-    return {name: value for name, value in match.groupdict().items() if value is not None}
+def values_of(row: MessagePattern, match: re.Match[str]) -> dict[str, str]:
+    """What a message, and the heading that stands above it, name for the finding of its row."""
+    above = row.under.search(match.string) if row.under is not None else None
+    fields = {**_OPEN, **(above.groupdict() if above is not None else {}), **match.groupdict()}
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 def messages_in(text: str, *scopes: str) -> Iterator[tuple[MessagePattern, re.Match[str]]]:

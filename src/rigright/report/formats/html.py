@@ -33,7 +33,7 @@ from rigright.report.charts import (
     thinned,
     total,
 )
-from rigright.report.screen import Screen, mark
+from rigright.report.screen import Screen, command_text, mark
 
 _LANGUAGE = {"en": "en", "zh": "zh-Hans"}
 _PIECES = 8
@@ -228,8 +228,8 @@ def _over_time(strip: Strip) -> str:
     )
 
 
-def _commands(commands: Commands, screen: Screen) -> str:  # noqa: ARG001 - the shape all writers share
-    lines = "\n".join(escape(clean(item)) for item in commands.items)
+def _commands(commands: Commands, screen: Screen) -> str:
+    lines = "\n".join(escape(command_text(item, screen)) for item in commands.items)
     return f"<pre>{lines}</pre>" if lines else ""
 
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from rigright.base.page import Bars, Commands, Line, Page, Plot, Points, Shown, Strips, Table
 from rigright.base.words import clean, tell
 from rigright.report.charts import draw_chart
-from rigright.report.screen import Screen, mark
+from rigright.report.screen import Screen, command_text, mark
 
 _CHART_CELLS = 100  # a code block scrolls; it needs no narrow screen
 _SPECIAL = re.compile(r"[\\`*<>|\[\]~&]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])")
@@ -60,8 +60,8 @@ def _chart(chart: Bars | Plot | Strips, screen: Screen) -> str:
     return _fenced("text", [line.replace("```", "'''") for line in lines])
 
 
-def _commands(commands: Commands, screen: Screen) -> str:  # noqa: ARG001 - the shape all writers share
-    return _fenced("sh", [clean(item).replace("```", "'''") for item in commands.items])
+def _commands(commands: Commands, screen: Screen) -> str:
+    return _fenced("sh", [command_text(item, screen).replace("```", "'''") for item in commands.items])
 
 
 def _fenced(kind: str, lines: list[str]) -> str:

@@ -10,6 +10,7 @@ from rigright.report.charts import draw_chart
 from rigright.report.screen import (
     NARROW_CELLS,
     Screen,
+    command_text,
     longest_word,
     mark,
     pad,
@@ -184,7 +185,7 @@ _DRAWN: dict[type, Callable[..., list[str]]] = {
     Bars: draw_chart,
     Points: _points,
     Commands: lambda commands, screen: [
-        f"  {toned('$', 'dim', screen=screen)} {screen_text(item, screen)}" for item in commands.items
+        f"  {toned('$', 'dim', screen=screen)} {command_text(item, screen)}" for item in commands.items
     ],
     Plot: draw_chart,
     Strips: draw_chart,

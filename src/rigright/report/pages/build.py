@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from datetime import date
 
 from rigright.base import telling
-from rigright.base.money import show_money
+from rigright.base.money import CNY, USD, show_money
 from rigright.base.page import Commands, Line, Page, Points, Shown, Table, number, prose, records, table
 from rigright.base.units import show_watts, to_gib
 from rigright.base.words import Sentence, say
@@ -16,7 +16,6 @@ from rigright.build.proposals.record import CHEAPEST, GROWING, RECOMMENDED, Item
 from rigright.cost.estimate import Estimate
 from rigright.facts.chips import by_id
 from rigright.money.tariff import host_usd
-from rigright.report.pages.build_check import ruling_line
 from rigright.verbs.assembled import Assembled
 
 KINDS = {
@@ -28,9 +27,10 @@ KINDS = {
 LABELS = {
     CHEAPEST: say("cheapest that works"), RECOMMENDED: say("recommended"), GROWING: say("room to grow"),
 }  # fmt: skip
-_CIRCUITS = (  # what usual outlets carry for hours
-    (120.0, 15.0), (230.0, 10.0), (120.0, 20.0), (230.0, 16.0), (230.0, 32.0), (400.0, 32.0),
-)  # fmt: skip
+_CIRCUITS = {  # what usual outlets carry for hours, by what is paid with
+    CNY: ((220.0, 10.0), (220.0, 16.0), (220.0, 32.0), (380.0, 32.0), (380.0, 63.0)),
+    USD: ((120.0, 15.0), (230.0, 10.0), (120.0, 20.0), (230.0, 16.0), (230.0, 32.0), (400.0, 32.0)),
+}
 
 
 def page(result: Assembled, *, why: bool = False, details: bool = False) -> Page:
@@ -45,7 +45,7 @@ def page(result: Assembled, *, why: bool = False, details: bool = False) -> Page
         verdict(result),
         (order(proposal, result) for proposal in (made if details else (first,))),
         _variants(result) if len({item.items for item in made}) > 1 else None,
-        Points.of(map(ruling_line, first.doubts), title=say("to check"), tone="warn"),
+        Points.of((ruling.sentence for ruling in first.doubts), title=say("to check"), tone="warn"),
         map(Line.warn, _warnings(result)),
         map(Line.dim, (*_assumed(result), *result.notes)),
         _refused(result) if why else None,
@@ -65,11 +65,7 @@ def verdict(result: Assembled) -> Sentence:
     """The answer as a sentence."""
     first = result.first
     if first is None:
-        return say(
-            "no known machine holds {cards}; {nearest}",
-            cards=result.cards,
-            nearest=result.proposed.nearest or "",
-        )
+        return result.proposed.refused(result.cards, in_pc=result.wanted.pc is not None)
     whole, around = (
         _money(estimate, result, count=first.machines) for estimate in (first.usd, first.around_usd)
     )
@@ -87,6 +83,10 @@ def verdict(result: Assembled) -> Sentence:
         sentence = say("{cards}: {around} without parts of unknown price", **names)
     elif alone:
         sentence = say("{cards}: {usd}", **names) if single else say("{number}x {cards}: {usd}", **names)
+    elif result.wanted.pc is not None and not first.around_usd.value:
+        sentence = say("{cards}: {usd}, your PC takes them as it is", **names)
+    elif result.wanted.pc is not None:
+        sentence = say("{cards}: {usd}: GPUs {gpus}, changes to your PC {around}", **parts)
     elif single:
         sentence = say("{cards}: {usd} complete: GPUs {gpus}, everything else {around}", **parts)
     else:
@@ -183,7 +183,7 @@ def _warnings(result: Assembled) -> Iterator[Sentence]:
         yield result.proposed.nearest
     if first.limit_w is not None:
         yield say(
-            "for this circuit, each card is limited to {watts}: nvidia-smi -pl {number}",
+            "each card is limited to {watts}: nvidia-smi -pl {number}",
             watts=show_watts(first.limit_w),
             number=f"{first.limit_w:.0f}",
         )
@@ -197,8 +197,9 @@ def _assumed(result: Assembled) -> Iterator[Sentence]:
     if first is None:
         return
     if first.wall_w is not None:
+        circuits = _CIRCUITS.get(result.currency, _CIRCUITS[USD])
         fits = next(
-            (circuit for circuit in _CIRCUITS if circuit[0] * circuit[1] * SAFE_SHARE >= first.wall_w), None
+            (circuit for circuit in circuits if circuit[0] * circuit[1] * SAFE_SHARE >= first.wall_w), None
         )
         watts = show_watts(first.wall_w)
         if fits is None:
@@ -238,7 +239,7 @@ def _refusals(result: Assembled) -> Iterator[Shown]:
     by_rule = {item.rule: item for item in reversed(result.proposed.refusals)}
     for refusal in by_rule.values():
         yield say("{name}: {why}", name=refusal.part, why=refusal.reason)
-    if len(result.wanted.cards) == 1:
+    if len(result.wanted.cards) == 1 and result.wanted.pc is None and result.wanted.circuit is None:
         chip, count = result.wanted.cards[0]
         around = host_usd(
             by_id()[chip], count * by_id()[chip].devices, today=date.fromisoformat(result.today)

@@ -26,8 +26,8 @@ def page(result: CheckedList, *, details: bool = False) -> Page:
     fine = (ruling.reason for ruling in rulings(OK))
     return Page.of(
         _verdict_line(result),
-        Points.of(map(ruling_line, rulings(IMPOSSIBLE)), title=say("impossible"), tone="bad"),
-        Points.of(map(ruling_line, rulings(DOUBT)), title=say("to check"), tone="warn"),
+        Points.of((item.sentence for item in rulings(IMPOSSIBLE)), title=say("impossible"), tone="bad"),
+        Points.of((item.sentence for item in rulings(DOUBT)), title=say("to check"), tone="warn"),
         Points.of(fine, title=say("ok"), tone="good") if details else None,
         table((say("part"), prose(say("read as"))), _read_rows(result.rig)),
         Line.dim(say("not listed, not checked: {parts}", parts=absent)) if absent else None,
@@ -48,11 +48,6 @@ def _verdict_line(result: CheckedList) -> Sentence:
     if _missing(result):
         return say("no conflicts among the listed parts; the list is incomplete")
     return say("can be built")
-
-
-def ruling_line(ruling: Ruling) -> Sentence:
-    """What is wrong, and what mends it."""
-    return ruling.reason if ruling.do is None else say("{wrong}; {do}", wrong=ruling.reason, do=ruling.do)
 
 
 def _read_rows(rig: Rig) -> Iterator[tuple[Shown, Shown]]:
@@ -79,8 +74,9 @@ def _read_rows(rig: Rig) -> Iterator[tuple[Shown, Shown]]:
     if rig.cooler is not None:
         yield NOUNS["cooler"], rig.cooler.name
     if rig.room is not None:
-        shown = f"{rig.room.volts:.0f} V" if rig.room.volts else ""
-        yield NOUNS["room"], f"{shown} {f'{rig.room.amps:.0f} A' if rig.room.amps else ''}".strip()
+        sizes = ((rig.room.volts, "{:.0f} V"), (rig.room.amps, "{:.0f} A"), (rig.room.units, "{:.0f}U"))
+        shown: list[Shown] = [form.format(value) for value, form in sizes if value]
+        yield NOUNS["room"], with_commas([*shown, *([say("quiet")] if rig.room.quiet else [])]) or ""
 
 
 def _base_rows(rig: Rig) -> Iterator[tuple[Shown, Shown]]:

@@ -11,10 +11,25 @@ from rigright.base.page import Column, Commands, Page, Shown, Table, grouped, ta
 from rigright.base.units import GIGA, TERA, show_short, to_gib
 from rigright.base.words import Sentence, say, with_commas, with_semicolons
 from rigright.report.pages.brief import note_lines
-from rigright.report.pages.figures import symbol
+from rigright.report.pages.figures import RATES, symbol
 from rigright.verbs.comparing.sheets import CPU_KIND, Lead, Sheet, Sheets
 
 _UNKNOWN = "-"
+_MORE = {
+    "mem_bytes": say("VRAM"), "mem_bytes_per_s": say("bandwidth"), "rate": say("throughput"),
+    "half_flops_per_s": say("16-bit throughput"),
+}  # fmt: skip
+_WITH_CPU = {**_MORE, "mem_bytes": say("memory"), "half_flops_per_s": say("matrix throughput")}
+_PARTS = {
+    "usd_per_mtok": say("cost per token"), "usd": say("price"),
+    "usd_per_h": say("rent"), "power_w": say("power"),
+}  # fmt: skip
+_NEARLY = 0.06
+_TWICE = 1.95  # from here on people say how many times, not how many percent more
+FRACTIONS = {
+    2: say("half"), 3: say("a third of"), 4: say("a quarter of"), 5: say("a fifth of"), 6: say("a sixth of"),
+    7: say("a seventh of"), 8: say("an eighth of"), 9: say("a ninth of"), 10: say("a tenth of"),
+}  # fmt: skip
 _MADE_FOR = {
     "desktop": say("desktop PCs"),
     "workstation": say("workstations"),
@@ -38,7 +53,10 @@ def page(result: Sheets, *, details: bool = False) -> Page:
 
 def _verdict(result: Sheets) -> Sentence:
     """Who is ahead in what, and how far."""
-    claims = grouped((lead.things, _claim(lead, result)) for lead in result.leads)
+    claims = grouped(
+        (lead.things, claim(lead, matrix=any(sheet.kind == CPU_KIND for sheet in result.things)))
+        for lead in result.leads
+    )
     sentence = with_semicolons(
         say("{name}: {claims}", name=", ".join(names), claims=with_commas(sentences) or "")
         for names, sentences in claims.items()
@@ -48,17 +66,46 @@ def _verdict(result: Sheets) -> Sentence:
     return say("{verdict} (vs next best)", verdict=sentence) if len(result.things) > 2 else sentence
 
 
-def _claim(lead: Lead, result: Sheets) -> Sentence:
-    times, less = show_short(lead.ratio).removesuffix(".0"), f"{(1 - 1 / lead.ratio) * 100:.0f}"
-    if lead.figure == "half_flops_per_s" and any(sheet.kind == CPU_KIND for sheet in result.things):
-        return say("{times}x the matrix throughput", times=times)
+def claim(lead: Lead, *, even: bool = True, years: float | None = None, matrix: bool = False) -> Sentence:
+    """How far somebody is ahead: "65% faster", "4.4x faster", "14% less power", "a ninth of the power".
+
+    `even`: all under the same load; `years`: a bought machine's price a token is held against rent;
+    `matrix`: a processor is among them.
+    """
+    figure, ratio = lead.figure, lead.ratio
+    times, more = show_short(ratio).removesuffix(".0"), f"{(ratio - 1) * 100:.0f}"
+    less, part = f"{(1 - 1 / ratio) * 100:.0f}", FRACTIONS.get(round(ratio))
+    if figure in _MORE or figure in RATES:
+        if figure in RATES and even:
+            times_said, more_said = (
+                say("{times}x faster", times=times),
+                say("{percent}% faster", percent=more),
+            )
+        else:
+            what = (_WITH_CPU if matrix else _MORE).get(figure, say("throughput"))
+            times_said = say("{times}x the {what}", times=times, what=what)
+            more_said = say("{percent}% more {what}", percent=more, what=what)
+        return times_said if ratio >= _TWICE else more_said
+    if figure == "usd_per_mtok" and years is not None:
+        return say("{percent}% cheaper per token over {years} years", percent=less, years=f"{years:g}")
+    if (
+        figure in _PARTS
+        and part is not None
+        and abs(ratio - round(ratio)) < _NEARLY * ratio
+        and not lead.used
+    ):
+        return say("{part} the {what}", part=part, what=_PARTS[figure])
     return {
-        "mem_bytes": say("{times}x the memory", times=times),
-        "mem_bytes_per_s": say("{times}x the bandwidth", times=times),
-        "half_flops_per_s": say("{times}x the 16-bit throughput", times=times),
+        "ttft_s": say("TTFT {percent}% lower", percent=less),
+        "usd_per_mtok": say("{percent}% cheaper per token", percent=less),
+        "usd_total": say("{percent}% cheaper in total", percent=less),
+        "usd_per_image": say("{percent}% cheaper per image", percent=less),
+        "usd_per_text": say("{percent}% cheaper per text", percent=less),
+        "usd": say("{percent}% cheaper to buy", percent=less),
+        "used": say("{percent}% cheaper used", percent=less),
+        "usd_per_h": say("{percent}% cheaper to rent", percent=less),
         "power_w": say("{percent}% less power", percent=less),
-        "usd": say("{percent}% cheaper", percent=less),
-    }[lead.figure]
+    }["used" if lead.used else figure]
 
 
 def _table(result: Sheets) -> Table:
@@ -85,6 +132,8 @@ def _rows(result: Sheets) -> Iterator[tuple[Sentence, Callable[[Sheet], Shown]]]
     yield say("PCIe"), _slot
     head = say("buy, {currency}", currency=symbol(result.currency))
     yield head, lambda sheet: _price(sheet, result.currency)
+    head = say("rent, {sign}/hour", sign=symbol(result.currency))
+    yield head, lambda sheet: _rent(sheet, result.currency)
     yield say("launch"), lambda sheet: sheet.launch or _UNKNOWN
     mixed = len({sheet.kind for sheet in result.things}) > 1
     yield say("made for"), lambda sheet: _use(sheet, mixed=mixed)
@@ -135,11 +184,15 @@ def _price(sheet: Sheet, currency: str) -> Shown:
     return say("{amount} used ({date})", amount=amount, date=date) if sheet.used else f"{amount} ({date})"
 
 
+def _rent(sheet: Sheet, currency: str) -> Shown:
+    if sheet.usd_per_h is None:
+        return _UNKNOWN
+    return f"{show_money(sheet.usd_per_h.value, currency)} ({sheet.usd_per_h.as_of or ''})"
+
+
 def _notes(result: Sheets) -> Iterator[Shown]:
     yield from result.notes
     yield say("dense rates; prices of the cards alone, each with its date")
-    if len({sheet.used for sheet in result.things if sheet.usd is not None}) > 1:
-        yield say("used and new prices are not compared; add --used to price all used where known")
     if any(sheet.kind == CPU_KIND for sheet in result.things):
         yield say("processors: FP32 rate of the vector units at base clock; the most memory they take")
 

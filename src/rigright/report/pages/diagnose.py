@@ -16,6 +16,7 @@ from rigright.base.page import (
     Points,
     Strip,
     Strips,
+    Tone,
     number,
     prose,
     records,
@@ -36,9 +37,8 @@ _SMALL_GAIN, _LARGE_GAIN = 1.1, 10.0  # below the one a second decimal tells som
 
 def page(result: BottleneckReport) -> Page:
     """The whole page."""
-    return Page.of(
-        verdict(result), _parts(result), tone="bad" if result.judgement.lead is not None else "plain"
-    )
+    tone: Tone = "bad" if result.judgement.first is not None else "plain"
+    return Page.of(verdict(result), _parts(result), tone=tone)
 
 
 def _parts(result: BottleneckReport) -> Iterator[Part]:

@@ -160,6 +160,8 @@ def _sound(result: Examined) -> Line:
     if machine.cut:
         return Line(text=say("no fault found, but the file is truncated: the rest is not checked"))
     if machine.is_capture and passed < LEAST_SHARE * (passed + result.count(NotSeen)):
+        if notes := groups(result):
+            return Line(text=say("no fault; worth knowing: {title}", title=_headline(notes[0])))
         return Line(text=say("no fault found, but most checks need more than this file"))
     return Line.good(say("no fault found"))
 

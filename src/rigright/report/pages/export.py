@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
+from fnmatch import fnmatchcase
 from pathlib import PurePath
 
 from rigright.base import telling
-from rigright.base.page import Line, Page, Points, number, prose, table
+from rigright.base.page import Commands, Line, Page, Points, number, prose, table
 from rigright.base.record import dataclass, derived
 from rigright.base.words import say
 from rigright.facts.launching import FlagCheck
+
+# files that are run, in their order
+_STARTS = {
+    "quantize.py": "cd {} && python3 {}",
+    "quantize.sh": "cd {} && sh {}",
+    "serve*.sh": "cd {} && sh {}",
+    "router.sh": "cd {} && sh {}",
+    "train.sh": "cd {} && sh {}",
+    "generate.py": "cd {} && python3 {}",
+    "job.sbatch": "cd {} && sbatch {}",
+    "compose.yaml": "cd {} && docker compose -f {} up",
+    "bench.sh": "cd {} && sh {}",
+}
 
 
 def page(written: tuple[str, ...], files: Mapping[str, str]) -> Page:
@@ -18,7 +33,13 @@ def page(written: tuple[str, ...], files: Mapping[str, str]) -> Page:
         return files_page(files)
     folder = str(PurePath(written[0]).parent)
     title = say("{count} files written to {folder}", count=len(written), folder=folder)
-    return Page.of(Line.good(title), Points.of(written))
+    steps = [
+        start.format(shlex.quote(folder), shlex.quote(str(PurePath(path).name)))
+        for pattern, start in _STARTS.items()
+        for path in written
+        if fnmatchcase(PurePath(path).name, pattern)
+    ]
+    return Page.of(Line.good(title), Points.of(written), *([Commands.next(steps)] if steps else ()))
 
 
 def files_page(files: Mapping[str, str]) -> Page:

@@ -201,9 +201,11 @@ def _served(plan: Plan, wish: PlanWish) -> dict[str, Any]:
             "latency_s": wish.latency_s,
         }  # fmt: skip
         return fields | dict.fromkeys(name for name, _ in _chosen(plan) if name not in fields)
+    image_tok = 0 if wish.images is None else wish.images.tok
     fields = {
         "engine": work.engine, "weights": work.weights.removeprefix("gguf:"), "kv": work.kv,
-        "context_tok": work.context_tok, "prompt_tok": work.prompt_tok, "output_tok": wish.output_tok,
+        "context_tok": work.context_tok, "prompt_tok": work.prompt_tok and int(work.prompt_tok) - image_tok,
+        "output_tok": wish.output_tok, "images": wish.images,
         "cached_share": wish.cached_share or None,
         **_limits(plan, wish),
         "draft": wish.draft if plan.drafts.drafted_tok else None,
@@ -293,5 +295,6 @@ def _work_flags(result: Planned) -> list[str]:
         for field in fields(wish)
         if field.name not in fixed and getattr(wish, field.name) not in {field.default, usual.get(field.name)}
     }
+    stated |= {"prompt_tok": (wish.prompt_tok or 0) - wish.images.tok} if wish.images else {}
     stated |= {"train_tok": _amount(wish)["train_tok"]}
     return typed("compare", stated | ({"budget_usd": wish.budget_said} if wish.budget_said else {}))

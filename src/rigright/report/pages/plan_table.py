@@ -19,18 +19,27 @@ _OF_TOKENS = frozenset({"output_tok_per_s", "ttft_s", "tpot_s", "usd_per_mtok"})
 Row = tuple[Shown, ...]
 
 
-def plans_table(plans: Sequence[Plan], *, wish: PlanWish, compared: bool = False) -> Table:
-    """A row a plan; unless things are compared, what is alike in all stands in the answer above."""
+def plans_table(
+    plans: Sequence[Plan], *, wish: PlanWish, compared: bool = False, things: Sequence[str] = ()
+) -> Table:
+    """A row a plan; unless things are compared, what is alike in all stands in the answer above.
+
+    `things`: what each is called where they are no machines.
+    """
     alone = len(plans) == 1
     texts: tuple[tuple[Heading, Callable[[Plan], Shown]], ...] = (
         (prose(say("machine")), words.source),
         (say("format"), words.formats),
         (number(say("concurrency")), words.concurrency),
     )
-    columns: list[tuple[Heading, list[Shown]]] = []
+    columns: list[tuple[Heading, list[Shown]]] = [("", list(things))] if things else []
     for place, (column, read) in enumerate(texts):
         sentences = [read(plan) for plan in plans]
-        columns += [(column, sentences)] if len(set(sentences)) > 1 or (compared and not place) else []
+        columns += (
+            [(column, sentences)]
+            if len(set(sentences)) > 1 or (compared and not place and not things)
+            else []
+        )
     power = compared or alone or wish.power_w is not None or wish.aim == "power"
     heard = any(words.transcribes(plan) for plan in plans)
     for name in COLUMNS:

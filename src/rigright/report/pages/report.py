@@ -33,7 +33,6 @@ from rigright.report.pages import build as building
 from rigright.report.pages import cost as costing
 from rigright.report.pages import plan_words as words
 from rigright.report.pages.brief import limit_time, model_name, short_format
-from rigright.report.pages.build_check import ruling_line
 from rigright.report.pages.figures import FIGURES, amount, amount_band, rate_of, symbol
 from rigright.verbs.costed import BUY, OWN, RENT, RESERVED, SPOT, Costed, CostWay
 from rigright.verbs.decided import Candidate, Decided
@@ -383,7 +382,7 @@ def _risks(result: Decided) -> Iterator[Shown]:
         yield say("prices as of {date}; verify before buying", date=", ".join(sorted(dates)))
     built = None if result.order is None else result.order.first
     if built is not None:
-        yield from map(ruling_line, built.doubts)
+        yield from (ruling.sentence for ruling in built.doubts)
     yield from map(_known, (*first.notes, *result.notes))
     yield from result.open
 

@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rigright.base import telling
+from rigright.base.money import show_money
 from rigright.base.page import Bars, Commands, Line, Page, Part, Points, Table, number, prose, records, table
-from rigright.base.units import show_usd
 from rigright.base.words import Sentence, say, with_commas
 from rigright.build.change import Change, Fit, Worth
 from rigright.cost.estimate import Estimate, scaled
 from rigright.report.named import first_of, of_origin, partly
 from rigright.report.pages.diagnose import bound, shown_gain, time_bar, verdict
 from rigright.verbs.upgrade.upgraded import OLD_DAYS, Upgraded, Wave
-
-_NO_CENTS_USD = 100.0  # from which the usual form has none either
 
 
 def page(result: Upgraded) -> Page:
@@ -50,8 +48,8 @@ def _changes(result: Upgraded) -> Iterator[Part]:
             (
                 (prose(say("change")), lambda worth: worth.change.title),
                 (number(say("at most")), lambda worth: f"{shown_gain(worth.gain)}x"),
-                (number(say("cost")), lambda worth: _cost(worth.change.usd)),
-                (number(say("per 1 %")), _usd_per_percent),
+                (number(say("cost")), lambda worth: _cost(worth.change.usd, result.currency)),
+                (number(say("per 1 %")), lambda worth: _per_percent(worth, result.currency)),
                 (number(say("power")), lambda worth: _watts(worth.change)),
             ),
             title=say("changes, in the order to try them"),
@@ -84,7 +82,12 @@ def _by_cause(result: Upgraded) -> Table:
     """What would help first for each thing that may bind."""
     columns = (say("if the bottleneck is"), prose(say("change")), number(say("at most")), number(say("cost")))
     rows = tuple(
-        (with_commas(titles) or "", worth.change.title, f"{shown_gain(worth.gain)}x", _cost(worth.change.usd))
+        (
+            with_commas(titles) or "",
+            worth.change.title,
+            f"{shown_gain(worth.gain)}x",
+            _cost(worth.change.usd, result.currency),
+        )
         for titles, worth in result.by_cause
     )
     return table(columns, rows, title=say("bottleneck unknown: what would help in each case"))
@@ -121,9 +124,9 @@ def _answer(result: Upgraded) -> Line:
     fields: dict[str, object] = {
         "change": first.title,
         "gain": shown_gain(result.changes[0].gain),
-        "cost": _cost(usd)
+        "cost": _cost(usd, result.currency)
         if usd is None or not usd.as_of
-        else say("{cost}, as of {date}", cost=_cost(usd), date=usd.as_of),
+        else say("{cost}, as of {date}", cost=_cost(usd, result.currency), date=usd.as_of),
     }
     if result.lead is None:
         sentence = say("do first: {change}: up to {gain}x faster, {cost}", **fields)
@@ -141,25 +144,26 @@ def _baseline(result: Upgraded) -> Sentence:
     return say("none yet: run `rigright bench --quick` before any change, so that you can measure its effect")
 
 
-def _usd_per_percent(worth: Worth) -> str:
+def _per_percent(worth: Worth, currency: str) -> str:
     """What each percent of the gain costs; no line is drawn beyond the gain itself."""
     usd = worth.change.usd
-    return "" if usd is None else f"${float(f'{usd.value / (100 * (worth.gain - 1)):.2g}'):,g}"
+    return "" if usd is None else _whole(usd.value / (100 * (worth.gain - 1)), currency)
 
 
 def _watts(change: Change) -> str:
     return "" if change.more_w is None else f"{change.more_w:+.0f} W"
 
 
-def _cost(usd: Estimate | None) -> Sentence | str:
+def _cost(usd: Estimate | None, currency: str) -> Sentence | str:
     if usd is None:
         return say("free")
-    return f"{_whole(usd.value)} ({_whole(usd.low)}-{_whole(usd.high)})"
+    low, value, high = (_whole(each, currency) for each in (usd.low, usd.value, usd.high))
+    return f"{value} ({low}-{high})"
 
 
-def _whole(usd: float) -> str:
+def _whole(usd: float, currency: str) -> str:
     """No cents: the price of a part is not known that well."""
-    return show_usd(usd) if usd >= _NO_CENTS_USD else f"${usd:.0f}"
+    return show_money(round(usd), currency).partition(".")[0]
 
 
 def _fitting(result: Upgraded) -> Iterator[Sentence]:
@@ -184,7 +188,7 @@ def _costs(result: Upgraded) -> Iterator[Sentence]:
                 "{change} on {count} machines: {usd}",
                 change=priced.change.title,
                 count=result.machines,
-                usd=_cost(scaled(usd, result.machines)),
+                usd=_cost(scaled(usd, result.machines), result.currency),
             )
     if result.over_budget:
         yield _too_dear(result)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -11,6 +11,7 @@ from rigright.base.errors import AskError
 from rigright.base.words import ASSUMED, Sentence, say
 from rigright.choice.ways import USUAL_LOSS, quality_class
 from rigright.choice.work import USUAL_TOK_PER_S, works
+from rigright.cost.training.setup import METHODS
 from rigright.demand import PlanWish, Serving, Training
 from rigright.facts.chips import short
 from rigright.facts.formats import find_format, find_kv_format
@@ -19,7 +20,6 @@ from rigright.search.record import Plan, SearchResult
 from rigright.verbs.comparing.things import Thing
 
 COMMON = ("fp8", "int8", "awq4", "gguf:Q8_0", "gguf:Q4_K_M")  # tried where no one's own choice does for all
-METHODS = ("full", "lora", "qlora")  # of training, the one that learns most first
 
 
 class Alike(NamedTuple):
@@ -45,7 +45,7 @@ class Setting(NamedTuple):
 
 def _plans_of(arch: Arch, thing: Thing) -> SearchResult:
     """Its plans, on as few cards as will do where only their name was said."""
-    wish = thing.wish
+    arch, wish = thing.arch or arch, thing.wish
     *few, last = thing.counts
     answer = next((item for most in few if (item := _sold(arch, thing, most=most)) and item.plans), None)
     answer = answer or _at_most(arch, thing, most=last)
@@ -140,6 +140,7 @@ def _set_alike(
 ) -> tuple[tuple[Thing, ...], tuple[SearchResult, ...], list[Sentence]]:
     """One setting the same for all that can have it; the others keep their own, with a word on it."""
     able = [place for place, answer in enumerate(answers) if answer.plans]
+    names = {place: _name(things[place], answers[place].plans[0]) for place in able}
     own = {place: setting.of(answers[place].plans[0]) for place in able}
     chosen = {value for value in own.values() if value is not None}
     if len(able) < 2 or not chosen or not all(setting.open(things[place].wish) for place in able):
@@ -157,7 +158,7 @@ def _set_alike(
             break
     count, now, value = max(tries, key=lambda row: row[0])
     if count < 2:
-        values = ", ".join(f"{_name(answers[place])} {setting.shown(own[place])}" for place in able)
+        values = ", ".join(f"{names[place]} {setting.shown(own[place])}" for place in able)
         return (
             things,
             answers,
@@ -169,7 +170,7 @@ def _set_alike(
         else thing
         for place, thing in enumerate(things)
     )
-    return fixed, now, list(_front_notes(answers, now, able=able, setting=setting, value=value))
+    return fixed, now, list(_front_notes(answers, now, names=names, setting=setting, value=value))
 
 
 def _with(arch: Arch, thing: Thing, *, fixed: dict[str, Any], had: SearchResult) -> SearchResult:
@@ -198,25 +199,26 @@ def _front_notes(
     before: Sequence[SearchResult],
     now: Sequence[SearchResult],
     *,
-    able: Sequence[int],
+    names: Mapping[int, str],
     setting: Setting,
     value: Any,
 ) -> Iterator[Sentence]:
     """Who cannot have what the others have, and who alone would have had better."""
     shown, better = setting.shown(value), dict[str, list[str]]()
-    for place in able:
+    for place, name in names.items():
         has, had = setting.of(now[place].plans[0]), setting.of(before[place].plans[0])
         if has != value:
             yield say("{name}: {own}, since {value} does not fit or run there",
-                      name=_name(now[place]), own=setting.shown(has), value=shown)  # fmt: skip
+                      name=name, own=setting.shown(has), value=shown)  # fmt: skip
         elif had != value and setting.order(had) < setting.order(value):
-            better.setdefault(setting.shown(had), []).append(_name(now[place]))
-    for own, names in better.items():
-        yield say("{value} for all; {name} would also run {own}", value=shown, name=", ".join(names), own=own)
+            better.setdefault(setting.shown(had), []).append(name)
+    for own, those in better.items():
+        yield say("{value} for all; {name} would also run {own}", value=shown, name=", ".join(those), own=own)
 
 
-def _name(whole: SearchResult) -> str:
-    plan = whole.plans[0]
+def _name(thing: Thing, plan: Plan) -> str:
+    if thing.label:
+        return thing.label
     name = short(plan.chip.name)
     return name if plan.n_chips == 1 else f"{plan.n_chips}x {name}"
 

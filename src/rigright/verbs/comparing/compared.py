@@ -11,15 +11,18 @@ from rigright.demand import PlanWish
 from rigright.money.lifetime import Payback
 from rigright.predict.timed import Speed
 from rigright.search.record import Plan, Rejection
+from rigright.verbs.comparing.sheets import LESS, Lead, leads_of
 
-LESS = (
-    *("ttft_s", "tpot_s", "latency_s", "days", "usd", "usd_per_h", "usd_per_mtok"),
-    *("usd_per_image", "usd_per_text", "usd_total", "power_w"),
-)  # the less the better
 MORE = (
     *("output_tok_per_s", "train_tok_per_s", "images_per_s", "texts_per_s"),
     *("mfu", "tok_per_joule", "headroom"),
 )
+CLAIMED = (  # what a verdict is made of, in its order: the first of the figures that two of them have
+    ("output_tok_per_s", "train_tok_per_s", "images_per_s", "texts_per_s"),
+    *(("ttft_s",), ("usd_per_mtok",), ("usd_total",), ("usd_per_image",), ("usd_per_text",)),
+    *(("usd",), ("usd_per_h",), ("power_w",)),
+)
+SOONER, NOTICED_S = 1.5, 0.5  # a first token so much later than another, and so late, is felt
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,9 +61,11 @@ class Contender:
     asked: str  # as it was typed
     plan: Plan | None  # None: it cannot do the work at all
     fits: bool  # it keeps every limit
+    model: str = ""  # the one that it runs
     broken: tuple[Rejection, ...] = ()  # limits that it does not keep
     speed: Speed | None = None  # how fast it serves
     roof: Roof | None = None  # where the work lies under the card's limits
+    label: Inner[str] = ""  # of a model, an engine, a format or a method; others are called by their machine
 
     @derived
     def tok_per_joule(self) -> Estimate | None:
@@ -94,6 +99,7 @@ class Compared:
     model: str
     wish: PlanWish  # what was asked, with what nobody said filled in
     contenders: tuple[Contender, ...]  # in the order asked
+    leads: tuple[Lead, ...] = ()  # none: no meaningful difference
     notes: tuple[Sentence, ...] = ()  # what was assumed, and what to know
     asked: Inner[str] = ""
     model_asked: Inner[str] = ""
@@ -124,3 +130,34 @@ def winners(contenders: tuple[Contender, ...]) -> dict[str, tuple[int, ...]]:
             best = min(known.values()) if name in LESS else max(known.values())
             numbers[name] = tuple(place for place, value in known.items() if value == best)
     return numbers
+
+
+def who_leads(contenders: tuple[Contender, ...]) -> tuple[Lead, ...]:
+    """For each figure of a verdict that two or more have: who is ahead of the next, and how far."""
+    plans = [(item, item.plan) for item in contenders]
+    ways = {plan.supply.how for _, plan in plans if plan is not None}
+    things = [
+        (
+            item.label or item.asked,
+            {
+                name: (known.value, known.low, known.high)
+                for name, known in item.figures.items()
+                if plan is not None and item.fits and _is_alike(name, how=plan.supply.how, ways=ways)
+            },
+        )
+        for item, plan in plans
+    ]
+    used = [place for place, (_, plan) in enumerate(plans) if plan is not None and plan.supply.used]
+    even = len({plan.concurrency for _, plan in plans if plan is not None}) == 1  # under the same load
+    felt = (
+        even and max((bands["ttft_s"][0] for _, bands in things if "ttft_s" in bands), default=0) >= NOTICED_S
+    )
+    leads = leads_of(things, CLAIMED, used=used)
+    return tuple(lead for lead in leads if lead.figure != "ttft_s" or (felt and lead.ratio >= SOONER))
+
+
+def _is_alike(name: str, *, how: str, ways: set[str]) -> bool:
+    """Prices to buy are held against prices to buy, rent against rent; a token's price against any other."""
+    if name in {"usd", "usd_per_h"}:
+        return how == ("buy" if name == "usd" else "rent")
+    return not name.startswith("usd_") or name == "usd_per_mtok" or len(ways) == 1

@@ -1,16 +1,28 @@
-"""Reads what is to be compared ("4090", "8x h100", "aws:p5.48xlarge", "aws") as wishes and markets."""
+"""Reads what is to be compared as wishes and markets.
+
+Machines and clouds for one model ("4090", "8x h100", "aws:p5.48xlarge", "rent h100"), or models, engines,
+formats and methods on one machine.
+"""
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
+from typing import Any
 
-from rigright.base.errors import AskError
+from rigright.arch.record import Arch
+from rigright.arch.sources.open import open_model
+from rigright.base import everyday
+from rigright.base.errors import AskError, RigError
 from rigright.base.record import dataclass
 from rigright.base.words import Sentence, say
+from rigright.cost.training.setup import METHODS
 from rigright.demand import PlanWish
 from rigright.facts.chips import Chip, by_id
 from rigright.facts.clouds import Offer, no_prices, offers, providers_of
-from rigright.facts.find import find_chip
+from rigright.facts.engines import find_engine
+from rigright.facts.find import names_chip
+from rigright.facts.formats import find_format
 from rigright.facts.naming import read_counts, read_tokens
 from rigright.facts.nodes import Node, find_node
 from rigright.facts.units import sold_count
@@ -20,6 +32,10 @@ from rigright.verbs.seen.here import looked_at
 LEAST, MOST = 2, 8
 FEW = (1, 2, 4, 8, 16, 32, 64)  # cards a bare name stands for: the first, or the next sold, that will do
 LISTED = 8  # instances that an error names
+WHATS = {
+    "engine": say("an engine"), "format": say("a weight format"), "method": say("a training method"),
+    "model": say("a model"),
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +48,8 @@ class Thing:
     notes: tuple[Sentence, ...] = ()
     chips: tuple[Chip, ...] = ()  # of the machine, or of the cards whose number is open; none: a cloud's
     counts: tuple[int | None, ...] = (None,)  # cards at most, tried in turn until one will do
+    arch: Arch | None = None  # where models are the things: its own
+    label: str = ""  # of a model, an engine, a format or a method on one machine for all
 
     @property
     def whole(self) -> bool:
@@ -39,10 +57,59 @@ class Thing:
         return self.counts == (None,) and bool(self.chips)
 
 
-def read_things(asked: tuple[str, ...], *, wish: PlanWish, market: Market) -> tuple[Thing, ...]:
-    """Every thing in its order."""
+def read_things(
+    asked: tuple[str, ...], *, arch: Arch | None, wish: PlanWish, market: Market
+) -> tuple[Thing, ...]:
+    """Every thing in its order; `arch`: None where models are the things."""
     check_count(asked)
+    if wish.on is not None:
+        on, wish = wish.on, replace(wish, on=None)
+        return tuple(_on_one(name, on, arch=arch, wish=wish, market=market) for name in asked)
+    if arch is None:
+        raise not_a_machine(asked[0]) or AskError(say("which model shall run?"), hint=say("add --for MODEL"))
     return tuple(_read(name, wish=wish, market=market) for name in asked)
+
+
+def _on_one(name: str, on: str, *, arch: Arch | None, wish: PlanWish, market: Market) -> Thing:
+    """A model, where no model is said; else an engine, a format or a method: all on one machine."""
+    machine = _read(on, wish=wish, market=market, whole=True)
+    if arch is None:
+        own = open_model(name)
+        return replace(machine, asked=name, arch=own, label=own.name.rpartition("/")[2])
+    _, fixed = _way_of(name)
+    if not fixed:
+        raise AskError(
+            say('"{name}" is no engine, weight format or training method', name=name),
+            hint=say("to compare machines, leave out --on; to compare models, leave out --for"),
+        )
+    return replace(machine, asked=name, label=name, wish=replace(machine.wish, **fixed))
+
+
+def _way_of(name: str) -> tuple[str, dict[str, Any]]:
+    """What a word that names no machine is, and what a wish asks for by it; nothing for any other word."""
+    method = everyday.named("method", name).lower()
+    if method in METHODS:
+        return "method", {"method": method, "work": "finetune"}
+    finds = (("format", "weights", find_format), ("engine", "engines", find_engine))
+    for kind, field, find in finds:
+        word = everyday.named(field, name)
+        with suppress(AskError):
+            find(word)
+            return kind, {field: (word,)}
+    return "", {}
+
+
+def not_a_machine(name: str) -> AskError | None:
+    """Why a model, an engine, a format or a method is no machine, and what to type; else None."""
+    kind, _ = _way_of(name)
+    if not kind:
+        try:
+            open_model(name)
+        except RigError:
+            return None
+        kind = "model"
+    hint = say("add --on MACHINE") if kind == "model" else say("add --for MODEL --on MACHINE")
+    return AskError(say('"{name}" is {what}, not a machine', name=name, what=WHATS[kind]), hint=hint)
 
 
 def check_count(asked: tuple[str, ...]) -> None:
@@ -57,32 +124,50 @@ def check_count(asked: tuple[str, ...]) -> None:
         raise AskError(say('"{name}" is listed twice', name=twice))
 
 
-def _read(asked: str, *, wish: PlanWish, market: Market) -> Thing:
+def _read(asked: str, *, wish: PlanWish, market: Market, whole: bool = False) -> Thing:
+    way, rest = paid(asked)
+    if way is not None:
+        wish = replace(wish, buy=way == "buy")
+        return replace(_read(rest, wish=wish, market=market, whole=whole), asked=asked)
     provider, colon, instance = asked.strip().partition(":")
-    if wish.buy and _is_provider(provider):
+    if wish.buy and providers_of(provider):
         raise AskError(
             say("{first} and {second} cannot be combined", first=asked, second="--buy"),
             hint=say("remove one of them"),
         )
-    if colon and _is_provider(provider):
+    if colon and providers_of(provider):
         return _instance(asked, provider, instance=instance.strip(), wish=wish, market=market)
-    if _is_provider(asked.strip()):
+    if providers_of(asked.strip()):
         rented = replace(wish, clouds=(asked.strip(),), buy=False, aim=wish.aim or "cost")
         return Thing(asked=asked, wish=rented, market=market)
     offered = [offer for offer in offers() if offer.instance.casefold() == asked.strip().casefold()]
-    if offered and not _is_chip(asked):
+    if offered and not names_chip(asked):
         return _rented(asked, offered, wish=wish, market=market)
+    unpriced = no_prices(provider)
+    if unpriced is not None and looked_at(asked) is None:
+        raise unpriced
+    return _cards(asked, wish=wish, market=market, whole=whole)
+
+
+def _cards(asked: str, *, wish: PlanWish, market: Market, whole: bool) -> Thing:
+    """Cards by their number, or as many as will do; `whole`: a bare name is one card."""
     looked = looked_at(asked)
     if looked is not None:
         seen = replace(market, there=looked)
         on = replace(wish, on=asked)
         return Thing(asked=asked, wish=on, market=seen, notes=looked.notes, chips=_chips_of(looked))
-    unpriced = no_prices(provider)
-    if unpriced is not None:
-        raise unpriced
-    node = find_node(asked)
+    try:
+        node = find_node(asked)
+    except AskError as error:
+        raise not_a_machine(asked) or error from None
     counted = any(read_counts(list(read_tokens(part))).count is not None for part in asked.split("+"))
-    if counted or node.host is not None or node.n_cards > node.cards[0].chip.devices:
+    if (
+        whole
+        or counted
+        or node.has_instances
+        or node.host is not None
+        or node.n_cards > node.cards[0].chip.devices
+    ):
         on = replace(wish, on=asked)
         return Thing(asked=asked, wish=on, market=market, notes=node.notes, chips=_chips_of(node))
     few = replace(wish, chips=(asked,), aim=wish.aim or "cost")
@@ -99,17 +184,14 @@ def _read(asked: str, *, wish: PlanWish, market: Market) -> Thing:
     )
 
 
-def _is_provider(name: str) -> bool:
-    return bool(providers_of(name))
-
-
-def _is_chip(name: str) -> bool:
-    """Whether a name is a chip's: clouds call instances after their cards too."""
-    try:
-        find_chip(name)
-    except AskError:
-        return False
-    return True
+def paid(asked: str) -> tuple[str | None, str]:
+    """Whether it is bought or rented, where that is said before its name, and the name."""
+    name = asked.strip()
+    for word, way in everyday.words_of("paid").items():
+        rest = name[len(word) :]
+        if name.lower().startswith(word) and rest and (rest[0] == " " or not word.isascii()):
+            return way, rest.strip()
+    return None, asked
 
 
 def _chips_of(node: Node) -> tuple[Chip, ...]:

@@ -9,15 +9,11 @@ from rigright.base.words import Sentence, say
 from rigright.facts.chips import Chip
 from rigright.verbs.read.kinds import NEED, ClaimKind, kind_named, kinds
 from rigright.verbs.read.passages import Passage
-from rigright.verbs.read.quantities import ABOUT, StatedQuantity
+from rigright.verbs.read.quantities import ABOUT, StatedQuantity, words_for
 from rigright.verbs.read.record import RIGHT, UNKNOWN, WRONG, ClaimVerdict, GuideClaim
-from rigright.verbs.read.subjects import CHIP, LINK, ClaimSubject
+from rigright.verbs.read.subjects import CHIP, CPU, LINK, ClaimSubject
 from rigright.verbs.read.whose import Figured, figured
 
-_TOTAL = ("total", "together", "combined", "altogether", "总", "共", "合计")
-_EACH = ("each", "per card", "per gpu", "single", "单卡", "每卡", "单张", "每张", "各", "每块", "单块")
-_SPARSE = ("spars", "稀疏")
-_DENSE = ("dense", "稠密")
 _NOT = re.compile(r"(?:不是|并非|而非|is not|isn't|rather than|not)\s?\Z", re.IGNORECASE)
 _NATIVE = frozenset({"fp8", "fp4", "bf16", "tf32", "int8"})
 OFF, _ROUGHLY = 0.1, 0.25  # how far such a factor may be off
@@ -73,14 +69,20 @@ def lacks(subject: ClaimSubject, kind: ClaimKind) -> Sentence | None:
 
 def _values_meant(figure: Figured, value: float, *, context: str) -> Iterator[float]:
     """What a text may rightly say of a value: one card's or that of all, with sparsity where it says so."""
-    count, adds = figure.subject.count, figure.kind.adds
-    alone = count == 1 or not adds or any(word in context for word in _EACH)
-    if alone or not any(word in context for word in _TOTAL):
+    count, adds = figure.subject.count, figure.kind.adds or figure.subject.kind == CPU
+    alone = count == 1 or not adds or any(word in context for word in words_for("each"))
+    if alone or not any(word in context for word in words_for("total")):
         yield value
     if not alone:
         yield value * count
-    flag = any(word in context for word in _SPARSE)
-    if _may_be_sparse(figure) and (flag or count == 1) and not any(word in context for word in _DENSE):
+        if figure.subject.kind == CPU:  # of two sockets people say either
+            yield value
+    flag = any(word in context for word in words_for("sparse"))
+    if (
+        _may_be_sparse(figure)
+        and (flag or count == 1)
+        and not any(word in context for word in words_for("dense"))
+    ):
         yield value * 2
 
 
@@ -101,12 +103,12 @@ def _truth_of(item: Figured, shown: Known, *, context: str) -> Sentence | str:
     several = len(by_value) > 1 or len({name for names in by_value.values() for name in names}) > 1
     parts = [f"{value} ({names[0]})" if several else value for value, names in by_value.items()]
     figure: Sentence | str = ", ".join(parts[:4])
-    if item.subject.count > 1 and kind.adds:
+    if item.subject.count > 1 and (kind.adds or item.subject.kind == CPU):
         each, all_of = shown[0][1], shown[0][1] * item.subject.count
         figure = say("{one} each, {all} together", one=kind.shown(each), all=kind.shown(all_of))
     half = item.quantity.mid / 2
     sparse = _may_be_sparse(item) and any(abs(half - value) <= kind.tolerance * value for _, value in shown)
-    if sparse and not any(word in context for word in _SPARSE):
+    if sparse and not any(word in context for word in words_for("sparse")):
         return say("{dense} dense; the figure is with 2:4 sparsity", dense=figure)
     return figure
 
@@ -131,15 +133,6 @@ def claim_of(
         command=verdict.command or (None if subject is None else subject.command),
         source=verdict.source,
     )
-
-
-def without_twins(claims: Sequence[GuideClaim]) -> tuple[GuideClaim, ...]:
-    """Claims that say the same of the same thing once, where they stand first."""
-    result: dict[tuple[object, ...], GuideClaim] = {}
-    for claim in claims:
-        text = claim.says if claim.about is None else ""
-        result.setdefault((claim.about, claim.kind, claim.verdict, str(claim.truth), text), claim)
-    return tuple(result.values())
 
 
 def ratios(passage: Passage) -> Iterator[GuideClaim]:

@@ -53,17 +53,6 @@ _NEEDS = pattern(
 )
 _DRIVER_VERSION = pattern(r"(?<![\d.])(\d{3})(\.\d{1,3}){0,2}(?![\d.])")
 _ASSIGNED = pattern(r"\b([A-Z][A-Z0-9_]{5,40})=([\w.:/-]{1,40})")
-_STARTERS = {  # words that start a program -> its table of flags
-    "vllm serve": "vllm",
-    "vllm.entrypoints.openai.api_server": "vllm",
-    "sglang.launch_server": "sglang",
-    "llama-server": "llama.cpp",
-    "llama-cli": "llama.cpp",
-    "torchrun": "torchrun",
-    "accelerate launch": "accelerate",
-    "deepspeed": "deepspeed",
-    "trtllm-serve": "tensorrt-llm",
-}
 _VERSION = pattern(
     r"\b(pytorch|torch|tensorflow|vllm|sglang|transformers)\s?(?:版本|version)\s?[:=]?\s?(\d{1,3}\.\d{1,3}(?:\.\d{1,3})?)",
     re.IGNORECASE,
@@ -115,7 +104,7 @@ def wheels(name: str) -> ClaimVerdict:
 def package(word: str) -> ClaimVerdict:
     """One package, with the version that is asked for."""
     bare = re.split(r"[=~<>!\[]", word)[0].casefold().replace("_", "-")
-    gone = packages_gone().get(bare)
+    gone = packages_gone().get(word.casefold()) or packages_gone().get(bare)
     if gone is not None:
         truth = gone.reason
         if gone.instead:
@@ -157,7 +146,10 @@ def versions(passage: Passage) -> Iterator[_JudgedCommand]:
 
 def _engine_flags(passage: Passage) -> Iterator[_JudgedCommand]:
     """Flags of servers and trainers, as their own parsers have them."""
-    for words, program in _STARTERS.items():
+    for words, instead in rows("claim_commands.csv", "starts", "instead"):
+        program = instead.split()[2] if instead.startswith("rigright export ") else ""
+        if program not in programs():
+            continue
         at = passage.text.find(words)
         rest = passage.text[at + len(words) : at + 1000] if at >= 0 else ""
         stop = _END.search(rest)
@@ -165,13 +157,12 @@ def _engine_flags(passage: Passage) -> Iterator[_JudgedCommand]:
         launcher = programs()[program]
         name = {"program": launcher.label, "version": launcher.version}
         wrong = list(_strange_flags(typed, program=program))
-        command = f"rigright export {program} MODEL"
         for truth in wrong:
-            verdict = ClaimVerdict(verdict=WRONG, truth=truth, command=command)
+            verdict = ClaimVerdict(verdict=WRONG, truth=truth, command=instead)
             yield at, launcher.label, verdict
         if typed and not wrong:
             truth = say("{program} {version} knows these flags", **name)
-            verdict = ClaimVerdict(verdict=RIGHT, truth=truth, command=command)
+            verdict = ClaimVerdict(verdict=RIGHT, truth=truth, command=instead)
             yield at, launcher.label, verdict
 
 

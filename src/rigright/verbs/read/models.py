@@ -6,13 +6,14 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
+from rigright.arch.cache import kv_bytes_per_token
 from rigright.arch.count import params
 from rigright.arch.record import Arch
 from rigright.arch.sources.find import find
 from rigright.base.errors import RigError
 from rigright.base.patterns import pattern
-from rigright.base.record import dataclass
-from rigright.base.units import GIB, GIGA, KIB, KILO, show_short
+from rigright.base.record import dataclass, replace
+from rigright.base.units import GIB, GIGA, KIB, KILO, show_bytes, show_short
 from rigright.base.words import say
 from rigright.demand import ServingWish, TrainingWish
 from rigright.facts.chips import Chip
@@ -22,7 +23,7 @@ from rigright.verbs.look_up.model_card import ModelCard
 from rigright.verbs.read.claims import claim_of
 from rigright.verbs.read.kinds import NEED
 from rigright.verbs.read.passages import Passage
-from rigright.verbs.read.quantities import LEAST, MOST, StatedQuantity
+from rigright.verbs.read.quantities import EXACT, LEAST, MOST, StatedQuantity
 from rigright.verbs.read.record import RIGHT, UNKNOWN, WRONG, ClaimVerdict, GuideClaim, Verdict
 from rigright.verbs.read.subjects import CHIP, MODEL, ClaimSubject
 from rigright.verbs.read.whose import figured
@@ -61,6 +62,10 @@ _CONTEXT = pattern(
     r"(\d{1,4})\s?k\b(?:\s?tokens?)?\s?(?:context|上下文)|(?:context|上下文)[^\d]{0,12}(\d{1,4})\s?k\b",
     re.IGNORECASE,
 )
+_PER_TOKEN = pattern(
+    r"(?:per|a|each|every)\s(?:generated\s)?token\b|每\s?个?\s?token|/\s?token", re.IGNORECASE
+)
+_NEAR_TOKEN = 0.06
 _ENOUGH = pattern(r"enough|suffic|can\b|recommend|suggest|足够|可|能|推荐|建议|支持", re.IGNORECASE)
 _CANNOT = pattern(
     r"cannot|can't|can not|not enough|too small|insufficient|does(?:n't| not) fit|out of memory|oom"
@@ -68,7 +73,7 @@ _CANNOT = pattern(
     re.IGNORECASE,
 )
 _RUNS = pattern(
-    r"\bruns?\b|\bfits?\b|serves?|serving|deploy|host|recommend|suggest|requir|needs?\b|handle|enough|load"
+    r"\bruns?\b|\bfits?\b|\btrain|fine-?tun|serves?|serving|deploy|host|recommend|suggest|requir|needs?\b|handle|enough|load"
     r"|inference|possible|\bon\b|运行|部署|推荐|建议|需|可以|支持|跑|推理|训练|微调|加载|适合|使用|用|配置|搭载",
     re.IGNORECASE,
 )
@@ -142,7 +147,10 @@ def need(quantity: StatedQuantity, subject: ClaimSubject, *, passage: Passage) -
         return None
     start = max(0, quantity.start - _NEAR_FORMAT)
     text = passage.text[start : quantity.end + 30]
-    method = method_of(f"{passage.topic} {text}")
+    if _PER_TOKEN.search(text):
+        return _per_token(quantity, arch, text=text)
+    sizes_told = sum(each.unit == "bytes" for each in passage.figures)
+    method = method_of(f"{passage.topic} {passage.text if sizes_told == 1 else text}")
     enough = _ENOUGH.search(text) is not None
     if method is not None:
         return _training_need(quantity, arch, method=method, enough=enough)
@@ -163,11 +171,24 @@ def need(quantity: StatedQuantity, subject: ClaimSubject, *, passage: Passage) -
     return _need_of_any_format(quantity, sizes, enough=enough, command=command)
 
 
+def _per_token(quantity: StatedQuantity, arch: Arch, *, text: str) -> ClaimVerdict:
+    """Whether a KV cache grows by so much a token."""
+    weights = _format_named(text) or ""
+    size = kv_bytes_per_token(arch) / (2 if weights in {"fp8", "int8"} else 1)
+    fine = any(abs(quantity.mid * scale / size - 1) <= _NEAR_TOKEN for scale in (1.0, KIB / KILO))
+    truth = say("{size} of KV cache a token", size=show_bytes(size))
+    return ClaimVerdict(
+        verdict=RIGHT if fine else WRONG, truth=truth,
+        command=f"rigright look-up model {arch.name.partition('#')[0]}",
+    )  # fmt: skip
+
+
 def _need_of_any_format(
     quantity: StatedQuantity, sizes: Mapping[str, float], *, enough: bool, command: str
 ) -> ClaimVerdict:
     """Whether a need is that of some usual format, where the text names none."""
-    fitting = [name for name, size in sizes.items() if sized(quantity, size) == RIGHT]
+    stated = replace(quantity, bound=EXACT) if quantity.bound == LEAST else quantity
+    fitting = [name for name, size in sizes.items() if sized(stated, size) == RIGHT]
     if fitting:
         best = min(fitting, key=lambda name: abs(sizes[name] - quantity.mid))
         truth = say("{size} of weights in {format}", size=gb(sizes[best]), format=label(best))
@@ -207,8 +228,10 @@ def _training_need(quantity: StatedQuantity, arch: Arch, *, method: str, enough:
     if value * GIB / GIGA < count * low * _BELOW_BINARY and quantity.bound != MOST:
         soft = method == "full" and value >= count * _LEAST_STATES
         return ClaimVerdict(verdict=UNKNOWN if soft else WRONG, truth=truth, command=command)
-    fine = value <= count * high or enough or quantity.bound == LEAST
-    return ClaimVerdict(verdict=RIGHT if fine else UNKNOWN, truth=truth, command=command)
+    if value <= count * high or enough or quantity.bound == LEAST:
+        return ClaimVerdict(verdict=RIGHT, truth=truth, command=command)
+    card = f"{value / GIGA:.0f}gb"  # activations may be most of a small model
+    return trains(StatedMachine(model=arch.name.partition("#")[0], machine=card, works=True, method=method))
 
 
 def method_of(text: str) -> str | None:
@@ -295,8 +318,8 @@ def serves(machine: StatedMachine) -> ClaimVerdict:
     card = answer.fullest
     shown = {
         "format": label(answer.weights),
-        "have": gib(card.total_bytes),
-        "need": gib(card.need_bytes),
+        "have": show_bytes(card.total_bytes),
+        "need": show_bytes(card.need_bytes),
     }
     tiny = machine.weights is None and answer.weights.startswith(TINY)
     if not answer.fits:
@@ -326,15 +349,14 @@ def trains(machine: StatedMachine) -> ClaimVerdict:
         return ClaimVerdict(verdict=UNKNOWN, truth=error.sentence, command=machine.command)
     worst = max(trained.ranks, key=lambda rank_use: rank_use.least_bytes - rank_use.total_bytes)
     fits = worst.least_bytes <= worst.total_bytes
-    shown = {"need": gib(worst.least_bytes), "have": gib(worst.total_bytes), "method": machine.method}
+    shown = {
+        "need": show_bytes(worst.least_bytes),
+        "have": show_bytes(worst.total_bytes),
+        "method": machine.method,
+    }
     truth = say("training ({method}) does not fit: {need} a card of {have}", **shown)
     if fits:
         truth = say("training ({method}) fits: {need} of {have} a card", **shown)
     return ClaimVerdict(
         verdict=RIGHT if fits == machine.works else WRONG, truth=truth, command=machine.command
     )
-
-
-def gib(size: float) -> str:
-    """Memory of a card."""
-    return f"{size / GIB:,.1f} GiB"

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 from rigright.base.cells import TextTable, tables_of
+from rigright.base.numerals import simplified
 from rigright.base.patterns import pattern
-from rigright.base.record import replace
 from rigright.base.units import MIB
 from rigright.verbs.read.quantities import StatedQuantity, quantities, unit_in
 from rigright.verbs.read.subjects import ClaimSubject, generation, subjects
@@ -26,10 +25,19 @@ _CODE = pattern(
     r"\A(?:import|from|def|return|for|if|with|class) [\w.*]|[\w\])]\s?=\s?[\w.\"'\[{(]+\(?"
     r"|\b(?:[a-z]\w*[_.]\w+|print|len|range)\(|\A\s*[$%>] "
 )
+_HEADING = pattern(r"\s*(?:#|\d{1,2}(?:\.\d{1,2}){1,2}\s|[一二三四五六七八九十]+、)")
 _AGAIN = pattern(
     r"[.。!?；;\s]*(?:it|its|they|this card|the card|它|其|该卡|该显卡|这张卡|这款)", re.IGNORECASE
 )
 _NUMBER = pattern(r"[~≈约]?\s?[\d,]{1,12}(?:\.\d{1,6})?")
+_BOLD = pattern(r"(?<!\w)\*\*|\*\*(?![\w(])")  # and no power of Python's
+_GLUED = pattern(
+    r"(?<=[\dK])(\s?(?:[KMGT]i?B(?:/s)?|[GM]Hz|TFLOPS|年|万|tokens))(?=\d)"
+)  # cells that a web page lost
+_MOST_JOINED = 16  # lines of one command or call
+_PROSE = pattern(r"\A[^#=(){}]*[\u4e00-\u9fff]{4}[^=(){};]*\Z|。")  # a fence that nobody closed
+_SUPPLY = pattern(r"(?:电源|psu|power supply|power supplies|supply)[^,;，。\d]{0,14}\Z", re.IGNORECASE)
+_OF_SUPPLY = pattern(r"[^,;，。\d]{0,14}(?:电源|psu|power supply|power supplies)", re.IGNORECASE)
 _FENCE = pattern(r"\A\s*(?:```|~~~)")
 
 
@@ -48,6 +56,7 @@ class Passage:
     ) -> None:
         self.line, self.text, self.topic = line, text, topic.casefold()
         self.above, self.whole = tuple(above), whole or text
+        self.document = text.casefold()
         self.is_code = is_code or (not topic and _CODE.search(text) is not None)
 
     @cached_property
@@ -81,6 +90,11 @@ class Passage:
             q for q in self.quantities if not any(subject.start <= q.start < subject.end for subject in named)
         )
 
+    def is_of_supply(self, quantity: StatedQuantity) -> bool:
+        """Whether watts are those of a power supply."""
+        before, behind = self.text[: quantity.start], self.text[quantity.end :]
+        return bool(_SUPPLY.search(before) or _OF_SUPPLY.match(behind))
+
     def around(self, start: int) -> str:
         """The passage, or so much of it around a place as an answer quotes."""
         text = self.whole if self.whole != self.text else self.text
@@ -99,9 +113,9 @@ def lines_of(raw: str) -> tuple[list[str], bool]:
 
 
 def _plain(line: str) -> str:
-    text = unicodedata.normalize("NFKC", line)
+    text = simplified(line)
     kept = "".join(sign for sign in text if sign.isprintable() or sign == "\t")
-    return kept.replace("**", "").replace("`", " ") if not _FENCE.match(kept) else kept
+    return _GLUED.sub(r"\1 ", _BOLD.sub("", kept).replace("`", " ")) if not _FENCE.match(kept) else kept
 
 
 def passages(lines: Sequence[str]) -> Iterator[Passage]:
@@ -114,22 +128,39 @@ def passages(lines: Sequence[str]) -> Iterator[Passage]:
             yield from _of_table(tables[place])
             place = tables[place].end
             continue
-        line = lines[place]
+        line, first = lines[place], place + 1
         place += 1
         if _FENCE.match(line):
             fenced = not fenced
             continue
+        line, place = _continued(lines, place)
         text = _unmarked(line)
         if not text:
             continue
-        is_item = line.lstrip() != text and not line.lstrip().startswith("#")
+        is_item = line.lstrip() != text and _HEADING.match(line) is None
         above = above if is_item else _above(line, text, above=above)
         near = above if is_item or len(text) <= _MOST_HEADING else ()
-        for sentence in [text[:_MOST_PASSAGE]] if fenced else sentences(text):
-            passage = Passage(place, sentence, above=near, is_code=fenced)
+        is_code = fenced and _PROSE.search(text) is None
+        for sentence in [text[:_MOST_PASSAGE]] if is_code else sentences(text):
+            passage = Passage(first, sentence, above=near, is_code=is_code)
             yield passage
             following = passage.subjects or passage.above
-            near = tuple(map(_elsewhere, following[-1:])) if _meant_again(text, sentence) else near
+            near = (
+                tuple(subject.elsewhere for subject in following[-1:])
+                if _meant_again(text, sentence)
+                else near
+            )
+
+
+def _continued(lines: Sequence[str], place: int) -> tuple[str, int]:
+    """The line before a place, with those that its backslash or open bracket goes on to; and the next."""
+    line, end, most = lines[place - 1], place, min(len(lines), place + _MOST_JOINED)
+    while line.endswith("\\") and end < most:
+        line, end = f"{line[:-1].rstrip()} {lines[end].strip()}", end + 1
+    call, last = line, end
+    while _CODE.search(line) and call.count("(") > call.count(")") and last < most:
+        call, last = f"{call} {lines[last].strip()}", last + 1
+    return (line, end) if call.count("(") > call.count(")") else (call, last)
 
 
 def _meant_again(text: str, sentence: str) -> bool:
@@ -149,16 +180,13 @@ def _unmarked(line: str) -> str:
 
 def _above(line: str, text: str, *, above: tuple[ClaimSubject, ...]) -> tuple[ClaimSubject, ...]:
     """What the lines under this one are about: a short line that is hardly more than a name says it."""
-    if len(text) > _MOST_HEADING or re.match(r"[^:]{1,16}:\s*\S", text):
+    if len(text) > _MOST_HEADING or text[-1] in "。.!?;" or re.match(r"[^:]{1,16}:\s*\S", text):
         return above if len(text) > _MOST_HEADING else ()
     named = subjects(text)
     bare = sum(subject.end - subject.start for subject in named)
     if named and len(text) - bare <= 14 and not _quantities_outside(text, named):
-        return tuple(_elsewhere(subject) for subject in named)
-    heading = line.lstrip().startswith("#") or re.match(
-        r"\s*(?:\d{1,2}(?:\.\d{1,2}){1,2}|[一二三四五六七八九十]+、)\s?", line
-    )
-    return () if heading else above
+        return tuple(subject.elsewhere for subject in named)
+    return () if _HEADING.match(line) else above
 
 
 def _quantities_outside(text: str, named: Sequence[ClaimSubject]) -> bool:
@@ -168,10 +196,6 @@ def _quantities_outside(text: str, named: Sequence[ClaimSubject]) -> bool:
         and not any(name.start <= quantity.start < name.end for name in named)
         for quantity in quantities(text)
     )
-
-
-def _elsewhere(subject: ClaimSubject) -> ClaimSubject:
-    return replace(subject, start=-1, end=-1)
 
 
 def sentences(text: str) -> Iterator[str]:
@@ -197,7 +221,7 @@ def _of_table(table: TextTable) -> Iterator[Passage]:
     for place, cells in table.rows:
         whole = " | ".join(cells)
         first = next((subjects(cell) for cell in cells if subjects(cell)), ()) or generation(cells[0])
-        above = tuple(map(_elsewhere, first[:1]))
+        above = tuple(subject.elsewhere for subject in first[:1])
         yield Passage(place + 1, cells[0], whole=whole)
         for number, cell in enumerate(cells[1:], 1):
             head = table.head[number] if number < len(table.head) else ""
@@ -218,8 +242,9 @@ def _by_columns(table: TextTable, heads: Sequence[tuple[ClaimSubject, ...]]) -> 
     for place, cells in table.rows:
         for number, cell in enumerate(cells[1:], 1):
             named = heads[number] if number < len(heads) else ()
+            above = tuple(subject.elsewhere for subject in named)
             if cell:
                 yield Passage(
-                    place + 1, measured(cell, cells[0]), topic=cells[0], above=tuple(map(_elsewhere, named)),
+                    place + 1, measured(cell, cells[0]), topic=cells[0], above=above,
                     whole=f"{named[0].text if named else ''} | {cells[0]} | {cell}",
                 )  # fmt: skip

@@ -14,27 +14,14 @@ from rigright.facts.cpus import CpuModel
 from rigright.facts.prices import newest_prices, prices
 from rigright.verbs.read.claims import claim_of
 from rigright.verbs.read.passages import Passage
-from rigright.verbs.read.quantities import LEAST, MOST, StatedQuantity
+from rigright.verbs.read.quantities import LEAST, MOST, StatedQuantity, words_for
 from rigright.verbs.read.record import DATED, RIGHT, UNKNOWN, WRONG, ClaimVerdict, GuideClaim
 from rigright.verbs.read.subjects import CHIP, CPU, OFFER, ClaimSubject
 
 CLOSE = 0.2  # how far a price may be off and still be that of today
 _LAUNCH_CLOSE, _RENT_CLOSE = 0.08, 0.1
+TWICE = 2.0  # times its launch price that a card of which no price is known may cost
 ONCE = 2.5  # times the dearest, or under the cheapest that anybody asked: never true
-_LAUNCH = (
-    "launch",
-    "msrp",
-    "list price",
-    "released at",
-    "建议零售价",
-    "首发",
-    "发布价",
-    "官方价",
-    "上市价",
-    "定价",
-)
-_BUDGET = ("budget", "预算", "充值", "余额", "支付")
-_EACH = ("each", "每", "单价")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +40,7 @@ class StatedPrice:
 
     def covers(self, low: float, high: float, *, close: float) -> bool:
         """Whether it says something between two amounts; of several cards it may be that of one."""
-        count = 1 if any(word in self.context for word in _EACH) else self.owner.count
+        count = 1 if any(word in self.context for word in words_for("each price")) else self.owner.count
         for each in dict.fromkeys((1, count)):
             least, most = self.low / each, self.high / each
             if self.quantity.bound == MOST:
@@ -72,7 +59,7 @@ class StatedPrice:
 def prices_in(passage: Passage) -> Iterator[GuideClaim]:
     """Every price of a passage that has an owner."""
     context = f"{passage.topic} {passage.plain}"
-    budget = not passage.topic and any(word in context for word in _BUDGET)
+    budget = not passage.topic and any(word in context for word in words_for("budget"))
     for quantity in passage.quantities:
         owner = _owner_of(passage, quantity) if quantity.unit == "money" and quantity.low > 0 else None
         if owner is None:
@@ -156,12 +143,13 @@ def bought(price: StatedPrice) -> ClaimVerdict | None:
         return ClaimVerdict(verdict=UNKNOWN, truth=say("no price known"), command=shows(price.owner))
     at_launch = any(price.covers(value, value, close=_LAUNCH_CLOSE) for value in launch)
     ever = [*(from_currency(item.typical, item.currency) for item in asked), *launch]
-    if launch and any(word in price.context for word in _LAUNCH):
+    if launch and any(word in price.context for word in words_for("launch price")):
         verdict = RIGHT if at_launch else WRONG
     elif any(price.covers(card_price.low, card_price.high, close=CLOSE) for card_price in today):
         verdict = RIGHT
     elif not today and not at_launch:
-        verdict, truth = UNKNOWN, say("{launch}; no price of today known", launch=truth)
+        verdict = UNKNOWN if price.covers(max(launch) / TWICE, max(launch) * TWICE, close=0.0) else WRONG
+        truth = say("{launch}; no price of today known", launch=truth)
     else:
         verdict = DATED if at_launch or price.was_once(min(ever), max(ever)) else WRONG
     return ClaimVerdict(verdict=verdict, truth=truth, command=shows(price.owner))

@@ -19,57 +19,6 @@ _RANGE = pattern(
 )
 _ONE = pattern(rf"(?<![A-Za-z0-9_.])({_NUMBER})")
 _BIG = {"千": KILO, "万": 1e4, "百万": MEGA, "千万": 10 * MEGA, "亿": 1e8, "k": KILO, "K": KILO}
-_WORDS = {
-    LEAST: (
-        "at least",
-        "more than",
-        "over ",
-        "above",
-        "minimum",
-        ">=",
-        "≥",
-        ">",
-        "超过",
-        "至少",
-        "不低于",
-        "大于",
-        "最低",
-        "以上",
-    ),
-    MOST: (
-        "less than",
-        "under ",
-        "below",
-        "<=",
-        "≤",
-        "<",
-        "不到",
-        "低于",
-        "小于",
-        "不足",
-        "不超过",
-        "以下",
-        "以内",
-    ),
-    ABOUT: (
-        "about",
-        "around",
-        "roughly",
-        "approximately",
-        "nearly",
-        "~",
-        "≈",
-        "up to",
-        "约",
-        "大约",
-        "左右",
-        "近",
-        "接近",
-        "高达",
-        "可达",
-        "估计",
-    ),
-}
 _HEAD_UNIT = pattern(r"[(\[,/ ]\s?([A-Za-z/]{1,8})\s?[)\]]?\s*(?=\Z|[)\]])")
 _NEAR = 14  # characters in which such a word stands before a number
 _MONEY_BEFORE = pattern(r"([$€£¥￥]|USD|RMB|CNY|人民币)\s?\Z")
@@ -97,6 +46,14 @@ class StatedQuantity:
     def mid(self) -> float:
         """The figure."""
         return (self.low + self.high) / 2
+
+
+@cache
+def words_for(use: str) -> tuple[str, ...]:
+    """Words of a row of data/claim_words.csv."""
+    return next(
+        tuple(words.split("|")) for name, words in rows("claim_words.csv", "use", "words") if name == use
+    )
 
 
 @cache
@@ -213,10 +170,10 @@ def _made(text: str, start: int, *, low: float, high: float, end: int) -> Stated
 def _bound(before: str, behind: str) -> str:
     """How a figure is meant, by the words around it."""
     text = before.casefold()
-    for bound, words in _WORDS.items():
+    for bound in (LEAST, MOST, ABOUT):
         if any(
             text.rstrip(" $¥€").endswith(word.strip()) or f"{word.strip()} " in text[-len(word) - 4 :]
-            for word in words
+            for word in words_for(bound)
         ):
             return bound
     if behind.lstrip().startswith(("+", "以上")):

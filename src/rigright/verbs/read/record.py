@@ -22,6 +22,7 @@ KINDS = {  # of claims that no row of data/claims.csv is about
     "ratio": say("ratio"),
     "command": say("command"),
     "memory type": say("memory type"),
+    "power supply": say("power supply"),
     "architecture": say("architecture"),
     "production": say("production"),
     "unified memory": say("unified memory"),

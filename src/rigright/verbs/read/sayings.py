@@ -5,44 +5,107 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import cache
+from typing import cast
 
 from rigright.base.loader import rows
 from rigright.base.patterns import pattern
+from rigright.base.record import dataclass
 from rigright.base.words import Sentence, say
 from rigright.doctor.advice import advise
 from rigright.facts.faults import xids
-from rigright.facts.guides import Myth, find_myth
+from rigright.facts.guides import GuideItem, Myth, find_myth, guide_items
 from rigright.machine.running.messages import FIELD, MOST_CHARS, TEXT, messages_in, values_of
+from rigright.verbs.look_up.kinds.guides import right as true_of
 from rigright.verbs.read.claims import claim_of
 from rigright.verbs.read.passages import Passage
-from rigright.verbs.read.record import DATED, WRONG, ClaimVerdict, ExplainedError, GuideClaim
+from rigright.verbs.read.record import RIGHT, UNKNOWN, ClaimVerdict, ExplainedError, GuideClaim, Verdict
 from rigright.verbs.read.whose import places
 
 _XID = pattern(r"\bxid\b(?:\s?\([^)\n]{0,40}\))?[^0-9\n]{0,24}(\d{1,3})(?![\d.])", re.IGNORECASE)
+_CLAUSE = pattern(r"[,，;；。、|]|\bbut\b|但|而(?!非)")
+_DENIES = pattern(
+    r"并非|不是|不会|不能|不支持|不需要|不存在|无需|没有|无法|不再|误区"
+    r"|\bnot\b(?! only)|n't\b|\bnever\b|\bno\b|\bmyth\b",
+    re.IGNORECASE,
+)
 
 
-@cache
-def _marked_myths() -> tuple[tuple[Myth, tuple[tuple[str, ...], ...], str], ...]:
-    """Each myth with the words that all stand in a saying of it, and whether it held once."""
-    return tuple(
-        (find_myth(number), tuple(tuple(group.split("|")) for group in marks.split(" & ")), verdict)
-        for number, marks, verdict in rows("claim_marks.csv", "myth", "marks", "verdict")
-    )
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MarkedSaying:
+    """What guides say, known by words: of each group one stands, `!` none of it, `^` one in the document."""
 
+    about: Myth | GuideItem
+    groups: tuple[tuple[str, ...], ...]
+    never: tuple[str, ...]
+    context: tuple[tuple[str, ...], ...]
+    verdict: Verdict
 
-def myths_in(passage: Passage) -> Iterator[GuideClaim]:
-    """Myths whose words all stand in a passage."""
-    plain = f"{passage.topic} {passage.plain}"
-    for myth, groups, verdict in _marked_myths():
-        if all(any(stands(word, plain) for word in group) for group in groups):
-            at = max(passage.plain.find(groups[0][0]), 0)
-            result = ClaimVerdict(
-                verdict=DATED if verdict == DATED else WRONG,
-                truth=myth.correction,
-                command=f"rigright look-up myths {myth.id}",
-                source=myth.source,
+    @staticmethod
+    @cache
+    def every() -> tuple[MarkedSaying, ...]:
+        """Every row of the table; items of guides are numbered with a dot, myths without."""
+        items = {item.id: item for item in (*guide_items(), *guide_items("also"))}
+        table = []
+        for shows, marks, verdict in rows("claim_marks.csv", "shows", "marks", "verdict"):
+            signs = [(group[0], tuple(group.lstrip("!^").split("|"))) for group in marks.split(" & ")]
+            saying = MarkedSaying(
+                about=items[shows] if "." in shows else find_myth(shows),
+                groups=tuple(words for sign, words in signs if sign not in "!^"),
+                never=tuple(word for sign, words in signs if sign == "!" for word in words),
+                context=tuple(words for sign, words in signs if sign == "^"),
+                verdict=cast("Verdict", verdict),
             )
-            yield claim_of(passage, at, kind="myth", verdict=result)
+            table.append(saying)
+        return tuple(table)
+
+    @property
+    def truth(self) -> Sentence | None:
+        """What holds."""
+        return self.about.correction if isinstance(self.about, Myth) else true_of(self.about)
+
+    @property
+    def command(self) -> str:
+        """What shows it."""
+        return f"rigright look-up myths {self.about.id}" if isinstance(self.about, Myth) else self.about.typed
+
+    def stands_in(self, passage: Passage, text: str) -> bool:
+        """Whether a passage says it."""
+        return (
+            all(any(stands(word, text) for word in group) for group in self.groups)
+            and not any(stands(word, text) for word in self.never)
+            and all(any(stands(word, passage.document) for word in group) for group in self.context)
+        )
+
+    def denied_in(self, passage: Passage) -> bool:
+        """Whether the clause that says it says that it is not so; its own words are no denial."""
+        clauses = _CLAUSE.split(passage.plain)
+        bare = next((part for part in clauses if any(word in part for word in self.groups[0])), "")
+        for word in (word for group in self.groups for word in group):
+            bare = bare.replace(word, " ")
+        return not passage.is_code and _DENIES.search(bare) is not None
+
+
+def sayings(passage: Passage) -> Iterator[GuideClaim]:
+    """What a passage says that guides say: of one thing the first row that knows it judges."""
+    text = f"{passage.topic} {passage.plain}"
+    judged = list[Myth | GuideItem]()
+    for saying in MarkedSaying.every():
+        if saying.about in judged or not saying.stands_in(passage, text):
+            continue
+        denied = saying.denied_in(passage)
+        if denied and saying.verdict in {RIGHT, UNKNOWN}:
+            continue
+        judged.append(saying.about)
+        at = max(passage.plain.find(saying.groups[0][0]), 0)
+        result = ClaimVerdict(
+            verdict=RIGHT if denied else saying.verdict,
+            truth=saying.truth,
+            command=saying.command,
+            source=getattr(saying.about, "source", None),
+        )
+        yield claim_of(
+            passage, at, kind="myth" if isinstance(saying.about, Myth) else "advice", verdict=result
+        )
 
 
 def stands(word: str, plain: str) -> bool:
@@ -55,7 +118,7 @@ def errors_in(passage: Passage) -> Iterator[ExplainedError]:
     pair = next(messages_in(passage.text[:MOST_CHARS], TEXT, FIELD), None)
     if pair is not None:
         row, match = pair
-        finding = advise(row.finding, values_of(match))
+        finding = advise(row.finding, values_of(row, match))
         step = finding.fix[0]
         yield ExplainedError(
             line=passage.line,

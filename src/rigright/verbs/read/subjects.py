@@ -12,10 +12,11 @@ from rigright.arch.sources.spelling import own_part, tables
 from rigright.base.errors import RigError
 from rigright.base.loader import records
 from rigright.base.patterns import pattern
-from rigright.base.record import dataclass
+from rigright.base.record import dataclass, replace
 from rigright.facts.chips import Chip, chips
 from rigright.facts.mentions import Mention, mentions
 from rigright.verbs.look_up.model_card import ModelCard, short_card
+from rigright.verbs.read.quantities import words_for
 
 CHIP, CPU, OFFER, MODEL, LINK = "chip", "cpu", "offer", "model", "link"
 MOST_MODELS = 32  # of a text
@@ -31,39 +32,8 @@ _LOOKS = {
 }
 _SIZE = pattern(r"(?<![A-Za-z0-9.])(\d{1,4}(?:\.\d{1,2})?)\s?B(?![A-Za-z0-9])")
 _BESIDE_SIZE = pattern(r"模型|model|参数|llm|parameter|lora|fine-?tun|quantiz|量化|微调", re.IGNORECASE)
+_LANES = pattern(r"\s?x(1|2|8|16)(?![\dx])")
 _ANY_NVLINK = "nvlink"
-_AMBIGUOUS = (  # first words of names that mean something else as often
-    *(
-        "ai",
-        "all",
-        "aya",
-        "c",
-        "clip",
-        "cosmos",
-        "distil",
-        "e",
-        "faster",
-        "falcon",
-        "flux",
-        "google",
-        "harrier",
-    ),
-    *(
-        "jamba",
-        "ling",
-        "m",
-        "meta",
-        "mixed",
-        "multilingual",
-        "north",
-        "nous",
-        "nvidia",
-        "openai",
-        "opt",
-        "ring",
-    ),
-    *("paraphrase", "seed", "snowflake", "solar", "stable", "step", "t", "tencent", "ui", "wan", "yi"),
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +49,12 @@ class DataLink:
     source: str
     as_of: str
     confidence: str
+
+    def of_lanes(self, lanes: int) -> DataLink:
+        """The same generation of PCIe with fewer than 16."""
+        one, both = (value * lanes / 16 for value in (self.one_way_bytes_per_s, self.both_ways_bytes_per_s))
+        name = self.name.replace(" x16", f" x{lanes}")
+        return replace(self, name=name, one_way_bytes_per_s=one, both_ways_bytes_per_s=both)
 
 
 @cache
@@ -103,6 +79,11 @@ class ClaimSubject:
     def name(self) -> str:
         """The usual one of what it may mean."""
         return str(getattr(self.records[0], "name", getattr(self.records[0], "instance", self.text)))
+
+    @property
+    def elsewhere(self) -> ClaimSubject:
+        """It as named before the text."""
+        return replace(self, start=-1, end=-1)
 
     @property
     def shown(self) -> str:
@@ -187,11 +168,13 @@ def _named_links(text: str, plain: str) -> Iterator[ClaimSubject]:
     for link in links():
         for word in link.words.split("|"):
             at = plain.find(word)
-            behind = plain[at + len(word) : at + len(word) + 1]
+            end = at + len(word)
+            behind = plain[end : end + 1]
             if at >= 0 and not (behind.isascii() and behind.isalnum()) and behind != ".":
-                yield ClaimSubject(
-                    kind=LINK, start=at, end=at + len(word), text=text[at : at + len(word)], records=(link,)
-                )
+                lanes = _LANES.match(plain, end) if link.name.endswith(" x16") else None
+                end = end if lanes is None else lanes.end()
+                record = link if lanes is None else link.of_lanes(int(lanes[1]))
+                yield ClaimSubject(kind=LINK, start=at, end=end, text=text[at:end], records=(record,))
                 break
 
 
@@ -199,7 +182,9 @@ def _named_links(text: str, plain: str) -> Iterator[ClaimSubject]:
 def _families() -> frozenset[str]:
     """Words that names of models begin with."""
     names = (re.match(r"[a-z]+", own_part(name).lower()) for name in zoo.every_name())
-    return frozenset(match[0] for match in names if match is not None) - frozenset(_AMBIGUOUS)
+    return frozenset(match[0] for match in names if match is not None) - frozenset(
+        words_for("other than models")
+    )
 
 
 @cache

@@ -5,16 +5,18 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Iterator, Sequence
+from itertools import combinations
 from pathlib import Path
 
 from rigright.base.cells import is_rule, tables_of
 from rigright.base.errors import AskError, DataError, RigError
 from rigright.base.files import read_bounded
+from rigright.base.patterns import pattern
 from rigright.base.words import say
 from rigright.build.judge import DOUBT, IMPOSSIBLE
 from rigright.build.listed import is_parts_table, lists_in
 from rigright.verbs.build import check_text
-from rigright.verbs.read.claims import claim_of, figures, ratios, without_twins
+from rigright.verbs.read.claims import claim_of, figures, ratios
 from rigright.verbs.read.commands import commands_in
 from rigright.verbs.read.models import configured, machines, needs
 from rigright.verbs.read.passages import MOST_BYTES, SHOWN, Passage, lines_of, passages
@@ -30,12 +32,18 @@ from rigright.verbs.read.record import (
     UnreadLine,
     Verdict,
 )
-from rigright.verbs.read.sayings import errors_in, myths_in
+from rigright.verbs.read.sayings import errors_in, sayings
+from rigright.verbs.read.subjects import CHIP, subjects
 from rigright.verbs.read.wording import wordings
 
 STDIN = "-"
 _MOST_CONFIGURATIONS = 40  # of a text, that are worked out
-READERS = (figures, needs, wordings, ratios, prices_in, commands_in, myths_in)
+_COLUMN = pattern(r"([^()]{1,16}?)\s?\(([A-Za-z/%]{1,10})\)")
+_ROW = pattern(
+    r"([A-Za-z][A-Za-z0-9 .\-]{0,24}?[0-9])([0-9][0-9.,]{0,20})(?:\s?\([A-Z0-9 ]{1,8}\)([0-9][0-9.,]{0,16}))?"
+)
+_NUMBER = pattern(r"\d{1,3}(?:,\d{3})?(?:\.\d{1,2})?|\d{4}(?:\.\d{1,2})?")
+_MOST_ROWS, _MOST_COLUMNS = 12, 5
 _RULED: dict[str, Verdict] = {IMPOSSIBLE: WRONG, DOUBT: UNKNOWN}
 
 
@@ -66,8 +74,13 @@ def read_text(raw: bytes | str, *, name: str = "text", list_file: str = STDIN) -
     for at, judged in _parts_lists(lines, command=f"rigright build --check {shlex.quote(list_file)}"):
         listed |= at
         claims += judged
+    for claim in _glued_rows(lines):
+        listed.add(claim.line)
+        claims.append(claim)
     left = _MOST_CONFIGURATIONS
+    document = "\n".join(lines).casefold()
     for passage in passages(lines):
+        passage.document = document
         readers = [claim for reader in READERS for claim in reader(passage)]
         for subject, machine in machines(passage):
             left -= 1
@@ -87,7 +100,7 @@ def read_text(raw: bytes | str, *, name: str = "text", list_file: str = STDIN) -
     return ReadGuide(
         name=name,
         lines=len(lines),
-        claims=tuple(sorted(without_twins(claims), key=lambda item: item.line)),
+        claims=tuple(dict.fromkeys(sorted(claims, key=lambda item: item.line))),
         errors=tuple(dict.fromkeys(errors)),
         not_understood=tuple(
             dict.fromkeys(
@@ -98,6 +111,23 @@ def read_text(raw: bytes | str, *, name: str = "text", list_file: str = STDIN) -
         ),
         cut=cut,
     )
+
+
+def _supplies(passage: Passage) -> Iterator[GuideClaim]:
+    """A power supply for cards, judged by the rules of `build --check`."""
+    cards = [subject for subject in passage.subjects if subject.kind == CHIP]
+    for quantity in passage.figures if cards else ():
+        if quantity.unit != "w" or not passage.is_of_supply(quantity):
+            continue
+        before = [subject for subject in cards if subject.end <= quantity.start]
+        card = (before[-1:] or cards[:1])[0]
+        parts = f"GPU: {card.count}x {card.name}\nPSU: {quantity.mid:.0f}W"
+        for rule in (each for each in check_text(parts).rules if "psu" in each.parts):
+            verdict = ClaimVerdict(
+                verdict=WRONG if rule.verdict in _RULED else RIGHT, truth=rule.reason,
+                command=f'rigright build "{card.count}x {card.name}"',
+            )  # fmt: skip
+            yield claim_of(passage, quantity.start, subject=card, kind="power supply", verdict=verdict)
 
 
 def decoded(raw: bytes | str, *, name: str) -> str:
@@ -114,6 +144,9 @@ def decoded(raw: bytes | str, *, name: str) -> str:
         except UnicodeDecodeError:
             continue
     return raw.decode("utf-8", errors="replace")
+
+
+READERS = (figures, needs, wordings, ratios, prices_in, commands_in, sayings, _supplies)
 
 
 def _parts_lists(lines: Sequence[str], *, command: str) -> Iterator[tuple[set[int], list[GuideClaim]]]:
@@ -142,3 +175,51 @@ def _parts_lists(lines: Sequence[str], *, command: str) -> Iterator[tuple[set[in
             set(range(start + 1, end + 1)),
             [claim_of(passage, 0, kind="parts", verdict=verdict) for verdict in verdicts],
         )
+
+
+def _glued_rows(lines: Sequence[str]) -> Iterator[GuideClaim]:
+    """Figures of such rows: the split in which most of them hold, where all but one of them do."""
+    for place, line in enumerate(lines):
+        columns = _COLUMN.findall(line)
+        if (
+            not 1 <= len(columns) <= _MOST_COLUMNS
+            or "|" in line
+            or len(line) > 100
+            or line.endswith((".", "。"))
+        ):
+            continue
+        for number, row in enumerate(lines[place + 1 : place + 1 + _MOST_ROWS], place + 2):
+            if not row.strip() or _COLUMN.search(row):
+                break
+            yield from _best_split(row.strip(), columns, number=number)
+
+
+def _best_split(row: str, columns: Sequence[tuple[str, str]], *, number: int) -> list[GuideClaim]:
+    best: tuple[int, list[GuideClaim]] = 0, []
+    match = _ROW.match(row)
+    text = f"{match[1]}{match[2]}" if match else ""
+    for end in range(2, len(text)):
+        named = subjects(text[:end]) if text[end].isdigit() else ()
+        if [(name.start, name.end) for name in named] != [(0, end)]:
+            continue
+        for cells in _splits(text[end:], match[3] or "" if match else "", count=len(columns)):
+            cases = (
+                Passage(number, f"{cell} {unit}", topic=title, above=(named[0].elsewhere,), whole=row)
+                for cell, (title, unit) in zip(cells, columns, strict=True)
+            )
+            claims = [claim for case in cases for claim in figures(case) if claim.verdict in {RIGHT, WRONG}]
+            hold = sum(claim.verdict == RIGHT for claim in claims)
+            if hold > best[0] and len(claims) == len(columns):
+                best = hold, claims
+    return best[1] if best[0] >= max(len(columns) - 1, 1) else []
+
+
+def _splits(digits: str, rest: str, *, count: int) -> Iterator[tuple[str, ...]]:
+    """Ways to cut digits into numbers; those behind a bracket begin another cell."""
+    together = f"{digits}{rest}"
+    for places in combinations(range(1, len(together)), count - 1):
+        cells = tuple(
+            together[low:high] for low, high in zip((0, *places), (*places, len(together)), strict=True)
+        )
+        if (not rest or len(digits) in places) and all(_NUMBER.fullmatch(cell) for cell in cells):
+            yield cells

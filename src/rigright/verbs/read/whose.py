@@ -19,6 +19,7 @@ from rigright.verbs.read.subjects import CHIP, MODEL, ClaimSubject
 
 FAR = 28  # signs between a figure and the word for it that must be said
 NUMBERED = 16  # between a bare number and the word for what it counts
+_LANES = "PCIe lanes"  # which Chinese calls channels, too
 _LOOSE, _LOOSELY = "~", 20.0  # a word that may mean another quantity, too, counts as so far away
 _CLAUSE, _ANOTHER = 30, 12  # how far a comma, and another figure, set two words apart
 NEVER = 10_000.0
@@ -51,8 +52,8 @@ def figured(passage: Passage) -> Iterator[Figured]:
             if holder.kind == CHIP and quantity.unit == "bytes":
                 yield Figured(quantity=quantity, subject=holder, kind=kind_named("VRAM", CHIP))
             continue
-        if quantity.unit == "w" and _BOX.search(passage.besides):
-            continue  # of a whole machine, which no card's figure is
+        if quantity.unit == "w" and (_BOX.search(passage.besides) or passage.is_of_supply(quantity)):
+            continue  # of a whole machine or its supply, which no card's figure is
         near = [each[quantity]] if quantity in each else list(nearest(passage, quantity))
         worded = ((entry, _worded_kind(passage, quantity, subject=entry)) for entry in near)
         plain = ((entry, _plain_kind(quantity, entry)) for entry in near)
@@ -119,9 +120,14 @@ def of_form(subject: ClaimSubject, between: str) -> ClaimSubject:
 def _worded_kind(passage: Passage, quantity: StatedQuantity, *, subject: ClaimSubject) -> ClaimKind | None:
     """The quantity that a figure is: the one whose word stands nearest among those of its unit."""
     pair: tuple[float, ClaimKind] | None = None
+    lanes = (
+        quantity.unit == "channels" and "pcie" in passage.plain[max(0, quantity.start - 16) : quantity.start]
+    )
     for kind in kinds():
-        if kind.of != subject.kind or not kind.takes(quantity):
+        if kind.of != subject.kind or not (kind.takes(quantity) or (lanes and kind.id == _LANES)):
             continue
+        if lanes and kind.id == _LANES:
+            return kind
         far = min((distance(passage, quantity, word=word) for word in kind.said), default=NEVER)
         most = NUMBERED if quantity.unit in BARE else FAR if kind.needs_word else NEVER - 1
         if far <= most and (pair is None or far < pair[0]):

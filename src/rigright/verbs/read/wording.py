@@ -13,6 +13,7 @@ from rigright.facts.chips import Chip, by_id, chips
 from rigright.facts.clouds import Offer
 from rigright.verbs.read.claims import claim_of
 from rigright.verbs.read.passages import Passage
+from rigright.verbs.read.quantities import words_for
 from rigright.verbs.read.record import RIGHT, WRONG, ClaimVerdict, GuideClaim
 from rigright.verbs.read.subjects import CHIP, CPU, OFFER, ClaimSubject
 
@@ -30,14 +31,7 @@ _YES = pattern(
 _CLAUSE = pattern(r"[,，;；。、|]|\bbut\b|但|而")
 _LISTED = 12  # signs before a comma in which a word may open a list: "offers A, B and NVLink"
 _NEAR = 44  # signs between a subject and such a word
-_BARE_YES = frozenset({"是", "有", "y", "yes"})
 _AND = pattern(r"[\s、,/]*(?:和|与|或|and|or|&)?[\s、,/]*", re.IGNORECASE)
-_MADE_NO_MORE = ("停产", "discontinued", "no longer made", "end of life")
-_WIDE = {
-    1.0: ("single-slot", "single slot", "单槽"),
-    2.0: ("dual-slot", "dual slot", "two-slot", "双槽"),
-    3.0: ("triple-slot", "triple slot", "three-slot", "三槽"),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +112,7 @@ def _polarity(passage: Passage, at: int | None) -> bool | None:
     if _NO.search(clause):
         return False
     if at is None:
-        return True if _YES.search(clause) or clause.strip() in _BARE_YES else None
+        return True if _YES.search(clause) or clause.strip() in words_for("yes") else None
     near = [match for match in _YES.finditer(passage.plain) if start - _LISTED <= match.start() < end]
     return True if any(abs(match.start() - at) <= _NEAR for match in near) else None
 
@@ -202,7 +196,8 @@ def subject_of(passage: Passage, start: int, *, end: int) -> ClaimSubject | None
 
 def widths(passage: Passage) -> Iterator[GuideClaim]:
     """How many slots a card takes, in words."""
-    for slots, words in _WIDE.items():
+    for slots in (1, 2, 3):
+        words = words_for(f"{slots} slots")
         at = next((at for word in words if (at := passage.plain.find(word)) >= 0), None)
         for subject in [] if at is None else cards(passage, at)[:1] or cards(passage, None)[:1]:
             known = sorted({chip.slots for chip in subject.records if isinstance(chip, Chip) and chip.slots})
@@ -214,7 +209,9 @@ def widths(passage: Passage) -> Iterator[GuideClaim]:
 
 def _made_no_more(passage: Passage) -> Iterator[GuideClaim]:
     """Cards that a text calls discontinued."""
-    for subject in passage.subjects if any(word in passage.plain for word in _MADE_NO_MORE) else ():
+    for subject in (
+        passage.subjects if any(word in passage.plain for word in words_for("out of production")) else ()
+    ):
         chip = subject.records[0]
         if isinstance(chip, Chip):
             ended = chip.ended is not None

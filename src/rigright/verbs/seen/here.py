@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 
 from rigright.base.files import expanded
-from rigright.facts.nodes import Node, find_node, split_free, with_free
+from rigright.facts.nodes import Node, find_node, split_free, with_free, with_limit
+from rigright.facts.power_limit import split_limit
 
 HERE = frozenset(
     {
@@ -36,6 +37,10 @@ def looked_at(on: str | None) -> Node | None:
     if free_bytes is not None:
         looked = looked_at(rest)
         return None if looked is None else with_free(looked, free_bytes)
+    rest, watts = (on, None) if on is None else split_limit(on)
+    if watts is not None:
+        looked = looked_at(rest)
+        return None if looked is None else with_limit(looked, watts)
     if on is None or on.strip().casefold() in HERE:
         from rigright.machine.probe import probe
         from rigright.machine.world import here
@@ -58,3 +63,16 @@ def is_place(on: str) -> bool:
     is_path = os.sep in on or "/" in on or on.startswith("~")
     is_meant = on.startswith(("./", "../", "/", "~/")) or on.lower().endswith(_ENDINGS)
     return is_meant or (is_path and path.exists())
+
+
+def limited(name: str, watts: float) -> str:
+    """A machine whose cards draw so many watts together, in words."""
+    cards = (looked_at(name) or find_node(name)).cards
+    each = watts / len(cards)
+    if all(card.chip.tdp_w is None or card.chip.tdp_w <= each for card in cards):
+        return name
+    plain, free = split_limit(name)[0], ""
+    if split_free(plain)[1] is not None:
+        plain, comma, free = plain.rpartition(",")
+        free = comma + free
+    return f"{plain} @ {each:.0f}W{free}"

@@ -11,6 +11,7 @@ from rigright.base.errors import AskError
 from rigright.base.words import Sentence, say
 from rigright.choice.case import Case
 from rigright.choice.layout import is_staged
+from rigright.choice.work import seen_with
 from rigright.cost.estimate import Estimate
 from rigright.cost.layers import generates
 from rigright.demand import PlanWish, ServingWish, Traffic
@@ -91,6 +92,7 @@ def _place(model: str | None, on: str | None, *, wish: ServingWish, load: PlayWi
     arch = open_model(model)
     if not generates(arch):
         raise AskError(say("{model} makes no text and cannot be simulated", model=arch.name))
+    arch = seen_with(arch, wish.images)
     case = single(arch, node, wish=wish, work=_work(load)).case
     if case.engine.pool != "share":  # such an engine sets aside what was asked for
         case = case.over(batch=wish.max_seqs or case.serving.batch)
@@ -123,12 +125,13 @@ def _trace(load: PlayWish) -> Trace | None:
 
 
 def _made(load: PlayWish, case: Case) -> Load:
+    prompt = load.prompt_tok + case.arch.image_tok
     traffic = Traffic(
-        prompt_tok=load.prompt_tok,
+        prompt_tok=prompt,
         output_tok=load.output_tok,
         concurrency=load.concurrency,
         rate_per_s=load.rate_per_s,
-        cached_tok=int(load.cached_share * load.prompt_tok),
+        cached_tok=int(load.cached_share * prompt),
         prompt_spread=load.prompt_spread,
         output_spread=load.output_spread,
     )

@@ -70,8 +70,11 @@ def check(wish: PlayWish) -> None:
     kinds = (*PROCESSES, *sorted(LOOPS))
     if wish.process not in kinds:
         raise unknown(say("arrival process"), wish.process, known=kinds)
-    if (wish.rate_per_s is None) == (wish.concurrency is None):
-        raise AskError(say("no load given: add --rate, --concurrency or --trace"))
+    if wish.rate_per_s is None and wish.concurrency is None:
+        raise AskError(
+            say("no load given: add --rate, --concurrency or --trace"),
+            hint=say("for example {example}", example="--users 8"),
+        )
     if (wish.process in LOOPS) != (wish.concurrency is not None):
         raise AskError(
             say("--arrivals {kind} needs another load: closed and together take --concurrency, others --rate",

@@ -10,6 +10,7 @@ from rigright.base.record import Flat, Inner, Pairs, derived
 from rigright.base.words import Sentence
 from rigright.build.change import Change, Worth
 from rigright.doctor.binding.judgement import JudgedCause, Judgement
+from rigright.doctor.examine import exit_of
 from rigright.doctor.record import CheckFinding
 from rigright.verbs.diagnosed import BottleneckReport
 
@@ -61,6 +62,7 @@ class Upgraded:
     refused: tuple[Change, ...]  # what would help and does not fit
     over_budget: int
     waves: tuple[Wave, ...]
+    currency: str = "USD"  # of every amount that is shown
     recorded_days_ago: int | None = None  # of the recording that was asked about; None: of now, or not stated
     cut: tuple[str, ...] = ()  # of the file that was asked about: what was read only in part
 
@@ -82,4 +84,9 @@ class Upgraded:
     @derived
     def lead(self) -> JudgedCause | None:
         """What to mend before anything is changed."""
-        return self.judgement.lead if self.cause_rows else self.judgement.first
+        return self.judgement.first
+
+    @property
+    def exit_code(self) -> int:
+        """As of the doctor: by the worst that is to be mended first."""
+        return exit_of(cause.severity for cause in self.judgement.bad)

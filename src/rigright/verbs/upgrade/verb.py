@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 
 from rigright.base import everyday, shelf
 from rigright.base.errors import AskError
+from rigright.base.money import USD
 from rigright.base.words import Sentence, say
 from rigright.build.change import LEAST_GAIN, Worth, gain, ranked
 from rigright.doctor.binding.causes import causes
@@ -39,6 +40,7 @@ def upgrade(
     bound: str | None = None,
     machines: int = 1,
     budget_usd: float | None = None,
+    currency: str = USD,
     progress: Progress | None = None,
 ) -> Upgraded:
     """What to change first on this machine, or on one read from a file."""
@@ -65,7 +67,7 @@ def upgrade(
         budget_usd=budget_usd,
     )
     age = None if at_s is None else (today() - datetime.fromtimestamp(at_s, UTC).date()).days
-    return replace(result, recorded_days_ago=age)
+    return replace(result, recorded_days_ago=age, currency=currency)
 
 
 def upgraded(

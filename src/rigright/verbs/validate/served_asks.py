@@ -6,7 +6,8 @@ import math
 import re
 from functools import cache
 
-from rigright.arch.record import Arch, Tower
+from rigright.arch.record import Arch
+from rigright.arch.sight import eye_of, seeing
 from rigright.base.errors import AskError
 from rigright.base.record import dataclass, replace
 from rigright.base.tables import DATA, CellReader, Row, number, read_rows, text
@@ -42,6 +43,7 @@ def read_served(row: Row) -> RunAsk:
     assumed = list(notes)
     engine = _engine(row, assumed)
     card = card_of(row.get("chip"))
+    arch = _with_pictures(row, arch)
     sent = load_of(row, arch)
     value = _weights(row, arch, chip=card.chip, tuned=bool(sent.manner), assumed=assumed)
     weights = as_published(arch, find_format(engine.says.get(value.lower(), value)).id)
@@ -81,7 +83,7 @@ def read_served(row: Row) -> RunAsk:
     return RunAsk(
         case=serving_case(
             arch, serving, layout=layout or Layout(), cards=(card,) * chips, engine=engine, traffic=traffic,
-            prefill=prefill, manner=sent.manner, samples=sent.samples, ran=bool(ran) and layout is not None,
+            prefill=prefill, manner=sent.manner, ran=bool(ran) and layout is not None,
         ),
         metric=row["metric"], median=sent.median, is_laid_out=layout is not None,
         is_cut=bool(row.get("disagg")) or row.get("ep") is not None or row.get("mode") != "max",
@@ -206,9 +208,7 @@ def drafts_of(row: Row, arch: Arch, *, engine: str) -> tuple[float, float]:
 
 MLPERF = "mlperf"
 OPEN = frozenset({"Server", "Interactive"})  # scenarios of MLPerf whose requests come at random
-WHOLE = frozenset({"gemma3"})  # families that see a picture as one sample, whatever its size
 SOME = math.nan
-TILE_TOK = 1024  # a tower of fewer patches sees tiles, and the picture made small once more
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -220,7 +220,6 @@ class ServedLoad:
     states_prompt: bool = False  # by the row itself
     states_output: bool = False
     unsure: bool = False  # the benchmark's lengths are estimates of ours
-    samples: float = 0.0  # that the tower for pictures works on, for a request
     rate_per_s: float | None = None
     requests: float | None = None  # of the whole run; nan: a run of which nobody says how many it sent
     ttft_p99_s: float | None = None
@@ -232,7 +231,7 @@ class ServedLoad:
 def load_of(row: Row, arch: Arch) -> ServedLoad:
     """The load of a row: its own columns, the means of its note, then what its benchmark is known to send."""
     scenario = row.get("scenario") or ""
-    name = MLPERF if scenario else str(row.get("task") or "")
+    name = _load_name(row)
     known = _first_row("served_loads", arch, load=name) if name else {}
     limits = _first_row("served_limits", arch, scenario=scenario) if scenario in OPEN else {}
     prompt, output = row.get("prompt_tok"), row.get("output_tok")
@@ -240,12 +239,11 @@ def load_of(row: Row, arch: Arch) -> ServedLoad:
         output = row.get("mean_output_tok") or known.get("output_tok")
     if prompt is None:
         prompt = row.get("mean_prompt_tok") or known.get("prompt_tok")
-    samples = _samples(arch, known) if row.get("prompt_tok") is None else 0.0
-    if prompt is not None and samples:
-        prompt += samples * picture_tok(eye_of(arch))
+    if prompt is not None:
+        prompt += arch.image_tok
     rate = row.get("scheduled_samples_per_s") or row.get("rate_per_s")
     return ServedLoad(
-        prompt_tok=prompt, output_tok=output, samples=samples,
+        prompt_tok=prompt, output_tok=output,
         states_prompt=row.get("prompt_tok") is not None, states_output=row.get("output_tok") is not None,
         rate_per_s=rate,
         requests=_requests(row),
@@ -270,30 +268,17 @@ def is_loaded(row: Row) -> bool:
     return not row.get("mode") and bool(value)
 
 
-def eye_of(arch: Arch) -> Tower | None:
-    """The tower that sees."""
-    return next((tower for tower in arch.towers if tower.name == "vision" and tower.sample_tok), None)
+def _with_pictures(row: Row, arch: Arch) -> Arch:
+    """The model with the pictures that its benchmark sends."""
+    known = _first_row("served_loads", arch, load=_load_name(row)) if _load_name(row) else {}
+    if not known.get("pictures") or row.get("prompt_tok") is not None or eye_of(arch) is None:
+        return arch
+    side = round((known["megapixels"] * MEGA) ** 0.5)
+    return seeing(arch, count=known["pictures"], width=side, height=side)
 
 
-def picture_tok(eye: Tower | None) -> float:
-    """Tokens that a sample of the tower becomes in the prompt."""
-    if eye is None:
-        return 0.0
-    made = [weight.sites for weight in eye.outer if weight.role.startswith("project") and weight.sites > 1]
-    return float(min(made, default=eye.sample_tok or 0))
-
-
-def _samples(arch: Arch, known: Row) -> float:
-    eye = eye_of(arch)
-    if eye is None or not known.get("pictures"):
-        return 0.0
-    if arch.family in WHOLE:
-        return float(known["pictures"])
-    patch = next(
-        (weight.shape[-1] for weight in eye.outer if weight.role == "patch" and len(weight.shape) > 2), 14
-    )
-    share = known["megapixels"] * MEGA / ((eye.sample_tok or 1) * patch * patch)
-    return float(known["pictures"] * (share + (1 if (eye.sample_tok or 0) < TILE_TOK else 0)))
+def _load_name(row: Row) -> str:
+    return MLPERF if row.get("scenario") else str(row.get("task") or "")
 
 
 def _first_row(table: str, arch: Arch, **cells: str) -> Row:

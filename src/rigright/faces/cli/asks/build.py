@@ -23,7 +23,7 @@ def answer(options: argparse.Namespace) -> Answer:
     from rigright.faces.cli.options import typed_options
 
     if options.check is not None:
-        for option in typed_options(options, "plan"):
+        for option in typed_options(options, "plan").keys() - {"room"}:
             raise AskError(
                 say("{first} and {second} cannot be combined", first="--check", second=f"--{option}"),
                 hint=say("remove one of them"),
@@ -37,12 +37,10 @@ def answer(options: argparse.Namespace) -> Answer:
     fields = typed_options(options, "plan")
     typed = [] if options.what is None else [options.what]
     typed += [] if options.from_file is None else ["--from", options.from_file]
-    typed += [] if options.room is None else ["--room", options.room]
     result = build(
         options.what,
-        wish=wish_of(fields, beside=[options.what, options.room]),
+        wish=wish_of(fields, beside=[options.what, options.room, options.have], language=options.language),
         from_file=options.from_file,
-        room=options.room,
         asked=command("build", typed, fields=fields),
     )
     return Answer(

@@ -12,6 +12,12 @@ from rigright.faces.cli.answer import Answer
 
 STAGE = "plan"
 SUMMARY = say("GPUs, machines or clouds side by side for one workload: speed, price, power, roofline")
+_TAILS = (  # what a question says behind its things: the model, the machine
+    ("for", r"\s(?:for|running|to run)\s+(?P<value>\S+)"),
+    ("for", r"\s*[,，]?\s*跑\s*(?P<value>\S+)"),
+    ("on", r"\son\s+(?:an?\s+|one\s+|my\s+)?(?P<value>.+?)\s*\Z"),
+    ("on", r"\s*在\s*(?P<value>.+?)\s*上"),
+)
 FACTS = frozenset({"currency", "used", "prices"})  # options that facts without a model know
 
 
@@ -24,14 +30,17 @@ def answer(options: argparse.Namespace) -> Answer:
     from rigright.verbs.wished import wish_of
 
     fields = typed_options(options, "compare")
-    options.things = apart(options.things)
-    if options.model is None:
+    options.things, tail = question(options.things)
+    options.model = tail.pop("for", None) if options.model is None else options.model
+    fields = {**tail, **fields}
+    if options.model is None and "on" not in fields:
         return _facts(options, fields)
+    model = [] if options.model is None else ["--for", options.model]
     result = compare(
         options.things,
         model=options.model,
-        wish=wish_of(fields, verb="compare", beside=[*options.things, options.model]),
-        asked=command("compare", [*options.things, "--for", options.model], fields=fields),
+        wish=wish_of(fields, verb="compare", beside=[*options.things, *model], language=options.language),
+        asked=command("compare", [*options.things, *model], fields=fields),
     )
     return Answer(
         page=lambda: pages.page(result, why=options.why, details=options.details),
@@ -40,21 +49,27 @@ def answer(options: argparse.Namespace) -> Answer:
     )
 
 
-def apart(words: Sequence[str]) -> list[str]:
-    """The things between words such as "vs": "rtx 4090 vs rtx 3090", in one word or in many."""
+def question(words: Sequence[str]) -> tuple[list[str], dict[str, str]]:
+    """The things between words such as "vs", and the model and machine named behind them."""
     from rigright.base.everyday import words_of
 
-    between = "|".join(map(re.escape, words_of("between")))
-    pieces = [piece for word in words for piece in re.split(rf"(?i)(?:\A|\s)({between})(?=\s|\Z)", word)]
-    if not any(piece.lower() in words_of("between") for piece in pieces):
-        return list(words)
-    things = [""]
-    for piece in pieces:
-        if piece.lower() in words_of("between"):
-            things.append("")
-        else:
-            things[-1] = f"{things[-1]} {piece.strip()}".strip()
-    return [thing for thing in things if thing]
+    between = "|".join(
+        rf"(?:\A|(?<=\s)){re.escape(word)}(?=\s|\Z)" if word.isascii() else re.escape(word)
+        for word in sorted(words_of("between"), key=len, reverse=True)
+    )
+    if not any(re.search(between, word, re.IGNORECASE) for word in words):
+        return list(words), {}
+    text = " ".join(words)
+    for word in words_of("asking"):
+        text = re.sub(rf"(?i)[\s,，]*{re.escape(word)}\s*[?？]?\Z", "", text)
+    tail = {}
+    for name, pattern in _TAILS:
+        found = re.search(pattern, text, re.IGNORECASE)
+        if found:
+            tail[name] = found["value"].strip()
+            text = f"{text[: found.start()]} {text[found.end() :]}"
+    things = (thing.strip(" ,，") for thing in re.split(between, text, flags=re.IGNORECASE))
+    return [thing for thing in things if thing], tail
 
 
 def _facts(options: argparse.Namespace, fields: dict[str, str]) -> Answer:
@@ -70,7 +85,7 @@ def _facts(options: argparse.Namespace, fields: dict[str, str]) -> Answer:
                 say("{option} needs {others}", option=f"--{name}", others="--for MODEL"),
                 hint=say("add {others}, or remove {option}", option=f"--{name}", others="--for MODEL"),
             )
-    wish = wish_of(fields, verb="compare", beside=options.things)
+    wish = wish_of(fields, verb="compare", beside=options.things, language=options.language)
     result = compare_facts(
         options.things,
         currency=wish.currency,

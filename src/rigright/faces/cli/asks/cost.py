@@ -19,7 +19,7 @@ def answer(options: argparse.Namespace) -> Answer:
     from rigright.options.read import command, fill, values_of
     from rigright.report.pages import cost as pages
     from rigright.verbs.cost import cost
-    from rigright.verbs.wished import local_of, wish_of
+    from rigright.verbs.wished import paid_in, wish_of
 
     fields = typed_options(options, "cost")
     named = [name for name in (options.what, options.from_file) if name is not None]
@@ -31,10 +31,12 @@ def answer(options: argparse.Namespace) -> Answer:
     what = named[0] if named else fields.get("own") or options.model
     model = options.model if named or "own" in fields else None
     typed = [*named, *(() if options.model is None else ("--for", options.model))]
+    beside = [options.what, options.model]
+    home = paid_in(fields, beside, language=options.language)
     result = cost(
         what,
-        wish=wish_of(fields, verb="cost", beside=[options.what, options.model]),
-        spend=fill(CostWish, "cost", values=values_of("cost", fields, local=local_of(fields))),
+        wish=wish_of(fields, verb="cost", beside=beside, language=options.language),
+        spend=fill(CostWish, "cost", values=values_of("cost", fields, home=home)),
         model=model,
         asked=command("cost", typed, fields=fields),
     )

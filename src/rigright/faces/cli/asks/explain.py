@@ -21,7 +21,7 @@ def answer(options: argparse.Namespace) -> Answer:
 
     fields = typed_options(options, "explain")
     kinds = kinds_typed(fields)
-    values = values_of("explain", fields, kinds=kinds, beside=[options.model], local=_currency(fields))
+    values = values_of("explain", fields, kinds=kinds, home=_home(options, fields))
     work = fill(PlanWish, "explain", values=values | {"budget_said": fields.get("budget")})
     if "currency" in values and "currency" not in fields:
         from rigright.verbs.paid import in_dollars
@@ -55,10 +55,13 @@ def answer(options: argparse.Namespace) -> Answer:
     )
 
 
-def _currency(fields: Mapping[str, str]) -> str | None:
-    """What is paid with at the place that was named."""
+def _home(options: argparse.Namespace, fields: Mapping[str, str]) -> str:
+    """The currency of who asks."""
+    typed = [options.model, options.on]
     if "place" not in fields:
-        return None
-    from rigright.verbs.wished import local_of
+        from rigright.options.read import home_of
 
-    return local_of(fields)
+        return home_of((*fields.values(), *typed), options.language)
+    from rigright.verbs.wished import paid_in
+
+    return paid_in(fields, typed, language=options.language)

@@ -22,7 +22,7 @@ def answer(options: argparse.Namespace) -> Answer:
     fields = typed_options(options, "plan")
     result = plan(
         options.model,
-        wish=wish_of(fields, beside=[options.model]),
+        wish=wish_of(fields, beside=[options.model], language=options.language),
         why=options.why,
         asked=command("plan", [options.model] if options.model else [], fields=fields),
     )

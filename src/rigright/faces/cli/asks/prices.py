@@ -15,11 +15,13 @@ SUMMARY = say("prices: all known prices, which one is used and why; import or ch
 def answer(options: argparse.Namespace) -> Answer:
     """Show, keep or judge."""
     from rigright.demand import PlanWish
+    from rigright.options.read import home_of
     from rigright.report.pages import prices as pages
     from rigright.verbs.prices import check, forget, keep, prices
 
     if options.what == "show":
-        wish = PlanWish(used=options.used, currency=options.currency or "USD", prices_file=options.prices)
+        currency = options.currency or home_of(options.names, options.language)
+        wish = PlanWish(used=options.used, currency=currency, prices_file=options.prices)
         shown = prices(options.names, wish=wish)
         return Answer(
             page=lambda: pages.page(shown, why=options.why),

@@ -25,7 +25,7 @@ def answer(options: argparse.Namespace) -> Answer:
     if not is_plan(options.what):
         result = report(
             options.what,
-            wish=wish_of(fields, beside=[options.what]),
+            wish=wish_of(fields, beside=[options.what], language=options.language),
             language=options.language,
             asked=command("plan", [options.what], fields=fields),
         )

@@ -14,16 +14,23 @@ SUMMARY = say("what to upgrade first: gain, cost, requirements and roll-out")
 
 def answer(options: argparse.Namespace) -> Answer:
     """Rank changes."""
+    from rigright.options.read import home_of
     from rigright.report.pages import upgrade as pages
     from rigright.verbs.upgrade.verb import upgrade
 
+    home = home_of((), options.language)
+    budget = options.budget
     result = upgrade(
         options.from_file,
         bound=options.bound,
         machines=options.machines,
-        budget_usd=None if options.budget is None else options.budget.usd(),
+        budget_usd=None if budget is None else budget.usd(home),
+        currency=home if budget is None else budget.currency or home,
         progress=lambda gone_s, all_s: show_progress(gone_s, all_s, language=options.language),
     )
     return Answer(
-        page=lambda: pages.page(result), plain=lambda language: pages.plain(result, language), record=result
+        page=lambda: pages.page(result),
+        plain=lambda language: pages.plain(result, language),
+        exit_code=result.exit_code,
+        record=result,
     )

@@ -1,0 +1,68 @@
+"""Diffusers: a script that makes images as planned, and times them."""
+
+from __future__ import annotations
+
+from rigright.export.commands import one_node
+from rigright.export.launch import Launch
+from rigright.export.text import comments
+
+NAME = "diffusers"
+_DTYPES = {"bf16": "bfloat16", "fp16": "float16", "fp32": "float32"}
+_BACKENDS = {
+    "int8": '"bitsandbytes_8bit", {"load_in_8bit": True}',
+    "nf4": '"bitsandbytes_4bit", {"load_in_4bit": True, "bnb_4bit_quant_type": "nf4"}',
+}
+_DEVICES = {"Intel": "xpu", "Apple": "mps"}
+_QUANTISED = """
+parts = {{"transformer", "unet", "text_encoder", "text_encoder_2", "text_encoder_3"}}
+backend, options = {backend}
+quantised = PipelineQuantizationConfig(
+    quant_backend=backend,
+    quant_kwargs=options,
+    components_to_quantize=sorted(parts & set(DiffusionPipeline.load_config(MODEL))),
+)
+"""
+_SCRIPT = """import sys
+import time
+
+import torch
+from diffusers import DiffusionPipeline{imported}
+
+MODEL, BATCH, SIZE, STEPS = {model!r}, {batch}, {size}, {steps}
+{quantised}
+pipe = DiffusionPipeline.from_pretrained(MODEL, torch_dtype=torch.{dtype}{option})
+pipe.to({device!r})
+{compiled}
+prompt = " ".join(sys.argv[1:]) or "a lighthouse above a stormy sea, oil painting"
+for run in ("first", "second"):
+    start = time.perf_counter()
+    images = pipe([prompt] * BATCH, height=SIZE, width=SIZE, num_inference_steps=STEPS).images
+    print(f"{{run}}: {{time.perf_counter() - start:.1f}} s for {{BATCH}}", file=sys.stderr)
+for place, image in enumerate(images):
+    image.save(f"image-{{place}}.png")
+"""
+_COMPILED = """
+denoiser = getattr(pipe, "transformer", None) or pipe.unet
+denoiser.compile()
+"""
+
+
+def export(launch: Launch) -> dict[str, str]:
+    """The script."""
+    one_node(launch, NAME)
+    passed = launch.passing
+    backend = _BACKENDS.get(passed.weights)
+    text = _SCRIPT.format(
+        imported=", PipelineQuantizationConfig" if backend else "",
+        model=launch.model,
+        batch=passed.batch,
+        size=passed.image_px,
+        steps=passed.steps,
+        quantised=_QUANTISED.format(backend=backend) if backend else "",
+        dtype=_DTYPES[passed.dtype],
+        option=", quantization_config=quantised" if backend else "",
+        device=_DEVICES.get(launch.vendor, "cuda" if launch.vendor else "cpu"),
+        compiled=_COMPILED if passed.compiled else "",
+    )
+    needs = ("and: python3 -m pip install bitsandbytes",) if backend else ()
+    return {"generate.py": comments((*launch.head, *needs)) + text}

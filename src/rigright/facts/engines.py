@@ -158,8 +158,8 @@ def _near(name: str, known: Mapping[str, Engine]) -> list[str]:
 def unknown_version(asked: str) -> Sentence | None:
     """That no such version is out as far as anybody knows, and which one is counted with."""
     engine, known = find_engine(asked), engines()[find_engine(asked).id]
-    newest = max(known.version, known.newest, key=_order)
-    if _order(engine.version)[: len(_order(newest))] <= _order(newest):
+    newest = max(known.version, known.newest, key=order_of)
+    if order_of(engine.version)[: len(order_of(newest))] <= order_of(newest):
         return None
     return say(
         "no {engine} {version} is known, the newest is {newest}; counted with the figures of {version_known}",

@@ -80,11 +80,12 @@ def fit(on: str | None = None, *, wish: FitWish | None = None, asked: str = "") 
     if wish.limit is not None and wish.limit < 1:
         raise AskError(say("the limit must be at least 1, got {limit}", limit=wish.limit))
     node = the_node(on)
-    archs, unread = _models(wish)
+    archs, unread = models_of(wish)
     if not archs:
         raise _nothing_asked(wish)
     cases = [case for arch in archs for case in _fitting(arch, node, wish=wish)]
-    cases.sort(key=lambda case: (not generates(case.arch), _crawls(case), -_usefulness(case)))
+    worth = {case: usefulness(case.arch, case.serving.weights) for case in cases}
+    cases.sort(key=lambda case: (not generates(case.arch), _crawls(case), -worth[case]))
     kept = cases if wish.every_format or wish.family is not None else _one_a_family(cases)
     shown = kept if wish.limit is None else kept[: wish.limit]
     rows = tuple(_row(case, node, wish=wish) for case in shown)
@@ -103,10 +104,10 @@ def fit(on: str | None = None, *, wish: FitWish | None = None, asked: str = "") 
     )
 
 
-def _usefulness(case: Case) -> float:
-    score, _ = rated(case.arch)
-    lost = max(find_format(case.serving.weights).loss_rank - NO_LOSS, 0)
-    return score - lost * lost * LOST_SCORE
+def usefulness(arch: Arch, weights: str) -> float:
+    """The arena's score, or its estimate, less what the format loses."""
+    lost = max(find_format(weights).loss_rank - NO_LOSS, 0)
+    return rated(arch)[0] - lost * lost * LOST_SCORE
 
 
 def _crawls(case: Case) -> bool:
@@ -132,7 +133,7 @@ def _one_a_family(cases: list[Case]) -> list[Case]:
     return list(result.values())
 
 
-def _models(wish: FitWish) -> tuple[list[Arch], tuple[str, ...]]:
+def models_of(wish: FitWish) -> tuple[list[Arch], tuple[str, ...]]:
     """Models of the zoo that the wish allows, one of each architecture."""
     arches: dict[object, Arch] = {}
     unread = []

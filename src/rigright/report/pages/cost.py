@@ -25,7 +25,7 @@ from rigright.base.page import (
 )
 from rigright.base.units import KILO, MEGA, show_short
 from rigright.base.words import Sentence, say, with_commas
-from rigright.cost.estimate import Estimate
+from rigright.cost.estimate import Estimate, scaled
 from rigright.facts.chips import short
 from rigright.facts.clouds import cloud_shown
 from rigright.money.machine_price import BILL
@@ -177,6 +177,11 @@ def ways_table(result: Costed, *, banded: bool) -> Table:
     """Every way, the dearest column last."""
     currency, sign = result.wish.currency, symbol(result.wish.currency)
     tokens = any(result.usd_per_mtok(way) for way in result.cost_ways)
+    unit = "" if result.output is None else result.output.unit
+    heads = {
+        "audio_h": say("{sign}/audio hour", sign=sign), "images": say("{sign}/1K images", sign=sign),
+        "texts": say("{sign}/1K texts", sign=sign),
+    }  # fmt: skip
     runs = any(result.usd_per_run(way) for way in result.cost_ways)
     payback = any(way.payback for way in result.cost_ways)
     chances = any(way.buy_is_cheaper is not None for way in result.cost_ways)
@@ -196,6 +201,9 @@ def ways_table(result: Costed, *, banded: bool) -> Table:
         yield money(way.ledger.total)
         if tokens:
             yield money(result.usd_per_mtok(way))
+        if unit:
+            each = result.usd_per_unit(way)
+            yield money(None if each is None else scaled(each, 1 if unit == "audio_h" else KILO))
         if runs:
             yield money(result.usd_per_run(way))
         if payback:
@@ -206,6 +214,7 @@ def ways_table(result: Costed, *, banded: bool) -> Table:
     right = [
         say("up front, {sign}", sign=sign), say("{sign}/month", sign=sign), say("total, {sign}", sign=sign),
         *((say("{sign}/1M tok", sign=sign),) if tokens else ()),
+        *((heads[unit],) if unit else ()),
         *((say("{sign}/run", sign=sign),) if runs else ()),
         *((say("pays off, months (80 %)"),) if payback else ()),
         *((say("keeping is cheaper") if is_there else say("buy is cheaper"),) if chances else ()),

@@ -82,6 +82,7 @@ class ListingKind:
     named: Callable[[LookUpQuery], Any] | None = None  # the record a name means, or None; else by its key
     notes: Callable[[LookUpQuery, tuple[Any, ...]], tuple[Shown, ...]] | None = None
     parts: Callable[[Any], tuple[Part, ...]] | None = None  # more about one record, under its fields
+    answer: str | None = None  # the field that answers who asks for one record: it stands first
     full: bool = False  # every record is shown by itself, one under another, never as one table
     searched: bool = True  # words that `find` makes nothing of are looked for in every text of every record
 
@@ -143,7 +144,7 @@ def _read_rate(text: str) -> float:
     return parse_bytes(plain) * (1 if plain[-1:].isalpha() else GIGA)
 
 
-def read_params(text: str) -> float:
+def _read_params(text: str) -> float:
     """A number of parameters: 7B, 270M, 8030261248."""
     number = _BILLIONS.fullmatch(text.strip())
     return float(number[1]) * GIGA if number else float(parse_count(text))
@@ -159,7 +160,7 @@ _UNITS = {  # how a key ends -> how people read and write it
     "_hz": Unit(GIGA),
     "_m": Unit(1 / KILO),
     "_w": Unit(written="{:,.6g}"),
-    "params": Unit(parse=read_params),
+    "params": Unit(parse=_read_params),
     "as_of": _DAY,
     "launch": _DAY,
     "usd": DOLLARS,

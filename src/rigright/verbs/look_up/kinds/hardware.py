@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from rigright.base.errors import AskError
 from rigright.base.page import Shown
 from rigright.base.units import GIB, MIB
@@ -24,10 +26,22 @@ from rigright.verbs.look_up.listing import (
     yes_no,
 )
 
+_SERIES = re.compile(  # "rtx 40", "50 series", "40系", "rx 7000"
+    r"(?i)\s*(?:(?:geforce|radeon)\s*)?(?:(?P<brand>rtx|gtx)\s*(?P<first>\d\d)(?:\s*(?:series|系列|系))?"
+    r"|(?P<tens>\d\d)(?:xx)?\s*(?:series|系列|系)|rx\s*(?P<rx>\d)(?:000|xxx)(?:\s*(?:series|系列|系))?)\s*"
+)
+
 
 def _find_chips(asked: LookUpQuery) -> tuple[Chip, ...]:
     """Every chip the words could mean; the one they mean alone with the memory they name."""
     text = asked.text
+    series = _SERIES.fullmatch(text)
+    if series is not None:
+        brand, first = series["brand"] or "(?:RTX|GTX)", series["first"] or series["tens"]
+        begun = rf"{brand} {first}" if series["rx"] is None else rf"RX {series['rx']}\d"
+        named = re.compile(rf"(?i)\b{begun}\d\d(?!\d)")
+        if members := tuple(chip for chip in chips() if named.search(chip.name)):
+            return members
     try:
         result = find_chips(text)
     except AskError:

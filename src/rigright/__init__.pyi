@@ -979,6 +979,7 @@ def upgrade(
     bound: Texts | None = None,
     machines: Texts | None = None,
     budget: Texts | None = None,
+    room: Texts | None = None,
     from_: Texts | None = None,
     lang: Texts | None = None,
 ) -> UpgradeReply: ...

@@ -9,7 +9,7 @@ from rigright.base import telling
 from rigright.base.money import show_money
 from rigright.base.page import Column, Commands, Page, Shown, Table, grouped, table
 from rigright.base.units import GIGA, TERA, show_short, to_gib
-from rigright.base.words import Sentence, say, with_commas, with_semicolons
+from rigright.base.words import Sentence, say, with_commas, with_semicolons, worded
 from rigright.cost.estimate import Estimate
 from rigright.report.pages.brief import note_lines
 from rigright.report.pages.figures import RATES, symbol
@@ -35,7 +35,7 @@ _MADE_FOR = {
     "desktop": say("desktop PCs"),
     "workstation": say("workstations"),
     "server": say("servers, 24/7"),
-    "soc": say("one chip with shared memory"),
+    "soc": say("one chip with unified memory"),
     "embedded": say("edge devices"),
     "host": say("the system, data loading, serial code"),
 }
@@ -120,7 +120,7 @@ def _table(result: Sheets) -> Table:
 def _rows(result: Sheets) -> Iterator[tuple[Sentence, Callable[[Sheet], Shown]]]:
     """The facts in the order that buyers ask for them."""
     yield say("memory GB"), lambda sheet: _number(sheet.mem_bytes, 1, to=to_gib)
-    yield say("memory type"), lambda sheet: sheet.mem_type
+    yield say("memory type"), lambda sheet: worded("memory")(sheet.mem_type)
     yield say("bandwidth GB/s"), lambda sheet: _number(sheet.mem_bytes_per_s, GIGA)
     yield say("16-bit TFLOP/s, FP32 accumulate"), _half
     yield say("FP8 TFLOP/s, FP32 accumulate"), lambda sheet: _number(sheet.fp8_flops_per_s, TERA)

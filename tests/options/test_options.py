@@ -96,9 +96,6 @@ def test_a_bare_amount_is_in_the_currency_that_was_named():
     assert read_wish({"tariff": "0.71"}).tariff_usd_per_kwh == 0.71
 
 
-TRAINING = {"flags": "--mode finetune | pretrain"}
-
-
 @pytest.mark.parametrize(
     ("words", "named", "hint"),
     [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cache
 from math import ceil
 from typing import Any
@@ -15,7 +15,7 @@ from rigright.base.words import DECIDES, Sentence, assuming, say, with_commas
 from rigright.cost.layers import generates, transcribes
 from rigright.demand import Images, Numbers, PlanWish, Traffic
 from rigright.facts.chips import Chip
-from rigright.facts.engines import engines, find_engine, order_of
+from rigright.facts.engines import unknown_version
 
 AUTO = "auto"
 SPEECH = "speech"  # the one work of models that transcribe
@@ -243,18 +243,8 @@ def assumed(arch: Arch, wish: PlanWish, *, filled: PlanWish) -> tuple[Sentence, 
         parts.append(say("{count} requests", count=f"{filled.samples:,.0f}"))
     sentence = with_commas(parts)
     line = () if sentence is None else (assuming(sentence),)
-    return (*line, *_newer(wish), *_beyond(filled, most=arch.max_context_tok))
-
-
-def _newer(wish: PlanWish) -> Iterator[Sentence]:
-    """Engines asked for in a version that is not known yet."""
-    for engine in map(find_engine, wish.engines):
-        newest = engines()[engine.id].version
-        if order_of(engine.version) > order_of(newest):
-            yield say(
-                "{engine} {asked} is not known: computed as {newest}",
-                engine=engine.label, asked=engine.version, newest=newest,
-            ).of(DECIDES)  # fmt: skip
+    unknown = filter(None, map(unknown_version, wish.engines))
+    return (*unknown, *line, *_beyond(filled, most=arch.max_context_tok))
 
 
 def _beyond(wish: PlanWish, *, most: int | None) -> tuple[Sentence, ...]:

@@ -435,7 +435,13 @@ ROWS: dict[str, Rows] = {
         FREE,
         ANCHORS,
     ),
-    "plan": lambda: (row("model", "", placed=True, offered="models", text=MODEL), FREE, ANCHORS),
+    "plan": lambda: (
+        row("model", "", placed=True, count="?", offered="models",
+            text=say("a name, a config.json, a folder, a GGUF file; "
+                     "without it: the best models for --budget")),
+        FREE,
+        ANCHORS,
+    ),
     "report": lambda: (
         row("what", "PLAN.json|MODEL", placed=True,
             text=say("output of `plan --json`, or a model to plan with the options below")),

@@ -15,7 +15,6 @@ from rigright.cost.estimate import SECONDS_PER_DAY, Estimate
 from rigright.cost.power import AT_REST, Busy, Draw, draw_w, machine_w, rented_w
 from rigright.demand import Numbers, PlanWish
 from rigright.money.tariff import (
-    HOURS_PER_YEAR,
     power_usd_per_h,
     tariff_in,
     usd_per_mtok,
@@ -24,7 +23,7 @@ from rigright.money.tariff import (
 from rigright.predict.kept import TIMES, at_percentile, chance_of
 from rigright.search.question import Kind, Question
 from rigright.search.score import Scored
-from rigright.search.supply import BUY, RENT, Options
+from rigright.search.supply import RENT, Options, needed_usd, worked_h
 from rigright.terms.fitted import busy_in, power_terms
 from rigright.terms.memory import weights_bytes
 
@@ -160,11 +159,6 @@ def usd_per_h(question: Question, scored: Any, *, options: Options, power: Numbe
     return np.where(options.rent_usd_per_h > 0, options.rent_usd_per_h, owned)
 
 
-def worked_h(wish: PlanWish) -> float:
-    """The hours of work over the years."""
-    return wish.years * HOURS_PER_YEAR * wish.duty
-
-
 def ended(
     question: Question, scored: Any, *, options: Options, power: Numbers, days: Numbers
 ) -> dict[str, Numbers]:
@@ -174,11 +168,6 @@ def ended(
     hours = np.maximum(days * HOURS_PER_DAY, np.where(options.how == RENT, LEAST_RENT_H, 0.0))
     whole = options.usd + running * hours
     return {"days": days, "usd_total": whole, "usd_needed": whole}
-
-
-def needed_usd(wish: PlanWish, options: Options) -> Numbers:
-    """What a budget has to cover: the machine, or all the hours of rent; power is paid by the month."""
-    return np.where(options.how == BUY, options.usd, options.rent_usd_per_h * worked_h(wish))
 
 
 def headroom(scored: Scored) -> Numbers:

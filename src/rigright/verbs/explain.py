@@ -31,7 +31,6 @@ from rigright.verbs.seen.here import limited, the_node
 from rigright.verbs.serving.cards import card_uses, limits, ram_use
 from rigright.verbs.serving.explained import Explained, Reason, Remedy
 from rigright.verbs.serving.unsaid import LENGTHS, crowded, deciding
-from rigright.verbs.wished import settled
 
 if TYPE_CHECKING:
     from rigright.search.market import Market
@@ -52,10 +51,10 @@ def explain(
     `work`: its kind and its limits, where somebody said them.
     """
     wish, work = wish or ServingWish(), work or PlanWish()
-    if on is not None and work.power_w is not None:
-        on, work = limited(on, work.power_w), replace(work, power_w=None)
-    work = settled(work)
-    node = the_node(work.owned if on is None else on)
+    named = work.owned if on is None else on
+    if named is not None and work.power_w is not None:
+        named, work = limited(named, work.power_w), replace(work, power_w=None)
+    node = the_node(named)
     arch = open_model(model)
     check_single(arch, wish, work=work)
     arch = seen_with(arch, wish.images or work.images)

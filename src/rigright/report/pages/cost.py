@@ -28,6 +28,7 @@ from rigright.base.words import Sentence, say, with_commas
 from rigright.cost.estimate import Estimate, scaled
 from rigright.facts.chips import short
 from rigright.facts.clouds import cloud_shown
+from rigright.money.machine_price import BILL
 from rigright.report.pages.brief import model_name, months_between, months_shown, note_lines, old_prices
 from rigright.report.pages.figures import amount, amount_band, symbol
 from rigright.verbs.costed import API, BUY, OWN, RENT, REPLACE, RESERVED, SPOT, Costed, CostWay, WayWithWork
@@ -36,7 +37,7 @@ SURE, LIKELY = 0.995, 0.5  # shares of cases
 _MOST_CURVES = 3  # of one screen
 PARTS = {
     "machine": say("machine"), "power": say("electricity"), "idle": say("electricity while idle"),
-    "upkeep": say("upkeep"), "space": say("space"), "people": say("people"), "resale": say("resale"),
+    "upkeep": say("repairs"), "space": say("rack space"), "people": say("staff"), "resale": say("resale"),
 }  # fmt: skip
 
 
@@ -250,7 +251,7 @@ def picture(result: Costed, *, details: bool) -> Plot:
     )  # fmt: skip
     return Plot(
         curves=curves, spots=(), x_name=say("month"),
-        y_name=say("paid so far, {sign}", sign=symbol(result.wish.currency)), linear=True,
+        y_name=say("cumulative cost, {sign}", sign=symbol(result.wish.currency)), linear=True,
         lines=14 if details else 7,
     )  # fmt: skip
 
@@ -297,7 +298,7 @@ def assumed(result: Costed, *, flags: bool = True) -> Iterator[Sentence]:
     if foreign:
         names = with_commas({say("{cloud}", cloud=cloud_shown(way.label)): None for way in foreign})
         yield say("{clouds}: in China, billed in yuan", clouds=names or "")
-    always = say("in use 100 % of the time (--duty)") if flags else say("24/7 use")
+    always = say("24/7 use (--duty)") if flags else say("24/7 use")
     guessed = [always] if result.duty == 1 else []
     if wish.place is None and wish.tariff_usd_per_kwh is None and result.own:
         tariff = show_money(result.tariff.usd_per_kwh, wish.currency)
@@ -310,10 +311,11 @@ def assumed(result: Costed, *, flags: bool = True) -> Iterator[Sentence]:
         yield say("assumed: {things}", things=with_commas(guessed) or "")
     spend = result.spend
     spent = {"space": spend.space_usd, "upkeep": spend.upkeep, "people": spend.people_usd}
-    missing = [name for name, value in spent.items() if not value]
-    left: list[Sentence] = [PARTS[name] for name in missing]
-    if flags and missing:
-        left = [say("{text}", text=" ".join(f"--{name}" for name in missing))]
+    left = [
+        say("{part} ({option})", part=PARTS[name], option=f"--{name}") if flags else PARTS[name]
+        for name, value in spent.items()
+        if not value
+    ]
     if result.boxes > 1:
         left.append(say("the network between {count} machines", count=result.boxes))
     if left and result.own:
@@ -368,7 +370,9 @@ def sources(result: Costed) -> Table:
     if result.cards_usd is not None and result.cards_usd.why:
         rows.insert(0, (say("cards"), str(result.cards_usd.as_of or ""), result.cards_usd.why))
     if result.host_usd is not None and result.host_usd.value:
-        rows.insert(1, (say("rest of the machine"), str(result.host_usd.as_of or ""), result.host_usd.why))
+        why: Shown = result.host_usd.why
+        why = say("the parts list of `rigright build`") if why == BILL else why
+        rows.insert(1, (say("rest of the machine"), str(result.host_usd.as_of or ""), why))
     if result.carbon is not None:
         rows.append((say("carbon"), result.carbon.as_of, result.carbon.source))
     columns = (say("price"), say("as of"), prose(say("source")))
@@ -379,7 +383,7 @@ def _next(result: Costed) -> Iterator[str]:
     if result.output is None:
         yield f"{result.asked} --for llama-3.1-8b"
     elif result.wish.place is None and result.wish.tariff_usd_per_kwh is None:
-        yield f"{result.asked} --place US-CA"
+        yield f"{result.asked} --place {'CN-GD' if result.wish.currency == CNY else 'US-CA'}"
 
 
 def sheet(result: Costed) -> Page:

@@ -56,6 +56,7 @@ def page(result: Planned, *, why: bool = False, details: bool = False) -> Page:
         _detailed(result) if details else _brief(result),
         brief.reasons_table(result.why, brief.NAMES) if why and result.why else None,
         _steps_table(result) if steps else None,
+        _models_table(result) if result.models else None,
         brief.note_lines(_notes(result, details=details), details=details, decided=result.fits),
         Commands.next(typed),
     )
@@ -175,6 +176,27 @@ def _steps_table(result: Planned) -> Table:
         rows,
         title=say("what would make it fit"),
     )
+
+
+def _models_table(result: Planned) -> Table:
+    """The best models for the money, each on its machine, and a better one for more."""
+    heads = (
+        prose(say("model")),
+        say("format"),
+        prose(say("machine")),
+        number(say("tok/s")),
+        number(say("price")),
+    )
+    rows = [
+        (
+            brief.model_name(choice.model), words.formats(choice.plan), words.source(choice.plan),
+            show_short(choice.plan.figures["output_tok_per_s"].value),
+            words.money_of(choice.plan, result.wish),
+        )
+        for choice in result.models
+    ]  # fmt: skip
+    more = say("best models for this money, then one for more")
+    return table(heads, rows, title=more if result.models[-1].is_more else say("best models for this money"))
 
 
 def verdict(result: Planned) -> Line:

@@ -22,7 +22,7 @@ from rigright.base.page import (
     table,
 )
 from rigright.base.units import GIGA, show_bytes, show_count, show_seconds, show_short
-from rigright.base.words import Sentence, say, with_commas
+from rigright.base.words import Sentence, say, with_commas, worded
 from rigright.cost.estimate import Estimate
 from rigright.facts.chips import short
 from rigright.predict.trained_step import StepUse
@@ -158,7 +158,7 @@ def _verdict(result: Trained) -> Line:
         brief.money_words(result.figures, result.supply, currency=result.wish.currency, days=result.days)
     )
     sentence = say("{machine} trains {model} ({format}): {figures}", machine=short(result.machine),
-               model=brief.model_name(result.model), format=result.training.method,
+               model=brief.model_name(result.model), format=worded("method")(result.training.method),
                figures=with_commas(figures) or "")  # fmt: skip
     return brief.doubted(sentence, _doubts(result))
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from rigright.arch.sources.open import open_model
 from rigright.base.errors import AskError
-from rigright.base.words import Sentence, say
+from rigright.base.words import Sentence, say, worded
 from rigright.choice.case import Case
 from rigright.choice.layout import is_staged
 from rigright.choice.work import SPEECH, seen_with, works
@@ -224,7 +224,7 @@ def _load_words(load: PlayWish, requests: Load) -> Sentence:
         return say("{count} requests, concurrency {users}, {prompt} prompt + {output} output tokens",
                    users=load.concurrency, **fields)  # fmt: skip
     return say("{count} requests, {rate}/s ({kind}), {prompt} prompt + {output} output tokens",
-               rate=f"{load.rate_per_s:g}", kind=load.process, **fields)  # fmt: skip
+               rate=f"{load.rate_per_s:g}", kind=worded("arrivals")(load.process), **fields)  # fmt: skip
 
 
 def binds(counted: Tally, fleet: ReplicaFleet, *, closed: bool = True) -> tuple[Sentence, ...]:

@@ -27,6 +27,7 @@ QUESTION = {  # what every question of a verb says already
     ("explain", "sequence-parallel"),  # every trainer that cuts tensors does so
 }
 VALUES = {
+    "images": "3x640x480",
     "on": "4x l40s", "own": "2x rtx 3090", "chips": "l40s", "vendor": "amd", "cloud": "gcp", "max-chips": "1",
     "mode": "rag", "prompt": "333", "output": "77", "context": "3000", "concurrency": "7", "rate": "0.37",
     "cached": "37%", "draft": "70%", "draft-tokens": "3", "image-size": "320", "steps": "13", "batch": "12",

@@ -169,7 +169,7 @@ def test_plugins_are_listed_and_can_be_left_out(acme):
     ]  # fmt: skip
     done = rig("plan", "qwen3-8b", "--on", "acme x1", path=acme, switch="0")
     assert (done.code, done.out) == (2, "")
-    assert 'GPU "acme x1"' in done.err
+    assert 'GPU "acme' in done.err
 
 
 def test_the_row_that_the_manual_shows_is_taken(tmp_path):

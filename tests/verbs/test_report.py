@@ -58,7 +58,8 @@ def test_line_1_says_what_to_do_and_what_it_costs(paper, planned):
     data = paper.to_dict()
     total = data["cost"]["ways"][0]["total_usd"]["value"]
     assert line.startswith("✓")
-    for value in ("2x RTX 3090", "Qwen3-32B", "$2,920", f"${float(f'{total:.3g}'):,.0f}"):
+    price = show_money(planned["plans"][0]["figures"]["usd"]["value"], "USD")
+    for value in ("2x RTX 3090", "Qwen3-32B", price, f"${float(f'{total:.3g}'):,.0f}"):
         assert value in line
     assert data["options"][0]["how"] == "buy"
     assert paper.fits
@@ -97,7 +98,7 @@ def test_buying_what_stands_idle_is_advised_against():
     assert made.instead is not None
     assert str(made).startswith("! ")
     for name in ("8x H100 SXM5 80GB", "Llama-3.1-8B", made.instead.label):
-        assert name in made.to_dict()["verdict"]
+        assert name.lower() in made.to_dict()["verdict"].lower()
     ways = made.to_dict()["cost"]["ways"]
     bought, rented = (next(one for one in ways if one["kind"] == kind) for kind in ("buy", "rent"))
     assert rented["total_usd"]["value"] < bought["total_usd"]["value"] / 2
@@ -191,7 +192,7 @@ def test_risks_of_a_rented_machine_are_those_of_its_rent():
     way = next(one for one in data["cost"]["ways"] if one["kind"] == "rent")
     low, high = (show_money(way["total_usd"][end], "USD") for end in ("low", "high"))
     assert any(low in risk and high in risk for risk in data["risks"])
-    assert any("aws" in risk for risk in data["risks"]), "a longer contract costs less"
+    assert any("aws" in risk.lower() for risk in data["risks"]), "a longer contract costs less"
     assert "--" not in "".join(data["risks"])
 
 

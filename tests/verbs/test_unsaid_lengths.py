@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 
+from rigright.base.money import show_money
 from rigright.faces.cli.main import main
 
 DECIDES = re.compile(r"(--[a-z-]+): ([\d.,]+).* to ([\d.,]+)")  # the option, and from where to where
@@ -103,7 +104,7 @@ def test_a_tuning_of_no_stated_size_is_one_run_on_a_rented_machine(capsys):
     assert first["supply"]["how"] == "rent"
     total = first["figures"]["usd_total"]["value"]
     assert total < 2000
-    assert f"${total:.0f} " in line, "what the run costs, and not an hour"
+    assert show_money(total, "USD") in line, "what the run costs, and not an hour"
     assert "--tokens" not in line_1(capsys, *asked, "--tokens", "100M")
 
 

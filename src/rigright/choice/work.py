@@ -8,7 +8,6 @@ from math import ceil
 from typing import Any
 
 from rigright.arch.record import Arch
-from rigright.arch.sight import seeing
 from rigright.base.record import dataclass, replace
 from rigright.base.tables import DATA, read_toml
 from rigright.base.words import DECIDES, Sentence, assuming, say, with_commas
@@ -130,6 +129,8 @@ def seen_with(arch: Arch, images: Images | None) -> Arch:
     """The model as it is asked: with images in each request, or without."""
     if images is None:
         return arch
+    from rigright.arch.sight import seeing  # with the rules of processors, which text needs not
+
     return seeing(arch, count=images.count, width=images.width_px, height=images.height_px)
 
 

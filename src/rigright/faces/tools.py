@@ -42,6 +42,9 @@ _KEPT_BACK = {"anchors", "prices", "plan", "check", "run_code", "input", "shape"
 }
 _OF_FILES = {  # where help for a terminal speaks of files, what is told to those who may name none
     "a name, a config.json, a folder, a GGUF file, a hub id": say("a name or a hub id: qwen3-32b"),
+    "a name, a config.json, a folder, a GGUF file; without it: the best models for --budget": say(
+        "a name or a hub id; without it: the best models for --budget"
+    ),
     'the machine: "8x h100", "rtx 4090 + 64gb", "p5.48xlarge", or a file from `probe --save`': say(
         'the machine: "8x h100", "rtx 4090 + 64gb", "p5.48xlarge"'
     ),

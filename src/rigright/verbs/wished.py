@@ -12,7 +12,6 @@ from rigright.facts.clouds import providers_of
 from rigright.facts.nodes import find_node
 from rigright.facts.tariffs import currency_at, find_place
 from rigright.options.read import home_of, read_wish
-from rigright.verbs.ordering import orders_for
 from rigright.verbs.seen.here import is_place, limited
 
 
@@ -51,6 +50,7 @@ def named_for(name: str, wish: PlanWish) -> str:
     if is_place(text):
         return text
     from rigright.build.proposals.record import recommended
+    from rigright.verbs.ordering import orders_for  # with the rules of machines
 
     node = find_node(text)
     made = orders_for(wish).proposed(node)

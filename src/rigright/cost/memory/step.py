@@ -7,7 +7,6 @@ import math
 import numpy as np
 
 from rigright.arch.record import Arch, Ffn, Layer, Mix, Mixer, Tower
-from rigright.arch.sight import eye_of
 from rigright.base.record import kept
 from rigright.cost.layers import lanes, unlike_layers
 from rigright.cost.shards import attention_share
@@ -119,8 +118,12 @@ def seen_bytes(arch: Arch, *, tokens: Numbers, element_bytes: float) -> Numbers:
 
 def tower_bytes(arch: Arch, *, element_bytes: float) -> Numbers:
     """Activations of the vision tower while all images of a request go through it together."""
+    if arch.pictured is None:
+        return 0.0
+    from rigright.arch.sight import eye_of  # with the rules of processors, which text needs not
+
     eye = eye_of(arch)
-    if arch.pictured is None or eye is None:
+    if eye is None:
         return 0.0
     widest = max(map(_widest_elems, {id(layer): layer for layer in eye.layers}.values()), default=0)
     positions = arch.pictured.count * arch.pictured.samples * arch.pictured.positions

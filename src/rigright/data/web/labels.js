@@ -23,6 +23,7 @@ const LABELS = {
   rank: ["LoRA rank", "LoRA 秩"], rate: ["Request rate", "请求速率"], recompute: ["Checkpointing", "激活重计算"], references: ["Reference models", "参考模型数"], rent: ["Rent only", "只租用"], room: ["Power outlet", "供电"],
   samples: ["Samples", "样本数"], schedule: ["Pipeline schedule", "流水线调度"], seq: ["Sequence length", "序列长度"], sequence_parallel: ["Sequence parallel", "序列并行"],
   serve: ["Serve", "推理"], sharding: ["Sharding", "状态切分"], space: ["Space per month", "每月场地费"], spot: ["Spot prices", "竞价实例"], step_tokens: ["Tokens per step", "每步 token 数"],
+  images: ["Images per request", "每个请求的图片"], have: ["PC at hand", "现有电脑"],
   steps: ["Denoising steps", "去噪步数"], targets: ["Adapter targets", "适配器位置"], tariff: ["Electricity price", "电价"], task: ["Task", "任务"], then: ["Replace with", "换成"],
   things: ["Machines", "对比对象"], tok_per_s: ["Min. throughput", "吞吐下限"], tokens: ["Training tokens", "训练 token 数"], tp: ["Tensor parallel", "张量并行"],
   tpot: ["TPOT limit", "TPOT 上限"], train: ["Train", "训练"], trainer: ["Trainer", "训练框架"], ttft: ["TTFT limit", "首 token 延迟上限"], upkeep: ["Upkeep per year", "每年维修费"],

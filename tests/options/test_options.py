@@ -96,9 +96,6 @@ def test_a_bare_amount_is_in_the_currency_that_was_named():
     assert read_wish({"tariff": "0.71"}).tariff_usd_per_kwh == 0.71
 
 
-TRAINING = {"flags": "--mode finetune | pretrain"}
-
-
 @pytest.mark.parametrize(
     ("words", "named", "hint"),
     [
@@ -111,10 +108,8 @@ TRAINING = {"flags": "--mode finetune | pretrain"}
         ({"buy": "yes", "rent": "yes"}, {"first": "--buy", "second": "--rent"}, {}),
         ({"buy": "yes", "cloud": "aws"}, {"first": "--buy", "second": "--cloud"}, {}),
         ({"buy": "maybe"}, {"text": "maybe"}, {"example": "yes"}),
-        ({"mode": "serve", "tokens": "10B"}, {"option": "--tokens"}, TRAINING),
-        ({"tokens": "10B"}, {"option": "--tokens"}, TRAINING),
         ({"mode": "pretrain", "ttft": "1s"}, {"option": "--ttft"}, {}),
-        ({"mode": "embed", "tokens": "1B"}, {"option": "--tokens"}, TRAINING),
+        ({"mode": "embed", "tokens": "1B"}, {"option": "--tokens"}, {}),
         ({"mode": "pretrain", "engine": "vllm"}, {"option": "--engine"}, {"modes": "image | embed | serve"}),
         ({"zebra": "red"}, {"name": "zebra"}, {"known": "on, own"}),
         ({"ttfft": "1s"}, {"name": "ttfft"}, {"near": "ttft"}),

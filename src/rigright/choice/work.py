@@ -227,6 +227,12 @@ def assumed(arch: Arch, wish: PlanWish, *, filled: PlanWish) -> tuple[Sentence, 
                 output=f"{filled.output_tok:,}",
             )
         )
+    if filled.images is not None and arch.pictured is not None:
+        size = f"{filled.images.width_px}x{filled.images.height_px}"
+        said = {"images": str(filled.images.count), "size": size, "tok": f"{arch.image_tok:,}"}
+        known = say("{images} images of {size} ({tok} tokens)", **said)
+        rough = say("{images} images of {size} ({tok} tokens, one sample of the tower each)", **said)
+        parts.append(known if arch.pictured.is_known else rough)
     if wish.context_tok is None and audio_s is None:
         parts.append(say("{context} context", context=f"{filled.context_tok:,}"))
     if wish.users is None and filled.users is not None:
@@ -238,26 +244,7 @@ def assumed(arch: Arch, wish: PlanWish, *, filled: PlanWish) -> tuple[Sentence, 
     sentence = with_commas(parts)
     line = () if sentence is None else (assuming(sentence),)
     unknown = filter(None, map(unknown_version, wish.engines))
-    return (*unknown, *line, *_pictured(arch, filled), *_beyond(filled, most=arch.max_context_tok))
-
-
-def _pictured(arch: Arch, wish: PlanWish) -> tuple[Sentence, ...]:
-    """What images add to each prompt."""
-    if wish.images is None or arch.pictured is None:
-        return ()
-    fields = {
-        "images": str(wish.images.count), "tok": f"{arch.image_tok:,}",
-        "size": f"{wish.images.width_px}x{wish.images.height_px}",
-    }  # fmt: skip
-    if arch.pictured.is_known:
-        return (say("{images} images of {size}: {tok} more prompt tokens", **fields),)
-    return (
-        say(
-            "{images} images of {size}: {tok} more prompt tokens, "
-            "if its processor makes one sample of each: its rule is not known",
-            **fields,
-        ).of(DECIDES),
-    )
+    return (*unknown, *line, *_beyond(filled, most=arch.max_context_tok))
 
 
 def _beyond(wish: PlanWish, *, most: int | None) -> tuple[Sentence, ...]:

@@ -110,8 +110,8 @@ def rates(text: str) -> ApiPrice:
 
 
 _IMAGES = re.compile(
-    r"(?:每次|每个?请求|每条请求)?(?P<first>\d{1,6})"
-    r"(?:张图?片?|images?|pictures?)?(?:(?:[x×*@,，]|of)?(?P<wide>\d{1,6})(?:[x×*](?P<high>\d{1,6}))?)?"
+    r"(?:每次|每个?请求|每条请求)?(?P<first>\d{1,9})"
+    r"(?:张图?片?|images?|pictures?)?(?:(?:[x×*@,，]|of)?(?P<wide>\d{1,9})(?:[x×*](?P<high>\d{1,9}))?)?"
     r"(?:px|像素|的图片?|张图?片?|images?|pictures?)?(?:each|perrequest)?"
 )
 MOST_IMAGES = 512

@@ -60,7 +60,7 @@ def _verdict(result: Fitted) -> Sentence:
     rate = _rate(first)
     if first.audio_h_per_h is not None:
         hours = show_short(first.audio_h_per_h.value)
-        best = say("{model} in {format}: {rate} hours of audio per hour", rate=hours, **fields)
+        best = say("{model} in {format}: {hours} hours of audio per hour", hours=hours, **fields)
     elif rate is not None:
         best = say("{model} in {format} at {rate} tok/s", rate=show_short(rate.value), **fields)
     counts = {"found": result.found, "looked": result.looked_at}

@@ -82,6 +82,8 @@ def _tone(result: Simulated) -> Tone:
 
 
 def _rate(result: Simulated) -> Sentence:
+    if result.audio_h_per_h is not None:
+        return say("{hours} hours of audio per hour", hours=show_short(result.audio_h_per_h))
     return say("{rate} tok/s", rate=show_short(result.output_tok_per_s.value))
 
 

@@ -52,7 +52,7 @@ def remedies(case: Case, ask: Callable[..., Case | None] | None = None) -> tuple
 
 def _as_asked(case: Case, tried: Sequence[Remedy], *, ask: Callable[..., Case | None]) -> Iterator[Remedy]:
     """The same as their commands answer; what is refused is no remedy."""
-    _, before = _spare_and_peak(case)
+    before, _ = _spare_and_peak(case)
     for remedy in tried:
         after = ask(changes=remedy.asks) if remedy.flag is not None else None
         if remedy.flag is None:
@@ -60,8 +60,8 @@ def _as_asked(case: Case, tried: Sequence[Remedy], *, ask: Callable[..., Case | 
         if after is None:
             continue
         spare, peak = _spare_and_peak(after)
-        if peak < before:
-            yield replace(remedy, peak_bytes=peak, saves_bytes=before - peak, fits=spare >= 0)
+        if spare > before:
+            yield replace(remedy, peak_bytes=peak, saves_bytes=spare - before, fits=spare >= 0)
 
 
 def _weighed(case: Case, change: Change, *, before: float) -> Remedy:

@@ -59,6 +59,7 @@ class Simulated:
     ttft_s: Inner[Estimate]  # means, with their bands
     tpot_s: Inner[Estimate]
     output_tok_per_s: Inner[Estimate]
+    audio_h_per_h: float | None = None  # of what transcribes, hours of sound in an hour
     certainty: Mapping[str, float] = field(default_factory=dict)  # by target: the chance that it is met
     rate_per_s: Inner[float | None] = None  # that arrive; None: a closed loop, or a trace
     binds: tuple[Sentence, ...]

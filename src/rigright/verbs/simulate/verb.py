@@ -11,7 +11,7 @@ from rigright.base.errors import AskError
 from rigright.base.words import Sentence, say, worded
 from rigright.choice.case import Case
 from rigright.choice.layout import is_staged
-from rigright.choice.work import seen_with
+from rigright.choice.work import SPEECH, seen_with, works
 from rigright.cost.estimate import Estimate
 from rigright.cost.layers import generates, transcribes
 from rigright.demand import PlanWish, ServingWish, Traffic
@@ -182,6 +182,9 @@ def _simulated(
         rate_per_s=None if load.trace is not None or load.is_loop else load.rate_per_s,
         tally=counted,
         targets=Targets(),
+        audio_h_per_h=counted.requests_per_s * (works()[SPEECH].audio_s or 0.0)
+        if transcribes(case.arch)
+        else None,
         ttft_s=bands["ttft_s"],
         tpot_s=bands["tpot_s"],
         output_tok_per_s=bands["output_tok_per_s"],

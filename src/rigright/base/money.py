@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 
 from rigright.base.errors import AskError
@@ -13,7 +13,7 @@ from rigright.base.patterns import pattern
 from rigright.base.record import dataclass
 from rigright.base.tables import DATA, number, read_rows, text
 from rigright.base.units import GIGA, KILO, MEGA
-from rigright.base.words import Sentence, say
+from rigright.base.words import CHINESE, ENGLISH, Sentence, say
 
 USD, CNY = "USD", "CNY"
 _SIGNS = {"$": USD, "¥": CNY}  # of several currencies: the one that is meant where no name stands beside it
@@ -22,6 +22,7 @@ _YUAN = pattern(
     r"[\u4e00-\u9fff]|w\Z"
 )  # an amount written so is in yuan, where no currency is named: 5万, 5w
 _POINTS = pattern(r"(?<=\d)\.(?=\d{3}(?!\d|\s*(?:[km]|mn|million|万|千)))(?<!\b0\.)")  # 4.500 €
+_CHINESE = pattern(r"[\u4e00-\u9fff]")
 _COIN = pattern(r"([\d.]+)([A-Z]*)")
 _UNKNOWN = pattern(rf"(?:{NUMBER})\s*(?P<code>[a-z]{{3}})|(?P<first>[a-z]{{3}})\s*(?:{NUMBER})")
 _PER = {  # what money is for each of, as people write it
@@ -71,6 +72,12 @@ def currencies() -> Mapping[str, Currency]:
     }  # fmt: skip
     rows = read_rows(DATA / "currencies.csv", readers, required=tuple(set(readers) - {"place"}))
     return {row["code"]: Currency(**row) for row in rows}
+
+
+def home_of(typed: Iterable[str | None], language: str = ENGLISH, *, place: str | None = None) -> str:
+    """The currency of who asks: that of the place, yuan in Chinese; a file may be called by any words."""
+    asked = any(text and _CHINESE.search(text) and "/" not in text for text in typed)
+    return place or (CNY if asked or language == CHINESE else USD)
 
 
 def currency_of(code: str) -> Currency:

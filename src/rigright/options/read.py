@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from rigright.base.errors import AskError
 from rigright.base.loader import rows
-from rigright.base.money import CNY, USD
-from rigright.base.patterns import pattern
-from rigright.base.words import CHINESE, ENGLISH, Sentence, say
+from rigright.base.money import USD, home_of
+from rigright.base.words import Sentence, say
 from rigright.demand import PlanWish
 from rigright.options.row import ALL, SAMPLES, SERVE, SPEECH, TEXT, TRAINS, Option
 from rigright.options.rows import SAMPLE_MODES, TRAINING_MODES, kinds_of, options_of
 
 Wish = TypeVar("Wish")
-_CHINESE = pattern(r"[\u4e00-\u9fff]")
 
 
 def read_wish(words: Mapping[str, str | None], *, verb: str = "plan", home: str | None = None) -> PlanWish:
@@ -135,12 +133,6 @@ def values_of(
         return dict(values)
     named = named or home
     return {**values, **{name: value.usd(named) for name, value in money.items()}, "currency": named}
-
-
-def home_of(typed: Iterable[str | None], language: str = ENGLISH, *, place: str | None = None) -> str:
-    """The currency of who asks: that of the place, yuan in Chinese; a file may be called by any words."""
-    asked = any(text and _CHINESE.search(text) and "/" not in text for text in typed)
-    return place or (CNY if asked or language == CHINESE else USD)
 
 
 def refusals(

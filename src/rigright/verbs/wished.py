@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from rigright.base.errors import AskError
+from rigright.base.money import home_of
 from rigright.base.record import replace
 from rigright.base.words import ENGLISH, say
 from rigright.demand import PlanWish
 from rigright.facts.clouds import providers_of
 from rigright.facts.nodes import find_node
 from rigright.facts.tariffs import currency_at, find_place
-from rigright.options.read import home_of, read_wish
+from rigright.options.read import read_wish
 from rigright.verbs.seen.here import is_place, limited
 
 

@@ -59,7 +59,7 @@ def _home(options: argparse.Namespace, fields: Mapping[str, str]) -> str:
     """The currency of who asks."""
     typed = [options.model, options.on]
     if "place" not in fields:
-        from rigright.options.read import home_of
+        from rigright.base.money import home_of
 
         return home_of((*fields.values(), *typed), options.language)
     from rigright.verbs.wished import paid_in

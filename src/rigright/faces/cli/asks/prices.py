@@ -14,8 +14,8 @@ SUMMARY = say("prices: all known prices, which one is used and why; import or ch
 
 def answer(options: argparse.Namespace) -> Answer:
     """Show, keep or judge."""
+    from rigright.base.money import home_of
     from rigright.demand import PlanWish
-    from rigright.options.read import home_of
     from rigright.report.pages import prices as pages
     from rigright.verbs.prices import check, forget, keep, prices
 

@@ -15,7 +15,7 @@ SUMMARY = say("what to upgrade first: gain, cost, requirements and roll-out")
 
 def answer(options: argparse.Namespace) -> Answer:
     """Rank changes."""
-    from rigright.options.read import home_of
+    from rigright.base.money import home_of
     from rigright.report.pages import upgrade as pages
     from rigright.verbs.upgrade.verb import upgrade
 

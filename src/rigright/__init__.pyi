@@ -703,7 +703,7 @@ def measure(
 class PlanReply(Reply[Planned], Planned): ...
 
 def plan(
-    model: Texts,
+    model: Texts | None = None,
     *,
     free: Texts | None = None,
     anchors: Texts | None = None,
@@ -979,6 +979,7 @@ def upgrade(
     bound: Texts | None = None,
     machines: Texts | None = None,
     budget: Texts | None = None,
+    room: Texts | None = None,
     from_: Texts | None = None,
     lang: Texts | None = None,
 ) -> UpgradeReply: ...

@@ -43,6 +43,7 @@ VALUES = {
     "ttft": "1ms", "tpot": "1ms", "latency": "1ms", "percentile": "p99", "tok-per-s": "10M",
     "budget": "500usd", "per-hour": "0.01usd", "per-mtok": "0.0001usd", "watts": "30", "licence": "mit",
     "growth": "30x", "grows-to": "405B", "tariff": "0.55usd", "place": "DE", "customer": "company",
+    "have": "b650, 64gb, 850w", "room": "rack 2U",
     "pue": "1.9", "years": "7", "duty": "20%", "cooling": "45%", "space": "500usd",
     "upkeep": "7%", "people": "900usd", "api": "0.15/0.6", "mtok": "50", "after": "2",
     "then": "1x rtx 5090", "task": "embed", "family": "qwen3", "min-params": "7B", "max-params": "3B",

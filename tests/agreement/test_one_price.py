@@ -340,7 +340,8 @@ def test_boards_beside_those_that_are_owned_come_with_their_host(capsys):
 @pytest.mark.parametrize("machine", ["2x rtx 4090", "8x l4", "rtx 3060 12gb + rtx 4090", "2x mi300x"])
 def test_a_machine_that_is_named_is_paid_whole_however_little_works(capsys, tmp_path, machine):
     """Also where a limit makes a part of it the best plan: in every verb, and of a plan's file."""
-    words = ("--on", machine, "--buy", "--watts", "330")
+    rated = sum(card.chip.tdp_w for card in find_node(machine).cards)
+    words = ("--on", machine, "--buy", "--watts", f"{0.9 * rated:.0f}")
     planned = asked(capsys, "plan", MODELS[0], *words)
     first = (planned["plans"] or [planned["nearest"]])[0]
     price, draw = first["figures"]["usd"]["value"], first["figures"]["power_w"]

@@ -101,6 +101,20 @@ def test_a_supply_that_is_too_small_speaks_against_a_hungry_card():
     assert all(fit.holds is None for fit in supplies)
 
 
+def test_a_circuit_that_is_too_weak_speaks_against_a_further_card():
+    fits = {
+        watts: [
+            one.possible
+            for one in proposed(changed(circuit_w=watts))
+            if one.kind == "cards" and not one.drops_in
+        ]
+        for watts in (250.0, 9000.0)
+    }
+    assert fits[250.0]
+    assert not any(fits[250.0])
+    assert any(fits[9000.0])
+
+
 def test_a_card_whose_memory_is_too_small_for_the_work_is_refused():
     for change in proposed(changed(used_bytes=30 * GIB)):
         if change.kind == "cards" and "old" in values(change.title) and change.possible:

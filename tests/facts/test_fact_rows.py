@@ -207,7 +207,7 @@ def test_a_buyer_finds_the_prices_of_the_own_market_first():
     assert {row.currency for row in newest_prices(by_id()["tesla-p40"], currency="CNY")} == {"CNY"}
     assert {row.currency for row in newest_prices(by_id()["tesla-p40"])} == {"USD"}
     assert {row.currency for row in newest_prices(by_id()["h100-sxm5-80gb"], currency="CNY")} == {"CNY"}
-    assert {row.currency for row in newest_prices(by_id()["v100-sxm2-16gb"])} == {"CNY"}, "nobody else says"
+    assert {row.currency for row in newest_prices(by_id()["mi50-16gb"])} == {"CNY"}, "nobody else says"
     assert {row.currency for row in newest_prices(by_id()["rtx-5080"], currency="CNY")} == {"USD"}
 
 

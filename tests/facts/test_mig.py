@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
 
 from rigright.base.errors import AskError
+from rigright.demand import PlanWish, ServingWish
 from rigright.facts.chips import by_id
-from rigright.facts.mig import MEMORY_SLICES, instance_of, profiles_of
+from rigright.facts.mig import MEMORY_SLICES, _profiles_of, instance_of
 from rigright.facts.nodes import find_node
+from rigright.verbs.compare import compare
+from rigright.verbs.cost import cost
+from rigright.verbs.explain import explain
+from rigright.verbs.plan import plan
 
 NAMED = {  # what people write -> chip, profile, how many
     "h100 mig 3g.40gb": ("h100-sxm5-80gb", "3g.40gb", 1),
@@ -24,7 +30,7 @@ NAMED = {  # what people write -> chip, profile, how many
     "h100 mig1g.10gb": ("h100-sxm5-80gb", "1g.10gb", 1),
     "A30 MIG 2g.12GB": ("a30", "2g.12gb", 1),
 }
-PAIRS = [(chip, row) for chip in by_id().values() for row in profiles_of(chip)]
+PAIRS = [(chip, row) for chip in by_id().values() for row in _profiles_of(chip)]
 
 
 @pytest.mark.parametrize("text", NAMED)
@@ -83,3 +89,73 @@ def test_other_gpus_that_have_the_profile_are_said():
     note, *_ = find_node("a100 3g.20gb").notes
     assert "A100 PCIe 40GB" in str(note)
     assert "80GB" not in str(note)
+
+
+SLICES = {  # what people call a part of a GPU -> chip, its share of the memory, how many
+    "1/7 h100": ("h100-sxm5-80gb", 1 / 8, 1),
+    "2x 1/7 h100": ("h100-sxm5-80gb", 1 / 8, 2),
+    "七分之一张 h100": ("h100-sxm5-80gb", 1 / 8, 1),
+    "half an a100 80gb": ("a100-sxm4-80gb", 1 / 2, 1),
+    "半张 A100": ("a100-sxm4-80gb", 1 / 2, 1),
+    "A16-8Q": ("a16", 1 / 2, 1),
+    "grid a40-24q": ("a40", 1 / 2, 1),
+    "A100-20C": ("a100-sxm4-40gb", 1 / 2, 1),
+    "A100D-3-40C": ("a100-sxm4-80gb", 1 / 2, 1),
+    "L40S-12Q": ("l40s", 1 / 4, 1),
+    "MI300X CPX": ("mi300x", 1 / 8, 1),
+}
+
+
+@pytest.mark.parametrize("text", SLICES)
+def test_a_part_of_a_gpu_is_a_chip_with_its_share(text):
+    chip, share, count = SLICES[text]
+    node = find_node(text)
+    whole = by_id()[chip]
+    assert (node.cards[0].chip.id, len(node.cards)) == (chip, count)
+    assert node.cards[0].chip.mem_bytes_per_s == pytest.approx(share * whole.mem_bytes_per_s)
+    assert node.cards[0].total_bytes <= share * whole.mem_bytes * 1.001
+    assert node.has_instances
+    assert node.notes
+
+
+@pytest.mark.parametrize("text", ["3g.20gb", "1/2 rtx 4090", "L40S-96Q", "a100 cpx"])
+def test_a_part_that_no_gpu_has_is_refused_with_what_there_is(text):
+    with pytest.raises(AskError):
+        find_node(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["rtx 3090 @ 250w", "RTX 3090 (250 W)", "rtx 3090 limited to 250 watts", "rtx 3090 限功耗 250W"]
+)
+def test_a_power_limit_slows_prompts_and_leaves_the_memory(text):
+    card, plain = find_node(text).cards[0], find_node("rtx 3090").cards[0]
+    assert card.chip.tdp_w == 250
+    assert card.chip.mem_bytes_per_s == plain.chip.mem_bytes_per_s
+    assert find_node(f"1x {card.chip.name}").cards[0].chip == card.chip
+
+
+@pytest.mark.parametrize("text", ["rtx 3090 @ 60w", "rtx 3090 @ 250w + rtx 4090 @ 300w"])
+def test_a_power_limit_that_nobody_measured_is_refused(text):
+    with pytest.raises(AskError):
+        find_node(text)
+
+
+def test_a_power_limit_holds_in_every_verb():
+    """The watts of a named machine: prompts are read slower, tokens written as fast, no verb draws more."""
+    wish = PlanWish(work="chat", power_w=250.0)
+    eight = ServingWish(weights="Q8_0")
+    told = [
+        explain("qwen3-8b", on="rtx 3090", wish=eight, work=replace(wish, power_w=watts))
+        for watts in (250.0, None)
+    ]
+    capped, plain = (one.speed for one in told)
+    assert capped.ttft_s.value > plain.ttft_s.value
+    assert capped.tpot_s.value == pytest.approx(plain.tpot_s.value, rel=0.02)
+    names = {
+        plan("qwen3-8b", wish=replace(wish, on="rtx 3090")).first.chip.name,
+        compare(["rtx 3090", "rtx 3060 12gb"], model="qwen3-8b", wish=wish).contenders[0].plan.chip.name,
+        find_node("rtx 3090 @ 250w").cards[0].chip.name,
+    }
+    assert len(names) == 1
+    draws = [cost("rtx 3090", wish=one).power_w.value for one in (PlanWish(power_w=250.0), PlanWish())]
+    assert draws[0] < draws[1]

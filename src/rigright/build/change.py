@@ -29,6 +29,7 @@ class Standing:
     slot_gen: int | None = None  # of the slots that cards stand in
     free_slots: tuple[int, ...] | None = None  # lanes of each free slot a card may go into
     supply_w: float | None = None  # of the power supplies
+    circuit_w: float | None = None  # that the room's circuit carries for hours
     limit_share: float | None = None  # lowest power limit over its card's default
     cpu: CpuModel | None = None
     sockets: int | None = None

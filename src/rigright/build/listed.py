@@ -49,7 +49,7 @@ _GUESSES = (
     ("cpu", r"\b(?:\d{4}x(?:3d)?|1[0-4]\d{3}k[fs]?)\b"),
     ("gpu", r"(?<![a-z0-9])(?:rtx|gtx|radeon|tesla|geforce|quadro|instinct|arc [ab]\d{3}|[2345]0[6-9]0)\b"),
     ("gpu", r"\b(?:[ahlbpv]\d{2,3}s?|mi\d{2,3}x?)\b"),
-    ("psu", r"\b\d{3,4} ?w\b"),
+    ("psu", r"\b\d{3,4} ?w(?![a-z0-9])"),
     ("board", r"\b(?:[abhqwxz]\d{3}[em]?|trx\d0|wrx\d0|romed8|h1[1-4]ssl)\b"),
     ("ssd", r"\b(?:nvme|ssd|hdd|m\.2|\d ?tb)\b"),
     ("case", r"\b(?:tower|frame|chassis|case|\du)\b|机箱"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -339,7 +340,7 @@ def _psu(text: str) -> dict[str, Any]:
 
 def _supplies(text: str) -> tuple[PowerSupply, ...]:
     count, name = counted(english(text))
-    watts = re.search(r"(?<![\d.])(\d{3,4})\s*w(?:atts?)?\b|(?<![\d.])(\d(?:\.\d+)?)\s*kw\b", name)
+    watts = re.search(r"(?<![\d.])(\d{3,4})\s*w(?:atts?)?(?![a-z0-9])|(?<![\d.])(\d(?:\.\d+)?)\s*kw\b", name)
     said_w = None if watts is None else float(watts[1]) if watts[1] else float(watts[2]) * KILO
     bare = re.sub(
         r"(?<![\d.])\d{3,4}\s*w(?:atts?)?\b|atx ?3\.?\d?|pcie ?5\.?\d?|80 ?\+?(?:plus)?|\d{3} ?v\b", " ", name
@@ -433,24 +434,31 @@ def _cooler(text: str) -> dict[str, Any]:
 
 def pc_of(text: str) -> Rig:
     """A PC in one sentence: "b650, 64gb, 850w, 2 slots"."""
-    pieces = [
-        piece.strip() for piece in re.split(r"[,;+，；、\n]|\band\b|\bwith\b|和", text) if piece.strip()
-    ]
-    slots = [
-        re.search(r"(\d)\s*(?:x\s*)?(?:pci-?e\s*)?(?:x16\s*)?(?:slots?\b|个?插槽|槽)", english(item))
-        for item in pieces
-    ]
-    kept = [item for item, match in zip(pieces, slots, strict=True) if match is None]
-    chips = chipsets()
-    kept = [f"board: {item}" if words(english(item)) & chips.keys() else item for item in kept]
-    sized = (
-        re.sub(r"(?i)^(\d+ ?(?:gb?|tb?))(?=\s*(?:ddr\d.*|ram|内存)?$)", r"ram: \1", item) for item in kept
+    plain = unicodedata.normalize("NFKC", text).replace("瓦", "w")
+    pieces = filter(None, map(str.strip, re.split(r"[,;+、\n]|\band\b|\bwith\b|和", plain)))
+    slots, lines = None, list[str]()
+    for piece in pieces:
+        match = re.search(r"(\d)\s*(?:x\s*)?(?:pci-?e\s*)?(?:x16\s*)?(?:slots?\b|个?插槽|槽)", english(piece))
+        slots = int(match[1]) if match else slots
+        lines += [] if match else [f"{_kind_of(piece)}{piece}"]
+    listed = lines_of("\n".join(lines), name="--have")
+    listed = tuple(
+        ListLine(part="case", text=line.text) if line.part == "note" and _case(line.text) else line
+        for line in listed
     )
-    rig = rig_of(lines_of("\n".join(sized), name="--have"))
-    said = next((int(match[1]) for match in slots if match), None)
-    if said is not None:
-        rig = replace(rig, board=replace(rig.board or Board(name="board"), slots=(16,) * said))
-    return rig
+    rig = rig_of(listed)
+    notes = tuple((line.part, line.text) for line in listed if line.part == "note")
+    board = rig.board if slots is None else replace(rig.board or Board(name="board"), slots=(16,) * slots)
+    return replace(rig, board=board, unknown=(*rig.unknown, *notes))
+
+
+def _kind_of(piece: str) -> str:
+    """What kind of part a word is in a sentence about a PC; "" where its own words say it."""
+    if words(english(piece)) & chipsets().keys():
+        return "board: "
+    if re.search(r"(?i)^\d+ ?(?:gb?|tb?)\s*(?:ddr\d.*|ram|内存)?$", piece):
+        return "ram: "
+    return "" if _machine_named(piece) is None else "machine: "
 
 
 def _nic(text: str) -> dict[str, Any]:
@@ -473,7 +481,7 @@ def room_of(text: str) -> Circuit | None:
     plain = " ".join(homes.get("".join(piece.split()), piece) for piece in pieces)
     units, quiet = re.search(r"(?<![\w.])(\d{1,2})\s*u\b", plain), re.search(r"\bquiet\b", plain)
     volts = re.search(r"(\d{3})\s*(?:v|伏)", plain)
-    amps = re.search(r"(\d{1,3})\s*(?:a\b|amps?|安)", plain)
+    amps = re.search(r"(\d{1,3})\s*(?:a(?![a-z0-9])|amps?|安)", plain)
     many = re.search(r"\b(\d)\s*(?:x|circuits|breakers|路)|(two|dual|两路|双路)|x\s*(\d)\b", plain)
     if not (volts or amps or units or quiet):
         return None

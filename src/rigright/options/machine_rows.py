@@ -174,6 +174,7 @@ ROWS: dict[str, Rows] = {
             text=say('the bottleneck, if you know it: "disk=60%,compute=40%"; else it is diagnosed')),
         row("machines", "N", read=parse_count, default="1", text=say("number of machines to upgrade")),
         row("budget", "MONEY", read=money(), text=say("total budget: 8000usd, 5万")),
+        row("room", "PLACE", text=say('power circuit: "110V 15A", "220V 16A"')),
         FROM,
     ),
     "watch": lambda: (

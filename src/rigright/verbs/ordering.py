@@ -12,27 +12,22 @@ from rigright.base.errors import AskError
 from rigright.base.record import dataclass
 from rigright.base.units import to_gib
 from rigright.base.words import say
-from rigright.build.judge import OK, judge
-from rigright.build.machine import Cards, Circuit, Rig
-from rigright.build.proposals.record import BuildWish, Proposal, Proposed, recommended
 from rigright.cost.estimate import Estimate, scaled
 from rigright.facts.chips import Chip, by_id
-from rigright.facts.host_words import find_host
 from rigright.facts.hosts import CPU, Host
 from rigright.facts.nodes import Node, find_node
 from rigright.facts.prices import orders
-from rigright.facts.shop.cards import shape_of
-from rigright.facts.shop.cpus import processor_named
-from rigright.facts.shop.tables import finished
 from rigright.facts.units import devices_of
-from rigright.money import machine_price
 from rigright.money.machine_price import NOTHING, Stored
 from rigright.verbs.clock import today
 
 if TYPE_CHECKING:
     from datetime import date
 
+    from rigright.build.machine import Circuit, Rig
+    from rigright.build.proposals.record import BuildWish, Proposal, Proposed
     from rigright.demand import PlanWish
+    from rigright.money import machine_price
 
 MANY = 4096  # machines that are kept
 OF_PLACE = ("breaker", "noise")
@@ -67,6 +62,8 @@ def limit_of(node: Node | None) -> float | None:
 
 def wanted_for(node: Node) -> BuildWish:
     """The machines that a node means."""
+    from rigright.build.proposals.record import BuildWish
+
     wanted = BuildWish(cards=counted(node), machines=node.n_nodes, limit_w=limit_of(node))
     return beside(node.host, wanted)
 
@@ -109,6 +106,8 @@ class Orders:
         size = sum(item.total_bytes or 0.0 for item in modules)
         if self.pc is None or not size:
             return None
+        from rigright.facts.host_words import find_host
+
         cpu = "" if self.pc.processor is None else f"{self.pc.processor.name} + "
         board = None if self.pc.board is None else self.pc.board.mem_type
         return find_host(f"{cpu}{to_gib(size):.0f}gb {modules[0].type or board or ''} ram")
@@ -123,6 +122,10 @@ class Orders:
         cards = tuple((chip.id, count) for chip, count in chips if chip.vendor != CPU)
         if (self.pc is None and self.circuit is None) or not cards:
             return True
+        from rigright.build.judge import OK, judge
+        from rigright.build.machine import Cards, Rig
+        from rigright.facts.shop.cards import shape_of
+
         room = None if self.circuit is None else replace(self.circuit, circuits=self.circuit.circuits / boxes)
         rig = Rig(room=room, cards=tuple(
             Cards(chip=chip, count=-(-count // devices_of(chip)), shape=shape_of(chip))
@@ -155,6 +158,9 @@ class Orders:
 
 def _as_ordered(rig: Rig) -> Rig:
     """Cards with what decides of power and noise around them, as such a machine is ordered."""
+    from rigright.facts.shop.cpus import processor_named
+    from rigright.facts.shop.tables import finished
+
     cards = rig.cards[0]
     lines = orders().get((cards.chip.id, cards.count), ())
     cpu = next((line for line in lines if line.kind == "cpu"), None)
@@ -170,6 +176,7 @@ def _made(
     stored: Stored = NOTHING,
 ) -> Proposal | None:  # fmt: skip
     """The machine to take."""
+    from rigright.build.proposals.record import BuildWish, recommended
     from rigright.build.proposals.there import proposed
 
     counts = tuple((chip, -(-count // by_id()[chip].devices)) for chip, count in cards)
@@ -190,9 +197,12 @@ def read_pc(text: str) -> Rig:
     """A PC in words."""
     from rigright.build.parse import pc_of
 
-    rig = pc_of(text)
-    if rig.cards or rig.unknown or (rig.machine is not None and rig.machine.kind != "workstation"):
-        wrong = rig.unknown[0][1] if rig.unknown else text
+    try:
+        rig = pc_of(text)
+    except AskError:  # it names no part
+        rig = None
+    if rig is None or rig.cards or rig.unknown:
+        wrong = rig.unknown[0][1] if rig is not None and rig.unknown else text
         raise AskError(
             say('cannot read "{text}" as {what}', text=wrong[:60], what=say("a PC without its GPUs")),
             hint=say("for example {example}", example='--have "b650, 64gb, 850w" --own "rtx 3060"'),

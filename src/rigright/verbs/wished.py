@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from rigright.base.errors import AskError
 from rigright.base.record import replace
 from rigright.base.words import ENGLISH, say
-from rigright.build.proposals.record import recommended
 from rigright.demand import PlanWish
 from rigright.facts.clouds import providers_of
 from rigright.facts.nodes import find_node
@@ -51,6 +50,8 @@ def named_for(name: str, wish: PlanWish) -> str:
         return text
     if is_place(text):
         return text
+    from rigright.build.proposals.record import recommended
+
     node = find_node(text)
     made = orders_for(wish).proposed(node)
     first = recommended(made.variants)

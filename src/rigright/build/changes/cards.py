@@ -10,6 +10,7 @@ from rigright.base.words import Sentence, say
 from rigright.build.change import Change, Fit, Standing
 from rigright.build.judge import IMPOSSIBLE, OK, judge
 from rigright.build.machine import Cards, Rig
+from rigright.build.rules.power import EFFICIENCY
 from rigright.cost.estimate import Estimate
 from rigright.facts.chips import Chip, chips
 from rigright.facts.shop.cards import PASSIVE, Plugs, shape_of
@@ -218,5 +219,10 @@ def _supply(standing: Standing, cards_w: float) -> Fit:
     """Whether the power supply carries it with room to spare."""
     need_w = (cards_w + _HOST_W) * _SPARE
     sold_w = math.ceil(need_w / _STEP_W) * _STEP_W
+    wall_w = (cards_w + _HOST_W) / EFFICIENCY
+    if standing.circuit_w is not None and wall_w > standing.circuit_w:
+        names = {"wall": f"{wall_w:,.0f}", "safe": f"{standing.circuit_w:,.0f}"}
+        says = say("{wall} W at the wall; the circuit allows {safe} W continuously", **names)
+        return Fit(says=says, holds=False)
     says = say("power supply of {need} W or more", need=f"{sold_w:.0f}")
     return Fit(says=says, holds=None if standing.supply_w is None else standing.supply_w >= need_w)

@@ -32,8 +32,9 @@ def proposed(wanted: BuildWish, *, today: date) -> Proposed:
         return propose(wanted, today=today)
     if wanted.machines > 1:
         return Proposed(variants=(), refusals=(), nearest=say("one PC cannot hold several machines"))
-    board = wanted.pc.board or _SLOT
-    bare = replace(wanted.pc, board=replace(board, slots=board.slots or _SLOT.slots), room=wanted.circuit)
+    board = wanted.pc.board or (_SLOT if wanted.pc.machine is None else None)
+    board = board and replace(board, slots=board.slots or _SLOT.slots)
+    bare = replace(wanted.pc, board=board, room=wanted.circuit)
     known = {ruling.reason for ruling in judge(bare)}
     rig = replace(bare, cards=cards_of(wanted))
     tried = [(item, _new(item, known)) for item in _changed(rig, _new(rig, known))]

@@ -9,6 +9,7 @@ from rigright.base.words import say
 from rigright.build.judge import DOUBT, IMPOSSIBLE, BuildRule, Ruling, doubt, fine, impossible
 from rigright.build.machine import SAFE_SHARE, Cards, Rig
 
+WHOLE = {"closed", "modules"}  # machines that come with what they hold
 BASE_W = 60.0  # board, memory, drives and fans
 IDLE_CPU_SHARE = 0.5  # of a processor's power while the cards work
 EFFICIENCY = 0.9
@@ -31,8 +32,10 @@ def load_w(rig: Rig) -> float | None:
 def watts(rig: Rig) -> Iterator[Ruling]:
     """The supplies carry the load, and the cards' spikes."""
     given = [supply.watts for supply in rig.supplies]
+    if rig.machine is not None:  # its own: none of what comes with its modules, or takes no cards
+        given = [rig.machine.psu_w] if rig.machine.cards_max and rig.machine.kind not in WHOLE else []
     need = load_w(rig)
-    if not given or None in given or need is None or rig.machine is not None:
+    if not given or None in given or need is None:
         return
     have = sum(value or 0.0 for value in given)
     least = (rig.cards_w or 0.0) + IDLE_CPU_SHARE * rig.cpu_w + BASE_W - 10

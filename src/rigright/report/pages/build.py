@@ -15,6 +15,7 @@ from rigright.build.proposals.order import called
 from rigright.build.proposals.record import CHEAPEST, GROWING, RECOMMENDED, Item, Proposal
 from rigright.cost.estimate import Estimate
 from rigright.facts.chips import by_id
+from rigright.facts.shop.cards import PASSIVE
 from rigright.money.tariff import host_usd
 from rigright.verbs.assembled import Assembled
 
@@ -56,8 +57,8 @@ def page(result: Assembled, *, why: bool = False, details: bool = False) -> Page
 
 def _refused(result: Assembled) -> Table:
     """Parts that would not do, and why."""
-    columns = (say("part"), say("rule"), prose(say("why not")))
-    rows = ((refusal.part, refusal.rule, refusal.reason) for refusal in result.proposed.refusals)
+    columns = (say("part"), prose(say("why not")))
+    rows = ((refusal.part, refusal.reason) for refusal in result.proposed.refusals)
     return table(columns, rows, title=say("not chosen"))
 
 
@@ -187,6 +188,9 @@ def _warnings(result: Assembled) -> Iterator[Sentence]:
             watts=show_watts(first.limit_w),
             number=f"{first.limit_w:.0f}",
         )
+    passive = [item.chip.name for item in first.rig.cards if item.shape.cooling == PASSIVE]
+    if passive and first.rig.machine is None:
+        yield say("{chip} has no fans: add a blower with a shroud to each card", chip=passive[0])
     unknown = [item.name for item in first.items if item.usd is None and item.kind != "nic"]
     if unknown:
         yield say("no price known: {names}", names=", ".join(map(str, unknown)))

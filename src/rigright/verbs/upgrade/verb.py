@@ -9,9 +9,9 @@ from datetime import UTC, datetime
 
 from rigright.base import everyday, shelf
 from rigright.base.errors import AskError
-from rigright.base.money import USD
 from rigright.base.words import Sentence, say
 from rigright.build.change import LEAST_GAIN, Worth, gain, ranked
+from rigright.build.machine import SAFE_SHARE
 from rigright.doctor.binding.causes import causes
 from rigright.doctor.binding.judgement import conclude
 from rigright.doctor.binding.record import FULL, WORKING
@@ -21,6 +21,7 @@ from rigright.verbs.clock import today
 from rigright.verbs.diagnose import diagnose, in_file
 from rigright.verbs.diagnosed import BottleneckReport
 from rigright.verbs.last_results import results_of
+from rigright.verbs.ordering import read_room
 from rigright.verbs.probe import probe
 from rigright.verbs.upgrade.standing import standing_of
 from rigright.verbs.upgrade.upgraded import CauseHelp, Upgraded, waves
@@ -40,7 +41,7 @@ def upgrade(
     bound: str | None = None,
     machines: int = 1,
     budget_usd: float | None = None,
-    currency: str = USD,
+    room: str | None = None,
     progress: Progress | None = None,
 ) -> Upgraded:
     """What to change first on this machine, or on one read from a file."""
@@ -65,9 +66,10 @@ def upgrade(
         shares=None if bound is None else read_shares(bound),
         machines=machines,
         budget_usd=budget_usd,
+        room=room,
     )
     age = None if at_s is None else (today() - datetime.fromtimestamp(at_s, UTC).date()).days
-    return replace(result, recorded_days_ago=age, currency=currency)
+    return replace(result, recorded_days_ago=age)
 
 
 def upgraded(
@@ -77,13 +79,15 @@ def upgraded(
     shares: dict[str, float] | None = None,
     machines: int = 1,
     budget_usd: float | None = None,
+    room: str | None = None,
 ) -> Upgraded:
     """Changes to one machine, by what was diagnosed or by shares that were stated."""
     if shares is None:
         bounds = () if diagnosed is None else diagnosed.diagnosis.bounds
         shares = {bound.cause.name: bound.share for bound in bounds}
     judgement = conclude(examine(case)) if diagnosed is None else diagnosed.judgement
-    standing = standing_of(case, today())
+    rated = None if room is None else read_room(room).rated_w
+    standing = replace(standing_of(case, today()), circuit_w=rated and rated * SAFE_SHARE)
     changes = [change for propose in shelf.load(CHANGES, "propose").values() for change in propose(standing)]
     full = frozenset(name for name, share in shares.items() if share >= FULL)
     every = ranked(changes, shares, full=full if diagnosed is None else diagnosed.diagnosis.full)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from rigright.base.record import replace
 from rigright.base.words import say
 from rigright.faces.cli.answer import Answer
 from rigright.faces.cli.asks.diagnose import show_progress
@@ -25,9 +26,10 @@ def answer(options: argparse.Namespace) -> Answer:
         bound=options.bound,
         machines=options.machines,
         budget_usd=None if budget is None else budget.usd(home),
-        currency=home if budget is None else budget.currency or home,
+        room=options.room,
         progress=lambda gone_s, all_s: show_progress(gone_s, all_s, language=options.language),
     )
+    result = replace(result, currency=home if budget is None else budget.currency or home)
     return Answer(
         page=lambda: pages.page(result),
         plain=lambda language: pages.plain(result, language),

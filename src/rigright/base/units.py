@@ -36,7 +36,7 @@ _MEASURE = pattern(r"\s*([0-9]*\.?[0-9]+(?:[eE][+-]?[0-9]{1,3})?)\s*([^\s\d]*)\s
 _QUANTITY = pattern(r"\s*([0-9]*\.?[0-9]+(?:e[+-]?[0-9]{1,3})?)\s*([a-z]*)\s*\Z", re.IGNORECASE)
 
 
-def unreadable(text: str, what: Sentence, *, example: Sentence | str) -> AskError:
+def unreadable(text: str, what: Sentence, *, example: str) -> AskError:
     """The error for a text that is no such figure."""
     return AskError(
         say('cannot read "{text}" as {what}', text=text, what=what),
@@ -78,7 +78,7 @@ def parse_count(text: str) -> int:
 
 def parse_seconds(text: str) -> float:
     """Read "50ms", "1.5 s", "2min", "8h", "14d"; a bare number is seconds."""
-    wrong = unreadable(text, say("a time"), example=say("50ms, 1s, 2 weeks"))
+    wrong = unreadable(text, say("a time"), example="50ms, 1s, 2min")
     return _measured(text, _SECONDS, wrong=wrong)
 
 
@@ -98,7 +98,7 @@ def parse_rate(text: str) -> float:
     """Read "5", "5/s", "300/min", "20k/h", "1M/d" as events a second."""
     number, _, unit = text.partition("/")
     per_s = _PERIODS_S.get(unit.strip().lower())
-    wrong = unreadable(text, say("a rate"), example=say("5/s, 300/min, 100k a day"))
+    wrong = unreadable(text, say("a rate"), example="5/s, 300/min")
     if per_s is None:
         raise wrong
     return _measured(number, _AMOUNTS, wrong=wrong) / per_s
@@ -114,7 +114,7 @@ def parse_factor(text: str) -> float:
 
 def parse_share(text: str) -> float:
     """Read "0.9", "90%" as a share."""
-    wrong = unreadable(text, say("a share"), example=say("0.9, 90%"))
+    wrong = unreadable(text, say("a share"), example="0.9, 90%")
     if text.strip().endswith("%"):
         return _measured(text.strip().removesuffix("%"), {"": 1}, wrong=wrong) / 100
     return _measured(text, {"": 1}, wrong=wrong)

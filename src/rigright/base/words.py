@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache, partial, reduce
 
 from rigright.base.patterns import pattern
@@ -175,13 +175,9 @@ def _plurals(template: str) -> tuple[tuple[str, str, str], ...]:
 @cache
 def _singular() -> tuple[Mapping[str, str], Mapping[str, str]]:
     """Nouns and verbs of many -> of one."""
-    import csv
-    from pathlib import Path
-
     fields: dict[str, dict[str, str]] = {"noun": {}, "verb": {}}
-    with (Path(__file__).parents[1] / "data" / "singular.csv").open(encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file):
-            fields[row["kind"]][row["many"]] = row["one"]
+    for row in _table("singular.csv"):
+        fields[row["kind"]][row["many"]] = row["one"]
     return fields["noun"], fields["verb"]
 
 
@@ -193,10 +189,17 @@ def worded(of: str) -> Callable[[str], Sentence | str]:
 @cache
 def _cell_words() -> Mapping[tuple[str, str], Sentence]:
     """What a field is of, and its value -> in both languages."""
-    from rigright.base.loader import rows
+    table = _table("cell_words.csv")
+    return {(row["of"], row["value"]): in_both(row["english"], row["chinese"], values={}) for row in table}
 
-    table = rows("cell_words.csv", "of", "value", "english", "chinese")
-    return {(of, value): in_both(english, chinese, values={}) for of, value, english, chinese in table}
+
+def _table(name: str) -> Iterator[dict[str, str]]:
+    """The rows of a table of words."""
+    import csv
+    from pathlib import Path
+
+    with (Path(__file__).parents[1] / "data" / name).open(encoding="utf-8", newline="") as file:
+        yield from csv.DictReader(file)
 
 
 @cache

@@ -117,7 +117,7 @@ def by_place(events: Iterable[Event]) -> dict[str | None, list[Event]]:
     return groups
 
 
-def meant(subject: str, kind: str, events: Iterable[Event]) -> Iterator[tuple[str, list[Event]]]:
+def meant(subject: str, kind: str, *, events: Iterable[Event]) -> Iterator[tuple[str, list[Event]]]:
     """Lines by the finding that their words mean, the first that fits, and by what they tell of."""
     groups: dict[str, list[Event]] = {name: [] for name in stated(subject, kind)}
     for event in events:

@@ -69,7 +69,7 @@ def log_driver(case: CheckInput) -> Iterator[Verdict]:
         yield state
     lost = {pci_key(event.pci) for event in events(case, "xid") or [] if event.code == _LOST_XID}
     given = [_placed(case, event) for event in events(case, "driver") or [] if not _is_known(event, lost)]
-    for name, same in one_hang(meant("log_cards", "driver", given)):
+    for name, same in one_hang(meant("log_cards", "driver", events=given)):
         driver = next((vendor for vendor in VENDORS if vendor in same[0].text), "")
         reset = reset_at(case, same[0].pci, vendor=VENDORS.get(driver, "nvidia"))
         yield logged(case, advise(name, reset=reset), of=same)
@@ -135,7 +135,7 @@ def log_nics(case: CheckInput) -> Iterator[Verdict]:
     limited = [event for event in given if _LIMITED.search(event.text)]
     for same in by_place(limited).values():
         yield from _slot(case, same)
-    for name, same in meant("log_cards", "nic", [item for item in given if item not in limited]):
+    for name, same in meant("log_cards", "nic", events=[item for item in given if item not in limited]):
         is_few = name == "log_cards.nic_transfers" and len(same) < _FEW_TRANSFERS
         yield logged(case, advise(name, severity="note" if is_few else None), of=same)
 

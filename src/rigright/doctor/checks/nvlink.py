@@ -212,7 +212,7 @@ def log_nvlink(case: CheckInput) -> Iterator[Verdict]:
     if not linked and None not in chips:
         return
     given = [item for item in events(case, "nvlink") or [] if _HARMLESS not in item.text.lower()]
-    for name, same in meant("nvlink", "log", given):
+    for name, same in meant("nvlink", "log", events=given):
         yield logged(case, advise(name), of=same)
     if linked and not given:
         yield unseen(case, "nvlink") or Fine(says=say("none in the kernel log"))

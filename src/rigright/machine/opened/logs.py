@@ -166,7 +166,7 @@ _LOOKS_LIKE = re.compile(
 _SAYS_NONE = re.compile(
     r"(?i)\b(?:no|0|without|zero|non-?fatal|ignor\w+|not an?|if|retry on) (?:\w+ )?(?:errors?|failures?)"
     r"|(?:errors?|fail\w*|failures?|critical(?: warning)?|occurred|exceptions?|timeouts?)"
-    r"\W{0,4}\s{0,40}[:=|]\W{0,4}"
+    r"\W{0,4}\s{0,40}[:=|]\s{0,40}\W{0,4}"
     r"(?:0(?!x0*[1-9a-f]|\.?[1-9])|none\b|no\b|n/?a\b|false\b|ok\b|\[\]|null\b|not active)"
     r"|error_?(?:log|rate|count)"
 )

@@ -41,7 +41,8 @@ def page(result: Assembled, *, why: bool = False, details: bool = False) -> Page
         refusals = Points.of(_refusals(result), title=say("why not"), tone="bad")
         return Page.of(verdict(result), refusals, tone="bad")
     more = result.asked and not (why and details)
-    warned = result.over_budget or result.proposed.nearest is not None
+    unfit = any("room" in ruling.parts for ruling in first.doubts)  # for where it shall stand
+    warned = unfit or result.over_budget or result.proposed.nearest is not None
     return Page.of(
         verdict(result),
         (order(proposal, result) for proposal in (made if details else (first,))),

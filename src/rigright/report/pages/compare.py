@@ -68,12 +68,10 @@ def page(result: Compared, *, why: bool = False, details: bool = False) -> Page:
 
 def _names(result: Compared) -> list[str]:
     """What each is called: by its machine, where that tells it apart from the others."""
-    kept = [
-        item.plan.work.weights if item.plan and isinstance(item.plan.work, Serving) else ""
-        for item in result.contenders
-    ]
-    forms = [short_format(HALF[0] if form in HALF else form) for form in kept]
-    unlike = len({*forms}) > 1
+    plans = [item.plan for item in result.contenders]
+    kept = [plan.work.weights if plan and isinstance(plan.work, Serving) else "" for plan in plans]
+    unlike = len({HALF[0] if form in HALF else form for form in kept}) > 1
+    forms = [short_format(form) for form in kept]
     names = [
         f"{item.label} ({form})"
         if unlike and form and not form.lower().startswith(item.label.lower())

@@ -40,8 +40,11 @@ def _plans_of(arch: Arch, thing: Thing) -> SearchResult:
     """Its plans, on as few cards as will do where only their name was said."""
     arch, wish = thing.arch or arch, thing.wish
     *few, last = thing.counts
-    answer = next((item for most in few if (item := _sold(arch, thing, most=most)) and item.plans), None)
-    answer = answer or _at_most(arch, thing, most=last)
+    tried = (item for most in few if (item := _sold(arch, thing, most=most)) and item.plans)
+    first = answer = next(tried, None)
+    while answer is not None and not (_is_usual(answer.plans[0]) and _as_good(answer)):
+        answer = next(tried, None)
+    answer = answer or first or _at_most(arch, thing, most=last)
     plan = answer.plans[0] if answer.plans else None
     if plan is None or wish.aim != "cost" or {"usd", "usd_per_mtok"} & set(plan.figures):
         return answer
@@ -179,13 +182,15 @@ def _with(arch: Arch, thing: Thing, *, fixed: dict[str, Any], had: SearchResult)
     return answer if answer.plans and _as_good(answer, had) else had
 
 
-def _as_good(answer: SearchResult, had: SearchResult) -> bool:
-    """Whether a service still starts and writes as fast as people want, where it did before."""
-    usual = None if had.wish is None else works().get(had.wish.work)
-    new, old = answer.plans[0].figures, had.plans[0].figures
+def _as_good(answer: SearchResult, had: SearchResult | None = None) -> bool:
+    """Whether a service starts and writes as fast as people want, or as it did before."""
+    usual = None if answer.wish is None else works().get(answer.wish.work)
+    new, old = answer.plans[0].figures, {} if had is None else had.plans[0].figures
     limits = {"ttft_s": None if usual is None else usual.ttft_s, "tpot_s": 1 / USUAL_TOK_PER_S}
     return all(
-        bound is None or name not in new or new[name].value <= max(bound, old[name].value)
+        bound is None
+        or name not in new
+        or new[name].value <= max(bound, old[name].value if name in old else 0.0)
         for name, bound in limits.items()
     )
 

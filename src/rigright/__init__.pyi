@@ -703,7 +703,7 @@ def measure(
 class PlanReply(Reply[Planned], Planned): ...
 
 def plan(
-    model: Texts,
+    model: Texts | None = None,
     *,
     free: Texts | None = None,
     anchors: Texts | None = None,

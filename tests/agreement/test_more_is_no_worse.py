@@ -9,11 +9,23 @@ from math import ceil, log2
 
 import numpy as np
 import pytest
-from drawn_questions import BUDGETS, THOROUGH, Asked, bounded, market, seeds, sold
+from drawn_questions import (
+    BUDGETS,
+    LARGE,
+    MIDDLE,
+    SMALL,
+    THOROUGH,
+    Asked,
+    bounded,
+    market,
+    seeds,
+    sold,
+)
 
 from rigright.base.errors import AskError
 from rigright.choice.ways import loss_of, quality_class
 from rigright.choice.work import work_of
+from rigright.demand import PlanWish
 from rigright.facts.nodes import Node
 from rigright.options.read import read_wish
 from rigright.search.choose import NEAR
@@ -27,6 +39,7 @@ from rigright.verbs.plan import plan
 
 pytestmark = pytest.mark.hypothesis
 BOUGHT = 6 if THOROUGH else 1
+LADDERS = 25 if THOROUGH else 2
 HELD = 20 if THOROUGH else 3
 TIMES = (1.1, 1.5, 2.0, 4.0)
 MEMORY = ("mem_bytes", "mem_usable_bytes", "mem_program_bytes")
@@ -98,6 +111,32 @@ def test_more_money_buys_no_worse_plan(seed):
         if few.plans and (not many.plans or is_worse(many, few, asked)):
             failed[str(less)] = more.wish.budget_usd
     assert not failed
+
+
+@pytest.mark.parametrize("seed", seeds(4))
+def test_no_step_of_a_ladder_of_budgets_is_worse(seed):
+    """Who names no load, too: from the least money that buys anything, step by step."""
+    dice, failed = random.Random(seed), {}  # noqa: S311 - a draw of ladders
+    for _ in range(LADDERS):
+        model = dice.choice(SMALL + MIDDLE + LARGE)
+        asked = Asked(model=model, wish=PlanWish(buy=True, work=dice.choice(("auto", "chat", "serve"))))
+        before: SearchResult | None = None
+        for step in range(4):
+            wish = replace(asked.wish, budget_usd=dice.choice((1500.0, 2500.0)) * TIMES[2] ** step)
+            if before is not None and before.wish is not None:
+                wish = replace(wish, budget_usd=max(wish.budget_usd, before.wish.budget_usd))
+            after = find(asked.arch, wish, market=market(), alone=True)
+            if before is not None and before.plans and _loses(after, before, asked):
+                failed[f"{asked} {wish.budget_usd:g}"] = [
+                    one.plans[0].supply.label for one in (before, after)
+                ]
+            before = after
+    assert not failed
+
+
+def _loses(after: SearchResult, before: SearchResult, asked: Asked) -> bool:
+    """More money gives no plan, settles for more, or is worse in what it shows."""
+    return not after.plans or after.level > before.level or is_worse(after, before, asked)
 
 
 @pytest.mark.parametrize("seed", seeds(4))

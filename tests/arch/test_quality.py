@@ -14,8 +14,8 @@ def test_a_score_is_the_leaderboards_newest(shared):
         rows = [row for row in csv.DictReader(file) if row["benchmark"] == "Arena text (style control)"]
     told = {row["hub_id"]: float(row["score"]) for row in rows if row["metric"] == "full"}
     arena = {one.model: one.score for one in scores() if one.benchmark == "arena"}
-    assert arena.keys() == told.keys() - {""}
-    assert sum(arena[name] == told[name] for name in arena) > 0.9 * len(arena)
+    assert arena.keys() > told.keys() - {""}
+    assert sum(arena[name] == score for name, score in told.items() if name) > 0.9 * len(told)
 
 
 def test_better_models_score_higher_and_strangers_have_none():

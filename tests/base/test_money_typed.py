@@ -29,6 +29,7 @@ US$ 8,000 8000 USD      | 1.2M usd 1200000 USD    | 60000 CNY 60000 CNY     | 5�
 £3,000 3000 GBP         | 8000$ 8000 USD          | $8k usd 8000 USD        | 8000 JPY 8000 JPY
 $8000 CAD 8000 CAD      | ¥8000 JPY 8000 JPY      | 8000円 8000 JPY         | 8 000 € 8000 EUR
 5千块钱人民币 5000 CNY  | 人民币5万元 50000 CNY   | 5万美元 50000 USD       | 5万以内 50000 CNY
+€ 4.500 4500 EUR | 12.000 euro 12000 EUR | 1.5 usd 1.5 USD | 0.125 usd 0.125 USD
 NT$90,000 90000 TWD     | 5 thousand dollars 5000 USD | S$12k 12000 SGD     | 1,00,000 rupees 100000 INR
 """
 

@@ -284,3 +284,13 @@ def test_the_locale_chooses(settings, language, monkeypatch):
 def test_a_wish_goes_before_the_locale(language, monkeypatch):
     monkeypatch.setenv("LC_ALL", "zh_CN" if language == ENGLISH else "C")
     assert pick_language(language) == language
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [("PCIe", "受限于 PCIe 的机器"), ("算力", "受限于算力的机器"), ("3", "受限于 3 的机器")],
+)
+def test_chinese_and_latin_letters_stand_apart(value, shown):
+    for template in ("受限于{part}的机器", "受限于 {part} 的机器"):
+        assert tell(Sentence("limited", (("part", value),), template), CHINESE) == shown
+    assert tell(Sentence("limited by {part} here", (("part", "算力"),)), ENGLISH) == "limited by 算力 here"

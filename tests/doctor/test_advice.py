@@ -20,7 +20,7 @@ from rigright.machine.running.messages import FIELD, TEXT, message_patterns
 FOLDER = DATA / "advice"
 SUBJECTS = sorted(path.stem for path in FOLDER.glob("*.toml") if path.stem != SHARED)
 WORDS = {"severity", "confidence", "title", "shows", "see", "seen", "why", "fix", "verify", "like"}
-OF_LINES = {"follows", "prints", "driver", "nic"}  # by what a message is known
+OF_LINES = {"follows", "prints", "driver", "nic", "log"}  # by what a message is known
 OF_STEPS = {"en", "zh", "run", "root", "disturbs", "takes", "when", "unless", "step", "with"}
 OF_EVIDENCE = {"shows", "see", "when", "unless"}
 GIVEN = {"gpu"}  # by `device`
@@ -52,9 +52,9 @@ def asked():
         for one in message_patterns(scope):
             key = tuple(one.finding.split("."))
             found.setdefault(key, []).append((wanted(row(*key)), True, one.example))
-    for kind in ("driver", "nic"):
-        for name in stated("log_cards", kind):
-            found.setdefault(("log_cards", name), []).append(
+    for subject, kind in (("log_cards", "driver"), ("log_cards", "nic"), ("nvlink", "log")):
+        for name in stated(subject, kind):
+            found.setdefault((subject, name), []).append(
                 ({"reset"} if kind == "driver" else set(), True, kind)
             )
     return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rigright.base.words import tell
-from rigright.doctor.examine import case_of, examine
+from rigright.doctor.examine import EXIT_FAULT, case_of, examine
 from rigright.machine.opened import read_machine
 
 AER = "pcieport 0000:80:01.1: AER: Uncorrected (Fatal) error received: 0000:80:01.1"
@@ -37,6 +37,13 @@ def chain_of(shown):
     """The links of the chain that is shown, in their order."""
     told = next((line for line in shown if " -> " in line), None)
     return told and told.partition(": ")[2].split(" -> ")
+
+
+def test_a_fatal_link_error_is_not_told_under_one_that_is_not():
+    line = "[Mon Nov  2 11:12:1{} 2026] NVRM: Xid (PCI:0019:01:00): {}, {} XC0 i0 Link 08 (0x3 0x0)\n"
+    lines = line.format(3, 145, "RLW_SRC_TRACK Nonfatal") + line.format(4, 149, "NETIR_LINK_EVT Fatal")
+    examined = examine(case_of(read_machine(lines.encode(), name="x")))
+    assert examined.exit_code == EXIT_FAULT
 
 
 def test_a_chain_is_one_finding_with_its_links_in_order():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import copy
 import json
 import os
@@ -42,6 +43,23 @@ def test_llama_factory_is_told_its_nodes_by_the_environment(tmp_path):
     env = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "HEAD": "node1", "NODE_RANK": "3"}
     done = subprocess.run(["/bin/sh", "-c", text], capture_output=True, text=True, check=True, env=env)
     assert done.stdout == "4 8 3 node1 1\n"
+
+
+@pytest.mark.parametrize("target", ["torchrun", "accelerate"])
+def test_the_script_trains_by_the_plan_where_the_user_names_none(target):
+    text = launch_files(target, planned(sharding="fsdp", micro_batch=3, accumulate=5, seq_tok=777))[
+        "train.py"
+    ]
+    set_to = {
+        node.targets[0].id: ast.literal_eval(node.value)
+        for node in ast.parse(text).body
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
+        if isinstance(node.value, ast.Constant)
+    }
+    asked = {"METHOD": "full", "SHARDING": "fsdp", "MICRO_BATCH": 3, "ACCUMULATE": 5, "SEQ_TOK": 777}
+    assert asked.items() <= set_to.items()
+    assert not any("not set by these files" in line for line in text.splitlines())
+    assert "train.py" not in launch_files(target, planned(sharding="fsdp"), script="mine.py")
 
 
 @pytest.mark.parametrize("target", ["transformers", "llama-factory"])

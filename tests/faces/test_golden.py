@@ -16,7 +16,8 @@ from questions import HERE
 
 from kept_answers import keep
 from rigright.base import shelf
-from rigright.base.words import LANGUAGES
+from rigright.base.loader import rows
+from rigright.base.words import LANGUAGES, sentences
 
 NOW_S = 1_790_000_000.0  # 2026-09-21: of the played machines, and of prices
 DAY = "2026-09-21"
@@ -25,6 +26,8 @@ UNSURE = {  # figures that are another each time, by verb
     "sweep": ((r"\d+\.\d(?= (s,|秒，))", "N"),),
     "watch": ((r"^  • .*\n", ""), (r"\d\d:\d\d:\d\d", "TIME")),  # the host is the one that the tests run on
 }
+GOLDEN = Path(__file__).parents[1] / "golden"
+CELLS = rows("cell_words.csv", "of", "value", "english", "chinese")
 COVERED = {"web"}  # a page of its own: test_web_browser.py
 TEXT = (Path(__file__).parent / "golden_cases.txt").read_text(encoding="utf-8")
 CASES = {
@@ -86,3 +89,41 @@ def test_every_verb_has_its_pages():
     kept = {path.name for path in (Path(__file__).parents[1] / "golden").glob("*.txt")}
     assert {f"{verb}.{language}.txt" for verb in CASES for language in LANGUAGES} >= kept
     assert len(kept) <= 60
+
+
+TYPED = {  # tables of what is typed: their first cells, and `bench`'s groups, are names of options
+    "cards", "network", "processor", "disk", "model", "full", "runs",
+}  # fmt: skip
+MARKS = re.compile(r"\s{2,}|[：；（）]|^\s*• ")
+
+
+def cells(page):
+    """The cells of a page in Chinese: no commands, no errors, nothing in quotes, no first cell of a list."""
+    for line in page.splitlines():
+        if not re.match(r"(!|\s*\$|#|用法|  +-)", line):
+            yield from (cell.strip() for cell in MARKS.split(re.sub(r"`[^`]*`|“[^”]*”", "", line))[1:])
+
+
+def test_no_cell_of_a_chinese_page_is_left_in_english():
+    """A word that has a Chinese sentence, or that a table says in both languages, stands in Chinese."""
+    keys = {key for key, chinese in sentences("zh").items() if re.fullmatch("[a-z]+( [a-z]+)*", key)}
+    keys |= {value for _, value, english, chinese in CELLS if chinese not in {value, english}}
+    left = {
+        f"{verb}: {cell}"
+        for verb in set(CASES) - {"completion", "rigright", "sweep"}  # what is typed, and help on it
+        for cell in cells((GOLDEN / f"{verb}.zh.txt").read_text(encoding="utf-8"))
+        if cell in keys - TYPED - set(CASES)
+    }
+    assert not left
+
+
+def test_money_of_a_chinese_page_is_in_yuan():
+    """But in tables of what sources state, and where dollars were typed or asked for."""
+    dollars = re.compile(r"\$\d|\$/")
+    for verb in ("build", "compare", "cost", "explain", "upgrade", "report"):
+        pages = re.split(r"(?m)^\$ rigright ", (GOLDEN / f"{verb}.zh.txt").read_text(encoding="utf-8"))
+        for page in pages:
+            asked, *lines = page.splitlines() or [""]
+            said = "\n".join(line for line in lines if not line.startswith("!"))
+            if not re.search(r"usd|USD|\$|plan\.json|--currency|--place", asked):
+                assert not dollars.search(said), asked

@@ -195,7 +195,7 @@ def test_names_that_others_use_are_understood_or_named(root):
     assert first("look_up", kind="gpu", words="4090").startswith("# ")
     assert first("plan", model="qwen3-8b", gpu="4090").endswith(" on?")
     assert first("explain", model="qwen3-8b", on="4090", quantization="int4").endswith(" weights?")
-    assert '{"model": ' in first("plan")
+    assert '{"model": ' in first("explain")
 
 
 def test_no_tool_takes_what_writes_or_runs():
@@ -224,7 +224,7 @@ FILES = (("doctor", "from"), ("probe", "from"), ("validate", "files"), ("doctor"
 OUTSIDE = ("/etc/passwd", "../outside.json", "link.json", "x/../../outside.json", "\0")
 WRONG = [  # tool, arguments, what the sentence names, and the hint
     ("plan", {"model": "qwen3-32b", "bugdet": 3}, '"bugdet"', "budget"),
-    ("plan", {}, "model", '{"model": '),
+    ("explain", {}, "model", '{"model": '),
     ("plan", {"model": "qwen3-32b", "mode": "foo"}, '"foo"', "serve"),
     ("explain", {"model": "qwen3-32b", "on": "rtx 9999"}, "9999", ""),
     ("nosuch", {}, '"nosuch"', "plan, explain"),

@@ -195,12 +195,14 @@ def test_the_signature_names_the_options():
     parameters = inspect.signature(rig.compare).parameters
     assert parameters["things"].kind is inspect.Parameter.VAR_POSITIONAL
     assert {"for_", "users", "max_chips"} <= set(parameters)
-    assert inspect.signature(rig.plan).parameters["model"].default is inspect.Parameter.empty
+    assert inspect.signature(rig.explain).parameters["model"].default is inspect.Parameter.empty
+    assert inspect.signature(rig.plan).parameters["model"].default is None
 
 
 WRONG = (  # and what the error and its hint name
     (lambda: rig.plan("qwen3-8b", bugdet=5), '"bugdet"', "budget"),
-    (rig.plan, "model", "--help"),
+    (rig.explain, "model", "--help"),
+    (rig.plan, "model", "--budget 5000usd"),
     (lambda: rig.plan("qwen3-8b", mode="foo"), '"foo"', "serve, chat"),
     (lambda: rig.plan("qwen3-8b", users=-1), "--concurrency", ""),
     (lambda: rig.plan("--from=/etc/passwd"), '"--from=/etc/passwd"', ""),

@@ -22,6 +22,21 @@ from rigright.facts.nodes import find_node
 from spoken import values
 
 CLEAR = {
+    "魔改2080ti 22g": "rtx-2080-ti-22gb",
+    "涡轮4090 48g": "rtx-4090-48gb",
+    "Vera Rubin NVL144": "r200",
+    "VR200": "r200",
+    "Instinct MI455X": "mi455x",
+    "昇腾 950PR": "ascend-950pr",
+    "trn3": "trainium3",
+    "trainium 2": "trainium2",
+    "M5 Ultra 96GB": "apple-m5-ultra-64c",
+    "mac studio m5 ultra 256gb": "apple-m5-ultra-80c",
+    "摩尔线程 S5000": "mtt-s5000",
+    "昆仑芯P800": "kunlun-p800",
+    "Tenstorrent n300d": "wormhole-n300",
+    "RX 9060": "rx-9060",
+    "RTX 4090D 48GB": "rtx-4090-d-48gb",
     "4090": "rtx-4090",
     "rtx4090": "rtx-4090",
     "RTX 4090": "rtx-4090",
@@ -389,28 +404,6 @@ def test_every_gpu_of_the_pci_and_amd_captures_resolves(shared):
                 assert to_gib(float(card["VRAM Total Memory (B)"])) == pytest.approx(
                     to_gib(by_id()[chip].mem_usable_bytes), rel=1e-6
                 )
-
-
-@pytest.mark.parametrize(
-    ("name", "chip"),
-    [
-        ("Vera Rubin NVL144", "r200"),
-        ("VR200", "r200"),
-        ("Instinct MI455X", "mi455x"),
-        ("昇腾 950PR", "ascend-950pr"),
-        ("trn3", "trainium3"),
-        ("trainium 2", "trainium2"),
-        ("M5 Ultra 96GB", "apple-m5-ultra-64c"),
-        ("mac studio m5 ultra 256gb", "apple-m5-ultra-80c"),
-        ("摩尔线程 S5000", "mtt-s5000"),
-        ("昆仑芯P800", "kunlun-p800"),
-        ("Tenstorrent n300d", "wormhole-n300"),
-        ("RX 9060", "rx-9060"),
-        ("RTX 4090D 48GB", "rtx-4090-d-48gb"),
-    ],
-)
-def test_a_chip_of_this_year_is_itself(name, chip):
-    assert find_chip(name).id == chip
 
 
 def test_what_is_announced_says_so():

@@ -5,8 +5,9 @@ import pytest
 from rigright.base.errors import RigError
 from rigright.facts.chips import chips
 from rigright.facts.corrections import corrections
-from rigright.facts.engines import at_date, engines, find_engine
+from rigright.facts.engines import at_date, engines, find_engine, unknown_version
 from rigright.facts.formats import find_format, find_kv_format
+from rigright.facts.software import engine_needs
 
 
 @pytest.mark.parametrize(
@@ -96,6 +97,16 @@ def test_defaults_follow_the_device():
     assert vllm.default(vllm.budget_tok, 80 * gib) == 8192
     assert vllm.default(vllm.budget_tok, 80 * gib, chip="a100-sxm4-80gb") == 2048
     assert vllm.default(None, 80 * gib) is None
+    assert vllm.default(vllm.budget_tok, 183 * gib, chip="b200-sxm") == 16384
+    assert vllm.default(vllm.budget_tok, 120 * gib, chip="dgx-spark-gb10") == 2048
+
+
+def test_a_version_that_is_not_known_is_said_and_what_setup_knows_is_known():
+    assert unknown_version("vllm 0.99")
+    assert not unknown_version("vllm")
+    for needs in engine_needs():
+        if needs.name in engines() and needs.version[0].isdigit():
+            assert not unknown_version(f"{needs.name} {needs.version}"), needs
 
 
 def test_corrections_name_only_engines_we_know():

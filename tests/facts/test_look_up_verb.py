@@ -14,11 +14,12 @@ from rigright.base.plain import dumps
 from rigright.base.units import GIB, TERA
 from rigright.base.words import LANGUAGES
 from rigright.faces.cli.main import main
+from rigright.facts.chips import chips
 from rigright.report.formats.text import render
 from rigright.report.pages.look_up import page, plain
 from rigright.report.screen import Screen
 from rigright.verbs.look_up.filters import find_field, read_condition
-from rigright.verbs.look_up.verb import LookUpWish, find_kind, kind_names, kind_summaries, look_up
+from rigright.verbs.look_up.verb import LookUpWish, find_kind, is_kind, kind_names, kind_summaries, look_up
 from spoken import values
 
 TODAY = date(2026, 11, 20)
@@ -147,7 +148,7 @@ def test_cpus_by_words_with_the_nearest():
     [
         ("chipz", {}, "chips"),
         ("chips", {"where": ("nonsense>3",)}, "bw"),
-        ("chips", {"where": ("memory",)}, "memory>=24GB"),
+        ("chips", {"where": ("memory>",)}, "memory>=24GB"),
         ("chips", {"where": ("memory>=lots",)}, "lots"),
         ("chips", {"sort": "colour"}, "name"),
     ],
@@ -155,7 +156,7 @@ def test_cpus_by_words_with_the_nearest():
 def test_a_wrong_question_is_told_what_there_is(kind, wish, told):
     with pytest.raises(AskError) as caught:
         found(kind, **wish)
-    assert told in str(caught.value)
+    assert told in str(caught.value.whole)
 
 
 def test_fields_answer_to_keys_short_names_and_starts():
@@ -285,3 +286,52 @@ def test_clouds_are_shown_with_the_names_of_chips_and_told_with_their_ids():
     listing = found("clouds", "h100", limit=3)
     assert "H100 NVL 94GB" in render(page(found("clouds", "h100")), Screen(width=160))
     assert all(offer["chip"].islower() for offer in plain(listing, "en"))
+
+
+@pytest.mark.parametrize(
+    ("where", "has"),
+    [
+        ("fp8=yes", lambda chip: chip.fp8_acc32_flops_per_s is not None),
+        ("fp8", lambda chip: chip.fp8_acc32_flops_per_s is not None),
+        ("fp8!=yes", lambda chip: chip.fp8_acc32_flops_per_s is None),
+        ("ecc=no", lambda chip: not chip.ecc),
+        ("link=有", lambda chip: chip.link is not None),
+    ],
+)
+def test_what_a_record_has_or_lacks_is_a_condition(where, has):
+    every = found("chips").records
+    assert found("chips", where=(where,)).records == tuple(filter(has, every)) != every
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("rtx 40", "RTX 40"),
+        ("50 series", "RTX 50"),
+        ("40系", "RTX 40"),
+        ("gtx 10", "GTX 10"),
+        ("rx 7000", "RX 7"),
+    ],
+)
+def test_a_series_is_all_its_cards(text, named):
+    listed = {chip.id for chip in look_up("chips", text).records}
+    assert listed == {
+        chip.id for chip in chips() if named in chip.name and chip.name.split(named)[1][:2].isdecimal()
+    }
+
+
+@pytest.mark.parametrize(
+    ("typed", "kind"),
+    [("3090 price", "prices"), ("3090 价格", "prices"), ("h100 云", "clouds"), ("电价 上海", "tariffs")],
+)
+def test_a_kind_said_among_the_words_is_looked_up(typed, kind, capsys):
+    assert main(["look-up", *typed.split(), "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    name, *_ = [word for word in typed.split() if not is_kind(word)]
+    assert said == json.loads(dumps(plain(look_up(kind, name), "en"), "en"))
+
+
+@pytest.mark.parametrize("text", ["ssd", "sds", "foobarbaz"])
+def test_no_chip_answers_to_a_word_that_only_holds_its_letters(text):
+    with pytest.raises(AskError):
+        look_up("chips", text)

@@ -10,7 +10,7 @@ import pytest
 from rigright.base.errors import AskError
 from rigright.demand import PlanWish, ServingWish
 from rigright.facts.chips import by_id
-from rigright.facts.mig import MEMORY_SLICES, instance_of, profiles_of
+from rigright.facts.mig import MEMORY_SLICES, _profiles_of, instance_of
 from rigright.facts.nodes import find_node
 from rigright.verbs.compare import compare
 from rigright.verbs.cost import cost
@@ -30,7 +30,7 @@ NAMED = {  # what people write -> chip, profile, how many
     "h100 mig1g.10gb": ("h100-sxm5-80gb", "1g.10gb", 1),
     "A30 MIG 2g.12GB": ("a30", "2g.12gb", 1),
 }
-PAIRS = [(chip, row) for chip in by_id().values() for row in profiles_of(chip)]
+PAIRS = [(chip, row) for chip in by_id().values() for row in _profiles_of(chip)]
 
 
 @pytest.mark.parametrize("text", NAMED)

@@ -264,6 +264,7 @@ def test_more_than_a_card_has_is_never_free():
         ("p6", 8, "b200-sxm"),
         ("aws:p5", 8, "h100-sxm5-80gb"),
         ("azure:NDv4", 8, "a100-sxm4-40gb"),
+        ("aws p5.48xlarge", 8, "h100-sxm5-80gb"),
         ("lambda:gpu_1x_a10", 1, "a10"),
         ("gpu-h200-sxm_8gpu-128vcpu-1600gb", 8, "h200-sxm-141gb"),
         ("1RTXPRO6000.30V", 1, "rtx-pro-6000-blackwell-server"),

@@ -19,7 +19,7 @@ KNOWN = [
     ("vllm", "bf16", "t4", None),
     ("vllm", "awq4", "t4", "16-bit"),
     ("vllm", "nvfp4", "b200-sxm", "native"),
-    ("vllm", "nvfp4", "h100-sxm5-80gb", None),
+    ("vllm", "nvfp4", "h100-sxm5-80gb", "16-bit"),
     ("vllm", "fp8", "mi300x", "native"),
     ("vllm", "fp8", "mi250x", None),
     ("vllm", "bf16", "apple-m4-max-40c", None),

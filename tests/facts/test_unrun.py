@@ -54,7 +54,7 @@ def test_of_an_engine_nobody_has_a_row_for_nothing_is_claimed():
 @pytest.mark.parametrize(
     ("engine", "form", "chip", "instead"),
     [
-        ("vllm", "nvfp4", "a100-sxm4-80gb", {"form": "nvfp4", "forms": "bf16"}),
+        ("vllm", "nvfp4", "mi300x", {"form": "nvfp4", "forms": "bf16"}),
         ("vllm", "bf16", "t4", {"form": "bf16", "forms": "fp16"}),
         ("vllm", "bf16", "apple-m4-max-40c", {"engines": "llama.cpp"}),
         ("llama.cpp", "awq4", "rtx-4090", {"form": "awq4", "forms": "gguf"}),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -62,6 +64,20 @@ def test_a_heading_says_what_its_lines_are_of():
     assert [finding.about for _, finding in examined.findings] == ["gpu 5", "gpu 6"]
 
 
+def test_an_indented_heading_holds_for_all_that_stands_below_it():
+    text = "GPU: 1\n    ECC_BLOCKS:\n        UMC:\n            UNCORRECTABLE_COUNT: 3\n"
+    ((_, finding),) = examine(case_of(read_machine(text.encode(), name="x"))).findings
+    assert (finding.about, finding.severity) == ("gpu 1", "fault")
+
+
+def test_the_heading_of_a_document_says_what_it_is_of():
+    body = {"Link 3": {"children": {"CRC Data Error": {"value": "12"}}}}
+    for indent in (None, 4):
+        text = json.dumps({"body": body, "header": ["NVLINK Error Counts", "GPU 4"]}, indent=indent)
+        ((_, finding),) = examine(case_of(read_machine(text.encode(), name="x"))).findings
+        assert finding.about == "gpu 4"
+
+
 @pytest.mark.parametrize(
     ("cause", "effect"),
     [
@@ -73,6 +89,8 @@ def test_a_heading_says_what_its_lines_are_of():
             "NVRM: Xid (PCI:0000:9b:00): 79, pid=1, name=x, GPU has fallen off the bus.",
             "CUDA error: unknown error",
         ),
+        ("mlx5_core 0000:86:00.0 ens6f0np0: Link down", "NCCL WARN NET/IB : Got async event : port error"),
+        ("Memory cgroup out of memory: Killed process 3 (python) total-vm", "died with <Signals.SIGKILL: 9>"),
         (f"ValueError: {OOM}", "RuntimeError: Engine core initialization failed. See root cause above."),
     ],
 )
@@ -81,6 +99,15 @@ def test_a_cause_leads_what_follows_from_it_wherever_it_stands(cause, effect):
         judged = conclude(examine(case_of(read_machine("\n".join(lines).encode(), name="x"))))
         assert judged.first.check != "secondary_errors"
         assert [check for check, _ in judged.first.consequences] == ["secondary_errors"]
+
+
+def test_messages_under_a_file_and_at_a_prompt_of_windows_are_read():
+    text = f"$ cat /proc/1/cgroup\n0::/docker/abc\n{OOM}\n"
+    assert examine(case_of(read_machine(text.encode(), name="x")), ("messages",)).exit_code > 0
+    smi = "C:\\> nvidia-smi\nNVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.\n"
+    ((_, finding),) = examine(case_of(read_machine(smi.encode(), name="x")), ("gpu_driver",)).findings
+    commands = {step.command for step in finding.fix} | {finding.verify}
+    assert not [command for command in commands if command and "modprobe" in command]
 
 
 def test_information_of_nccl_is_no_failure():

@@ -106,6 +106,15 @@ def test_a_rate_is_so_many_in_a_time():
             same(option, f"600 {word}", f"600/{plain}")
 
 
+def test_a_rate_is_so_many_of_each_user_or_one_in_a_time():
+    for text, plain in (("半秒一次", "2/s"), ("每秒3-5次", "5/s"), ("每两秒一次", "0.5/s"),
+                        ("one every 5 seconds", "0.2/s"), ("100人每人每天20次", "2000/d"),
+                        ("日活5000人，每人20次", "100000/d"),
+                        ("50 users, each 20 a day", "1000/d")):  # fmt: skip
+        same(OPTIONS["rate"], text, plain)
+    assert OPTIONS["mode"].value("电商客服") == OPTIONS["mode"].value("客服")
+
+
 def test_words_for_what_is_counted_are_dropped_where_that_is_counted():
     for word, of, plain in ROWS:
         option = OPTIONS.get(of)
@@ -133,7 +142,7 @@ def test_numbers_in_words_are_read_wherever_a_number_is():
      ("一百多", "100"), ("50多", "50"), ("上百", "100"), ("近百", "100"), ("二三十", "30"), ("三五十", "50"),
      ("两三百", "300"), ("五萬", "50000"), ("a couple hundred", "200"), ("a few dozen", "36"),
      ("several hundred", "500"), ("half a million", "500000"), ("a quarter million", "250000"),
-     ("1.5 lakh", "150000"), ("2 crore", "20000000"), ("20-odd", "20"), ("100 plus", "100")],
+     ("1.5 lakh", "150000"), ("20-odd", "20"), ("100 plus", "100")],
 )  # fmt: skip
 def test_rough_numbers_are_read_wherever_a_number_is(text, plain):
     for option in of_kind("number"):

@@ -21,7 +21,7 @@ from rigright.report.pages import compare as pages
 from rigright.report.pages.compare_sheets import FRACTIONS
 from rigright.report.pages.figures import COLUMNS, FIGURES
 from rigright.report.screen import Screen, width
-from rigright.verbs.comparing.compared import Compared, Contender, RankPass, Roof, who_leads, winners
+from rigright.verbs.comparing.compared import Compared, Contender, RankPass, Roof
 
 ROOF = Roof(
     peak_flops_per_s=200e12,
@@ -42,8 +42,6 @@ def compared(*contenders):
         contenders=contenders,
         asked="rigright compare 4090 5090 --for llama-3.1-8b",
         model_asked="llama-3.1-8b",
-        best_places=winners(contenders),
-        leads=who_leads(contenders),
     )
 
 
@@ -96,7 +94,7 @@ def test_under_unlike_loads_nothing_is_called_faster():
     both = compared(contender("5090"), contender("4090", plan=plan("rtx-4090", 1, users=64.0, figures=FAST)))
     assert answer(both) == answer(BOTH)
     claim, usual = (dict(spoken.pairs_whole(pages.page(one).title))["claims"] for one in (both, BOTH))
-    (lead,) = BOTH.leads
+    (lead,) = BOTH.claims
     assert usual == pages.claim(lead)
     assert claim == pages.claim(lead, even=False) != usual
 

@@ -127,8 +127,8 @@ def test_a_card_whose_name_is_lost_is_told_by_its_maker():
 def test_ports_that_differ_by_name_alone_stand_in_one_line():
     ib = tuple(Port(name=f"mlx5_{place}/1", kind="infiniband", state="up") for place in range(8))
     text = probed(replace(LIVE, ports=(*ib, Port(name="eno1", kind="ethernet", state="up"))))
-    assert "mlx5_0/1 ... mlx5_7/1 (8): infiniband, up" in text
-    assert "eno1: ethernet, up" in text
+    assert "mlx5_0/1 ... mlx5_7/1 (8): InfiniBand, up" in text
+    assert "eno1: Ethernet, up" in text
     assert "more: --all" not in text
 
 

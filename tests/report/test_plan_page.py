@@ -354,7 +354,7 @@ def test_a_training_says_how_long_it_takes_and_what_it_comes_to():
     assert answer(TRAINED) == (
         "good",
         {
-            "machine": "8x A100 SXM4 80GB", "model": "Llama-3.1-70B", "format": "full, zero1",
+            "machine": "8x A100 SXM4 80GB", "model": "Llama-3.1-70B", "text": "zero1",
             "time": "2.5 d", "rate": "35,000", "usd": "$528", "date": "2026-10",
         },
     )  # fmt: skip
@@ -362,7 +362,7 @@ def test_a_training_says_how_long_it_takes_and_what_it_comes_to():
 
 def test_a_training_is_titled_by_its_tokens_and_steps():
     told = values(lines(TRAINED, "dim", details=True)[0])
-    wanted = {"text": "full", "tokens": "10.0 B", "batch": "1,024", "seq": "4,096", "time": "30 d"}
+    wanted = {"tokens": "10.0 B", "batch": "1,024", "seq": "4,096", "time": "30 d"}
     assert {name: told[name] for name in wanted} == wanted
 
 
@@ -372,7 +372,7 @@ def test_a_training_shows_its_fullest_rank_and_its_steps():
     assert piece.size == TRAINED.first.rank_bytes.value
     told = rows(TRAINED)
     assert {"size": "2 x 16", "recompute": "selective"} in [values(*cells) for cells in told.values()]
-    assert ("full, zero1",) in told.values()
+    assert "full, zero1" in {str(cell) for cells in told.values() for cell in cells}
 
 
 def test_a_training_is_explained_as_it_was_planned():

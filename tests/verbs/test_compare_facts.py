@@ -12,8 +12,7 @@ from rigright.faces.cli.main import main
 from rigright.facts.chips import chips
 from rigright.facts.cpus import cpus
 from rigright.facts.find import find_chip
-from rigright.verbs.compare_facts import _band, compare_facts
-from rigright.verbs.comparing.sheets import LESS
+from rigright.verbs.compare_facts import compare_facts
 
 TRIOS = (
     ("4090", "a6000", "rtx 6000 ada"),
@@ -22,10 +21,6 @@ TRIOS = (
     ("l40s", "a40", "t4"),
     ("m3 ultra", "dgx spark", "5090"),
 )
-
-
-def ends(sheet, figure):
-    return _band(sheet, figure)
 
 
 @pytest.mark.parametrize("names", TRIOS, ids=" ".join)
@@ -41,20 +36,6 @@ def test_what_is_shown_is_what_the_tables_state(names):
         assert sheet.fp8_flops_per_s in {chip.fp8_acc32_flops_per_s, chip.fp8_flops_per_s}
         assert sheet.launch == (chip.launch or None)
         assert sheet.usd is None or sheet.usd.as_of
-
-
-@pytest.mark.parametrize("names", TRIOS, ids=" ".join)
-def test_who_is_ahead_is_ahead_of_all_others_by_more_than_the_bands(names):
-    result = compare_facts(names)
-    for lead in result.leads:
-        more = lead.figure not in LESS
-        first = [ends(result.things[place], lead.figure) for place in lead.places]
-        rest = [ends(one, lead.figure) for place, one in enumerate(result.things) if place not in lead.places]
-        last, near = (min(first), max(rest)) if more else (max(first), min(rest))
-        low, high = sorted((last, near))
-        assert (last > near) == more
-        assert low[0] < high[1] or low[2] < high[0]
-        assert 1 < lead.ratio == pytest.approx(high[0] / low[0])
 
 
 def test_no_card_is_shown_faster_in_8_bit_by_accumulating_in_less():

@@ -316,3 +316,15 @@ def test_every_machine_with_a_price_can_be_costed():
             assert total.low <= total.value <= total.high, chip.id
             assert total.high > 0, chip.id
             assert way.kind != BUY or way.ledger.total.low > -0.1 * found.up_front.value, chip.id
+
+
+@pytest.mark.parametrize(
+    ("model", "unit"), [("whisper-large-v3", "audio_h"), ("bge-m3", "texts"), ("flux.1-dev", "images")]
+)
+def test_what_makes_no_text_is_paid_for_in_its_own_unit(model, unit):
+    found = cost_verb(model, wish=PlanWish(on="rtx 4090"))
+    way = found.way(BUY)
+    assert found.output.unit == unit
+    assert found.usd_per_mtok(way) is None
+    each = way.ledger.total.value / (found.output.units * found.months)
+    assert found.usd_per_unit(way).value == pytest.approx(each)

@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 from examples import few
 from rigright.arch.sources.open import open_model
 from rigright.base.errors import AskError, RigError
-from rigright.base.words import tell
+from rigright.base.words import DECIDES, tell
 from rigright.cost.memory.serving import PARTS
-from rigright.demand import ServingWish
+from rigright.demand import PlanWish, ServingWish
 from rigright.faces.cli.main import main
 from rigright.facts.nodes import find_node
+from rigright.predict.kept import SAFE
 from rigright.predict.limits import largest, largest_batch, largest_context
 from rigright.predict.ranks import worst
 from rigright.predict.timed import TimeParts
@@ -387,3 +388,55 @@ def test_no_question_breaks_it(model, on, options):
 def test_what_nobody_said_is_what_people_do(model, on, wish, engine, weights):
     found = explain(model, on, wish=ServingWish(**wish))
     assert (found.engine, found.weights) == (engine, weights)
+
+
+@pytest.mark.parametrize(
+    ("model", "on", "wish"),
+    [
+        ("llama-3.1-8b", "rtx 3060 12gb", {"weights": "bf16"}),
+        ("llama-3.1-70b", "h100", {"weights": "bf16", "batch": 4}),
+        ("gemma-3-27b", "rtx 4080", {"batch": 16}),
+        ("llama-3.1-8b", "rtx 4060", {"engine": "vllm"}),
+    ],
+)
+def test_every_cure_promises_what_its_command_gives(model, on, wish):
+    found = explain(model, on, wish=ServingWish(**wish))
+    assert not found.fits
+    assert [cure.fits for cure in found.remedies] == sorted(
+        (cure.fits for cure in found.remedies), reverse=True
+    )
+    for cure in (cure for cure in found.remedies if cure.flag is not None):
+        asks = dict(cure.asks)
+        after = explain(model, asks.pop("on", on), wish=ServingWish(**wish | asks))
+        assert after.fits is cure.fits
+        assert after.fullest.need_bytes == pytest.approx(cure.peak_bytes)
+
+
+def test_a_long_context_is_asked_about_for_one_prompt_that_fills_it():
+    found = explain("llama-3.1-8b", "h100", wish=ServingWish(context_tok=131_072))
+    assert (found.speed.concurrency, found.speed.prompt_tok + found.speed.output_tok) == (1, 131_072)
+    many = explain("llama-3.1-8b", "h100", wish=ServingWish(context_tok=131_072, users=8))
+    assert many.speed.prompt_tok < 8192
+    whole = explain("Qwen2.5-7B-Instruct-1M", "2x h100", wish=ServingWish(context_tok=1 << 20))
+    assert whole.serving.context_tok == open_model("Qwen2.5-7B-Instruct-1M").max_context_tok
+
+
+def test_limits_that_a_band_crosses_and_versions_nobody_knows_cost_the_tick():
+    asked = {"wish": ServingWish(users=50)}
+    rate = explain("llama-3.1-8b", "h100", **asked).speed.output_tok_per_s.value
+    found = explain("llama-3.1-8b", "h100", work=PlanWish(tok_per_s=rate * 0.97), **asked)
+    assert not found.broken
+    assert found.certainty["output_tok_per_s"] < SAFE
+    newer = explain("llama-3.1-8b", "h100", wish=ServingWish(engine="vllm 99.0"))
+    assert any(note.kind == DECIDES for note in newer.notes)
+
+
+def test_fp4_weights_run_before_blackwell_where_somebody_asks_for_them():
+    assert explain("llama-3.1-8b", "rtx 4090", wish=ServingWish(weights="nvfp4")).weights == "nvfp4"
+    assert explain("llama-3.1-70b", "h100").weights != "nvfp4"
+
+
+def test_a_batch_job_counted_in_tokens_is_so_many_requests():
+    found = explain("llama-3.1-8b", "h100", work=PlanWish(train_tok=1e9))
+    assert found.wish.samples == -(-1e9 // (found.wish.prompt_tok + found.wish.output_tok))
+    assert found.days is not None

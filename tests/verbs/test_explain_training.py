@@ -11,10 +11,12 @@ from rigright.arch.sources.open import open_model
 from rigright.base.errors import AskError, RigError
 from rigright.base.page import Commands
 from rigright.base.words import CHINESE, ENGLISH
-from rigright.demand import TrainingWish
+from rigright.demand import PlanWish, TrainingWish
 from rigright.facts.nodes import find_node
+from rigright.predict.kept import SAFE
 from rigright.predict.trained_memory import training_memory
 from rigright.report.formats import text
+from rigright.report.pages import brief
 from rigright.report.pages import training as pages
 from rigright.report.screen import Screen
 from rigright.verbs.explain_training import explain_training
@@ -177,3 +179,31 @@ def test_experts_are_dealt_out_to_ranks_that_are_there():
 def test_a_length_beyond_the_model_is_noted():
     found = explain(method="qlora", seq_tok=200_000, recompute="full")
     assert any("200,000" in str(note) for note in found.notes)
+
+
+@pytest.mark.parametrize("seq_tok", [2048, 3072])
+def test_a_nearly_full_card_shows_what_is_needed_of_it(seq_tok):
+    worst = explain(on="1x h100", seq_tok=seq_tok).worst
+    assert worst.least_bytes == pytest.approx(worst.used_bytes)
+    assert worst.used_bytes < worst.total_bytes < worst.least_high_bytes
+
+
+@pytest.mark.parametrize("batch", [None, 256])
+def test_images_are_learnt_in_batches_that_people_take(batch):
+    found = explain("resnet50", global_batch=batch)
+    assert found.training.micro_batch == 128
+    assert found.samples.rate.value > 1000
+
+
+def test_gradients_stand_apart_from_the_optimizer():
+    assert brief.TRAINED["gradients"] != brief.TRAINED["optimizer"]
+
+
+def test_a_date_that_the_band_crosses_is_no_sure_one():
+    days = explain_training(
+        MODEL, "h100", wish=TrainingWish(method="lora"), work=PlanWish(train_tok=1e9)
+    ).days
+    work = PlanWish(train_tok=1e9, days=days.value * 1.05)
+    found = explain_training(MODEL, "h100", wish=TrainingWish(method="lora"), work=work)
+    assert not found.broken
+    assert found.certainty["days"] < SAFE

@@ -37,6 +37,12 @@ def test_rows_fit_and_the_most_useful_stand_first_one_of_each_series(listed):
     )
 
 
+def test_models_of_this_year_lead_on_a_card_of_24_gb():
+    first = [series_of(row.model) for row in fit("24gb", wish=FitWish(limit=12)).models]
+    assert {"gemma-4", "qwen3.8", "qwen3.6"} <= set(first)
+    assert first.index("gemma-4") < first.index("gemma-3")
+
+
 @pytest.mark.parametrize("on", ["rtx 4090 + rtx 3060 12gb", "2x a100", "t4"])
 def test_explain_agrees_with_what_fit_says(on):
     for row in fit(on, wish=FitWish(limit=2, family="qwen3", max_params=9e9)).models:

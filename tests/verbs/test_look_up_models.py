@@ -16,7 +16,7 @@ from rigright.base.errors import AskError
 from rigright.base.page import Table
 from rigright.facts.formats import formats, mixes
 from rigright.report.pages.look_up import page, plain
-from rigright.verbs.look_up.listing import read_params
+from rigright.verbs.look_up.listing import _read_params
 from rigright.verbs.look_up.verb import LookUpWish, look_up
 
 TODAY = date(2026, 1, 1)
@@ -189,13 +189,13 @@ def test_a_name_that_lists_nothing_suggests():
     ("text", "params"), [("7B", 7e9), ("0.5b", 5e8), ("70", 70), ("8030261248", 8030261248)]
 )
 def test_numbers_of_parameters_are_read_as_people_write_them(text, params):
-    assert read_params(text) == params
+    assert _read_params(text) == params
 
 
 @pytest.mark.parametrize("text", ["b", "seven", "-", "1e999b"])
 def test_what_is_no_number_of_parameters_says_so(text):
     with pytest.raises(AskError):
-        read_params(text)
+        _read_params(text)
 
 
 def test_the_program_prints_a_list_and_fails_where_one_failed():

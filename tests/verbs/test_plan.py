@@ -253,7 +253,7 @@ def test_a_tuning_planned_is_one_that_explain_finds_to_fit():
 
 def test_trainings_are_compared_by_time_and_money():
     found = compare_verb(("4090", "h100 sxm"), model="llama-3.1-8b", wish=_bare(TUNING))
-    assert {"days", "train_tok_per_s"} <= set(found.best_places)
+    assert {"days", "train_tok_per_s"} <= set(found.wins)
     assert all(one.roof is None for one in found.contenders)
 
 
@@ -282,7 +282,8 @@ def test_an_image_model_is_planned_told_why_and_compared():
     assert all(plan.figures["images_per_s"].value > 0 for plan in found.plans)
     assert {"images/s", "80 %"} <= {row.part for row in found.why}
     sides = compare_verb(("1x 4090", "1x 5090"), model="sdxl", wish=PlanWish(work="image"))
-    assert sides.best_places["images_per_s"] == (1,)
+    slow, fast = (item.figures["images_per_s"].value for item in sides.contenders)
+    assert slow < fast
 
 
 @pytest.mark.parametrize(("field", "option"), [("most_chips", "--max-chips"), ("prompt_tok", "--prompt")])

@@ -50,8 +50,9 @@ def tower_params(tower: Tower) -> int:
 
 @kept
 def active_params(arch: Arch) -> int:
-    """Parameters one token goes through: all but the experts it is not routed to."""
-    return sum(elems(weight) * _used(weight) * times for weight, times in weights(arch.towers))
+    """Parameters one token goes through: no experts it is not routed to, no tables of n-grams or layers."""
+    through = (pair for pair in weights(arch.towers) if not pair[0].role.startswith("embed."))
+    return sum(elems(weight) * _used(weight) * times for weight, times in through)
 
 
 def embedding_params(arch: Arch) -> int:

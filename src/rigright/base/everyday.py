@@ -26,6 +26,8 @@ _SIGNS = frozenset("$¥€£")
 _PERCENT = pattern(r"百分之\s*(.+)")
 _TIMED = pattern(r"([0-9.]*)([a-z]+)")
 _CLASSED = pattern(r"(?<=[\d万亿千百十几多来余])[个名位号]\Z|\s+of\Z")
+_ONCE = pattern(r"(?:每隔?)?(.+?)[一1][次个条]|(?:once|one|a request) every (.+)")  # 半秒一次, one every 5 s
+_USERS = pattern(r"(?P<active>日活|dau)?\s*(?P<users>.+?)[,\s]*(?:每人|人均|each|per user)\s*(?P<asks>.+)")
 _AREA = pattern(r"(\d{2,5})\s*[x×*]\s*\1(?!\d)")
 _EVERY = r"(?:/|每个?|一|\bper\b|\ban?\b|\beach\b|\bevery\b|\bon\b)\s*"
 
@@ -41,7 +43,8 @@ def named(option: str, text: str) -> str:
     stated = plain(text)
     own = {**(words_of("format") if option in STORED else {}), **words_of(option)}
     if option not in FORMATS:
-        return own.get(stated, text)
+        ends = (word for word in own if stated.endswith(word) and not word.isascii() and len(word) > 1)
+        return own.get(stated) or own.get(max(ends, key=len, default=""), text)
     tail = max((item for item in words_of("stored") if stated.endswith(item)), key=len, default="")
     forms = [_bits(stated), _bits(stated.removesuffix(tail).strip())]
     known = next((own[form] for form in forms if form in own), None)
@@ -60,10 +63,11 @@ def _bits(text: str) -> str:
 def figure(option: str, text: str, *, kind: str) -> str | None:
     """A figure in everyday words in its plain form; None where the words say none of that kind."""
     stated = plain(text)
-    whole = {**words_of(kind), **words_of(option)}.get(stated)
+    known, around = {**words_of(kind), **words_of(option)}, bare(stated, option)
+    whole = known.get(stated) or known.get(around)
     if whole:
         return whole
-    stated = bare(stated, option)
+    stated = around
     reader = _KINDS.get(kind)
     return None if reader is None else reader(option, stated)
 
@@ -72,7 +76,7 @@ def bare(text: str, option: str = "") -> str:
     """The figure without words around it; of a range its upper end."""
     sides = ("least",) if option in LEAST else ("least", "most") if option in DEMANDS else ("most",)
     around = [word for side in ("around", *sides) for word in words_of(side)]
-    for word in sorted(around, key=len, reverse=True):
+    for word in 2 * sorted(around, key=len, reverse=True):  # 1.5万左右吧
         edge = r"\b" if word[-1].isalnum() and word.isascii() else ""
         text = re.sub(rf"\A{re.escape(word)}{edge}|{edge}{re.escape(word)}\Z", "", text).strip()
     low, *high = _UPPER.split(text, maxsplit=1)
@@ -149,8 +153,18 @@ def _per(text: str) -> tuple[str, str | None]:
 
 
 def _rate(option: str, text: str) -> str | None:
+    each, once = _USERS.fullmatch(text), _ONCE.fullmatch(text)
+    users = each and _count("concurrency", each["users"])
+    if each and users:  # 100人每人每天20次; of 日活5000人 the time is a day
+        asks = (
+            _rate(option, each["asks"]) or (each["active"] and _rate(option, f"每天{each['asks']}")) or ""
+        ).split("/")
+        return f"{float(asks[0]) * float(users):.12g}/{asks[1]}" if len(asks) > 1 else None
     what, unit = _per(text)
-    number = None if unit is None else _count(option, what)
+    gap = None if unit or not once else _time(option, once[1] or once[2])
+    if gap:
+        return f"{1 / (_days(gap) * 86400):.12g}/s"
+    number = None if unit is None else _count(option, bare(what, option))
     many = _TIMED.fullmatch(unit or "")
     if number is None or many is None:
         return None

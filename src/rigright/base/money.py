@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from functools import cache
 
 from rigright.base.errors import AskError
-from rigright.base.everyday import bare, words_of
 from rigright.base.numerals import NUMBER, and_tenths, leading, plain
 from rigright.base.patterns import pattern
 from rigright.base.record import dataclass
@@ -22,6 +21,7 @@ _SCALES = {"": 1, "k": KILO, "m": MEGA, "mn": MEGA, "mio": MEGA, "bn": GIGA}
 _YUAN = pattern(
     r"[\u4e00-\u9fff]|w\Z"
 )  # an amount written so is in yuan, where no currency is named: 5万, 5w
+_POINTS = pattern(r"(?<=\d)\.(?=\d{3}(?!\d|\s*(?:[km]|mn|million|万|千)))(?<!\b0\.)")  # 4.500 €
 _COIN = pattern(r"([\d.]+)([A-Z]*)")
 _UNKNOWN = pattern(rf"(?:{NUMBER})\s*(?P<code>[a-z]{{3}})|(?P<first>[a-z]{{3}})\s*(?:{NUMBER})")
 _PER = {  # what money is for each of, as people write it
@@ -91,13 +91,15 @@ def from_currency(amount: float, currency: str) -> float:
 
 def parse_money(asked: str, *, per: str = "") -> Money:
     """Read "$8000", "8k", "60000 CNY", "HK$20k", "5千块", "三万五", "€0.12/kWh" (with `per` "kwh")."""
+    from rigright.base.everyday import bare
+
     text = _FIRST.sub(r"\2\1", plain(asked))
     tail = _TAIL.search(text)
     if tail is not None:
         if not per or re.fullmatch(_PER[per], tail["unit"].strip()) is None:
             raise AskError(_unread(asked), hint=_how_to_write(per))
         text = text[: tail.start()]
-    text = bare(text)
+    text = bare(text if per else _POINTS.sub("", text))
     named: list[str] = []
     while pair := _named_in(text):
         code, text = pair
@@ -165,6 +167,8 @@ def _shares_sign(code: str, meant: set[str]) -> bool:
 
 def _amount(text: str) -> tuple[float | None, str | None]:
     """The number, in digits or in words, with a scale or in coins; and the currency of the coins."""
+    from rigright.base.everyday import words_of
+
     pair = leading(text)
     if pair is None:
         return None, None

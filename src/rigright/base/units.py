@@ -98,9 +98,10 @@ def parse_rate(text: str) -> float:
     """Read "5", "5/s", "300/min", "20k/h", "1M/d" as events a second."""
     number, _, unit = text.partition("/")
     per_s = _PERIODS_S.get(unit.strip().lower())
+    wrong = unreadable(text, say("a rate"), example="5/s, 300/min")
     if per_s is None:
-        raise unreadable(text, say("a rate"), example="5/s, 300/min")
-    return parse_amount(number) / per_s
+        raise wrong
+    return _measured(number, _AMOUNTS, wrong=wrong) / per_s
 
 
 def parse_factor(text: str) -> float:

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
-from functools import cache, reduce
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache, partial, reduce
 
 from rigright.base.patterns import pattern
 from rigright.base.record import dataclass
@@ -30,6 +30,8 @@ DOUBT = "doubt"  # why what is cheaper does not come first
 
 
 _STEERS = pattern(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+_AHEAD = pattern(r"(?<=[\u4e00-\u9fff]) ?{(?P<name>\w+)}")
+_BEHIND = pattern(r"{(?P<name>\w+)} ?(?=[\u4e00-\u9fff])")
 _JOINTS = "with|of|in|from|that|and|or|on|to|for|has|have"  # behind them nothing is counted
 _COUNTED = pattern(  # "{count} bad cards are"; in "{count} of {all} cards are" the verb agrees with count
     rf"(?<!{{){{(\w+)}}( of {{\w+}})? ((?:(?!(?:{_JOINTS})\b)[a-z][a-z-]* ){{0,2}}?)"
@@ -131,7 +133,25 @@ def tell(thing: object, language: str) -> str:
         for name, many, text in _plurals(template):
             if str(values.get(name)) == "1":
                 template = template.replace(many, text)
-    return template.format_map({name: tell(value, language) for name, value in thing.values})
+    texts = {name: tell(value, language) for name, value in thing.values}
+    return (_spaced(template, texts) if language == CHINESE else template).format_map(texts)
+
+
+def _spaced(template: str, texts: Mapping[str, str]) -> str:
+    """A Chinese template: a space where Chinese meets Latin letters or digits, none within Chinese."""
+    for edge, first in ((_AHEAD, True), (_BEHIND, False)) if texts else ():
+        template = edge.sub(partial(_edge, texts, first=first), template)
+    return template
+
+
+def _edge(texts: Mapping[str, str], match: re.Match[str], *, first: bool) -> str:
+    text = texts.get(match["name"], "")
+    letter = text[:1] if first else text[-1:]
+    if not letter.isalnum():
+        return match[0]
+    name = match[0].strip()
+    space = "" if letter >= CHINESE_LETTERS else " "
+    return space + name if first else name + space
 
 
 @cache
@@ -155,14 +175,31 @@ def _plurals(template: str) -> tuple[tuple[str, str, str], ...]:
 @cache
 def _singular() -> tuple[Mapping[str, str], Mapping[str, str]]:
     """Nouns and verbs of many -> of one."""
+    fields: dict[str, dict[str, str]] = {"noun": {}, "verb": {}}
+    for row in _table("singular.csv"):
+        fields[row["kind"]][row["many"]] = row["one"]
+    return fields["noun"], fields["verb"]
+
+
+def worded(of: str) -> Callable[[str], Sentence | str]:
+    """How a page says the values of a field that tables write in short; a name stays as it is."""
+    return lambda value: _cell_words().get((of, value), value)
+
+
+@cache
+def _cell_words() -> Mapping[tuple[str, str], Sentence]:
+    """What a field is of, and its value -> in both languages."""
+    table = _table("cell_words.csv")
+    return {(row["of"], row["value"]): in_both(row["english"], row["chinese"], values={}) for row in table}
+
+
+def _table(name: str) -> Iterator[dict[str, str]]:
+    """The rows of a table of words."""
     import csv
     from pathlib import Path
 
-    fields: dict[str, dict[str, str]] = {"noun": {}, "verb": {}}
-    with (Path(__file__).parents[1] / "data" / "singular.csv").open(encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file):
-            fields[row["kind"]][row["many"]] = row["one"]
-    return fields["noun"], fields["verb"]
+    with (Path(__file__).parents[1] / "data" / name).open(encoding="utf-8", newline="") as file:
+        yield from csv.DictReader(file)
 
 
 @cache

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
+from math import ceil
 
 from rigright.arch.record import Arch, Cut
 from rigright.base.errors import AskError
@@ -78,14 +79,23 @@ def _least_of(arch: Arch, serving: Serving, *, cards: tuple[Card, ...]) -> Offlo
     count = len(arch.trunk.layers)
     tried = [Offload(experts=number) for number in range(1, moe + 1)]
     tried += [Offload(layers=number, experts=max(moe - number, 0)) for number in range(1, count + 1)]
-    low, high = -1, len(tried) - 1
-    if not _hold(arch, serving, offload=tried[-1], cards=cards):
-        return None
-    while high - low > 1:  # what suffices, suffices with more in main memory
-        middle = (low + high) // 2
-        low, high = (
-            (low, middle) if _hold(arch, serving, offload=tried[middle], cards=cards) else (middle, high)
-        )
+
+    @cache
+    def spare(place: int) -> float:
+        memories = memories_with(arch, serving, offload=tried[place], cards=cards)
+        return min(float(memory.spare_bytes) for memory in memories)
+
+    ends = [place for place in (0, moe - 1, len(tried) - 1) if 0 <= place < len(tried)]
+    high = next((place for place in ends if spare(place) >= 0), None)
+    if not high:
+        return None if high is None else tried[high]
+    low = max(place for place in ends if place < high)
+    chord = True
+    while high - low > 1:  # what suffices, suffices with more in main memory: by chords and halves in turn
+        part = spare(low) / (spare(low) - spare(high)) if chord else 0.5
+        middle = min(low + max(ceil(part * (high - low)), 1), high - 1)
+        chord = not chord or spare(middle) >= 0
+        low, high = (low, middle) if spare(middle) >= 0 else (middle, high)
     return tried[high]
 
 
@@ -93,10 +103,6 @@ def with_offload(serving: Serving, offload: Offload) -> Serving:
     """A serving with a part in main memory, set up for passes as long as people then take."""
     batch = serving.budget_tok or find_engine(serving.engine).ram_batch
     return replace(serving, offload=offload, budget_tok=batch)
-
-
-def _hold(arch: Arch, serving: Serving, *, offload: Offload, cards: Sequence[Card]) -> bool:
-    return all(bool(memory.fits) for memory in memories_with(arch, serving, offload=offload, cards=cards))
 
 
 def memories_with(

@@ -154,6 +154,9 @@ def reads_gguf(engine: Engine) -> bool:
     return bool(engine.formats) and engine.formats[0].startswith(GGUF)
 
 
+FP4 = "nvfp4"  # made for chips that multiply it
+
+
 def formats_in(
     arch: Arch, wish: PlanWish, *, engine: Engine, chips: Sequence[Chip], more: bool = False
 ) -> Iterator[str]:
@@ -168,6 +171,8 @@ def formats_in(
     else:
         floor = ANY_LOSS if more and wish.quality is None else _most_loss(wish)
     run = [name for name in _own_formats(arch, engine, floor=floor) if is_run(engine, name, chips=chips)]
+    emulated = {how_runs(engine.id, FP4, chip=chip) for chip in chips} == {"16-bit"}
+    run = [name for name in run if name != FP4 or name == arch.stored or not emulated]
     if not run and arch.stored is not None and find_format(arch.stored).loss_rank < PACKED_LOSS:
         # a file of 8 bit is unpacked where chips cannot multiply it
         run = [name for name in (arch.dtype, "fp16") if is_run(engine, name, chips=chips)]

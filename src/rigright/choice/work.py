@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
+from math import ceil
 from typing import Any
 
 from rigright.arch.record import Arch
@@ -14,6 +15,7 @@ from rigright.base.words import DECIDES, Sentence, assuming, say, with_commas
 from rigright.cost.layers import generates, transcribes
 from rigright.demand import Images, Numbers, PlanWish, Traffic
 from rigright.facts.chips import Chip
+from rigright.facts.engines import unknown_version
 
 AUTO = "auto"
 SPEECH = "speech"  # the one work of models that transcribe
@@ -22,6 +24,8 @@ THINKING = "thinking"
 CARRIES = frozenset({"serve", SPEECH})  # a named machine is asked for as much of it as it carries
 ALONE = frozenset({"soc", "embedded"})  # machines that no engine of many requests is made for
 USUAL_TOK_PER_S = 5  # of each user, as fast as people read
+LONG_TOK = 65_536  # a context from here on is asked about for a prompt of that length
+NEAR = 1.05  # of a model's context: "1m" of one million is what it holds
 SHORTER_TOK = (8192, 4096)  # contexts that people settle for where memory is short
 
 
@@ -84,24 +88,42 @@ def settled(arch: Arch, wish: PlanWish, *, chips: Sequence[Chip] = (), more: boo
     `chips`: of the machine that was named; `more`: others may be bought beside it. At home one person chats;
     elsewhere a service is asked about: of a named machine as much as it carries.
     """
-    loaded = says_load(wish)
+    most = arch.max_context_tok
+    if most is not None and wish.context_tok is not None and most < wish.context_tok <= NEAR * most:
+        wish = replace(wish, context_tok=most)
+    loaded = says_load(wish) or is_long(wish)
     name = SPEECH if transcribes(arch) else wish.work
     if name == AUTO:
         name = usual_work(wish, home=bool(chips) and is_home(chips))
     usual = work_of(name, arch)
-    most = wish.context_tok or arch.max_context_tok
-    prompt, output = _lengths(wish, usual, most=None if most is None else max(most - arch.image_tok, 2))
+    most = wish.context_tok or most
+    room = None if most is None else max(most - arch.image_tok, 2)
+    prompt, output = _lengths(wish, usual, most=room)
+    if is_long(wish):  # one prompt that fills it
+        prompt = max((room or 0) - output, 1)
+    users = 1.0 if is_long(wish) else wish.users
     prompt += arch.image_tok
+    jobs = wish.samples if wish.train_tok is None else float(ceil(wish.train_tok / (prompt + output)))
     context = wish.context_tok or usual_context_tok(name, arch, tok=prompt + output)
-    users = wish.users
     alone = name == SPEECH and any(chip.segment in ALONE for chip in chips)
     if not loaded and (more or not chips or name not in CARRIES or alone):
         users = None if usual.concurrency is None else float(usual.concurrency)
     cached = (usual.cached_share or None) if wish.cached_share is None else wish.cached_share
     return replace(
         wish, work=name, prompt_tok=prompt, output_tok=output, context_tok=context, users=users,
-        cached_share=cached, images=None if wish.images is None else replace(wish.images, tok=arch.image_tok),
+        cached_share=cached, samples=jobs,
+        images=None if wish.images is None else replace(wish.images, tok=arch.image_tok),
     )  # fmt: skip
+
+
+def is_long(wish: PlanWish) -> bool:
+    """Whether a context is asked about that only a prompt of that length needs."""
+    return wish.prompt_tok is None and is_for_one(wish) and (wish.context_tok or 0) >= LONG_TOK
+
+
+def patience_s(ttft_s: float, prompt_tok: float) -> float:
+    """How long people wait for a first token: longer for a prompt of a length that nobody types."""
+    return ttft_s if prompt_tok <= LONG_TOK / 2 else float(round(ttft_s * prompt_tok / SHORTER_TOK[0]))
 
 
 def seen_with(arch: Arch, images: Images | None) -> Arch:
@@ -123,7 +145,7 @@ def is_for_one(wish: PlanWish) -> bool:
 
 def usual_work(wish: PlanWish, *, home: bool) -> str:
     """The work where nobody says: one person chats at home; nobody waits for requests that end."""
-    if wish.samples is not None:
+    if wish.samples is not None or wish.train_tok is not None:
         return "batch"
     return "chat" if home and is_for_one(wish) else "serve"
 
@@ -211,9 +233,12 @@ def assumed(arch: Arch, wish: PlanWish, *, filled: PlanWish) -> tuple[Sentence, 
         parts.append(say("concurrency {users}", users=f"{filled.users:g}"))
     if filled.cached_share and wish.cached_share is None:
         parts.append(say("{share} of prompts cached", share=f"{filled.cached_share:.0%}"))
+    if wish.train_tok is not None and filled.samples is not None:
+        parts.append(say("{count} requests", count=f"{filled.samples:,.0f}"))
     sentence = with_commas(parts)
     line = () if sentence is None else (assuming(sentence),)
-    return (*line, *_pictured(arch, filled), *_beyond(filled, most=arch.max_context_tok))
+    unknown = filter(None, map(unknown_version, wish.engines))
+    return (*unknown, *line, *_pictured(arch, filled), *_beyond(filled, most=arch.max_context_tok))
 
 
 def _pictured(arch: Arch, wish: PlanWish) -> tuple[Sentence, ...]:

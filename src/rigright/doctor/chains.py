@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from rigright.base.words import Sentence, say
 from rigright.doctor.kernel_log import LINE_CHARS, when
 from rigright.doctor.record import Checked, CheckInput, Evidence, Finding, Verdict
-from rigright.doctor.xid import AFTER
+from rigright.doctor.xid import AFTER, action_of
 from rigright.facts.faults import xids
 from rigright.machine.pci import pci_key
 from rigright.machine.system import Event
@@ -47,7 +47,7 @@ def _chains(case: CheckInput, events: tuple[Event, ...]) -> Iterator[_Chain]:
     cards = dict.fromkeys(pci_key(events[place].pci) for place in hard)
     for card in cards:
         mine = [place for place in hard if pci_key(events[place].pci) == card]
-        anchor = max(mine, key=lambda place: (_HARD.index(xids()[events[place].code or 0].action), -place))
+        anchor = max(mine, key=lambda place: (_HARD.index(_action(events[place])), -place))
         places = tuple(
             place for place in range(len(events)) if _belongs(case, events, place=place, anchor=anchor)
         )
@@ -57,8 +57,13 @@ def _chains(case: CheckInput, events: tuple[Event, ...]) -> Iterator[_Chain]:
 
 def _is_hard(event: Event) -> bool:
     """Whether it is an Xid after which a card does not go on by itself."""
-    xid = xids().get(event.code or 0) if event.kind == "xid" and event.pci else None
-    return xid is not None and xid.action in _HARD and xid.code not in AFTER
+    return event.kind == "xid" and bool(event.pci) and event.code not in AFTER and _action(event) in _HARD
+
+
+def _action(event: Event) -> str:
+    """What its Xid asks for, as its own line states it."""
+    xid = xids().get(event.code or 0)
+    return "" if xid is None else action_of(xid, [event], after=None)
 
 
 def _belongs(case: CheckInput, events: tuple[Event, ...], *, place: int, anchor: int) -> bool:

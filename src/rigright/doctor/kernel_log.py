@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 import shlex
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 
 from rigright.base.units import KILO
 from rigright.base.words import Sentence, say
+from rigright.doctor.advice import stated
 from rigright.doctor.record import CheckInput, Evidence, Finding, Fine, NotSeen, Severity, Step, Verdict
 from rigright.machine.opened.forms import fault_forms
 from rigright.machine.running.messages import MESSAGE, UNKNOWN
@@ -114,6 +115,17 @@ def by_place(events: Iterable[Event]) -> dict[str | None, list[Event]]:
     for event in events:
         groups.setdefault(event.pci, []).append(event)
     return groups
+
+
+def meant(subject: str, kind: str, events: Iterable[Event]) -> Iterator[tuple[str, list[Event]]]:
+    """Lines by the finding that their words mean, the first that fits, and by what they tell of."""
+    groups: dict[str, list[Event]] = {name: [] for name in stated(subject, kind)}
+    for event in events:
+        line = event.text.lower()
+        words = stated(subject, kind).items()
+        groups[next(name for name, marks in words if any(map(line.__contains__, marks)))].append(event)
+    for name, mine in groups.items():
+        yield from ((f"{subject}.{name}", same) for same in by_place(mine).values())
 
 
 def logged(case: CheckInput, advised: Finding, *, of: list[Event]) -> Finding:

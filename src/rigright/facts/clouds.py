@@ -130,10 +130,12 @@ def no_prices(name: str) -> AskError | None:
     )
 
 
-def cloud_shown(provider: str) -> Bilingual:
-    """A cloud for people: as we call it, in Chinese by its own name."""
-    chinese = (zh for cloud, zh, _ in _cloud_names() if cloud == provider)
-    return Bilingual(provider, next(chinese, provider))
+def cloud_shown(label: str) -> Bilingual:
+    """A cloud for people by its own name, with what is rented of it where the label says so."""
+    provider, _, rented = label.partition(" ")
+    names = {cloud: (names.partition("|")[0], zh) for cloud, zh, names in _cloud_names()}
+    english, chinese = names.get(provider, (provider, provider))
+    return Bilingual(f"{english} {rented}".rstrip(), f"{chinese} {rented}".rstrip())
 
 
 def providers_of(name: str) -> frozenset[str]:

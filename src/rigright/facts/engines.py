@@ -14,7 +14,7 @@ from rigright.base.loader import blocks, records, rows
 from rigright.base.record import dataclass, replace
 from rigright.base.tables import DATA, frozen, read_toml
 from rigright.base.units import to_gib
-from rigright.base.words import Sentence, say
+from rigright.base.words import DECIDES, Sentence, say
 from rigright.facts.chips import Chip
 
 Steps = tuple[tuple[float, int], ...]
@@ -91,6 +91,7 @@ class Engine:
     before: tuple[dict[str, Any], ...] = ()
     says: dict[str, str] = field(default_factory=dict)  # a loose name of precision -> weight format
     released: tuple[tuple[str, str], ...] = ()
+    newest: str = ""  # version that is known to be out, where it is newer than the one counted with
     unsaid_weights: str = ""  # what people run where they name no format; "": as the model is published
     backends: dict[str, str] = field(default_factory=dict)  # vendor -> what people run it by there
     backend: str = ""  # what was asked for; "": the usual one
@@ -121,7 +122,7 @@ class Engine:
 @cache
 def engines() -> dict[str, Engine]:
     """Every engine at its newest version, by id."""
-    return blocks("engines.toml", Engine, own=frozenset({"aliases", "before", "released", "taken"}))
+    return blocks("engines.toml", Engine, own=frozenset({"aliases", "before", "newest", "released", "taken"}))
 
 
 @cache
@@ -154,6 +155,21 @@ def _near(name: str, known: Mapping[str, Engine]) -> list[str]:
     return next((row["engines"] for row in rows if re.search(row["pattern"], name)), spelt)
 
 
+def unknown_version(asked: str) -> Sentence | None:
+    """That no such version is out as far as anybody knows, and which one is counted with."""
+    engine, known = find_engine(asked), engines()[find_engine(asked).id]
+    newest = max(known.version, known.newest, key=order_of)
+    if order_of(engine.version)[: len(order_of(newest))] <= order_of(newest):
+        return None
+    return say(
+        "no {engine} {version} is known, the newest is {newest}; counted with the figures of {version_known}",
+        engine=engine.label,
+        version=engine.version,
+        newest=newest,
+        version_known=known.version,
+    ).of(DECIDES)
+
+
 @cache
 def at_date(engine: Engine, date: str) -> Engine:
     """The engine as it was on a day, where its releases are known."""
@@ -164,16 +180,17 @@ def at_date(engine: Engine, date: str) -> Engine:
 @cache
 def _at_version(engine: Engine, version: str) -> Engine:
     """The engine as it was at a version."""
-    if _order(version) == _order(engine.version):
+    if order_of(version) == order_of(engine.version):
         return engine
-    older = [row for row in engine.before if _order(version) < _order(row["version"])]
+    older = [row for row in engine.before if order_of(version) < order_of(row["version"])]
     if not older:
         return replace(engine, version=version)
-    era = min(older, key=lambda row: _order(row["version"]))
+    era = min(older, key=lambda row: order_of(row["version"]))
     return replace(engine, **frozen(era) | {"version": version})
 
 
-def _order(version: str) -> tuple[int, ...]:
+def order_of(version: str) -> tuple[int, ...]:
+    """A version as numbers that compare."""
     return tuple(int(digits) for digits in re.findall(r"\d{1,9}", version)[:3])
 
 

@@ -301,6 +301,10 @@ def _unknown(text: str, texts: frozenset[str]) -> AskError:
             hint=say("give only the GPUs: 2x rtx 4090, m3 ultra 512gb"),
         )
 
+    if texts <= frozenset[str]().union(*brands().values()):
+        hint = say("name one: {example}", example="RTX 4090, H100")
+        return AskError(say('"{text}" names many GPUs', text=text), hint=hint)
+
     def near() -> list[str]:
         certain = texts.intersection(vocabulary()).difference(*brands().values())
         chips = (_first_of(_agreeing(certain)) if certain - sizes else []) or _nearest(text)

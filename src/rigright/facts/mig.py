@@ -61,10 +61,10 @@ def profiles() -> tuple[Profile, ...]:
 
 def profile_of(chip: Chip, name: str) -> Profile | None:
     """The profile of a chip by its name; None where it has no such one."""
-    return next((row for row in profiles_of(chip) if row.profile == name), None)
+    return next((row for row in _profiles_of(chip) if row.profile == name), None)
 
 
-def profiles_of(chip: Chip) -> tuple[Profile, ...]:
+def _profiles_of(chip: Chip) -> tuple[Profile, ...]:
     """The sizes that a chip can be cut into, the smallest first; none where it has no MIG."""
     return tuple(row for row in profiles() if chip.id in row.chips)
 
@@ -73,7 +73,7 @@ def instance_of(chip: Chip, name: str) -> Chip:
     """One MIG instance as a chip: its share of memory, bandwidth and compute, linked to no other."""
     profile = profile_of(chip, name)
     if profile is None:
-        known = ", ".join(row.profile for row in profiles_of(chip))
+        known = ", ".join(row.profile for row in _profiles_of(chip))
         if not known:
             raise AskError(say("{chip} does not support MIG", chip=chip.name))
         missing = say("{chip} has no MIG profile {profile}", chip=chip.name, profile=name)
@@ -126,7 +126,7 @@ def sliced(chip: Chip, part: GpuPart) -> Chip:
     """The part of a chip as a chip."""
     if part.share is not None:
         far = partial(_distance, aim=part.share)
-        near = min(profiles_of(chip), default=None, key=far)
+        near = min(_profiles_of(chip), default=None, key=far)
         return instance_of(chip, "" if near is None else near.profile)
     share = 1 / part.parts if part.size_bytes is None else part.size_bytes / chip.mem_bytes
     if share > 1 or (part.parts and not chip.id.startswith("mi3")):

@@ -223,7 +223,9 @@ def _read_run(run: str) -> list[Token]:
     whole = _one(run)
     if whole is not None:
         return [whole]
-    return _cut(run) or [Token("unknown", run)]
+    cut = _cut(run)
+    spelt = cut is not None and run.isascii() and run.isalpha() and all(len(item.text) < 2 for item in cut)
+    return [Token("unknown", run)] if cut is None or spelt else cut  # "ssd" names no D
 
 
 def _one(piece: str) -> Token | None:

@@ -193,8 +193,8 @@ def chip_card(chip: Chip) -> Card:
 
 def _of_instance(text: str) -> Node | None:
     """The machine that a cloud rents under this name; None where no cloud writes names so."""
-    provider, colon, name = text.strip().partition(":")
-    if colon and providers_of(provider):
+    provider, _, name = re.sub(r"[:\s]+", ":", text.strip(), count=1).partition(":")
+    if name and providers_of(provider):
         return find_node(name)
     rented = find_instance(text)
     if rented is not None and rented.chip is not None and rented.n_chips >= 1:
@@ -222,7 +222,7 @@ def _find_cards(text: str, *, host: Host | None = None) -> Node:
     text, noted = _in_pods(text)
     text = _in_boxes(_OF_A_NAME.sub("", text))
     _refuse_odd_counts(text)
-    if not {"-", ".", "_", ":"}.isdisjoint(text):  # as names of instances are
+    if not {"-", ".", "_", ":", " "}.isdisjoint(text):  # as names of instances are
         machine = _of_instance(text)
         if machine is not None:
             return machine

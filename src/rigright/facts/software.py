@@ -334,6 +334,7 @@ class SlowVariable:
 
     name: str
     value: str
+    where: str  # it slows: "programs"; collectives of any "cards", or over "nvlink", "no_nvlink", "rdma"
     severity: Literal["note", "warning", "fault"]
     why: Sentence
 

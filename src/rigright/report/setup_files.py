@@ -8,7 +8,7 @@ import textwrap
 from collections.abc import Iterator
 from dataclasses import replace
 
-from rigright.base.words import Sentence, clean, say, tell
+from rigright.base.words import Sentence, clean, say, tell, worded
 from rigright.facts.launching import Serves, serving
 from rigright.facts.software import version_of, written
 from rigright.report.typed import typed
@@ -189,7 +189,7 @@ def _head(result: SetUp) -> tuple[Sentence, ...]:
                     "source: {source}; {date}, confidence {confidence}",
                     source=pick.source,
                     date=pick.as_of,
-                    confidence=pick.confidence,
+                    confidence=worded("confidence")(pick.confidence),
                 )
             )
     return tuple(sentences)

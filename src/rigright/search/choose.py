@@ -149,7 +149,8 @@ def _merits(field: Field, wish: PlanWish, *, picked: list[int]) -> Iterator[tupl
     if not picked:
         yield least(field, wish), field.alike
     elif wish.budget_usd is not None:  # the cheapest that does it, of whatever cards
-        yield least(field, wish), np.arange(len(field.alike), dtype=float)
+        usd, loss = (field.costs.get(name, np.zeros(len(field.alike))) for name in ("usd", "loss"))
+        yield least(field, wish), grouped(field.alike, usd, loss).astype(float)
     if not picked:
         return
     price, loss = field.sure, field.costs.get("loss")

@@ -11,20 +11,19 @@ import numpy as np
 from rigright.arch import count
 from rigright.base.record import dataclass, replace
 from rigright.choice.ways import loss_of
-from rigright.cost.estimate import SECONDS_PER_DAY
+from rigright.cost.estimate import SECONDS_PER_DAY, Estimate
 from rigright.cost.power import AT_REST, Busy, Draw, draw_w, machine_w, rented_w
 from rigright.demand import Numbers, PlanWish
 from rigright.money.tariff import (
-    HOURS_PER_YEAR,
     power_usd_per_h,
     tariff_in,
     usd_per_mtok,
     write_off_usd_per_h,
 )
-from rigright.predict.kept import at_percentile
+from rigright.predict.kept import TIMES, at_percentile, chance_of
 from rigright.search.question import Kind, Question
 from rigright.search.score import Scored
-from rigright.search.supply import BUY, RENT, Options
+from rigright.search.supply import RENT, Options, needed_usd, worked_h
 from rigright.terms.fitted import busy_in, power_terms
 from rigright.terms.memory import weights_bytes
 
@@ -36,6 +35,10 @@ SAMPLES = ("images_per_s", "texts_per_s")
 HOURS_PER_DAY = 24
 LEAST_RENT_H = 1.0  # that is paid for, however soon the work is done
 LATER_SHARE = 0.85  # of a card, for the weights of a later model
+
+
+RATES = frozenset({"output_tok_per_s", "images_per_s", "texts_per_s"})  # whose bands may cross a limit
+DOUBTED = frozenset({*TIMES, "days", "latency_s"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,11 +159,6 @@ def usd_per_h(question: Question, scored: Any, *, options: Options, power: Numbe
     return np.where(options.rent_usd_per_h > 0, options.rent_usd_per_h, owned)
 
 
-def worked_h(wish: PlanWish) -> float:
-    """The hours of work over the years."""
-    return wish.years * HOURS_PER_YEAR * wish.duty
-
-
 def ended(
     question: Question, scored: Any, *, options: Options, power: Numbers, days: Numbers
 ) -> dict[str, Numbers]:
@@ -170,11 +168,6 @@ def ended(
     hours = np.maximum(days * HOURS_PER_DAY, np.where(options.how == RENT, LEAST_RENT_H, 0.0))
     whole = options.usd + running * hours
     return {"days": days, "usd_total": whole, "usd_needed": whole}
-
-
-def needed_usd(wish: PlanWish, options: Options) -> Numbers:
-    """What a budget has to cover: the machine, or all the hours of rent; power is paid by the month."""
-    return np.where(options.how == BUY, options.usd, options.rent_usd_per_h * worked_h(wish))
 
 
 def headroom(scored: Scored) -> Numbers:
@@ -205,6 +198,27 @@ def usual_limits(question: Question, figures: dict[str, Numbers]) -> tuple[Limit
     """What people want who name no limit: an answer that starts soon and is written as fast as it is read."""
     wanted = question.comfort_s.items()
     return tuple(Limit(name=name, reached=figures[name], bound=bound) for name, bound in wanted)
+
+
+def certainties(limits: Sequence[Limit], *, figures: Mapping[str, Estimate]) -> dict[str, float]:
+    """By limit of time or of speed: the chance that it is kept, by the band of its figure."""
+    kept: dict[str, float] = {}
+    for limit in limits:
+        figure = figures.get(limit.name)
+        if figure is None:
+            kept |= {limit.name: 0.0} if limit.name in TIMES else {}
+        elif limit.at_least:
+            turned = Estimate(value=1 / figure.value, low=1 / figure.high, high=1 / figure.low)
+            kept |= {limit.name: chance_of(turned, bound=1 / limit.bound)} if limit.name in RATES else {}
+        elif limit.name in DOUBTED:
+            kept[limit.name] = chance_of(figure, bound=limit.bound)
+    return kept
+
+
+def kept_by(wish: PlanWish, figures: Mapping[str, Estimate]) -> dict[str, float]:
+    """The same of a wish's own limits."""
+    values = {name: estimate.value for name, estimate in figures.items()}
+    return certainties(tuple(limits_on(wish, values)), figures=figures)
 
 
 def limits_of(question: Question, figures: dict[str, Numbers]) -> tuple[Limit, ...]:

@@ -50,12 +50,13 @@ def _or_instead(
 
 
 def find(
-    arch: Arch, wish: PlanWish, *, market: Market, alone: bool = False, beside: tuple[float, ...] = ()
-) -> SearchResult:
+    arch: Arch, wish: PlanWish, *, market: Market, alone: bool = False, beside: tuple[float, ...] = (),
+    most: int | None = None,
+) -> SearchResult:  # fmt: skip
     """The best few plans for a model and a wish; the same for the same arguments, wherever it runs.
 
     `alone`: no other machine is looked for where nothing fits on what was named; `beside`: users of other
-    questions that ask the same.
+    questions that ask the same; `most`: no more is settled for.
     """
     if takes_images(arch, wish):
         from rigright.search.images import find_images
@@ -64,7 +65,7 @@ def find(
     if wish.work in SERVED:
         from rigright.search.serving import find_serving
 
-        return find_serving(arch, wish, market=market, alone=alone, beside=beside)
+        return find_serving(arch, wish, market=market, alone=alone, beside=beside, most=most)
     if wish.work in TRAINED:
         from rigright.search.training import find_training
 

@@ -12,7 +12,7 @@ from itertools import product
 import numpy as np
 
 from rigright.choice.layout import surely
-from rigright.choice.ways import quality_class
+from rigright.choice.ways import ANY_LOSS, USUAL_LOSS, quality_class
 from rigright.demand import Numbers
 from rigright.predict.columns import grouped
 from rigright.predict.kept import SAFE
@@ -66,7 +66,10 @@ def ranks_of(table: Candidates, doubts: Doubts, *, index: Numbers, price: Number
         fills = np.array([value.engine.pool == "share" for value in ways])[way]
         full = ~fills & (left_over(table.scored)[point] < LEAST_SPARE)
         merit = SPENT * np.log(price) + lost + SLOWER * slow / STEPS
-        return _order(crowd, unusual, unsure, late, crawls, full, merit, price)
+        # fewer than four bits come first only where four crawl
+        behind = crawls & ~crawls.all()
+        lossy = np.where(behind, ANY_LOSS, np.maximum(np.floor(loss) - USUAL_LOSS, 0))
+        return _order(lossy, crowd, unusual, unsure, late, crawls, full, merit, price)
     paid = max(kind.whole or kind.owned for kind in question.kinds)
     idle = np.maximum(paid - points.n_chips[point], 0)
     staged = staged_at(table, point)

@@ -19,7 +19,7 @@ from rigright.demand import Numbers, PlanWish
 from rigright.facts.training import find_trainer
 from rigright.money.tariff import SECONDS_PER_H, usd_per_mtok
 from rigright.search.choose import choose, field_of
-from rigright.search.figures import Limit, ended, limits_of, needed_usd, power_w, usd_per_h, worked_h
+from rigright.search.figures import Limit, ended, limits_of, power_w, usd_per_h
 from rigright.search.images_estimates import RENAMED, plan_of
 from rigright.search.images_score import score_samples, ways_of
 from rigright.search.market import Market
@@ -27,7 +27,7 @@ from rigright.search.plans import Candidates
 from rigright.search.question import COUNTS, Question, kinds_of
 from rigright.search.record import SearchResult
 from rigright.search.serving import licence_refused
-from rigright.search.supply import HOWS, Options, options
+from rigright.search.supply import HOWS, Options, needed_usd, options, worked_h
 from rigright.search.why import broken, excess_of, nothing_fits, rejections
 
 TRAINED = frozenset({"finetune", "pretrain"})

@@ -16,6 +16,7 @@ from rigright.cost.memory.serving import ServingMemory
 from rigright.demand import Layout, Serving, Training
 from rigright.predict.samples import batch_time, learns_of, network_rates, network_speed
 from rigright.predict.trained_memory import least, shown
+from rigright.search.figures import kept_by
 from rigright.search.images_score import SampleWay, compiles, training_of
 from rigright.search.plans import Candidates, notes_of, power_of, rank_bytes_of, reasons_of
 from rigright.search.question import Kind
@@ -58,6 +59,7 @@ def plan_of(table: Candidates, place: int, *, network: Network, best_at: Sequenc
         needed = least(network.arch, work, layout=layout)
         trained = {"rank_bytes": rank, "parts": parts, "least_bytes": needed}
     plain: tuple[Sentence, ...] = (*_single(network, way, kind=kind), *uncompiled)
+    figures = _estimates(table, place, kind=kind, supply=supply, network=network)
     return Plan(
         chip=kind.chip,
         n_chips=n_chips,
@@ -68,7 +70,8 @@ def plan_of(table: Candidates, place: int, *, network: Network, best_at: Sequenc
         ranks=memory,
         room_bytes=room,
         total_bytes=float(kind.card.total_bytes),
-        figures=_estimates(table, place, kind=kind, supply=supply, network=network),
+        figures=figures,
+        certainty=kept_by(question.wish, figures),
         supply=supply,
         bound=BOUNDS[max(BOUNDS, key=lambda part: float(getattr(points, part)[point]))],
         reasons=reasons_of([_named(network, name) for name in best_at]),

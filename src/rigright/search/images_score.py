@@ -9,7 +9,7 @@ import numpy as np
 
 from rigright.base.errors import AskError
 from rigright.base.words import say
-from rigright.choice.networks import ENGINE, READ, Network, network_memory, precisions
+from rigright.choice.networks import ENGINE, LOOK, READ, Network, network_memory, precisions
 from rigright.choice.training import LOOP, kept_or_not, looped
 from rigright.cost.images import ImageRun
 from rigright.demand import Layout, Numbers, PlanWish, Training
@@ -25,6 +25,7 @@ from rigright.search.score import Misfits
 from rigright.terms.fitted import wire_of
 from rigright.terms.memory import device_of
 
+USUAL_BATCH = 128  # images on a card that learns to classify: recipes of torchvision and timm take 32 to 256
 BATCHES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 GAIN = 1.04  # more samples a second that twice as many at once have to bring
 PARTS = ("compute_s", "memory_s", "fixed_s", "links_s")
@@ -169,6 +170,8 @@ def _score_way(question: Question, network: Network, *, place: int) -> SampleSco
     worth = np.concatenate(
         [np.ones((len(rate), 1), dtype=bool), np.logical_and.accumulate(gains, axis=1)], axis=1
     )
+    if way.trains and way.method == "full" and network.does == LOOK:
+        worth = np.broadcast_to(batches <= USUAL_BATCH, fits.shape)
     row, column, n_chips = _grown(kinds, fits & (worth | (shares is not None)))
     batch = batches[column]
     if whole is not None:

@@ -25,10 +25,10 @@ from rigright.facts.hosts import CPU
 from rigright.facts.units import sold_count
 from rigright.money.tariff import usd_per_mtok
 from rigright.predict.bands import at, case_of, tell
-from rigright.predict.kept import TIMES, chance_of, share_kept
+from rigright.predict.kept import TIMES, share_kept
 from rigright.predict.room import stage_rooms
 from rigright.search.edges import traffic_of
-from rigright.search.figures import Limit, audio_of, drawn_w
+from rigright.search.figures import Limit, audio_of, certainties, drawn_w
 from rigright.search.loads import SAFE_LOAD, SAFE_OUTPUT
 from rigright.search.question import Kind, KindWay, Question
 from rigright.search.record import Plan, Safe, Supply
@@ -87,7 +87,7 @@ def plan_of(
         total_bytes=float(device_of(kind.card, way.engine).total_bytes),
         figures=figures,
         held=_shares_kept(table, point),
-        certainty=_certainty(limits, figures=figures),
+        certainty=certainties(limits, figures=figures),
         safe=safe_at(table, point),
         machines_needed=_needed(table, point, figures=figures),
         supply=supply,
@@ -119,15 +119,6 @@ def _shares_kept(table: Candidates, point: int) -> dict[str, float]:
         name: float(share_kept(served, name, bound=bound)[0])
         for name, bound in bounds.items()
         if bound is not None
-    }
-
-
-def _certainty(limits: Sequence[Limit], *, figures: Mapping[str, Estimate]) -> dict[str, float]:
-    """By limit of time: the chance that it is kept, by the band of its figure."""
-    return {
-        limit.name: chance_of(figures[limit.name], bound=limit.bound) if limit.name in figures else 0.0
-        for limit in limits
-        if limit.name in TIMES
     }
 
 

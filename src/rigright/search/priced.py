@@ -25,16 +25,14 @@ from rigright.search.figures import (
     drawn_w,
     job_of,
     limits_on,
-    needed_usd,
     power_w,
     usd_per_h,
-    worked_h,
 )
 from rigright.search.market import Market
 from rigright.search.plans import Candidates, money_of, notes_of, plan_of
 from rigright.search.question import Kind, Question, kinds_of
 from rigright.search.record import Supply
-from rigright.search.supply import Options, options, supply_of
+from rigright.search.supply import Options, needed_usd, options, supply_of, worked_h
 from rigright.search.why import excess_of
 
 MONEY = ("usd", "usd_per_h", "usd_per_mtok", "usd_per_audio_h", "usd_per_image", "usd_per_text", "usd_total")

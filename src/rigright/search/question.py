@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import operator
 import re
 from collections.abc import Iterator
@@ -19,7 +18,7 @@ from rigright.base.words import say
 from rigright.choice.drafts import NONE, Drafts, drafts_of
 from rigright.choice.offload import asked_offload, can_offload, least_offload
 from rigright.choice.ways import Site, is_sliced, ways_on
-from rigright.choice.work import USUAL_TOK_PER_S, Work, contexts, is_for_one, work_of, works
+from rigright.choice.work import USUAL_TOK_PER_S, Work, contexts, is_for_one, patience_s, work_of, works
 from rigright.demand import SETTINGS, Offload, PlanWish, Serving, ServingWish
 from rigright.facts.chips import Chip, chips
 from rigright.facts.engines import Engine, find_engine
@@ -64,6 +63,11 @@ class Kind:
     def chip(self) -> Chip:
         """What is on the card."""
         return self.card.chip
+
+    @property
+    def room_bytes(self) -> float:
+        """What the largest number of them holds together."""
+        return sum(card.room_bytes for card in self.mix) or self.card.room_bytes * self.counts[-1]
 
     @property
     def is_boxed(self) -> bool:
@@ -121,6 +125,7 @@ class Question:
     by_hand: bool = False  # that layout is looked at although no search would try it
     later_params: float | None = None  # of the model that should fit later
     more: bool = False  # engines, formats and layouts beside the usual ones
+    level: int = 0  # how much it settles for
     apart: bool = True  # workers for prompts and workers for tokens may be parted
     contexts: tuple[int, ...] = ()  # shorter than the wish's, for where that has no room
     pace_tok_per_s: float = USUAL_TOK_PER_S  # that each user gets at least, where nobody says
@@ -142,7 +147,7 @@ class Question:
         wish, ttft = self.wish, self.usual.ttft_s
         if ttft is None or wish.tok_per_s is not None:
             return {}
-        usual = {"ttft_s": ttft, "tpot_s": 1 / self.pace_tok_per_s}
+        usual = {"ttft_s": patience_s(ttft, wish.prompt_tok or 0), "tpot_s": 1 / self.pace_tok_per_s}
         return {name: bound for name, bound in usual.items() if getattr(wish, name) is None}
 
     @property
@@ -336,7 +341,7 @@ def _with_ram(question: Question) -> Iterator[Kind]:
     A card is left out that another of its maker beats in price, memory, bandwidth and compute: the machine
     around them is the same. What lies in main memory is too slow for many.
     """
-    wish, most_usd = question.wish, question.wish.budget_usd or math.inf
+    wish = question.wish
     is_named = wish.on is not None or wish.owned is not None
     if is_named or wish.buy is False or not is_for_one(wish):
         return
@@ -350,7 +355,7 @@ def _with_ram(question: Question) -> Iterator[Kind]:
             (-quote.usd, kind.chip.mem_bytes, kind.chip.mem_bytes_per_s, kind.chip.fp16_flops_per_s or 0.0),
         )
         for kind, quote in zip(kinds, quotes, strict=True)
-        if not (kind.named or kind.host) and quote is not None and quote.usd < most_usd
+        if not (kind.named or kind.host) and quote is not None
     ]
     for kind, own in worth:
         others = (other for item, other in worth if item.chip.vendor == kind.chip.vendor and other != own)
@@ -358,17 +363,23 @@ def _with_ram(question: Question) -> Iterator[Kind]:
             yield from (replace(kind, counts=(1,), host=host) for host in hosts)
 
 
-def offloaded(question: Question) -> Question:
-    """The same on whole machines whose main memory holds a part of the model; no ways where none can.
+def spilling(question: Question) -> Question:
+    """The same on whole machines of which the main memory is known; where they are bought, memory is too."""
+    named = [kind for kind in question.kinds if kind.host is not None and kind.named]
+    kinds = [kind for kind in (*named, *_with_ram(question)) if kind.host and kind.chip.vendor != CPU]
+    return replace(question, kinds=tuple(kinds), ways=())
 
-    Where machines are bought, memory is too: of each card the smallest machine that holds it all.
+
+def offloaded(question: Question) -> Question:
+    """The same with ways whose model lies in main memory in part; no ways where none can.
+
+    Of what is bought, each card in the smallest machine that holds it all.
     """
     wish, kinds, ways = question.wish, list[Kind](), list[KindWay]()
     asked = asked_offload(question.arch, question.cut)
-    named = [kind for kind in question.kinds if kind.host is not None and kind.named]
     settled = set[tuple[str, str, str]]()  # what a smaller machine is enough for
-    for kind in (*named, *_with_ram(question)):
-        if kind.host is None or kind.chip.vendor == CPU:
+    for kind in question.kinds:
+        if kind.host is None:
             continue
         count = max(kind.whole, kind.owned) or kind.counts[0]
         cards = kind.mix or (kind.card,) * count

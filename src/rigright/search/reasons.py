@@ -10,6 +10,7 @@ from rigright.base.words import DOUBT, Sentence, say
 from rigright.search.record import Plan
 
 NEAR = 1.005  # times a figure, within which two read alike
+FASTER = 1.25  # times the speed, that decides before a chance does
 CERTAIN = 0.01  # of a chance, that tells two apart
 
 
@@ -38,19 +39,28 @@ class FrontRow:
         return bought or self.cost * NEAR < other.cost
 
 
-def with_reasons(plans: Sequence[Plan], losses: Sequence[float], *, loaded: bool) -> tuple[Plan, ...]:
-    """The plans, each with its reasons; `losses`: of weights and caches."""
+def with_reasons(
+    plans: Sequence[Plan], losses: Sequence[float], *, loaded: bool, kept: bool = True
+) -> tuple[Plan, ...]:
+    """The plans that have a reason, each with it.
+
+    `losses`: of weights and caches; `kept`: they keep what everybody wants.
+    """
     rows = [_row(plan, loss, loaded=loaded) for plan, loss in zip(plans, losses, strict=True)]
     first, *others = rows
-    lead = () if len(rows) == 1 and plans[0].reasons else (_leads(first, others),)
+    cheapest = say("cheapest that meets every limit") if kept else say("cheapest of what comes closest")
+    lead = () if len(rows) == 1 and plans[0].reasons else (_leads(first, others, cheapest=cheapest),)
     result = [replace(first.plan, reasons=(*lead, *first.plan.reasons))]
     for row in others:
         least = not any(front_row.is_less(row) for front_row in rows)
-        sentences = [say("cheapest that meets every limit")] if least and row.is_cheaper(first) else []
+        named = any(cheapest in plan.reasons for plan in result)
+        sentences = [cheapest] if least and row.is_cheaper(first) and not named else []
         sentences += [
             sentence for sentence in row.plan.reasons if sentence.kind != DOUBT or row.is_cheaper(first)
         ]
-        result.append(replace(row.plan, reasons=tuple(sentences) or tuple(_beside(row, first))))
+        reasons = tuple(sentences) or tuple(_beside(row, first))
+        if reasons:  # else it gains in nothing that is shown
+            result.append(replace(row.plan, reasons=reasons))
     return tuple(result)
 
 
@@ -67,13 +77,15 @@ def _row(plan: Plan, loss: float, *, loaded: bool) -> FrontRow:
     )
 
 
-def _leads(first: FrontRow, others: Sequence[FrontRow]) -> Sentence:
+def _leads(first: FrontRow, others: Sequence[FrontRow], *, cheapest: Sentence) -> Sentence:
     """Why the first is before what costs less: all of that is worse in one way, or each in its own."""
     cheaper = [front_row for front_row in others if front_row.is_less(first)]
     if not cheaper:
-        return say("cheapest that meets every limit")
+        return cheapest
     if all(front_row.loss > first.loss for front_row in cheaper):
         return say("cheapest at this quality")
+    if all(front_row.time > first.time * FASTER for front_row in cheaper):
+        return say("cheapest at this speed")
     if all(front_row.doubt > first.doubt + CERTAIN for front_row in cheaper):
         return say("cheapest that is as certain")
     if all(front_row.time > first.time * NEAR for front_row in cheaper):

@@ -115,6 +115,9 @@ class Rejection:
     nearest: float | None = None  # what it reaches, in the unit of the limit
 
 
+SHORT, RAM, OTHERS, LOSSY = range(1, 5)  # levels: shorter context, main memory, other engines, fewer bits
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchResult:
     """The front, best first, and what was left behind."""
@@ -128,3 +131,4 @@ class SearchResult:
     instead: Plan | None = None  # where nothing fits what was named: such cards in number, or another machine
     notes: tuple[Sentence, ...] = ()
     wish: PlanWish | None = None  # as it was understood: with what nobody said filled in
+    level: int = 0  # how much is settled for that nobody asked for; 0: nothing

@@ -19,35 +19,45 @@ from rigright.search.figures import Limit, figures_of, limits_of, usual_limits
 from rigright.search.first import buys_best, ranks_of
 from rigright.search.market import Market
 from rigright.search.plans import Candidates, plan_of
-from rigright.search.question import KindWay, Question, ask, offloaded, ways_of
-from rigright.search.record import Plan, Rejection, SearchResult, is_named
+from rigright.search.question import KindWay, Question, ask, offloaded, spilling, ways_of
+from rigright.search.record import LOSSY, OTHERS, RAM, SHORT, Plan, Rejection, SearchResult, is_named
 from rigright.search.score import score
-from rigright.search.supply import HOWS, OWN, options
+from rigright.search.supply import HOWS, OWN, in_reach, options
 from rigright.search.sure import Doubts, doubted, doubts_of, quality_cost, speed_worth, staged_at
 from rigright.search.why import broken, excess_of, nearest_to, nothing_fits, rejections
 
 ONE_MACHINE = 8  # cards of it at most
 OF_TEXT = frozenset({"ttft_s", "tpot_s", "usd_per_mtok"})  # no aims where nobody reads along
+ALL, MISSED, NOTHING = LOSSY, 10, 100  # levels: the last; what everybody wants is not kept; nothing is found
+FAR_NEARER = np.log(4.0)  # to what everybody wants: else nobody gives up bits for it
 USUAL_USERS = 8  # requests at once, where nobody says for how many a machine is sought
 
 
 def find_serving(
-    arch: Arch, stated: PlanWish, *, market: Market, alone: bool = False, beside: tuple[float, ...] = ()
-) -> SearchResult:
-    """The best few ways to serve a model within the wish, and why nothing cheaper will do."""
+    arch: Arch, stated: PlanWish, *, market: Market, alone: bool = False, beside: tuple[float, ...] = (),
+    most: int | None = None,
+) -> SearchResult:  # fmt: skip
+    """The best few ways to serve a model within the wish, and why nothing cheaper will do.
+
+    `most`: no more is settled for than that level.
+    """
+    most = ALL if most is None else most
     wish = filled(arch, stated, market=market)
 
     def asked(*, own: bool = False) -> Question:
         return replace(ask(arch, wish, market=market, stated=stated, own=own), beside=beside)
 
     if wish.owned is None:
-        answer = find(asked(), alone=alone)
-        if not answer.plans and not says_load(stated) and not is_for_one(wish):
-            lone = find_serving(arch, replace(stated, users=1.0), market=market, alone=True, beside=beside)
-            nearer = _asked_usd(lone) < _asked_usd(answer)
-            if lone.plans or nearer:  # what is too dear for many may do for one
+        open_load = not says_load(stated) and not is_for_one(wish)
+        answer = find(asked(), alone=alone, most=0 if open_load else most)
+        if open_load and answer.level:  # fewer users before a worse model, or before none
+            one = replace(stated, users=1.0)
+            lone = find_serving(arch, one, market=market, alone=True, beside=beside, most=most)
+            answer = find(asked(), alone=alone, most=min(lone.level, most))
+            nearer = not answer.plans and _asked_usd(lone) < _asked_usd(answer)
+            if nearer or (lone.plans and lone.level < answer.level):
                 note = say(
-                    "planned for one user: nothing serves {users} at once within the limits",
+                    "planned for one user: no machine in reach serves {users} at once as well",
                     users=f"{wish.users:g}",
                 )
                 return replace(lone, notes=(note, *lone.notes))
@@ -74,12 +84,15 @@ def filled(arch: Arch, wish: PlanWish, *, market: Market) -> PlanWish:
     return settled(arch, wish, chips=chips, more=wish.on is None)
 
 
-def find(question: Question, *, alone: bool = False) -> SearchResult:
-    """A pure function of the question; `alone`: no other machine is looked for where nothing fits."""
+def find(question: Question, *, alone: bool = False, most: int = ALL) -> SearchResult:
+    """A pure function of the question; `alone`: no other machine is looked for where nothing fits.
+
+    `most`: no more is settled for.
+    """
     refused = licence_refused(question)
     if refused is not None:
         return SearchResult(plans=(), rejections=(), looked_at=0, chips=0, broken=(refused,))
-    table, limits, comfort = searched(question)
+    table, limits, comfort = searched(question, most=most)
     answer: SearchResult
     if not len(table.options.index):
         answer = nothing_fits(table.question, table.scored.misfits)
@@ -87,18 +100,21 @@ def find(question: Question, *, alone: bool = False) -> SearchResult:
             answer = replace(answer, instead=_instead(question))
     else:
         answer = _result(table, limits, comfort=comfort)
-    wish = table.question.wish
-    return replace(answer, looked_at=len(table.scored.points), chips=len(question.kinds), wish=wish)
+    size, level = len(table.scored.points), table.question.level
+    level = level + answer.level if answer.plans else NOTHING
+    return replace(answer, looked_at=size, chips=len(question.kinds), wish=table.question.wish, level=level)
 
 
-def searched(question: Question) -> tuple[Candidates, tuple[Limit, ...], tuple[Limit, ...]]:
+def searched(
+    question: Question, *, most: int = ALL
+) -> tuple[Candidates, tuple[Limit, ...], tuple[Limit, ...]]:
     """The table, its limits, and those that nobody named; wider where what is usual will not do.
 
     Other engines, formats that lose more and smaller caches are looked at only then.
     """
     last: tuple[Candidates, tuple[Limit, ...], tuple[Limit, ...]] | None = None
-    misses = np.inf  # what is nearest so far, beyond the limits
-    for item in (paced for level in _levels(question) if level.ways for paced in level.paces):
+    misses = wants = np.inf  # how far what is nearest so far is beyond the limits, and what everybody wants
+    for item in (paced for level in _levels(question, most=most) if level.ways for paced in level.paces):
         table = tabled(item)
         limits = limits_of(item, table.figures)
         comfort = usual_limits(item, table.figures)
@@ -107,8 +123,10 @@ def searched(question: Question) -> tuple[Candidates, tuple[Limit, ...], tuple[L
             return table, limits, comfort
         spills = any(way.offload is not None for way in item.ways)
         nearest = float(excess_of(limits, size).min()) if size else np.inf
-        if last is None or nearest < misses or (nearest == misses < np.inf and not spills):
-            last, misses = (table, limits, comfort), nearest
+        wanted = float(excess_of(comfort, size).min()) if size else np.inf
+        nearer = not spills and wanted < wants - (FAR_NEARER if item.more else 0.0)
+        if last is None or nearest < misses or (nearest == misses < np.inf and nearer):
+            last, misses, wants = (table, limits, comfort), nearest, wanted
     if last is None:
         from rigright.search.why import no_way
 
@@ -116,31 +134,37 @@ def searched(question: Question) -> tuple[Candidates, tuple[Limit, ...], tuple[L
     return last
 
 
-def _levels(question: Question) -> Iterator[Question]:
+def _levels(question: Question, *, most: int) -> Iterator[Question]:
     """The question, then with a shorter context where none was said, then with what is unusual.
 
     What is settled for at one level, told by hand, is found at the level of the same context: an unusual
-    engine is looked at in the longest context first.
+    engine is looked at in the longest context first. Beyond the first, what a budget does not reach is left
+    out; where nothing keeps it, what it reaches with more money is nearest.
     """
     if asked_offload(question.arch, question.cut) is not None:
-        yield offloaded(question)
+        yield offloaded(spilling(question))
         return
     yield question
-    if question.more:
+    if question.more or (question.ways and not most):
         return
     shorter = [
         replace(question, wish=replace(question.wish, context_tok=context_tok))
         for context_tok in question.contexts
     ]
-    yield from shorter[:1]
-    for item in (question, *shorter[:1]):
-        yield offloaded(item)
-    for item in (question, *shorter):
-        other = _ways(item, others=True)
-        if other != item.ways:
-            yield replace(item, ways=other)
-    for item in (question, *shorter):
-        yield wider(item)
+    first, ram = shorter[:1], spilling(question)
+    yield from (replace(in_reach(item), level=SHORT) for item in first)
+    if most >= RAM and ram.kinds:
+        yield replace(offloaded(in_reach(ram)), level=RAM)
+    if most >= OTHERS:
+        for item in (question, *shorter):
+            other = _ways(item, others=True)
+            if other != item.ways:
+                yield replace(in_reach(replace(item, ways=other)), level=OTHERS)
+        for item in (question, *shorter):
+            yield replace(in_reach(wider(item)), level=LOSSY)
+    if question.wish.budget_usd is not None and most >= ALL:
+        yield from first
+        yield offloaded(ram)
 
 
 def wider(question: Question) -> Question:
@@ -189,8 +213,8 @@ def _result(table: Candidates, limits: tuple[Limit, ...], *, comfort: tuple[Limi
     if comfort and (wanted <= 0).any():
         chosen = _chosen(table, (*limits, *comfort), beyond=wanted)
         return replace(chosen, notes=(_comfort(table.question),))
-    answer = _chosen(table, limits, beyond=beyond)
-    return replace(answer, notes=(_missed(table.question),)) if comfort else answer
+    answer = _chosen(table, limits, beyond=beyond, kept=not comfort)
+    return replace(answer, notes=(_missed(table.question),), level=MISSED) if comfort else answer
 
 
 def _comfort(question: Question) -> Sentence:
@@ -200,7 +224,7 @@ def _comfort(question: Question) -> Sentence:
 
 def _missed(question: Question) -> Sentence:
     slow = replace(question, pace_tok_per_s=USUAL_TOK_PER_S)
-    return say("nothing reaches {limits}: these come closest", limits=_wanted(slow))
+    return say("nothing reaches {limits}; closest:", limits=_wanted(slow))
 
 
 def _wanted(question: Question) -> Sentence | None:
@@ -237,8 +261,10 @@ def _picked(
     return [(int(keeps[choice.place]), choice) for choice in chosen], field, doubts
 
 
-def _chosen(table: Candidates, limits: Sequence[Limit], *, beyond: Numbers) -> SearchResult:
-    """The best few of what keeps the limits."""
+def _chosen(
+    table: Candidates, limits: Sequence[Limit], *, beyond: Numbers, kept: bool = True
+) -> SearchResult:
+    """The best few of what keeps the limits; `kept`: and what everybody wants."""
     wish = table.question.wish
     picked, field, doubts = _picked(table, limits, beyond=beyond)
     chosen = [item for _, item in picked]
@@ -251,7 +277,7 @@ def _chosen(table: Candidates, limits: Sequence[Limit], *, beyond: Numbers) -> S
         from rigright.search.reasons import with_reasons
 
         losses = [field.costs["loss"][item.place] for item in chosen]
-        plans = list(with_reasons(plans, losses, loaded=field.load_given))
+        plans = list(with_reasons(plans, losses, loaded=field.load_given, kept=kept))
     return SearchResult(
         plans=tuple(plans),
         rejections=rejections(table, limits, first=picked[0][0], cost=field.main),

@@ -26,7 +26,7 @@ from rigright.predict.kept import TIMES
 from rigright.search.edges import traffic_of
 from rigright.search.market import Market
 from rigright.search.plans import Candidates, drafting_notes, fitted, layout_at, safe_at, serving_at
-from rigright.search.question import ask, offloaded
+from rigright.search.question import ask, offloaded, spilling
 from rigright.search.record import Safe
 from rigright.search.score import CUTS
 from rigright.search.serving import best, wider
@@ -90,7 +90,7 @@ def single(
     case = replace(
         case,
         serving=serving,
-        traffic=None if traffic is None else replace(traffic, requests=wish.requests),
+        traffic=None if traffic is None else replace(traffic, requests=wish.requests or full.samples),
         percentile=full.percentile,
         most_s=tuple((name, bound) for name in TIMES if (bound := getattr(full, name)) is not None),
         image_px=wish.image_size,
@@ -161,7 +161,7 @@ def _searched(
         return None
     own = work.owned is not None
     question = replace(ask(arch, work, market=market, cut=wish, stated=stated, own=own), apart=False)
-    if question.ways or wider(question).ways or offloaded(question).ways:
+    if question.ways or wider(question).ways or offloaded(spilling(question)).ways:
         flag = any(getattr(wish, name) is not None for name in CUTS)
         return best(question) or (best(replace(question, by_hand=True)) if flag else None)
     from rigright.search.why import is_known, no_way

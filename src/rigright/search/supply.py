@@ -10,7 +10,7 @@ from math import log2
 import numpy as np
 
 from rigright.arch import count
-from rigright.base.record import dataclass, kept
+from rigright.base.record import dataclass, kept, replace
 from rigright.cost.estimate import Estimate, added, scaled
 from rigright.demand import Numbers, PlanWish
 from rigright.facts.clouds import Offer
@@ -20,10 +20,11 @@ from rigright.facts.units import devices_of, fills_boxes, sold_count
 from rigright.money.machine_price import Stored, around_usd, stored_of
 from rigright.money.prices import Quote, priced
 from rigright.money.renting import SIZES, cheapest, chips_of, holds, price_of
-from rigright.money.tariff import NO_HOST
+from rigright.money.tariff import HOURS_PER_YEAR, NO_HOST
 from rigright.search.market import Market, offers_of, rented_count
 from rigright.search.question import Kind, Question
 from rigright.search.record import Supply
+from rigright.terms.memory import is_over
 
 OWN, BUY, RENT = range(3)
 HOWS = ("own", "buy", "rent")
@@ -122,6 +123,49 @@ def options(
         boxes=boxes,
         idle=np.maximum(np.where(how == RENT, paid[index], all_there[index]) - n_chips[index], 0),
     )
+
+
+def worked_h(wish: PlanWish) -> float:
+    """The hours of work over the years."""
+    return wish.years * HOURS_PER_YEAR * wish.duty
+
+
+def needed_usd(wish: PlanWish, options: Options) -> Numbers:
+    """What a budget has to cover: the machine, or all the hours of rent; power is paid by the month."""
+    return np.where(options.how == BUY, options.usd, options.rent_usd_per_h * worked_h(wish))
+
+
+def paid_for(question: Question) -> dict[int, Kind]:
+    """By place: the kinds that its budget pays for, in such numbers; a machine costs this at least."""
+    pairs = [(place, count) for place, kind in enumerate(question.kinds) for count in kind.counts]
+    if not pairs:
+        return {}
+    place, count = np.array(pairs, dtype=int).reshape(-1, 2).T
+    every = options(question, kind=place, n_chips=count, replica=np.ones_like(count))
+    counts: dict[int, set[int]] = {}
+    for index in every.index[needed_usd(question.wish, every) <= (question.wish.budget_usd or 0.0)]:
+        counts.setdefault(int(place[index]), set()).add(int(count[index]))
+    kinds = question.kinds
+    return {place: replace(kinds[place], counts=tuple(sorted(counts[place]))) for place in sorted(counts)}
+
+
+def in_reach(question: Question) -> Question:
+    """The same without what no layout of it can keep its budget with; all of it where none was named."""
+    if question.wish.budget_usd is None:
+        return question
+    kinds = paid_for(question)
+    places = {place: rank for rank, place in enumerate(kinds)}
+
+    def able(weights: str, place: int) -> bool:
+        room = float("inf") if place in kinds and kinds[place].host else kinds[place].room_bytes
+        return not is_over(question.arch, weights, room=room)
+
+    held = [
+        [place for place in way.kinds if place in kinds and able(way.weights, place)] for way in question.ways
+    ]
+    pairs = zip(question.ways, held, strict=True)
+    ways = (replace(way, kinds=tuple(map(places.get, mine))) for way, mine in pairs if mine)
+    return replace(question, kinds=tuple(kinds.values()), ways=tuple(ways))
 
 
 def _machines(

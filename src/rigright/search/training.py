@@ -24,7 +24,7 @@ from rigright.predict.trained_memory import least, shown
 from rigright.predict.trained_notes import batch_notes, too_long, training_notes
 from rigright.predict.trained_step import StepUse, step_use
 from rigright.search.choose import choose, field_of
-from rigright.search.figures import Limit, ended, limits_of, power_w, usd_per_h
+from rigright.search.figures import Limit, ended, kept_by, limits_of, power_w, usd_per_h
 from rigright.search.market import Market
 from rigright.search.plans import Candidates, notes_of, power_of, reasons_of
 from rigright.search.question import Question, kinds_of
@@ -180,6 +180,7 @@ def plan_of(table: Candidates, place: int, *, best_at: Sequence[str] = ()) -> Pl
     supply = supply_of(
         question, kind, how=int(table.options.how[place]), n_chips=n_chips, replica=n_chips, ranks=tp
     )
+    figures = _estimates(table, place, case=case, supply=supply)
     return Plan(
         chip=kind.chip,
         n_chips=n_chips,
@@ -193,7 +194,8 @@ def plan_of(table: Candidates, place: int, *, best_at: Sequence[str] = ()) -> Pl
         parts=parts,
         room_bytes=room,
         total_bytes=float(kind.card.total_bytes),
-        figures=_estimates(table, place, case=case, supply=supply),
+        figures=figures,
+        certainty=kept_by(table.question.wish, figures),
         supply=supply,
         bound=_bound(table.scored, point),
         reasons=reasons_of(best_at),

@@ -59,7 +59,7 @@ def settle(arch: Arch, node: Node, *, stated: TrainingWish) -> Settled:
 
 def _with_samples(question: Question, stated: TrainingWish) -> TrainingWish:
     """As many images at once as a plan takes, where nobody said how many."""
-    is_open = stated.micro_batch is None and stated.global_batch is None and stated.accumulate is None
+    is_open = stated.micro_batch is None and stated.accumulate is None
     if not (is_open and stated.method == "full" and takes_samples(question.arch)):
         return stated
     network = network_of(question.arch, image_px=stated.image_size)

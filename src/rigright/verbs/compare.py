@@ -16,7 +16,7 @@ from rigright.money.lifetime import HOURS_PER_MONTH, MONTHS_PER_YEAR, Payback, p
 from rigright.money.tariff import power_usd_per_h, tariff_in
 from rigright.search.find import takes_images
 from rigright.verbs.clock import today
-from rigright.verbs.comparing.compared import Compared, Contender, who_leads, winners
+from rigright.verbs.comparing.compared import Compared, Contender
 from rigright.verbs.plan import arch_of, market_of, understood
 from rigright.verbs.wished import things_for
 
@@ -50,8 +50,8 @@ def compare(
     for thing, own in zip(read, archs, strict=True):
         check(own, thing.wish)
     arch, wish = archs[0], replace(wish, work=read[0].wish.work)
-    if len({(generates(own), own.task) for own in archs}) > 1:
-        other = next(own.name for own in archs if own.task != arch.task)
+    other = next((own.name for own in archs if generates(own) != generates(arch)), None)
+    if other is not None:
         raise AskError(say("{first} and {second} do different work", first=arch.name, second=other))
     item = side_by_side(
         arch,
@@ -70,33 +70,23 @@ def compare(
         model=", ".join(dict.fromkeys(own.name for own in archs)),
         wish=understood(arch, wish, answer=answers[0]),
         contenders=contenders,
-        leads=who_leads(contenders),
         notes=tuple(dict.fromkeys((*sentences, *assumed, *(note for own in archs for note in own.warnings)))),
         asked=asked,
         model_asked=model or "",
-        best_places=winners(contenders),
         payback=_payback(contenders, wish),
     )
 
 
 def _payback(contenders: Sequence[Contender], wish: PlanWish) -> tuple[int, Payback] | None:
     """Of two that do the same, one bought and one rented: when buying has paid for itself."""
-    plans = {
-        place: contender.plan
-        for place, contender in enumerate(contenders)
-        if contender.plan and contender.fits
-    }
-    bought = {place: plan for place, plan in plans.items() if plan.supply.how == "buy"}
-    rented = [plan for plan in plans.values() if plan.supply.how == "rent"]
-    if len(plans) != 2 or not bought or not rented:
+    able = [(place, item.plan) for place, item in enumerate(contenders) if item.plan and item.fits]
+    if [plan.supply.how for _, plan in sorted(able, key=lambda row: row[1].supply.how)] != ["buy", "rent"]:
         return None
-    (place, own), (rent,) = next(iter(bought.items())), rented
+    (place, own), (_, rent) = sorted(able, key=lambda row: row[1].supply.how)
     price, hour, watts = own.figures.get("usd"), rent.figures.get("usd_per_h"), own.figures.get("power_w")
     rates = [plan.figures[name].value for plan in (own, rent) for name in RATES if name in plan.figures]
-    if not rates or max(rates) > min(rates) * ALIKE:
-        return None  # they do not the same
-    if price is None or hour is None or watts is None:
-        return None
+    if not rates or max(rates) > min(rates) * ALIKE or price is None or hour is None or watts is None:
+        return None  # they do not the same, or a price is not known
     hours = HOURS_PER_MONTH * wish.duty
     power = scaled(watts, float(power_usd_per_h(1.0, tariff_in(wish, own.chip.segment))) * hours)
     paid = payback(price, own=power, other=scaled(hour, hours), months=wish.years * MONTHS_PER_YEAR)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import date
 
 from rigright.base.errors import AskError
 from rigright.base.words import say
 from rigright.cost.estimate import Estimate, scaled
-from rigright.facts.chips import by_id, short
+from rigright.facts.chips import Chip, by_id, short
 from rigright.facts.clouds import offers, providers_of
 from rigright.facts.cpus import CpuModel, cpu_named
 from rigright.facts.find import names_chip
@@ -34,12 +35,14 @@ def compare_facts(
         for name, node in zip(asked, nodes, strict=True)
     )
     notes = tuple(dict.fromkeys(note for node in nodes if not node.has_no_cards for note in node.notes))
+    names = [sheet.name for sheet in sheets]
+    sheets = tuple(replace(row, name=row.asked) if names.count(row.name) > 1 else row for row in sheets)
     known = [
         (sheet.name, {name: band for name in FIGURES if (band := _band(sheet, name)) is not None})
         for sheet in sheets
     ]
     used_at = [place for place, sheet in enumerate(sheets) if sheet.used]
-    leads = leads_of(known, [(name,) for name in FIGURES], used=used_at, least=len(sheets))
+    leads = leads_of(known, FIGURES, used=used_at, least=len(sheets))
     return Sheets(things=sheets, leads=leads, currency=currency, notes=notes, asked=command)
 
 
@@ -90,8 +93,8 @@ def _sheet(asked: str, node: Node, *, day: date, currency: str, used: bool) -> S
         link_bytes_per_s=chip.link_both_ways_bytes_per_s if (chip.link_max_chips or 1) > 1 else None,
         pcie_gen=chip.pcie_gen,
         pcie_lanes=chip.pcie_lanes,
-        usd=None if price is None else scaled(price, count),
-        usd_per_h=_rent(asked),
+        usd=None if price is None or paid(asked)[0] == "rent" else scaled(price, count),
+        usd_per_h=_rent(asked, chip=chip, count=count),
         used=None if quote is None else quote.used,
         launch=chip.launch or None,
         made_for=_MADE_FOR.get(chip.segment, chip.segment),
@@ -136,19 +139,20 @@ def _stated(usd: float, *, as_of: str | None, source: str) -> Estimate:
     return Estimate(value=usd, low=usd, high=usd, mark="stated", as_of=as_of, why=source)
 
 
-def _rent(asked: str) -> Estimate | None:
-    """What an instance is rented for, on demand, where it is the cheapest."""
-    provider, _, name = paid(asked)[1].strip().rpartition(":")
+def _rent(asked: str, *, chip: Chip, count: int) -> Estimate | None:
+    """The cheapest rent on demand of an instance by its name, or of cards that are said to be rented."""
+    way, name = paid(asked)
+    provider, _, name = name.strip().rpartition(":")
     there = [
-        offer
+        (offer.usd_per_h * (count / offer.n_chips if way else 1), offer)
         for offer in offers()
-        if offer.instance.casefold() == name.casefold() and offer.usd_per_h is not None
-        if not provider or offer.provider in providers_of(provider)
+        if offer.usd_per_h is not None and (not provider or offer.provider in providers_of(provider))
+        if (offer.chip == chip.id if way == "rent" else offer.instance.casefold() == name.casefold())
     ]
-    if not there or (not provider and names_chip(name)):
+    if not there or way == "buy" or (not way and not provider and names_chip(name)):
         return None
-    offer = min(there, key=lambda offer: offer.usd_per_h or 0.0)
-    return _stated(offer.usd_per_h or 0.0, as_of=offer.as_of, source=offer.source)
+    usd, offer = min(there, key=lambda row: row[0])
+    return _stated(usd, as_of=offer.as_of, source=offer.source)
 
 
 def _times(value: float | None, count: int) -> float | None:

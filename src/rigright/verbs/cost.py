@@ -401,14 +401,15 @@ def _output(subject: Asset, *, spend: CostWish, duty: float) -> Output | None:
         made = subject.output_tok_per_s * SECONDS_PER_H * HOURS_PER_MONTH * duty
     elif spend.mtok_per_month is not None:
         made = spend.mtok_per_month * MEGA
-    if made is None and subject.run_h is None:
+    if made is None and subject.run_h is None and not subject.unit:
         return None
     ratio = USUAL_PROMPT
     if subject.output_tok_per_s:
         ratio = subject.prompt_tok_per_s / subject.output_tok_per_s
     return Output(
         model=subject.model or "", output_tok=made, prompt_tok=None if made is None else made * ratio,
-        run_h=subject.run_h,
+        run_h=subject.run_h, unit=subject.unit,
+        units=subject.units_per_h * HOURS_PER_MONTH * duty if subject.unit else None,
     )  # fmt: skip
 
 

@@ -43,6 +43,8 @@ class Output:
     output_tok: float | None  # a month
     prompt_tok: float | None  # a month
     run_h: float | None = None  # of one training run
+    unit: str = ""  # that its work is counted in where it is no tokens: "images", "texts", "audio_h"
+    units: float | None = None  # a month
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +83,11 @@ class WayWithWork:
     def usd_per_mtok(self) -> Estimate | None:
         """For a million output tokens, prompts and all."""
         return self.costed.usd_per_mtok(self.way)
+
+    @derived
+    def usd_per_unit(self) -> Estimate | None:
+        """For an image, a text or an hour of sound."""
+        return self.costed.usd_per_unit(self.way)
 
     @derived
     def usd_per_run(self) -> Estimate | None:
@@ -169,8 +176,13 @@ class Costed:
 
     def usd_per_mtok(self, way: CostWay) -> Estimate | None:
         """For a million output tokens, prompts and all."""
-        made = None if self.output is None else self.output.output_tok
+        made = None if self.output is None or self.output.unit else self.output.output_tok
         return scaled(way.ledger.total, MEGA / (made * self.months)) if made else None
+
+    def usd_per_unit(self, way: CostWay) -> Estimate | None:
+        """For an image, a text or an hour of sound."""
+        made = None if self.output is None else self.output.units
+        return scaled(way.ledger.total, 1 / (made * self.months)) if made else None
 
     def usd_per_run(self, way: CostWay) -> Estimate | None:
         """For one training run: its share of the hours that the machine works."""

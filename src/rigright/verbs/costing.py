@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeGuard
@@ -10,18 +11,20 @@ from rigright.arch.sources.find import is_known
 from rigright.base.errors import AskError, DataError
 from rigright.base.record import dataclass
 from rigright.base.units import GIGA, TERA
-from rigright.base.words import Sentence, say
+from rigright.base.words import Sentence, assuming, say
 from rigright.cost.estimate import Estimate
-from rigright.demand import PlanWish
+from rigright.demand import PlanWish, Serving
 from rigright.facts.clouds import no_prices, offers, providers_of
 from rigright.facts.hosts import CPU_ID
 from rigright.facts.naming import read_counts, read_tokens
 from rigright.facts.nodes import Node, find_node
 from rigright.money.machine_price import NOTHING, Stored, stored_of
+from rigright.money.tariff import SECONDS_PER_H
 from rigright.verbs.wished import named_for, settled
 
 if TYPE_CHECKING:
     from rigright.search.record import Plan
+    from rigright.verbs.planning.planned import Planned
     from rigright.verbs.runs.planned import PlannedRun
 
 ALONE = frozenset(  # options that say something of a machine without a model
@@ -44,6 +47,8 @@ class Asset:
     output_tok_per_s: float | None = None
     prompt_tok_per_s: float = 0.0
     run_h: float | None = None
+    unit: str = ""  # of its work where that is no tokens
+    units_per_h: float = 0.0
     model: str | None = None
     missed: tuple[Sentence, ...] = ()  # limits that its plan does not keep
     notes: tuple[Sentence, ...] = ()
@@ -162,16 +167,29 @@ def _planned(model: str, wish: PlanWish) -> Asset:
         host_usd=first.supply.host_usd,
         used=first.supply.used,
         missed=tuple(rejection.reason for rejection in result.broken),
-        notes=result.notes,
+        notes=(*result.notes, *_formats(result, first)),
         stored=stored_of(result.params, work=result.wish.work, train_tok=result.wish.train_tok),
         **_figures(first, prompt_tok=result.wish.prompt_tok),
     )
 
 
+def _formats(result: Planned, plan: Plan) -> Iterator[Sentence]:
+    """How weights and cache are stored, where nobody said it."""
+    if isinstance(plan.work, Serving) and not (result.wish.weights and result.wish.kv):
+        kv = "" if plan.work.kv == "16bit" else f", {plan.work.kv} KV"
+        form = f"{plan.work.weights.removeprefix('gguf:')}{kv}"
+        yield assuming(say("{model} in {format}", model=result.model.rpartition("/")[2], format=form))
+
+
 def _figures(plan: Plan, *, prompt_tok: float | None) -> dict[str, Any]:
     figures = {name: estimate.value for name, estimate in plan.figures.items()}
     days = figures.get("days")
+    made = {"audio_h": figures.get("audio_h_per_h", 0.0)}
+    made |= {name: figures.get(f"{name}_per_s", 0.0) * SECONDS_PER_H for name in ("images", "texts")}
+    unit = next((name for name, count in made.items() if count), "")
     return {
+        "unit": unit,
+        "units_per_h": made.get(unit, 0.0),
         "power_w": plan.figures.get("power_w"),
         "output_tok_per_s": figures.get("output_tok_per_s"),
         "prompt_tok_per_s": figures.get("requests_per_s", 0.0) * (prompt_tok or 0.0),

@@ -16,7 +16,7 @@ from rigright.base.units import GIB, MIB
 from rigright.base.words import say
 from rigright.doctor.baseline import load
 from rigright.doctor.examine import Examined, case_of, chosen, examine
-from rigright.doctor.record import Evidence, Finding, Wanted
+from rigright.doctor.record import Checked, Evidence, Finding, Wanted
 from rigright.facts.chips import by_id
 from rigright.facts.nodes import find_node
 from rigright.verbs.last_results import before_of, results_of
@@ -55,27 +55,25 @@ def doctor(
         baseline=expected,
         before=earlier,
     )
-    examined = _with_figures(examine(case, only))
-    return replace(examined, seconds=time.perf_counter() - start)
+    examined = examine(case, only)
+    checks = tuple(map(_with_figures, examined.checks))
+    return replace(examined, checks=checks, seconds=time.perf_counter() - start)
 
 
-def _with_figures(examined: Examined) -> Examined:
+def _with_figures(checked: Checked) -> Checked:
     """The same, where a message names a model and a card: with what `explain` says of both."""
-    checks = []
-    for checked in examined.checks:
-        verdicts = tuple(
-            _figured(verdict) if isinstance(verdict, Finding) and checked.check == "messages" else verdict
-            for verdict in checked.verdicts
-        )
-        checks.append(replace(checked, verdicts=verdicts))
-    return replace(examined, checks=tuple(checks))
+    if checked.check != "messages":
+        return checked
+    findings = (_figured(item) if isinstance(item, Finding) else item for item in checked.verdicts)
+    return replace(checked, verdicts=tuple(findings))
 
 
 def _figured(finding: Finding) -> Finding:
     """A finding with the figures behind the command that it prints; as it is where some name is unknown."""
     asked = next((step.command for step in finding.fix if (step.command or "").startswith(_EXPLAIN)), None)
     words = shlex.split(asked or "")[2:]
-    if not words or "GPU" in words or zoo.exact(words[0]) is None:  # a log names no file and no page to fetch
+    # a log names no file to open and no page to fetch
+    if not words or "GPU" in words or zoo.exact(words[0]) is None:
         return finding
     from rigright.verbs.explain import explain
 
@@ -83,18 +81,14 @@ def _figured(finding: Finding) -> Finding:
         result = explain(words[0], words[2])
     except RigError:
         return finding
-    card = min(result.cards, key=lambda card: card.spare_bytes, default=None)
-    if card is None:
-        return finding
-    sizes = {"need": card.used_bytes / GIB, "total": card.total_bytes / GIB}
-    shows = say(
-        "{model} in {weights} on {machine}: {need} of {total} GiB",
-        model=result.model,
-        weights=result.weights,
-        machine=result.machine,
-        **{name: f"{size:.1f}" for name, size in sizes.items()},
-    )
-    return replace(finding, evidence=(*finding.evidence, Evidence(shows=shows, command=asked)))
+    for card in result.cards[:1]:
+        total, need = (f"{size / GIB:.1f}" for size in (card.total_bytes, card.used_bytes))
+        given = {"model": result.model, "weights": result.weights, "machine": result.machine}
+        shows = say(
+            "{model} in {weights} on {machine}: {need} of {total} GiB", need=need, total=total, **given
+        )
+        finding = replace(finding, evidence=(*finding.evidence, Evidence(shows=shows, command=asked)))
+    return finding
 
 
 def write_script(path: str, text: str) -> None:

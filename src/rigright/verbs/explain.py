@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -22,6 +22,7 @@ from rigright.options.row import IMAGE
 from rigright.predict.ranks import deal_notes, worst
 from rigright.predict.served import started_for
 from rigright.predict.speed import speed, traffic_of
+from rigright.search.figures import kept_by
 from rigright.search.market import is_priced
 from rigright.search.single import single
 from rigright.search.why import missed
@@ -76,17 +77,13 @@ def _explained(
 ) -> Explained:
     """The same on a market; None: no price is asked for."""
     result = single(arch, node, wish=wish, work=work, market=market)
-    answer = explain_case(result.case, machine=node.shown, why=why)
+    ask = partial(_again, arch, node, wish=wish, work=work, market=market)
+    answer = explain_case(result.case, machine=node.shown, why=why, ask=ask)
     if answer.speed is not None:
         open_ones = tuple(name for name in LENGTHS if getattr(wish, name) is None)
         full = wish.context_tok is not None and wish.prompt_tok is None
         short = tuple(crowded(result.case, users=wish.users)) if full else ()
         answer = replace(answer, notes=(*short, *deciding(result.case, unsaid=open_ones), *answer.notes))
-    if answer.remedies:
-        from rigright.verbs.serving.remedies import as_asked
-
-        asks = partial(_again, arch, node, wish=wish, work=work, market=market)
-        answer = replace(answer, remedies=tuple(as_asked(answer.remedies, asks)))
     priced = None
     if market is not None and answer.fits:
         priced = result.priced or _priced(answer, result.case, node=node, wish=result.wish, market=market)
@@ -140,7 +137,7 @@ def _judged(answer: Explained, wish: PlanWish, *, priced: Priced | None) -> Expl
     days, speed, samples = None, answer.speed, answer.samples
     if speed is not None:
         figures = {name: getattr(speed, name) for name in ("ttft_s", "tpot_s", "output_tok_per_s")}
-        answer = replace(answer, held=speed.shares_kept, certainty=speed.certainty)
+        answer = replace(answer, held=speed.shares_kept)
         if wish.samples is not None:
             days = days_of(wish.samples * speed.output_tok, speed.output_tok_per_s)
     if samples is not None:
@@ -149,11 +146,15 @@ def _judged(answer: Explained, wish: PlanWish, *, priced: Priced | None) -> Expl
     figures |= {} if days is None else {"days": days}
     reached = {name: estimate.value for name, estimate in figures.items()}
     reached |= {} if priced is None else priced.reached
+    certainty = {**kept_by(wish, figures), **({} if speed is None else speed.certainty)}
+    answer = replace(answer, certainty=certainty)
     return replace(answer, wish=wish, days=days, broken=missed(wish, reached, label=answer.machine))
 
 
-def explain_case(case: Case, *, machine: str, why: bool = False) -> Explained:
-    """The same for a case whose defaults are filled in."""
+def explain_case(
+    case: Case, *, machine: str, why: bool = False, ask: Callable[..., Case | None] | None = None
+) -> Explained:
+    """The same for a case whose defaults are filled in; `ask`: the command again, with a change."""
     cards = card_uses(case)
     memory = worst(case)
     fullest = min(cards, key=lambda card: card.spare_bytes)
@@ -169,7 +170,7 @@ def explain_case(case: Case, *, machine: str, why: bool = False) -> Explained:
     if not fits:
         from rigright.verbs.serving.remedies import remedies
 
-        changes = remedies(case)
+        changes = remedies(case, ask)
     behind: tuple[Reason, ...] = ()
     if why:
         from rigright.verbs.serving.reasons import reasons

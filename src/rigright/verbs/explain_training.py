@@ -15,6 +15,7 @@ from rigright.cost.training.learners import learnt_params
 from rigright.demand import PlanWish, TrainingWish
 from rigright.predict.timed import SampleSpeed
 from rigright.predict.trained_step import StepUse, slowest
+from rigright.search.figures import kept_by
 from rigright.search.market import is_priced
 from rigright.search.why import missed
 from rigright.verbs.planning.checks import check_single
@@ -83,6 +84,7 @@ def explain_training(
         supply=None if priced is None else priced.supply,
         figures={} if priced is None else priced.figures,
         wish=work,
+        certainty={} if days is None else kept_by(work, {"days": days}),
         broken=missed(work, reached, label=node.shown),
         remedies=() if fits else remedies(case),
         why=(*reasons(case, worst), *(time_reasons(case, step) if step else ())) if why else (),

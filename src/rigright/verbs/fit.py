@@ -10,7 +10,7 @@ from rigright.arch.record import Arch
 from rigright.arch.sight import eye_of
 from rigright.arch.sources import zoo
 from rigright.arch.sources.identity import identity_of
-from rigright.arch.sources.quality import rated, series_of
+from rigright.arch.sources.quality import copies, rated, series_of
 from rigright.base.errors import AskError, RigError
 from rigright.base.record import dataclass, replace
 from rigright.base.words import say
@@ -80,11 +80,12 @@ def fit(on: str | None = None, *, wish: FitWish | None = None, asked: str = "") 
     if wish.limit is not None and wish.limit < 1:
         raise AskError(say("the limit must be at least 1, got {limit}", limit=wish.limit))
     node = the_node(on)
-    archs, unread = _models(wish)
+    archs, unread = models_of(wish)
     if not archs:
         raise _nothing_asked(wish)
     cases = [case for arch in archs for case in _fitting(arch, node, wish=wish)]
-    cases.sort(key=lambda case: (not generates(case.arch), _crawls(case), -_usefulness(case)))
+    worth = {case: usefulness(case.arch, case.serving.weights) for case in cases}
+    cases.sort(key=lambda case: (not generates(case.arch), _crawls(case), -worth[case]))
     kept = cases if wish.every_format or wish.family is not None else _one_a_family(cases)
     shown = kept if wish.limit is None else kept[: wish.limit]
     rows = tuple(_row(case, node, wish=wish) for case in shown)
@@ -103,10 +104,10 @@ def fit(on: str | None = None, *, wish: FitWish | None = None, asked: str = "") 
     )
 
 
-def _usefulness(case: Case) -> float:
-    score, _ = rated(case.arch)
-    lost = max(find_format(case.serving.weights).loss_rank - NO_LOSS, 0)
-    return score - lost * lost * LOST_SCORE
+def usefulness(arch: Arch, weights: str) -> float:
+    """The arena's score, or its estimate, less what the format loses."""
+    lost = max(find_format(weights).loss_rank - NO_LOSS, 0)
+    return rated(arch)[0] - lost * lost * LOST_SCORE
 
 
 def _crawls(case: Case) -> bool:
@@ -132,11 +133,11 @@ def _one_a_family(cases: list[Case]) -> list[Case]:
     return list(result.values())
 
 
-def _models(wish: FitWish) -> tuple[list[Arch], tuple[str, ...]]:
+def models_of(wish: FitWish) -> tuple[list[Arch], tuple[str, ...]]:
     """Models of the zoo that the wish allows, one of each architecture."""
     arches: dict[object, Arch] = {}
     unread = []
-    for name in zoo.names():
+    for name in (name for name in zoo.every_name() if name not in copies()):
         try:
             arch = zoo.arch(name)
         except RigError:
@@ -171,9 +172,11 @@ def _nothing_asked(wish: FitWish) -> AskError:
     return AskError(say("no model matches all filters; remove one"))
 
 
-def _standing(arch: Arch) -> tuple[float, int]:
-    """Of models alike in all but training the best stands for all; of equals the shortest name."""
-    return rated(arch)[0], -len(arch.name.rpartition("/")[2])
+def _standing(arch: Arch) -> tuple[float, bool, int]:
+    """Of models alike in all but training the best stands; of equals what is packed, then the shortest."""
+    identity = identity_of(arch.name)
+    packed = identity is not None and identity.ollama is not None
+    return rated(arch)[0], packed, -len(arch.name.rpartition("/")[2])
 
 
 def _wanted(arch: Arch, wish: FitWish) -> bool:
@@ -293,6 +296,7 @@ def _row(case: Case, node: Node, *, wish: FitWish) -> Fitting:
         is_endless=generates(arch) and context is None,
         licence=licence_of(arch.name),
         samples_per_s=_samples_per_s(case),
+        audio_h_per_h=None if timed is None else timed.audio_h_per_h,
         user_tok_per_s=None if timed is None else timed.user_tok_per_s,
         output_tok_per_s=None if timed is None else timed.output_tok_per_s,
         concurrency=None if timed is None else timed.concurrency,

@@ -29,6 +29,7 @@ class Fitting:
     quality: float | None = None  # the arena's score, where it has one
     released: str | None = None  # ISO date
     samples_per_s: Estimate | None = None  # of whole images or texts
+    audio_h_per_h: Estimate | None = None  # of what transcribes
     user_tok_per_s: Estimate | None = None  # of each user, under that load; None where nothing is generated
     output_tok_per_s: Estimate | None = None  # of all that are in flight
     concurrency: float | None = None  # requests in flight: one at home, elsewhere as many as suit it

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Iterator
 from datetime import date
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
 from rigright.arch.count import active_params, params
 from rigright.arch.sources.open import open_model
+from rigright.base.errors import AskError
 from rigright.base.money import USD, currency_of, from_currency, show_money
 from rigright.base.record import replace
 from rigright.base.words import Sentence, say, with_commas
@@ -32,12 +34,16 @@ if TYPE_CHECKING:
     from rigright.verbs.ordering import Orders
 
 
-def plan(model: str, *, wish: PlanWish | None = None, why: bool = False, asked: str = "") -> Planned:
-    """Plan machines for a model; `asked` is the command to build on."""
+def plan(
+    model: str | None = None, *, wish: PlanWish | None = None, why: bool = False, asked: str = ""
+) -> Planned:
+    """Plan machines for a model, or for the best that a budget runs; `asked` is the command to build on."""
     from rigright.cost.layers import generates
     from rigright.search.find import SERVED
 
     wish = settled(wish or PlanWish())
+    if model is None:
+        return _best_models(wish, why=why, asked=asked)
     arch, market, planned = _answered(model, wish, alone=False, asked=asked)
     named = wish.on is not None or wish.owned is not None
     serves = generates(arch) and planned.wish.work in SERVED
@@ -54,6 +60,31 @@ def plan(model: str, *, wish: PlanWish | None = None, why: bool = False, asked: 
     from rigright.verbs.planning.reasons import reasons
 
     return replace(planned, why=reasons(arch, planned.first, wish=planned.wish, market=market))
+
+
+def _best_models(wish: PlanWish, *, why: bool, asked: str) -> Planned:
+    """The plan of the best model that the money runs, beside others that are faster or cheaper."""
+    from rigright.facts import own_prices
+    from rigright.search.find import SERVED
+    from rigright.verbs.best_models import models_for
+
+    named = wish.on if wish.on is not None else wish.owned
+    if named is not None:
+        raise AskError(
+            say("name a model, or a budget without a machine"),
+            hint=say("what a machine runs: {command}", command=shlex.join(["rigright", "fit", named])),
+        )
+    if wish.budget_usd is None or wish.work not in SERVED:
+        raise AskError(
+            say("name a model, or a budget to run models with"),
+            hint=say("for example {example}", example="rigright plan --budget 5000usd"),
+        )
+    day = today()
+    with own_prices.use(*own_prices.listed(wish.prices_file, today=day)):
+        market = market_of(wish, day=day)
+        models = models_for(wish, market=market, ask=partial(_searched, alone=True))
+    planned = plan(models[0].model, wish=wish, why=why, asked=asked)
+    return replace(planned, models=models)
 
 
 def _answered(model: str, wish: PlanWish, *, alone: bool, asked: str = "") -> tuple[Arch, Market, Planned]:
@@ -94,7 +125,7 @@ def plans(model: str, *, wish: PlanWish, beside: tuple[float, ...] = ()) -> Plan
 
 
 def _searched(
-    model: str, wish: PlanWish, *, alone: bool, beside: tuple[float, ...] = ()
+    model: str, wish: PlanWish, *, alone: bool, beside: tuple[float, ...] = (), most: int | None = None
 ) -> tuple[Arch, Market, Planned]:
     from rigright.facts import own_prices
     from rigright.search.find import find
@@ -105,7 +136,7 @@ def _searched(
     with own_prices.use(*own_prices.listed(wish.prices_file, today=day)):
         check(arch, wish)
         market = market_of(wish, day=day)
-        answer = find(arch, wish, market=market, alone=alone, beside=beside)
+        answer = find(arch, wish, market=market, alone=alone, beside=beside, most=most)
     planned = Planned(
         model=arch.name,
         params=params(arch),

@@ -8,6 +8,8 @@ import pytest
 
 from refusals import refused
 from rigright.base.errors import DataError
+from rigright.doctor.examine import EXIT_FAULT
+from rigright.faces.cli.main import main
 from rigright.verbs.bench.verb import bench_from
 
 HEAD = (
@@ -143,6 +145,20 @@ Tested 2 GPUs:
 \tGPU 0: OK
 \tGPU 1: {said}
 """
+
+
+def test_what_came_out_wrong_without_a_figure_is_a_fault(tmp_path, capsys):
+    file = tmp_path / "nvbandwidth.log"
+    file.write_text(
+        "nvbandwidth Version: v0.8\n\nRunning host_to_device_memcpy_ce.\n"
+        "memcpy CE CPU(row) -> GPU(column) bandwidth (GB/s)\n           0\n 0     55.31\n\n"
+        "SUM host_to_device_memcpy_ce 55.31\n\nRunning device_to_device_memcpy_read_ce.\n"
+        "Invalid value when checking the pattern at 0x7f2c00000000\n",
+        encoding="utf-8",
+    )
+    for verb in ("bench", "doctor"):
+        assert main([verb, "--from", str(file), "--json"]) == EXIT_FAULT
+    capsys.readouterr()
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from rigright.facts.chips import chips
 from rigright.facts.cpus import cpus
 from rigright.facts.guides import guide_items
 from rigright.facts.mentions import mentions
+from rigright.report.pages import read as pages
 from rigright.verbs.read.kinds import kinds
 from rigright.verbs.read.record import DATED, RIGHT, UNKNOWN, WRONG
 from rigright.verbs.read.verb import read, read_text
@@ -203,6 +204,15 @@ def test_errors_are_explained_and_not_counted_as_claims():
     assert found.claims == ()
 
 
+@pytest.mark.parametrize("said", ["RTX 4090 支持 NVLink。", "Found no NVIDIA driver on your system"])
+def test_one_thing_said_is_answered_in_line_1_and_once(said):
+    found = read_text(said)
+    (one,) = (*found.claims, *found.errors)
+    page = pages.page(found)
+    assert str(one.means if found.errors else one.truth) in str(page.title)
+    assert [part.items for part in page.parts] == [(one.command,)]
+
+
 def test_what_is_not_understood_is_listed_and_never_right():
     text = "Choose wisely.\nThe frobnitz 9000 has 24 GB.\n显卡很重要。\n"
     found = read_text(text)
@@ -239,8 +249,9 @@ def test_no_text_takes_long(place):
 
 PIECES = (
     "RTX 4090", "A100 80GB", "Llama 3 70B", "24GB", "900 GB/s", "倍", "，", "。", "|", "\n",
-    "$1,000", "PCIe 4.0", "NVLink", "pip install", "torch==2.1", "EPYC 7763", "CPU:", "FP16", "需要", "x", "×", "4",
-    "-", "```", "#",
+    "$1,000", "PCIe 4.0", "NVLink", "pip install", "torch==2.1", "EPYC 7763", "CPU:",
+    "FP16", "需要", "x", "×",
+    "4", "-", "```", "#",
 )  # fmt: skip
 
 

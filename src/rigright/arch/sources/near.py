@@ -15,6 +15,7 @@ from rigright.base.words import Sentence, say
 
 SHOWN = 8  # names an error lists at most
 MOST_KNOWN = 4  # of which only the names are known
+CHATS = frozenset({"text-generation", "vlm", "omni"})
 LEAST_START = 3  # letters that a name is looked for by
 
 
@@ -59,10 +60,12 @@ def unknown(asked: str, spelling: Spelling) -> AskError:
     ]
     if known:
         names = ", ".join(known[:MOST_KNOWN])
-        return AskError(
-            say("no architecture known for {names}", names=names),
-            hint=say("give its config.json, its folder or a GGUF file"),
-        )
+        tasks = {one.name: one.task in CHATS or one.task for one in identities()}
+        like = [name.partition("#")[0] for name in _near(spell(own_part(known[0])))]
+        near = [name for name in like if tasks.get(name) == tasks[known[0]]]
+        give = say("give its config.json, its folder or a GGUF file")
+        nearest = say("{give}; nearest that can be counted: {names}", give=give, names=", ".join(near[:2]))
+        return AskError(say("no architecture known for {names}", names=names), hint=nearest if near else give)
 
     def hint() -> Sentence:
         near = _near(spelling)

@@ -16,10 +16,15 @@ from rigright.base.tables import DATA, CellReader, number, read_rows, text, yes
 from rigright.base.units import GIGA
 
 ARENA = "arena"  # people's votes on chats: the benchmark that most models have
-AT_1B_IN_2024, EACH_DOUBLING, EACH_YEAR = 1082.0, 25.0, 99.0  # see `rated`; a test fits them anew
-MISS, LAST_VOTE = 31.0, 2026.0
+AT_1B_IN_2024, EACH_DOUBLING, EACH_YEAR = 1082.0, 25.0, 98.0  # see `rated`; a test fits them anew
+CHATS = ("text", "image-text")
+MISS, LAST_VOTE = 31.0, 2026.7
 _Words = frozenset[str]
-_SIZE = re.compile(r"[-_ ](?=e?[0-9]+(?:\.[0-9]+)?(?:b|m|t)\b)|[-_](?:instruct|chat|base|it|thinking|hf)\b")
+_SIZE = re.compile(
+    r"[-_ ](?=e?[0-9]+(?:\.[0-9]+)?(?:b|m|t)\b)"
+    r"|[-_](?:instruct|chat|base|it|thinking|hf)\b"
+)
+_PACKED = re.compile(r"[-_](?:(?:nv|mx)?fp[48]|bf16|int[48]|awq|gptq)\b.*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +62,7 @@ def rated(arch: Arch) -> tuple[float, bool]:
     """How useful a model is, as a score of the arena; and whether it has one, or others tell it.
 
     The nearest in size of the same series tells it best: 25 a doubling of the parameters (the geometric mean
-    of all and of those at work) misses by 19. Where none has a score, size and age do: 99 a year, the
+    of all and of those at work) misses by 19. Where none has a score, size and age do: 98 a year, the
     least-squares fit over the models of the zoo that have one, misses by 31. Such a model counts as two
     misses worse, as three where it is made for more than chat, as two more where nobody packs it for home
     use, and as no younger than the last vote.
@@ -73,14 +78,22 @@ def rated(arch: Arch) -> tuple[float, bool]:
     identity = identity_of(arch.name)
     released = None if identity is None else identity.released
     years = min(_year(released), LAST_VOTE) - 2024
-    doubts = 2 + (arch.task != "text") + 2 * (identity is None or identity.ollama is None)
+    doubts = 2 + (arch.task not in CHATS) + 2 * (identity is None or identity.ollama is None)
     return AT_1B_IN_2024 + EACH_DOUBLING * log2(params) + EACH_YEAR * years - doubts * MISS, False
 
 
 def series_of(name: str) -> str:
     """A name without publisher, size and what follows it: "Qwen3-30B-A3B-Instruct" is of Qwen3."""
-    own = name.rpartition("/")[2].casefold()
+    own = _PACKED.sub("", name.rpartition("/")[2].casefold())
     return _SIZE.split(own)[0].strip("-_. ") or own
+
+
+@cache
+def copies() -> frozenset[str]:
+    """Models of the zoo that are another one of it, stored in another format."""
+    owns = {name: name.rpartition("/")[2].casefold() for name in zoo.every_name()}
+    there = frozenset(owns.values())
+    return frozenset(name for name, own in owns.items() if _PACKED.sub("", own) in there - {own})
 
 
 @cache

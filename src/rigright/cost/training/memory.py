@@ -67,8 +67,8 @@ class TrainingMemory:
         return fields
 
     def shown_bytes(self, room_bytes: Numbers) -> Numbers:
-        """What the driver shows: the allocator gives back what the card has no room for."""
-        return np.minimum(self.device_bytes, np.maximum(self.least_bytes, room_bytes))
+        """What people are told: the figure of the driver, or what is needed where the card has less."""
+        return np.where(self.device_bytes <= room_bytes, self.device_bytes, self.least_bytes)
 
     @property
     def passing_bytes(self) -> Numbers:

@@ -16,7 +16,7 @@ export async function live(box, { signal, since: asked, failed, named, choose, i
       if (text !== told) past.replaceChildren(...drawn(told = text).map(lower));
     } catch (error) {
       if (error.name === "AbortError") return;
-      const [before, after] = t("No history yet: {command} keeps one.").split("{command}");
+      const [before, after] = t("No history yet: {command} records one.").split("{command}");
       past.replaceChildren(error.kind !== "missing" ? failed(error) : el("p", { class: "dim" }, before, el("code", {}, "rigright watch"), after));
     }
   };

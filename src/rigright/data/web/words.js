@@ -9,7 +9,7 @@ const zh = {
   "any machine or budget": "不限", "any number of": "任意多", "auto": "自动", "Search": "搜索", "better": "更好", "Dark or light": "深色或浅色",
   "Fill in the sentence, or start from one of these:": "请把这句话填完整，或从下面的例子开始：",
   "Lines are 80% bands. Choose a dot to see that option.": "线段为 80% 区间；点选圆点查看该方案。",
-  "Reading this machine ...": "正在读取本机……", "Hardware and system": "硬件与系统", "No history yet: {command} keeps one.": "还没有历史记录：{command} 会记录。", "More options": "更多选项",
+  "Reading this machine ...": "正在读取本机……", "Hardware and system": "硬件与系统", "No history yet: {command} records one.": "还没有历史记录：{command} 会记录。", "More options": "更多选项",
   "Memory of each GPU": "每张 GPU 的显存", "Cost and speed": "成本与速度", "Options found": "可选方案",
   "Why": "理由", "Rejected": "未入选", "Notes": "说明", "Weights": "权重", "KV cache": "KV 缓存",
   "Optimizer": "优化器", "Activations": "激活", "Overhead": "其他开销", "Spare KV cache": "空闲 KV 缓存",

@@ -38,6 +38,7 @@ class CauseRow:
     binds: tuple[str, ...] = ()
     explains: tuple[str, ...] = ()
     holds: bool = False
+    mild: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +92,7 @@ class JudgedCause:
         return (
             self.finding.severity in _BAD
             and self.order < other.order
-            and RANKS.index(self.finding.severity) <= RANKS.index(other.finding.severity)
+            and (self.row.mild or RANKS.index(self.severity) <= RANKS.index(other.severity))
             and other.check.startswith(self.row.explains)
             and (not self.about or not other.about or bool(self.about & other.about))
         )
@@ -148,6 +149,7 @@ def rows() -> tuple[CauseRow, ...]:
             binds=tuple(row.get("binds", ())),
             explains=tuple(row.get("explains", ())),
             holds=row.get("holds", False),
+            mild=row.get("mild", False),
         )
         for row in read_toml(DATA / "causes.toml")["cause"]
     )

@@ -8,9 +8,9 @@ from dataclasses import replace
 
 from rigright.base.units import GIGA
 from rigright.base.words import say
-from rigright.doctor.advice import advise, stated
+from rigright.doctor.advice import advise
 from rigright.doctor.gpus import reset_at
-from rigright.doctor.kernel_log import by_place, events, log_state, logged
+from rigright.doctor.kernel_log import by_place, events, log_state, logged, meant
 from rigright.doctor.nic import nic_at, rdma_ports
 from rigright.doctor.record import CheckInput, Severity, Verdict, check
 from rigright.machine.pci import pci_key
@@ -35,18 +35,6 @@ _LIMITED = re.compile(
     r"([\d.]{1,9}) Gb/s available PCIe bandwidth, limited by (.{1,60}?)(?: at \S+)? \(capable"
 )
 _NETWORK_CLASS = "0x02"
-
-
-def _meant(kind: str, events: list[Event]) -> Iterator[tuple[str, list[Event]]]:
-    """Lines by the finding that their words mean, and the device of the bus they tell of."""
-    meanings = {f"log_cards.{name}": words for name, words in stated("log_cards", kind).items()}
-    result: dict[str, list[Event]] = {name: [] for name in meanings}
-    for event in events:
-        line = event.text.lower()
-        result[next(name for name, words in meanings.items() if any(map(line.__contains__, words)))].append(
-            event
-        )
-    yield from ((name, same) for name, mine in result.items() for same in by_place(mine).values())
 
 
 def one_hang(pairs: Iterable[tuple[str, list[Event]]]) -> Iterator[tuple[str, list[Event]]]:
@@ -81,7 +69,7 @@ def log_driver(case: CheckInput) -> Iterator[Verdict]:
         yield state
     lost = {pci_key(event.pci) for event in events(case, "xid") or [] if event.code == _LOST_XID}
     given = [_placed(case, event) for event in events(case, "driver") or [] if not _is_known(event, lost)]
-    for name, same in one_hang(_meant("driver", given)):
+    for name, same in one_hang(meant("log_cards", "driver", given)):
         driver = next((vendor for vendor in VENDORS if vendor in same[0].text), "")
         reset = reset_at(case, same[0].pci, vendor=VENDORS.get(driver, "nvidia"))
         yield logged(case, advise(name, reset=reset), of=same)
@@ -147,7 +135,7 @@ def log_nics(case: CheckInput) -> Iterator[Verdict]:
     limited = [event for event in given if _LIMITED.search(event.text)]
     for same in by_place(limited).values():
         yield from _slot(case, same)
-    for name, same in _meant("nic", [item for item in given if item not in limited]):
+    for name, same in meant("log_cards", "nic", [item for item in given if item not in limited]):
         is_few = name == "log_cards.nic_transfers" and len(same) < _FEW_TRANSFERS
         yield logged(case, advise(name, severity="note" if is_few else None), of=same)
 

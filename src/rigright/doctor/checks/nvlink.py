@@ -10,7 +10,7 @@ from rigright.base.units import show_measured
 from rigright.base.words import Sentence, say
 from rigright.doctor.advice import advise, label
 from rigright.doctor.gpus import answering
-from rigright.doctor.kernel_log import events, logged, unseen
+from rigright.doctor.kernel_log import events, logged, meant, unseen
 from rigright.doctor.record import CheckInput, Evidence, Finding, Fine, NotSeen, Verdict, check
 from rigright.doctor.wires import is_real
 from rigright.facts import faults
@@ -18,18 +18,12 @@ from rigright.facts.chips import Chip
 from rigright.facts.fabrics import fabric_of, link_count
 from rigright.machine.device import Device
 from rigright.machine.host import Path
-from rigright.machine.system import Event
 
 LINKS = re.compile(r"NV(\d{1,18})\Z")
 MOST_SHOWN = 4
 _SAME_SPEED = 0.95  # of the others': what is above it is rounding
 _SEE_PATHS = "nvidia-smi topo -m"
 _HARMLESS = "inband"
-_MEANINGS = {  # what a line of the log means, by words in it: the first that fits
-    "nvlink.log_unlearnt": ("postrxdet", "rx detect"),
-    "nvlink.log_out_of_sync": ("out of sync",),
-    "nvlink.log_trouble": ("",),
-}
 
 
 @check(say("NVLink link state"))
@@ -218,14 +212,7 @@ def log_nvlink(case: CheckInput) -> Iterator[Verdict]:
     if not linked and None not in chips:
         return
     given = [item for item in events(case, "nvlink") or [] if _HARMLESS not in item.text.lower()]
-    for name in _MEANINGS:
-        same = [event for event in given if _meaning_of(event) == name]
-        if same:
-            yield logged(case, advise(name), of=same)
+    for name, same in meant("nvlink", "log", given):
+        yield logged(case, advise(name), of=same)
     if linked and not given:
         yield unseen(case, "nvlink") or Fine(says=say("none in the kernel log"))
-
-
-def _meaning_of(event: Event) -> str:
-    line = event.text.lower()
-    return next(name for name, words in _MEANINGS.items() if any(word in line for word in words))

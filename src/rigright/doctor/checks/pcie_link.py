@@ -140,7 +140,7 @@ def _of_ends(device: Device | PciDevice, wires: tuple[PcieWire, ...]) -> Finding
 
 
 def _of_card(case: CheckInput, device: Device, *, wires: tuple[PcieWire, ...]) -> Verdict:
-    """What the driver tells of its lanes, held against its slot, or against the other cards."""
+    """The lanes that the driver reports, compared with its slot, or with the other cards."""
     lanes, most = device.pcie.lanes, device.pcie.lanes_max
     if lanes is None or most is None:
         lanes = most = wires[-1].below.lanes if wires else None

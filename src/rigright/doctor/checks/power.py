@@ -315,7 +315,7 @@ def supply_units(case: CheckInput) -> Iterator[Verdict]:
 
 @check(say("power supply load"))
 def supply_load(case: CheckInput) -> Iterator[Verdict]:
-    """What the node and its power supplies draw, held against their own upper limits.
+    """What the node and its power supplies draw, compared with their own upper limits.
 
     Close to its limit a supply trips at the next peak, or the board power-brakes the GPUs; with one supply
     out, the others carry its share. The limits are those that the management controller or the kernel's

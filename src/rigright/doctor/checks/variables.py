@@ -5,63 +5,21 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from rigright.base.words import Sentence, say
+from rigright.base.words import say
 from rigright.doctor.advice import advise, label
 from rigright.doctor.gpus import answering
 from rigright.doctor.nic import rdma_ports
-from rigright.doctor.record import CheckInput, Finding, Fine, NotSeen, Severity, Verdict, check
+from rigright.doctor.record import CheckInput, Finding, Fine, NotSeen, Verdict, check
 from rigright.doctor.stack import OVERRIDE, frameworks, generation, override_of, variable
-from rigright.facts.software import slowing_variables
+from rigright.facts.software import SlowVariable, slowing_variables
 from rigright.machine.amd.kernel import shares_memory
 from rigright.machine.device import Device
 
 CUDA = re.compile(r"cuda-(\d+\.\d+)")
 _VISIBLE = {"CUDA_VISIBLE_DEVICES": "nvidia", "HIP_VISIBLE_DEVICES": "amd", "ROCR_VISIBLE_DEVICES": "amd"}
 _GIVEN_OUT_BY = ("SLURM_JOB_ID", "KUBERNETES_SERVICE_HOST", "RAY_JOB_ID")
-ON = {"1", "true", "yes"}
-LOCAL = {"loc", "0"}
+_ON = {"TRUE": "1", "YES": "1"}
 _MANY_THREADS = 8
-_ALWAYS, LINKED, _NOT_LINKED, RDMA = "always", "NVLink is up", "no NVLink is up", "a port of RDMA is up"
-_OF_NCCL: tuple[tuple[str, set[str], str, Severity, Sentence], ...] = (  # values that slow, and where
-    (
-        "NCCL_P2P_DISABLE",
-        ON,
-        LINKED,
-        "warning",
-        say("GPUs on this node then exchange through host memory instead of NVLink"),
-    ),
-    ("NCCL_P2P_DISABLE", ON, _NOT_LINKED, "note", say("GPUs on this node then exchange through host memory")),
-    ("NCCL_P2P_LEVEL", LOCAL, LINKED, "warning", say("the same as disabling P2P")),
-    ("NCCL_P2P_LEVEL", LOCAL, _NOT_LINKED, "note", say("the same as disabling P2P")),
-    (
-        "NCCL_SHM_DISABLE",
-        ON,
-        _ALWAYS,
-        "warning",
-        say("processes on one node then talk through the network stack"),
-    ),
-    (
-        "NCCL_IB_DISABLE",
-        ON,
-        RDMA,
-        "warning",
-        say("InfiniBand is up but unused: traffic goes over Ethernet"),
-    ),
-    (
-        "NCCL_NET_GDR_LEVEL",
-        LOCAL,
-        RDMA,
-        "warning",
-        say("disables GPUDirect RDMA: NIC traffic goes through host memory"),
-    ),
-    (
-        "NCCL_DEBUG",
-        {"trace"},
-        _ALWAYS,
-        "note",
-        say("every call writes a log line: slow, and logs grow without bound"),
-    ),
-)
 
 
 @check(say("LD_LIBRARY_PATH and LD_PRELOAD"))
@@ -200,24 +158,23 @@ def nccl_variables(case: CheckInput) -> Iterator[Verdict]:
     fields = {name: value for name, value in case.machine.environment if name.startswith(("NCCL_", "RCCL_"))}
     if not fields or (len(case.machine.devices) < 2 and not case.is_fragment):
         return
-    rows = list(_hurting(case))
-    for name, severity, why in rows:
-        yield advise("variables.nccl", severity=severity, name=name, value=fields[name], why=why)
+    linked = any(any(link.active for link in device.links or ()) for device in case.machine.devices)
+    rdma = any(port.state == "up" for port in rdma_ports(case))
+    holds = {"cards": True, "nvlink": linked, "no_nvlink": not linked, "rdma": rdma}
+    rows = [row for row in _set(case) if holds.get(row.where)]
+    for row in rows:
+        value = fields[row.name]
+        yield advise("variables.nccl", severity=row.severity, name=row.name, value=value, why=row.why)
     if not rows:
         yield Fine(says=say("{count} variables checked", count=len(fields)))
 
 
-def _hurting(case: CheckInput) -> Iterator[tuple[str, Severity, Sentence]]:
-    rdma = any(port.state == "up" for port in rdma_ports(case))
-    linked = any(any(link.active for link in device.links or ()) for device in case.machine.devices)
-    holds = {_ALWAYS: True, LINKED: linked, _NOT_LINKED: not linked, RDMA: rdma}
-    for name, values, where, severity, why in _OF_NCCL:
-        if holds[where] and (variable(case, name) or "").lower() in values:
-            yield name, severity, why
-    forced = next((name for name in ("NCCL_ALGO", "NCCL_PROTO") if variable(case, name)), None)
-    if forced is not None:
-        why = say("forces one algorithm for every message size; NCCL's own tuning is usually faster")
-        yield forced, "note", why
+def _set(case: CheckInput) -> Iterator[SlowVariable]:
+    """Those of the table that have a value that slows; "*": any."""
+    for row in slowing_variables():
+        value = (variable(case, row.name) or "").upper()
+        if _ON.get(value, value) == row.value.upper() or (value and row.value == "*"):
+            yield row
 
 
 @check(say("debug variables left on"))
@@ -234,9 +191,8 @@ def slow_variables(case: CheckInput) -> Iterator[Verdict]:
     """
     if not case.machine.devices and not case.is_fragment:
         return
-    for row in slowing_variables():
-        if (variable(case, row.name) or "").upper() == row.value.upper():
-            yield advise("variables.slow", severity=row.severity, name=row.name, value=row.value, why=row.why)
+    for row in (row for row in _set(case) if row.where == "programs"):
+        yield advise("variables.slow", severity=row.severity, name=row.name, value=row.value, why=row.why)
     threads = case.machine.cpu.usable or case.machine.cpu.threads or 0
     if variable(case, "OMP_NUM_THREADS") == "1" and threads >= _MANY_THREADS:
         why = say("data preprocessing and CPU work use one of {threads} threads", threads=threads)

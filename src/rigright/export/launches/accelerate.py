@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from rigright.export.launch import Launch
-from rigright.export.launches import deepspeed
+from rigright.export.launches import deepspeed, torchrun
 from rigright.export.text import HEAD, RANK, Words, dumps, given, script
 
 NAME = "accelerate"
@@ -17,6 +17,7 @@ def export(launch: Launch) -> dict[str, str]:
     return {
         CONFIG: dumps(config(launch), *launch.head),
         "train.sh": script(command(launch), head=launch.head, environment=launch.environment),
+        **torchrun.training_script(launch, NAME),
     }
 
 

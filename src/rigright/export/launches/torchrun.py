@@ -2,17 +2,39 @@
 
 from __future__ import annotations
 
+from rigright.base.tables import DATA
 from rigright.export.launch import Launch
-from rigright.export.text import Variable, Words, given, script
+from rigright.export.text import Variable, Words, comments, given, script
+from rigright.facts.training import find_precision
 
 NAME = "torchrun"
+OURS = "train.py"  # the script of a user who named none
+SET = (
+    "method", "precision", "micro_batch", "accumulate", "seq_tok", "steps", "epochs", "recompute", "sharding",
+    "offload", "optimizer", "compiled", "rank", "targets", "dropout",
+)  # fmt: skip
 STOP_S = 300  # from SIGTERM to SIGKILL: a checkpoint is written between them
 FEW_GPUS = 2  # more than these seldom hang on one socket
 
 
 def export(launch: Launch) -> dict[str, str]:
-    """The launch of the user's own script."""
-    return {"train.sh": script(command(launch), head=launch.head, environment=launch.environment)}
+    """The launch, and the script that it starts where the user named none."""
+    launched = script(command(launch), head=launch.head, environment=launch.environment)
+    return {"train.sh": launched, **training_script(launch, NAME)}
+
+
+def training_script(launch: Launch, program: str) -> dict[str, str]:
+    """The training itself, by the choices of the plan."""
+    if launch.script != OURS:
+        return {}
+    plan = {name.upper(): getattr(launch.training, name) for name in SET}
+    plan["WEIGHTS_IN_FP32"] = find_precision(launch.training.mixed).param == 4
+    lines = "\n".join(f"{name} = {value!r}" for name, value in {"MODEL": launch.model, **plan}.items())
+    parts = {
+        name: (DATA / "train" / f"{name}.txt").read_text("utf-8").rstrip() for name in (program, "model")
+    }
+    text = parts[program].replace("{plan}", lines).replace("{model}", parts["model"])
+    return {OURS: f"{comments(launch.head)}{text}\n"}
 
 
 def command(launch: Launch) -> Words:

@@ -165,11 +165,13 @@ _LOOKS_LIKE = re.compile(
 )
 _SAYS_NONE = re.compile(
     r"(?i)\b(?:no|0|without|zero|non-?fatal|ignor\w+|not an?|if|retry on) (?:\w+ )?(?:errors?|failures?)"
-    r"|(?:errors?|fail\w*|failures?|critical|occurred|exceptions?|timeouts?)\W{0,4}[:=|]\W{0,4}"
-    r"(?:0(?!x|\.?[1-9])|none\b|no\b|n/?a\b|false\b|ok\b|\[\]|null\b|not active)|error_?(?:log|rate|count)"
+    r"|(?:errors?|fail\w*|failures?|critical(?: warning)?|occurred|exceptions?|timeouts?)"
+    r"\W{0,4}\s{0,40}[:=|]\s{0,40}\W{0,4}"
+    r"(?:0(?!x0*[1-9a-f]|\.?[1-9])|none\b|no\b|n/?a\b|false\b|ok\b|\[\]|null\b|not active)"
+    r"|error_?(?:log|rate|count)"
 )
 _DOCUMENT = re.compile(r"\s*\[?\s*\{\s*\"")
-_HEADING = re.compile(r"\s*[\w #/()&-]{1,40}:?\s*")
+_HEADING = re.compile(r"\s*\"?[\w #/()&-]{1,40}\"?[:,]?\s*[\[{]?\s*")
 _OF_TRACEBACK = re.compile(r"\s*(?:File \"|Traceback|raise |\^+\s*$|During handling|The above exception)")
 _TALKS = re.compile(  # a line of some program's log
     r"\b(?:INFO|WARN(?:ING)?|ERROR|DEBUG|CRITICAL|FATAL|TRACE)\b|^[IWEF]\d{4} \d\d:\d\d|\blevel=\w+"
@@ -178,6 +180,10 @@ _TALKS = re.compile(  # a line of some program's log
 )
 
 
+_OF_HARDWARE = re.compile(  # what only tools for such machines print
+    r"(?i)^(?!\s*[\[{]).*\b(?:nvidia|cuda|rocm|amdgpu|gpu|npu|nvlink|mellanox|infiniband|pcie?|nvme|watts|numa|loss)\b|\dit/s\]",
+    re.MULTILINE,
+)
 _LOG_COMMANDS = re.compile(
     r"(?:dmesg|journalctl)\b|/var/(?:log|lib/systemd/pstore)/(?:kern|syslog|messages|dmesg)"
 )
@@ -243,7 +249,7 @@ def read_messages(text: str) -> Read:
 
 def holds_fields(text: str) -> bool:
     """Whether a text that nothing else reads has a known field, or is what programs log."""
-    if _TALKS.search(text[:20_000]):
+    if any(form.search(text[:20_000]) for form in (_TALKS, _OF_HARDWARE)):
         return True
     result = chain(_messages(text, possible(text, FIELD, TEXT)), _unknown(text))
     return next(result, None) is not None
@@ -251,7 +257,7 @@ def holds_fields(text: str) -> bool:
 
 def read_fields(text: str) -> Read:
     """Its fields, and what looks like an error and is not known."""
-    return _events(chain(_messages(text, possible(text, FIELD)), _unknown(text)))
+    return _events(chain(_messages(text, possible(text, TEXT, FIELD)), _unknown(text)))
 
 
 def _events(events: Iterator[Event]) -> Read:
@@ -272,7 +278,10 @@ def _messages(text: str, rows: tuple[MessagePattern, ...]) -> Iterator[Event]:
     if _DOCUMENT.match(text) and text.count("\n") > 1:
         whole = " ".join(text[:_MOST_DOCUMENT].split())
         for row in (pattern for pattern in message_patterns(FIELD) if pattern in rows):
-            yield from (_event(row, match) for match in islice(row.pattern.finditer(whole), _MOST_EVENTS))
+            head = row.under.search(whole) if row.under is not None else None
+            of = f"{head[0]}\n" if head is not None else ""
+            matches = islice(row.pattern.finditer(whole), _MOST_EVENTS)
+            yield from (_event(row, match, above=of) for match in matches)
 
 
 def _lines(text: str) -> Iterator[str]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from pathlib import PurePosixPath
@@ -25,7 +25,7 @@ from rigright.machine.opened.ports_text import port_files
 from rigright.machine.opened.text import Section, sections, text_of
 from rigright.machine.probe import joined, probe
 from rigright.machine.record import Machine, Read
-from rigright.machine.system import Event
+from rigright.machine.system import Event, System
 from rigright.machine.world import CommandOutput
 
 SUPPORTED = (
@@ -43,6 +43,7 @@ _KEYS = {  # of what stands in lists, by what it is the same
     "paths": ("a", "b"),
 }
 _MOST_NAMED = 40
+_WINDOWS = re.compile(r"^(?:PS )?[A-Z]:\\[^\n<>|]{0,100}>\s*\S", re.MULTILINE)  # its prompt
 _LOGS = re.compile(
     r"(?:^|/)(?:var/log|pstore)/|\.(?:log|txt)\Z"
 )  # files of a system that are text to be read
@@ -94,6 +95,8 @@ class Pieces:
             return
         if text.strip():
             self.seen.append(len(text))
+        if _WINDOWS.search(text):
+            self.reads.append(Read(fields={"system": System(os_name="Windows")}))
         known = [section.head for section in sections(text) if self._add_section(section)]
         for head in known:  # the words around an answer that was read
             self.unread.pop(head, None)
@@ -111,19 +114,25 @@ class Pieces:
             else:
                 self.commands.setdefault(path, text)
                 self.read_as.setdefault(path[0])
+            self._keep((form for form in forms() if form.log and form.matches(section)), section)
             return True
         printed = port_files(section.text)
         if printed:
             self.files.update(printed)
             self.read_as.setdefault("ethtool")
             return True
-        pasted_forms = list(forms_of(section))
-        for form in pasted_forms:
+        known = self._keep(forms_of(section), section)
+        if not known and section.head and section.text.strip():
+            self.unread.setdefault(section.head)
+        return known
+
+    def _keep(self, known: Iterable[PastedForm], section: Section) -> bool:
+        """A section for each form that it is; whether there is any."""
+        kept = list(known)
+        for form in kept:
             self.of_form.setdefault(form, []).append(section)
             self.read_as.setdefault(form.name)
-        if not pasted_forms and section.head and section.text.strip():
-            self.unread.setdefault(section.head)
-        return bool(pasted_forms)
+        return bool(kept)
 
     def machine(self) -> Machine:
         """All of it as one machine."""

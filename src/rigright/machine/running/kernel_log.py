@@ -31,7 +31,11 @@ _PCI = r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}"
 _SUBSYSTEMS = (  # words that begin a line of the kernel's and no other program's
     *(r"NVRM: ", r"nvidia-nvswitch\d*: ", rf"[a-z][\w-]{{1,20}} {_PCI}[:.]", r"knvlink", r"kfd kfd: "),
     *(r"(?:mce: )?(?:\{\d{1,9}\})?\[Hardware Error\]: ", r"EDAC \S+: ", r"mce: CPU\d", r"Memory failure: 0x"),
-    *(r"Out of memory: Kill", r"INFO: (?:task \S+:\d|rcu_)", r"(?:(?:NMI )?watchdog: )?BUG: soft lockup"),
+    *(
+        r"(?:Memory cgroup o|O)ut of memory: Kill",
+        r"INFO: (?:task \S+:\d|rcu_)",
+        r"(?:(?:NMI )?watchdog: )?BUG: soft lockup",
+    ),
     *(
         r"(?:NMI )?watchdog: \S*.{0,20}LOCKUP",
         r"nvme nvme\d+: ",

@@ -55,7 +55,7 @@ def message_patterns(scope: str) -> tuple[MessagePattern, ...]:
             marks=tuple(printed["marks"]),
             pattern=re.compile(_filled(printed["pattern"]), re.MULTILINE),
             example=printed.get("example", ""),
-            under=re.compile(_filled(printed["under"])) if "under" in printed else None,
+            under=re.compile(_filled(printed["under"]), re.MULTILINE) if "under" in printed else None,
             follows=block.get("follows", False),
         )
         for name, block in read_toml(DATA / "advice" / "messages.toml").items()

@@ -6,10 +6,10 @@ import shlex
 from collections.abc import Iterable, Iterator
 
 from rigright.base import telling
-from rigright.base.page import Commands, Line, Page, Points, Table, Tone, number, prose, records, table
+from rigright.base.page import Commands, Line, Page, Points, Shown, Table, Tone, number, prose, records, table
 from rigright.base.record import Inner, dataclass, derived
 from rigright.base.units import show_measured
-from rigright.base.words import say, with_commas
+from rigright.base.words import say, with_commas, worded
 from rigright.doctor.baseline import Baseline, TraitCheck, compared
 from rigright.doctor.examine import EXIT_FAULT, RANKS, Examined
 from rigright.doctor.record import Finding, NotSeen
@@ -26,7 +26,7 @@ def page(machine: Machine, baseline: Baseline) -> Page:
         "{file}: {traits} settings and {figures} benchmark results",
         file=baseline.file, traits=len(baseline.expect), figures=len(baseline.bench),
     )  # fmt: skip
-    settings = ((names[key], " / ".join(values)) for key, values in baseline.expect)
+    settings = ((names[key], _values(values)) for key, values in baseline.expect)
     benchmarks = records(
         baseline.bench,
         (
@@ -81,13 +81,18 @@ def check_page(result: Examined, baseline: Baseline) -> Page:
     )
 
 
+def _values(values: Iterable[str]) -> Shown:
+    """What a setting may be."""
+    return with_commas(map(worded("switch"), values)) or ""
+
+
 def _differences(odd: Iterable[TraitCheck]) -> Table:
     return records(
         odd,
         (
             (say("setting"), lambda row: row.trait.name),
-            (prose(say("here")), lambda row: row.here or ""),
-            (prose(say("baseline")), lambda row: " / ".join(row.baseline)),
+            (prose(say("here")), lambda row: worded("switch")(row.here or "")),
+            (prose(say("baseline")), lambda row: _values(row.baseline)),
         ),
         tone=lambda row: SEVERITY_TONES[row.trait.weight],
     )

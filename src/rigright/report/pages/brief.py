@@ -11,12 +11,12 @@ from rigright.base.money import show_money
 from rigright.base.page import Bar, Bars, Line, Piece, Shown, Table, number, prose, records, table
 from rigright.base.units import KIB, KILO, show_bytes, show_seconds, show_short, to_gib
 from rigright.base.words import ASSUMED, DECIDES, Sentence, assuming, say, with_commas, with_semicolons
-from rigright.choice.work import USUAL_TOK_PER_S, works
+from rigright.choice.work import USUAL_TOK_PER_S, patience_s, works
 from rigright.cost.estimate import SECONDS_PER_DAY, Estimate
 from rigright.demand import PlanWish
 from rigright.facts.hosts import CPU_ID
 from rigright.options.rows import rivals
-from rigright.predict.kept import SAFE
+from rigright.predict.kept import SAFE, TIMES
 from rigright.search.record import LEAST_SPARE, Rejection, Safe, Supply
 
 if TYPE_CHECKING:
@@ -34,7 +34,8 @@ _SERVED = {
 }
 TRAINED = {
     **dict.fromkeys(("frozen", "weights", "master", "gathered", "casts"), say("weights")),
-    **dict.fromkeys(("gradients", "optimizer", "buckets", "step"), say("optimizer")),
+    **dict.fromkeys(("gradients", "buckets"), say("gradients")),
+    **dict.fromkeys(("optimizer", "step"), say("optimizer")),
     **dict.fromkeys(("activations", "working", "loss"), say("activations")),
 }
 NAMES = {
@@ -139,7 +140,7 @@ def memory_bar(
     names: Mapping[str, Sentence] = _SERVED,
     label: Sentence = VRAM,
 ) -> Bars:
-    """One bar whose legend takes one line: parts of one name together, all others as overhead."""
+    """One bar with a short legend: parts of one name together, all others as overhead."""
     sizes = dict.fromkeys([*names.values(), _REST], 0.0)
     for part, size in parts:
         sizes[names.get(part, _REST)] += max(size, 0.0)
@@ -204,7 +205,7 @@ def unsure(
 ) -> Iterator[Sentence]:
     """Limits that somebody named and that may well not hold: no load of those is safe."""
     for name, sure in certainty.items():
-        if sure < SAFE and safe is None and name in limits:
+        if sure < SAFE and (safe is None or name not in TIMES) and name in limits:
             yield say("{limit} in only {count} of 10 cases", limit=limits[name], count=int(10 * sure))
 
 
@@ -238,13 +239,18 @@ def safe_load(safe: Safe) -> Sentence:
 
 
 def time_limits(wish: PlanWish) -> dict[str, Shown]:
-    """Limits of time as they were set: "TTFT <= 1 s"."""
-    bounds = {"ttft_s": ("TTFT", wish.ttft_s), "tpot_s": ("TPOT", wish.tpot_s)}
-    return {
-        name: f"{shown} <= {limit_time(most_s)}"
-        for name, (shown, most_s) in bounds.items()
-        if most_s is not None
-    }
+    """Limits of time and speed as they were set: "TTFT <= 1 s"."""
+    limits: dict[str, Shown] = {}
+    for name, shown, most_s in (("ttft_s", "TTFT", wish.ttft_s), ("tpot_s", "TPOT", wish.tpot_s)):
+        if most_s is not None:
+            limits[name] = f"{shown} <= {limit_time(most_s)}"
+    if wish.latency_s is not None:
+        limits["latency_s"] = say("batch time <= {time}", time=limit_time(wish.latency_s))
+    if wish.days is not None:
+        limits["days"] = say("within {time}", time=show_seconds(wish.days * SECONDS_PER_DAY))
+    if wish.tok_per_s is not None:
+        limits["output_tok_per_s"] = f">= {show_short(wish.tok_per_s * wish.growth)} tok/s"
+    return limits
 
 
 def done_in(days: Estimate) -> Sentence:
@@ -252,13 +258,15 @@ def done_in(days: Estimate) -> Sentence:
     return say("done in {time}", time=show_seconds(days.value * SECONDS_PER_DAY))
 
 
-def strained(work: str, *, ttft_s: float, tpot_s: float, users: float) -> Iterator[Sentence]:
+def strained(
+    work: str, *, ttft_s: float, tpot_s: float, users: float, prompt_tok: float | None
+) -> Iterator[Sentence]:
     """What feels broken to whoever waits, though nobody named a limit."""
     usual = works()[work].ttft_s if work in works() else None
     if usual is None:
         return
     time = show_seconds(ttft_s)
-    if ttft_s > usual:
+    if ttft_s > patience_s(usual, prompt_tok or 0):
         yield say("overloaded: TTFT {time}", time=time) if users > 1 else say("slow: TTFT {time}", time=time)
     if tpot_s > 1 / USUAL_TOK_PER_S:
         rate = show_short(1 / tpot_s)

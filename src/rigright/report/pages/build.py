@@ -58,8 +58,8 @@ def page(result: Assembled, *, why: bool = False, details: bool = False) -> Page
 
 def _refused(result: Assembled) -> Table:
     """Parts that would not do, and why."""
-    columns = (say("part"), say("rule"), prose(say("why not")))
-    rows = ((refusal.part, refusal.rule, refusal.reason) for refusal in result.proposed.refusals)
+    columns = (say("part"), prose(say("why not")))
+    rows = ((refusal.part, refusal.reason) for refusal in result.proposed.refusals)
     return table(columns, rows, title=say("not chosen"))
 
 

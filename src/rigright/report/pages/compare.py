@@ -41,7 +41,7 @@ from rigright.report.pages.figures import TIME_NAMES, figure_rows
 from rigright.report.pages.plan_next import explain_flags
 from rigright.report.pages.plan_table import across, plan_rows, plans_table
 from rigright.search import named
-from rigright.verbs.comparing.compared import Compared, Contender, Roof
+from rigright.verbs.comparing.compared import HALF, Compared, Contender, Roof
 
 _LETTERS = "ABCDEFGH"
 _LEFT, RIGHT = 0.3, 3.0  # how far beyond its points a roof is drawn
@@ -68,10 +68,16 @@ def page(result: Compared, *, why: bool = False, details: bool = False) -> Page:
 
 def _names(result: Compared) -> list[str]:
     """What each is called: by its machine, where that tells it apart from the others."""
+    plans = [item.plan for item in result.contenders]
+    kept = [plan.work.weights if plan and isinstance(plan.work, Serving) else "" for plan in plans]
+    unlike = len({HALF[0] if form in HALF else form for form in kept}) > 1
+    forms = [short_format(form) for form in kept]
     names = [
-        item.label
+        f"{item.label} ({form})"
+        if unlike and form and not form.lower().startswith(item.label.lower())
+        else item.label
         or (short(item.asked) if item.plan is None else named.machine(item.plan).removeprefix("1x "))
-        for item in result.contenders
+        for item, form in zip(result.contenders, forms, strict=True)
     ]
     return [
         item.asked if names.count(name) > 1 else name
@@ -84,13 +90,12 @@ def _verdict(result: Compared) -> Line:
     if not any(contender.plan for contender in result.contenders):
         return Line.bad(say("none of these can run {model}", model=model_name(result.model)))
     plans = [contender.plan for contender in result.contenders if contender.plan]
-    even = len({plan.concurrency for plan in plans}) == 1
     years = result.wish.years if len({plan.supply.how for plan in plans}) > 1 else None
     names = _names(result)
     claims = grouped(
         (
             *_better(result),
-            *((lead.places, claim(lead, even=even, years=years)) for lead in result.leads),
+            *((lead.places, claim(lead, even=result.is_even, years=years)) for lead in result.claims),
             *_paid_off(result),
         )
     )
@@ -169,7 +174,8 @@ def _table(result: Compared) -> Table:
     rows: list[tuple[Shown, ...]] = [*labels, (say("machine"), *names), *plan_rows(plans)]
     if not any(plan is not None and isinstance(plan.work, Training) for plan in plans):
         rows.append(across(plans, say("concurrency"), value=words.concurrency))
-    known = figure_rows([item.figures for item in things], result.wish, best=result.best_places)
+    best = {lead.figure: lead.places for lead in result.leads}
+    known = figure_rows([item.figures for item in things], result.wish, best=best)
     rows += (row for _, row in known)
     if any(contender.speed for contender in things):
         waits = (say("decode limited by"), "token_pass"), (say("prefill limited by"), "prompt_pass")
@@ -238,11 +244,12 @@ def _notes(result: Compared) -> Iterator[Shown]:
 
 
 def _next(result: Compared, *, details: bool) -> Iterator[str]:
-    best = result.best_places.get("usd_per_mtok") or result.best_places.get("output_tok_per_s") or (0,)
-    plan = result.contenders[best[0]].plan
+    ahead = {lead.figure: lead.places[0] for lead in result.claims}
+    best = result.contenders[ahead.get("usd_per_mtok", next(iter(ahead.values()), 0))]
+    plan = best.plan
     if plan is not None:
         flags = explain_flags(plan, wish=result.wish)
-        model = result.model_asked or result.contenders[best[0]].asked
+        model = result.model_asked or best.asked
         yield shlex.join(["rigright", "explain", model, *flags])
     yield f"{result.asked} --json" if details else f"{result.asked} --details"
 

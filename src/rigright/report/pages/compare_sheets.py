@@ -9,7 +9,8 @@ from rigright.base import telling
 from rigright.base.money import show_money
 from rigright.base.page import Column, Commands, Page, Shown, Table, grouped, table
 from rigright.base.units import GIGA, TERA, show_short, to_gib
-from rigright.base.words import Sentence, say, with_commas, with_semicolons
+from rigright.base.words import Sentence, say, with_commas, with_semicolons, worded
+from rigright.cost.estimate import Estimate
 from rigright.report.pages.brief import note_lines
 from rigright.report.pages.figures import RATES, symbol
 from rigright.verbs.comparing.sheets import CPU_KIND, Lead, Sheet, Sheets
@@ -34,7 +35,7 @@ _MADE_FOR = {
     "desktop": say("desktop PCs"),
     "workstation": say("workstations"),
     "server": say("servers, 24/7"),
-    "soc": say("one chip with shared memory"),
+    "soc": say("one chip with unified memory"),
     "embedded": say("edge devices"),
     "host": say("the system, data loading, serial code"),
 }
@@ -119,7 +120,7 @@ def _table(result: Sheets) -> Table:
 def _rows(result: Sheets) -> Iterator[tuple[Sentence, Callable[[Sheet], Shown]]]:
     """The facts in the order that buyers ask for them."""
     yield say("memory GB"), lambda sheet: _number(sheet.mem_bytes, 1, to=to_gib)
-    yield say("memory type"), lambda sheet: sheet.mem_type
+    yield say("memory type"), lambda sheet: worded("memory")(sheet.mem_type)
     yield say("bandwidth GB/s"), lambda sheet: _number(sheet.mem_bytes_per_s, GIGA)
     yield say("16-bit TFLOP/s, FP32 accumulate"), _half
     yield say("FP8 TFLOP/s, FP32 accumulate"), lambda sheet: _number(sheet.fp8_flops_per_s, TERA)
@@ -130,10 +131,16 @@ def _rows(result: Sheets) -> Iterator[tuple[Sentence, Callable[[Sheet], Shown]]]
     yield say("power W"), lambda sheet: _number(sheet.power_w, 1)
     yield say("link, GB/s both ways"), _link
     yield say("PCIe"), _slot
-    head = say("buy, {currency}", currency=symbol(result.currency))
-    yield head, lambda sheet: _price(sheet, result.currency)
+    yield (
+        say("buy, {currency}", currency=symbol(result.currency)),
+        lambda sheet: (
+            say("no price known")
+            if sheet.usd is None and sheet.usd_per_h is None
+            else _price(sheet.usd, result.currency, used=sheet.used)
+        ),
+    )
     head = say("rent, {sign}/hour", sign=symbol(result.currency))
-    yield head, lambda sheet: _rent(sheet, result.currency)
+    yield head, lambda sheet: _price(sheet.usd_per_h, result.currency)
     yield say("launch"), lambda sheet: sheet.launch or _UNKNOWN
     mixed = len({sheet.kind for sheet in result.things}) > 1
     yield say("made for"), lambda sheet: _use(sheet, mixed=mixed)
@@ -176,18 +183,11 @@ def _slot(structure: Sheet) -> Shown:
     )
 
 
-def _price(sheet: Sheet, currency: str) -> Shown:
-    if sheet.usd is None:
-        return say("no price known")
-    amount = show_money(sheet.usd.value, currency)
-    date = sheet.usd.as_of or ""
-    return say("{amount} used ({date})", amount=amount, date=date) if sheet.used else f"{amount} ({date})"
-
-
-def _rent(sheet: Sheet, currency: str) -> Shown:
-    if sheet.usd_per_h is None:
+def _price(amount: Estimate | None, currency: str, *, used: bool | None = False) -> Shown:
+    if amount is None:
         return _UNKNOWN
-    return f"{show_money(sheet.usd_per_h.value, currency)} ({sheet.usd_per_h.as_of or ''})"
+    shown, date = show_money(amount.value, currency), amount.as_of or ""
+    return say("{amount} used ({date})", amount=shown, date=date) if used else f"{shown} ({date})"
 
 
 def _notes(result: Sheets) -> Iterator[Shown]:

@@ -25,9 +25,10 @@ from rigright.base.page import (
 )
 from rigright.base.units import KILO, MEGA, show_short
 from rigright.base.words import Sentence, say, with_commas
-from rigright.cost.estimate import Estimate
+from rigright.cost.estimate import Estimate, scaled
 from rigright.facts.chips import short
 from rigright.facts.clouds import cloud_shown
+from rigright.money.machine_price import BILL
 from rigright.report.pages.brief import model_name, months_between, months_shown, note_lines, old_prices
 from rigright.report.pages.figures import amount, amount_band, symbol
 from rigright.verbs.costed import API, BUY, OWN, RENT, REPLACE, RESERVED, SPOT, Costed, CostWay, WayWithWork
@@ -36,7 +37,7 @@ SURE, LIKELY = 0.995, 0.5  # shares of cases
 _MOST_CURVES = 3  # of one screen
 PARTS = {
     "machine": say("machine"), "power": say("electricity"), "idle": say("electricity while idle"),
-    "upkeep": say("upkeep"), "space": say("space"), "people": say("people"), "resale": say("resale"),
+    "upkeep": say("repairs"), "space": say("rack space"), "people": say("staff"), "resale": say("resale"),
 }  # fmt: skip
 
 
@@ -176,6 +177,11 @@ def ways_table(result: Costed, *, banded: bool) -> Table:
     """Every way, the dearest column last."""
     currency, sign = result.wish.currency, symbol(result.wish.currency)
     tokens = any(result.usd_per_mtok(way) for way in result.cost_ways)
+    unit = "" if result.output is None else result.output.unit
+    heads = {
+        "audio_h": say("{sign}/audio hour", sign=sign), "images": say("{sign}/1K images", sign=sign),
+        "texts": say("{sign}/1K texts", sign=sign),
+    }  # fmt: skip
     runs = any(result.usd_per_run(way) for way in result.cost_ways)
     payback = any(way.payback for way in result.cost_ways)
     chances = any(way.buy_is_cheaper is not None for way in result.cost_ways)
@@ -195,6 +201,9 @@ def ways_table(result: Costed, *, banded: bool) -> Table:
         yield money(way.ledger.total)
         if tokens:
             yield money(result.usd_per_mtok(way))
+        if unit:
+            each = result.usd_per_unit(way)
+            yield money(None if each is None else scaled(each, 1 if unit == "audio_h" else KILO))
         if runs:
             yield money(result.usd_per_run(way))
         if payback:
@@ -205,6 +214,7 @@ def ways_table(result: Costed, *, banded: bool) -> Table:
     right = [
         say("up front, {sign}", sign=sign), say("{sign}/month", sign=sign), say("total, {sign}", sign=sign),
         *((say("{sign}/1M tok", sign=sign),) if tokens else ()),
+        *((heads[unit],) if unit else ()),
         *((say("{sign}/run", sign=sign),) if runs else ()),
         *((say("pays off, months (80 %)"),) if payback else ()),
         *((say("keeping is cheaper") if is_there else say("buy is cheaper"),) if chances else ()),
@@ -241,7 +251,7 @@ def picture(result: Costed, *, details: bool) -> Plot:
     )  # fmt: skip
     return Plot(
         curves=curves, spots=(), x_name=say("month"),
-        y_name=say("paid so far, {sign}", sign=symbol(result.wish.currency)), linear=True,
+        y_name=say("cumulative cost, {sign}", sign=symbol(result.wish.currency)), linear=True,
         lines=14 if details else 7,
     )  # fmt: skip
 
@@ -288,7 +298,7 @@ def assumed(result: Costed, *, flags: bool = True) -> Iterator[Sentence]:
     if foreign:
         names = with_commas({say("{cloud}", cloud=cloud_shown(way.label)): None for way in foreign})
         yield say("{clouds}: in China, billed in yuan", clouds=names or "")
-    always = say("in use 100 % of the time (--duty)") if flags else say("24/7 use")
+    always = say("24/7 use (--duty)") if flags else say("24/7 use")
     guessed = [always] if result.duty == 1 else []
     if wish.place is None and wish.tariff_usd_per_kwh is None and result.own:
         tariff = show_money(result.tariff.usd_per_kwh, wish.currency)
@@ -301,10 +311,11 @@ def assumed(result: Costed, *, flags: bool = True) -> Iterator[Sentence]:
         yield say("assumed: {things}", things=with_commas(guessed) or "")
     spend = result.spend
     spent = {"space": spend.space_usd, "upkeep": spend.upkeep, "people": spend.people_usd}
-    missing = [name for name, value in spent.items() if not value]
-    left: list[Sentence] = [PARTS[name] for name in missing]
-    if flags and missing:
-        left = [say("{text}", text=" ".join(f"--{name}" for name in missing))]
+    left = [
+        say("{part} ({option})", part=PARTS[name], option=f"--{name}") if flags else PARTS[name]
+        for name, value in spent.items()
+        if not value
+    ]
     if result.boxes > 1:
         left.append(say("the network between {count} machines", count=result.boxes))
     if left and result.own:
@@ -359,7 +370,9 @@ def sources(result: Costed) -> Table:
     if result.cards_usd is not None and result.cards_usd.why:
         rows.insert(0, (say("cards"), str(result.cards_usd.as_of or ""), result.cards_usd.why))
     if result.host_usd is not None and result.host_usd.value:
-        rows.insert(1, (say("rest of the machine"), str(result.host_usd.as_of or ""), result.host_usd.why))
+        why: Shown = result.host_usd.why
+        why = say("the parts list of `rigright build`") if why == BILL else why
+        rows.insert(1, (say("rest of the machine"), str(result.host_usd.as_of or ""), why))
     if result.carbon is not None:
         rows.append((say("carbon"), result.carbon.as_of, result.carbon.source))
     columns = (say("price"), say("as of"), prose(say("source")))
@@ -370,7 +383,7 @@ def _next(result: Costed) -> Iterator[str]:
     if result.output is None:
         yield f"{result.asked} --for llama-3.1-8b"
     elif result.wish.place is None and result.wish.tariff_usd_per_kwh is None:
-        yield f"{result.asked} --place US-CA"
+        yield f"{result.asked} --place {'CN-GD' if result.wish.currency == CNY else 'US-CA'}"
 
 
 def sheet(result: Costed) -> Page:

@@ -150,33 +150,22 @@ def _answer(result: Examined, first: FindingGroup | None) -> Line:
 
 
 def _sound(result: Examined) -> Line:
-    """That nothing to act on was found, and in how much."""
-    machine, passed = result.case.machine, result.count(Fine)
-    if (sentence := _of_text(result)) is not None:
-        return Line(text=sentence)
-    if not (passed or result.findings):
+    """That nothing to act on was found, and in how much: what a text leaves out may be bad."""
+    machine, passed, notes = result.case.machine, result.count(Fine), groups(result)
+    if any(event.kind == UNKNOWN for event in machine.events or ()):
+        return Line(text=say("no known fault found, but some lines look like errors"))
+    is_text = machine.is_capture and (_LOGS | fault_forms()).issuperset(machine.read_as)
+    if not (is_text or passed or result.findings):
         add = say("nothing here could be checked; add {command}", command=_more(machine))
         return Line(text=add if machine.is_capture else say("nothing here could be checked"))
-    if machine.cut:
+    if machine.cut and not is_text:
         return Line(text=say("no fault found, but the file is truncated: the rest is not checked"))
-    if machine.is_capture and passed < LEAST_SHARE * (passed + result.count(NotSeen)):
-        if notes := groups(result):
-            return Line(text=say("no fault; worth knowing: {title}", title=_headline(notes[0])))
-        return Line(text=say("no fault found, but most checks need more than this file"))
-    return Line.good(say("no fault found"))
-
-
-def _of_text(result: Examined) -> Sentence | None:
-    """What is said of a text of messages: what it leaves out may be bad, so it gives no tick."""
-    machine = result.case.machine
-    if any(event.kind == UNKNOWN for event in machine.events or ()):
-        return say("no known fault found, but some lines look like errors")
-    if not machine.is_capture or not (_LOGS | fault_forms()).issuperset(machine.read_as):
-        return None
-    notes = groups(result)
+    if not is_text and not (machine.is_capture and passed < LEAST_SHARE * (passed + result.count(NotSeen))):
+        return Line.good(say("no fault found"))
     if notes:
-        return say("no fault; worth knowing: {title}", title=_headline(notes[0]))
-    return say("no known fault in this text; the machine itself was not looked at")
+        return Line(text=say("no fault; worth knowing: {title}", title=_headline(notes[0])))
+    alone = say("no known fault in this text; the machine itself was not looked at")
+    return Line(text=alone if is_text else say("no fault found, but most checks need more than this file"))
 
 
 def _more(machine: Machine) -> str:

@@ -149,7 +149,7 @@ def _verdict(result: Explained) -> Line:
     hurried = wish.ttft_s or wish.tpot_s or wish.tok_per_s
     if speed is not None and speed.audio_h_per_h is None and not hurried:
         pace = {"ttft_s": speed.ttft_s.value, "tpot_s": speed.tpot_s.value}
-        strains += brief.strained(wish.work, users=speed.concurrency, **pace)
+        strains += brief.strained(wish.work, users=speed.concurrency, prompt_tok=speed.prompt_tok, **pace)
     money = brief.money_words(result.figures, result.supply, currency=wish.currency, days=result.days)
     sentence = say(
         "{machine} runs {model} in {format}: {figures}",

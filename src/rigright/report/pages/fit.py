@@ -58,7 +58,10 @@ def _verdict(result: Fitted) -> Sentence:
     fields = {"model": model_name(first.model), "format": short_format(first.weights_format)}
     best = say("{model} in {format}", **fields)
     rate = _rate(first)
-    if rate is not None:
+    if first.audio_h_per_h is not None:
+        hours = show_short(first.audio_h_per_h.value)
+        best = say("{model} in {format}: {rate} hours of audio per hour", rate=hours, **fields)
+    elif rate is not None:
         best = say("{model} in {format} at {rate} tok/s", rate=show_short(rate.value), **fields)
     counts = {"found": result.found, "looked": result.looked_at}
     return say(
@@ -68,7 +71,7 @@ def _verdict(result: Fitted) -> Sentence:
 
 def _table(rows: Sequence[Fitting]) -> Table:
     """One screen: what it is, how large, how fast."""
-    generates = any(row.user_tok_per_s for row in rows)
+    generates = any(row.user_tok_per_s and not row.audio_h_per_h for row in rows)
     crowded = any(_is_crowded(row) for row in rows)
     return records(
         rows,
@@ -79,6 +82,7 @@ def _table(rows: Sequence[Fitting]) -> Table:
             (number(say("max context")), _context if generates else None),
             (number(say("concurrency")), _users if generates and crowded else None),
             (number(say("tok/s")), (lambda row: _value(_rate(row))) if generates else None),
+            (number(say("audio h/h")), lambda row: _value(row.audio_h_per_h)),
             (number(say("images or texts/s")), lambda row: _value(row.samples_per_s)),
             (prose(say("note")), _note),
         ),
@@ -96,6 +100,8 @@ def _is_crowded(row: Fitting) -> bool:
 
 def _rate(row: Fitting) -> Estimate | None:
     """Of one user alone as benchmarks give it, of more the output of all."""
+    if row.audio_h_per_h is not None:
+        return None
     return row.output_tok_per_s if _is_crowded(row) else row.user_tok_per_s
 
 

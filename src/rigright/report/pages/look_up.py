@@ -44,7 +44,9 @@ def page(result: Listing) -> Page:
     notes = tuple(Line.dim(note) for note in result.notes)
     title = _heading(kind.title, result)
     if count == 1:
-        title = say("{kind}: {name}", kind=kind.title, name=_shown(kind.fields[0], result.records[0]))
+        answer = next((field for field in kind.fields if field.key == kind.answer), None)
+        name = say("{kind}: {name}", kind=kind.title, name=_shown(kind.fields[0], result.records[0]))
+        title = name if answer is None else _shown(answer, result.records[0])
     elif not result.total:
         title = say("{kind}: nothing matches these filters", kind=kind.title)
     parts += [*notes, *_sources(result)]
@@ -144,7 +146,8 @@ def _one(kind: ListingKind, record: Any, *, titled: bool) -> tuple[Part, ...]:
     """Every field that is known, one under another, then what the kind adds."""
     known = [(field.head, _shown(field, record)) for field in kind.fields if field.read(record) is not None]
     first, rest = known[0], known[1:]
-    shown = ((head, cell) for head, cell in rest if cell not in {"", UNKNOWN})
+    answer = next((field.head for field in kind.fields if field.key == kind.answer), None)
+    shown = ((head, cell) for head, cell in rest if cell not in {"", UNKNOWN} and (titled or head != answer))
     every = facts(shown, title=first[1] if titled else None)
     return (every, *(kind.parts(record) if kind.parts else ()))
 

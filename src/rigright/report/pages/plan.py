@@ -56,6 +56,7 @@ def page(result: Planned, *, why: bool = False, details: bool = False) -> Page:
         _detailed(result) if details else _brief(result),
         brief.reasons_table(result.why, brief.NAMES) if why and result.why else None,
         _steps_table(result) if steps else None,
+        _models_table(result) if result.models else None,
         brief.note_lines(_notes(result, details=details), details=details, decided=result.fits),
         Commands.next(typed),
     )
@@ -177,6 +178,27 @@ def _steps_table(result: Planned) -> Table:
     )
 
 
+def _models_table(result: Planned) -> Table:
+    """The best models for the money, each on its machine, and a better one for more."""
+    heads = (
+        prose(say("model")),
+        say("format"),
+        prose(say("machine")),
+        number(say("tok/s")),
+        number(say("price")),
+    )
+    rows = [
+        (
+            brief.model_name(choice.model), words.formats(choice.plan), words.source(choice.plan),
+            show_short(choice.plan.figures["output_tok_per_s"].value),
+            words.money_of(choice.plan, result.wish),
+        )
+        for choice in result.models
+    ]  # fmt: skip
+    more = say("best models for this money, then one for more")
+    return table(heads, rows, title=more if result.models[-1].is_more else say("best models for this money"))
+
+
 def verdict(result: Planned) -> Line:
     """The answer in one line."""
     first = result.first
@@ -226,7 +248,7 @@ def _doubts(result: Planned, first: Plan) -> Iterator[Shown]:
     yield from brief.deciding(result.notes)
     if "ttft_s" in first.figures and not (wish.ttft_s or wish.tpot_s or wish.tok_per_s):
         slow = {name: first.figures[name].value for name in ("ttft_s", "tpot_s")}
-        yield from brief.strained(wish.work, users=first.concurrency or 2, **slow)
+        yield from brief.strained(wish.work, users=first.concurrency or 2, prompt_tok=wish.prompt_tok, **slow)
 
 
 def _missed(result: Planned, first: Plan) -> Sentence:

@@ -24,7 +24,7 @@ from rigright.base.page import (
     table,
 )
 from rigright.base.units import show_bytes, to_gib
-from rigright.base.words import Sentence, say, with_commas
+from rigright.base.words import Sentence, say, with_commas, worded
 from rigright.doctor.wires import bus_cards
 from rigright.facts.faults import slowdowns
 from rigright.machine.device import Device
@@ -283,7 +283,7 @@ def _state_of(device: Device) -> tuple[Shown, Tone]:
     used = len(device.programs or ())
     if used:
         return say("{count} processes", count=used), "plain"
-    return say("idle") if device.busy_share == 0 else "ok", "plain"
+    return say("idle") if device.busy_share == 0 else worded("state")("ok"), "plain"
 
 
 def _broken(device: Device) -> Iterator[Sentence]:

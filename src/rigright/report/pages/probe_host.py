@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from rigright.base.page import Shown
 from rigright.base.units import GIGA, show_bytes, show_seconds
-from rigright.base.words import say, with_commas
+from rigright.base.words import say, with_commas, worded
 from rigright.machine.host import Cpu, Disk, Memory, Port
 from rigright.machine.nvml.codes import as_sentence
 from rigright.machine.parts.node_power import beside_cards, of_sensors
@@ -152,17 +152,18 @@ def _swap(memory: Memory) -> Shown | None:
 def _disk(disk: Disk) -> Shown:
     link = f"PCIe {disk.gen} x{disk.lanes}" if disk.gen and disk.lanes else None
     size = None if disk.size_bytes is None else show_bytes(disk.size_bytes)
-    return _words(disk.model, disk.kind, size, link) or disk.name
+    return with_commas((disk.model, worded("disk")(disk.kind or ""), size, link)) or disk.name
 
 
 def _ports(ports: list[Port]) -> list[Shown]:
     """Ports that differ in nothing but their names, in one line."""
-    kinds: dict[str, list[str]] = {}
+    kinds: dict[Shown, list[str]] = {}
     for port in ports:
         rate = None if not port.bytes_per_s else f"{port.bytes_per_s * _BITS / GIGA:g} Gbit/s"
-        kind = port.kind if not port.lanes else f"{port.kind} x{port.lanes}"
-        kinds.setdefault(_words(kind, port.driver, rate, port.state) or "?", []).append(port.name)
-    return [f"{_named(names)}: {kind}" for kind, names in kinds.items()]
+        lanes = f"x{port.lanes}" if port.lanes else None
+        words = (worded("port")(port.kind), lanes, port.driver, rate, worded("port")(port.state or ""))
+        kinds.setdefault(with_commas(words) or "?", []).append(port.name)
+    return [say("{what}: {why}", what=_named(names), why=kind) for kind, names in kinds.items()]
 
 
 def _named(names: list[str]) -> str:

@@ -28,6 +28,11 @@ def page(result: ReadGuide, *, details: bool = False) -> Page:
     """The page for people."""
     every = (WRONG, DATED, UNKNOWN, RIGHT) if details else tuple(SHOWN)
     more = not details and (result.right or len(result.not_understood) > _SHOWN_UNREAD)
+    answer = _answer(result)
+    if answer is not None and not details:
+        return Page.of(
+            Line(text=answer[0], tone=_tone(result)), Commands(items=tuple(filter(None, answer[1:])))
+        )
     cut = say("only the first part was read: it is very long")
     return Page.of(
         Line(text=_verdict(result), tone=_tone(result)),
@@ -47,8 +52,23 @@ def _tone(result: ReadGuide) -> Tone:
     return "good" if result.right and not result.unknown and not result.not_understood else "plain"
 
 
+def _answer(result: ReadGuide) -> tuple[Sentence, str | None] | None:
+    """What holds, and what shows it, where a line says one thing."""
+    said: tuple[GuideClaim | ExplainedError, ...] = (*result.claims, *result.errors)
+    if result.lines > 1 or len(said) != 1 or result.not_understood:
+        return None
+    (one,) = said
+    if isinstance(one, ExplainedError):
+        text = one.means if one.do is None else say("{wrong}; {do}", wrong=one.means, do=one.do)
+        return text, one.command
+    return say("{said}: {truth}", said=WORDS[one.verdict], truth=one.truth or "?"), one.command
+
+
 def _verdict(result: ReadGuide) -> Sentence:
-    """The answer: how many claims, and how many of each verdict."""
+    """The answer: what holds, or how many claims there are of each verdict."""
+    answer = _answer(result)
+    if answer is not None:
+        return answer[0]
     counts = (
         say("{count} right", count=result.right) if result.right else None,
         say("{count} wrong", count=result.wrong) if result.wrong else None,

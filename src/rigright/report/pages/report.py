@@ -26,7 +26,7 @@ from rigright.base.page import (
     table,
 )
 from rigright.base.units import show_bytes, show_seconds, show_short, show_watts
-from rigright.base.words import CHINESE, Bilingual, Sentence, say, sentences, with_semicolons
+from rigright.base.words import CHINESE, Bilingual, Sentence, say, sentences, with_commas, with_semicolons
 from rigright.cost.estimate import SECONDS_PER_DAY, Estimate, scaled
 from rigright.facts.chips import short
 from rigright.report.pages import build as building
@@ -315,27 +315,27 @@ def _reasons(result: Decided) -> Iterator[Shown]:
         )
         yield whole or sentence
     for other in result.options[1:3]:
-        sentences = [
-            say("{times}x the {what}", times=show_short(its.value / mine.value), what=what)
-            for what, mine, its in _pairs(first, other)
-            if its.value > 0 and mine.value > 0 and abs(mine.value / its.value - 1) > _ALIKE
-        ]
-        if sentences:
-            joined = (
-                sentences[0]
-                if len(sentences) == 1
-                else say("{first}, {second}", first=sentences[0], second=sentences[1])
-            )
+        differs = with_commas(_differs(first, other))
+        if differs is not None:
             yield say("the alternative {machine} in {format}: {told}", machine=short(other.machine),
-                      format=short_format(other.weights), told=joined)  # fmt: skip
+                      format=short_format(other.weights), told=differs)  # fmt: skip
 
 
-def _pairs(first: Candidate, other: Candidate) -> Iterator[tuple[Sentence, Estimate, Estimate]]:
+def _differs(first: Candidate, other: Candidate) -> Iterator[Sentence]:
+    """How much faster another is, and how much cheaper."""
     mine, its = _rate(first), _rate(other)
-    if mine is not None and its is not None and mine[0] == its[0]:
-        yield say("speed"), mine[1], its[1]
-    if "usd_total" in first.figures and "usd_total" in other.figures:
-        yield say("cost over the years"), first.figures["usd_total"], other.figures["usd_total"]
+    rates = (mine[1], its[1]) if mine is not None and its is not None and mine[0] == its[0] else None
+    costs = [candidate.figures.get("usd_total") for candidate in (first, other)]
+    for what, pair in (("speed", rates), ("cost", costs)):
+        own, others = (0.0 if value is None else value.value for value in pair or (None, None))
+        if own > 0 and others > 0 and abs(others / own - 1) > _ALIKE:
+            percent = f"{abs(others / own - 1) * 100:.0f}"
+            yield {
+                ("speed", True): say("{percent}% faster", percent=percent),
+                ("speed", False): say("{percent}% slower", percent=percent),
+                ("cost", True): say("{percent}% more expensive", percent=percent),
+                ("cost", False): say("{percent}% cheaper", percent=percent),
+            }[what, others > own]
 
 
 def _risks(result: Decided) -> Iterator[Shown]:
@@ -427,7 +427,7 @@ def _tests(result: Decided) -> Table:
         most_bytes = size.high if first.room_bytes is None else min(size.high, first.room_bytes)
         rows.append((say("memory of a GPU"), f"<= {show_bytes(most_bytes)}", show_bytes(size.value)))
     columns = (say("what"), prose(say("passes")), say("planned"))
-    return table(columns, rows, title=say("what the machine must reach"))
+    return table(columns, rows, title=say("acceptance criteria"))
 
 
 def _commands(result: Decided) -> Iterator[str]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from rigright.base import telling
 from rigright.base.page import Commands, Line, Page, Part, Points, Shown, Table, facts
-from rigright.base.words import Sentence, say
+from rigright.base.words import Sentence, say, worded
 from rigright.report.typed import typed
 from rigright.verbs.setup.set_up import WINDOWS, Installed, Pick, SetUp
 
@@ -137,7 +137,7 @@ def _set(result: SetUp, pick: Pick) -> Table:
                     "{source}; {date}, confidence {confidence}",
                     source=pick.source,
                     date=pick.as_of,
-                    confidence=pick.confidence,
+                    confidence=worded("confidence")(pick.confidence),
                 ),
             )
         )

@@ -12,7 +12,7 @@ from rigright.base.units import KILO, show_seconds, show_short
 from rigright.base.words import Sentence, say, with_commas, with_semicolons
 from rigright.facts.chips import short
 from rigright.predict.kept import SAFE
-from rigright.report.pages.brief import limit_time, model_name, note_lines, overloaded
+from rigright.report.pages.brief import limit_time, model_name, note_lines, overloaded, short_format
 from rigright.report.pages.figures import at_share
 from rigright.sim.tally import Moment, Spread
 from rigright.verbs.simulate.simulated import Against, Simulated
@@ -65,8 +65,9 @@ def _verdict(result: Simulated) -> Line:
         share = f"{SHARES * counted.good_share:.3g}"
         sentence = say("{figures}: {share} % of requests meet the targets", figures=figures, share=share)
     else:
-        sentence = say("{machine} serves {model}: {figures}", machine=short(result.machine),
-                   model=model_name(result.model), figures=figures)  # fmt: skip
+        form = short_format(result.weights_format) + ("" if result.kv == "16bit" else f", {result.kv} KV")
+        sentence = say("{machine} serves {model} in {format}: {figures}", machine=short(result.machine),
+                   model=model_name(result.model), format=form, figures=figures)  # fmt: skip
     if refused:
         tone = "warn" if tone == "good" else tone
         sentence = say("{said}; requests not served: {count}", said=sentence, count=f"{refused:,}")

@@ -22,7 +22,7 @@ from rigright.base.page import (
     table,
 )
 from rigright.base.units import GIGA, show_bytes, show_count, show_seconds, show_short
-from rigright.base.words import Sentence, say, with_commas
+from rigright.base.words import Sentence, say, with_commas, worded
 from rigright.cost.estimate import Estimate
 from rigright.facts.chips import short
 from rigright.predict.trained_step import StepUse
@@ -102,6 +102,7 @@ def _brief(result: Trained) -> Iterator[Part]:
     worst = result.worst
     sizes = [*worst.parts_bytes, ("rest", worst.used_bytes - sum(size for _, size in worst.parts_bytes))]
     yield brief.memory_bar(sizes, limit=worst.total_bytes, names=brief.TRAINED)
+    yield Line.dim(_learns(result))
     if not result.fits:
         yield from brief.remedies_table(result.remedies, most=brief.FEW_REMEDIES)
         return
@@ -157,7 +158,7 @@ def _verdict(result: Trained) -> Line:
         brief.money_words(result.figures, result.supply, currency=result.wish.currency, days=result.days)
     )
     sentence = say("{machine} trains {model} ({format}): {figures}", machine=short(result.machine),
-               model=brief.model_name(result.model), format=result.training.method,
+               model=brief.model_name(result.model), format=worded("method")(result.training.method),
                figures=with_commas(figures) or "")  # fmt: skip
     return brief.doubted(sentence, _doubts(result))
 
@@ -168,6 +169,7 @@ def _doubts(result: Trained) -> Iterator[Sentence]:
     if worst.least_high_bytes > worst.total_bytes:
         yield brief.tight(worst.least_high_bytes)
     yield from brief.endless(result.days, by_days=result.by_days)
+    yield from brief.unsure(result.certainty, safe=None, limits=brief.time_limits(result.wish))
     yield from brief.deciding(result.notes)
     yield from brief.idle_cards(result.supply, used=int(layout.tp * layout.pp * layout.dp * layout.cp))
 
@@ -266,13 +268,7 @@ def _range(seconds: Estimate) -> str:
 def _facts(result: Trained) -> Iterator[Sentence]:
     if result.time is not None:
         yield from speed_facts(result.time)
-    yield say(
-        "{learns} of {params} parameters trainable; {precision}; {optimizer}",
-        learns=show_count(result.learnt_params),
-        params=show_count(result.params),
-        precision=result.precision,
-        optimizer=result.optimizer,
-    )
+    yield _learns(result)
     yield say("max micro-batch at this length: {batch}", batch=result.limits.micro_batch)
     if result.limits.seq_tok is not None:
         yield say("max sequence at this micro-batch: {tokens} tokens", tokens=f"{result.limits.seq_tok:,}")
@@ -280,6 +276,17 @@ def _facts(result: Trained) -> Iterator[Sentence]:
         yield say("each rank keeps {size} in host memory", size=show_bytes(result.host_bytes))
     if result.nvme_bytes:
         yield say("each rank keeps {size} on NVMe", size=show_bytes(result.nvme_bytes))
+
+
+def _learns(result: Trained) -> Sentence:
+    """What is trained, in which numbers and with which optimizer: memory hangs on them."""
+    return say(
+        "{learns} of {params} parameters trainable; {precision}; {optimizer}",
+        learns=show_count(result.learnt_params),
+        params=show_count(result.params),
+        precision=result.precision,
+        optimizer=result.optimizer,
+    )
 
 
 def _next(result: Trained, *, details: bool) -> Iterator[str]:

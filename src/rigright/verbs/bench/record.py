@@ -6,7 +6,9 @@ Logs of other programs are read too. A foreign file is hostile.
 from __future__ import annotations
 
 import json
+import re
 import shlex
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
@@ -18,7 +20,7 @@ from rigright.base.record import Inner, derived
 from rigright.base.units import MIB
 from rigright.base.words import Sentence, say
 from rigright.doctor.examine import exit_of
-from rigright.doctor.reference import BaselineFigure
+from rigright.doctor.reference import BaselineFigure, wrong_values
 from rigright.machine.bench.record import Result, Skipped
 from rigright.machine.bench.tool_logs import READERS
 from rigright.machine.opened import read_machine
@@ -30,6 +32,7 @@ from rigright.machine.stored import plain, restored
 SCHEMA = 1
 MOST_BYTES = 64 * MIB
 MOST_RESULTS = 5_000  # each is held against the others
+_RUNNING = re.compile(r"^\s*Running (\w+)\.", re.MULTILINE)  # of nvbandwidth
 _MOST_S = 10_000 * 86400.0  # of a run
 
 
@@ -165,7 +168,16 @@ def _logged(text: str, file: str) -> tuple[Result, ...]:
             ),
             hint=_hint(text, file),
         )
-    return tuple(results)
+    return (*results, *_corrupted(text, results))
+
+
+def _corrupted(text: str, results: list[Result]) -> Iterator[Result]:
+    """A result for what the program says came out wrong where it prints no figure of it."""
+    says = any(row.finding == "messages.bad_transfer" for row, _ in messages_in(text[:MOST_CHARS], TEXT))
+    if says and not any(map(wrong_values, results)):
+        like, names = results[-1], _RUNNING.findall(text)
+        what = names[-1] if names else like.what
+        yield replace(like, what=what, value=0.0, settings=(*like.settings, ("wrong", "1")))
 
 
 def _hint(text: str, file: str) -> Sentence | None:

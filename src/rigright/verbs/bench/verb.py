@@ -6,18 +6,22 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from rigright.base.errors import AskError, RigError
 from rigright.base.files import check_place
+from rigright.base.units import show_seconds, show_short
 from rigright.base.words import Sentence, say
 from rigright.doctor.baseline import Baseline, load
 from rigright.doctor.examine import Examined, case_of, examine
 from rigright.doctor.reference import BaselineFigure, compare_all
+from rigright.facts.chips import Chip
+from rigright.facts.find import find_chip
 from rigright.machine.bench.parts.endpoint import base_of
+from rigright.machine.bench.parts.transformer import FORWARD_FLOPS, FORWARD_LAUNCHES
 from rigright.machine.bench.record import BenchWish, Result, SentLoad, Skipped
 from rigright.machine.bench.session import measured
 from rigright.machine.bench.table import PARTS, pick
@@ -36,6 +40,9 @@ __all__ = ["BenchWish", "Keep", "bench"]
 Progress = Callable[[Sentence, tuple[int, int]], None]
 # figures of the endpoint by the names that a plan has for them
 PLANNED = {"first token": "ttft_s", "next token": "tpot_s", "tokens": "output_tok_per_s"}
+_USUAL_CARD = "rtx 4090"  # where the machine has none
+# share of the stated FP32 rate (data/bench_expected.csv), and seconds to start a kernel: estimates
+_BEST, _TYPICAL, _WORST = (1.0, 4e-6), (0.7, 8e-6), (0.35, 20e-6)
 _KEPT_PATIENCE_S = 30.0  # for another writer of the history: what took minutes is worth the wait
 
 
@@ -135,8 +142,26 @@ def bench(
             quick=wish.quick,
             seconds=time.monotonic() - began,
             stopped=stopped,
+            notes=tuple(_other_side(results, case_of(machine).chips)),
         )
         return _kept(made, results, keep=keep, planned=planned)
+
+
+def _other_side(results: Sequence[Result], seen: Sequence[Chip | None]) -> Iterator[Sentence]:
+    """What a card would take for the Transformer that only the processor ran: its work, and its launches."""
+    forward = {result.on: result.value for result in results if result.part == "transformer"}
+    if set(forward) != {"cpu"}:
+        return
+    chip = next((chip for chip in seen if chip and chip.fp32_flops_per_s), None) or find_chip(_USUAL_CARD)
+    most_s = FORWARD_FLOPS / (chip.fp32_flops_per_s or float("inf"))
+    low, value, high = (
+        max(most_s / share, FORWARD_LAUNCHES * launch_s) for share, launch_s in (_BEST, _TYPICAL, _WORST)
+    )
+    times = {"value": show_seconds(value), "low": show_seconds(low), "high": show_seconds(high)}
+    yield say(
+        "transformer on {chip}: {value} predicted ({low}-{high}), {times} times as fast as this CPU",
+        **times, chip=chip.name, times=show_short(forward["cpu"] / value),
+    )  # fmt: skip
 
 
 def _load_of(planned: PlannedRun, wish: BenchWish) -> SentLoad:

@@ -17,20 +17,13 @@ from rigright.facts.chips import short
 from rigright.facts.formats import find_format, find_kv_format
 from rigright.search.find import find
 from rigright.search.record import Plan, SearchResult
+from rigright.verbs.comparing.compared import HALF
 from rigright.verbs.comparing.things import Thing
 
 COMMON = ("fp8", "int8", "awq4", "gguf:Q8_0", "gguf:Q4_K_M")  # tried where no one's own choice does for all
 
 
-class Alike(NamedTuple):
-    """The things as they are asked to be alike, with what was found of each, and what to say of it."""
-
-    things: tuple[Thing, ...]
-    results: tuple[SearchResult, ...]
-    notes: tuple[Sentence, ...]
-
-
-class Setting(NamedTuple):
+class _Setting(NamedTuple):
     """What is the same for all: where a plan says it, how a wish asks for it, how people read it."""
 
     name: Sentence
@@ -47,8 +40,11 @@ def _plans_of(arch: Arch, thing: Thing) -> SearchResult:
     """Its plans, on as few cards as will do where only their name was said."""
     arch, wish = thing.arch or arch, thing.wish
     *few, last = thing.counts
-    answer = next((item for most in few if (item := _sold(arch, thing, most=most)) and item.plans), None)
-    answer = answer or _at_most(arch, thing, most=last)
+    tried = (item for most in few if (item := _sold(arch, thing, most=most)) and item.plans)
+    first = answer = next(tried, None)
+    while answer is not None and not (_is_usual(answer.plans[0]) and _as_good(answer)):
+        answer = next(tried, None)
+    answer = answer or first or _at_most(arch, thing, most=last)
     plan = answer.plans[0] if answer.plans else None
     if plan is None or wish.aim != "cost" or {"usd", "usd_per_mtok"} & set(plan.figures):
         return answer
@@ -69,8 +65,10 @@ def _at_most(arch: Arch, thing: Thing, *, most: int | None) -> SearchResult:
     return find(arch, wish, market=thing.market, alone=True)
 
 
-def alike(arch: Arch, things: Sequence[Thing]) -> Alike:
-    """Each thing at its best, then all of them the same way, as far as all can."""
+def alike(
+    arch: Arch, things: Sequence[Thing]
+) -> tuple[tuple[Thing, ...], tuple[SearchResult, ...], tuple[Sentence, ...]]:
+    """Each thing at its best, then all of them the same way, as far as all can; and what to say of it."""
     answers, notes = tuple(_plans_of(arch, thing) for thing in things), list[Sentence]()
     here, first = tuple(things), answers
     here, answers, sentences = _paid_alike(arch, here, answers=answers)
@@ -80,7 +78,7 @@ def alike(arch: Arch, things: Sequence[Thing]) -> Alike:
         here, answers, sentences = _set_alike(arch, here, answers=answers, setting=setting)
         notes += sentences
     own = [note for answer in answers for note in answer.notes if note.kind != ASSUMED]
-    return Alike(here, answers, tuple(dict.fromkeys((*notes, *_assumed(first, answers), *own))))
+    return (here, answers, tuple(dict.fromkeys((*notes, *_assumed(first, answers), *own))))
 
 
 def _assumed(first: Sequence[SearchResult], now: Sequence[SearchResult]) -> Iterator[Sentence]:
@@ -136,7 +134,7 @@ def _is_priced(plan: Plan, *, buy: bool) -> bool:
 
 
 def _set_alike(
-    arch: Arch, things: tuple[Thing, ...], *, answers: tuple[SearchResult, ...], setting: Setting
+    arch: Arch, things: tuple[Thing, ...], *, answers: tuple[SearchResult, ...], setting: _Setting
 ) -> tuple[tuple[Thing, ...], tuple[SearchResult, ...], list[Sentence]]:
     """One setting the same for all that can have it; the others keep their own, with a word on it."""
     able = [place for place, answer in enumerate(answers) if answer.plans]
@@ -184,13 +182,15 @@ def _with(arch: Arch, thing: Thing, *, fixed: dict[str, Any], had: SearchResult)
     return answer if answer.plans and _as_good(answer, had) else had
 
 
-def _as_good(answer: SearchResult, had: SearchResult) -> bool:
-    """Whether a service still starts and writes as fast as people want, where it did before."""
-    usual = None if had.wish is None else works().get(had.wish.work)
-    new, old = answer.plans[0].figures, had.plans[0].figures
+def _as_good(answer: SearchResult, had: SearchResult | None = None) -> bool:
+    """Whether a service starts and writes as fast as people want, or as it did before."""
+    usual = None if answer.wish is None else works().get(answer.wish.work)
+    new, old = answer.plans[0].figures, {} if had is None else had.plans[0].figures
     limits = {"ttft_s": None if usual is None else usual.ttft_s, "tpot_s": 1 / USUAL_TOK_PER_S}
     return all(
-        bound is None or name not in new or new[name].value <= max(bound, old[name].value)
+        bound is None
+        or name not in new
+        or new[name].value <= max(bound, old[name].value if name in old else 0.0)
         for name, bound in limits.items()
     )
 
@@ -200,7 +200,7 @@ def _front_notes(
     now: Sequence[SearchResult],
     *,
     names: Mapping[int, str],
-    setting: Setting,
+    setting: _Setting,
     value: Any,
 ) -> Iterator[Sentence]:
     """Who cannot have what the others have, and who alone would have had better."""
@@ -227,6 +227,12 @@ def _served(field: str) -> Callable[[Plan], Any]:
     return lambda plan: getattr(plan.work, field) if isinstance(plan.work, Serving) else None
 
 
+def _weights(plan: Plan) -> str | None:
+    """Its format; the files of 16 bit are one."""
+    form = _served("weights")(plan)
+    return HALF[0] if form in HALF else form
+
+
 def _method(plan: Plan) -> str | None:
     return plan.work.method if isinstance(plan.work, Training) else None
 
@@ -237,22 +243,23 @@ def _class(form: str) -> tuple[int, int, str]:
 
 
 SETTINGS = (
-    Setting(
+    _Setting(
         name=say("context"), of=_served("context_tok"), asked=lambda tok: {"context_tok": tok},
         open=lambda wish: wish.context_tok is None, order=lambda tok: -tok,
         shown=lambda tok: f"{tok:,} context",
     ),
-    Setting(
-        name=say("weight format"), of=_served("weights"), asked=lambda form: {"weights": (form,)},
+    _Setting(
+        name=say("weight format"), of=_weights,
+        asked=lambda form: {"weights": HALF if form in HALF else (form,)},
         open=lambda wish: not wish.weights, order=_class, shown=lambda form: form.removeprefix("gguf:"),
         more=COMMON, usual=lambda form: find_format(form).loss_rank <= USUAL_LOSS,
     ),
-    Setting(
+    _Setting(
         name=say("KV cache format"), of=_served("kv"), asked=lambda form: {"kv": (form,)},
         open=lambda wish: not wish.kv, order=lambda form: -find_kv_format(form).bits,
         shown=lambda form: f"{form} KV",
     ),
-    Setting(
+    _Setting(
         name=say("method"), of=_method, asked=lambda method: {"method": method},
         open=lambda wish: wish.method is None,
         order=lambda method: METHODS.index(method) if method in METHODS else len(METHODS), shown=str,

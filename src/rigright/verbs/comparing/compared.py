@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import field
-
 from rigright.base.record import Inner, dataclass, derived
 from rigright.base.words import Sentence
 from rigright.cost.estimate import Estimate
@@ -17,11 +15,11 @@ MORE = (
     *("output_tok_per_s", "train_tok_per_s", "images_per_s", "texts_per_s"),
     *("mfu", "tok_per_joule", "headroom"),
 )
-CLAIMED = (  # what a verdict is made of, in its order: the first of the figures that two of them have
-    ("output_tok_per_s", "train_tok_per_s", "images_per_s", "texts_per_s"),
-    *(("ttft_s",), ("usd_per_mtok",), ("usd_total",), ("usd_per_image",), ("usd_per_text",)),
-    *(("usd",), ("usd_per_h",), ("power_w",)),
+CLAIMED = (  # what a verdict is made of, in its order
+    *("output_tok_per_s", "train_tok_per_s", "images_per_s", "texts_per_s", "ttft_s", "usd_per_mtok"),
+    *("usd_total", "usd_per_image", "usd_per_text", "usd", "usd_per_h", "power_w"),
 )
+HALF = ("bf16", "fp16", "gguf:BF16", "gguf:F16")  # as good as each other
 SOONER, NOTICED_S = 1.5, 0.5  # a first token so much later than another, and so late, is felt
 
 
@@ -99,61 +97,60 @@ class Compared:
     model: str
     wish: PlanWish  # what was asked, with what nobody said filled in
     contenders: tuple[Contender, ...]  # in the order asked
-    leads: tuple[Lead, ...] = ()  # none: no meaningful difference
     notes: tuple[Sentence, ...] = ()  # what was assumed, and what to know
     asked: Inner[str] = ""
     model_asked: Inner[str] = ""
-    best_places: Inner[dict[str, tuple[int, ...]]] = field(
-        default_factory=dict
-    )  # figure -> places of the best
     payback: Inner[tuple[int, Payback] | None] = (
         None  # of two, one bought and one rented: the place of the bought
     )
 
     @derived
+    def leads(self) -> tuple[Lead, ...]:
+        """Who is ahead of the next in each figure, and how far; none: no meaningful difference.
+
+        On one card in one engine the errors are the same: there every difference stands.
+        """
+        plans = [item.plan for item in self.contenders]
+        ways = {plan.supply.how for plan in plans if plan is not None}
+        kinds = {(plan.chip.id, getattr(plan.work, "engine", "")) for plan in plans if plan is not None}
+        sure = len(kinds) == 1
+        things = [
+            (
+                item.label or item.asked,
+                {
+                    name: (known.value,) * 3 if sure else (known.value, known.low, known.high)
+                    for name, known in item.figures.items()
+                    if plan is not None and item.fits and _is_alike(name, how=plan.supply.how, ways=ways)
+                },
+            )
+            for item, plan in zip(self.contenders, plans, strict=True)
+        ]
+        used = [place for place, plan in enumerate(plans) if plan is not None and plan.supply.used]
+        return leads_of(things, (*CLAIMED, *MORE, *LESS), used=used)
+
+    @property
+    def is_even(self) -> bool:
+        """Whether all are under the same load."""
+        return len({item.plan.concurrency for item in self.contenders if item.plan is not None}) == 1
+
+    @property
+    def claims(self) -> tuple[Lead, ...]:
+        """Of the leads, those that a verdict is made of.
+
+        A first token counts where people feel it, power where somebody pays for it.
+        """
+        waits = [item.figures["ttft_s"].value for item in self.contenders if "ttft_s" in item.figures]
+        felt = self.is_even and max(waits, default=0) >= NOTICED_S
+        rents = any(item.plan is not None and item.plan.supply.how == "rent" for item in self.contenders)
+        left = {"power_w"} if rents else set[str]()
+        claimed = (lead for lead in self.leads if lead.figure in CLAIMED and lead.figure not in left)
+        return tuple(lead for lead in claimed if lead.figure != "ttft_s" or (felt and lead.ratio >= SOONER))
+
+    @derived
     def wins(self) -> dict[str, tuple[str, ...]]:
-        """For each figure, those that are best at it."""
+        """For each figure, those that are ahead in it."""
         asked = [contender.asked for contender in self.contenders]
-        return {name: tuple(asked[place] for place in places) for name, places in self.best_places.items()}
-
-
-def winners(contenders: tuple[Contender, ...]) -> dict[str, tuple[int, ...]]:
-    """For each figure that tells contenders apart, who is best at it; equals share."""
-    numbers = {}
-    for name in (*LESS, *MORE):
-        known = {
-            place: contender.figures[name].value
-            for place, contender in enumerate(contenders)
-            if name in contender.figures
-        }
-        if len(set(known.values())) > 1:
-            best = min(known.values()) if name in LESS else max(known.values())
-            numbers[name] = tuple(place for place, value in known.items() if value == best)
-    return numbers
-
-
-def who_leads(contenders: tuple[Contender, ...]) -> tuple[Lead, ...]:
-    """For each figure of a verdict that two or more have: who is ahead of the next, and how far."""
-    plans = [(item, item.plan) for item in contenders]
-    ways = {plan.supply.how for _, plan in plans if plan is not None}
-    things = [
-        (
-            item.label or item.asked,
-            {
-                name: (known.value, known.low, known.high)
-                for name, known in item.figures.items()
-                if plan is not None and item.fits and _is_alike(name, how=plan.supply.how, ways=ways)
-            },
-        )
-        for item, plan in plans
-    ]
-    used = [place for place, (_, plan) in enumerate(plans) if plan is not None and plan.supply.used]
-    even = len({plan.concurrency for _, plan in plans if plan is not None}) == 1  # under the same load
-    felt = (
-        even and max((bands["ttft_s"][0] for _, bands in things if "ttft_s" in bands), default=0) >= NOTICED_S
-    )
-    leads = leads_of(things, CLAIMED, used=used)
-    return tuple(lead for lead in leads if lead.figure != "ttft_s" or (felt and lead.ratio >= SOONER))
+        return {lead.figure: tuple(asked[place] for place in lead.places) for lead in self.leads}
 
 
 def _is_alike(name: str, *, how: str, ways: set[str]) -> bool:

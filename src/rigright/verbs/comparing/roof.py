@@ -26,7 +26,7 @@ def roof_of(arch: Arch, plan: Plan, *, speed: Speed) -> Roof:
     caches = float(memory.cache_bytes + memory.states_bytes) / layout.pp * min(context / value, 1.0)
     read = float(memory.weights_bytes) * _touched(arch, seqs) + caches
     return Roof(
-        peak_flops_per_s=stated_flops_per_s(plan.chip, weights),
+        peak_flops_per_s=_stated_flops_per_s(plan.chip, weights),
         bytes_per_s=plan.chip.mem_bytes_per_s,
         token=RankPass(
             flops=layout.pp * seqs * _flops_per_tok(arch, context) / ranks,
@@ -37,7 +37,7 @@ def roof_of(arch: Arch, plan: Plan, *, speed: Speed) -> Roof:
     )
 
 
-def stated_flops_per_s(chip: Chip, weights: str) -> float:
+def _stated_flops_per_s(chip: Chip, weights: str) -> float:
     """The dense rate a vendor states for weights of a format; 16 bit for what the chip cannot multiply."""
     plain = chip.training_flops_per_s or chip.fp16_flops_per_s or chip.fp32_flops_per_s or 0.0
     if weights.startswith("fp8"):

@@ -61,19 +61,17 @@ class Lead:
 
 def leads_of(
     things: Sequence[tuple[str, Mapping[str, Band]]],
-    claimed: Iterable[Sequence[str]],
+    figures: Iterable[str],
     *,
     used: Sequence[int],
     least: int = 2,
 ) -> tuple[Lead, ...]:
-    """Who is ahead in each first figure that `least` things have; `used`: the places that are priced used."""
+    """Who is ahead in each figure that `least` of the things have; `used`: the places priced used."""
     leads = []
-    for figures in claimed:
-        for figure in figures:
-            known = {place: bands[figure] for place, (_, bands) in enumerate(things) if figure in bands}
-            if len(known) >= least:
-                leads.append(_lead(figure, known, names=[name for name, _ in things], used=used))
-                break
+    for figure in dict.fromkeys(figures):
+        known = {place: bands[figure] for place, (_, bands) in enumerate(things) if figure in bands}
+        if len(known) >= least:
+            leads.append(_lead(figure, known, names=[name for name, _ in things], used=used))
     return tuple(lead for lead in leads if lead is not None)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from rigright.arch.record import Arch
 from rigright.arch.sources.open import open_model
 from rigright.base import everyday
-from rigright.base.errors import AskError, RigError
+from rigright.base.errors import AskError, RigError, unknown
 from rigright.base.record import dataclass
 from rigright.base.words import Sentence, say
 from rigright.cost.training.setup import METHODS
@@ -203,10 +203,9 @@ def _instance(asked: str, provider: str, *, instance: str, wish: PlanWish, marke
     result = [offer for offer in there if offer.instance.casefold() == instance.casefold()]
     if not result:
         known = sorted({offer.instance for offer in there}, key=lambda name: (name[:2] != instance[:2], name))
-        raise AskError(
-            say('unknown instance "{instance}" of {provider}; it has {known} ...',
-                provider=provider, instance=instance, known=", ".join(known[:LISTED]))
-        )  # fmt: skip
+        raise unknown(
+            say("instance"), instance, near=known[:LISTED], see=f"rigright look-up clouds {provider}"
+        )
     return _rented(asked, result, wish=wish, market=market)
 
 
@@ -223,15 +222,14 @@ def _rented(asked: str, offers: list[Offer], *, wish: PlanWish, market: Market) 
     sold = [item for item in market.offers.get(chip, ()) if item.provider == offer.provider]
     offers = [item for item in sold if item.instance == offer.instance] or offers
     offer = offers[0]
-    rented = replace(wish, on=f"{offer.n_chips:g}x {chip}", clouds=(offer.provider,), buy=False)
-    priced = offer.spot_usd_per_h if wish.spot else offer.usd_per_h
-    if priced is None:
-        return Thing(
-            asked=asked,
-            wish=replace(rented, clouds=(), buy=None),
-            market=replace(market, offers={}),
-            notes=(say("no price known for {instance}", instance=offer.instance),),
-            chips=(by_id()[chip],),
-        )
-    sold_so = replace(market, offers={chip: tuple(offers)})
-    return Thing(asked=asked, wish=rented, market=sold_so, chips=(by_id()[chip],))
+    thing = Thing(
+        asked=asked,
+        wish=replace(wish, on=f"{offer.n_chips:g}x {chip}", clouds=(offer.provider,), buy=False),
+        market=replace(market, offers={chip: tuple(offers)}),
+        chips=(by_id()[chip],),
+    )
+    if (offer.spot_usd_per_h if wish.spot else offer.usd_per_h) is not None:
+        return thing
+    note = say("no price known for {instance}", instance=offer.instance)
+    free = replace(thing.wish, clouds=(), buy=None)
+    return replace(thing, wish=free, market=replace(market, offers={}), notes=(note,))

@@ -8,8 +8,9 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
-from rigright.base.errors import AskError
+from rigright.base.errors import AskError, unknown
 from rigright.base.record import dataclass
+from rigright.base.units import NO, YES
 from rigright.base.words import CHINESE, ENGLISH, Sentence, say, tell
 from rigright.verbs.look_up.listing import ListingField, ListingKind, LookUpQuery
 
@@ -17,6 +18,9 @@ Record = TypeVar("Record")
 _ASIDE = frozenset({"id", "notes", "source", "sources", "as_of", "confidence"})  # what is said about a record
 _MOST_SHOWN = 12  # words of a field that a note lists
 _CONDITION = re.compile(r"\s*([^\W\d_][\w .-]*?)\s*(>=|≥|<=|≤|!=|==|=|>|<|~)\s*(.*?)\s*\Z")
+_ANSWERS = {"是": True, "有": True, "否": False, "没有": False, "无": False}
+_ANSWERS |= {word: word in YES for word in YES | NO if not word.isdecimal()}
+_NONE = (None, False, 0, (), "n", "no", "")  # what is not there
 _DATE = re.compile(r"(?:19|20)[0-9]{2}(?:-[0-9]{2}){0,2}")  # a year stands for all its months
 _TESTS: dict[str, Callable[[Any, Any], bool]] = {
     ">=": operator.ge,
@@ -39,10 +43,13 @@ class Condition:
     sign: str
     text: str  # the value as written
     value: Any  # what it says of a number
+    has: bool | None = None  # whether there is any, where that is all that is asked: "fp8=yes", "ecc"
 
     def holds(self, record: object) -> bool:
         """Whether a record meets it."""
         value = self.field.read(record)
+        if self.has is not None:
+            return self.has == (value not in _NONE)
         if isinstance(value, list | tuple):
             return (all if self.sign == "!=" else any)(map(self._meets, value))
         return value is not None and self._meets(value)
@@ -61,13 +68,18 @@ class Condition:
 def read_condition(text: str, fields: tuple[ListingField, ...]) -> Condition:
     """Read one condition; a number without a unit is in the unit of the column's head."""
     match = _CONDITION.match(text)
+    if match is None and any(text.strip().lower() in {field.key, *field.names} for field in fields):
+        match = _CONDITION.match(f"{text}=yes")
     if match is None or not match.group(3):
         raise AskError(
             say('cannot read the filter "{text}"; for example memory>=24GB or vendor=AMD', text=text)
         )
     field = find_field(match.group(1), fields)
-    value = match.group(3)
-    return Condition(field=field, sign=match.group(2), text=value, value=_read_value(value, field))
+    value, sign = match.group(3), match.group(2)
+    has = _ANSWERS.get(value.casefold()) if sign in {"=", "==", "!="} else None
+    if has is not None:
+        return Condition(field=field, sign=sign, text=value, value=value, has=has == (sign != "!="))
+    return Condition(field=field, sign=sign, text=value, value=_read_value(value, field))
 
 
 def why_none(conditions: Iterable[Condition], records: tuple[Any, ...]) -> tuple[Sentence, ...]:
@@ -111,13 +123,10 @@ def find_field(name: str, fields: tuple[ListingField, ...]) -> ListingField:
     }
     if len(starting) == 1:
         return next(iter(starting.values()))
-    raise AskError(
-        say(
-            'unknown field "{name}"; known: {fields}',
-            name=name.strip(),
-            fields=", ".join(starting or [min((field.key, *field.names), key=len) for field in fields]),
-        )
-    )
+    names = [name for field in fields for name in (field.key, *field.names)]
+    near = list(starting) or difflib.get_close_matches(wanted, names, n=3, cutoff=0.7)
+    shortest = [min((field.key, *field.names), key=len) for field in fields]
+    raise unknown(say("field"), name.strip(), near=near, known=shortest)
 
 
 def _heads(field: ListingField) -> set[str]:
@@ -169,12 +178,11 @@ def by_words(records: Callable[[], Iterable[Any]], *keys: str) -> Callable[[Look
         return " ".join(" ".join(value) if isinstance(value, tuple) else value or "" for value in values)
 
     def find(asked: LookUpQuery) -> tuple[Any, ...]:
-        texts = [(record, text_of(record).casefold()) for record in records()]
-        wanted = asked.text.casefold().split()
-        result = tuple(record for record, text in texts if all(word in text for word in wanted))
+        result = with_words(records(), asked.text, texts=text_of)
         if result:
             return result
-        known = sorted({piece for _, text in texts for piece in text.split()})
+        known = sorted({piece for record in records() for piece in text_of(record).casefold().split()})
+        wanted = asked.text.casefold().split()
         lost = next((word for word in wanted if not any(word in piece for piece in known)), " ".join(wanted))
         near = difflib.get_close_matches(lost[:60], known, n=4, cutoff=0.6)
         if near:
@@ -186,19 +194,21 @@ def by_words(records: Callable[[], Iterable[Any]], *keys: str) -> Callable[[Look
 
 def with_words(records: Iterable[Record], text: str, *, texts: Callable[[Record], str]) -> tuple[Record, ...]:
     """The records in whose text each word begins a word, its numbers whole: "a3" is in no "a30"."""
-    words = [re.compile(rf"(?<![^\W_]){re.escape(word)}(?!(?<=\d)\d)") for word in text.casefold().split()]
+    words = [
+        re.compile(rf"(?<![^\W_]){re.escape(word)}(?!(?<=\d)\d)" if word.isascii() else re.escape(word))
+        for word in text.casefold().split()
+    ]
     return tuple(record for record in records if all(word.search(texts(record).casefold()) for word in words))
 
 
 def speaking_of(kind: ListingKind, asked: LookUpQuery) -> tuple[Any, ...]:
     """The records of a kind in whose texts, in either language, every word stands."""
-    words = asked.text.casefold().split()
-
-    def says_all(record: object) -> bool:
-        text = "\n".join(_tell_all(field.read(record)) for field in kind.fields)
-        return all(word in text for word in words)
-
-    return tuple(filter(says_all, kind.records(asked)))
+    records: tuple[Any, ...] = kind.records(asked)
+    return with_words(
+        records,
+        asked.text,
+        texts=lambda record: "\n".join(_tell_all(field.read(record)) for field in kind.fields),
+    )
 
 
 def saying(

@@ -16,7 +16,7 @@ from rigright.base.page import Part, Shown
 from rigright.base.record import dataclass
 from rigright.base.telling import RecordPrinter
 from rigright.base.units import GIB, GIGA, KILO, TERA, parse_bytes, parse_count
-from rigright.base.words import Sentence, say
+from rigright.base.words import Sentence, say, worded
 from rigright.facts.prices import is_stale
 
 _DATE = re.compile(r"[0-9]{4}(?:-[0-9]{2}){0,2}")
@@ -82,6 +82,7 @@ class ListingKind:
     named: Callable[[LookUpQuery], Any] | None = None  # the record a name means, or None; else by its key
     notes: Callable[[LookUpQuery, tuple[Any, ...]], tuple[Shown, ...]] | None = None
     parts: Callable[[Any], tuple[Part, ...]] | None = None  # more about one record, under its fields
+    answer: str | None = None  # the field that answers who asks for one record: it stands first
     full: bool = False  # every record is shown by itself, one under another, never as one table
     searched: bool = True  # words that `find` makes nothing of are looked for in every text of every record
 
@@ -143,7 +144,7 @@ def _read_rate(text: str) -> float:
     return parse_bytes(plain) * (1 if plain[-1:].isalpha() else GIGA)
 
 
-def read_params(text: str) -> float:
+def _read_params(text: str) -> float:
     """A number of parameters: 7B, 270M, 8030261248."""
     number = _BILLIONS.fullmatch(text.strip())
     return float(number[1]) * GIGA if number else float(parse_count(text))
@@ -159,7 +160,7 @@ _UNITS = {  # how a key ends -> how people read and write it
     "_hz": Unit(GIGA),
     "_m": Unit(1 / KILO),
     "_w": Unit(written="{:,.6g}"),
-    "params": Unit(parse=read_params),
+    "params": Unit(parse=_read_params),
     "as_of": _DAY,
     "launch": _DAY,
     "usd": DOLLARS,
@@ -228,15 +229,9 @@ def provenance(*, dated: bool = True) -> tuple[ListingField, ...]:
     return (
         field("source", say("source"), law=_source, flexible=True),
         *([field("as_of", say("as of"))] if dated else []),
-        field("confidence", say("confidence"), show=confidence_shown),
+        field("confidence", say("confidence"), show=worded("confidence")),
         field("notes", say("notes"), law=_notes, flexible=True),
     )
-
-
-def confidence_shown(confidence: str) -> Sentence:
-    """How sure a row is, in words."""
-    words = {"high": say("high"), "med": say("medium"), "medium": say("medium"), "low": say("low")}
-    return words.get(confidence, say("unknown"))
 
 
 def source_shown(record: object) -> Shown | None:
@@ -248,7 +243,7 @@ def source_shown(record: object) -> Shown | None:
         "{source} (as of {as_of}; confidence: {confidence})",
         source=_source(record),
         as_of=getattr(record, "as_of", None) or say("unknown"),
-        confidence=confidence_shown(getattr(record, "confidence", "low")),
+        confidence=worded("confidence")(getattr(record, "confidence", "low")),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rigright.arch.sources.opened import Files
 from rigright.base.page import Bar, Bars, Column, Part, Piece, Points, Shown, Table
 from rigright.base.units import KIB, MEGA, show_bytes, show_count
-from rigright.base.words import Sentence, say
+from rigright.base.words import Sentence, say, worded
 from rigright.verbs.look_up.model_card import ModelCard, TowerCard
 
 # what people weigh against each other first; --json has every format
@@ -99,7 +99,7 @@ def _tower_rows(tower: TowerCard) -> list[tuple[Shown, ...]]:
     return [
         (
             str(kind.count),
-            tower.name,
+            worded("tower")(tower.name),
             _MIXERS.get(kind.mixer, kind.mixer) if kind.mixer else "-",
             kind.mixer_shape,
             _ffn(kind.ffn, kind.ffn_shape),

@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import Any
 
 from rigright.base import everyday
-from rigright.base.errors import AskError, RigError
+from rigright.base.errors import AskError, RigError, unknown
 from rigright.base.record import dataclass
 from rigright.base.words import Sentence, say
 from rigright.verbs import clock
@@ -19,6 +19,7 @@ from rigright.verbs.look_up.listing import Findings, Listing, ListingKind, LookU
 _FOLDER = "rigright.verbs.look_up.kinds"
 _MOST_CHARS = 1000  # of a question
 _MOST_NEAR = 3
+_FIRST_KINDS = ("chips", "software", "clouds", "prices")  # what people mostly ask for
 _FIRST = 4  # records of a kind where several kinds answer
 # the kinds whose things bear names, in the order in which a name is tried
 _NAMED = ("chips", "model", "engines", "formats", "xids", "checks", "cpus", "platforms", "guides")
@@ -97,8 +98,7 @@ def find_kind(name: str) -> ListingKind:
         kind: ListingKind = getattr(room, known.upper())
         return kind
     near = difflib.get_close_matches(name.strip().lower()[:40], KINDS, n=1)
-    others = (text for text in KINDS if text not in near)
-    raise AskError(say('unknown kind "{name}"; known: {kinds}', name=name, kinds=", ".join([*near, *others])))
+    raise unknown(say("kind"), name, near=near, known=KINDS)
 
 
 def look_up(
@@ -161,7 +161,7 @@ def search(text: str, *, today: date | None = None) -> Findings:
     hit = next(_hits(text, today), None)
     listings = {
         name: listing
-        for name in sorted(KINDS, key=lambda name: name != "chips")  # what people mostly ask for
+        for name in (*_FIRST_KINDS, *(name for name in KINDS if name not in _FIRST_KINDS))
         if name not in _APART and (listing := _speaking(name, text, today=today)) is not None
     }
     if (

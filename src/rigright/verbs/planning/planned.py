@@ -44,6 +44,25 @@ class Addition:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ModelChoice:
+    """A model that the money runs, and how well, where none was named."""
+
+    planned: Inner[Planned]
+    usefulness: float  # the arena's score or its estimate, less what the format loses
+    is_more: bool = False  # a better model, for more than the budget
+
+    @derived
+    def model(self) -> str:
+        """Its id."""
+        return self.planned.model
+
+    @derived
+    def plan(self) -> Plan:
+        """The best machine for it within the money."""
+        return self.planned.plans[0]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Planned:
     """One model, one work, its limits, and the plans."""
 
@@ -56,6 +75,7 @@ class Planned:
     today: str  # prices are stale or not against this
     why: tuple[Reason, ...] = ()  # of the first plan
     steps: tuple[Addition, ...] = ()  # where a machine that was named has no room, or is slow
+    models: tuple[ModelChoice, ...] = ()  # where none was named: what else the money runs, best first
     notes: tuple[Sentence, ...] = ()  # what was assumed, and what to know
     seen_cards: Inner[int] = 0  # of the machine on, where it was looked at and not named
     typed: Inner[PlanWish] = PlanWish()  # the wish as it was typed

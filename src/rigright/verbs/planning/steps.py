@@ -15,6 +15,7 @@ from rigright.choice.ways import Site, ways_on
 from rigright.choice.work import USUAL_TOK_PER_S, spoken
 from rigright.cost.estimate import Estimate
 from rigright.demand import PlanWish, Serving
+from rigright.facts.clouds import cloud_shown
 from rigright.facts.host_words import RAM_GIB, find_host
 from rigright.facts.hosts import Host
 from rigright.facts.nodes import Node, find_node
@@ -160,7 +161,7 @@ def _rented(arch: Arch, wish: PlanWish, *, market: Market, ask: AskOn) -> Iterat
         planned = ask(on=on, buy=False)
         supply = plan.supply if planned is None else planned.plans[0].supply
         if planned is not None and supply.how == "rent" and supply.usd_per_h is not None:
-            label = say("rent {label}", label=supply.label)
+            label = say("rent {label}", label=cloud_shown(supply.label))
             yield Addition(kind="rent", label=label, on=on, planned=planned, usd_per_h=supply.usd_per_h)
 
 

@@ -79,7 +79,11 @@ def packages(passage: Passage) -> Iterator[_JudgedCommand]:
         rest = rest[: stop.start()] if stop else rest
         index = _INDEX.search(rest)
         if index is not None:
-            yield pip.start(), index[1], wheels(index[1])
+            kin = [name for name in torch_indexes() if name[:2] == index[1][:2]][:5]
+            truth = say("there is no index {name}; there are {known}", name=index[1], known=", ".join(kin))
+            if exists := index[1] in torch_indexes():
+                truth = say("the index {name} exists", name=index[1])
+            yield pip.start(), index[1], ClaimVerdict(verdict=RIGHT if exists else WRONG, truth=truth)
         skip = False
         for word in rest.replace('"', " ").replace("'", " ").split()[:_MOST_WORDS]:
             if skip or word.startswith("-"):
@@ -88,17 +92,6 @@ def packages(passage: Passage) -> Iterator[_JudgedCommand]:
             if "/" in word or not _PACKAGE.fullmatch(word):
                 break
             yield pip.start(), word, package(word)
-
-
-def wheels(name: str) -> ClaimVerdict:
-    """An index of PyTorch wheels."""
-    known = torch_indexes()
-    if name in known:
-        return ClaimVerdict(verdict=RIGHT, truth=say("the index {name} exists", name=name))
-    kin = ", ".join([text for text in known if text[:2] == name[:2]][:5])
-    return ClaimVerdict(
-        verdict=WRONG, truth=say("there is no index {name}; there are {known}", name=name, known=kin)
-    )
 
 
 def package(word: str) -> ClaimVerdict:
@@ -171,7 +164,8 @@ def _strange_flags(typed: Iterable[re.Match[str]], *, program: str) -> Iterator[
     table, launcher = flags(program), programs()[program]
     for flag in typed:
         names = (flag[1], flag[1].replace("_", "-"), flag[1].replace("--no-", "--"))
-        known = next((table[name] for name in names if name in table), None)
+        begun = (item for item in table if item.startswith(f"{flag[1]}-"))  # argparse takes "--tp" for it
+        known = next((table[name] for name in (*names, *begun) if name in table), None)
         value = flag[2] or ""
         if known is None:
             told_as = {"program": launcher.label, "version": launcher.version, "flag": flag[1]}
@@ -244,9 +238,7 @@ def _cuda_drivers(passage: Passage) -> Iterator[_JudgedCommand]:
 
 def variables(passage: Passage) -> Iterator[_JudgedCommand]:
     """Variables that slow programs down."""
-    known = {
-        (slow_variable.name, slow_variable.value): slow_variable for slow_variable in slowing_variables()
-    }
+    known = {(row.name, row.value): row for row in slowing_variables() if row.where == "programs"}
     for match in _ASSIGNED.finditer(passage.text):
         slow = known.get((match[1], match[2]))
         if slow is not None:

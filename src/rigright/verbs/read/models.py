@@ -147,8 +147,12 @@ def need(quantity: StatedQuantity, subject: ClaimSubject, *, passage: Passage) -
         return None
     start = max(0, quantity.start - _NEAR_FORMAT)
     text = passage.text[start : quantity.end + 30]
+    command = f"rigright look-up model {arch.name.partition('#')[0]}"
     if _PER_TOKEN.search(text):
-        return _per_token(quantity, arch, text=text)
+        kept = kv_bytes_per_token(arch) / (2 if _format_named(text) in {"fp8", "int8"} else 1)
+        near = any(abs(quantity.mid * scale / kept - 1) <= _NEAR_TOKEN for scale in (1.0, KIB / KILO))
+        truth = say("{size} of KV cache a token", size=show_bytes(kept))
+        return ClaimVerdict(verdict=RIGHT if near else WRONG, truth=truth, command=command)
     sizes_told = sum(each.unit == "bytes" for each in passage.figures)
     method = method_of(f"{passage.topic} {passage.text if sizes_told == 1 else text}")
     enough = _ENOUGH.search(text) is not None
@@ -161,7 +165,6 @@ def need(quantity: StatedQuantity, subject: ClaimSubject, *, passage: Passage) -
         or _format_named(passage.topic)
         or _format_named(passage.whole)
     )
-    command = f"rigright look-up model {arch.name.partition('#')[0]}"
     if weights is not None:
         full = weights_bytes(arch, weights) * nominal
         truth = say("{size} of weights in {format}, and caches on top", size=gb(full), format=label(weights))
@@ -169,18 +172,6 @@ def need(quantity: StatedQuantity, subject: ClaimSubject, *, passage: Passage) -
     formats = dict.fromkeys((arch.stored or "bf16", *USUAL_FORMATS))
     sizes = {name: weights_bytes(arch, name) * nominal for name in formats}
     return _need_of_any_format(quantity, sizes, enough=enough, command=command)
-
-
-def _per_token(quantity: StatedQuantity, arch: Arch, *, text: str) -> ClaimVerdict:
-    """Whether a KV cache grows by so much a token."""
-    weights = _format_named(text) or ""
-    size = kv_bytes_per_token(arch) / (2 if weights in {"fp8", "int8"} else 1)
-    fine = any(abs(quantity.mid * scale / size - 1) <= _NEAR_TOKEN for scale in (1.0, KIB / KILO))
-    truth = say("{size} of KV cache a token", size=show_bytes(size))
-    return ClaimVerdict(
-        verdict=RIGHT if fine else WRONG, truth=truth,
-        command=f"rigright look-up model {arch.name.partition('#')[0]}",
-    )  # fmt: skip
 
 
 def _need_of_any_format(

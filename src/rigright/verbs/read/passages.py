@@ -145,11 +145,8 @@ def passages(lines: Sequence[str]) -> Iterator[Passage]:
             passage = Passage(first, sentence, above=near, is_code=is_code)
             yield passage
             following = passage.subjects or passage.above
-            near = (
-                tuple(subject.elsewhere for subject in following[-1:])
-                if _meant_again(text, sentence)
-                else near
-            )
+            if _AGAIN.match(text[text.find(sentence) + len(sentence) :]):  # "It draws 350 W" speaks on
+                near = tuple(subject.elsewhere for subject in following[-1:])
 
 
 def _continued(lines: Sequence[str], place: int) -> tuple[str, int]:
@@ -161,11 +158,6 @@ def _continued(lines: Sequence[str], place: int) -> tuple[str, int]:
     while _CODE.search(line) and call.count("(") > call.count(")") and last < most:
         call, last = f"{call} {lines[last].strip()}", last + 1
     return (line, end) if call.count("(") > call.count(")") else (call, last)
-
-
-def _meant_again(text: str, sentence: str) -> bool:
-    """Whether what stands behind a sentence speaks on about what it named: "It draws 350 W"."""
-    return _AGAIN.match(text[text.find(sentence) + len(sentence) :]) is not None
 
 
 def _unmarked(line: str) -> str:

@@ -22,6 +22,7 @@ from rigright.verbs.read.record import RIGHT, UNKNOWN, ClaimVerdict, ExplainedEr
 from rigright.verbs.read.whose import places
 
 _XID = pattern(r"\bxid\b(?:\s?\([^)\n]{0,40}\))?[^0-9\n]{0,24}(\d{1,3})(?![\d.])", re.IGNORECASE)
+_STEM = 5  # signs of a word that may go on: "train" in "training"
 _CLAUSE = pattern(r"[,，;；。、|]|\bbut\b|但|而(?!非)")
 _DENIES = pattern(
     r"并非|不是|不会|不能|不支持|不需要|不存在|无需|没有|无法|不再|误区"
@@ -109,8 +110,13 @@ def sayings(passage: Passage) -> Iterator[GuideClaim]:
 
 
 def stands(word: str, plain: str) -> bool:
-    """Whether a word stands in a text by itself."""
-    return next(places(plain, word), None) is not None
+    """Whether a word stands in a text: a short one by itself, a long one as the beginning of one."""
+    if len(word) < _STEM or not word[-1].isalpha():
+        return next(places(plain, word), None) is not None
+    at = plain.find(word)
+    while at > 0 and plain[at - 1].isascii() and plain[at - 1].isalpha() and word[0].isascii():
+        at = plain.find(word, at + 1)
+    return at >= 0
 
 
 def errors_in(passage: Passage) -> Iterator[ExplainedError]:

@@ -32,6 +32,8 @@ _LOOKS = {
 }
 _SIZE = pattern(r"(?<![A-Za-z0-9.])(\d{1,4}(?:\.\d{1,2})?)\s?B(?![A-Za-z0-9])")
 _BESIDE_SIZE = pattern(r"模型|model|参数|llm|parameter|lora|fine-?tun|quantiz|量化|微调", re.IGNORECASE)
+_NAMED_BY_SIZE = pattern(r"[A-Za-z]+[- ]?(?:\d(?:\.\d)?[- ])?\d{1,3}(?:\.\d)?[Bb](?![A-Za-z0-9])")
+_VERSION = pattern(r"[vV]\d")  # of a model: DeepSeek-V2
 _LANES = pattern(r"\s?x(1|2|8|16)(?![\dx])")
 _ANY_NVLINK = "nvlink"
 
@@ -108,7 +110,7 @@ class ClaimSubject:
 
 def subjects(text: str) -> tuple[ClaimSubject, ...]:
     """Everything named in a text, in its order."""
-    result = [_of(mention) for mention in mentions(text)]
+    result = [_of(mention) for mention in mentions(text) if not _VERSION.fullmatch(mention.text)]
     named_links = sorted(_links(text), key=lambda item: item.start - item.end)
     for subject in (*named_links, *_models(text)):
         if not any(other.start < subject.end and subject.start < other.end for other in result):
@@ -201,7 +203,10 @@ def _models(text: str) -> Iterator[ClaimSubject]:
         if word.start() < taken or begins is None:
             continue
         diffusion = begins[0] in {"stable", "sd"} and "iffusion" in text[word.end() : word.end() + 12]
-        if begins[0] not in _families() and not diffusion:
+        sized = (
+            _NAMED_BY_SIZE.match(text, word.start()) if begins[0] in words_for("other than models") else None
+        )
+        if begins[0] not in _families() and not diffusion and sized is None:
             continue
         subject = _model_at(text, words[place : place + _MODEL_WORDS])
         if subject is not None and number < MOST_MODELS:

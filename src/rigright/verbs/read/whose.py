@@ -29,6 +29,7 @@ _TOGETHER = re.compile(r"[\s)）]*(?:/|、|,|，|or|and|&|和|或|与|及)[\s(�
 _RESPECTIVELY = ("respectively", "分别")
 _FORM = re.compile(r"\b(sxm\d?|pcie|nvl)\b\s?(?:version|variant|model|版本|版)", re.IGNORECASE)
 _BOX = re.compile(r"\b[dh]gx\b|整机|服务器|server|system|workstation")
+_NEEDED = re.compile(r"所需|需求|需要|needed|required|requirement")
 _RIGHT_BEFORE = re.compile(r"\s?(?:的|of|of the|on the|nvidia)?\s?", re.IGNORECASE)
 
 
@@ -52,7 +53,9 @@ def figured(passage: Passage) -> Iterator[Figured]:
             if holder.kind == CHIP and quantity.unit == "bytes":
                 yield Figured(quantity=quantity, subject=holder, kind=kind_named("VRAM", CHIP))
             continue
-        if quantity.unit == "w" and (_BOX.search(passage.besides) or passage.is_of_supply(quantity)):
+        box = _BOX.search(passage.besides) if quantity.unit == "w" else None
+        own = box is not None and any(box[0] in entry.name.casefold() for entry in passage.subjects)
+        if quantity.unit == "w" and ((box and not own) or passage.is_of_supply(quantity)):
             continue  # of a whole machine or its supply, which no card's figure is
         near = [each[quantity]] if quantity in each else list(nearest(passage, quantity))
         worded = ((entry, _worded_kind(passage, quantity, subject=entry)) for entry in near)
@@ -60,6 +63,13 @@ def figured(passage: Passage) -> Iterator[Figured]:
         subject, kind = next(
             ((entry, kind) for entry, kind in (*worded, *plain) if kind is not None), (None, None)
         )
+        if (
+            kind is not None
+            and kind.of == CHIP
+            and quantity.unit == "bytes"
+            and _NEEDED.search(passage.topic)
+        ):
+            continue  # what the model of the row needs
         if subject is None or kind is None:
             continue
         subject = of_form(subject, passage.text[max(subject.end, 0) : quantity.start])
@@ -178,6 +188,7 @@ def places(plain: str, word: str) -> Iterator[int]:
             and behind.isalpha()
             and behind != "s"
         )
-        if not letters and not more:
+        digits = (word[0].isdigit() and before.isdigit()) or (word[-1].isdigit() and behind.isdigit())
+        if not letters and not more and not digits:
             yield start
         start = plain.find(word, start + 1)

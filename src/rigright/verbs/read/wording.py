@@ -24,7 +24,7 @@ _NO = pattern(
     re.IGNORECASE,
 )
 _YES = pattern(
-    r"支持|具备|拥有|配备|带有|通过|采用|使用|利用|结合|✅|✓|✔|互联|桥接|\bhas\b|\bhave\b|\bwith\b|\bvia\b"
+    r"支持|具备|拥有|(?<![没所])有|配备|带有|通过|采用|使用|利用|结合|✅|✓|✔|互联|桥接|\bhas\b|\bhave\b|\bwith\b|\bvia\b"
     r"|supports?\b|\byes\b|connected|linked|joined|bridged?\b|\bover\b|offers?\b",
     re.IGNORECASE,
 )
@@ -84,21 +84,16 @@ def traits(passage: Passage, trait: CardTrait) -> Iterator[GuideClaim]:
     flag = _polarity(passage, at)
     for subject in () if flag is None else cards(passage, at):
         known = {trait.has(chip) for chip in subject.records if isinstance(chip, Chip)}
+        named = {"name": subject.name, "trait": trait.id}
+        truth: Sentence | str = say("{name} has no {trait}", **named)
+        if trait.id == "NVLink" and (link := getattr(subject.records[0], "link", None)) is not None:
+            truth = link
+        elif len(known) > 1:
+            truth = say("some models of it have {trait}, others not", trait=trait.id)
+        elif known == {True}:
+            truth = say("{name} has {trait}", **named)
         if known:
-            pair = (flag in known, _trait_shown(trait, subject, known=known))
-            yield checked(passage, at or 0, subject=subject, kind=trait.id, pair=pair)
-
-
-def _trait_shown(trait: CardTrait, subject: ClaimSubject, *, known: set[bool]) -> Sentence | str:
-    """Whether a card has something, and of links which."""
-    chip = subject.records[0]
-    if trait.id == "NVLink" and isinstance(chip, Chip) and chip.link is not None:
-        return chip.link
-    if len(known) > 1:
-        return say("some models of it have {trait}, others not", trait=trait.id)
-    if known == {True}:
-        return say("{name} has {trait}", name=subject.name, trait=trait.id)
-    return say("{name} has no {trait}", name=subject.name, trait=trait.id)
+            yield checked(passage, at or 0, subject=subject, kind=trait.id, pair=(flag in known, truth))
 
 
 def _polarity(passage: Passage, at: int | None) -> bool | None:

@@ -30,11 +30,12 @@ NOTHING: Mapping[str, Any] = {}
 Change = tuple[dict[str, Any], Sentence, Sentence]  # what is set, in words, its price
 
 
-def remedies(case: Case) -> tuple[Remedy, ...]:
+def remedies(case: Case, ask: Callable[..., Case | None] | None = None) -> tuple[Remedy, ...]:
     """Changes that save memory on the fullest card, each alone, then the best of them together.
 
     Those that are enough stand first, as people try them: smaller weights that lose least, a smaller
     cache, a smaller ask, a leaner engine, layers on the CPU, more cards. The others follow, most saved first.
+    `ask`: the command with a change, which each is promised by; None: nobody types one.
     """
     before = float(worst(case).spare_bytes)
     steps = (_smaller_weights, _smaller_cache, _smaller_ask, _leaner_engine)
@@ -44,8 +45,23 @@ def remedies(case: Case) -> tuple[Remedy, ...]:
     if not any(remedy.fits for remedy in (*saving, *more)):
         saving += _together(case, before)
     tried = (*saving, *_to_the_host(case), *more)
+    tried = tried if ask is None else tuple(_as_asked(case, tried, ask=ask))
     enough = [remedy for remedy in tried if remedy.fits]
     return (*enough, *sorted((item for item in tried if not item.fits), key=lambda item: -item.saves_bytes))
+
+
+def _as_asked(case: Case, tried: Sequence[Remedy], *, ask: Callable[..., Case | None]) -> Iterator[Remedy]:
+    """The same as their commands answer; what is refused is no remedy."""
+    _, before = _spare_and_peak(case)
+    for remedy in tried:
+        after = ask(changes=remedy.asks) if remedy.flag is not None else None
+        if remedy.flag is None:
+            yield remedy
+        if after is None:
+            continue
+        spare, peak = _spare_and_peak(after)
+        if peak < before:
+            yield replace(remedy, peak_bytes=peak, saves_bytes=before - peak, fits=spare >= 0)
 
 
 def _weighed(case: Case, change: Change, *, before: float) -> Remedy:
@@ -70,20 +86,6 @@ def _spare_and_peak(case: Case) -> tuple[float, float]:
     """Of the fullest card."""
     memory = worst(case)
     return float(memory.spare_bytes), float(memory.need_bytes + memory.slack_bytes)
-
-
-def as_asked(remedies: Sequence[Remedy], ask: Callable[..., Case | None]) -> Iterator[Remedy]:
-    """The same, of which the first that is typed next does what its command answers."""
-    sure = False
-    for remedy in remedies:
-        if sure or remedy.flag is None or not remedy.fits:
-            yield remedy
-            continue
-        after = ask(changes=remedy.asks)
-        if after is not None:
-            spare, peak = _spare_and_peak(after)
-            sure = spare >= 0
-        yield replace(remedy, peak_bytes=peak) if sure else replace(remedy, fits=False)
 
 
 def _smaller_weights(case: Case) -> Iterator[Change]:
@@ -146,8 +148,8 @@ def _more_cards(case: Case, before: float) -> Iterator[Remedy]:
     if layout.pp > len(case.arch.trunk.layers):
         return
     sentence = say("{cards} GPUs instead", cards=len(grown))
-    after = replace(case, cards=grown, layout=layout)
-    yield _remedy(after, sentence, price=say("cost of the GPUs"), before=before)
+    after, asks = replace(case, cards=grown, layout=layout), {"on": Node(cards=grown).shown}
+    yield _remedy(after, sentence, price=say("cost of the GPUs"), before=before, asks=asks)
 
 
 def _to_the_host(case: Case) -> Iterator[Remedy]:

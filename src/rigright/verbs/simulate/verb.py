@@ -8,12 +8,12 @@ import numpy as np
 
 from rigright.arch.sources.open import open_model
 from rigright.base.errors import AskError
-from rigright.base.words import Sentence, say
+from rigright.base.words import Sentence, say, worded
 from rigright.choice.case import Case
 from rigright.choice.layout import is_staged
 from rigright.choice.work import seen_with
 from rigright.cost.estimate import Estimate
-from rigright.cost.layers import generates
+from rigright.cost.layers import generates, transcribes
 from rigright.demand import PlanWish, ServingWish, Traffic
 from rigright.facts.anchors import RunCase
 from rigright.facts.nodes import Node
@@ -58,6 +58,9 @@ def simulate(
     load = load or PlayWish()
     check(load)
     place = _place(model, on, wish=wish or ServingWish(), load=load)
+    if transcribes(place.case.arch) and place.case.traffic is not None:  # windows have a length of their own
+        sent = place.case.traffic
+        load = replace(load, prompt_tok=int(sent.prompt_tok), output_tok=int(sent.output_tok))
     trace = _trace(load)
     requests = _made(load, place.case) if trace is None else trace.load
     fleet, played = play_case(place.case, requests, wish=load)
@@ -93,7 +96,9 @@ def _place(model: str | None, on: str | None, *, wish: ServingWish, load: PlayWi
     if not generates(arch):
         raise AskError(say("{model} makes no text and cannot be simulated", model=arch.name))
     arch = seen_with(arch, wish.images)
-    case = single(arch, node, wish=wish, work=_work(load)).case
+    work = _work(load)
+    work = replace(work, prompt_tok=None, output_tok=None) if transcribes(arch) else work
+    case = single(arch, node, wish=wish, work=work).case
     if case.engine.pool != "share":  # such an engine sets aside what was asked for
         case = case.over(batch=wish.max_seqs or case.serving.batch)
     if limit is not None:
@@ -216,7 +221,7 @@ def _load_words(load: PlayWish, requests: Load) -> Sentence:
         return say("{count} requests, concurrency {users}, {prompt} prompt + {output} output tokens",
                    users=load.concurrency, **fields)  # fmt: skip
     return say("{count} requests, {rate}/s ({kind}), {prompt} prompt + {output} output tokens",
-               rate=f"{load.rate_per_s:g}", kind=load.process, **fields)  # fmt: skip
+               rate=f"{load.rate_per_s:g}", kind=worded("arrivals")(load.process), **fields)  # fmt: skip
 
 
 def binds(counted: Tally, fleet: ReplicaFleet, *, closed: bool = True) -> tuple[Sentence, ...]:

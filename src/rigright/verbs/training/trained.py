@@ -74,6 +74,7 @@ class Trained:
     quicker: Inner[int | None] = None  # a larger micro-batch that is faster
     days: Estimate | None = None  # until all is learnt, where somebody said how much
     by_days: Inner[float | None] = None  # the deadline, where one was said
+    certainty: Mapping[str, float] = field(default_factory=dict)  # by limit: chance that its figure keeps it
     broken: tuple[Rejection, ...] = ()  # limits that are missed, the farthest first
     supply: Supply | None = None  # where the machine comes from, where its price or power was asked for
     figures: Mapping[str, Estimate] = field(default_factory=dict)  # what it then costs and draws, by name

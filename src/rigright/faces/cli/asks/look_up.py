@@ -45,7 +45,11 @@ def answer(options: argparse.Namespace) -> Answer:
     )
     words = (*options.words, *options.shape)
     if not is_kind(options.kind):
-        return _everywhere(" ".join((options.kind, *options.words)), options)
+        spoken = " ".join((options.kind, *options.words)).split()
+        named = next((word for word in spoken if is_kind(word)), None)
+        if named is None:
+            return _everywhere(" ".join(spoken), options)
+        options.kind, words = named, tuple(word for word in spoken if word != named)
     listing = look_up(options.kind, words, wish=wish)
     return Answer(
         lambda: pages.page(listing),

@@ -24,7 +24,7 @@ def answer(options: argparse.Namespace) -> Answer:
         options.model,
         wish=wish_of(fields, beside=[options.model], language=options.language),
         why=options.why,
-        asked=command("plan", [options.model], fields=fields),
+        asked=command("plan", [options.model] if options.model else [], fields=fields),
     )
     return Answer(
         page=lambda: pages.page(result, why=options.why, details=options.details),

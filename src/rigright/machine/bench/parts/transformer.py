@@ -29,6 +29,9 @@ from rigright.machine.bench.tasks import Deadline, Task, measure, once_s, spread
 TOKENS, WIDTH = 512, 512
 _SHAPE = (("tokens", str(TOKENS)), ("width", str(WIDTH)), ("batch", "1"), ("precision", "fp32"))
 HEADS, LAYERS, _INNER = 8, 6, 4  # of PyTorch's own Transformer; the inner layer in widths
+_ATTENTIONS = 3 * LAYERS  # one an encoder layer, two a decoder layer
+FORWARD_FLOPS = 2 * TOKENS * WIDTH * (_ATTENTIONS * (4 * WIDTH + 2 * TOKENS) + 4 * LAYERS * _INNER * WIDTH)
+FORWARD_LAUNCHES = _ATTENTIONS * 12 + 2 * LAYERS * 6  # kernels that PyTorch starts, about
 
 
 def transformer(ask: BenchRequest) -> Iterator[Result | Skipped]:

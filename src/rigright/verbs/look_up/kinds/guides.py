@@ -60,6 +60,7 @@ GUIDES = ListingKind(
     records=lambda _: guide_items(),
     find=_find_items,
     named=lambda asked: asked_item(asked.text),
+    answer="right",
     searched=False,
 )
 
@@ -80,5 +81,6 @@ MYTHS = ListingKind(
         field("figures", say("figures"), show=lambda _: ""),
     ),
     records=lambda _: myths(),
+    answer="right",
     find=_find_myths,
 )

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 from rigright.base.errors import AskError
 from rigright.base.page import Shown
 from rigright.base.units import GIB, MIB
-from rigright.base.words import Sentence, say
+from rigright.base.words import Sentence, say, worded
 from rigright.facts.bench import Reference, references
 from rigright.facts.chips import Chip, Features, chips, features
 from rigright.facts.cpus import CpuModel, cpus
@@ -21,12 +23,25 @@ from rigright.verbs.look_up.listing import (
     price_date_shown,
     provenance,
     stale_notes,
+    yes_no,
+)
+
+_SERIES = re.compile(  # "rtx 40", "50 series", "40系", "rx 7000"
+    r"(?i)\s*(?:(?:geforce|radeon)\s*)?(?:(?P<brand>rtx|gtx)\s*(?P<first>\d\d)(?:\s*(?:series|系列|系))?"
+    r"|(?P<tens>\d\d)(?:xx)?\s*(?:series|系列|系)|rx\s*(?P<rx>\d)(?:000|xxx)(?:\s*(?:series|系列|系))?)\s*"
 )
 
 
 def _find_chips(asked: LookUpQuery) -> tuple[Chip, ...]:
     """Every chip the words could mean; the one they mean alone with the memory they name."""
     text = asked.text
+    series = _SERIES.fullmatch(text)
+    if series is not None:
+        brand, first = series["brand"] or "(?:RTX|GTX)", series["first"] or series["tens"]
+        begun = rf"{brand} {first}" if series["rx"] is None else rf"RX {series['rx']}\d"
+        named = re.compile(rf"(?i)\b{begun}\d\d(?!\d)")
+        if members := tuple(chip for chip in chips() if named.search(chip.name)):
+            return members
     try:
         result = find_chips(text)
     except AskError:
@@ -59,9 +74,16 @@ def _named_chip(asked: LookUpQuery) -> Chip | None:
         return None
 
 
+def _yes(value: object) -> Sentence | str:
+    """Whether it is there, as tables write it."""
+    return yes_no(value) if isinstance(value, bool) else worded("fault")(str(value))
+
+
 def _seen(confidence: str) -> Sentence:
     """How far the figures of a chip's memory were seen."""
-    return {"high": say("seen"), "med": say("partly verified")}.get(confidence, say("not verified"))
+    return {"high": say("measured on machines"), "med": say("partly verified")}.get(
+        confidence, say("not verified")
+    )
 
 
 _LISTED = (
@@ -81,14 +103,14 @@ _MEMORY = (
     field(
         "mem_program_bytes", say("memory available to programs"), show=lambda size: f"{size / GIB:.2f} GiB"
     ),
-    field("mem_confidence", say("these two are"), show=_seen),
-    field("mem_source", say("source of these two"), flexible=True),
-    field("mem_estimated", say("estimated from comparable chips")),
-    field("mem_type", say("memory type"), "type"),
+    field("mem_confidence", say("the two figures above"), show=_seen),
+    field("mem_source", say("source of these figures"), flexible=True),
+    field("mem_estimated", say("estimated from similar chips")),
+    field("mem_type", say("memory type"), "type", show=worded("memory")),
     field("bus_bits", say("memory bus, bits"), "bus"),
     field("mem_options_bytes", say("sold with GB")),
     field("unified_memory", say("memory shared with the CPU")),
-    field("ecc", say("ECC")),
+    field("ecc", say("ECC"), show=_yes),
 )
 _RATES = (
     field("fp32_flops_per_s", say("FP32 TFLOP/s"), "fp32"),
@@ -106,7 +128,7 @@ _RATES = (
 _BODY = (
     field("id", say("id")),
     field("vendor", say("vendor")),
-    field("segment", say("segment")),
+    field("segment", say("segment"), show=worded("segment")),
     field("architecture", say("architecture"), "arch"),
     field("isa", say("compute capability"), "cc"),
     field("link", say("link between chips")),
@@ -115,7 +137,7 @@ _BODY = (
     field("link_max_chips", say("GPUs per link domain")),
     field("pcie_gen", say("PCIe generation"), "pcie"),
     field("pcie_lanes", say("PCIe lanes")),
-    field("form", say("form")),
+    field("form", say("form"), show=worded("form")),
     field("slots", say("slots")),
     field("length_m", say("length mm"), "length"),
     field("power_connectors", say("power connectors")),
@@ -147,24 +169,23 @@ ARCHITECTURES = ListingKind(
         field("architecture", say("architecture"), "arch", listed=True, flexible=True),
         doubt(),
         field("isa", say("compute capability"), show=" ".join, listed=True, flexible=True),
-        field("bf16", say("BF16"), listed=True, flexible=True),
-        field("fp8", say("FP8"), listed=True, flexible=True),
-        field("fp4", say("FP4"), listed=True, flexible=True),
-        field("flash_attention", say("flash attention"), listed=True, flexible=True),
-        field("fp16", say("FP16")),
-        field("tf32", say("TF32")),
-        field("int8", say("INT8")),
-        field("int4", say("INT4")),
-        field("sparsity", say("sparsity")),
-        field("matrix_unit", say("matrix unit")),
-        field("link", say("link between chips")),
+        field("bf16", say("BF16"), show=worded("feature"), listed=True, flexible=True),
+        field("fp8", say("FP8"), show=worded("feature"), listed=True, flexible=True),
+        field("fp4", say("FP4"), show=worded("feature"), listed=True, flexible=True),
+        field("flash_attention", say("flash attention"), show=worded("feature"), listed=True, flexible=True),
+        field("fp16", say("FP16"), show=worded("feature")),
+        field("tf32", say("TF32"), show=worded("feature")),
+        field("int8", say("INT8"), show=worded("feature")),
+        field("int4", say("INT4"), show=worded("feature")),
+        field("sparsity", say("sparsity"), show=worded("feature")),
+        field("matrix_unit", say("matrix unit"), show=worded("feature")),
+        field("link", say("link between chips"), show=worded("feature")),
         field("examples", say("such as")),
         field("stack", say("last CUDA, or software")),
         *provenance(),
     ),
     records=lambda _: features(),
     find=by_words(features, "architecture", "isa", "examples"),
-    notes=lambda _asked, _kept: (say("y: in hardware; n: not supported"),),
 )
 
 
@@ -200,7 +221,7 @@ CPUS = ListingKind(
         field("mem_channels", say("memory channels"), "channels"),
         field("mem_type", say("memory type")),
         field("mem_max_bytes", say("max. memory GB"), "mem", "memory"),
-        field("ecc", say("ECC")),
+        field("ecc", say("ECC"), show=_yes),
         field("list_price_usd", say("list price $")),
         field("street_as_of", say("shop price as of")),
         *provenance(),
@@ -219,11 +240,11 @@ PLATFORMS = ListingKind(
         doubt(),
         field("socket", say("socket"), listed=True, flexible=True),
         field("gpus", say("two-slot cards"), listed=True, right=True),
-        field("lanes", say("lanes for cards"), listed=True, flexible=True),
+        field("lanes", say("lanes for cards"), show=worded("lanes"), listed=True, flexible=True),
         field("mem_max_bytes", say("max. memory GB"), "mem", "memory", listed=True),
         field("price_usd", say("price $"), listed=True, right=True),
         field("id", say("id")),
-        field("kind", say("kind")),
+        field("kind", say("kind"), show=worded("board")),
         field("gpus_max", say("max. cards")),
         field("slots", say("slots")),
         field("mem_slots", say("memory slots")),

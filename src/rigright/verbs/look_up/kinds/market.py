@@ -9,7 +9,7 @@ from rigright.base.errors import AskError
 from rigright.base.money import USD, from_currency
 from rigright.base.page import Shown
 from rigright.base.units import GIGA, TERA
-from rigright.base.words import Sentence, say
+from rigright.base.words import Sentence, say, worded
 from rigright.facts.chips import by_id
 from rigright.facts.clouds import Offer, offers, providers_of
 from rigright.facts.find import find_chips, match_chip, names_chip
@@ -21,7 +21,6 @@ from rigright.verbs.look_up.listing import (
     ListingKind,
     LookUpQuery,
     Unit,
-    confidence_shown,
     doubt_notes,
     field,
     price_date_shown,
@@ -180,7 +179,7 @@ PRICES = ListingKind(
         field("chip", say("id")),
         field("listings", say("listings")),
         field("source", say("source"), flexible=True),
-        field("confidence", say("confidence"), show=confidence_shown),
+        field("confidence", say("confidence"), show=worded("confidence")),
     ),
     records=_prices,
     find=_find_prices,
@@ -207,9 +206,9 @@ TARIFFS = ListingKind(
     title=say("Electricity tariffs"),
     fields=(
         field("place", say("place"), show=_place, listed=True),
-        field("kind", say("kind"), listed=True),
+        field("kind", say("kind"), show=worded("tariff"), listed=True),
         field("value", say("value"), listed=True),
-        field("unit", say("unit"), listed=True),
+        field("unit", say("unit"), show=worded("unit"), listed=True),
         field("currency", say("currency"), listed=True),
         field("as_of", say("as of"), "since", listed=True),
         *provenance(dated=False),

@@ -10,7 +10,7 @@ from rigright.arch.sources.spelling import spell
 from rigright.base.errors import AskError
 from rigright.base.page import Shown
 from rigright.base.units import show_count
-from rigright.base.words import say
+from rigright.base.words import say, worded
 from rigright.verbs.look_up.listing import ListingKind, LookUpQuery, field
 from rigright.verbs.look_up.model_card import ModelCard, find_models, short_card
 from rigright.verbs.look_up.model_parts import cache_shown, context_shown, exact_count, model_parts
@@ -42,7 +42,7 @@ MODEL = ListingKind(
         field("name", say("model"), listed=True),
         field("error?", say("error")),
         field("family", say("family")),
-        field("task", say("task")),
+        field("task", say("task"), show=worded("task")),
         field("params", say("parameters"), show=exact_count),
         field("active_params", say("active per token"), show=exact_count),
         field("embedding_params", say("of these, embeddings"), show=exact_count),
@@ -99,7 +99,7 @@ MODELS = ListingKind(
     fields=(
         field("name", say("model"), listed=True, flexible=True),
         field("family", say("family"), listed=True),
-        field("task", say("task"), listed=True),
+        field("task", say("task"), show=worded("task"), listed=True),
         field("params", say("parameters"), show=show_count, listed=True),
         field("active_params", say("active"), "active", show=show_count, listed=True),
         field("layers", say("layers"), listed=True),

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from rigright.base.errors import AskError
-from rigright.base.words import say
+from rigright.base.words import say, worded
 from rigright.facts.chips import Chip
 from rigright.facts.engines import Engine, engines, find_engine
 from rigright.facts.faults import Xid, xids
@@ -30,7 +30,14 @@ from rigright.facts.software import (
     version_of,
     written,
 )
-from rigright.verbs.look_up.listing import ListingKind, LookUpQuery, Unit, doubt, field, provenance
+from rigright.verbs.look_up.listing import (
+    ListingKind,
+    LookUpQuery,
+    Unit,
+    doubt,
+    field,
+    provenance,
+)
 
 _PRODUCTS = {
     "cuda": "CUDA",
@@ -239,7 +246,7 @@ ENGINES = ListingKind(
         field("block_tok", say("tokens per block"), listed=True),
         field("formats", say("formats")),
         field("before", say("older versions"), law=before),
-        field("confidence", say("confidence"), listed=True),
+        field("confidence", say("confidence"), show=worded("confidence"), listed=True),
         field("as_of", say("as of")),
     ),
     records=lambda _: tuple(engines().values()),
@@ -315,10 +322,10 @@ XIDS = ListingKind(
     fields=(
         field("code", say("code"), listed=True),
         field("meaning", say("meaning"), listed=True, flexible=True),
-        field("action", say("first action"), listed=True),
-        field("next", say("then"), listed=True),
-        field("hardware", say("hardware"), listed=True),
-        field("confidence", say("confidence")),
+        field("action", say("first action"), show=worded("xid"), listed=True, flexible=True),
+        field("next", say("then"), show=worded("xid"), listed=True, flexible=True),
+        field("hardware", say("hardware fault"), show=worded("fault"), listed=True),
+        field("confidence", say("confidence"), show=worded("confidence")),
         field("as_of", say("as of")),
     ),
     records=lambda _: tuple(xids().values()),

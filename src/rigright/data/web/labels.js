@@ -28,6 +28,7 @@ const LABELS = {
   things: ["Machines", "对比对象"], tok_per_s: ["Min. throughput", "吞吐下限"], tokens: ["Training tokens", "训练 token 数"], tp: ["Tensor parallel", "张量并行"],
   tpot: ["TPOT limit", "TPOT 上限"], train: ["Train", "训练"], trainer: ["Trainer", "训练框架"], ttft: ["TTFT limit", "首 token 延迟上限"], upkeep: ["Upkeep per year", "每年维修费"],
   used: ["Used cards", "二手卡"], util: ["GPU memory share", "显存占用比例"], vendor: ["Vendors", "限定厂商"], virtual_stages: ["Virtual stages", "虚拟流水段"],
+  have: ["Your PC", "现有电脑"],
   watts: ["Power limit", "功率上限"], weights: ["Weight format", "权重格式"], what: ["Machine", "机器"], why: ["Formulas and sources", "公式与来源"], years: ["Years", "折旧年数"],
 };
 const WORKS = {

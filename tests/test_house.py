@@ -62,10 +62,10 @@ POSIX_ONLY = {
     "readline",
 }
 MOST = {
-    "files": 851,
-    "lines": 128600,
-    "public names": 3806,
-    "lines of tests": 91640,
+    "files": 855,
+    "lines": 130640,
+    "public names": 3860,
+    "lines of tests": 92800,
 }  # lower them as less is reached; raise them only for what a user can do now
 USED_ONCE = 0.3002  # private functions named once, of all functions: lower it when less is reached
 SHARED_CLASS_NAMES = 0  # class names that more than one module defines: lower it when fewer are left

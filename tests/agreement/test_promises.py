@@ -92,7 +92,9 @@ def answer(words):
     from rigright.faces.cli.asks.explain import answer as explained
     from rigright.faces.cli.main import verb_parser
 
-    return explained(verb_parser("explain", "en").read(words[2:])).record
+    options = verb_parser("explain", "en").read(words[2:])
+    options.language = "en"
+    return explained(options).record
 
 
 ADVISED = [

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import jsonschema
 import pytest
-from answer_rooms import Room, filled, typed, written
+from answer_rooms import Room, answering, filled, typed, written
 from questions import PLANNED, QUESTIONS, SHAPES, Question, named
 
 import rigright as rig
@@ -25,6 +25,7 @@ from rigright.base.errors import AskError
 from rigright.base.words import LANGUAGES, tell
 from rigright.faces import tools
 from rigright.faces.cli import schemas
+from rigright.faces.cli.main import verb_parser
 from rigright.faces.cli.options import DETAILED
 from rigright.faces.page import ASKED
 from rigright.faces.reply import reply
@@ -36,7 +37,7 @@ from rigright.report.screen import Screen, width
 WIDTHS = (40, 60, 100)
 HEIGHT = 30
 CODES = {  # others answer with 0
-    **{verb: {0, 10, 20} for verb in ("doctor", "diagnose", "bench", "fleet")},
+    **{verb: {0, 10, 20} for verb in ("doctor", "diagnose", "bench", "fleet", "upgrade")},
     "build": {0, 20}, "prices": {0, 20}, "look-up": {0, 1},
 }  # fmt: skip
 ASIDE = {"measure"}  # stdout is the command's, the answer stands beside it
@@ -156,8 +157,12 @@ def other_forms_are_those_that_flags_ask_for(asked):
         or "--" in asked.words
     ):
         return
-    screen = Screen(width=40, language="zh")
-    assert typed([*asked.words, "--width", "40", "--lang", "zh"]).out == text.render(asked.page, screen)
+    screen = Screen(width=40, language="zh", stated=True)
+    options = verb_parser(asked.words[0], "zh").read(asked.words[1:])
+    options.language = "zh"
+    with answering(asked.words[0], options) as chinese:  # in yuan
+        page = chinese.page()
+    assert typed([*asked.words, "--width", "40", "--lang", "zh"]).out == text.render(page, screen)
     assert typed([*asked.words, "--html"]).out == html.render(asked.page, Screen())
     assert typed([*asked.words, "--markdown"]).out == markdown.render(asked.page, Screen())
     assert typed([*asked.words, "--color", "always"]).out == asked.text(colour=True)

@@ -96,8 +96,9 @@ def test_rates_of_one_column_accumulate_alike():
     for chip in look_up("chips", today=TODAY).records:
         assert not {"fp8_flops_per_s", "fp16_flops_per_s"} & listed
         eight, sixteen = chip.fp8_acc32_flops_per_s, chip.training_flops_per_s
-        narrow = "Rubin" in chip.architecture  # its units below 16 bit are another kind
-        assert eight is None or sixteen is None or narrow or eight <= 2.1 * sixteen, chip.id
+        # whole boards of a data centre have other units for 8 bit; what plugs into a PC has the same
+        if eight is not None and sixteen is not None and chip.segment != "datacenter":
+            assert eight <= 2.1 * sixteen, chip.id
 
 
 def test_a_word_that_cards_bear_lists_the_cards_first():

@@ -106,7 +106,7 @@ def test_a_row_names_its_model_by_arch_else_shape_else_name(row):
 def test_the_command_answers_in_text_and_json(capsys):
     code = main(["explain", "llama-3.1-8b", "--on", "rtx 4090", "--train", "qlora", "--recompute", "full"])
     assert code == 0
-    assert re.match(r"✓ 1x RTX 4090 \w+ Llama-3\.1-8B \(qlora\): ", capsys.readouterr().out)
+    assert re.match(r"✓ 1x RTX 4090 \w+ Llama-3\.1-8B \(QLoRA\): ", capsys.readouterr().out)
     code = main(["explain", "llama-3.1-8b", "--on", "rtx 4090", "--train", "full", "--json"])
     assert code == 0  # answered, though it does not fit
     data = json.loads(capsys.readouterr().out)

@@ -148,9 +148,11 @@ class Compared:
 
     @derived
     def wins(self) -> dict[str, tuple[str, ...]]:
-        """For each figure, those that are ahead in it."""
+        """For each figure, those that are ahead in it; none where there is no meaningful difference."""
         asked = [contender.asked for contender in self.contenders]
-        return {lead.figure: tuple(asked[place] for place in lead.places) for lead in self.leads}
+        figures = {name for contender in self.contenders for name in contender.figures}
+        even = {name: () for name in (*CLAIMED, *MORE, *LESS) if name in figures}
+        return even | {lead.figure: tuple(asked[place] for place in lead.places) for lead in self.leads}
 
 
 def _is_alike(name: str, *, how: str, ways: set[str]) -> bool:

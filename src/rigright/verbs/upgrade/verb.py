@@ -21,7 +21,6 @@ from rigright.verbs.clock import today
 from rigright.verbs.diagnose import diagnose, in_file
 from rigright.verbs.diagnosed import BottleneckReport
 from rigright.verbs.last_results import results_of
-from rigright.verbs.ordering import read_room
 from rigright.verbs.probe import probe
 from rigright.verbs.upgrade.standing import standing_of
 from rigright.verbs.upgrade.upgraded import CauseHelp, Upgraded, waves
@@ -86,7 +85,7 @@ def upgraded(
         bounds = () if diagnosed is None else diagnosed.diagnosis.bounds
         shares = {bound.cause.name: bound.share for bound in bounds}
     judgement = conclude(examine(case)) if diagnosed is None else diagnosed.judgement
-    rated = None if room is None else read_room(room).rated_w
+    rated = None if room is None else _rated_w(room)
     standing = replace(standing_of(case, today()), circuit_w=rated and rated * SAFE_SHARE)
     changes = [change for propose in shelf.load(CHANGES, "propose").values() for change in propose(standing)]
     full = frozenset(name for name, share in shares.items() if share >= FULL)
@@ -146,3 +145,10 @@ def read_shares(text: str) -> dict[str, float]:
     if sum(fields.values()) > 1.0 + 1e-9:
         raise AskError(say('the shares in "{text}" add up to more than 100 %', text=text))
     return fields
+
+
+def _rated_w(room: str) -> float | None:
+    """What the circuit of a place gives."""
+    from rigright.verbs.ordering import read_room  # with the planner
+
+    return read_room(room).rated_w

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from rigright.arch.record import Arch
 from rigright.base.errors import AskError
 from rigright.base.record import dataclass
-from rigright.choice.work import RACK, is_home
+from rigright.choice.work import RACK, is_for_one, is_home
 from rigright.cost.layers import generates, transcribes
 from rigright.demand import PlanWish, ServingWish, grown_users
 from rigright.facts.chips import Chip
@@ -119,14 +119,10 @@ def _place(arch: Arch, wish: PlanWish, *, site: Site) -> str:
     if transcribes(arch):
         return "rack" if all(chip.segment in RACK for chip in chips) else "many"
     few = wish.users is not None and grown_users(wish.users, wish.growth) <= FEW
-    desk = (
-        mixed
-        or is_home(chips)
-        or (wish.work == "chat" and all(chip.segment != "datacenter" for chip in chips))
-    )
-    if not desk:
+    talk = wish.work == "chat" and is_for_one(wish)
+    if not (mixed or is_home(chips) or (talk and all(chip.segment != "datacenter" for chip in chips))):
         return "rack"
-    alone = (few or wish.work == "chat") and site.cards < SERVER_CARDS and site.boxes == 1
+    alone = (few or talk) and site.cards < SERVER_CARDS and site.boxes == 1
     return HOME if alone or mixed else "many"
 
 

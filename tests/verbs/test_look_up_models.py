@@ -144,7 +144,7 @@ def test_code_runs_only_where_it_is_allowed(tmp_path):
 
 
 def test_errors_and_warnings_are_told_in_chinese():
-    data = told("没有这个模型", "Meta-Llama-3-70B-Instruct", language="zh")
+    data = told("没有这个模型", "gemma-2-27b-it", language="zh")
     assert "没有" in data[0]["error"]
     assert "架构相同" in data[1]["warnings"][-1]
 

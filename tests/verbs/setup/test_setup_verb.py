@@ -296,6 +296,31 @@ def test_a_version_that_was_asked_for_is_kept_where_it_is_known():
 
 
 @pytest.mark.parametrize(
+    ("asked", "name", "cuda", "version"),
+    [
+        ("cuda 12.4", "torch", "12.4", None),
+        ("torch cu121", "torch", "12.1", None),
+        ("pytorch with CUDA 11.8", "torch", "11.8", None),
+        ("torch 2.6+cu124", "torch", "12.4", "2.6"),
+        ("vllm cu128", "vllm", "12.8", None),
+        ("cuda12.1", "torch", "12.1", None),
+    ],
+)
+def test_cuda_that_is_there_decides_the_build(asked, name, cuda, version):
+    made = setup(SetupWish(on="rtx 4090", framework=asked))
+    assert (made.pick.name, made.pick.cuda, made.instead) == (name, cuda, None)
+    assert version is None or made.pick.version.startswith(version)
+    newest = setup(SetupWish(on="rtx 4090", framework=name))
+    assert newest.pick.cuda != cuda, "it says something"
+
+
+def test_cuda_that_nothing_is_built_for_has_no_tick():
+    made = setup(SetupWish(on="rtx 3090", framework="torch cuda 10.2"))
+    assert made.pick.cuda.startswith("11.")
+    assert made.instead is not None
+
+
+@pytest.mark.parametrize(
     ("asked", "chip", "reason"),
     [
         ("vllm 0.1", "h100", "no requirements known for {name} {version}"),

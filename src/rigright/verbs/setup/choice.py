@@ -43,6 +43,7 @@ _CALLED = {
     "hf-lean": "transformers",
     "trtllm": "tensorrt-llm",
 }
+_CUDA = re.compile(r"(?:\b(?:with|for|on)|[+,/])?\s*\b(?:cuda|cu)[ -]?(1[0-3])(?:\.?(\d))?\b", re.IGNORECASE)
 _VERSION = re.compile(r"(?:==|\s)v?(\d[\w.]*)\s*\Z")
 _RANKS = {"high": 0, "med": 1, "low": 2}
 _LIKED_PYTHON = (3, 12)
@@ -59,15 +60,36 @@ def known_names() -> tuple[str, ...]:
 
 def _bare_name(asked: str) -> str:
     """The name in a question such as "torch 2.9" or "vllm==0.19.1"."""
-    word = asked.strip().lower()
+    word = _CUDA.sub("", asked).strip().lower() or TORCH
     match = _VERSION.search(word)
     return (word[: match.start()] if match else word).strip()
 
 
 def asked_version(asked: str | None) -> str | None:
     """The version in such a question."""
-    match = _VERSION.search(asked or "")
+    match = _VERSION.search(_CUDA.sub("", asked or ""))
     return match[1] if match else None
+
+
+def asked_cuda(asked: str | None) -> str | None:
+    """The CUDA in such a question: "torch cu124", "cuda 12.4"; alone it is asked of PyTorch."""
+    match = _CUDA.search(asked or "")
+    return None if match is None else ".".join(filter(None, match.groups()))
+
+
+def for_cuda(picks: Sequence[Pick], cuda: str) -> list[Pick]:
+    """The sets that are built for it; where there are none, those for the nearest."""
+    able = [pick for pick in picks if f"{pick.cuda}.".startswith(f"{cuda}.")]
+    known = [pick.cuda for pick in picks if pick.cuda is not None]
+    if able or not known:
+        return able
+    return for_cuda(picks, min(known, key=lambda other: abs(_height(other) - _height(cuda))))
+
+
+def _height(cuda: str) -> int:
+    """Where a version stands among others: 124 for 12.4."""
+    major, minor, *_ = (*_order(cuda), 0)
+    return 10 * major + minor
 
 
 def _is_of(release: str, version: str) -> bool:

@@ -28,8 +28,10 @@ from rigright.verbs.doctor import wanted_of
 from rigright.verbs.setup import steps
 from rigright.verbs.setup.choice import (
     TORCH,
+    asked_cuda,
     asked_version,
     find_name,
+    for_cuda,
     is_known,
     nearest,
     of_version,
@@ -81,10 +83,13 @@ def setup(wish: SetupWish | None = None) -> SetUp:
         return without_nvidia(target, name, ways=ways_of(target))
     chips = tuple(capability for capability, _ in target.capabilities)
     _refuse_mixed(target)
-    results = list(picks(name, chips))
-    version = asked_version(asked)
+    every = list(picks(name, chips))
+    version, cuda = asked_version(asked), asked_cuda(asked)
+    results = every if cuda is None else for_cuda(every, cuda)
     wanted = results if version is None else of_version(results, version)
     instead = None if version is None or wanted else _instead(target, name, version=version)
+    if cuda is not None and not any(f"{pick.cuda}.".startswith(f"{cuda}.") for pick in results):
+        instead = say("no build of {name} for CUDA {cuda} is known", name=name, cuda=cuda)
     wanted = wanted or nearest(results, version or "")
     release = release_of(target.os_id, target.os_version)
     pick = next((item for item in wanted if installs_on(item, release)), None)

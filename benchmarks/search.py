@@ -20,7 +20,6 @@ from rigright.search.market import market_on
 from rigright.search.question import Question, ask, kinds_of
 from rigright.search.training import filled
 from rigright.search.training_space import training_wish, ways_of
-from rigright.terms.speed import work_of
 
 SIZES = (10_000, 100_000, 1_000_000)
 WISH = PlanWish(prompt_tok=2048, output_tok=512, users=64, ttft_s=2, tpot_s=0.05)
@@ -32,20 +31,17 @@ def servings(model: str):
     arch = open_model(model)
     question = ask(arch, WISH, market=market_on(datetime.now(tz=UTC).date()))
     question = replace(question, ways=question.ways[:1])
-    scored, way = score.score(question), question.ways[0]
-    scored = scored.take(np.flatnonzero(scored.points.prefill_dp == 0))  # one law: replicas that do all
-    work = work_of(arch, weights=way.weights, kv=way.kv)
-    rates = score._rates(question, way, work=work)
-    rows = np.searchsorted(np.asarray(way.kinds), scored.points.kind)
-    scored = replace(scored, points=replace(scored.points, row=rows))
+    way = question.ways[0]
+    ways_to_cut = score._replicas(question, way, deployment=score._deployment(question, way))
+    item, fitted = max(
+        ((item, score._fitting(item)) for item in ways_to_cut), key=lambda pair: len(pair[1].points)
+    )
 
     def run(index):
-        many = scored.take(index)
-        return lambda: score._serve(
-            question, many, work=work, rates=rates, way=way, slots=np.floor(many.room.slots)
-        )
+        many = fitted.take(index)
+        return lambda: score._served(item, many)
 
-    return len(scored.points), run
+    return len(fitted.points), run
 
 
 def trainings(model: str):
@@ -53,7 +49,7 @@ def trainings(model: str):
     arch = open_model(model)
     wish, _ = filled(arch, PlanWish(work="pretrain"))
     market = market_on(datetime.now(tz=UTC).date())
-    kinds = kinds_of(wish, counts=COUNTS, there=market.there)
+    kinds = kinds_of(wish, counts=COUNTS, market=market)
     question = Question(arch=arch, wish=wish, market=market, kinds=kinds, ways=())
     ways = ways_of(question, training_wish(wish))
     question = replace(question, ways=ways)

@@ -102,13 +102,14 @@ async function answer() {
     return;
   }
   const [verb, told] = asked();
-  if (schemas[verb].required.some((name) => !told[name]?.length)) {
+  const modelled = view !== "plan" || told.model?.length > 0;  // a budget alone is answered with models
+  if (schemas[verb].required.some((name) => !told[name]?.length) || !(modelled || told.budget)) {
     running?.abort();
     at("answer").replaceChildren(el("p", { class: "dim" }, t("Fill in the sentence, or start from one of these:")), examples(Object.values({ first: START[view], ...EXAMPLES[view] })));
     return;
   }
   await show(async (signal) => {
-    const form = view === "plan" ? "json" : "html";
+    const form = view === "plan" && modelled ? "json" : "html";
     const text = await net.ask(verb, told, { form, lang: spoken(), details: form === "html" && values[DETAILS] === "true", signal });
     const exported = (number) => exports(() => net.exported(told, { number, lang: spoken() }));
     const pick = (number) => chosen({ pick: number > 1 ? String(number) : "" });

@@ -443,6 +443,9 @@ def test_the_page_says_what_would_do_and_the_command():
     assert told["label"].startswith("1x RTX 3090, ")
     change = dict(pairs_whole(found.title))["change"]
     step = next(one for one in result.steps if one.label == change)
+    before = result.steps[: result.steps.index(step)]  # a tick goes before what has none
+    assert pages.verdict(step.planned).tone == "good"
+    assert all(pages.verdict(one.planned).tone != "good" for one in before)
     cards = next(one for one in result.steps if one.kind == "cards")
     assert values(cards.label) == {"count": "1", "chip": "GeForce RTX 3090"}
     (commands,) = (part for part in found.parts if isinstance(part, Commands))

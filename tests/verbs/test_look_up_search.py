@@ -91,14 +91,15 @@ def test_instances_are_found_by_their_chip_and_by_their_own_name():
         assert {one.instance for one in offers() if one.chip in ids} <= instances(chip)
 
 
+NARROW = {"r200", "trainium3"}  # their makers say so: units of their own for 8 bit
+
+
 def test_rates_of_one_column_accumulate_alike():
     listed = {field.key for field in find_kind("chips").fields if field.listed}
     for chip in look_up("chips", today=TODAY).records:
         assert not {"fp8_flops_per_s", "fp16_flops_per_s"} & listed
         eight, sixteen = chip.fp8_acc32_flops_per_s, chip.training_flops_per_s
-        # whole boards of a data centre have other units for 8 bit; what plugs into a PC has the same
-        if eight is not None and sixteen is not None and chip.segment != "datacenter":
-            assert eight <= 2.1 * sixteen, chip.id
+        assert eight is None or sixteen is None or chip.id in NARROW or eight <= 2.1 * sixteen, chip.id
 
 
 def test_a_word_that_cards_bear_lists_the_cards_first():

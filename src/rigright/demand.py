@@ -12,6 +12,7 @@ from rigright.base.record import dataclass
 
 # a number, or a numpy array of choices; `Any` keeps arrays and numbers on one path without casts
 Numbers = Any
+SAMPLES = ("images_per_s", "videos_per_s", "texts_per_s")  # rates of whole samples, as figures name them
 SETTINGS = ("budget_tok", "max_seqs", "utilisation", "graphs", "compiled")  # of an engine, that people set
 
 
@@ -40,6 +41,7 @@ class Serving:
     flash: bool | None = None  # attention without the score matrix; None: as the engine does by default
     compiled: bool = False  # cheap operations fused by torch.compile
     offload: Offload | None = None  # None: everything lies on the cards
+    parts_wait: bool = False  # each part of a generator lies in main memory until its turn
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +56,31 @@ class Images:
     def __str__(self) -> str:
         """As it is typed."""
         return f"{self.count}x{self.width_px}x{self.height_px}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Picture:
+    """The size of pictures that are made or looked at."""
+
+    width_px: int
+    height_px: int
+
+    def __str__(self) -> str:
+        """As it is typed."""
+        square = self.width_px == self.height_px
+        return f"{self.width_px}" if square else f"{self.width_px}x{self.height_px}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Length:
+    """How long a video is: its frames, or the time that it plays."""
+
+    frames: int | None = None
+    seconds: float | None = None
+
+    def __str__(self) -> str:
+        """As it is typed."""
+        return f"{self.frames}" if self.seconds is None else f"{self.seconds:g}s"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,9 +111,10 @@ class ServingWish:
     ep: int | None = None
     cp: int | None = None
     attention_dp: bool | None = None  # None: the way that serves best
-    image_size: int | None = None  # pixels of a side
+    picture: Picture | None = None  # that is made or looked at
+    length: Length | None = None  # of a video that is made
     images: Images | None = None  # in each request
-    steps: int | None = None  # of a generator, for an image
+    steps: int | None = None  # of a generator, for a picture
     compiled: bool = False  # cheap operations fused by torch.compile
     gpu_layers: int | None = None  # on the cards, the head as one more; the others lie in main memory
     cpu_moe: int | None = None  # layers, from the first on, whose experts lie there
@@ -154,7 +182,7 @@ class TrainingWish:
     offload: str | None = None
     global_batch: int | None = None  # sequences of an optimizer step, over all replicas
     references: int | None = None
-    image_size: int | None = None  # pixels of a side
+    picture: Picture | None = None  # that is looked at or learnt to make
     sequence_parallel: bool | None = None
     tp: int | None = None
     pp: int | None = None
@@ -248,9 +276,10 @@ class PlanWish:
     global_batch: int | None = None
     method: str | None = None  # "full", "lora", "qlora"
     trainer: str | None = None
-    image_px: int | None = None  # of a side, of images that are made or looked at
+    picture: Picture | None = None  # that is made or looked at
+    length: Length | None = None  # of a video that is made
     images: Images | None = None  # in each request
-    steps: int | None = None  # of a generator, for an image
+    steps: int | None = None  # of a generator, for a picture
     latency_s: float | None = None  # of a batch of samples, at most
     days: float | None = None  # a deadline
     tariff_usd_per_kwh: float | None = None

@@ -31,7 +31,9 @@ class Canvas:
         """Tokens of a sample: squares of the latent, over its frames."""
         value, side = config.raw.get("sample_size"), self.patch or patch
         high, wide = (self.high, self.wide) if value is None else sides(value, self.high)
-        return self.frames * max(high // side, 1) * max(wide // side, 1)
+        deep = config.raw.get("latent_frames")
+        frames = deep if isinstance(deep, int) and deep > 0 else self.frames
+        return frames * max(high // side, 1) * max(wide // side, 1)
 
 
 def steered(plain: Layer, *weights: Weight) -> Layer:

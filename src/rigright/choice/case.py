@@ -17,14 +17,15 @@ from rigright.cost.memory.settings import Settings, settle
 from rigright.cost.speed.reach import KERNEL
 from rigright.cost.speed.work import InRam
 from rigright.cost.weights import WeightBytes
-from rigright.demand import Layout, PlanWish, Serving, ServingWish, Traffic
+from rigright.demand import Layout, Length, Picture, PlanWish, Serving, ServingWish, Traffic
 from rigright.facts.engines import Engine, engines_of, find_engine, unrun
 from rigright.facts.formats import find_kv_format
 from rigright.facts.hosts import Host
 from rigright.facts.nodes import Card, Node
-from rigright.terms.memory import device_of, weigh
+from rigright.terms.memory import device_of, weigh, weights_bytes
 
 MOST_TOK = 2**31
+ROOM = 0.9  # of the memory of cards, for weights
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,8 +52,9 @@ class Case:
     percentile: float | None = None  # the share of requests that times are stated for; None: on average
     most_s: tuple[tuple[str, float], ...] = ()  # limits of time that somebody named
     drafts: Drafts = NONE
-    image_px: int | None = None  # of a side, of images that are made or looked at
-    steps: int | None = None  # of a generator, for an image
+    picture: Picture | None = None  # that is made or looked at
+    length: Length | None = None  # of a video that is made
+    steps: int | None = None  # of a generator, for a picture
     host: Host | None = None  # what stands around the cards, where somebody spoke of it
     notes: tuple[Sentence, ...] = ()
     prefill: Layout | None = None  # workers of prompts alone; `layout` is then of the others
@@ -119,7 +121,7 @@ def fixed(arch: Arch, node: Node, *, wish: ServingWish, work: PlanWish) -> Case:
     able = (item for item in taken if any(formats_in(arch, work, engine=item, chips=chips)))
     engine = next(able, taken[0])
     _check_cut(engine, wish)
-    form = _weights(arch, engine, node=node, work=work)
+    form, waits = _weights(arch, engine, node=node, work=work)
     kv = find_kv_format(work.kv[0] if work.kv else "16bit")
     if kv.engines and engine.id not in kv.engines:
         raise AskError(
@@ -138,6 +140,7 @@ def fixed(arch: Arch, node: Node, *, wish: ServingWish, work: PlanWish) -> Case:
         context_tok=work.context_tok,
         batch=wish.batch or int(work.users or 1),
         prompt_tok=work.prompt_tok,
+        parts_wait=waits,
         **wish.settings,
     )
     cards = tuple(card for _ in range(node.n_nodes) for card in node.cards)
@@ -147,20 +150,29 @@ def fixed(arch: Arch, node: Node, *, wish: ServingWish, work: PlanWish) -> Case:
     return serving_case(arch, serving, layout=layout, cards=cards, host=node.host, notes=notes)
 
 
-def _weights(arch: Arch, engine: Engine, *, node: Node, work: PlanWish) -> str:
+def _weights(arch: Arch, engine: Engine, *, node: Node, work: PlanWish) -> tuple[str, bool]:
+    """The first format that has room; and, of a generator, whether its parts wait in main memory."""
     chips = tuple({card.chip.id: card.chip for card in node.cards}.values())
-    if work.weights:
-        return format_on(work.weights[0], arch, engine=engine, chips=chips, named=bool(work.engines))
-    forms = tuple(formats_in(arch, work, engine=engine, chips=chips)) or (arch.stored or arch.dtype,)
-    from rigright.choice.networks import PACKED, loaded_bytes
+    named = bool(work.weights)
+    forms: tuple[str, ...]
+    if named:
+        forms = (format_on(work.weights[0], arch, engine=engine, chips=chips, named=bool(work.engines)),)
+    else:
+        forms = tuple(formats_in(arch, work, engine=engine, chips=chips)) or (arch.stored or arch.dtype,)
+    if not is_generator(arch):
+        room = ROOM * sum(card.room_bytes for card in node.cards) * node.n_nodes
+        return next((form for form in forms if weights_bytes(arch, form) <= room), forms[-1]), False
+    from rigright.choice.networks import PACKED, network_memory, network_of, waiting
 
-    if is_generator(arch):
-        forms = (
-            *forms,
-            *(form for form in PACKED if form not in forms and is_run(engine, form, chips=chips)),
-        )
-    room = 0.9 * sum(card.room_bytes for card in node.cards) * node.n_nodes
-    return next((form for form in forms if loaded_bytes(arch, form) <= room), forms[-1])
+    more = [form for form in PACKED if form not in forms and is_run(engine, form, chips=chips)]
+    network = network_of(arch, picture=work.picture, length=work.length)
+    devices = [device_of(card, engine) for card in node.cards]
+    tries = [(form, way) for form in (*forms, *(() if named else more)) for way in waiting(network, chips)]
+    for form, way in tries:
+        memories = [network_memory(way, form, batch=1, device=device) for device in devices]
+        if all(float(memory.spare_bytes) >= 0 for memory in memories):
+            return form, way.waits
+    return tries[-1][0], tries[-1][1].waits
 
 
 def check_wish(wish: ServingWish) -> None:

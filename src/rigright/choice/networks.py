@@ -5,13 +5,13 @@ Samples are images to classify, images to generate, or texts to embed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from rigright.arch import count
-from rigright.arch.denoisers import Denoiser, denoiser
+from rigright.arch.denoisers import Denoiser
 from rigright.arch.record import Arch
 from rigright.arch.sources import zoo
 from rigright.arch.sources.painters import Painter, painter
@@ -22,7 +22,8 @@ from rigright.cost.layers import is_generator
 from rigright.cost.memory.serving import ServingMemory, serving_memory
 from rigright.cost.memory.settings import EngineCard
 from rigright.cost.memory.step import samples_bytes
-from rigright.demand import Layout, Numbers, Serving
+from rigright.demand import Layout, Length, Numbers, Picture, Serving
+from rigright.facts.chips import Chip
 from rigright.terms.memory import started, weigh, weights_bytes
 
 LOOK, PAINT, READ = "look", "paint", "read"
@@ -43,19 +44,32 @@ class Network:
     arch: Arch
     does: str  # "look", "paint" or "read"
     painter: Painter | None = None
-    image_px: int | None = None
+    picture: Picture | None = None  # that is looked at
     steps: int | None = None
     tok: int = 1  # of a text
+    waits: bool = False  # each part of a generator lies in main memory until its turn
 
     @property
     def noise(self) -> Denoiser | None:
         """The same by the few numbers that its time follows from, where runs of such painters were fitted."""
-        result = None if self.painter is None else denoiser(self.arch.name)
-        return result if result is not None and result.kind in TRIED and result.frames == 1 else None
+        return self.painter.net if self.painter is not None and self.painter.net.kind in TRIED else None
+
+    @property
+    def unit(self) -> str:
+        """What a sample is."""
+        if self.does == READ:
+            return "texts"
+        return "videos" if self.painter is not None and self.painter.seconds else "images"
 
 
 def network_of(
-    arch: Arch, *, image_px: int | None = None, steps: int | None = None, tok: int | None = None
+    arch: Arch,
+    *,
+    picture: Picture | None = None,
+    length: Length | None = None,
+    steps: int | None = None,
+    tok: int | None = None,
+    waits: bool = False,
 ) -> Network:
     """The network with what nobody said filled in; a size of images that are looked at is in the arch."""
     if steps is not None and not is_generator(arch):
@@ -64,19 +78,19 @@ def network_of(
         most = arch.max_context_tok or TEXT_TOK
         return Network(arch=arch, does=READ, tok=min(TEXT_TOK, most) if tok is None else tok)
     if not is_generator(arch):
-        return Network(arch=arch, does=LOOK, image_px=image_px)
+        return Network(arch=arch, does=LOOK, picture=picture)
     if zoo.exact(arch.name) is None:
         raise AskError(
             say("{model}: compute per image is known only for built-in image generators", model=arch.name)
         )
-    result = painter(arch.name, image_px=image_px)
-    return Network(
-        arch=result.denoiser,
-        does=PAINT,
-        painter=result,
-        image_px=result.image_px,
-        steps=steps or result.steps,
-    )
+    result = painter(arch.name, picture=picture, length=length)
+    return Network(arch=result.arch, does=PAINT, painter=result, steps=steps or result.net.steps, waits=waits)
+
+
+def waiting(network: Network, chips: Iterable[Chip] = ()) -> tuple[Network, ...]:
+    """The ways that its parts lie: all on the card; and each in main memory, where that is apart."""
+    apart = network.painter is not None and not any(chip.unified_memory for chip in chips)
+    return (network, replace(network, waits=True)) if apart else (network,)
 
 
 def precisions(arch: Arch) -> Mapping[str, str]:
@@ -87,39 +101,55 @@ def precisions(arch: Arch) -> Mapping[str, str]:
 def network_memory(network: Network, form: str, *, batch: Numbers, device: EngineCard) -> ServingMemory:
     """Memory of one card with so many samples at once; a generator's other parts lie beside it."""
     drawn = network.painter
-    passes = 1 if drawn is None else drawn.passes
+    passes = 1 if drawn is None else drawn.net.passes
     serving = Serving(engine=ENGINE, weights=form, batch=batch * passes, context_tok=network.tok)
     own = serving_memory(
         network.arch, weigh(network.arch, form), start=started(serving), layout=Layout(), device=device
     )
-    return own if drawn is None else _beside(own, drawn, form=form, device=device)
+    return own if drawn is None else _beside(own, network, form=form, device=device)
 
 
-def loaded_bytes(arch: Arch, form: str) -> float:
-    """All weights that a card keeps: of a generator its text encoder and decoder too."""
-    own = weights_bytes(arch, form)
-    if not is_generator(arch) or zoo.exact(arch.name) is None:
+def loaded_bytes(network: Network, form: str) -> float:
+    """All weights that a card keeps at once: of a generator what reads the prompt and what draws too."""
+    own = weights_bytes(network.arch, form)
+    if network.painter is None:
         return own
-    return own + beside_bytes(painter(arch.name), form)
-
-
-def beside_bytes(drawn: Painter, form: str) -> float:
-    """What reads the prompt, and what draws."""
-    draws = sum(
-        count.elems(weight) * weight.copies * times for weight, times in count.weights((drawn.decoder,))
+    parts = part_bytes(network, form)
+    return (
+        max(own, *parts.values())
+        if network.waits
+        else own * network.painter.net.networks + sum(parts.values())
     )
-    return (drawn.text_params + draws) * WIDTHS.get(form, WIDTHS["fp16"])
 
 
-def _beside(own: ServingMemory, drawn: Painter, *, form: str, device: EngineCard) -> ServingMemory:
-    """What reads the prompt and what draws stay on the card; images are drawn one by one after the steps."""
+def part_bytes(network: Network, form: str) -> Mapping[str, float]:
+    """What lies beside the denoiser of a generator: what reads the prompt, and what draws."""
+    drawn = network.painter
+    if drawn is None:
+        return {}
+    each = WIDTHS.get(form, WIDTHS["fp16"])
+    return {"text": drawn.text_params * each, "draw": drawn.draw_params * each}
+
+
+def moved_bytes(network: Network, form: str) -> float:
+    """What comes from main memory for each batch, where parts wait there."""
+    if network.painter is None or not network.waits:
+        return 0.0
+    own = weights_bytes(network.arch, form) * network.painter.net.networks
+    return own + sum(part_bytes(network, form).values())
+
+
+def _beside(own: ServingMemory, network: Network, *, form: str, device: EngineCard) -> ServingMemory:
+    """The other parts of a generator stay on the card, or come in turn; pictures are drawn one by one."""
     element_bytes = WIDTHS["fp32" if form == "fp32" else "fp16"]
-    beside = beside_bytes(drawn, form)
-    step = np.maximum(own.step_bytes, samples_bytes(drawn.decoder, 1, element_bytes=element_bytes))
-    more = beside + (step - own.step_bytes) * device.reserve
+    drawn: Any = network.painter
+    drawing = samples_bytes(drawn.decoder, drawn.net.drawn_at_once, element_bytes=element_bytes)
+    weights = loaded_bytes(network, form)
+    step = np.maximum(own.step_bytes, drawing)
+    more = weights - own.weights_bytes + (step - own.step_bytes) * device.reserve
     return replace(
         own,
-        weights_bytes=own.weights_bytes + beside,
+        weights_bytes=weights,
         step_bytes=step,
         device_bytes=own.device_bytes + more,
         spare_bytes=own.spare_bytes - more,

@@ -11,6 +11,7 @@ from rigright.base.errors import AskError
 from rigright.base.record import dataclass
 from rigright.base.units import MEGA
 from rigright.base.words import say
+from rigright.demand import Picture
 from rigright.facts.checkpoints import Making
 from rigright.facts.launching import Launcher
 from rigright.machine.bench.record import SentLoad
@@ -97,8 +98,11 @@ class SampleSettings:
     batch: int
     compiled: bool
     text_tok: int | None
-    image_px: int | None
-    steps: int | None  # of one image
+    picture: Picture | None
+    frames: int | None  # of a video
+    fps: int  # of it
+    waits: bool  # each part of a generator lies in main memory until its turn
+    steps: int | None  # of one picture
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,7 +20,7 @@ from rigright.base.units import (
     unreadable,
 )
 from rigright.base.words import say
-from rigright.demand import Images
+from rigright.demand import Images, Length, Picture
 
 if TYPE_CHECKING:
     from rigright.base.money import Money
@@ -127,6 +127,40 @@ def images(text: str) -> Images:
         raise unreadable(text, say("a number of images, and their size"), example="2x1024x768")
     sizes = {} if len(numbers) == 1 else {"width_px": numbers[1], "height_px": numbers[-1]}
     return Images(count=numbers[0], **sizes)
+
+
+_PICTURE = re.compile(
+    r"(?P<wide>\d{1,5})(?:[x×*](?P<high>\d{1,5}))?(?:px|像素)?|(?P<lines>\d{3,4})p|(?P<k>[24])k"
+)
+LARGEST_PX, LONGEST_S = 65_536, 3600
+
+
+def picture(text: str) -> Picture:
+    """Read "1024", "1280x720", "720p" or "4k" as the size of a picture."""
+    match = _PICTURE.fullmatch(re.sub(r"\s", "", text.lower()))
+    if match is None:
+        raise unreadable(text, say("a size in pixels"), example="1280x720")
+    if match["lines"] or match["k"]:
+        high = int(match["lines"] or 540 * int(match["k"]))
+        wide = round(high * 16 / 9 / 16) * 16
+    else:
+        wide = int(match["wide"])
+        high = int(match["high"] or wide)
+    if not (0 < wide <= LARGEST_PX and 0 < high <= LARGEST_PX):
+        raise unreadable(text, say("a size in pixels"), example="1280x720")
+    return Picture(width_px=wide, height_px=high)
+
+
+def length(text: str) -> Length:
+    """Read "81", "81 frames" or "5s" as the length of a video."""
+    plain = re.sub(r"\s", "", text.lower())
+    match = re.fullmatch(r"(\d{1,5})(?:frames?|帧)?", plain)
+    if match is not None and int(match[1]):
+        return Length(frames=int(match[1]))
+    seconds = parse_seconds(plain)
+    if not 0 < seconds <= LONGEST_S:
+        raise unreadable(text, say("frames or a time"), example="5s")
+    return Length(seconds=seconds)
 
 
 def days(text: str) -> float:

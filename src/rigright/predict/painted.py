@@ -48,7 +48,7 @@ def paint_rates(network: Network, chips: Sequence[Chip], *, run: ImageRun) -> Pa
 def stepped_time(network: Network, rates: PaintRates, *, batch: Numbers) -> BatchTime:
     """Steps of an open denoiser, guidance with them, then pixels."""
     drawn: Any = network.painter
-    step = image_time(work_of_arch(network.arch), rates.step, batch=batch * drawn.passes)
+    step = image_time(work_of_arch(network.arch), rates.step, batch=batch * drawn.net.passes)
     draw = image_time(work_of_tower(drawn.decoder), rates.draw, batch=batch)
     return BatchTime(
         **{

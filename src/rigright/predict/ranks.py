@@ -174,5 +174,5 @@ def _painting(case: Case, card: Card) -> ServingMemory:
 
     each = max(-(-case.serving.batch // len(case.cards)), 1)
     device = device_of(card, case.engine)
-    network = network_of(case.arch, image_px=case.image_px)
+    network = network_of(case.arch, picture=case.picture, length=case.length, waits=case.serving.parts_wait)
     return network_memory(network, case.serving.weights, batch=each, device=device)

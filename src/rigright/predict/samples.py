@@ -12,7 +12,7 @@ from rigright.arch.count import params
 from rigright.arch.image_kinds import arch_kind
 from rigright.arch.record import Arch
 from rigright.base.record import dataclass
-from rigright.choice.networks import ENGINE, LOOK, READ, Network
+from rigright.choice.networks import ENGINE, LOOK, READ, Network, moved_bytes
 from rigright.cost.bands import band, mark
 from rigright.cost.diffusion import DiffusionRun
 from rigright.cost.estimate import Estimate, spread
@@ -35,6 +35,7 @@ from rigright.terms.fitted import fitted
 from rigright.terms.known import known_of_one
 
 UNMEASURED = 0.7  # a judgement: scripts that people run do more beside the step
+MOVED_BYTES_PER_S = 8e9  # a judgement: weights from pageable main memory over PCIe 4.0 x16
 HALF = frozenset({"16bit", "bf16"})  # what computes as 16 bit do
 
 
@@ -83,13 +84,20 @@ class NetworkRates:
     """What chips reach; arrays with one entry a chip."""
 
     own: Any  # as the law of such a network has them
+    form: str = ""  # what weights are kept in
     compiled: bool = False
 
 
 def network_rates(
-    network: Network, chips: Sequence[Chip], *, run: ImageRun, engine: str = ENGINE, trains: bool = False
+    network: Network,
+    chips: Sequence[Chip],
+    *,
+    run: ImageRun,
+    form: str = "",
+    engine: str = ENGINE,
+    trains: bool = False,
 ) -> NetworkRates:
-    """What chips reach with it, in their order."""
+    """What chips reach with it, in their order; `form`: of the weights, where parts of it are moved."""
     if network.does == READ:
         own: Any = encoded_rates(chips, engine, precision=run.precision)
     elif network.does == LOOK or trains:
@@ -99,7 +107,7 @@ def network_rates(
         own = paint_rates(network, chips, run=run)
     else:
         own = painted_rates(chips)
-    return NetworkRates(own=own, compiled=run.compiled)
+    return NetworkRates(own=own, form=form, compiled=run.compiled)
 
 
 def batch_time(network: Network, rates: NetworkRates, *, batch: Numbers) -> BatchTime:
@@ -108,15 +116,18 @@ def batch_time(network: Network, rates: NetworkRates, *, batch: Numbers) -> Batc
         return _encoded_time(network.arch, rates.own, samples=batch, tok=network.tok)
     if network.does == LOOK:
         return image_time(work_of_arch(network.arch, tok=network.tok), rates.own, batch=batch)
-    if network.noise is None:
-        return stepped_time(network, rates.own, batch=batch)
-    drawn: Any = network.painter
-    side = float(drawn.image_px)
-    made = DiffusionRun(
-        height=side, width=side, frames=1, steps=float(network.steps or drawn.steps), batch=batch,
-        compiled=rates.compiled,
-    )  # fmt: skip
-    return painted_time(network.noise, rates.own, run=made)
+    drawn, noise = network.painter, network.noise
+    if noise is None or drawn is None:
+        time = stepped_time(network, rates.own, batch=batch)
+    else:
+        made = DiffusionRun(
+            height=float(drawn.picture.height_px), width=float(drawn.picture.width_px),
+            frames=float(drawn.frames), steps=float(network.steps or noise.steps), batch=batch,
+            compiled=rates.compiled,
+        )  # fmt: skip
+        time = painted_time(noise, rates.own, run=made)
+    moved_s = moved_bytes(network, rates.form) / MOVED_BYTES_PER_S
+    return replace(time, total_s=time.total_s + moved_s, fixed_s=time.fixed_s + moved_s) if moved_s else time
 
 
 def learns_of(arch: Arch, training: Training) -> Learns:

@@ -7,6 +7,7 @@ from dataclasses import field
 
 from rigright.base.record import Flat, Inner, Pairs, Sparse, dataclass, derived
 from rigright.cost.estimate import Estimate
+from rigright.demand import Picture
 
 TIME_PARTS = ("memory", "compute", "links", "fixed")
 
@@ -66,7 +67,7 @@ class Speed:
 class SampleSpeed:
     """Whole images or texts on cards that each work alone."""
 
-    unit: str  # "images", "texts"
+    unit: str  # "images", "videos", "texts"
     made: Inner[bool]  # images of noise, not looked at
     batch_per_card: int  # samples at once on each card
     cards: int
@@ -74,10 +75,24 @@ class SampleSpeed:
     compiled: Inner[Estimate | None]  # the same with torch.compile; None where nobody knows
     batch_s: Estimate
     parts_s: Pairs[str, float]  # of a batch on the first card, each as if alone
-    image_px: int | None = None
+    picture: Inner[Picture | None] = None
+    frames: int | None = None  # of a video
+    seconds: float | None = None  # that it plays
+    given: int = 0  # pictures that each is made from
     steps: int | None = None
     length_tok: int | None = None  # of a text
     beside_bytes: float = 0.0  # of weights that a generator needs beside the denoiser
+    waits: bool = False  # each part of it lies in main memory until its turn
+
+    @derived
+    def image_px(self) -> int | None:
+        """A side of the picture; its width, where the sides differ."""
+        return None if self.picture is None else self.picture.width_px
+
+    @derived
+    def height_px(self) -> int | None:
+        """The other side of the picture."""
+        return None if self.picture is None else self.picture.height_px
 
     @property
     def is_compiled(self) -> bool:

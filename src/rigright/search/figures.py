@@ -13,7 +13,7 @@ from rigright.base.record import dataclass, replace
 from rigright.choice.ways import loss_of
 from rigright.cost.estimate import SECONDS_PER_DAY, Estimate
 from rigright.cost.power import AT_REST, Busy, Draw, draw_w, machine_w, rented_w
-from rigright.demand import Numbers, PlanWish
+from rigright.demand import SAMPLES, Numbers, PlanWish
 from rigright.money.tariff import (
     power_usd_per_h,
     tariff_in,
@@ -31,13 +31,12 @@ PHASES = {  # of the law of power, by work
     "serve": "serve", "batch": "serve", "chat": "decode", "finetune": "training", "pretrain": "training",
     "image": "image", "rag": "serve", "agent": "serve", "rerank": "serve", "speech": "serve",
 }  # fmt: skip
-SAMPLES = ("images_per_s", "texts_per_s")
 HOURS_PER_DAY = 24
 LEAST_RENT_H = 1.0  # that is paid for, however soon the work is done
 LATER_SHARE = 0.85  # of a card, for the weights of a later model
 
 
-RATES = frozenset({"output_tok_per_s", "images_per_s", "texts_per_s"})  # whose bands may cross a limit
+RATES = frozenset({"output_tok_per_s", *SAMPLES})  # whose bands may cross a limit
 DOUBTED = frozenset({*TIMES, "days", "latency_s"})
 
 

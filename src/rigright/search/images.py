@@ -10,12 +10,13 @@ import numpy as np
 
 from rigright.arch.record import Arch
 from rigright.base.errors import AskError
+from rigright.base.units import show_seconds
 from rigright.base.words import Sentence, assuming, say
-from rigright.choice.networks import PACKED, PAINT, READ, Network, network_of
+from rigright.choice.networks import PACKED, PAINT, READ, Network, network_of, waiting
 from rigright.choice.training import looped
 from rigright.cost.estimate import SECONDS_PER_DAY
 from rigright.cost.layers import takes_samples
-from rigright.demand import Numbers, PlanWish
+from rigright.demand import Length, Numbers, PlanWish
 from rigright.facts.training import find_trainer
 from rigright.money.tariff import SECONDS_PER_H, usd_per_mtok
 from rigright.search.choose import choose, field_of
@@ -54,7 +55,10 @@ def _best_form(question: Question, network: Network, *, trains: bool) -> SearchR
     nearest: tuple[float, SearchResult] | None = None
     for forms in _forms(network, question.wish, trains=trains):
         asked = replace(question.wish, weights=forms)
-        ways = ways_of(network, asked, kinds=question.kinds, trains=trains)
+        lying = (network,) if trains else waiting(network)
+        ways = tuple(
+            way for each in lying for way in ways_of(each, asked, kinds=question.kinds, trains=trains)
+        )
         if not ways:
             raise AskError(say("no engine runs these weights on these GPUs; remove a format or engine"))
         table = tabled(replace(question, ways=ways), network)
@@ -83,15 +87,25 @@ def filled(arch: Arch, wish: PlanWish) -> PlanWish:
     network = _network(arch, wish, trains=trains)
     if network.does == READ:
         return replace(wish, work="embed", prompt_tok=network.tok)
+    drawn: dict[str, Any] = {"picture": network.picture}
+    if network.painter is not None:
+        frames = network.painter.frames if network.painter.net.fps else None
+        said = None if wish.length is None else wish.length.seconds
+        length = None if frames is None else Length(frames=frames, seconds=said)
+        drawn = {"picture": network.painter.picture, "length": length}
     steps = network.steps if network.does == PAINT else None
-    return replace(wish, work=wish.work if trains else "image", image_px=network.image_px, steps=steps)
+    return replace(wish, work=wish.work if trains else "image", steps=steps, **drawn)
 
 
 def _network(arch: Arch, wish: PlanWish, *, trains: bool) -> Network:
     if not takes_samples(arch):
         raise AskError(say("no speed model for {model}: it takes neither images nor texts", model=arch.name))
     network = network_of(
-        arch, image_px=wish.image_px, steps=wish.steps, tok=wish.prompt_tok or wish.context_tok
+        arch,
+        picture=wish.picture,
+        length=wish.length,
+        steps=wish.steps,
+        tok=wish.prompt_tok or wish.context_tok,
     )
     loop = looped(arch, wish.method or "full") if trains else ""
     if trains and wish.trainer is not None and find_trainer(wish.trainer).id != loop:
@@ -123,16 +137,24 @@ def _wants_many(wish: PlanWish, *, trains: bool) -> bool:
 
 def _notes(network: Network, wish: PlanWish, *, trains: bool) -> Iterator[Sentence]:
     """What was assumed."""
-    if network.does == PAINT and trains:
-        yield say(
-            "trains the denoiser on {px} x {px} images; latents and text embeddings are precomputed",
-            px=network.image_px,
-        )
-    elif network.does == PAINT:
-        yield say(
-            "{px} x {px} images in {steps} steps; the text encoder's memory is counted, its time is not",
-            px=network.image_px, steps=network.steps,
-        )  # fmt: skip
+    drawn = network.painter
+    if drawn is not None:
+        size = {"wide": drawn.picture.width_px, "high": drawn.picture.height_px}
+        if trains:
+            yield say(
+                "trains the denoiser on {wide} x {high} images; latents and text embeddings are precomputed",
+                **size,
+            )
+        elif drawn.seconds is not None:
+            yield say(
+                "videos of {time}: {wide} x {high} pixels, {frames} frames, {steps} steps",
+                time=show_seconds(drawn.seconds), frames=drawn.frames, steps=network.steps, **size,
+            )  # fmt: skip
+        else:
+            yield say(
+                "images of {wide} x {high} pixels, {steps} steps",
+                steps=network.steps, **size,
+            )  # fmt: skip
     if network.does == READ and wish.prompt_tok is None:
         yield assuming(say("texts of {tok} tokens", tok=network.tok))
     if trains and wish.samples is None:
@@ -184,7 +206,7 @@ def costs_of(
 def _limits(table: Candidates, network: Network) -> tuple[Limit, ...]:
     """The limits, named after what a sample is."""
     limits = limits_of(table.question, table.figures)
-    renamed = RENAMED if network.does == READ else {}
+    renamed = RENAMED.get(network.unit, {})
     return tuple(replace(limit, name=renamed.get(limit.name, limit.name)) for limit in limits)
 
 

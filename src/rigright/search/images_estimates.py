@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from rigright.base.units import show_seconds, show_short
+from rigright.base.units import show_bytes, show_seconds, show_short
 from rigright.base.words import Sentence, say
-from rigright.choice.networks import PAINT, READ, Network, network_memory
+from rigright.choice.networks import PAINT, Network, moved_bytes, network_memory
 from rigright.cost.estimate import Estimate
 from rigright.cost.memory.serving import ServingMemory
 from rigright.demand import Layout, Serving, Training
@@ -24,7 +24,10 @@ from rigright.search.record import Plan, Supply
 from rigright.search.supply import nodes_of, supply_of
 from rigright.terms.memory import device_of
 
-RENAMED = {"images_per_s": "texts_per_s", "usd_per_image": "usd_per_text"}  # where a sample is a text
+RENAMED: Mapping[str, Mapping[str, str]] = {  # where a sample is something else
+    "texts": {"images_per_s": "texts_per_s", "usd_per_image": "usd_per_text"},
+    "videos": {"images_per_s": "videos_per_s", "usd_per_image": "usd_per_video"},
+}
 BOUNDS = {"compute_s": "compute", "memory_s": "memory", "fixed_s": "fixed", "links_s": "links"}
 BY_SPEED = frozenset({"latency_s", "days", "usd_per_image", "usd_per_mtok"})  # the less, the faster it is
 
@@ -34,6 +37,7 @@ def plan_of(table: Candidates, place: int, *, network: Network, best_at: Sequenc
     question, points = table.question, table.scored.points
     point = int(table.options.index[place])
     kind, way = question.kinds[int(points.kind[point])], question.ways[int(points.way[point])]
+    network = replace(network, waits=way.waits)
     n_chips, batch = int(points.n_chips[point]), int(points.batch[point])
     replica = n_chips if way.trains else 1
     supply = supply_of(question, kind, how=int(table.options.how[place]), n_chips=n_chips, replica=replica)
@@ -46,7 +50,7 @@ def plan_of(table: Candidates, place: int, *, network: Network, best_at: Sequenc
     if not way.compiled or way.trains or not compiles(kind):
         uncompiled: tuple[Sentence, ...] = ()
     else:
-        rates = network_rates(network, [kind.chip], run=replace(way, compiled=False).run)
+        rates = network_rates(network, [kind.chip], run=replace(way, compiled=False).run, form=way.form)
         plain_s = float(np.squeeze(batch_time(network, rates, batch=batch).total_s))
         uncompiled = (
             say("without torch.compile: {rate} images/s per GPU", rate=show_short(batch / plain_s)),
@@ -92,16 +96,22 @@ def _work(
         batch=table.question.wish.global_batch or batch * n_chips,
         compiled=way.compiled,
         context_tok=network.tok,
+        parts_wait=way.waits,
     )
 
 
 def _single(network: Network, way: SampleWay, *, kind: Kind) -> tuple[Sentence, ...]:
     if way.trains or network.does != PAINT:
         return ()
-    rates = network_rates(network, [kind.chip], run=way.run)
+    rates = network_rates(network, [kind.chip], run=way.run, form=way.form)
     time_s = float(np.squeeze(batch_time(network, rates, batch=1).total_s))
-    return (say("a single image takes {time}, {steps} steps",
-                time=show_seconds(time_s), steps=network.steps),)  # fmt: skip
+    fields = {"time": show_seconds(time_s), "steps": network.steps}
+    alone = say("a single image takes {time}, {steps} steps", **fields)
+    if network.unit == "videos":
+        alone = say("a single video takes {time}, {steps} steps", **fields)
+    waits = say("parts of the model wait in main memory until their turn: {size} are moved for each batch",
+                size=show_bytes(moved_bytes(network, way.form)))  # fmt: skip
+    return (alone, waits) if way.waits else (alone,)
 
 
 def _estimates(
@@ -157,4 +167,4 @@ def image_estimates(
 
 def _named(network: Network, figure: str) -> str:
     """A figure, named after what a sample is."""
-    return RENAMED.get(figure, figure) if network.does == READ else figure
+    return RENAMED.get(network.unit, {}).get(figure, figure)

@@ -41,6 +41,7 @@ class SampleWay:
     compiled: bool
     trains: bool
     kinds: tuple[int, ...]
+    waits: bool = False  # parts of a generator lie in main memory until their turn
     method: str = "full"  # of a training
     trainer: str = LOOP
     recompute: str | None = None
@@ -108,9 +109,16 @@ def ways_of(
             raise AskError(
                 say("images and embeddings run in {known}, not in {form}", known=", ".join(known), form=form)
             )
-        able = [place for place, kind in enumerate(kinds) if _runs(kind, own)]
+        able = [
+            place
+            for place, kind in enumerate(kinds)
+            if _runs(kind, own) and not (network.waits and kind.chip.unified_memory)
+        ]
         compiled = [place for place in able if compiles(kinds[place]) and network.does != READ]
-        way = SampleWay(form=own, precision=known[own], compiled=False, trains=trains, kinds=tuple(able))
+        way = SampleWay(
+            form=own, precision=known[own], compiled=False, trains=trains, kinds=tuple(able),
+            waits=network.waits,
+        )  # fmt: skip
         sample_ways += _taught(network, way, wish=wish) if able and trains else [way] if able else []
         sample_ways += [replace(way, compiled=True, kinds=tuple(compiled))] if compiled and not trains else []
     return tuple(sample_ways)
@@ -154,6 +162,7 @@ def score_samples(question: Question, network: Network) -> SampleScored:
 
 def _score_way(question: Question, network: Network, *, place: int) -> SampleScored:
     way = question.ways[place]
+    network = replace(network, waits=way.waits)
     kinds = [question.kinds[kind] for kind in way.kinds]
     whole = question.wish.global_batch
     # each card takes its share of a batch, no other
@@ -161,7 +170,7 @@ def _score_way(question: Question, network: Network, *, place: int) -> SampleSco
     batches = np.array(shares or BATCHES)
     need, able = memory_of(network, way, kinds=kinds, batches=batches)
     chips = [kind.chip for kind in kinds]
-    rates = network_rates(network, chips, run=way.run)
+    rates = network_rates(network, chips, run=way.run, form=way.form)
     alone = batch_time(network, at(rates, (slice(None), None)), batch=batches[None, :]).total_s
     fits = need <= able
     # [kind, batch]: as many at once as still bring more samples a second

@@ -13,7 +13,7 @@ from rigright.base.record import dataclass, replace
 from rigright.base.words import Sentence
 from rigright.choice.networks import READ, network_of
 from rigright.cost.estimate import Estimate
-from rigright.demand import Numbers, PlanWish
+from rigright.demand import Length, Numbers, PlanWish
 from rigright.facts.nodes import Card, Node
 from rigright.money.tariff import usd_per_mtok
 from rigright.predict.timed import SampleSpeed
@@ -35,7 +35,10 @@ from rigright.search.record import Supply
 from rigright.search.supply import Options, needed_usd, options, supply_of, worked_h
 from rigright.search.why import excess_of
 
-MONEY = ("usd", "usd_per_h", "usd_per_mtok", "usd_per_audio_h", "usd_per_image", "usd_per_text", "usd_total")
+MONEY = (
+    "usd", "usd_per_h", "usd_per_mtok", "usd_per_audio_h", "usd_per_image", "usd_per_video", "usd_per_text",
+    "usd_total",
+)  # fmt: skip
 Costs = Callable[..., dict[str, Numbers]]  # of each way to come by the cards, at one rate
 Told = Callable[..., Mapping[str, Estimate]]  # figures of one of them, with their bands
 
@@ -122,7 +125,12 @@ def priced_samples(stand: Stand, samples: SampleSpeed) -> Priced:
     """Cards that work on whole samples, or learn from them, at such a rate."""
     arch, read = stand.question.arch, samples.unit == "texts"
     network = network_of(
-        arch, image_px=samples.image_px, steps=samples.steps, tok=samples.length_tok if read else None
+        arch,
+        picture=samples.picture if samples.made else None,
+        length=None if samples.frames is None else Length(frames=samples.frames),
+        steps=samples.steps,
+        tok=samples.length_tok if read else None,
+        waits=samples.waits,
     )
 
     def costs(options: Options, *, scored: Any) -> dict[str, Numbers]:

@@ -93,7 +93,8 @@ def single(
         traffic=None if traffic is None else replace(traffic, requests=wish.requests or full.samples),
         percentile=full.percentile,
         most_s=tuple((name, bound) for name in TIMES if (bound := getattr(full, name)) is not None),
-        image_px=wish.image_size,
+        picture=wish.picture,
+        length=wish.length,
         steps=wish.steps,
         notes=(
             *node.notes,

@@ -62,7 +62,7 @@ def _with_samples(question: Question, stated: TrainingWish) -> TrainingWish:
     is_open = stated.micro_batch is None and stated.accumulate is None
     if not (is_open and stated.method == "full" and takes_samples(question.arch)):
         return stated
-    network = network_of(question.arch, image_px=stated.image_size)
+    network = network_of(question.arch, picture=stated.picture)
     form = "fp32" if stated.precision == "fp32" else "fp16"
     batch = None if network.does == READ else usual_batch(question, network, form=form)
     return stated if batch is None else replace(stated, micro_batch=batch)

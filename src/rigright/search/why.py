@@ -66,7 +66,7 @@ OF_ONE_LIMIT = 2
 NAMED = 2  # chips that one line names
 UNITS = {
     "output_tok_per_s": "tok/s", "requests_per_s": "requests/s", "images_per_s": "images/s",
-    "texts_per_s": "texts/s",
+    "texts_per_s": "texts/s", "videos_per_s": "videos/s",
     "power_w": "W", "days": "days",
 }  # fmt: skip
 
@@ -186,6 +186,7 @@ def _broken_limit(limit: Limit, reached: float, *, currency: str) -> Sentence:
         "latency_s": say("batch time {reached}, limit {bound}", **shown),
         "texts_per_s": say("reaches {reached}, asked for {bound}", **shown),
         "images_per_s": say("reaches {reached}, asked for {bound}", **shown),
+        "videos_per_s": say("reaches {reached}, asked for {bound}", **shown),
         "days": say("takes {reached}, limit {bound}", **shown),
         "later_params": say("has room for {reached} parameters later, asked for {bound}", **shown),
     }[limit.name]

@@ -11,7 +11,7 @@ from rigright.base.words import assuming, say
 from rigright.choice.work import AUTO, side_by_side
 from rigright.cost.estimate import scaled
 from rigright.cost.layers import generates
-from rigright.demand import PlanWish, Serving
+from rigright.demand import SAMPLES, PlanWish, Serving
 from rigright.money.lifetime import HOURS_PER_MONTH, MONTHS_PER_YEAR, Payback, payback
 from rigright.money.tariff import power_usd_per_h, tariff_in
 from rigright.search.find import takes_images
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from rigright.verbs.comparing.things import Thing
 
 
-RATES = ("output_tok_per_s", "train_tok_per_s", "images_per_s", "texts_per_s")
+RATES = ("output_tok_per_s", "train_tok_per_s", *SAMPLES)
 ALIKE = 1.25  # figures that differ less are of the same work
 
 

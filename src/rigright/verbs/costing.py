@@ -185,7 +185,9 @@ def _figures(plan: Plan, *, prompt_tok: float | None) -> dict[str, Any]:
     figures = {name: estimate.value for name, estimate in plan.figures.items()}
     days = figures.get("days")
     made = {"audio_h": figures.get("audio_h_per_h", 0.0)}
-    made |= {name: figures.get(f"{name}_per_s", 0.0) * SECONDS_PER_H for name in ("images", "texts")}
+    made |= {
+        name: figures.get(f"{name}_per_s", 0.0) * SECONDS_PER_H for name in ("images", "videos", "texts")
+    }
     unit = next((name for name, count in made.items() if count), "")
     return {
         "unit": unit,

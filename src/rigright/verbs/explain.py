@@ -58,10 +58,10 @@ def explain(
     arch = open_model(model)
     check_single(arch, wish, work=work)
     arch = seen_with(arch, wish.images or work.images)
-    if wish.image_size is not None:
+    if wish.picture is not None:
         from rigright.verbs.serving.samples import resized
 
-        arch = resized(arch, wish.image_size)
+        arch = resized(arch, wish.picture)
     if is_priced(work):
         from rigright.verbs.paid import asked_market
 

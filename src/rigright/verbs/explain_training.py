@@ -48,10 +48,10 @@ def explain_training(
     arch, wish, work = open_model(model), wish or TrainingWish(), work or PlanWish()
     node = the_node(work.owned if on is None else on)
     check_single(arch, wish, work=work)
-    if wish.image_size is not None:
+    if wish.picture is not None:
         from rigright.verbs.serving.samples import resized
 
-        arch = resized(arch, wish.image_size)
+        arch = resized(arch, wish.picture)
     case = build_case(arch, node, wish=wish)
     setup, ranks, memory = case.setup(), rank_uses(case), case.memory()
     worst = min(ranks, key=lambda rank: rank.spare_bytes)

@@ -9,6 +9,7 @@ from dataclasses import fields, replace
 from pathlib import Path, PurePosixPath
 from typing import Any, cast
 
+from rigright.arch.denoisers import denoiser
 from rigright.arch.sources.open import open_model
 from rigright.base.bounded import bounded_json
 from rigright.base.errors import AskError
@@ -19,7 +20,7 @@ from rigright.choice.case import serving_case
 from rigright.choice.offload import cpu_moe, gpu_layers
 from rigright.cost.memory.places import dealt_bounds
 from rigright.cost.weights import has_experts, stored
-from rigright.demand import Layout, Offload, Serving, Training
+from rigright.demand import SAMPLES, Layout, Offload, Picture, Serving, Training
 from rigright.export.launch import Launch, SampleSettings, ServerSettings, TrainerSettings
 from rigright.facts.checkpoints import Making, published, quantizer
 from rigright.facts.chips import Chip, by_id
@@ -314,7 +315,7 @@ def _served(
 
 def is_sample(plan: Mapping[str, Any]) -> bool:
     """Whether a plan passes whole texts or images."""
-    return not {"texts_per_s", "images_per_s"}.isdisjoint(plan["figures"])
+    return not set(SAMPLES).isdisjoint(plan["figures"])
 
 
 def _kind(wish: Mapping[str, Any]) -> str | None:
@@ -332,7 +333,10 @@ def _passed(data: Mapping[str, Any], work: Serving) -> SampleSettings:
         batch=int(work.batch),
         compiled=work.compiled,
         text_tok=wish.get("prompt_tok"),
-        image_px=wish.get("image_px"),
+        picture=Picture(**wish["picture"]) if wish.get("picture") else None,
+        frames=(wish.get("length") or {}).get("frames"),
+        fps=denoiser(data["model"]).fps,
+        waits=work.parts_wait,
         steps=wish.get("steps"),
     )
 

@@ -20,6 +20,7 @@ _SPEEDS = {
     "train_tok_per_s": "tokens/s",
     "texts_per_s": "texts/s",
     "images_per_s": "images/s",
+    "videos_per_s": "videos/s",
 }
 _BOUNDS = {
     "memory": "memory bandwidth",

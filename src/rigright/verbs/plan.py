@@ -189,11 +189,11 @@ def arch_of(model: str, wish: PlanWish) -> Arch:
     arch = open_model(model)
     if wish.images is not None:
         return seen_with(arch, wish.images)
-    if wish.image_px is None or arch.task != "vision":
+    if wish.picture is None or arch.task != "vision":
         return arch
     from rigright.verbs.serving.samples import resized
 
-    return resized(arch, wish.image_px)
+    return resized(arch, wish.picture)
 
 
 def market_of(wish: PlanWish, *, day: date) -> Market:

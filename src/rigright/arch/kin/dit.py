@@ -19,6 +19,7 @@ from rigright.arch.dit import (
 )
 from rigright.arch.record import Arch, Cut, Layer, Mix, Weight
 from rigright.arch.stack import Stack, at, conv, layer, linear, mixer, table, vector
+from rigright.arch.vision import sides
 from rigright.base.record import replace
 
 
@@ -86,7 +87,7 @@ def _pixart(scene: Scene) -> Parts:
     outputs = config.maybe("out_channels") or inputs
     captions = config.maybe("caption_channels")
     sized = config.raw.get("use_additional_conditions")
-    sized = config.size("sample_size") == 128 if sized is None else bool(sized)
+    sized = max(sides(config.raw.get("sample_size"), 128)) == 128 if sized is None else bool(sized)
     biases = "qkvogudc" if config.flag("attention_bias", default=True) else "ogud"
     back = () if "c" in biases else (Weight(role="cross.o.bias", shape=(hidden,)),)
     stack = scene.stack(biases=biases, cross_hidden=config.maybe("cross_attention_dim") or hidden, extra=back)
@@ -283,6 +284,43 @@ def _ltx(scene: Scene) -> Parts:
     return scene.layers(stack), outer
 
 
+def _ltx2(scene: Scene) -> Parts:
+    """Video and sound beside each other: each looks at itself, at the text and at the other."""
+    config, hidden, tok = scene.config, scene.hidden, scene.tok
+    heard = config.size("audio_num_attention_heads") * config.size("audio_attention_head_dim")
+    sounds = config.size("audio_cross_attention_dim")
+    across = (
+        *linear("project", (heard, hidden)), *linear("project", (hidden, heard)),  # video looks at sound
+        *linear("project", (heard, hidden)) * 2, *norm(heard) * 4,  # and sound at video
+    )  # fmt: skip
+    ear = layer(
+        replace(
+            scene.stack(cross_hidden=sounds, extra=norm(heard) * 4), hidden=heard, width=4 * heard,
+            heads=config.size("audio_num_attention_heads"), tok=config.size("audio_tok", default=126),
+        )
+    )  # fmt: skip
+    other = linear("project", (heard, heard)) * 4
+    sight = scene.stack(cross_hidden=config.size("cross_attention_dim"), extra=norm(hidden) * 4)
+    whole = steered(layer(sight), *at(across, tok), *at(other, tok), *ear.weights, *vector(11, hidden + heard))
+    outer = (
+        *vector(2, hidden + heard),
+        *linear("patch", (hidden, config.size("in_channels")), sites=tok),
+        *linear("head", (config.size("out_channels"), hidden), sites=tok),
+        *linear("patch", (heard, config.size("audio_in_channels"))),
+        *linear("head", (config.size("audio_out_channels"), heard)),
+        *_timed(hidden, 6), *_timed(heard, 6), *_timed(hidden, 4), *_timed(heard, 4),
+        *_timed(hidden, 1), *_timed(heard, 1),
+        *at(embedder(hidden, config.size("caption_channels")), scene.text_tok),
+        *at(embedder(heard, config.size("caption_channels")), scene.text_tok),
+    )  # fmt: skip
+    return (whole,) * config.layers("num_layers"), outer
+
+
+def _timed(hidden: int, factors: int) -> tuple[Weight, ...]:
+    """An embedding of the time, and as many factors of it."""
+    return (*embedder(hidden, TIME), *linear("project", (factors * hidden, hidden)))
+
+
 def _wan(scene: Scene) -> Parts:
     """Video; with an image to start from a second pair of keys and values looks at it."""
     config, hidden, tok = scene.config, scene.hidden, scene.tok
@@ -346,5 +384,6 @@ def _cogvideo(scene: Scene) -> Parts:
 _WAN_KINDS: Kinds = {
     "WanTransformer3DModel": (Canvas(frames=21, high=60, wide=104, text_tok=512), _wan),
     "LTXVideoTransformer3DModel": (Canvas(frames=16, high=15, wide=22, text_tok=128), _ltx),
+    "LTX2VideoTransformer3DModel": (Canvas(frames=16, high=16, wide=24, text_tok=1024), _ltx2),
     "CogVideoXTransformer3DModel": (Canvas(frames=13, high=60, wide=90, text_tok=226), _cogvideo),
 }

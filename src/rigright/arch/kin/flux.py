@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from rigright.arch.blocks import norm
+from rigright.arch.blocks import feed_forward, norm
 from rigright.arch.config import Config
 from rigright.arch.dit import TIME, Canvas, Kinds, Parts, Scene, beside, embedder, read_scene, steered
-from rigright.arch.record import Arch, Layer
+from rigright.arch.record import Arch, Layer, Weight
 from rigright.arch.stack import Stack, at, conv, layer, linear, table, vector
 from rigright.base.record import replace
 
@@ -89,31 +89,135 @@ def _chroma(scene: Scene) -> Parts:
 def _hunyuan(scene: Scene) -> Parts:
     """Video: patches over frames, and the text refined before it enters."""
     config, hidden = scene.config, scene.hidden
-    patch, deep = config.size("patch_size"), config.size("patch_size_t")
-    text = config.size("text_embed_dim")
     guided = config.flag("guidance_embeds", default=True)
-    refined = layer(
-        _stack(
-            scene,
-            tok=scene.text_tok,
-            width=int(hidden * config.number("mlp_ratio")),
-            norms=2,
-            qk_norm=0,
-            extra=(),
-        )
-    )
-    refiner = steered(refined, *linear("project", (2 * hidden, hidden)))
     outer = (
-        *conv("patch", (hidden, config.size("in_channels"), deep, patch, patch), sites=scene.tok),
+        *_cubes(scene),
         *embedder(hidden, TIME) * (3 if guided else 2),
-        *embedder(hidden, text),
-        *linear("project", (hidden, text), sites=scene.text_tok),
+        *_refined_text(config, scene),
         *embedder(hidden, config.size("pooled_projection_dim")),
+    )
+    layers = _doubles_then_singles(scene, factors=6, single_factors=3)
+    return (*_refiners(scene), *layers), outer
+
+
+def _hunyuan15(scene: Scene) -> Parts:
+    """Its successor: double streams alone, and beside the text a spelling of it and a picture."""
+    config, hidden = scene.config, scene.hidden
+    spelt, picture = config.size("text_embed_2_dim"), config.size("image_embed_dim")
+    outer = (
+        *_cubes(scene),
+        *embedder(hidden, TIME) * 2,
+        *_refined_text(config, scene),
+        *vector(3, hidden),
+        *norm(spelt, bias=True),
+        *at(embedder(2048, spelt), scene.text_tok),
+        *linear("project", (hidden, 2048), sites=scene.text_tok),
+        *norm(picture, bias=True),
+        *embedder(hidden, picture, middle=picture),
+        *norm(hidden, bias=True),
+    )
+    doubles = (_double(scene, _stack(scene), factors=6),) * config.layers("num_layers")
+    return (*_refiners(scene), *doubles), outer
+
+
+def _cubes(scene: Scene) -> tuple[Weight, ...]:
+    """From cubes of the latent to the width, and back."""
+    config, hidden = scene.config, scene.hidden
+    patch, deep = config.size("patch_size"), config.size("patch_size_t")
+    return (
+        *conv("patch", (hidden, config.size("in_channels"), deep, patch, patch), sites=scene.tok),
         *linear("project", (2 * hidden, hidden)),
         *linear("head", (patch * patch * deep * config.size("out_channels"), hidden), sites=scene.tok),
     )
-    layers = _doubles_then_singles(scene, factors=6, single_factors=3)
-    return (*(refiner,) * config.layers("num_refiner_layers"), *layers), outer
+
+
+def _refined_text(config: Config, scene: Scene) -> tuple[Weight, ...]:
+    text = config.size("text_embed_dim")
+    return (*embedder(scene.hidden, text), *linear("project", (scene.hidden, text), sites=scene.text_tok))
+
+
+def _refiners(scene: Scene) -> tuple[Layer, ...]:
+    """Layers over the text before it enters."""
+    width = int(scene.hidden * scene.config.number("mlp_ratio"))
+    refined = layer(_stack(scene, tok=scene.text_tok, width=width, norms=2, qk_norm=0, extra=()))
+    refiner = steered(refined, *linear("project", (2 * scene.hidden, scene.hidden)))
+    return (refiner,) * scene.config.layers("num_refiner_layers")
+
+
+def _mochi(scene: Scene) -> Parts:
+    """Video and a narrower text; the last layer leaves the text where it is."""
+    config, hidden, tok = scene.config, scene.hidden, scene.tok
+    narrow, text_tok = config.size("pooled_projection_dim"), scene.text_tok
+    text, patch = config.size("text_embed_dim"), config.size("patch_size")
+    stack = _stack(scene, width=8 * hidden // 3, gated=True, biases="o")
+    own = steered(layer(stack), *linear("project", (4 * hidden, hidden)))
+    seen = at(
+        (*linear("attn.add_q", (hidden, narrow), bias=False), *linear("attn.add_k", (hidden, narrow), bias=False),
+         *linear("attn.add_v", (hidden, narrow), bias=False), *norm(scene.head) * 2),
+        text_tok,
+    )  # fmt: skip
+    fed = feed_forward(narrow, 8 * narrow // 3, gated=True, biases="")
+    more = (*seen, *at((*linear("attn.add_o", (narrow, hidden)), *fed), text_tok))
+    whole = steered(own, *more, *linear("project", (4 * narrow, hidden)))
+    last = steered(own, *seen, *linear("project", (narrow, hidden)))
+    inputs = config.size("in_channels")
+    outer = (
+        *conv("patch", (hidden, inputs, patch, patch), sites=tok),
+        *vector(3, hidden // 2),
+        *embedder(hidden, config.size("time_embed_dim")),
+        *linear("project", (narrow, text), sites=text_tok),
+        *linear("project", (2 * text, text)), *linear("project", (text, text)), *linear("project", (hidden, text)),
+        *linear("project", (2 * hidden, hidden)),
+        *linear("head", (patch * patch * (config.maybe("out_channels") or inputs), hidden), sites=tok),
+    )  # fmt: skip
+    return (*(whole,) * (config.layers("num_layers") - 1), last), outer
+
+
+def _hidream(scene: Scene) -> Parts:
+    """Two streams, then one; the image's feed-forward is one of some experts beside a shared one."""
+    config, hidden, tok = scene.config, scene.hidden, scene.tok
+    patch, inputs = config.size("patch_size", default=2), config.size("in_channels")
+    width = _rounded(8 * hidden / 3)
+    dense = _stack(scene, width=width, gated=True, biases="qkvo", extra=norm(hidden) * 2, qk_norm=0)
+    double = beside(
+        _with_experts(layer(replace(dense, width=0)), config, hidden=hidden, width=width, sites=tok),
+        layer(replace(dense, tok=scene.text_tok)),
+    )
+    both = tok + scene.text_tok
+    single = _with_experts(
+        layer(replace(dense, width=0, tok=both)), config, hidden=hidden, width=width, sites=both
+    )
+    captions = config.sizes("caption_channels")
+    looks = config.layers("num_layers") + config.layers("num_single_layers") + 1
+    outer = (
+        *embedder(hidden, TIME),
+        *embedder(hidden, config.size("text_emb_dim")),
+        *linear("patch", (hidden, patch * patch * inputs), sites=tok),
+        *linear("project", (hidden, captions[0]), bias=False, sites=scene.text_tok) * looks,
+        *linear("project", (2 * hidden, hidden)),
+        *linear("head", (patch * patch * (config.maybe("out_channels") or inputs), hidden), sites=tok),
+    )
+    return (
+        *(steered(double, *linear("project", (12 * hidden, hidden))),) * config.layers("num_layers"),
+        *(steered(single, *linear("project", (6 * hidden, hidden))),) * config.layers("num_single_layers"),
+    ), outer
+
+
+def _rounded(width: float) -> int:
+    return -(-int(width) // 256) * 256
+
+
+def _with_experts(own: Layer, config: Config, *, hidden: int, width: int, sites: int) -> Layer:
+    count, used = config.size("num_routed_experts"), config.size("num_activated_experts")
+    shared = _rounded(int(2 * (2 * hidden) / 3))
+    experts = (
+        Weight(role=role, shape=shape, copies=count, used=used, sites=sites)
+        for role, shape in (
+            ("expert.gate", (width, hidden)), ("expert.up", (width, hidden)), ("expert.down", (hidden, width)),
+        )
+    )  # fmt: skip
+    fed = at(feed_forward(hidden, shared, gated=True, biases=""), sites)
+    return replace(own, weights=(*own.weights, *experts, *fed, *linear("router", (count, hidden), bias=False)))
 
 
 def _qwen(scene: Scene) -> Parts:
@@ -190,6 +294,9 @@ _KINDS: Kinds = {
     "FluxTransformer2DModel": (Canvas(text_tok=512, patch=2), _flux),
     "ChromaTransformer2DModel": (Canvas(text_tok=512, patch=2), _chroma),
     "HunyuanVideoTransformer3DModel": (Canvas(frames=33, high=90, wide=160, patch=2), _hunyuan),
+    "HunyuanVideo15Transformer3DModel": (Canvas(frames=31, high=30, wide=53), _hunyuan15),
+    "MochiTransformer3DModel": (Canvas(frames=28, high=60, wide=106), _mochi),
+    "HiDreamImageTransformer2DModel": (Canvas(text_tok=256), _hidream),
     "QwenImageTransformer2DModel": (Canvas(text_tok=512, patch=2), _qwen),
     "Flux2Transformer2DModel": (Canvas(text_tok=512, patch=2), _flux2),
     "AuraFlowTransformer2DModel": (Canvas(patch=2), _aura),

@@ -39,6 +39,7 @@ UNITS = {
     "kg": "kg",
     "month": "month",
     "images": "images",
+    "videos": "videos",
     "texts": "texts",
     "requests": "requests",
     "days": "days",

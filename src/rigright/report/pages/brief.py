@@ -58,11 +58,21 @@ VRAM = say("VRAM")
 _WHY = say("why: formula, numbers, sources")
 
 
-def images_rate(rate: str, *, compiled: bool) -> Sentence:
-    """Images a second, in a verdict."""
-    if compiled:
-        return say("{rate} images/s with torch.compile", rate=rate)
-    return say("{rate} images/s", rate=rate)
+SLOW = 0.5  # images a second, below which people count the seconds of one
+
+
+def samples_rate(unit: str, rate: float, *, compiled: bool) -> Sentence:
+    """Samples a second, in a verdict; of what is made slowly the time of one."""
+    time, many = show_seconds(1 / rate), show_short(rate)
+    if unit == "texts":
+        return say("{rate} texts/s", rate=many)
+    if unit == "videos":
+        sentence = say("a video every {time}", time=time)
+    else:
+        sentence = (
+            say("an image every {time}", time=time) if rate < SLOW else say("{rate} images/s", rate=many)
+        )
+    return say("{rate} with torch.compile", rate=sentence) if compiled else sentence
 
 
 def model_name(name: str) -> str:

@@ -101,6 +101,7 @@ def claim(lead: Lead, *, even: bool = True, years: float | None = None, matrix: 
         "usd_per_mtok": say("{percent}% cheaper per token", percent=less),
         "usd_total": say("{percent}% cheaper in total", percent=less),
         "usd_per_image": say("{percent}% cheaper per image", percent=less),
+        "usd_per_video": say("{percent}% cheaper per video", percent=less),
         "usd_per_text": say("{percent}% cheaper per text", percent=less),
         "usd": say("{percent}% cheaper to buy", percent=less),
         "used": say("{percent}% cheaper used", percent=less),

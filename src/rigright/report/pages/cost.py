@@ -180,7 +180,7 @@ def ways_table(result: Costed, *, banded: bool) -> Table:
     unit = "" if result.output is None else result.output.unit
     heads = {
         "audio_h": say("{sign}/audio hour", sign=sign), "images": say("{sign}/1K images", sign=sign),
-        "texts": say("{sign}/1K texts", sign=sign),
+        "videos": say("{sign}/video", sign=sign), "texts": say("{sign}/1K texts", sign=sign),
     }  # fmt: skip
     runs = any(result.usd_per_run(way) for way in result.cost_ways)
     payback = any(way.payback for way in result.cost_ways)

@@ -12,7 +12,8 @@ from rigright.base.record import dataclass
 from rigright.base.units import KILO, show_bytes, show_seconds, show_short, show_watts
 from rigright.base.words import Sentence, say
 from rigright.cost.estimate import SECONDS_PER_DAY, Estimate, scaled
-from rigright.report.pages.brief import images_rate
+from rigright.demand import SAMPLES
+from rigright.report.pages.brief import samples_rate
 
 if TYPE_CHECKING:
     from rigright.demand import PlanWish
@@ -120,6 +121,7 @@ FIGURES: Mapping[str, Figure] = {
     "output_tok_per_s": Figure(head=say("tok/s"), label=say("output tok/s")),
     "train_tok_per_s": Figure(head=say("tok/s"), label=say("tok/s")),
     "images_per_s": Figure(head=say("images/s"), label=say("images/s")),
+    "videos_per_s": Figure(head=say("videos/h"), label=say("videos per hour"), scale=3600),
     "texts_per_s": Figure(head=say("texts/s"), label=say("texts/s")),
     "latency_s": Figure(head=say("batch, s"), label=say("batch time"), shown=_time_between),
     "mfu": Figure(head=say("MFU"), label=say("MFU"), shown=_share),
@@ -134,6 +136,7 @@ FIGURES: Mapping[str, Figure] = {
     "usd_per_mtok": _money(say("{sign}/1M tok", sign="$"), say("per 1M tokens")),
     "usd_per_audio_h": _money(say("{sign}/audio hour", sign="$"), say("per hour of audio")),
     "usd_per_image": _money(say("{sign}/1K images", sign="$"), say("per 1K images"), scale=KILO),
+    "usd_per_video": _money(say("{sign}/video", sign="$"), say("per video")),
     "usd_per_text": _money(say("{sign}/1K texts", sign="$"), say("per 1K texts"), scale=KILO),
     "usd_total": _money(say("in total"), say("in total")),
     "power_w": Figure(head=say("W"), label=say("power"), shown=lambda estimate: show_watts(estimate.value)),
@@ -141,11 +144,10 @@ FIGURES: Mapping[str, Figure] = {
     "headroom": Figure(head=say("memory free"), label=say("memory free"), shown=_share),
 }
 COLUMNS = (  # of a table with a row a plan
-    "audio_h_per_h", "output_tok_per_s", "train_tok_per_s", "images_per_s", "texts_per_s", "ttft_s", "tpot_s",
+    "audio_h_per_h", "output_tok_per_s", "train_tok_per_s", *SAMPLES, "ttft_s", "tpot_s",
     "latency_s", "days", "usd", "usd_per_h", "usd_per_mtok", "usd_per_audio_h", "usd_per_image",
-    "usd_per_text", "power_w",
+    "usd_per_video", "usd_per_text", "power_w",
 )  # fmt: skip
-SAMPLES = ("images_per_s", "texts_per_s")
 RATES = ("audio_h_per_h", "output_tok_per_s", "train_tok_per_s", *SAMPLES)  # what is made: the first
 
 
@@ -276,10 +278,7 @@ def _ms(time_s: float) -> str:
 
 def sample_rate(speed: SampleSpeed) -> Sentence:
     """How many a second, in a verdict."""
-    rate = show_short(speed.rate.value)
-    if speed.length_tok is not None:
-        return say("{rate} texts/s", rate=rate)
-    return images_rate(rate, compiled=speed.is_compiled)
+    return samples_rate(speed.unit, speed.rate.value, compiled=speed.is_compiled)
 
 
 def samples_table(speed: SampleSpeed, *, more: tuple[tuple[Shown, ...], ...] = ()) -> Table:
@@ -289,10 +288,11 @@ def samples_table(speed: SampleSpeed, *, more: tuple[tuple[Shown, ...], ...] = (
 
 def sample_speeds(speed: SampleSpeed) -> tuple[tuple[Shown, ...], ...]:
     """How fast it is, with its band, a row each."""
-    head = say("texts/s") if speed.length_tok is not None else say("images/s")
-    known = [(head, speed.rate), (say("batch, s"), speed.batch_s)]
+    figure = FIGURES[f"{speed.unit}_per_s"]
+    known = [(figure.head, scaled(speed.rate, figure.scale)), (say("batch, s"), speed.batch_s)]
     if speed.compiled is not None and not speed.is_compiled:
-        known.append((say("images/s with torch.compile"), speed.compiled))
+        head = say("{rate} with torch.compile", rate=figure.head)
+        known.append((head, scaled(speed.compiled, figure.scale)))
     return tuple(figure_row(name, estimate) for name, estimate in known)
 
 
@@ -304,9 +304,22 @@ def sample_settings(speed: SampleSpeed) -> tuple[tuple[Shown, ...], ...]:
     )
 
 
+def made_of(speed: SampleSpeed) -> Sentence:
+    """What a sample of a generator is: its size, its length, what it is made from."""
+    size = say("{wide} x {high} pixels", wide=speed.image_px, high=speed.height_px)
+    if speed.seconds is not None:
+        return say("a video of {time}: {size}, {frames} frames", time=show_seconds(speed.seconds), size=size,
+                   frames=speed.frames)  # fmt: skip
+    if speed.given:
+        return say("an image of {size}, edited from another", size=size)
+    return say("an image of {size}", size=size)
+
+
 def sample_lines(speed: SampleSpeed) -> Iterator[Sentence]:
     """Samples a second, what limits them, and what a compiler would change."""
-    fields = {"rate": between(speed.rate), "each": speed.batch_per_card, "time": _time_between(speed.batch_s)}
+    figure = FIGURES[f"{speed.unit}_per_s"]
+    rate = between(scaled(speed.rate, figure.scale))
+    fields = {"rate": rate, "each": speed.batch_per_card, "time": _time_between(speed.batch_s)}
     if speed.length_tok is not None:
         yield say(
             "{rate} texts/s of {tok} tokens, batch size {each} per GPU; a batch takes {time}",
@@ -314,14 +327,18 @@ def sample_lines(speed: SampleSpeed) -> Iterator[Sentence]:
         )  # fmt: skip
     elif speed.made:
         yield say(
-            "{rate} images/s at {px} x {px}, {steps} steps, batch size {each} per GPU; a batch takes {time}",
-            px=speed.image_px, steps=speed.steps, **fields,
+            "{made}; {steps} steps, batch size {each} per GPU: {time} a batch, {rate} {unit}",
+            made=made_of(speed), steps=speed.steps, unit=figure.head, **fields,
         )  # fmt: skip
     else:
         yield say("{rate} images/s, batch size {each} per GPU; a batch takes {time}", **fields)
     if speed.compiled is not None and not speed.is_compiled:
-        yield say("with torch.compile: {rate} images/s", rate=between(speed.compiled))
-    if speed.beside_bytes:
+        compiled = between(scaled(speed.compiled, figure.scale))
+        yield say("with torch.compile: {rate} {unit}", rate=compiled, unit=figure.head)
+    if speed.waits:
+        yield say("parts of the model wait in main memory until their turn, {size} beside the denoiser",
+                  size=show_bytes(speed.beside_bytes))  # fmt: skip
+    elif speed.beside_bytes:
         yield say(
             "text encoder and VAE take {size} of that per GPU",
             size=show_bytes(speed.beside_bytes),

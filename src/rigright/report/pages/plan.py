@@ -26,12 +26,11 @@ from rigright.base.page import (
 from rigright.base.units import show_short
 from rigright.base.words import OF_PRICE, OLD_PRICE, Sentence, say, with_commas, with_semicolons
 from rigright.cost.memory.serving import ServingMemory
-from rigright.demand import Serving
+from rigright.demand import SAMPLES, Serving
 from rigright.facts.chips import short
 from rigright.money.machine_price import BILL
 from rigright.report.pages import brief
 from rigright.report.pages import plan_words as words
-from rigright.report.pages.figures import SAMPLES
 from rigright.report.pages.plan_next import lost_choices, next_commands, on_instead, on_step
 from rigright.report.pages.plan_table import MOST_PLANS, options_table, plans_table
 from rigright.search import named

@@ -84,8 +84,11 @@ def _paid(plan: Plan) -> int:
 
 def _picture(result: Planned, plan: Plan) -> list[str]:
     """The size of pictures, where one was said or is the generator's own."""
-    side = result.wish.image_px if words.takes_samples(plan) else None
-    return [] if side is None else ["--image-size", str(side)]
+    wish = result.wish
+    if not words.takes_samples(plan) or wish.picture is None:
+        return []
+    length = [] if wish.length is None else ["--frames", str(wish.length)]
+    return ["--image-size", str(wish.picture), *length]
 
 
 def _pools(plan: Plan) -> Iterator[Plan]:

@@ -10,21 +10,21 @@ from rigright.base.page import Shown
 from rigright.base.units import KILO, show_count, show_seconds, show_short, show_watts
 from rigright.base.words import DOUBT, Sentence, say, with_commas, worded
 from rigright.cost.estimate import SECONDS_PER_DAY, Estimate
-from rigright.demand import Layout, PlanWish, Serving, Training
+from rigright.demand import SAMPLES, Layout, PlanWish, Serving, Training
 from rigright.facts.clouds import cloud_shown
 from rigright.facts.engines import find_engine
 from rigright.facts.hosts import CPU
 from rigright.report.pages.brief import (
     done_in,
     expected,
-    images_rate,
     limit_time,
     little_spare,
     money_words,
     safe_load,
+    samples_rate,
     show_tokens,
 )
-from rigright.report.pages.figures import FIGURES, SAMPLES, TIME_NAMES, amount, rate_of, symbol
+from rigright.report.pages.figures import FIGURES, TIME_NAMES, amount, rate_of, symbol
 from rigright.search import named
 from rigright.search.record import Plan
 
@@ -141,9 +141,9 @@ def speed(plan: Plan) -> Shown:
     rate = show_short(result.value)
     sentence: Shown = {
         "audio_h_per_h": say("{hours} hours of audio per hour", hours=rate),
-        "images_per_s": images_rate(rate, compiled=plan.work.compiled),
-        "texts_per_s": say("{rate} texts/s", rate=rate),
     }.get(name, say("{rate} tok/s", rate=rate))
+    if name in SAMPLES:
+        sentence = samples_rate(name.removesuffix("_per_s"), result.value, compiled=plan.work.compiled)
     users, days = plan.concurrency, plan.figures.get("days")
     if name == "output_tok_per_s" and users is not None and users > 1:
         sentence = expected(rate, users=users, safe=plan.safe)
@@ -268,9 +268,14 @@ def _size(wish: PlanWish) -> Shown:
     """How large a sample is."""
     if wish.work == "embed" and wish.prompt_tok:
         return say("{tokens} tokens each", tokens=f"{wish.prompt_tok:,}")
-    if wish.image_px:
-        return say("{px} x {px} pixels", px=wish.image_px)
-    return ""
+    if wish.picture is None:
+        return ""
+    size = say("{wide} x {high} pixels", wide=wish.picture.width_px, high=wish.picture.height_px)
+    if wish.length is None:
+        return size
+    if wish.length.seconds is not None:
+        return say("{size}, {time} long", size=size, time=show_seconds(wish.length.seconds))
+    return say("{size}, {frames} frames", size=size, frames=wish.length.frames)
 
 
 def _learning(wish: PlanWish) -> list[Shown]:

@@ -5,19 +5,19 @@ from __future__ import annotations
 from rigright.base.record import Inner, dataclass, derived
 from rigright.base.words import Sentence
 from rigright.cost.estimate import Estimate
-from rigright.demand import PlanWish
+from rigright.demand import SAMPLES, PlanWish
 from rigright.money.lifetime import Payback
 from rigright.predict.timed import Speed
 from rigright.search.record import Plan, Rejection
 from rigright.verbs.comparing.sheets import LESS, Lead, leads_of
 
 MORE = (
-    *("output_tok_per_s", "train_tok_per_s", "images_per_s", "texts_per_s"),
+    *("output_tok_per_s", "train_tok_per_s", *SAMPLES),
     *("mfu", "tok_per_joule", "headroom"),
 )
 CLAIMED = (  # what a verdict is made of, in its order
-    *("output_tok_per_s", "train_tok_per_s", "images_per_s", "texts_per_s", "ttft_s", "usd_per_mtok"),
-    *("usd_total", "usd_per_image", "usd_per_text", "usd", "usd_per_h", "power_w"),
+    *("output_tok_per_s", "train_tok_per_s", *SAMPLES, "ttft_s", "usd_per_mtok"),
+    *("usd_total", "usd_per_image", "usd_per_video", "usd_per_text", "usd", "usd_per_h", "power_w"),
 )
 HALF = ("bf16", "fp16", "gguf:BF16", "gguf:F16")  # as good as each other
 SOONER, NOTICED_S = 1.5, 0.5  # a first token so much later than another, and so late, is felt

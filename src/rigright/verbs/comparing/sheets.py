@@ -11,7 +11,7 @@ from rigright.cost.estimate import Estimate
 GPU_KIND, CPU_KIND = "gpu", "cpu"
 LESS = (
     *("ttft_s", "tpot_s", "latency_s", "days", "usd", "usd_per_h", "usd_per_mtok"),
-    *("usd_per_image", "usd_per_text", "usd_total", "power_w"),
+    *("usd_per_image", "usd_per_video", "usd_per_text", "usd_total", "power_w"),
 )  # the less the better
 APART = 1.1  # below it two figures are the same
 

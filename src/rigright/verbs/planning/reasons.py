@@ -11,7 +11,7 @@ from rigright.base.words import say
 from rigright.choice.networks import ENGINE
 from rigright.cost.bands import band
 from rigright.cost.known import Ran, ran
-from rigright.demand import PlanWish, Serving, Training
+from rigright.demand import SAMPLES, PlanWish, Serving, Training
 from rigright.facts.engines import find_engine
 from rigright.facts.formats import find_format
 from rigright.money.tariff import tariff_in
@@ -26,12 +26,11 @@ from rigright.verbs.serving.reasons import Row, reasons_of, speed_rows, what_was
 
 MONEY = "data/money.toml"
 TRAINING, IMAGES, STREAMS = "speed_training", "speed_images", "speed_streams"
-SAMPLES = {"images_per_s", "texts_per_s"}
 
 
 def reasons(arch: Arch, plan: Plan, *, wish: PlanWish, market: Market) -> tuple[Reason, ...]:
     """A row for each figure of a plan."""
-    if SAMPLES & plan.figures.keys():
+    if plan.figures.keys() & set(SAMPLES):
         memory = _memory(arch, plan, work=plan.work) if isinstance(plan.work, Serving) else ()
         return reasons_of((*memory, *_samples(arch, plan), *_money(plan, wish, market=market)))
     if not isinstance(plan.work, Serving):
@@ -70,7 +69,7 @@ def _apart(plan: Plan) -> Iterator[Row]:
 def _samples(arch: Arch, plan: Plan) -> Iterator[Row]:
     """Where the speed on whole images or texts comes from."""
     chip = plan.chip
-    name = next(iter(SAMPLES & plan.figures.keys()))
+    name = next(name for name in SAMPLES if name in plan.figures)
     estimate, unit = plan.figures[name], name.replace("_per_s", "/s")
     subject = STREAMS if name == "texts_per_s" else IMAGES
     engine, kind = (ENGINE, arch.task) if subject == STREAMS else ("", arch_kind(arch).kin)

@@ -11,15 +11,16 @@ from rigright.arch.classifiers import classifier
 from rigright.arch.read import read_config
 from rigright.arch.record import Arch
 from rigright.arch.sources import zoo
+from rigright.arch.sources.painters import painter
 from rigright.base.errors import AskError
 from rigright.base.words import say
 from rigright.choice.case import Case
-from rigright.choice.networks import PAINT, READ, Network, beside_bytes, network_of, precisions
+from rigright.choice.networks import PAINT, READ, Network, network_of, part_bytes, precisions
 from rigright.cost.estimate import Estimate, over
 from rigright.cost.images import ImageRun
-from rigright.cost.layers import takes_samples
-from rigright.demand import Layout, Training
-from rigright.facts.nodes import Card, Node
+from rigright.cost.layers import is_generator, takes_samples
+from rigright.demand import Layout, Picture, Training
+from rigright.facts.nodes import Node
 from rigright.predict.images import BatchTime, Learning
 from rigright.predict.samples import batch_time, learns_of, network_rates, network_speed, train_time
 from rigright.predict.timed import SampleSpeed
@@ -27,7 +28,6 @@ from rigright.terms.fitted import wire_of
 
 PARTS = ("compute", "memory", "fixed", "links")  # links: of a training
 LEAST_SHARE = 0.002  # of a training step: what takes less is not stated
-LATENT_PIXELS = 8  # pixels of a side for one place of a diffusion model's latent
 SMALLEST, LARGEST = 16, 8192
 
 
@@ -36,7 +36,10 @@ def sample_speed(case: Case) -> SampleSpeed | None:
     precision = precisions(case.arch).get(case.serving.weights)
     if precision is None or not takes_samples(case.arch):
         return None
-    network = network_of(case.arch, image_px=case.image_px, steps=case.steps, tok=case.serving.context_tok)
+    network = network_of(
+        case.arch, picture=case.picture, length=case.length, steps=case.steps,
+        tok=case.serving.context_tok, waits=case.serving.parts_wait,
+    )  # fmt: skip
     each = max(int(np.ceil(case.serving.batch / len(case.cards))), 1)
     run = ImageRun(precision=precision, compiled=case.serving.compiled)
     rate, time = _speed(case, network, run=run, each=each)
@@ -50,18 +53,19 @@ def sample_speed(case: Case) -> SampleSpeed | None:
         parts_s=tuple((part, _at(getattr(time, f"{part}_s"))) for part in PARTS[:-1]),
         steps=network.steps,
         length_tok=network.tok if network.does == READ else None,
-        beside_bytes=beside_bytes(network.painter, case.serving.weights) if network.painter else 0.0,
+        beside_bytes=sum(part_bytes(network, case.serving.weights).values()),
+        waits=network.waits,
     )  # fmt: skip
 
 
 def learning_speed(
-    arch: Arch, training: Training, *, layout: Layout, node: Node, image_px: int | None
+    arch: Arch, training: Training, *, layout: Layout, node: Node, picture: Picture | None
 ) -> SampleSpeed | None:
     """Images learnt from a second, gradients summed; None where texts are read, or layers are cut."""
     cut = layout.tp * layout.pp * layout.cp > 1
     if cut or not takes_samples(arch):
         return None
-    network = network_of(arch, image_px=image_px)
+    network = network_of(arch, picture=picture)
     if network.does == READ:
         return None
     run = ImageRun(precision="fp32" if training.precision == "fp32" else "16bit")
@@ -84,20 +88,26 @@ def learning_speed(
 
 def _sampled(network: Network, rate: Estimate, *, each: int, cards: int, **more: Any) -> SampleSpeed:
     """A rate of all cards, and the seconds of a batch of them all."""
+    drawn = network.painter
     return SampleSpeed(
-        unit="texts" if network.does == READ else "images",
+        unit=network.unit,
         batch_per_card=each,
         cards=cards,
         rate=rate,
         batch_s=over(each * cards, rate),
-        image_px=network.image_px,
+        picture=network.picture if drawn is None else drawn.picture,
+        frames=None if drawn is None or not drawn.net.fps else drawn.frames,
+        seconds=None if drawn is None else drawn.seconds,
+        given=0 if drawn is None else drawn.net.given,
         **more,
     )
 
 
 def _speed(case: Case, network: Network, *, run: ImageRun, each: int) -> tuple[Estimate | None, BatchTime]:
     """What all cards come to, unlike ones too, and the time of the first; None: a chip has no rate."""
-    times = [_time(card, network, run=run, each=each, engine=case.engine.id) for card in case.cards]
+    form, engine = case.serving.weights, case.engine.id
+    rates = [network_rates(network, (card.chip,), run=run, form=form, engine=engine) for card in case.cards]
+    times = [batch_time(network, rate, batch=each) for rate in rates]
     estimates = [
         network_speed(network, card.chip, value=each / _at(time.total_s), engine=case.engine.id)
         for card, time in zip(case.cards, times, strict=True)
@@ -111,27 +121,24 @@ def _speed(case: Case, network: Network, *, run: ImageRun, each: int) -> tuple[E
     return Estimate(value=value, low=low, high=high, mark=least.mark), times[0]
 
 
-def _time(card: Card, network: Network, *, run: ImageRun, each: int, engine: str) -> BatchTime:
-    return batch_time(network, network_rates(network, (card.chip,), run=run, engine=engine), batch=each)
-
-
 def _at(values: object, place: int = 0) -> float:
     """A figure of a chip; one that all share stands alone."""
     result = np.atleast_1d(np.asarray(values, dtype=float))
     return float(result[min(place, len(result) - 1)])
 
 
-def resized(arch: Arch, side: int) -> Arch:
-    """The model reading pictures of so many pixels a side: its config is read again with that size."""
-    if not SMALLEST <= side <= LARGEST:
+def resized(arch: Arch, picture: Picture) -> Arch:
+    """The model reading pictures of such a size: its config is read again with that size."""
+    sides = picture.height_px, picture.width_px
+    if min(sides) < SMALLEST or max(sides) > LARGEST:
         raise AskError(say("image size must be {least} to {most} pixels", least=SMALLEST, most=LARGEST))
-    named = classifier(arch.name, image_px=side)
+    named = classifier(arch.name, image_px=sides[0]) if sides[0] == sides[1] else None
     if named is not None:
         return named
     if zoo.exact(arch.name) is None or arch.task not in {"vision", "image"}:
         raise AskError(say("{model}: --image-size works for known image models only", model=arch.name))
-    config = zoo.config(arch.name)
-    sizes = {"image_size": side, "sample_size": side // LATENT_PIXELS}
-    if "sample_size" not in config:
-        del sizes["sample_size"]
-    return read_config({**config, **sizes}, arch.name)
+    if is_generator(arch):
+        return painter(arch.name, picture=picture).arch
+    return read_config(
+        {**zoo.config(arch.name), "image_size": sides[0] if sides[0] == sides[1] else list(sides)}, arch.name
+    )

@@ -86,7 +86,7 @@ class TrainingOnCards:
     def samples(self) -> SampleSpeed | None:
         """How fast whole images are learnt from, where they are."""
         return learning_speed(
-            self.arch, self.training, layout=self.layout, node=self.node, image_px=self.wish.image_size
+            self.arch, self.training, layout=self.layout, node=self.node, picture=self.wish.picture
         )
 
     def asked(self, **changes: Any) -> TrainingOnCards | None:

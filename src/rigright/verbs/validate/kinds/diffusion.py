@@ -22,6 +22,7 @@ from rigright.cost.estimate import Estimate, over, spread
 from rigright.cost.images import ImageRun
 from rigright.cost.known import Ran
 from rigright.cost.power import Busy, draw_w
+from rigright.demand import Picture
 from rigright.facts.chips import Chip
 from rigright.facts.find import find_chip
 from rigright.predict.images import BatchTime
@@ -100,11 +101,12 @@ def _denoiser(model: str) -> Denoiser:
 
 
 def _open(model: str, net: Denoiser, *, run: Mapping[str, float]) -> Network | None:
-    """An open network that makes square images, of a kind whose time no run of its like was fitted to."""
-    if net.kind in {*TRIED, GUESSED} or run["height"] != run["width"]:
+    """An open network that makes images, of a kind whose time no run of its like was fitted to."""
+    if net.kind in {*TRIED, GUESSED}:
         return None
+    size = Picture(width_px=int(run["width"]), height_px=int(run["height"]))
     try:
-        return network_of(open_model(model), image_px=int(run["height"]), steps=int(run["steps"]))
+        return network_of(open_model(model), picture=size, steps=int(run["steps"]))
     except RigError:
         return None
 

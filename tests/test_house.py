@@ -63,9 +63,9 @@ POSIX_ONLY = {
 }
 MOST = {
     "files": 855,
-    "lines": 130640,
-    "public names": 3860,
-    "lines of tests": 92800,
+    "lines": 131140,
+    "public names": 3867,
+    "lines of tests": 92890,
 }  # lower them as less is reached; raise them only for what a user can do now
 USED_ONCE = 0.3002  # private functions named once, of all functions: lower it when less is reached
 SHARED_CLASS_NAMES = 0  # class names that more than one module defines: lower it when fewer are left

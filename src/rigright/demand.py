@@ -8,7 +8,7 @@ from __future__ import annotations
 from math import ceil
 from typing import Any
 
-from rigright.base.record import dataclass
+from rigright.base.record import dataclass, derived
 
 # a number, or a numpy array of choices; `Any` keeps arrays and numbers on one path without casts
 Numbers = Any
@@ -59,11 +59,16 @@ class Images:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Picture:
+class Size:
     """The size of pictures that are made or looked at."""
 
-    width_px: int
-    height_px: int
+    width_px: int  # width
+    height_px: int  # height
+
+    @staticmethod
+    def square(side_px: int) -> Size:
+        """One whose sides are alike."""
+        return Size(width_px=side_px, height_px=side_px)
 
     def __str__(self) -> str:
         """As it is typed."""
@@ -75,8 +80,8 @@ class Picture:
 class Length:
     """How long a video is: its frames, or the time that it plays."""
 
-    frames: int | None = None
-    seconds: float | None = None
+    frames: int | None = None  # frames
+    seconds: float | None = None  # time that it plays
 
     def __str__(self) -> str:
         """As it is typed."""
@@ -111,7 +116,7 @@ class ServingWish:
     ep: int | None = None
     cp: int | None = None
     attention_dp: bool | None = None  # None: the way that serves best
-    picture: Picture | None = None  # that is made or looked at
+    picture: Size | None = None  # that is made or looked at
     length: Length | None = None  # of a video that is made
     images: Images | None = None  # in each request
     steps: int | None = None  # of a generator, for a picture
@@ -182,7 +187,7 @@ class TrainingWish:
     offload: str | None = None
     global_batch: int | None = None  # sequences of an optimizer step, over all replicas
     references: int | None = None
-    picture: Picture | None = None  # that is looked at or learnt to make
+    picture: Size | None = None  # that is looked at or learnt to make
     sequence_parallel: bool | None = None
     tp: int | None = None
     pp: int | None = None
@@ -276,7 +281,7 @@ class PlanWish:
     global_batch: int | None = None
     method: str | None = None  # "full", "lora", "qlora"
     trainer: str | None = None
-    picture: Picture | None = None  # that is made or looked at
+    picture: Size | None = None  # that is made or looked at
     length: Length | None = None  # of a video that is made
     images: Images | None = None  # in each request
     steps: int | None = None  # of a generator, for a picture
@@ -292,6 +297,11 @@ class PlanWish:
     prices_file: str | None = None
     aim: str | None = None  # what the first plan is best at: "cost", "speed", "latency", "power"
     most_plans: int = 5
+
+    @derived
+    def image_px(self) -> int | None:
+        """The width of a picture."""
+        return None if self.picture is None else self.picture.width_px
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,7 @@ from drawn_questions import THOROUGH, arch_of, judged_rows, node_of, seeds
 from rigright.base.errors import RigError
 from rigright.choice.case import Case
 from rigright.cost.estimate import Estimate
-from rigright.demand import ServingWish, TrainingWish
+from rigright.demand import ServingWish, Size, TrainingWish
 from rigright.predict.timed import SampleSpeed
 from rigright.search.single import single
 from rigright.verbs.explain import explain_case
@@ -114,7 +114,14 @@ def paints(dice: random.Random) -> Asked | None:
     model, (card, machine, count) = dice.choice(PAINTS), machine_of(dice)
     px, steps, compiled = dice.choice((512, 1024)), dice.choice((4, 20, 50)), dice.random() < 0.3
     batch = count * dice.choice((1, 2, 4))
-    found = one_case(model, machine, batch=batch, steps=steps, image_size=px, compiled=compiled)
+    found = one_case(
+        model,
+        machine,
+        batch=batch,
+        steps=steps,
+        picture=None if px is None else Size.square(px),
+        compiled=compiled,
+    )
     if found is None:
         return None
     case, speed = found

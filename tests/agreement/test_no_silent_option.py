@@ -30,7 +30,7 @@ VALUES = {
     "images": "3x640x480",
     "on": "4x l40s", "own": "2x rtx 3090", "chips": "l40s", "vendor": "amd", "cloud": "gcp", "max-chips": "1",
     "mode": "rag", "prompt": "333", "output": "77", "context": "3000", "concurrency": "7", "rate": "0.37",
-    "cached": "37%", "draft": "70%", "draft-tokens": "3", "image-size": "320", "steps": "13", "batch": "12",
+    "cached": "37%", "draft": "70%", "draft-tokens": "3", "image-size": "320", "frames": "25", "steps": "13", "batch": "12",
     "engine": "sglang", "weights": "fp8", "kv": "fp8", "quality": "bf16", "step-tokens": "768",
     "max-seqs": "11", "util": "0.7", "gpu-layers": "5", "cpu-moe": "3", "tp": "2", "pp": "2", "dp": "2",
     "ep": "2", "cp": "2", "train": "lora", "tokens": "123M", "samples": "7777", "epochs": "3", "seq": "777",
@@ -85,7 +85,7 @@ ASKED = {  # questions of each verb, the plainest first
         ["8x l40s", "h100", "--for", SERVED, "--mode", "finetune"], ["2x l4", "h100", "--for", "bge-m3"],
         ["l4", "h100", "--for", "sdxl"], ["8x h200", "8x mi300x", "--for", DRAFTS],
         ["aws", "gcp", "--for", SERVED],
-        ["rtx 3090", "2x rtx 4090", "--for", "llama-3.1-8b"],
+        ["rtx 5090", "2x rtx 4090", "--for", "llama-3.1-8b"],
     ),
     "cost": (
         ["2x rtx 4090"], [SERVED], ["2x rtx 4090", "--for", SERVED],

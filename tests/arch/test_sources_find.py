@@ -85,7 +85,7 @@ WRONG = {
     "glm 4.6 air": "zai-org/GLM-4.5-Air",
     "mistral-small-2411": "mistralai/Mistral-Small-24B-Instruct-2501",
     "llama 3.1 13b": "meta-llama/Llama-3.1-8B",
-    "flux.2-dev": "black-forest-labs/FLUX.1-dev",
+    "flux.3-dev": "black-forest-labs/FLUX.1-dev#transformer",
     "deepseek-v4.1-flash": "deepseek-ai/DeepSeek-V4-Flash",
 }
 STORED = {

@@ -15,6 +15,8 @@ from rigright.arch.sources.identity import identities, identity_of, shared
 from rigright.arch.sources.spelling import spell
 
 COUNTED_OTHERWISE = {  # the published total counts ...
+    "Wan-AI/Wan2.2-T2V-A14B": "both networks, which take turns",
+    "Wan-AI/Wan2.2-I2V-A14B": "both networks, which take turns",
     "Qwen/Qwen3.5-9B": "draft layers too",
     "Qwen/Qwen3.8-Flash-Next": "draft layers too",
     "zai-org/GLM-5.3-Flash": "draft layers too",

@@ -100,7 +100,7 @@ def test_heads_share_out_and_every_kind_of_mixing_bears_its_sizes(archs):
                 assert mixer.window_tok, (arch.name, mixer)
             if mixer.kind == Mix.LATENT:
                 assert mixer.latent_dim > 0, (arch.name, mixer)
-            if mixer.kind in STATEFUL:
+            if mixer.kind in STATEFUL and arch.task != "image":  # which reads all at once
                 assert mixer.state32_elems + mixer.state16_elems > 0, (arch.name, mixer)
 
 

@@ -26,6 +26,7 @@ from rigright.cost.images import (
     train,
     work_of_counts,
 )
+from rigright.demand import Size
 from rigright.facts.chips import by_id, chips
 from rigright.facts.corrections import corrections
 from rigright.facts.cpus import find_cpu
@@ -198,21 +199,21 @@ def painted_s(name, chip, *, batch, run=None, **asked):
 
 
 def test_four_times_the_pixels_take_about_four_times_as_long_and_more_for_attention():
-    small, large = (painted_s(SDXL, "rtx-4090", batch=8, image_px=px) for px in (512, 1024))
+    small, large = (painted_s(SDXL, "rtx-4090", batch=8, picture=Size.square(px)) for px in (512, 1024))
     assert 3.5 < large / small < 6
 
 
 def test_guidance_and_steps_multiply():
-    known = painter(SD15, image_px=512)
-    assert (known.steps, known.passes) == (50, 2)
+    known = painter(SD15, sides=(512, 512))
+    assert (known.net.steps, known.net.passes) == (50, 2)
     short, mid, long = (painted_s(SD15, "rtx-3090", batch=4, steps=steps) for steps in (10, 20, 40))
     assert long - mid == pytest.approx(2 * (mid - short))
     assert short > mid - short, "pixels are drawn after the steps"
 
 
 def test_a_generator_nobody_listed_takes_thirty_steps_with_guidance():
-    found = painter_of(zoo.config(SD15), "somebody/new-painter", image_px=512)
-    assert (found.steps, found.passes) == (30, 2)
+    found = painter_of(zoo.config(SD15), "somebody/new-painter", sides=(512, 512))
+    assert (found.net.steps, found.net.passes) == (30, 2)
 
 
 # seconds a batch: READMEs of alexeigor/sd-benchmarks and of fal-ai's benchmarks; diffusers pull 2764
@@ -236,4 +237,8 @@ PUBLISHED = [
 def test_published_seconds_an_image_are_met_within_a_third(case):
     name, side, chip, batch, steps, compiled, measured_s = case
     run = ImageRun(compiled=compiled)
-    assert 0.66 < painted_s(name, chip, batch=batch, steps=steps, image_px=side, run=run) / measured_s < 1.4
+    assert (
+        0.66
+        < painted_s(name, chip, batch=batch, steps=steps, picture=Size.square(side), run=run) / measured_s
+        < 1.4
+    )

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rigright.arch.count import params
 from rigright.arch.denoisers import denoiser
 from rigright.arch.sources.open import open_model
 from rigright.base.errors import AskError
@@ -20,13 +21,16 @@ from rigright.choice.networks import (
     PRECISIONS,
     READ,
     WIDTHS,
-    beside_bytes,
+    loaded_bytes,
+    moved_bytes,
     network_memory,
     network_of,
+    part_bytes,
 )
 from rigright.cost.diffusion import SUBJECT, DiffusionRun, diffusion_rates, diffusion_time
 from rigright.cost.images import ImageRun, forward
 from rigright.cost.layers import takes_samples
+from rigright.demand import Length, Size
 from rigright.facts.chips import by_id
 from rigright.facts.engines import find_engine
 from rigright.facts.nodes import find_node
@@ -64,9 +68,9 @@ def test_what_a_sample_is_follows_from_the_model():
 
 
 def test_generators_draw_at_the_size_they_were_made_for():
-    assert NETWORKS["sd 1.5"].image_px == 512
-    assert NETWORKS["sdxl"].image_px == 1024
-    assert network_of(open_model("sdxl"), image_px=768).image_px == 768
+    assert NETWORKS["sd 1.5"].painter.width_px == 512
+    assert NETWORKS["sdxl"].painter.width_px == 1024
+    assert network_of(open_model("sdxl"), picture=Size.square(768)).painter.height_px == 768
     assert NETWORKS["flux.1-schnell"].steps == 4
     assert network_of(open_model("flux.1-schnell"), steps=28).steps == 28
 
@@ -110,7 +114,7 @@ def test_each_further_step_takes_as_long():
 
 
 def test_larger_pictures_take_longer_and_more_room():
-    small, large = (network_of(open_model("sdxl"), image_px=px) for px in (512, 1024))
+    small, large = (network_of(open_model("sdxl"), picture=Size.square(px)) for px in (512, 1024))
     assert total_s(large, "rtx-4090", batch=1) > 2 * total_s(small, "rtx-4090", batch=1)
     device = device_of(find_node("rtx 4090").cards[0], find_engine(ENGINE))
     sizes = [network_memory(one, "fp16", batch=1, device=device).need_bytes for one in (small, large)]
@@ -144,9 +148,67 @@ def test_a_generator_holds_all_its_parts():
     for name, low, high in (("sdxl", 6.2, 6.8), ("sd3", 13.5, 15), ("flux.1-schnell", 30, 33)):
         assert low * GIB < float(memory(name, "h100", batch=1).weights_bytes) < high * GIB
     own = memory("sdxl", "h100", batch=1)
-    beside = beside_bytes(NETWORKS["sdxl"].painter, "fp16")
-    assert beside_bytes(NETWORKS["sdxl"].painter, "fp32") == 2 * beside
+    beside = sum(part_bytes(NETWORKS["sdxl"], "fp16").values())
+    assert sum(part_bytes(NETWORKS["sdxl"], "fp32").values()) == 2 * beside
     assert float(own.weights_bytes) > 3 * beside, "the denoiser is the largest part"
+
+
+PAINTERS = (
+    "sdxl",
+    "flux.1-dev",
+    "flux.2-dev",
+    "qwen-image-edit",
+    "wan2.2",
+    "hunyuanvideo-1.5",
+    "ltx-2",
+    "mochi",
+)
+
+
+@given(name=st.sampled_from(PAINTERS), form=st.sampled_from(("fp16", "int8", "nf4")))
+def test_parts_that_wait_need_less_of_the_card_and_more_time(name, form):
+    there, away = (network_of(open_model(name), waits=waits) for waits in (False, True))
+    card = device_of(find_node("rtx-5090").cards[0], find_engine(ENGINE))
+    few, many = (network_memory(network, form, batch=1, device=card) for network in (away, there))
+    assert float(few.need_bytes) <= float(many.need_bytes)
+    assert moved_bytes(there, form) == 0 < loaded_bytes(away, form) <= moved_bytes(away, form)
+    times = [
+        float(
+            batch_time(
+                network, network_rates(network, [by_id()["rtx-5090"]], run=ImageRun(), form=form), batch=1
+            ).total_s[0]
+        )
+        for network in (there, away)
+    ]
+    assert times[0] < times[1]
+
+
+@given(name=st.sampled_from(PAINTERS[4:]), frames=st.integers(1, 200), more=st.integers(1, 200))
+def test_a_longer_video_takes_longer(name, frames, more):
+    short, long = (
+        network_of(open_model(name), length=Length(frames=count)) for count in (frames, frames + more)
+    )
+    chip = by_id()["h100-sxm5-80gb"]
+    times = [
+        float(batch_time(network, network_rates(network, [chip], run=ImageRun()), batch=1).total_s[0])
+        for network in (short, long)
+    ]
+    assert times[0] <= times[1]
+    assert long.painter.seconds == pytest.approx((frames + more) / long.painter.net.fps)
+
+
+@pytest.mark.parametrize(
+    ("name", "published_b"),
+    [
+        ("flux.2-dev", 32.2), ("flux.2-klein-4b", 3.88), ("flux.2-klein-9b", 9.08), ("z-image-turbo", 6.15),
+        ("hunyuanvideo", 12.8), ("hunyuanvideo-1.5", 8.33), ("ltx-2", 18.9), ("ltx-video", 1.92),
+        ("mochi", 10.03), ("cogvideox-2b", 1.69), ("cogvideox-5b", 5.57), ("hidream", 17.1), ("chroma", 8.9),
+        ("cogview4", 6.37), ("wan2.1-i2v-14b", 16.4), ("wan2.2-ti2v-5b", 5.0), ("auraflow", 6.83),
+        ("lumina-image-2.0", 2.61), ("kolors", 2.58), ("sana", 1.6),
+    ],
+)  # fmt: skip
+def test_denoisers_have_the_parameters_of_their_files(name, published_b):
+    assert params(open_model(name)) == pytest.approx(published_b * 1e9, rel=0.006)
 
 
 @given(name=names, batch=st.integers(1, 64), more=st.integers(1, 64))

@@ -146,7 +146,7 @@ def test_a_picture_is_its_steps_and_then_its_pixels(name, steps, batch):
     assert takes_samples(network.arch)
     reached = network_rates(network, [chip], run=ImageRun())
     found = batch_time(network, reached, batch=batch)
-    step = one(forward(work_of_arch(drawn.denoiser), reached.own.step, batch=batch * drawn.passes).total_s)
+    step = one(forward(work_of_arch(drawn.arch), reached.own.step, batch=batch * drawn.net.passes).total_s)
     pixels = one(forward(work_of_tower(drawn.decoder), reached.own.draw, batch=batch).total_s)
     assert one(found.total_s) == pytest.approx(steps * step + pixels)
     assert max(map(one, (found.compute_s, found.memory_s, found.fixed_s))) <= one(found.total_s) * (1 + 1e-9)
@@ -155,8 +155,8 @@ def test_a_picture_is_its_steps_and_then_its_pixels(name, steps, batch):
 @given(px=st.sampled_from([256, 512, 768, 1024]), more=st.sampled_from([2, 3]))
 def test_more_pixels_are_at_least_as_much_more_work(px, more):
     """Convolutions grow with the area, attention with its square; weights do not grow."""
-    small, large = (painter(SD15, image_px=side) for side in (px, px * more))
-    few, many = (work_of_arch(one_.denoiser) for one_ in (small, large))
+    small, large = (painter(SD15, sides=(side, side)) for side in (px, px * more))
+    few, many = (work_of_arch(one_.arch) for one_ in (small, large))
     assert many.macs >= few.macs * more**2 * 0.99
     assert many.macs <= few.macs * more**4
     assert many.params == few.params

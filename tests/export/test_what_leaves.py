@@ -34,7 +34,7 @@ OTHERS = {  # legal values beside the one that stands, by field
     "engine": ("vllm 0.10", "sglang 0.4", "tensorrt-llm 0.18", "llama.cpp b5000", "ollama 0.5"),
     "weights": ("fp8", "gguf:Q8_0"), "kv": ("fp8", "q8_0"), "context_tok": (4096,), "batch": (5000,),
     "prompt_tok": (777,), "budget_tok": (1234,), "max_seqs": (77, 256), "utilisation": (0.5,),
-    "graphs": (False,), "flash": (False,), "compiled": (True,),
+    "graphs": (False,), "flash": (False,), "compiled": (True,), "parts_wait": (True,),
     "offload": ({"layers": 3, "experts": 0}, {"layers": 0, "experts": 5}),
     "tp": (2, 4), "pp": (2, 4), "dp": (2, 4), "ep": (2,), "cp": (2,), "sequence_parallel": (True,),
     "attention_dp": (True,), "trainer": ("hf-lean", "liger"), "method": ("qlora", "full", "dora", "lora"),

@@ -26,7 +26,7 @@ from rigright.facts.prices import dated
 
 TODAY = date(2026, 11, 30)
 SOURCED = ("networks", "chip_wiring", "fabrics", "engine_runs", "cpus_benched", "cpu_vectors",
-           "arch/benched", "arch/painters", "drafted_runs")  # fmt: skip
+           "arch/benched", "arch/denoisers", "drafted_runs")  # fmt: skip
 listed = st.sampled_from(chips())
 
 
@@ -244,7 +244,7 @@ def test_a_word_for_a_kind_is_reached_and_kinds_have_one_kin():
 )
 def test_generators_are_run_as_their_makers_show(name, steps, passes, px):
     found = painter(name)
-    assert (found.steps, found.passes, found.image_px) == (steps, passes, px)
+    assert (found.net.steps, found.net.passes, found.width_px) == (steps, passes, px)
     assert found.text_params > 100e6
-    larger = painter(name, image_px=2 * px)
-    assert params(larger.denoiser) == params(found.denoiser), "weights do not grow with the picture"
+    larger = painter(name, sides=(2 * px, 2 * px))
+    assert params(larger.arch) == params(found.arch), "weights do not grow with the picture"

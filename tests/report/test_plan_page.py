@@ -15,7 +15,7 @@ from rigright.base.money import show_money
 from rigright.base.page import Bars, Commands, Line, Points, Table
 from rigright.base.plain import dumps
 from rigright.base.words import OLD_PRICE, say
-from rigright.demand import PlanWish
+from rigright.demand import PlanWish, Size
 from rigright.faces.cli.main import verb_parser
 from rigright.report.formats.csv import render as render_csv
 from rigright.report.formats.html import render as render_html
@@ -414,7 +414,7 @@ def test_each_plan_says_what_its_speed_is_based_on():
 def test_an_image_model_is_planned_in_images():
     drawn = {"images_per_s": figure(2.5), "latency_s": figure(3.2), "usd_per_image": figure(0.0002)}
     kept = {name: one for name, one in plan().figures.items() if name in {"usd", "power_w", "headroom"}}
-    result = planned(plan(figures=kept | drawn), wish=PlanWish(work="image", image_px=1024))
+    result = planned(plan(figures=kept | drawn), wish=PlanWish(work="image", picture=Size.square(1024)))
     assert answer(result)[1]["rate"] == "2.5"
     assert columns(result)["usd_per_image"] == ["0.20"]
     assert not any(" simulate " in line for line in commands(result, details=True))

@@ -11,7 +11,7 @@ from rigright.arch.sources.open import open_model
 from rigright.base.errors import AskError
 from rigright.choice.networks import network_of
 from rigright.cost.images import ImageRun
-from rigright.demand import PlanWish, ServingWish
+from rigright.demand import PlanWish, ServingWish, Size
 from rigright.facts.units import sold_count
 from rigright.predict.samples import batch_time, network_rates
 from rigright.search.find import find
@@ -37,10 +37,10 @@ def test_a_shop_sorts_pictures(resnet, market):
 
 
 def test_a_painter_waits_for_one_picture(xl, market):
-    wish = PlanWish(work="image", on="1x rtx 4090", image_px=1024)
+    wish = PlanWish(work="image", on="1x rtx 4090", picture=Size.square(1024))
     first = find(xl, wish, market=market).plans[0]
     run = ImageRun(compiled=first.work.compiled)
-    network = network_of(xl, image_px=1024)
+    network = network_of(xl, picture=Size.square(1024))
     told = batch_time(network, network_rates(network, [first.chip], run=run), batch=first.work.batch)
     took_s = float(told.total_s[0])
     assert first.figures["latency_s"].value == pytest.approx(took_s)

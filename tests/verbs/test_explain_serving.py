@@ -13,7 +13,7 @@ from rigright.arch.sources.open import open_model
 from rigright.base.errors import AskError, RigError
 from rigright.base.words import DECIDES, tell
 from rigright.cost.memory.serving import PARTS
-from rigright.demand import PlanWish, ServingWish
+from rigright.demand import PlanWish, ServingWish, Size
 from rigright.faces.cli.main import main
 from rigright.facts.nodes import find_node
 from rigright.predict.kept import SAFE
@@ -220,8 +220,8 @@ def test_wide_cuts_go_as_far_as_heads_allow():
         ({"tp": 16}, "16"),
         ({"engine": "fortran"}, "fortran"),
         ({"weights": "bf17"}, "bf16"),
-        ({"image_size": 448}, "--image-size"),
-        ({"image_size": 1}, "--image-size"),
+        ({"picture": Size.square(448)}, "--image-size"),
+        ({"picture": Size.square(1)}, "--image-size"),
     ],
 )
 def test_wrong_questions_are_told_what_is_there(wish, told):
@@ -231,7 +231,11 @@ def test_wrong_questions_are_told_what_is_there(wish, told):
 
 def test_pictures_cost_by_their_size():
     small, large = (
-        explain("vit-base-patch16-224", "rtx 3060 12gb", wish=ServingWish(batch=32, image_size=side))
+        explain(
+            "vit-base-patch16-224",
+            "rtx 3060 12gb",
+            wish=ServingWish(batch=32, picture=Size.square(side)),
+        )
         for side in (224, 448)
     )
     assert dict(large.fullest.parts_bytes)["step"] > 3 * dict(small.fullest.parts_bytes)["step"]

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from rigright.demand import PlanWish, ServingWish, TrainingWish
+from rigright.demand import PlanWish, ServingWish, Size, TrainingWish
 from rigright.faces.cli.main import main
 from rigright.report.pages.figures import learning_lines, sample_lines
 from rigright.report.pages.fit import page as page_of
@@ -47,7 +47,7 @@ def test_unlike_cards_add_up():
 
 
 def test_a_painter_is_told_its_size_steps_and_what_lies_beside():
-    found = explained("sdxl", "rtx 4090", image_size=768)
+    found = explained("sdxl", "rtx 4090", picture=Size.square(768))
     assert (found.image_px, found.steps) == (768, 30)
     assert found.beside_bytes > 1e9
     assert any("768 x 768" in str(line) for line in sample_lines(found))
@@ -101,7 +101,8 @@ def test_classifiers_answer_to_the_names_benchmarks_write(name):
 
 def test_a_classifier_looks_at_pictures_of_another_size():
     small, large = (
-        explained("convnext_base", "rtx 4090", weights="fp16", batch=32, image_size=px) for px in (224, 384)
+        explained("convnext_base", "rtx 4090", weights="fp16", batch=32, picture=Size.square(px))
+        for px in (224, 384)
     )
     assert small.rate.value > 2 * large.rate.value
 

@@ -17,7 +17,7 @@ from rigright.cost.memory.settings import Settings, settle
 from rigright.cost.speed.reach import KERNEL
 from rigright.cost.speed.work import InRam
 from rigright.cost.weights import WeightBytes
-from rigright.demand import Layout, Length, Picture, PlanWish, Serving, ServingWish, Traffic
+from rigright.demand import Layout, Length, PlanWish, Serving, ServingWish, Size, Traffic
 from rigright.facts.engines import Engine, engines_of, find_engine, unrun
 from rigright.facts.formats import find_kv_format
 from rigright.facts.hosts import Host
@@ -52,7 +52,7 @@ class Case:
     percentile: float | None = None  # the share of requests that times are stated for; None: on average
     most_s: tuple[tuple[str, float], ...] = ()  # limits of time that somebody named
     drafts: Drafts = NONE
-    picture: Picture | None = None  # that is made or looked at
+    picture: Size | None = None  # that is made or looked at
     length: Length | None = None  # of a video that is made
     steps: int | None = None  # of a generator, for a picture
     host: Host | None = None  # what stands around the cards, where somebody spoke of it
@@ -121,7 +121,7 @@ def fixed(arch: Arch, node: Node, *, wish: ServingWish, work: PlanWish) -> Case:
     able = (item for item in taken if any(formats_in(arch, work, engine=item, chips=chips)))
     engine = next(able, taken[0])
     _check_cut(engine, wish)
-    form, waits = _weights(arch, engine, node=node, work=work)
+    form, waits = stored_on(arch, engine, node=node, work=work)
     kv = find_kv_format(work.kv[0] if work.kv else "16bit")
     if kv.engines and engine.id not in kv.engines:
         raise AskError(
@@ -150,7 +150,7 @@ def fixed(arch: Arch, node: Node, *, wish: ServingWish, work: PlanWish) -> Case:
     return serving_case(arch, serving, layout=layout, cards=cards, host=node.host, notes=notes)
 
 
-def _weights(arch: Arch, engine: Engine, *, node: Node, work: PlanWish) -> tuple[str, bool]:
+def stored_on(arch: Arch, engine: Engine, *, node: Node, work: PlanWish) -> tuple[str, bool]:
     """The first format that has room; and, of a generator, whether its parts wait in main memory."""
     chips = tuple({card.chip.id: card.chip for card in node.cards}.values())
     named = bool(work.weights)

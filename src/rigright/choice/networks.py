@@ -22,7 +22,7 @@ from rigright.cost.layers import is_generator
 from rigright.cost.memory.serving import ServingMemory, serving_memory
 from rigright.cost.memory.settings import EngineCard
 from rigright.cost.memory.step import samples_bytes
-from rigright.demand import Layout, Length, Numbers, Picture, Serving
+from rigright.demand import Layout, Length, Numbers, Serving, Size
 from rigright.facts.chips import Chip
 from rigright.terms.memory import started, weigh, weights_bytes
 
@@ -44,7 +44,7 @@ class Network:
     arch: Arch
     does: str  # "look", "paint" or "read"
     painter: Painter | None = None
-    picture: Picture | None = None  # that is looked at
+    picture: Size | None = None  # that is looked at
     steps: int | None = None
     tok: int = 1  # of a text
     waits: bool = False  # each part of a generator lies in main memory until its turn
@@ -53,6 +53,12 @@ class Network:
     def noise(self) -> Denoiser | None:
         """The same by the few numbers that its time follows from, where runs of such painters were fitted."""
         return self.painter.net if self.painter is not None and self.painter.net.kind in TRIED else None
+
+    @property
+    def size(self) -> Size | None:
+        """Of what is made, or looked at."""
+        drawn = self.painter
+        return self.picture if drawn is None else Size(width_px=drawn.width_px, height_px=drawn.height_px)
 
     @property
     def unit(self) -> str:
@@ -65,7 +71,7 @@ class Network:
 def network_of(
     arch: Arch,
     *,
-    picture: Picture | None = None,
+    picture: Size | None = None,
     length: Length | None = None,
     steps: int | None = None,
     tok: int | None = None,
@@ -83,7 +89,9 @@ def network_of(
         raise AskError(
             say("{model}: compute per image is known only for built-in image generators", model=arch.name)
         )
-    result = painter(arch.name, picture=picture, length=length)
+    sides = None if picture is None else (picture.width_px, picture.height_px)
+    video = length or Length()
+    result = painter(arch.name, sides=sides, frames=video.frames, seconds=video.seconds)
     return Network(arch=result.arch, does=PAINT, painter=result, steps=steps or result.net.steps, waits=waits)
 
 

@@ -11,7 +11,7 @@ from rigright.base.errors import AskError
 from rigright.base.record import dataclass
 from rigright.base.units import MEGA
 from rigright.base.words import say
-from rigright.demand import Picture
+from rigright.demand import Size
 from rigright.facts.checkpoints import Making
 from rigright.facts.launching import Launcher
 from rigright.machine.bench.record import SentLoad
@@ -98,7 +98,7 @@ class SampleSettings:
     batch: int
     compiled: bool
     text_tok: int | None
-    picture: Picture | None
+    picture: Size | None
     frames: int | None  # of a video
     fps: int  # of it
     waits: bool  # each part of a generator lies in main memory until its turn

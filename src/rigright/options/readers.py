@@ -20,7 +20,7 @@ from rigright.base.units import (
     unreadable,
 )
 from rigright.base.words import say
-from rigright.demand import Images, Length, Picture
+from rigright.demand import Images, Length, Size
 
 if TYPE_CHECKING:
     from rigright.base.money import Money
@@ -135,7 +135,7 @@ _PICTURE = re.compile(
 LARGEST_PX, LONGEST_S = 65_536, 3600
 
 
-def picture(text: str) -> Picture:
+def picture(text: str) -> Size:
     """Read "1024", "1280x720", "720p" or "4k" as the size of a picture."""
     match = _PICTURE.fullmatch(re.sub(r"\s", "", text.lower()))
     if match is None:
@@ -148,7 +148,7 @@ def picture(text: str) -> Picture:
         high = int(match["high"] or wide)
     if not (0 < wide <= LARGEST_PX and 0 < high <= LARGEST_PX):
         raise unreadable(text, say("a size in pixels"), example="1280x720")
-    return Picture(width_px=wide, height_px=high)
+    return Size(width_px=wide, height_px=high)
 
 
 def length(text: str) -> Length:

@@ -60,6 +60,10 @@ class BatchTime:
     fixed_s: Numbers
     links_s: Numbers = 0.0
 
+    def later(self, more_s: float) -> BatchTime:
+        """The same after so many seconds."""
+        return replace(self, total_s=self.total_s + more_s, fixed_s=self.fixed_s + more_s) if more_s else self
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Learning:

@@ -121,13 +121,12 @@ def batch_time(network: Network, rates: NetworkRates, *, batch: Numbers) -> Batc
         time = stepped_time(network, rates.own, batch=batch)
     else:
         made = DiffusionRun(
-            height=float(drawn.picture.height_px), width=float(drawn.picture.width_px),
+            height=float(drawn.height_px), width=float(drawn.width_px),
             frames=float(drawn.frames), steps=float(network.steps or noise.steps), batch=batch,
             compiled=rates.compiled,
         )  # fmt: skip
         time = painted_time(noise, rates.own, run=made)
-    moved_s = moved_bytes(network, rates.form) / MOVED_BYTES_PER_S
-    return replace(time, total_s=time.total_s + moved_s, fixed_s=time.fixed_s + moved_s) if moved_s else time
+    return time.later(moved_bytes(network, rates.form) / MOVED_BYTES_PER_S)
 
 
 def learns_of(arch: Arch, training: Training) -> Learns:

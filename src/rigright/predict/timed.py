@@ -7,7 +7,7 @@ from dataclasses import field
 
 from rigright.base.record import Flat, Inner, Pairs, Sparse, dataclass, derived
 from rigright.cost.estimate import Estimate
-from rigright.demand import Picture
+from rigright.demand import Size
 
 TIME_PARTS = ("memory", "compute", "links", "fixed")
 
@@ -75,7 +75,7 @@ class SampleSpeed:
     compiled: Inner[Estimate | None]  # the same with torch.compile; None where nobody knows
     batch_s: Estimate
     parts_s: Pairs[str, float]  # of a batch on the first card, each as if alone
-    picture: Inner[Picture | None] = None
+    picture: Inner[Size | None] = None
     frames: int | None = None  # of a video
     seconds: float | None = None  # that it plays
     given: int = 0  # pictures that each is made from

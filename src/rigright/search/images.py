@@ -87,12 +87,12 @@ def filled(arch: Arch, wish: PlanWish) -> PlanWish:
     network = _network(arch, wish, trains=trains)
     if network.does == READ:
         return replace(wish, work="embed", prompt_tok=network.tok)
-    drawn: dict[str, Any] = {"picture": network.picture}
+    drawn: dict[str, Any] = {"picture": network.size}
     if network.painter is not None:
         frames = network.painter.frames if network.painter.net.fps else None
         said = None if wish.length is None else wish.length.seconds
         length = None if frames is None else Length(frames=frames, seconds=said)
-        drawn = {"picture": network.painter.picture, "length": length}
+        drawn["length"] = length
     steps = network.steps if network.does == PAINT else None
     return replace(wish, work=wish.work if trains else "image", steps=steps, **drawn)
 
@@ -139,7 +139,7 @@ def _notes(network: Network, wish: PlanWish, *, trains: bool) -> Iterator[Senten
     """What was assumed."""
     drawn = network.painter
     if drawn is not None:
-        size = {"wide": drawn.picture.width_px, "high": drawn.picture.height_px}
+        size = {"wide": drawn.width_px, "high": drawn.height_px}
         if trains:
             yield say(
                 "trains the denoiser on {wide} x {high} images; latents and text embeddings are precomputed",

@@ -20,7 +20,7 @@ from rigright.choice.case import serving_case
 from rigright.choice.offload import cpu_moe, gpu_layers
 from rigright.cost.memory.places import dealt_bounds
 from rigright.cost.weights import has_experts, stored
-from rigright.demand import SAMPLES, Layout, Offload, Picture, Serving, Training
+from rigright.demand import SAMPLES, Layout, Offload, Serving, Size, Training
 from rigright.export.launch import Launch, SampleSettings, ServerSettings, TrainerSettings
 from rigright.facts.checkpoints import Making, published, quantizer
 from rigright.facts.chips import Chip, by_id
@@ -333,7 +333,7 @@ def _passed(data: Mapping[str, Any], work: Serving) -> SampleSettings:
         batch=int(work.batch),
         compiled=work.compiled,
         text_tok=wish.get("prompt_tok"),
-        picture=Picture(**wish["picture"]) if wish.get("picture") else None,
+        picture=Size(**wish["picture"]) if wish.get("picture") else None,
         frames=(wish.get("length") or {}).get("frames"),
         fps=denoiser(data["model"]).fps,
         waits=work.parts_wait,

@@ -301,7 +301,9 @@ def _ltx2(scene: Scene) -> Parts:
     )  # fmt: skip
     other = linear("project", (heard, heard)) * 4
     sight = scene.stack(cross_hidden=config.size("cross_attention_dim"), extra=norm(hidden) * 4)
-    whole = steered(layer(sight), *at(across, tok), *at(other, tok), *ear.weights, *vector(11, hidden + heard))
+    whole = steered(
+        layer(sight), *at(across, tok), *at(other, tok), *ear.weights, *vector(11, hidden + heard)
+    )
     outer = (
         *vector(2, hidden + heard),
         *linear("patch", (hidden, config.size("in_channels")), sites=tok),

@@ -7,7 +7,7 @@ from typing import Any
 from rigright.arch.blocks import feed_forward, norm
 from rigright.arch.config import Config
 from rigright.arch.dit import TIME, Canvas, Kinds, Parts, Scene, beside, embedder, read_scene, steered
-from rigright.arch.record import Arch, Layer, Weight
+from rigright.arch.record import Arch, Ffn, Layer, Weight
 from rigright.arch.stack import Stack, at, conv, layer, linear, table, vector
 from rigright.base.record import replace
 
@@ -152,10 +152,12 @@ def _mochi(scene: Scene) -> Parts:
     stack = _stack(scene, width=8 * hidden // 3, gated=True, biases="o")
     own = steered(layer(stack), *linear("project", (4 * hidden, hidden)))
     seen = at(
-        (*linear("attn.add_q", (hidden, narrow), bias=False), *linear("attn.add_k", (hidden, narrow), bias=False),
-         *linear("attn.add_v", (hidden, narrow), bias=False), *norm(scene.head) * 2),
+        (
+            *(w for name in "qkv" for w in linear(f"attn.add_{name}", (hidden, narrow), bias=False)),
+            *norm(scene.head) * 2,
+        ),
         text_tok,
-    )  # fmt: skip
+    )
     fed = feed_forward(narrow, 8 * narrow // 3, gated=True, biases="")
     more = (*seen, *at((*linear("attn.add_o", (narrow, hidden)), *fed), text_tok))
     whole = steered(own, *more, *linear("project", (4 * narrow, hidden)))
@@ -166,7 +168,7 @@ def _mochi(scene: Scene) -> Parts:
         *vector(3, hidden // 2),
         *embedder(hidden, config.size("time_embed_dim")),
         *linear("project", (narrow, text), sites=text_tok),
-        *linear("project", (2 * text, text)), *linear("project", (text, text)), *linear("project", (hidden, text)),
+        *(w for width in (2 * text, text, hidden) for w in linear("project", (width, text))),
         *linear("project", (2 * hidden, hidden)),
         *linear("head", (patch * patch * (config.maybe("out_channels") or inputs), hidden), sites=tok),
     )  # fmt: skip
@@ -213,11 +215,15 @@ def _with_experts(own: Layer, config: Config, *, hidden: int, width: int, sites:
     experts = (
         Weight(role=role, shape=shape, copies=count, used=used, sites=sites)
         for role, shape in (
-            ("expert.gate", (width, hidden)), ("expert.up", (width, hidden)), ("expert.down", (hidden, width)),
+            ("expert.gate", (width, hidden)),
+            ("expert.up", (width, hidden)),
+            ("expert.down", (hidden, width)),
         )
-    )  # fmt: skip
+    )
     fed = at(feed_forward(hidden, shared, gated=True, biases=""), sites)
-    return replace(own, weights=(*own.weights, *experts, *fed, *linear("router", (count, hidden), bias=False)))
+    router = linear("router", (count, hidden), bias=False)
+    ffn = Ffn(width=width, gated=True, experts=count, per_tok=used, shared_width=shared)
+    return replace(own, weights=(*own.weights, *experts, *fed, *router), ffn=ffn)
 
 
 def _qwen(scene: Scene) -> Parts:

@@ -15,9 +15,11 @@ from rigright.base.errors import AskError
 from rigright.base.record import dataclass
 from rigright.base.units import MEGA
 from rigright.base.words import say
-from rigright.demand import Length, Picture
 
 DRAWS = "stable-diffusion-v1-5/stable-diffusion-v1-5#vae"  # others differ in the latent's channels alone
+
+
+Sides = tuple[int, int]  # width and height, in pixels
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +29,8 @@ class Painter:
     net: Denoiser
     arch: Arch
     decoder: Tower
-    picture: Picture
+    width_px: int
+    height_px: int
     frames: int
 
     @property
@@ -49,36 +52,39 @@ class Painter:
 
 
 @cache
-def painter(name: str, *, picture: Picture | None = None, length: Length | None = None) -> Painter:
-    """A generator that ships with the program, for pictures of such a size; None: as it was made."""
-    return painter_of(zoo.config(name), name, picture=picture, length=length)
+def painter(
+    name: str, *, sides: Sides | None = None, frames: int | None = None, seconds: float | None = None
+) -> Painter:
+    """A generator that ships with the program, for pictures of such sides; None: as it was made."""
+    return painter_of(zoo.config(name), name, sides=sides, frames=frames, seconds=seconds)
 
 
 def painter_of(
-    config: Mapping[str, Any], name: str, *, picture: Picture | None = None, length: Length | None = None
+    config: Mapping[str, Any],
+    name: str,
+    *,
+    sides: Sides | None = None,
+    frames: int | None = None,
+    seconds: float | None = None,
 ) -> Painter:
     """The same of any config of a denoiser."""
     net = denoiser(name)
-    size = picture or Picture(width_px=net.width_px, height_px=net.height)
-    frames = _frames(net, length, name=name)
-    sides = [max(side // net.latent_px, 1) for side in (size.height_px, size.width_px)]
-    sized = {**config, "sample_size": sides, "latent_frames": net.deep(frames) + net.given}
+    if not net.fps and (frames or seconds):
+        raise AskError(say("{model} has no frames: remove --frames", model=name))
+    wide, high = sides or (net.width_px, net.height)
+    if seconds is not None:
+        frames = round(seconds * net.fps) + 1  # as these networks cut a video
+    count = frames or net.frames
+    latent = [max(side // net.latent_px, 1) for side in (high, wide)]
+    sized = {**config, "sample_size": latent, "latent_frames": net.deep(count) + net.given}
     return Painter(
         net=net,
         arch=read_config(sized, name),
-        decoder=_decoder(size.height_px, size.width_px, channels=net.latent_channels),
-        picture=size,
-        frames=frames,
+        decoder=_decoder(high, wide, channels=net.latent_channels),
+        width_px=wide,
+        height_px=high,
+        frames=count,
     )
-
-
-def _frames(net: Denoiser, length: Length | None, *, name: str) -> int:
-    """Frames of a video, one more than its seconds have, as these networks cut them."""
-    if length is None:
-        return net.frames
-    if not net.fps:
-        raise AskError(say("{model} makes images, not videos: remove --frames", model=name))
-    return length.frames or round((length.seconds or 0.0) * net.fps) + 1
 
 
 @cache

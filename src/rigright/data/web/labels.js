@@ -11,7 +11,7 @@ const LABELS = {
   details: ["Details", "详情"], customer: ["Tariff for", "用电类别"], days: ["Deadline", "期限"], dp: ["Replicas", "副本数"], draft: ["Draft acceptance", "草稿接受率"],
   draft_tokens: ["Draft tokens", "草稿 token 数"], duty: ["Utilization", "工作时间占比"], engine: ["Engine", "推理引擎"], ep: ["Expert parallel", "专家并行"],
   epochs: ["Epochs", "训练轮数"], family: ["Model family", "模型家族"], flash: ["Flash attention", "Flash attention"], for: ["Model", "模型"],
-  gpu_layers: ["Layers on the GPU", "放 GPU 的层数"], grows_to: ["Grows to model", "以后的模型"], growth: ["Growth", "增长余量"], image_size: ["Image size", "图像边长"], images: ["Images per request", "每个请求的图片"],
+  gpu_layers: ["Layers on the GPU", "放 GPU 的层数"], grows_to: ["Grows to model", "以后的模型"], growth: ["Growth", "增长余量"], frames: ["Frames, or 5s", "帧数，或 5s"], image_size: ["Image size", "图像尺寸"], images: ["Images per request", "每个请求的图片"],
   kv: ["KV cache format", "KV 缓存格式"], lang: ["Language", "语言"], latency: ["Latency limit", "批延迟上限"], licence: ["License", "许可证"], limit: ["Rows", "显示行数"],
   machine: ["Machine", "机器"], max_chips: ["Max. GPUs", "GPU 数上限"], max_params: ["Max. parameters", "参数量上限"], max_seqs: ["Max. sequences", "最大序列数"],
   method: ["Method", "训练方法"], micro_batch: ["Micro-batch", "micro-batch"], min_params: ["Min. parameters", "参数量下限"], mode: ["Kind of work", "场景"],

@@ -9,7 +9,7 @@ from rigright.base.money import show_money
 from rigright.base.page import Shown
 from rigright.base.units import KILO, show_count, show_seconds, show_short, show_watts
 from rigright.base.words import DOUBT, Sentence, say, with_commas, worded
-from rigright.cost.estimate import SECONDS_PER_DAY, Estimate
+from rigright.cost.estimate import SECONDS_PER_DAY, Estimate, scaled
 from rigright.demand import SAMPLES, Layout, PlanWish, Serving, Training
 from rigright.facts.clouds import cloud_shown
 from rigright.facts.engines import find_engine
@@ -192,8 +192,9 @@ def known_by(plan: Plan) -> Shown:
     result = estimate(plan, name)
     if result is None or not basis(plan):
         return ""
-    band = f"{show_short(result.low)}-{show_short(result.high)}"
-    unit = FIGURES[name].head
+    figure = FIGURES[name]
+    shown, unit = scaled(result, figure.scale), figure.head
+    band = f"{show_short(shown.low)}-{show_short(shown.high)}"
     return say("80 % band {band} {unit}, based on {basis}", band=band, unit=unit, basis=basis(plan))
 
 

@@ -19,7 +19,7 @@ from rigright.choice.networks import PAINT, READ, Network, network_of, part_byte
 from rigright.cost.estimate import Estimate, over
 from rigright.cost.images import ImageRun
 from rigright.cost.layers import is_generator, takes_samples
-from rigright.demand import Layout, Picture, Training
+from rigright.demand import Layout, Size, Training
 from rigright.facts.nodes import Node
 from rigright.predict.images import BatchTime, Learning
 from rigright.predict.samples import batch_time, learns_of, network_rates, network_speed, train_time
@@ -59,7 +59,7 @@ def sample_speed(case: Case) -> SampleSpeed | None:
 
 
 def learning_speed(
-    arch: Arch, training: Training, *, layout: Layout, node: Node, picture: Picture | None
+    arch: Arch, training: Training, *, layout: Layout, node: Node, picture: Size | None
 ) -> SampleSpeed | None:
     """Images learnt from a second, gradients summed; None where texts are read, or layers are cut."""
     cut = layout.tp * layout.pp * layout.cp > 1
@@ -95,7 +95,7 @@ def _sampled(network: Network, rate: Estimate, *, each: int, cards: int, **more:
         cards=cards,
         rate=rate,
         batch_s=over(each * cards, rate),
-        picture=network.picture if drawn is None else drawn.picture,
+        picture=network.size,
         frames=None if drawn is None or not drawn.net.fps else drawn.frames,
         seconds=None if drawn is None else drawn.seconds,
         given=0 if drawn is None else drawn.net.given,
@@ -127,7 +127,7 @@ def _at(values: object, place: int = 0) -> float:
     return float(result[min(place, len(result) - 1)])
 
 
-def resized(arch: Arch, picture: Picture) -> Arch:
+def resized(arch: Arch, picture: Size) -> Arch:
     """The model reading pictures of such a size: its config is read again with that size."""
     sides = picture.height_px, picture.width_px
     if min(sides) < SMALLEST or max(sides) > LARGEST:
@@ -138,7 +138,7 @@ def resized(arch: Arch, picture: Picture) -> Arch:
     if zoo.exact(arch.name) is None or arch.task not in {"vision", "image"}:
         raise AskError(say("{model}: --image-size works for known image models only", model=arch.name))
     if is_generator(arch):
-        return painter(arch.name, picture=picture).arch
+        return painter(arch.name, sides=(picture.width_px, picture.height_px)).arch
     return read_config(
         {**zoo.config(arch.name), "image_size": sides[0] if sides[0] == sides[1] else list(sides)}, arch.name
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from math import ceil
 
@@ -16,18 +16,21 @@ from rigright.arch.sources.open import open_model
 from rigright.base.errors import AskError, RigError
 from rigright.base.tables import Row
 from rigright.base.words import Sentence, say, with_semicolons
-from rigright.choice.networks import TRIED, Network, network_of
+from rigright.choice.case import stored_on
+from rigright.choice.networks import ENGINE, TRIED, Network, moved_bytes, network_of
 from rigright.cost.diffusion import SUBJECT, DiffusionRun
 from rigright.cost.estimate import Estimate, over, spread
 from rigright.cost.images import ImageRun
 from rigright.cost.known import Ran
 from rigright.cost.power import Busy, draw_w
-from rigright.demand import Picture
+from rigright.demand import Length, PlanWish, Size
 from rigright.facts.chips import Chip
+from rigright.facts.engines import find_engine
 from rigright.facts.find import find_chip
+from rigright.facts.nodes import find_node
 from rigright.predict.images import BatchTime
 from rigright.predict.painted import painted_rates, painted_time, painted_with_band
-from rigright.predict.samples import batch_time, network_rates, network_speed
+from rigright.predict.samples import MOVED_BYTES_PER_S, batch_time, network_rates, network_speed
 from rigright.terms.fitted import power_band, power_terms
 from rigright.verbs.validate.ask import unstated
 from rigright.verbs.validate.record import Basis, Prediction, TableKind, each
@@ -47,6 +50,7 @@ class DiffusionAsk:
     chip: Chip
     run: DiffusionRun  # of one group of cards
     copies: int  # groups, each with its part of the batch
+    moved_s: float  # for each batch, where parts of it wait in main memory
     unsaid: tuple[str, ...]  # columns that decide the time, and were empty
     assumed: tuple[Sentence, ...]
 
@@ -80,6 +84,7 @@ def read_diffusion(row: Row) -> DiffusionAsk:
         chip=find_chip(row["chip"]),
         network=_open(row["model"], net, run=fields) if ranks == 1 else None,
         copies=copies,
+        moved_s=_moved_s(row, fields) if ranks == 1 else 0.0,
         run=DiffusionRun(
             **fields,
             batch=float(batch),
@@ -104,11 +109,27 @@ def _open(model: str, net: Denoiser, *, run: Mapping[str, float]) -> Network | N
     """An open network that makes images, of a kind whose time no run of its like was fitted to."""
     if net.kind in {*TRIED, GUESSED}:
         return None
-    size = Picture(width_px=int(run["width"]), height_px=int(run["height"]))
+    size = Size(width_px=int(run["width"]), height_px=int(run["height"]))
     try:
         return network_of(open_model(model), picture=size, steps=int(run["steps"]))
     except RigError:
         return None
+
+
+def _moved_s(row: Row, run: Mapping[str, float]) -> float:
+    """Seconds that parts of a known network are moved, where a card has no room for all of them."""
+    if not is_known(row["model"]):
+        return 0.0
+    size = Size(width_px=int(run["width"]), height_px=int(run["height"]))
+    length, node = Length(frames=int(run["frames"])), find_node(row["chip"])
+    try:
+        arch = open_model(row["model"])
+        network = network_of(arch, picture=size, length=length if run["frames"] > 1 else None)
+        work = PlanWish(work="image", picture=size, length=length if run["frames"] > 1 else None)
+        form, waits = stored_on(arch, find_engine(ENGINE), node=node, work=work)
+    except RigError:
+        return 0.0
+    return moved_bytes(replace(network, waits=waits), form) / MOVED_BYTES_PER_S
 
 
 def predict(row: Row) -> tuple[Prediction, ...]:
@@ -145,11 +166,12 @@ def predict(row: Row) -> tuple[Prediction, ...]:
 def _timed(ask: DiffusionAsk, *, model: str, source: str) -> tuple[BatchTime, Estimate]:
     """The time of a batch and its parts, and the seconds with their band."""
     if ask.network is None:
-        time = painted_time(ask.net, painted_rates([ask.chip]), run=ask.run)
+        time = painted_time(ask.net, painted_rates([ask.chip]), run=ask.run).later(ask.moved_s)
         what = Ran(model=ask.net.word or model, source=source)
         return time, painted_with_band(float(np.squeeze(time.total_s)), net=ask.net, chip=ask.chip, what=what)
     run = ImageRun(compiled=ask.run.compiled)
     time = batch_time(ask.network, network_rates(ask.network, [ask.chip], run=run), batch=ask.run.batch)
+    time = time.later(ask.moved_s)
     batch = float(ask.run.batch)
     rate = network_speed(ask.network, ask.chip, value=batch / float(np.squeeze(time.total_s)))
     return time, over(batch, rate)

@@ -22,7 +22,7 @@ from rigright.base.words import Sentence, say
 from rigright.choice.training import LOOP
 from rigright.cost.images import SUBJECT, ImageRun, ImageWork, work_of_counts
 from rigright.cost.known import Ran
-from rigright.demand import Layout, Picture, Training
+from rigright.demand import Layout, Size, Training
 from rigright.facts.anchors import FULL, RunCase
 from rigright.facts.chips import Chip
 from rigright.facts.cpus import CpuRate, find_cpu
@@ -194,7 +194,7 @@ def _looking(name: str, image_px: float | None) -> tuple[Arch, ImageKind] | None
     px = None if image_px is None else int(image_px)
     own = zoo.exact(name)
     if own is not None and zoo.arch(own).task == "vision":
-        arch = zoo.arch(own) if px is None else resized(zoo.arch(own), Picture(width_px=px, height_px=px))
+        arch = zoo.arch(own) if px is None else resized(zoo.arch(own), Size.square(px))
         return arch, arch_kind(arch)
     plain = name.partition(".")[0]
     result = classifier(plain, image_px=px) or _near(plain, image_px)

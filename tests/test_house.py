@@ -63,7 +63,7 @@ POSIX_ONLY = {
 }
 MOST = {
     "files": 855,
-    "lines": 131140,
+    "lines": 131160,
     "public names": 3867,
     "lines of tests": 92890,
 }  # lower them as less is reached; raise them only for what a user can do now

@@ -44,6 +44,8 @@ class Denoiser:
     draw_params_m: float  # of the autoencoder; 0: as those of Stable Diffusion
     draw: str  # decoder: "flat" (one image), "deep" (32 x 32 a place), "video"
     kind: str
+    start: bool = False  # it works from a picture that is given
+    hub: str = ""  # where Diffusers loads it from: a name, or + and what is behind its own; -: nowhere whole
 
     @property
     def drawn_at_once(self) -> int:
@@ -83,7 +85,7 @@ def denoiser(name: str) -> Denoiser:
 
 def _wan(name: re.Match[str]) -> str:
     """The name of a Wan without its version: both of a size are alike, but for a second network."""
-    given = "i2v-" if "i2v" in name[0] and not name[1].startswith("a") else ""
+    given = "i2v-" if "i2v" in name[0] else ""
     return f"wan-{given}{name[1]}"
 
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import cast
 
+from rigright.arch.denoisers import Denoiser
 from rigright.arch.record import Arch
 from rigright.base.errors import AskError
 from rigright.base.record import dataclass
@@ -100,7 +101,7 @@ class SampleSettings:
     text_tok: int | None
     picture: Size | None
     frames: int | None  # of a video
-    fps: int  # of it
+    net: Denoiser  # of a generator
     waits: bool  # each part of a generator lies in main memory until its turn
     steps: int | None  # of one picture
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from rigright.base.units import show_bytes, show_seconds, show_short
+from rigright.base.units import show_bytes, show_seconds
 from rigright.base.words import Sentence, say
 from rigright.choice.networks import PAINT, Network, moved_bytes, network_memory
 from rigright.cost.estimate import Estimate
@@ -52,9 +52,7 @@ def plan_of(table: Candidates, place: int, *, network: Network, best_at: Sequenc
     else:
         rates = network_rates(network, [kind.chip], run=replace(way, compiled=False).run, form=way.form)
         plain_s = float(np.squeeze(batch_time(network, rates, batch=batch).total_s))
-        uncompiled = (
-            say("without torch.compile: {rate} images/s per GPU", rate=show_short(batch / plain_s)),
-        )
+        uncompiled = (say("without torch.compile: a batch takes {time}", time=show_seconds(plain_s)),)
     layout, room = Layout(dp=n_chips), float(kind.card.room_bytes)
     work = _work(table, way, network=network, n_chips=n_chips, batch=batch)
     trained: dict[str, Any] = {}

@@ -335,7 +335,7 @@ def _passed(data: Mapping[str, Any], work: Serving) -> SampleSettings:
         text_tok=wish.get("prompt_tok"),
         picture=Size(**wish["picture"]) if wish.get("picture") else None,
         frames=(wish.get("length") or {}).get("frames"),
-        fps=denoiser(data["model"]).fps,
+        net=denoiser(data["model"]),
         waits=work.parts_wait,
         steps=wish.get("steps"),
     )

@@ -20,7 +20,7 @@ _SPEEDS = {
     "train_tok_per_s": "tokens/s",
     "texts_per_s": "texts/s",
     "images_per_s": "images/s",
-    "videos_per_s": "videos/s",
+    "videos_per_s": "videos/hour",
 }
 _BOUNDS = {
     "memory": "memory bandwidth",
@@ -79,10 +79,9 @@ def _figures(plan: Mapping[str, Any]) -> Iterator[str]:
     figures = plan["figures"]
     speed = next((name for name in _SPEEDS if name in figures), None)
     if speed is not None:
-        value, unit = figures[speed], _SPEEDS[speed]
-        texts = [
-            f"{show_short(value['value'])} {unit} ({show_short(value['low'])} to {show_short(value['high'])})"
-        ]
+        unit, each = _SPEEDS[speed], 3600 if speed == "videos_per_s" else 1
+        value, low, high = (show_short(each * figures[speed][end]) for end in ("value", "low", "high"))
+        texts = [f"{value} {unit} ({low} to {high})"]
         texts += [
             f"{name[:4].upper()} {show_seconds(figures[name]['value'])}"
             for name in ("ttft_s", "tpot_s")

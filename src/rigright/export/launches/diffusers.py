@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from rigright.base.errors import AskError
+from rigright.base.words import say
 from rigright.export.commands import one_node
 from rigright.export.launch import Launch
 from rigright.export.text import comments
@@ -14,7 +16,7 @@ _BACKENDS = {
 }
 _DEVICES = {"Intel": "xpu", "Apple": "mps"}
 _QUANTISED = """
-parts = {{"transformer", "unet", "text_encoder", "text_encoder_2", "text_encoder_3"}}
+parts = {{"transformer", "transformer_2", "unet", "text_encoder", "text_encoder_2", "text_encoder_3"}}
 backend, options = {backend}
 quantised = PipelineQuantizationConfig(
     quant_backend=backend,
@@ -27,20 +29,25 @@ import time
 
 import torch
 from diffusers import DiffusionPipeline{imported}
-
+{utilities}
 MODEL, BATCH, STEPS = {model!r}, {batch}, {steps}
 SIZE = {size}
 {quantised}
 pipe = DiffusionPipeline.from_pretrained(MODEL, torch_dtype=torch.{dtype}{option})
 {placed}
 {compiled}
-prompt = " ".join(sys.argv[1:]) or "a lighthouse above a stormy sea, oil painting"
+{asked}
 for run in ("first", "second"):
     start = time.perf_counter()
-    made = pipe([prompt] * BATCH, num_inference_steps=STEPS, **SIZE)
+    made = pipe({prompts}, num_inference_steps=STEPS, **SIZE)
     print(f"{{run}}: {{time.perf_counter() - start:.1f}} s for {{BATCH}}", file=sys.stderr)
 {saved}
 """
+_TEXT = 'prompt = " ".join(sys.argv[1:]) or "a lighthouse above a stormy sea, oil painting"'
+_GIVEN = """if len(sys.argv) < 2:
+    sys.exit("usage: python3 generate.py IMAGE [PROMPT]")
+picture = load_image(sys.argv[1])
+prompt = " ".join(sys.argv[2:]) or "the same place at night\""""
 _IMAGES = """for place, image in enumerate(made.images):
     image.save(f"image-{place}.png")"""
 _VIDEOS = """for place, frames in enumerate(made.frames):
@@ -48,8 +55,9 @@ _VIDEOS = """for place, frames in enumerate(made.frames):
 _VAE = """if hasattr(pipe.vae, "enable_tiling"):
     pipe.vae.enable_tiling()"""
 _COMPILED = """
-denoiser = getattr(pipe, "transformer", None) or pipe.unet
-denoiser.compile()
+for part in ("transformer", "transformer_2", "unet"):
+    if getattr(pipe, part, None) is not None:
+        getattr(pipe, part).compile()
 """
 
 
@@ -60,17 +68,19 @@ def export(launch: Launch) -> dict[str, str]:
     backend = _BACKENDS.get(passed.weights)
     device = _DEVICES.get(launch.vendor, "cuda" if launch.vendor else "cpu")
     placed = f"pipe.enable_model_cpu_offload(device={device!r})" if passed.waits else f"pipe.to({device!r})"
-    size = (
-        {}
-        if passed.picture is None
-        else {"height": passed.picture.height_px, "width": passed.picture.width_px}
-    )
-    if passed.frames is not None:
-        size |= {"num_frames": passed.frames}
+    size: dict[str, int] = {}
+    picture = passed.picture
+    if picture is not None:
+        size |= {"height": picture.height_px, "width": picture.width_px}
+    makes_videos, starts = passed.frames is not None, passed.net.start
+    if makes_videos:
+        size |= {"num_frames": passed.frames or 1}
         placed += f"\n{_VAE}"
+    utilities = ", ".join((*(("export_to_video",) * makes_videos), *(("load_image",) * starts)))
     text = _SCRIPT.format(
         imported=", PipelineQuantizationConfig" if backend else "",
-        model=launch.model,
+        utilities=f"from diffusers.utils import {utilities}\n" if utilities else "",
+        model=_repository(launch),
         batch=passed.batch,
         size=size,
         steps=passed.steps,
@@ -79,13 +89,24 @@ def export(launch: Launch) -> dict[str, str]:
         option=", quantization_config=quantised" if backend else "",
         placed=placed,
         compiled=_COMPILED if passed.compiled else "",
-        saved=_IMAGES if passed.frames is None else _VIDEOS.replace("FPS", f"{passed.fps}"),
+        asked=_GIVEN if starts else _TEXT,
+        prompts="[picture] * BATCH, [prompt] * BATCH" if starts else "[prompt] * BATCH",
+        saved=_VIDEOS.replace("FPS", f"{passed.net.fps}") if makes_videos else _IMAGES,
     )
-    if passed.frames is not None:
-        text = text.replace("\n\nMODEL", "\nfrom diffusers.utils import export_to_video\n\nMODEL", 1)
-    needs = [
+    needs = (
         *(("bitsandbytes",) if backend else ()),
-        *(("imageio", "imageio-ffmpeg") if passed.frames else ()),
-    ]
+        *(("imageio", "imageio-ffmpeg") if makes_videos else ()),
+    )
     more = (f"and: python3 -m pip install {' '.join(needs)}",) if needs else ()
     return {"generate.py": comments((*launch.head, *more)) + text}
+
+
+def _repository(launch: Launch) -> str:
+    """Where the whole pipeline is, as Diffusers loads it."""
+    hub = launch.passing.net.hub
+    if hub == "-":
+        raise AskError(
+            say("{model} is no whole pipeline that Diffusers loads", model=launch.model),
+            hint=say("give a folder with a model_index.json"),
+        )
+    return launch.model + hub[1:] if hub.startswith("+") else hub or launch.model

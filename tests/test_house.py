@@ -62,10 +62,10 @@ POSIX_ONLY = {
     "readline",
 }
 MOST = {
-    "files": 855,
-    "lines": 131160,
-    "public names": 3867,
-    "lines of tests": 92890,
+    "files": 856,
+    "lines": 131430,
+    "public names": 3872,
+    "lines of tests": 93050,
 }  # lower them as less is reached; raise them only for what a user can do now
 USED_ONCE = 0.3002  # private functions named once, of all functions: lower it when less is reached
 SHARED_CLASS_NAMES = 0  # class names that more than one module defines: lower it when fewer are left

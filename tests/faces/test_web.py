@@ -23,6 +23,7 @@ from rigright.faces import web
 from rigright.faces.cli.main import main
 from rigright.faces.page import forms
 from rigright.faces.reply import reply
+from rigright.faces.workers import AnswerPool, done
 from rigright.verbs.watch.serving import door
 
 testclient = pytest.importorskip("starlette.testclient")
@@ -261,6 +262,54 @@ def test_who_guesses_tokens_has_to_wait(monkeypatch):
         assert ask(client, "cost", said={"what": "4090"}, headers=right).status_code == 200
 
 
+def test_a_name_that_a_guesser_gives_himself_opens_nothing_and_shuts_nobody_out():
+    right, wrong = ({"authorization": f"Bearer {one * 20}"} for one in "tu")
+    with testclient.TestClient(web.app("t" * 20), base_url="http://box:9479") as client:
+
+        def told(headers, behind):
+            return ask(
+                client, "cost", said={"what": "4090"}, headers={**headers, "x-forwarded-for": behind}
+            ).status_code
+
+        assert told(right, "10.0.0.7") == 200
+        codes = [told(wrong, f"10.1.0.{place}") for place in range(3 * web.MOST_GUESSES)]
+        assert codes.count(401) == web.MOST_GUESSES
+        assert told(right, "10.2.0.1") == 429
+        assert told(right, "10.0.0.7") == 200, "who was let in before is not shut out"
+        codes = [told(wrong, "10.0.0.7") for _ in range(web.MOST_GUESSES + 5)]
+        assert codes.count(401) == web.MOST_GUESSES
+
+
+def test_workers_answer_as_the_page_does_and_those_that_are_late_are_killed(tmp_path):
+    sent = json.dumps({"verb": "cost", "said": {"what": "4090"}, "form": "json"})
+    crew = AnswerPool(1)
+    try:
+        assert crew.ask({"sent": sent, "verb": "cost"}) == done({"sent": sent})
+        path = tmp_path / "dropped"
+        path.write_text("NVRM: Xid (PCI:0000:3b:00): 79, pid=1, GPU has fallen off the bus.")
+        job = {
+            "file": str(path),
+            "verb": "doctor",
+            "form": "json",
+            "language": "en",
+            "name": "a.log",
+            "every": False,
+        }
+        assert "79" in crew.ask(job).text
+        path.unlink()
+        assert crew.ask({**job}).failed, "the process is gone"
+        assert not crew.ask({"sent": sent, "verb": "cost"}).failed, "and another took its place"
+    finally:
+        crew.close()
+    crew = AnswerPool(1, budget_s=1e-3)
+    try:
+        late = crew.ask({"sent": sent, "verb": "cost"}, language="zh")
+        assert late.failed
+        assert late.exit_code == 2
+    finally:
+        crew.close()
+
+
 def test_guessers_beyond_a_number_are_forgotten():
     guesses = web.Guesses()
     for place in range(web.MOST_GUESSERS + 5):
@@ -284,7 +333,7 @@ def test_who_sends_no_whole_head_is_hung_up_on(monkeypatch):
     uvicorn = pytest.importorskip("uvicorn")
     monkeypatch.setattr(web, "HEAD_S", 0.2)
     kept = {"host": "127.0.0.1", "port": free_ports(1)[0], "lifespan": "off", "log_level": "critical"}
-    server = uvicorn.Server(uvicorn.Config(web.app(), http=web._prompt(), **kept))
+    server = uvicorn.Server(uvicorn.Config(web.app(), http=web.prompt_protocol(), **kept))
     thread = threading.Thread(target=server.run)
     thread.start()
     try:

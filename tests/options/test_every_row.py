@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from rigright.base.errors import AskError
+from rigright.base.errors import AskError, RigError
 from rigright.base.words import LANGUAGES, say, sentences
 from rigright.faces import python, question
 from rigright.faces.cli.front import verbs
@@ -114,6 +114,17 @@ def test_each_row_is_in_help_on_the_manual_page_and_completed():
                 re.MULTILINE,
             )
             assert word in follow[1].split(), (verb, one.name)
+
+
+ODD = ("--", "", " ", "-", "--on", "\udc80", "x" * 5000, "0" * 400, "1e999", "%s", "[", "\\", "\x00")
+
+
+@pytest.mark.parametrize(("verb", "one"), [(verb, one) for verb, one in EVERY if not one.placed], **NAMED)
+def test_a_value_of_any_letters_is_a_value_or_a_sentence(verb, one):
+    parser = verb_parser(verb, "en")
+    for value in () if one.is_flag else ODD:
+        with contextlib.suppress(RigError):
+            parser.read([f"{one.flag}={value}"])
 
 
 def test_no_name_is_typed_for_two_rows_of_a_verb():

@@ -6,6 +6,8 @@ import time
 import urllib.request
 from collections.abc import Mapping
 from http.client import HTTPResponse
+from queue import Empty, SimpleQueue
+from threading import Thread
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
@@ -41,13 +43,30 @@ def opened(
     key: str | None = None,
     headers: Mapping[str, str] | None = None,
 ) -> HTTPResponse:
-    """The answer of a server, open; what goes wrong comes as urllib's own errors."""
+    """The answer of a server, open; what goes wrong comes as urllib's own errors.
+
+    `wait_s`: for the connection and the whole head together, then for each piece.
+    """
     if urlsplit(url).scheme not in {"http", "https"}:
         raise AskError(say('"{text}" is not an address; for example http://127.0.0.1:8000/v1', text=url))
     request = urllib.request.Request(  # noqa: S310 - http and https only: above
         url, data=body, headers=dict(headers or {}) | ({"Authorization": f"Bearer {key}"} if key else {})
     )
-    answer: Any = urllib.request.build_opener(_SameHost).open(request, timeout=wait_s)
+    opener, answers = urllib.request.build_opener(_SameHost), SimpleQueue[Any]()
+
+    def ask() -> None:
+        try:
+            answers.put(opener.open(request, timeout=wait_s))
+        except Exception as error:  # noqa: BLE001 - it is raised where the answer is waited for
+            answers.put(error)
+
+    Thread(target=ask, daemon=True).start()  # a head that drips never runs into a timeout of its socket
+    try:
+        answer = answers.get(timeout=wait_s)
+    except Empty:
+        raise TimeoutError(f"no answer within {wait_s:g} s") from None
+    if isinstance(answer, Exception):
+        raise answer
     return answer  # type: ignore[no-any-return]
 
 

@@ -81,9 +81,13 @@ def serve(root: Path | None, *, port: int | None) -> None:
             return
         import uvicorn
 
+        from rigright.faces.web import prompt_protocol
+
         _warm()
         app = made.streamable_http_app(host=_HOST, stateless_http=True, json_response=True)
-        uvicorn.run(app, host=_HOST, port=port, log_level="warning")
+        uvicorn.run(
+            app, host=_HOST, port=port, log_level="warning", proxy_headers=False, http=prompt_protocol()
+        )
 
 
 def _warm() -> None:

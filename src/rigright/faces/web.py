@@ -13,7 +13,7 @@ import tempfile
 import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import chdir
+from contextlib import chdir, closing
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -24,14 +24,16 @@ from rigright.base.tables import DATA
 from rigright.base.words import say, tell
 from rigright.faces import page
 from rigright.faces.reply import FORMS, Printed, reply
+from rigright.faces.workers import AnswerPool
 from rigright.verbs.watch.serving import door, is_own_name
 
 PORT = 9479
-MOST_WAITING = 64
+MOST_WAITING = 128  # questions
+MOST_HEADLESS = 128  # connections that have sent no whole head
 _KEPT, _KEPT_S = 512, 60.0  # answers, and how long prices on disk may have changed unseen
-HEAD_S, ASKED_S, FILE_S = 20.0, 10.0, 120.0  # by when a request's head and body must be there
+HEAD_S, ASKED_S, FILE_S = 10.0, 10.0, 120.0  # by when a request's head and body must be there
 MOST_GUESSES, GUESSES_S, MOST_GUESSERS = 10, 60.0, 1024  # wrong tokens from one address
-_FIRST = {"model": "qwen3-32b", "concurrency": "8", "mode": "chat"}
+MOST_BEHIND = 200  # letters of what a proxy says of who is behind it
 _LIVE = {"probe", "doctor"}
 _TYPES = {
     ".html": "text/html",
@@ -53,14 +55,14 @@ Receive = Callable[[], Awaitable[Any]]
 Send = Callable[[Any], Awaitable[None]]
 
 
-def app(token: str | None = None) -> Any:
-    """The page as an ASGI application."""
+def app(token: str | None = None, *, workers: AnswerPool | None = None) -> Any:
+    """The page as an ASGI application; without workers it answers one question at a time by itself."""
     if find_spec("starlette") is None or find_spec("uvicorn") is None:
         raise absent("web", say("the page needs starlette and uvicorn, which are not installed"))
     from starlette.applications import Starlette
     from starlette.routing import Route
 
-    desk = Desk()
+    desk = Desk(workers)
     shown = {file.name: file for file in [*(DATA / "web").iterdir(), DATA / "page.css"]}
     files = [
         Route(f"/{'' if name == 'index.html' else name}", _file(path), methods=["GET"])
@@ -79,30 +81,44 @@ def app(token: str | None = None) -> Any:
 def serve(at: str, *, token_file: str | None, hub: bool, language: str) -> None:
     """Answer until Ctrl-C, from an empty folder, where no name is a file; the hub only if asked for."""
     place, token = door(at, token_file=token_file)
-    made = app(token)
+    workers = AnswerPool()
+    made = app(token, workers=workers)
     if not hub:
         os.environ["HF_HUB_OFFLINE"] = "1"
     import uvicorn
 
-    with tempfile.TemporaryDirectory() as empty, chdir(empty):
-        reply("plan", _FIRST)  # tables are read before anybody waits for them
+    with tempfile.TemporaryDirectory() as empty, chdir(empty), closing(workers):
+        workers.warm()
         sys.stderr.write(tell(say("page at {address}", address=f"http://{place}/"), language) + "\n")
         uvicorn.run(
             made, host=place.host, port=place.port, log_level="warning", timeout_keep_alive=10,
-            limit_concurrency=4 * MOST_WAITING, server_header=False, http=_prompt(),
+            server_header=False, proxy_headers=False, http=prompt_protocol(),
         )  # fmt: skip
 
 
-def _prompt() -> Any:
-    """The protocol of uvicorn for those who send the head of their request in time; others are hung up on."""
+def prompt_protocol() -> Any:
+    """The protocol of uvicorn for those who send the head of their request in time; others are hung up on.
+
+    Of too many that send none the eldest goes first.
+    """
     import asyncio
 
     from uvicorn.protocols.http.h11_impl import H11Protocol
+
+    headless: OrderedDict[int, Any] = OrderedDict()
 
     class Prompt(H11Protocol):
         def connection_made(self, transport: Any) -> None:
             super().connection_made(transport)
             self._look_again()
+            headless[id(self)] = self
+            if len(headless) > MOST_HEADLESS:
+                headless.popitem(last=False)[1].transport.close()
+
+        def data_received(self, data: bytes) -> None:
+            super().data_received(data)
+            if self.cycle is not None:
+                headless.pop(id(self), None)
 
         def _look_again(self) -> None:
             self._last = self.cycle
@@ -116,16 +132,33 @@ def _prompt() -> Any:
 
         def connection_lost(self, exc: Exception | None) -> None:
             self._late.cancel()
+            headless.pop(id(self), None)
             super().connection_lost(exc)
 
     return Prompt
 
 
 class Guesses:
-    """Who sent wrong tokens lately: after a few in a minute none of theirs is looked at."""
+    """Who sent wrong tokens lately: after a few in a minute none of theirs is looked at.
+
+    Behind a proxy all come from one address, and what the proxy says of them a stranger may say too: it
+    opens nothing, but who was let in under such a name before is not shut out by the guesses of others.
+    """
 
     def __init__(self) -> None:
         self._at: OrderedDict[str, list[float]] = OrderedDict()
+        self._let_in: OrderedDict[str, None] = OrderedDict()
+
+    def who(self, address: str, behind: str) -> str:
+        """Under which name guesses are counted."""
+        name = f"{address} {behind}"
+        return name if name in self._let_in else address
+
+    def let_in(self, address: str, behind: str) -> None:
+        """Somebody knew the token."""
+        self._let_in[f"{address} {behind}"] = None
+        while len(self._let_in) > MOST_GUESSERS:
+            self._let_in.popitem(last=False)
 
     def are_many(self, address: str) -> bool:
         """Whether an address has to wait."""
@@ -178,23 +211,28 @@ class Door:
             return 403, "asked from another site"
         if not is_api or self._token is None:
             return None
-        if self._guesses.are_many(address):
+        behind = fields.get("x-forwarded-for", "")[:MOST_BEHIND]
+        who = self._guesses.who(address, behind)
+        if self._guesses.are_many(who):
             return 429, "too many wrong tokens"
         given = fields.get("authorization", "").removeprefix("Bearer ").strip().encode("latin-1")
         if hmac.compare_digest(given, self._token.encode()):
+            self._guesses.let_in(address, behind)
             return None
         if given:
-            self._guesses.add(address)
+            self._guesses.add(who)
         return 401, "a token is needed"
 
 
 class Desk:
-    """The answers: one at a time, those of the last minute kept, few waiting."""
+    """The answers: as many at a time as there are workers, those of the last minute kept, few waiting."""
 
-    def __init__(self) -> None:
+    def __init__(self, workers: AnswerPool | None) -> None:
         from anyio import CapacityLimiter
 
-        self._turn, self._watching = CapacityLimiter(1), CapacityLimiter(1)
+        self._workers = workers
+        self._turn, self._watching = CapacityLimiter(workers.count if workers else 1), CapacityLimiter(1)
+        self._took_s = 0.5  # of the last answers, about
         self._waiting = 0
         self._kept: OrderedDict[str, tuple[float, Printed]] = OrderedDict()
 
@@ -228,9 +266,13 @@ class Desk:
 
         def found() -> Printed:
             known = self._fresh(key)  # answered while this one waited
-            return known or self._keep(key, asked.answer(), verb=asked.verb)
+            if known is not None:
+                return known
+            job = {"sent": sent.decode("utf-8", "replace"), "verb": asked.verb}
+            answer = self._workers.ask(job, language=asked.language) if self._workers else asked.answer()
+            return self._keep(key, answer, verb=asked.verb)
 
-        return _answered(await self._found(found), asked.form)
+        return _answered(await self._found(found), asked.form, wait_s=self._wait_s())
 
     async def file(self, request: Any) -> Any:
         """A file that was dropped: a machine for the doctor, runs to hold predictions against."""
@@ -245,10 +287,17 @@ class Desk:
         value = request.query_params
         named = {"name": value.get("name", ""), "every": value.get("all") == "true"}
         language = page.language_of(value.get("lang"))
-        printed = await self._found(
-            lambda: page.dropped(sent, verb=verb, form=form, language=language, **named)
-        )
-        return _answered(printed, form)
+        fields = {"verb": verb, "form": form, "language": language, **named}
+        printed = await self._found(lambda: self._dropped(sent, fields))
+        return _answered(printed, form, wait_s=self._wait_s())
+
+    def _dropped(self, sent: bytes, fields: dict[str, Any]) -> Printed:
+        if self._workers is None:
+            return page.dropped(sent, **fields)
+        with tempfile.NamedTemporaryFile() as file:
+            file.write(sent)
+            file.flush()
+            return self._workers.ask({"file": file.name, **fields}, language=fields["language"])
 
     async def here(self, request: Any) -> Any:
         """The machine as it is now, or as it was."""
@@ -287,10 +336,16 @@ class Desk:
         if self._waiting >= MOST_WAITING:
             return None
         self._waiting += 1
+        begun_s = time.monotonic()
         try:
             return await to_thread.run_sync(ask, limiter=self._turn)
         finally:
+            self._took_s = 0.9 * self._took_s + 0.1 * (time.monotonic() - begun_s) / self._waiting
             self._waiting -= 1
+
+    def _wait_s(self) -> int:
+        """After how long somebody may try again."""
+        return max(round(self._waiting * self._took_s), 1)
 
 
 def _file(path: Path) -> Any:
@@ -327,11 +382,11 @@ def _refused(code: int, why: str) -> Any:
     return PlainTextResponse(why + "\n", status_code=code)
 
 
-def _answered(printed: Printed | None, form: str) -> Any:
+def _answered(printed: Printed | None, form: str, *, wait_s: int = 1) -> Any:
     from starlette.responses import Response
 
     if printed is None:
-        return Response("too many questions wait\n", status_code=503, headers={"retry-after": "1"})
+        return Response("too many questions wait\n", status_code=503, headers={"retry-after": str(wait_s)})
     kind = "application/json" if form == "json" or printed.failed else "text/plain; charset=utf-8"
     fields = {"x-exit-code": str(printed.exit_code), "cache-control": "no-store"}
     fields |= {"x-failed": "yes"} if printed.failed else {}

@@ -46,6 +46,11 @@ class Parser(argparse.ArgumentParser):
         behind = ["--", tell(_COMMAND, self.language)] if self.takes_command else []
         self.usage = " ".join([self.prog, *must, tell(_ANY, self.language), *behind]).replace("%", "%%")
 
+    def _get_values(self, action: argparse.Action, arg_strings: list[str]) -> Any:
+        """A value of "--" is a word like another: argparse makes nothing of it."""
+        alone = arg_strings == ["--"] and action.nargs is None and bool(action.option_strings)
+        return self._get_value(action, "--") if alone else super()._get_values(action, arg_strings)
+
     def read(self, arguments: Sequence[str], *, typed: bool = False) -> argparse.Namespace:
         """Parse; what nobody knows is refused, with the nearest that is known.
 

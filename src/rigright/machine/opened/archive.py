@@ -1,15 +1,21 @@
-"""Whatever holds files (gzip, tar, zip, folder) as its files: in memory, bounded, nothing goes to disk."""
+"""Whatever holds files (gzip, xz, bzip2, tar, zip, folder) as its files: in memory, bounded, not on disk."""
 
 from __future__ import annotations
 
+import bz2
 import io
+import lzma
 import os
+import struct
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
+from typing import Any
 
 from rigright.base.errors import DataError
 from rigright.base.units import KIB, MIB
@@ -23,7 +29,16 @@ _MOST_NESTED = 3
 _MOST_UNPACKED = 128 * MIB  # of one archive
 _FLOOR_BYTES, _TIMES = 14 * MIB, 32  # may always come out of a gzip; times its size
 _AT_ONCE = 64 * KIB
-_GZIP, _ZIP = b"\x1f\x8b", b"PK\x03\x04"
+_ZIP = b"PK\x03\x04"
+_SQUEEZED: Mapping[bytes, tuple[str, Callable[[], Any]]] = {  # how it begins: its ending, what reads it
+    b"\x1f\x8b": (".gz", lambda: zlib.decompressobj(wbits=31)),
+    b"\xfd7zXZ\x00": (".xz", lambda: lzma.LZMADecompressor(memlimit=_MOST_UNPACKED)),
+    b"BZh": (".bz2", bz2.BZ2Decompressor),
+}
+_BROKEN = (  # what these libraries say of bytes that are none of theirs
+    *(tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error),
+    *(OSError, EOFError, ValueError, ArithmeticError, LookupError, RuntimeError, MemoryError),
+)
 _TAR, _TAR_AT = b"ustar", 257
 
 
@@ -52,10 +67,13 @@ def _opened(
     raw: bytes, name: str, *, depth: int, budget: list[int], is_whole: bool = True
 ) -> Iterator[Member]:
     for _ in range(_MOST_NESTED):
-        if raw.startswith(_GZIP):
-            raw, is_all = _unzipped(raw, name=name)
-            is_whole = is_whole and is_all
-            name = name.removesuffix(".gz") if is_all else name
+        begins = next((magic for magic in _SQUEEZED if raw.startswith(magic)), None)
+        if begins is None:
+            break
+        ending, reader = _SQUEEZED[begins]
+        raw, is_all = _unzipped(raw, reader(), name=name)
+        is_whole = is_whole and is_all
+        name = name.removesuffix(ending) if is_all else name
     budget[0] -= len(raw)
     budget[1] -= 1
     if budget[0] < 0 or budget[1] < 0:
@@ -79,15 +97,26 @@ def _opened(
             yield from _opened(data, path, depth=depth + 1, budget=budget, is_whole=is_all)
 
 
-def _unzipped(raw: bytes, *, name: str) -> tuple[bytes, bool]:
-    """What a gzip holds, and whether it is whole; of one that is cut, or holds too much, up to there."""
-    squeezed, most = zlib.decompressobj(wbits=31), most_unpacked(len(raw))
+@contextmanager
+def _reading(name: str) -> Iterator[None]:
+    """Whatever a library says of broken bytes is one error that names the file."""
+    try:
+        yield
+    except _BROKEN as error:
+        raise DataError(
+            say("cannot read {file}: {why}", file=name, why=error or type(error).__name__)
+        ) from None
+
+
+def _unzipped(raw: bytes, squeezed: Any, *, name: str) -> tuple[bytes, bool]:
+    """What a gzip or its like holds, and whether it is whole; else up to where it is cut, or too much."""
+    most = most_unpacked(len(raw))
     bytes_io = io.BytesIO()
     why: Sentence = say("it ends too early")
     for start in range(0, len(raw), _AT_ONCE):
         try:
             bytes_io.write(squeezed.decompress(raw[start : start + _AT_ONCE], most + 1 - bytes_io.tell()))
-        except zlib.error as error:
+        except _BROKEN as error:
             why = say("{why}", why=error)
             break
         if bytes_io.tell() > most:
@@ -103,32 +132,41 @@ def _unzipped(raw: bytes, *, name: str) -> tuple[bytes, bool]:
 def _of_tar(raw: bytes, *, name: str, is_whole: bool) -> Iterator[tuple[str, bytes, bool]]:
     """Its plain files; links, devices and all else are passed over. Of one that is cut off, up to there."""
     try:
-        with tarfile.open(fileobj=io.BytesIO(raw), mode="r:") as tar:
-            for place, member in enumerate(tar):
-                if place >= _MOST_MEMBERS:
-                    raise DataError(say("{file} is too large to read", file=name))
+        with _reading(name), tarfile.open(fileobj=io.BytesIO(raw), mode="r:") as tar:
+            for member in islice(tar, _MOST_MEMBERS + 1):  # one more than is taken: that is said
                 if member.isreg() and not member.issparse():
                     begin = member.offset_data
                     data = raw[begin : begin + min(member.size, _MOST_OF_ONE)]
                     yield member.name.removeprefix("./"), data, len(data) == member.size
-    except (tarfile.TarError, OSError, EOFError, ValueError, OverflowError, RecursionError) as error:
+    except DataError:
         if is_whole:
-            raise DataError(say("cannot read {file}: {why}", file=name, why=error)) from None
+            raise
 
 
 def _of_zip(raw: bytes, *, name: str) -> Iterator[tuple[str, bytes, bool]]:
+    """Its files, each up to where its bytes are sound."""
+    with _reading(name), zipfile.ZipFile(io.BytesIO(raw)) as archive:
+        left = most_unpacked(len(raw))
+        for member in archive.infolist()[:_MOST_MEMBERS]:
+            if member.is_dir():
+                continue
+            data, is_all = _member(archive, member, most=min(_MOST_OF_ONE, left))
+            left -= len(data)
+            yield member.filename, data, is_all
+
+
+def _member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, *, most: int) -> tuple[bytes, bool]:
+    """One file, or what can be read of it: the others of the archive are still there."""
+    data = io.BytesIO()
+    if member.compress_type == zipfile.ZIP_LZMA:  # which says itself how much memory it takes
+        return b"", False
     try:
-        with zipfile.ZipFile(io.BytesIO(raw)) as archive:
-            left = most_unpacked(len(raw))
-            for member in archive.infolist()[:_MOST_MEMBERS]:
-                if member.is_dir():
-                    continue
-                with archive.open(member) as file:
-                    data = file.read(min(_MOST_OF_ONE, left))
-                left -= len(data)
-                yield member.filename, data, len(data) == member.file_size
-    except (zipfile.BadZipFile, OSError, EOFError, ValueError, RuntimeError) as error:
-        raise DataError(say("cannot read {file}: {why}", file=name, why=error)) from None
+        with archive.open(member) as file:
+            while data.tell() < most and (part := file.read(min(_AT_ONCE, most - data.tell()))):
+                data.write(part)
+    except _BROKEN:
+        return data.getvalue(), False
+    return data.getvalue(), data.tell() == member.file_size
 
 
 def of_folder(path: Path, *, without: frozenset[str] = frozenset()) -> list[Member]:

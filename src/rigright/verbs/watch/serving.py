@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
 from pathlib import Path
@@ -42,6 +43,11 @@ def door(place: str, *, token_file: str | None) -> tuple[ListenAddress, str | No
     """Where to listen, and the token in a file, which is needed beyond this machine."""
     where, token = read_place(place), None
     if token_file is not None:
+        if os.name == "posix" and Path(token_file).exists() and Path(token_file).stat().st_mode & 0o007:
+            raise AskError(
+                say("everybody on this machine may read the token in {path}", path=token_file),
+                hint=say("chmod 600 {path}", path=shlex.quote(token_file)),
+            )
         token = read_token(read_bounded(token_file, _MOST_TOKEN).decode("utf-8", "replace"))
     guard(where, token)
     return where, token

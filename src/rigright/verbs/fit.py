@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from itertools import product
 
@@ -12,8 +13,9 @@ from rigright.arch.sources import zoo
 from rigright.arch.sources.identity import identity_of
 from rigright.arch.sources.quality import copies, rated, series_of
 from rigright.base.errors import AskError, RigError
+from rigright.base.patience import patience
 from rigright.base.record import dataclass, replace
-from rigright.base.words import say
+from rigright.base.words import Sentence, say
 from rigright.choice.case import Case, fixed
 from rigright.choice.offload import can_offload, least_offload, ram_bytes, with_offload
 from rigright.choice.ways import NO_LOSS, Site, formats_in, taken_on, ways_on
@@ -69,6 +71,7 @@ class FitWish:
 
 
 MOST_LISTED = 12
+MOST_S = 10.0  # of rows: the best stand first
 
 
 def fit(on: str | None = None, *, wish: FitWish | None = None, asked: str = "") -> Fitted:
@@ -88,7 +91,7 @@ def fit(on: str | None = None, *, wish: FitWish | None = None, asked: str = "") 
     cases.sort(key=lambda case: (not generates(case.arch), _crawls(case), -worth[case]))
     kept = cases if wish.every_format or wish.family is not None else _one_a_family(cases)
     shown = kept if wish.limit is None else kept[: wish.limit]
-    rows = tuple(_row(case, node, wish=wish) for case in shown)
+    rows, notes = _rows(shown, node, wish=wish)
     free = [card.room_bytes for card in node.cards]
     return Fitted(
         machine=node.shown,
@@ -99,9 +102,23 @@ def fit(on: str | None = None, *, wish: FitWish | None = None, asked: str = "") 
         found=len({case.arch.name for case in cases}),
         looked_at=len(archs),
         unread=unread,
-        notes=node.notes,
+        notes=(*node.notes, *notes),
         asked=asked,
     )
+
+
+def _rows(
+    cases: list[Case], node: Node, *, wish: FitWish
+) -> tuple[tuple[Fitting, ...], tuple[Sentence, ...]]:
+    """A row each, as many as there is time for; and how many were left."""
+    until, rows = time.monotonic() + patience(MOST_S), list[Fitting]()
+    for case in cases:
+        if time.monotonic() > until:
+            left = say("{count} more models are not listed: narrow the question, or lower --limit",
+                       count=len(cases) - len(rows))  # fmt: skip
+            return tuple(rows), (left,)
+        rows.append(_row(case, node, wish=wish))
+    return tuple(rows), ()
 
 
 def usefulness(arch: Arch, weights: str) -> float:

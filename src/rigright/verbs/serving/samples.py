@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from typing import Any
 
@@ -106,14 +107,20 @@ def _sampled(network: Network, rate: Estimate, *, each: int, cards: int, **more:
 def _speed(case: Case, network: Network, *, run: ImageRun, each: int) -> tuple[Estimate | None, BatchTime]:
     """What all cards come to, unlike ones too, and the time of the first; None: a chip has no rate."""
     form, engine = case.serving.weights, case.engine.id
-    rates = [network_rates(network, (card.chip,), run=run, form=form, engine=engine) for card in case.cards]
-    times = [batch_time(network, rate, batch=each) for rate in rates]
+    alike = Counter(card.chip for card in case.cards)  # each card works alone: the first is of the first
+    times = [
+        batch_time(network, network_rates(network, (chip,), run=run, form=form, engine=engine), batch=each)
+        for chip in alike
+    ]
     estimates = [
-        network_speed(network, card.chip, value=each / _at(time.total_s), engine=case.engine.id)
-        for card, time in zip(case.cards, times, strict=True)
+        network_speed(network, chip, value=each / _at(time.total_s), engine=engine)
+        for chip, time in zip(alike, times, strict=True)
     ]
     value, low, high = (
-        sum(getattr(estimate, name) for estimate in estimates) for name in ("value", "low", "high")
+        sum(
+            getattr(estimate, name) * count for estimate, count in zip(estimates, alike.values(), strict=True)
+        )
+        for name in ("value", "low", "high")
     )
     if not np.isfinite(value):
         return None, times[0]

@@ -30,6 +30,7 @@ from rigright.facts.prices import OWN, OWN_RENT, OWN_USED, Price, dated, is_stal
 FILE = "prices.csv"
 STDIN = "-"
 MOST_BYTES, MOST_ROWS = 4 * MIB, 20_000
+MOST_HINTS = 50  # rows that are told the nearest name
 MOST_USD, MOST_USD_PER_H, MOST_CHARS = 1e7, 1e3, 200
 COLUMNS = ("chip", "condition", "low", "price", "high", "currency", "as_of", "source", "provider")
 HOURLY = "usd_per_h"  # a column of prices that rent a card
@@ -145,7 +146,8 @@ def examine(file: str | Path, *, today: date) -> tuple[tuple[Price, ...], tuple[
         try:
             price = _price(row, source=Path(file).name, today=today)
         except RigError as wrong:
-            flaws.append(Flaw(line=line, said=wrong.sentence, hint=wrong.hint))
+            hint = wrong.hint if len(flaws) < MOST_HINTS else None  # what is nearest takes its time
+            flaws.append(Flaw(line=line, said=wrong.sentence, hint=hint))
             continue
         key = (price.chip, price.kind, price.as_of)
         if key in prices and prices[key].typical != price.typical:

@@ -15,8 +15,7 @@ from rigright.faces.cli.main import verb_parser
 from rigright.faces.cli.options import typed_options
 from rigright.facts.nodes import find_node
 from rigright.options.read import fill, values_of
-from rigright.predict.limits import MOST_BATCH, MOST_CONTEXT_TOK
-from rigright.predict.ranks import worst
+from rigright.predict.ranks import MOST_BATCH, MOST_CONTEXT_TOK, worst
 from rigright.report.pages.brief import again
 from rigright.search.single import single
 from rigright.verbs.explain import explain

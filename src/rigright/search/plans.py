@@ -27,9 +27,8 @@ from rigright.money.tariff import usd_per_mtok
 from rigright.predict.bands import at, case_of, tell
 from rigright.predict.kept import TIMES, share_kept
 from rigright.predict.room import stage_rooms
-from rigright.search.edges import traffic_of
 from rigright.search.figures import Limit, audio_of, certainties, drawn_w
-from rigright.search.loads import SAFE_LOAD, SAFE_OUTPUT
+from rigright.search.loads import SAFE_LOAD, SAFE_OUTPUT, traffic_of
 from rigright.search.question import Kind, KindWay, Question
 from rigright.search.record import Plan, Safe, Supply
 from rigright.search.score import Scored, context_tok

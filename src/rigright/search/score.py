@@ -18,8 +18,16 @@ from rigright.predict.columns import at, joined
 from rigright.predict.deployment import HELD, SERVED, Deployment
 from rigright.predict.room import Asked, Room
 from rigright.predict.served import DEFAULT_SEQS
-from rigright.search.edges import EDGES, bounds_of, edges_at, traffic_of
-from rigright.search.loads import OF_LAYOUTS, Bounds, highest, with_none
+from rigright.search.loads import (
+    EDGES,
+    OF_LAYOUTS,
+    Bounds,
+    bounds_of,
+    edges_at,
+    highest,
+    traffic_of,
+    with_none,
+)
 from rigright.search.market import Market
 from rigright.search.question import Kind, KindWay, Question
 from rigright.search.space import LayoutPoints, Shapes, grown, loaded, shapes_of, stands

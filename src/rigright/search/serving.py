@@ -16,14 +16,22 @@ from rigright.demand import Numbers, PlanWish
 from rigright.facts.nodes import find_node
 from rigright.search.choose import NEAR, Choice, Field, choose, cost_of, field_of
 from rigright.search.figures import Limit, figures_of, limits_of, usual_limits
-from rigright.search.first import buys_best, ranks_of
+from rigright.search.first import (
+    Doubts,
+    buys_best,
+    doubted,
+    doubts_of,
+    quality_cost,
+    ranks_of,
+    speed_worth,
+    staged_at,
+)
 from rigright.search.market import Market
 from rigright.search.plans import Candidates, plan_of
 from rigright.search.question import KindWay, Question, ask, offloaded, spilling, ways_of
 from rigright.search.record import LOSSY, OTHERS, RAM, SHORT, Plan, Rejection, SearchResult, is_named
 from rigright.search.score import score
 from rigright.search.supply import HOWS, OWN, in_reach, options
-from rigright.search.sure import Doubts, doubted, doubts_of, quality_cost, speed_worth, staged_at
 from rigright.search.why import broken, excess_of, nearest_to, nothing_fits, rejections
 
 ONE_MACHINE = 8  # cards of it at most
@@ -274,7 +282,7 @@ def _chosen(
         for nth, (plan, choice) in enumerate(zip(plans, chosen, strict=True)):
             if cost[choice.place] < field.costs[field.main][chosen[0].place]:
                 plans[nth] = doubted(plan, doubts, limits=limits, place=choice.place, first=chosen[0].place)
-        from rigright.search.reasons import with_reasons
+        from rigright.search.why import with_reasons
 
         losses = [field.costs["loss"][item.place] for item in chosen]
         plans = list(with_reasons(plans, losses, loaded=field.load_given, kept=kept))

@@ -19,10 +19,9 @@ from rigright.cost.training.setup import METHODS
 from rigright.demand import Numbers, PlanWish
 from rigright.facts.nodes import find_node
 from rigright.money.tariff import usd_per_mtok
-from rigright.predict.trained import TrainingCase
+from rigright.predict.trained import StepUse, TrainingCase, step_use
 from rigright.predict.trained_memory import least, shown
 from rigright.predict.trained_notes import batch_notes, too_long, training_notes
-from rigright.predict.trained_step import StepUse, step_use
 from rigright.search.choose import choose, field_of
 from rigright.search.figures import Limit, ended, kept_by, limits_of, power_w, usd_per_h
 from rigright.search.market import Market
@@ -30,9 +29,8 @@ from rigright.search.plans import Candidates, notes_of, power_of, reasons_of
 from rigright.search.question import Question, kinds_of
 from rigright.search.record import Plan, SearchResult, Supply
 from rigright.search.supply import HOWS, Options, nodes_of, options, supply_of
-from rigright.search.training_explore import explored, preferred, whole
-from rigright.search.training_score import TrainingScored
-from rigright.search.training_space import PRETRAINED_COUNTS, TUNED_COUNTS, training_wish
+from rigright.search.training_settled import explored, preferred, whole
+from rigright.search.training_space import PRETRAINED_COUNTS, TUNED_COUNTS, TrainingScored, training_wish
 from rigright.search.why import broken, excess_of, nothing_fits, rejections
 
 BUBBLE = 0.25  # share of a step above which waiting is what limits

@@ -99,7 +99,7 @@ def _contender(arch: Arch, thing: Thing, *, answer: SearchResult) -> Contender:
     timed = roof = None
     if plan is not None and isinstance(plan.work, Serving) and not takes_images(arch, thing.wish):
         from rigright.predict.speed import speed
-        from rigright.search.planned_case import case_of, traffic_of
+        from rigright.search.record import case_of, traffic_of
         from rigright.verbs.comparing.roof import roof_of
 
         load = traffic_of(plan, understood(arch, thing.wish, answer=answer), arch=arch)

@@ -14,7 +14,7 @@ from rigright.cost.estimate import Estimate, days_of
 from rigright.cost.training.learners import learnt_params
 from rigright.demand import PlanWish, TrainingWish
 from rigright.predict.timed import SampleSpeed
-from rigright.predict.trained_step import StepUse, slowest
+from rigright.predict.trained import StepUse, slowest
 from rigright.search.figures import kept_by
 from rigright.search.market import is_priced
 from rigright.search.why import missed

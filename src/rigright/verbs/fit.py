@@ -25,8 +25,7 @@ from rigright.facts.engines import Engine
 from rigright.facts.formats import find_format
 from rigright.facts.licences import licence_of
 from rigright.facts.nodes import Node
-from rigright.predict.limits import context_limit
-from rigright.predict.ranks import worst
+from rigright.predict.ranks import context_limit, worst
 from rigright.predict.speed import speed
 from rigright.search.single import single
 from rigright.terms.memory import is_over

@@ -164,7 +164,7 @@ def _open(arch: Arch, wish: PlanWish, *, planned: Planned) -> Iterator[Sentence]
 
             yield from length_decides(arch, first.work, layout=first.layout, room_bytes=first.room_bytes)
     elif isinstance(first.work, Serving) and generates(arch):
-        from rigright.search.planned_case import case_of, traffic_of
+        from rigright.search.record import case_of, traffic_of
         from rigright.verbs.serving.unsaid import LENGTHS, crowded, deciding
 
         load = traffic_of(first, planned.wish, arch=arch)

@@ -11,8 +11,7 @@ from rigright.cost.memory.kv import token_bytes
 from rigright.cost.memory.serving import PARTS, Bound, ServingMemory, parts_of
 from rigright.facts.formats import find_kv_format
 from rigright.facts.nodes import Card
-from rigright.predict.limits import context_limit, largest_batch
-from rigright.predict.ranks import by_card
+from rigright.predict.ranks import by_card, context_limit, largest_batch
 from rigright.predict.speed import traffic_of
 from rigright.terms.memory import away, band, device_of, pool_band, widened
 from rigright.verbs.serving.explained import UNUSED, CardUse, RamUse, ServingReach

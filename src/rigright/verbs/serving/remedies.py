@@ -18,8 +18,7 @@ from rigright.facts.formats import find_format, find_kv_format
 from rigright.facts.host_words import RAM_GIB, find_host
 from rigright.facts.nodes import Node
 from rigright.options.read import typed
-from rigright.predict.limits import largest_batch, largest_context
-from rigright.predict.ranks import worst
+from rigright.predict.ranks import largest_batch, largest_context, worst
 from rigright.predict.speed import speed
 from rigright.terms.memory import weigh
 from rigright.verbs.serving.explained import Remedy

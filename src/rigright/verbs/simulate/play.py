@@ -8,8 +8,7 @@ from rigright.base.words import say
 from rigright.choice.case import Case
 from rigright.demand import Serving, Traffic
 from rigright.predict.speed import speed
-from rigright.search.planned_case import case_of
-from rigright.search.record import Plan
+from rigright.search.record import Plan, case_of
 from rigright.sim.fleet import Played, ReplicaFleet
 from rigright.sim.fleet import play as play_fleet
 from rigright.sim.load import CLOSED, Arrivals, Load, made_load

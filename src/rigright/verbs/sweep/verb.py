@@ -26,8 +26,7 @@ from rigright.demand import Serving
 from rigright.facts import own_prices
 from rigright.options.read import read_wish
 from rigright.options.rows import options_of
-from rigright.search.planned_case import traffic_of
-from rigright.search.record import Plan
+from rigright.search.record import Plan, traffic_of
 from rigright.sim.tally import Targets
 from rigright.verbs.plan import plans
 from rigright.verbs.planning.planned import Planned, row_of

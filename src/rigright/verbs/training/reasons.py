@@ -7,7 +7,7 @@ from rigright.base.words import Sentence, say
 from rigright.cost.training.learners import trunk_of
 from rigright.cost.training.saved import Saved, layer_saved
 from rigright.facts.corrections import corrections
-from rigright.predict.trained_step import StepUse
+from rigright.predict.trained import StepUse
 from rigright.verbs.serving.explained import Reason
 from rigright.verbs.serving.reasons import formulas, reasons_of
 from rigright.verbs.training.case import TrainingOnCards

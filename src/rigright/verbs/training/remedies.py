@@ -9,8 +9,8 @@ from rigright.base.words import Sentence, in_both, say, with_semicolons
 from rigright.choice.training import MICRO_BATCHES
 from rigright.cost.layers import is_generator
 from rigright.options.read import typed
+from rigright.predict.trained import slowest
 from rigright.predict.trained_notes import length_decides
-from rigright.predict.trained_step import slowest
 from rigright.verbs.serving.explained import Remedy
 from rigright.verbs.training.case import TrainingOnCards, rank_uses
 

@@ -10,7 +10,7 @@ from rigright.base.words import Sentence
 from rigright.cost.estimate import Estimate
 from rigright.demand import Layout, PlanWish, Training
 from rigright.predict.timed import SampleSpeed
-from rigright.predict.trained_step import StepUse
+from rigright.predict.trained import StepUse
 from rigright.search.record import Rejection, Supply
 from rigright.verbs.serving.explained import Reason, Remedy
 

@@ -24,8 +24,7 @@ from rigright.cost.known import Ran
 from rigright.cost.power import Busy, draw_w
 from rigright.facts.chips import Chip
 from rigright.facts.find import find_chip
-from rigright.predict.images import BatchTime
-from rigright.predict.painted import painted_rates, painted_time, painted_with_band
+from rigright.predict.painted import BatchTime, painted_rates, painted_time, painted_with_band
 from rigright.predict.samples import batch_time, network_rates, network_speed
 from rigright.terms.fitted import power_band, power_terms
 from rigright.verbs.validate.ask import unstated

@@ -15,10 +15,10 @@ from rigright.demand import PlanWish, Serving
 from rigright.money.lifetime import HOURS_PER_MONTH, MONTHS_PER_YEAR, Payback, payback
 from rigright.money.tariff import power_usd_per_h, tariff_in
 from rigright.search.find import takes_images
-from rigright.verbs.clock import today
 from rigright.verbs.comparing.compared import Compared, Contender
+from rigright.verbs.ordering import things_for
+from rigright.verbs.own import today
 from rigright.verbs.plan import arch_of, market_of, understood
-from rigright.verbs.wished import things_for
 
 if TYPE_CHECKING:
     from rigright.arch.record import Arch

@@ -11,7 +11,7 @@ from rigright.cost.estimate import Estimate
 from rigright.demand import PlanWish
 
 if TYPE_CHECKING:
-    from rigright.verbs.assembled import Assembled
+    from rigright.verbs.build import Assembled
     from rigright.verbs.costed import Costed, CostWay
 
 LIKELY = 0.5

@@ -13,8 +13,8 @@ from rigright.base.files import expanded, read_bounded, unwritten, write_whole
 from rigright.base.units import MIB
 from rigright.base.words import Sentence, say
 from rigright.demand import PlanWish
-from rigright.verbs.clock import today
 from rigright.verbs.decided import Candidate, Decided, Rejected
+from rigright.verbs.own import today
 from rigright.verbs.runs.planned import estimate_in
 
 MOST_BYTES = 16 * MIB

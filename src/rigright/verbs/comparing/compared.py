@@ -9,7 +9,7 @@ from rigright.demand import PlanWish
 from rigright.money.lifetime import Payback
 from rigright.predict.timed import Speed
 from rigright.search.record import Plan, Rejection
-from rigright.verbs.comparing.sheets import LESS, Lead, leads_of
+from rigright.verbs.compare_facts import LESS, Lead, leads_of
 
 MORE = (
     *("output_tok_per_s", "train_tok_per_s", "images_per_s", "texts_per_s"),

@@ -1,4 +1,4 @@
-"""Rooflines: what a card could compute at most for each byte it reads, and where a work's passes lie."""
+"""Rooflines"""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from rigright.base import everyday
 from rigright.base.errors import AskError, RigError, unknown
 from rigright.base.record import dataclass
 from rigright.base.words import Sentence, say
-from rigright.verbs import clock
+from rigright.verbs import own
 from rigright.verbs.look_up.filters import read_condition, saying, sort_records, speaking_of, why_none
 from rigright.verbs.look_up.listing import Findings, Listing, ListingKind, LookUpQuery, doubt_notes
 
@@ -107,7 +107,7 @@ def look_up(
     """Find records of a kind by words, then filter, sort and cut; prices are stale or not against `today`."""
     wish = wish or LookUpWish()
     words = (words,) if isinstance(words, str) else tuple(words)
-    today = today or clock.today()
+    today = today or own.today()
     if wish.limit is not None and wish.limit < 0:
         raise AskError(say("the limit must be 0 or more, got {limit}; 0 shows all", limit=wish.limit))
     kind = find_kind(name)
@@ -157,7 +157,7 @@ def search(text: str, *, today: date | None = None) -> Findings:
     """What a word names, shown in full, and every other kind that speaks of it."""
     if len(text) > _MOST_CHARS:
         raise AskError(say("query too long: {count} characters; use a name or a few words", count=len(text)))
-    today = today or clock.today()
+    today = today or own.today()
     hit = next(_hits(text, today), None)
     listings = {
         name: listing

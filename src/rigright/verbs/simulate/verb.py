@@ -24,7 +24,7 @@ from rigright.sim.fleet import ReplicaFleet
 from rigright.sim.load import CLOSED, Arrivals, Load, Trace, made_load, read_trace
 from rigright.sim.tally import Moments, Tally, Targets, moments_of, tally
 from rigright.verbs.runs.files import read_text
-from rigright.verbs.seen.here import the_node
+from rigright.verbs.seen import the_node
 from rigright.verbs.simulate.files import write_requests
 from rigright.verbs.simulate.play import life_s, play_case
 from rigright.verbs.simulate.replicas import ENDLESS_BLOCKS, policy_of

@@ -28,6 +28,7 @@ from rigright.options.read import read_wish
 from rigright.options.rows import options_of
 from rigright.search.record import Plan, traffic_of
 from rigright.sim.tally import Targets
+from rigright.verbs.ordering import wish_of
 from rigright.verbs.plan import plans
 from rigright.verbs.planning.planned import Planned, row_of
 from rigright.verbs.simulate.play import play
@@ -45,7 +46,6 @@ from rigright.verbs.sweep.sheet import (
     stamp_of,
     write_answers,
 )
-from rigright.verbs.wished import wish_of
 
 _Progress = Callable[[int, int], None]
 MODEL, _PLAY, _SEED = "model", "play", "seed"

@@ -16,7 +16,7 @@ from rigright.report.pages.export import Exported, FlagChecks, PrintedFiles
 from rigright.report.pages.prices import Forgotten
 from rigright.verbs.build import Assembled, CheckedList
 from rigright.verbs.bench.record import BenchRun, PartList
-from rigright.verbs.calibrate.belief import Anchored
+from rigright.verbs.calibrate.verb import Anchored
 from rigright.verbs.comparing.compared import Compared
 from rigright.verbs.compare_facts import Sheets
 from rigright.verbs.completion import Completion
@@ -26,13 +26,13 @@ from rigright.verbs.diagnose import BottleneckReport
 from rigright.verbs.fit import Fitted
 from rigright.verbs.fleet.accept.accepted import Accepted
 from rigright.verbs.fleet.nodes import Fleet, NodeHealth
-from rigright.verbs.measure.record import Measured
+from rigright.verbs.measure.ticks import Measured
 from rigright.verbs.planning.planned import Planned
 from rigright.verbs.prices import PriceList, PricesOfNames
 from rigright.verbs.read.record import ReadGuide
 from rigright.verbs.serving.explained import Explained
 from rigright.verbs.setup.set_up import SetUp
-from rigright.verbs.simulate.simulated import Simulated
+from rigright.verbs.simulate.verb import Simulated
 from rigright.verbs.sweep.sheet import Swept
 from rigright.verbs.training.trained import Trained
 from rigright.verbs.upgrade import Upgraded

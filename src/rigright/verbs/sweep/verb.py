@@ -31,7 +31,7 @@ from rigright.sim.tally import Targets
 from rigright.verbs.ordering import wish_of
 from rigright.verbs.plan import plans
 from rigright.verbs.planning.planned import Planned, row_of
-from rigright.verbs.simulate.play import play
+from rigright.verbs.simulate.replicas import play
 from rigright.verbs.sweep import ray
 from rigright.verbs.sweep.sheet import (
     Answered,

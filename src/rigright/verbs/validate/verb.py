@@ -16,8 +16,7 @@ from rigright.verbs.runs.files import STDIO, RecognisedFile, Text, gather, known
 from rigright.verbs.runs.setup import NOTHING_SAID, RunSetup, completed
 from rigright.verbs.validate.door import Entered, enter
 from rigright.verbs.validate.notes import noted_cells
-from rigright.verbs.validate.record import Answer, Judged, Prediction, TableKind, Validation, caught
-from rigright.verbs.validate.scores import scores
+from rigright.verbs.validate.record import Answer, Judged, Prediction, TableKind, Validation, caught, scores
 
 FOLDER = "rigright.verbs.validate.kinds"
 TOGETHER = 8192  # rows that are answered at once

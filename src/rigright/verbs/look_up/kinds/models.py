@@ -12,8 +12,15 @@ from rigright.base.page import Shown
 from rigright.base.units import show_count
 from rigright.base.words import say, worded
 from rigright.verbs.look_up.listing import ListingKind, LookUpQuery, field
-from rigright.verbs.look_up.model_card import ModelCard, find_models, short_card
-from rigright.verbs.look_up.model_parts import cache_shown, context_shown, exact_count, model_parts
+from rigright.verbs.look_up.model_card import (
+    ModelCard,
+    cache_shown,
+    context_shown,
+    exact_count,
+    find_models,
+    model_parts,
+    short_card,
+)
 
 
 def _unnamed(_asked: LookUpQuery) -> tuple[ModelCard, ...]:

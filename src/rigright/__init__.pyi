@@ -17,8 +17,8 @@ from rigright.report.pages.prices import Forgotten
 from rigright.verbs.build import Assembled, CheckedList
 from rigright.verbs.bench.record import BenchRun, PartList
 from rigright.verbs.calibrate.verb import Anchored
-from rigright.verbs.comparing.compared import Compared
-from rigright.verbs.compare_facts import Sheets
+from rigright.verbs.comparing.sheets import Compared
+from rigright.verbs.comparing.sheets import Sheets
 from rigright.verbs.completion import Completion
 from rigright.verbs.costed import Costed
 from rigright.verbs.decided import Decided

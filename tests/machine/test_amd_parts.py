@@ -20,7 +20,7 @@ from rigright.machine.device import Device, Program
 from rigright.machine.opened import open_machine, read_machine
 from rigright.machine.vendors import amd
 from rigright.machine.world import World
-from rigright.verbs.seen import node_of
+from rigright.verbs.seen.node import node_of
 
 VRAM = 206141652992
 NODES = "sys/class/kfd/kfd/topology/nodes"

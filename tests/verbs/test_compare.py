@@ -12,8 +12,7 @@ from rigright.demand import PlanWish
 from rigright.facts.find import find_chip
 from rigright.verbs.compare import _stated_flops_per_s, _touched
 from rigright.verbs.compare import compare as compare_verb
-from rigright.verbs.compare_facts import APART, LESS, leads_of
-from rigright.verbs.comparing.compared import HALF
+from rigright.verbs.comparing.sheets import APART, HALF, LESS, leads_of
 
 USERS = PlanWish(prompt_tok=1024, output_tok=256, users=8)
 

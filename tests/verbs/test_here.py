@@ -21,7 +21,8 @@ from rigright.verbs.compare import compare
 from rigright.verbs.explain import explain
 from rigright.verbs.fit import FitWish, fit
 from rigright.verbs.plan import plan
-from rigright.verbs.seen import is_place, looked_at, node_of, the_node
+from rigright.verbs.seen.here import is_place, looked_at, the_node
+from rigright.verbs.seen.node import node_of
 from scenes import remembered
 
 

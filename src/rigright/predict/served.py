@@ -12,7 +12,6 @@ from rigright.arch.record import Arch
 from rigright.base.record import dataclass, replace
 from rigright.choice.case import Case
 from rigright.cost.memory.stages import even_bounds
-from rigright.cost.speed.apart import prompt_alone_s, worker_pass
 from rigright.cost.speed.pipeline import pipeline_gain
 from rigright.cost.speed.rates import SUBJECT, Rates
 from rigright.cost.speed.service import Limits, Service, serve
@@ -222,19 +221,3 @@ class Reached:
     def whole(self) -> Rates:
         """The same as one: each kind of card weighs by its part of a pass."""
         return self.rates if self.shares is None else blended(self.rates, self.shares)
-
-
-def prompts_per_s(
-    work: PassWork, rates: Rates, *, layout: Layout, traffic: Traffic, budget_tok: Numbers
-) -> Numbers:
-    """Prompts of a worker that does nothing else, one after another on each of its ranks."""
-    each = prompt_alone_s(work, rates, layout=layout, traffic=traffic, budget_tok=budget_tok)
-    return (layout.tp if layout.attention_dp else 1) / each
-
-
-def answers_per_s(
-    work: PassWork, rates: Rates, *, layout: Layout, traffic: Traffic, seqs: Numbers
-) -> Numbers:
-    """Answers of a worker that does nothing else, with so many sequences at work."""
-    token_s = worker_pass(work, rates, layout=layout, traffic=traffic, seqs=seqs).total_s
-    return seqs / (np.maximum(traffic.output_tok - 1, 1) * token_s / (1 + traffic.accepted_tok))

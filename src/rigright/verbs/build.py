@@ -38,7 +38,7 @@ from rigright.verbs.ordering import (
 )
 from rigright.verbs.own import today
 from rigright.verbs.runs.planned import planned_usd
-from rigright.verbs.seen import limited, looked_at
+from rigright.verbs.seen.here import limited, looked_at
 
 EXITS = {"ok": 0, "doubt": 10, "impossible": 20}
 

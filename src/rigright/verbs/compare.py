@@ -21,7 +21,7 @@ from rigright.money.tariff import power_usd_per_h, tariff_in
 from rigright.predict.timed import Speed
 from rigright.search.find import takes_images
 from rigright.search.record import Plan
-from rigright.verbs.comparing.compared import Compared, Contender, RankPass, Roof
+from rigright.verbs.comparing.sheets import Compared, Contender, RankPass, Roof
 from rigright.verbs.ordering import things_for
 from rigright.verbs.own import today
 from rigright.verbs.plan import arch_of, market_of, understood

@@ -61,7 +61,7 @@ class Asset:
 def subject_of(what: str | PlannedRun, *, wish: PlanWish, model: str | None = None) -> Asset:
     """The machine that is meant, by its name or by the plan that asks for it."""
     from rigright.verbs.runs.planned import STDIN, PlannedRun, read_plan
-    from rigright.verbs.seen import is_place
+    from rigright.verbs.seen.here import is_place
 
     if isinstance(what, PlannedRun):
         return _of_run(what, wish=wish)
@@ -86,7 +86,7 @@ def subject_of(what: str | PlannedRun, *, wish: PlanWish, model: str | None = No
 
 def _named(what: str, *, wish: PlanWish) -> Asset:
     """A machine, or an instance of a cloud."""
-    from rigright.verbs.seen import looked_at
+    from rigright.verbs.seen.here import looked_at
 
     if providers_of(what):
         raise AskError(
@@ -148,7 +148,7 @@ def _planned(model: str, wish: PlanWish) -> Asset:
     from rigright.verbs.ordering import host_in
     from rigright.verbs.plan import plan
     from rigright.verbs.planning.planned import no_machine
-    from rigright.verbs.seen import is_place, looked_at
+    from rigright.verbs.seen.here import is_place, looked_at
 
     wish = settled(wish)
     result = plan(model, wish=wish)

@@ -27,10 +27,10 @@ from rigright.search.market import is_priced
 from rigright.search.single import single
 from rigright.search.why import missed
 from rigright.verbs.planning.checks import check_single
-from rigright.verbs.seen import limited, the_node
+from rigright.verbs.seen.here import limited, the_node
 from rigright.verbs.serving.explained import Explained, Reason, Remedy
 from rigright.verbs.serving.remedies import card_uses, limits, ram_use
-from rigright.verbs.serving.samples import LENGTHS, crowded, deciding
+from rigright.verbs.serving.unsaid import LENGTHS, crowded, deciding
 
 if TYPE_CHECKING:
     from rigright.search.market import Market

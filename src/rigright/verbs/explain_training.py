@@ -28,7 +28,7 @@ from rigright.search.figures import kept_by
 from rigright.search.market import is_priced
 from rigright.search.why import missed
 from rigright.verbs.planning.checks import check_single
-from rigright.verbs.seen import the_node
+from rigright.verbs.seen.here import the_node
 from rigright.verbs.serving.explained import Reason, Remedy
 from rigright.verbs.serving.reasons import formulas, reasons_of
 from rigright.verbs.training.case import TrainingOnCards, build_case, rank_uses, reach

@@ -29,7 +29,7 @@ from rigright.predict.ranks import context_limit, worst
 from rigright.predict.speed import speed
 from rigright.search.single import single
 from rigright.terms.memory import is_over
-from rigright.verbs.seen import the_node
+from rigright.verbs.seen.here import the_node
 from rigright.verbs.serving.samples import sample_speed
 
 

@@ -24,7 +24,7 @@ from rigright.facts.units import devices_of
 from rigright.money.machine_price import NOTHING, Stored
 from rigright.options.read import read_wish
 from rigright.verbs.own import today
-from rigright.verbs.seen import is_place, limited
+from rigright.verbs.seen.here import is_place, limited
 
 if TYPE_CHECKING:
     from datetime import date

@@ -165,7 +165,7 @@ def _open(arch: Arch, wish: PlanWish, *, planned: Planned) -> Iterator[Sentence]
             yield from length_decides(arch, first.work, layout=first.layout, room_bytes=first.room_bytes)
     elif isinstance(first.work, Serving) and generates(arch):
         from rigright.search.record import case_of, traffic_of
-        from rigright.verbs.serving.samples import LENGTHS, crowded, deciding
+        from rigright.verbs.serving.unsaid import LENGTHS, crowded, deciding
 
         load = traffic_of(first, planned.wish, arch=arch)
         unsaid = tuple(name for name in LENGTHS if getattr(wish, name) is None)
@@ -200,7 +200,7 @@ def market_of(wish: PlanWish, *, day: date) -> Market:
     """The market of a day, the user's own prices before ours, with the machine that is on or owned."""
     from rigright.facts.own_prices import in_force
     from rigright.verbs.ordering import orders_for
-    from rigright.verbs.seen import looked_at
+    from rigright.verbs.seen.here import looked_at
 
     named = wish.on if wish.on is not None else wish.owned
     there = None if named is None else looked_at(named)

@@ -98,7 +98,7 @@ def serve_apart(
     )
 
     def token(decoding: Numbers) -> StepTime:
-        return worker_pass(work, rates, layout=layout, traffic=traffic, seqs=decoding / layout.dp)
+        return token_pass(work, rates, layout=layout, traffic=traffic, seqs=decoding / layout.dp)
 
     if traffic.rate_per_s is None:
         flow = _closed(pools, rates, traffic=traffic, token=token)
@@ -215,7 +215,7 @@ def prompt_alone_s(
     return fresh / chunk * step(work, rates, layout=layout, content=content).total_s
 
 
-def worker_pass(work: PassWork, rates: Rates, *, layout: Layout, traffic: Traffic, seqs: Numbers) -> StepTime:
+def token_pass(work: PassWork, rates: Rates, *, layout: Layout, traffic: Traffic, seqs: Numbers) -> StepTime:
     """A pass of one worker that makes the next token of so many sequences."""
     content = Pass(
         decode_seqs=micro_seqs(np.maximum(seqs, 1), layout, rates=rates),

@@ -13,7 +13,7 @@ from rigright.base.words import Sentence, say, with_commas, with_semicolons, wor
 from rigright.cost.estimate import Estimate
 from rigright.report.pages.brief import note_lines
 from rigright.report.pages.figures import RATES, symbol
-from rigright.verbs.compare_facts import CPU_KIND, Lead, Sheet, Sheets
+from rigright.verbs.comparing.sheets import CPU_KIND, Lead, Sheet, Sheets
 
 _UNKNOWN = "-"
 _MORE = {

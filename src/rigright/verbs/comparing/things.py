@@ -27,7 +27,7 @@ from rigright.facts.naming import read_counts, read_tokens
 from rigright.facts.nodes import Node, find_node
 from rigright.facts.units import sold_count
 from rigright.search.market import Market, counts_of
-from rigright.verbs.seen import looked_at
+from rigright.verbs.seen.here import looked_at
 
 LEAST, MOST = 2, 8
 FEW = (1, 2, 4, 8, 16, 32, 64)  # cards a bare name stands for: the first, or the next sold, that will do

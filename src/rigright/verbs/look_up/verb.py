@@ -30,7 +30,7 @@ _APART = frozenset({"model", "guides"})  # opened by a whole name or question, n
 KINDS = {
     "architectures": ("hardware", say("features of GPU architectures: number formats, attention kernels")),
     "benchmarks": ("hardware", say("benchmark results of healthy hardware")),
-    "checks": ("program", say("checks of `doctor`: what each looks at, why, thresholds")),
+    "checks": ("guides", say("checks of `doctor`: what each looks at, why, thresholds")),
     "chips": ("hardware", say("accelerators: memory, bandwidth, dense rates, links, power")),
     "clouds": ("market", say("cloud instances, with dated prices")),
     "cpus": ("hardware", say("processors: cores, memory channels, PCIe lanes for cards")),
@@ -47,7 +47,7 @@ KINDS = {
     "models": ("models", say("models whose architecture is included")),
     "myths": ("guides", say("what the guides say wrong, with the right figure")),
     "platforms": ("hardware", say("boards, servers and racks for GPUs")),
-    "plugins": ("program", say("plugins: installed packages that add facts, export targets or checks")),
+    "plugins": ("guides", say("plugins: installed packages that add facts, export targets or checks")),
     "prices": ("market", say("GPU prices with dates")),
     "software": ("software", say("CUDA, PyTorch, TensorFlow: required drivers and supported GPUs")),
     "tariffs": ("market", say("electricity tariffs and carbon by place")),

@@ -22,7 +22,7 @@ from rigright.options.read import idle, refusals, values_in
 from rigright.options.row import EMBED, IMAGE, LEARN, SERVE, SPEECH, TRAIN
 from rigright.options.rows import SAMPLE_MODES, TRAINING_MODES, options_of
 from rigright.search.find import takes_images
-from rigright.verbs.seen import is_place
+from rigright.verbs.seen.here import is_place
 
 WRITES = frozenset({"chat", "rag", "agent", "rerank"})  # modes of models that read what people write
 

@@ -1,8 +1,7 @@
-"""How fast whole samples are, and which length that nobody said decides the speed of an answer."""
+"""How fast whole samples are looked at, made or learnt from: each card works alone, on its own share."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -13,57 +12,18 @@ from rigright.arch.read import read_config
 from rigright.arch.record import Arch
 from rigright.arch.sources import zoo
 from rigright.base.errors import AskError
-from rigright.base.units import show_short
-from rigright.base.words import DECIDES, Sentence, say
+from rigright.base.words import say
 from rigright.choice.case import Case
 from rigright.choice.networks import PAINT, READ, Network, beside_bytes, network_of, precisions
 from rigright.cost.estimate import Estimate, over
 from rigright.cost.images import ImageRun
 from rigright.cost.layers import takes_samples
-from rigright.cost.unsaid import integrated
-from rigright.demand import Layout, Traffic, Training
+from rigright.demand import Layout, Training
 from rigright.facts.nodes import Card, Node
 from rigright.predict.painted import BatchTime, Learning
 from rigright.predict.samples import batch_time, learns_of, network_rates, network_speed, train_time
-from rigright.predict.speed import speed, traffic_of
 from rigright.predict.timed import SampleSpeed
-from rigright.terms.fitted import priors, wire_of
-
-LENGTHS = ("prompt_tok", "output_tok")
-WORTH = 1.5  # most over least, from which a length is worth a word
-
-
-def deciding(case: Case, *, unsaid: tuple[str, ...], traffic: Traffic | None = None) -> Iterator[Sentence]:
-    """The one length of those unsaid (`prompt_tok`, `output_tok`) that moves tokens a second most."""
-    most = case.arch.max_context_tok or case.serving.context_tok
-    load = traffic or traffic_of(case)
-    if load.rate_per_s is not None:  # what comes in at a rate goes out at it
-        return
-
-    def rate(value: object) -> float:
-        asked = replace(load, **dict(value))  # type: ignore[call-overload]
-        if asked.prompt_tok + asked.output_tok > most:
-            return float("nan")
-        return float(speed(case, traffic=asked).output_tok_per_s.value)
-
-    open_ones = [prior for name, prior in priors("serving").items() if name in unsaid]
-    decides = integrated(rate, open_ones).decides
-    if decides is not None and decides.most >= WORTH * decides.least:
-        yield say(
-            "depends on {option}: {least} to {most} tok/s",
-            option=decides.prior.option, least=show_short(decides.least), most=show_short(decides.most),
-        )  # fmt: skip
-
-
-def crowded(case: Case, *, users: float | None) -> Iterator[Sentence]:
-    """Where a context was asked for that only some of the requests in flight can fill together."""
-    batch = int(case.serving.batch)
-    if users is not None and batch < users:
-        yield say(
-            "memory holds {batch} of {users} requests at the full context of {context}",
-            batch=batch, users=f"{users:g}", context=f"{int(case.serving.context_tok):,}",
-        ).of(DECIDES)  # fmt: skip
-
+from rigright.terms.fitted import wire_of
 
 PARTS = ("compute", "memory", "fixed", "links")  # links: of a training
 LEAST_SHARE = 0.002  # of a training step: what takes less is not stated

@@ -18,7 +18,7 @@ from rigright.facts.fabrics import fabric_of
 from rigright.facts.nodes import find_node
 from rigright.machine.record import Machine
 from rigright.verbs.probe import probe
-from rigright.verbs.seen import is_place
+from rigright.verbs.seen.here import is_place
 from rigright.verbs.setup.set_up import MACOS, WINDOWS, Target
 
 MOST_KINDS = 8

@@ -33,7 +33,7 @@ from rigright.sim.fleet import ReplicaFleet
 from rigright.sim.load import CLOSED, Arrivals, Load, Trace, made_load, read_trace
 from rigright.sim.tally import Moments, Tally, Targets, moments_of, tally
 from rigright.verbs.runs.files import read_text
-from rigright.verbs.seen import the_node
+from rigright.verbs.seen.here import the_node
 from rigright.verbs.simulate.replicas import ENDLESS_BLOCKS, life_s, play_case, policy_of
 from rigright.verbs.simulate.setup import PlayWish, check, read_setup, refuse_both
 

@@ -1,13 +1,11 @@
-"""A machine that was looked at, here or in a file, as the node that plans are made for."""
+"""A machine that was looked at as a node: the cards a program could use, what is free now, and the host."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from dataclasses import replace
 
 from rigright.base.errors import AskError
-from rigright.base.files import expanded
 from rigright.base.units import MEGA, show_bytes
 from rigright.base.words import Sentence, say
 from rigright.doctor.recognise import chip_of
@@ -16,17 +14,7 @@ from rigright.facts.find import with_memory
 from rigright.facts.host_words import find_processor
 from rigright.facts.hosts import Host
 from rigright.facts.mig import cut, profile_of
-from rigright.facts.nodes import (
-    Card,
-    Node,
-    device_of,
-    find_node,
-    host_card,
-    split_free,
-    with_free,
-    with_limit,
-)
-from rigright.facts.power_limit import split_limit
+from rigright.facts.nodes import Card, Node, device_of, host_card
 from rigright.machine.device import Device, Slice
 from rigright.machine.record import Machine, free_bytes, total_bytes
 
@@ -260,71 +248,3 @@ def _host_of(machine: Machine) -> Host | None:
         else socket.mem_transfers_per_s,
         assumed=() if known else ("transfers", "channels"),
     )
-
-
-HERE = frozenset(
-    {
-        "here",
-        "this machine",
-        "my machine",
-        "my gpu",
-        "my pc",
-        "localhost",
-        "本机",
-        "这台机器",
-        "我的机器",
-        "我的电脑",
-    }
-)
-_ENDINGS = (".json", ".xml", ".gz", ".tgz", ".tar", ".txt", ".log", ".csv")
-
-
-def the_node(on: str | None) -> Node:
-    """The cards that `--on` means: named ones, those of a file, or, where nothing is said, those here."""
-    looked = looked_at(on)
-    return find_node(on or "") if looked is None else looked
-
-
-def looked_at(on: str | None) -> Node | None:
-    """The cards of this machine or of a file, as they were seen; None where `on` names cards."""
-    rest, free_bytes = (on, None) if on is None else split_free(on)
-    if free_bytes is not None:
-        looked = looked_at(rest)
-        return None if looked is None else with_free(looked, free_bytes)
-    rest, watts = (on, None) if on is None else split_limit(on)
-    if watts is not None:
-        looked = looked_at(rest)
-        return None if looked is None else with_limit(looked, watts)
-    if on is None or on.strip().casefold() in HERE:
-        from rigright.machine.probe import probe
-        from rigright.machine.world import here
-
-        return node_of(probe(here()), alone=on is not None)
-    if not is_place(on):
-        return None
-    from rigright.machine.opened import open_machine
-
-    return node_of(open_machine(on))
-
-
-def is_place(on: str) -> bool:
-    """Whether it means a machine that is looked at, and not cards by their name."""
-    if on.strip().casefold() in HERE:
-        return True
-    path = expanded(on)
-    is_path = os.sep in on or "/" in on or on.startswith("~")
-    is_meant = on.startswith(("./", "../", "/", "~/")) or on.lower().endswith(_ENDINGS)
-    return is_meant or (is_path and path.exists())
-
-
-def limited(name: str, watts: float) -> str:
-    """A machine whose cards draw so many watts together, in words."""
-    cards = (looked_at(name) or find_node(name)).cards
-    each = watts / len(cards)
-    if all(card.chip.tdp_w is None or card.chip.tdp_w <= each for card in cards):
-        return name
-    plain, free = split_limit(name)[0], ""
-    if split_free(plain)[1] is not None:
-        plain, comma, free = plain.rpartition(",")
-        free = comma + free
-    return f"{plain} @ {each:.0f}W{free}"

@@ -30,6 +30,7 @@ NOT_LITERAL = {  # places that make a sentence from no literal -> why
     "doctor/advice.py": "the severity of a finding is a cell of data/advice",
     "facts/guides.py": "each item is a row of data/guides.toml, each myth a row of data/myths.toml",
     "verbs/look_up/kinds/guides.py": "each item is a row of data/guides.toml, in both languages",
+    "verbs/look_up/listing.py": "each head is a cell of data/listing_fields.csv",
     "verbs/read/kinds.py": "each quantity is a row of data/claims.csv",
     "machine/stored.py": "a stored sentence, taken only if it is one of these",
 }
@@ -37,6 +38,7 @@ TOLD_BY_TABLES = {  # tables whose cells are sentences
     "alerts.toml": ("says", "fix"),
     "claims.csv": ("id",),
     "dashboard.toml": ("title",),
+    "listing_fields.csv": ("head",),
     "driver_packages.csv": ("worth",),
     "metrics.csv": ("help",),
     "myths.toml": ("claim", "right", "since", "instead", "status"),

@@ -1,4 +1,4 @@
-"""Networks that look at images, learn to, or make them of noise: seconds of a batch and samples a second, with bands."""
+"""Networks that look at images, learn to, or make them of noise: seconds of a batch, samples a second."""
 
 from __future__ import annotations
 

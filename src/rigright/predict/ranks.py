@@ -1,4 +1,4 @@
-"""Memory of a case rank by rank: stages of a pipeline, or layers dealt over unlike cards; the largest context and batch."""
+"""Memory of a case rank by rank, stages or layers dealt to unlike cards; the largest context and batch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Serving under a load: the rates that cards reach, what a replica admits; the workers of prompts and of next tokens."""
+"""Serving under a load: the rates that cards reach, what a replica admits at once, and what both come to.
+
+`explain`, every row of `plan`, and a row of a table of runs are predicted here, and nowhere else.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trainings in time: one case or arrays of cases, the same bits; the bands, and a step as people read it, part by part."""
+"""Trainings in time, one case or arrays of cases, the same bits; and a step as people read it."""
 
 from __future__ import annotations
 

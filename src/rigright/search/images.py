@@ -1,4 +1,4 @@
-"""The search for machines that work on whole samples: images to look at or to make, texts to read; options told as plans."""
+"""The search for machines that work on whole samples: images to look at or to make, texts to read."""
 
 from __future__ import annotations
 

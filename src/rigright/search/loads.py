@@ -1,4 +1,4 @@
-"""What is asked of each layout: its load and its limits of time, how far from them it is, and the highest load that keeps all."""
+"""What is asked of each layout: its load, its limits of time, and the highest load that keeps them all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trainings in the order of habit, and one on one machine: what was said is kept, the rest is as the search would choose."""
+"""Trainings in the order of habit, and one on one machine, with what was said kept."""
 
 from __future__ import annotations
 

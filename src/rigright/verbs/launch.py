@@ -1,4 +1,4 @@
-"""A plan becomes a launch: whatever a program must be told is decided here, with the comment at the head of its file."""
+"""A plan becomes a launch: what a program must be told is decided here, and the head of its file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The day that prices are stale or not against, and the user's own prices and runs, in force while a question is answered."""
+"""The user's own prices and runs, in force for an answer; and the day that prices are judged by."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What bench measured and how each figure stands, in memory and in a file; and as runs that validate and calibrate read."""
+"""What `bench` measured and how each figure stands; and as runs that `validate` and `calibrate` read."""
 
 from __future__ import annotations
 

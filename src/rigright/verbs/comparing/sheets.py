@@ -1,4 +1,4 @@
-"""What compare found: what is stated of things, side by side, who is ahead in what; one plan for each, and who wins."""
+"""What `compare` found: things side by side, one plan for each, and who is ahead in what."""
 
 from __future__ import annotations
 

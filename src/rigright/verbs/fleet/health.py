@@ -1,4 +1,4 @@
-"""Nodes that ask themselves: files for Slurm or Kubernetes; and one node that leaves its queue on a sure fault."""
+"""Nodes that ask themselves: files for Slurm or Kubernetes; a node leaves its queue on a sure fault."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A model as look-up tells it: counts, cache, sizes, files, towers and parameters; or why it cannot be told."""
+"""A model as `look-up model` tells it: counts, cache, sizes, towers, files; or why it cannot be told."""
 
 from __future__ import annotations
 

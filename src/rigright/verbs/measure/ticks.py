@@ -1,4 +1,4 @@
-"""What a command took as measured while it ran: ticks kept quantity by quantity, and the record they end in."""
+"""What a command took as measured while it ran: ticks, quantity by quantity, and their record."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every card and the main memory of a case hold, how far it goes, and what to change when it does not fit."""
+"""What every card of a case holds, how far it goes, and what to change when it does not fit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A case of serving, or a plan that a search has found, as replicas that can be played: pace, policy, queue."""
+"""A case of serving, or a plan that a search has found, as replicas that can be played."""
 
 from __future__ import annotations
 

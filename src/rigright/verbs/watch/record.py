@@ -1,4 +1,4 @@
-"""What watch hands over each time it looks, what history holds of it, and its keeper, which goes on where it cannot."""
+"""What `watch` hands over each time it looks, what `history` holds of it, and who keeps it."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from rigright.facts.clouds import offers
 from rigright.facts.guides import GuideItem, Myth, asked_item, find_myth, guide_items, myths
 from rigright.facts.prices import hosts, prices
 from rigright.verbs.export import added
-from rigright.verbs.look_up.listing import ListingKind, LookUpQuery, field
+from rigright.verbs.look_up.listing import ListingKind, LookUpQuery, fields_of
 
 LOADED_BYTES = 10 * GIGA
 DISKS = {"sata": 550 * MEGA, "nvme3": 3.5 * GIGA, "nvme4": 7 * GIGA}  # bytes/s, read in order
@@ -64,12 +64,7 @@ def _find_items(asked: LookUpQuery) -> tuple[GuideItem, ...]:
 GUIDES = ListingKind(
     record=GuideItem,
     title=say("The guides, item by item"),
-    fields=(
-        field("id", say("no."), listed=True),
-        field("says", say("the guides say"), listed=True, flexible=True),
-        field("right", say("what is true"), law=right, listed=True, flexible=True),
-        field("command=typed", say("shown by"), listed=True, flexible=True),
-    ),
+    fields=fields_of("guides", laws={"right": right}),
     records=lambda _: guide_items(),
     find=_find_items,
     named=lambda asked: asked_item(asked.text),
@@ -86,13 +81,7 @@ def _find_myths(asked: LookUpQuery) -> tuple[Myth, ...]:
 MYTHS = ListingKind(
     record=Myth,
     title=say("Myths, and the right figure"),
-    fields=(
-        field("id", say("no."), listed=True),
-        field("claim", say("claim"), listed=True, flexible=True),
-        field("right=correction", say("right"), listed=True, flexible=True),
-        field("guide", say("guide")),
-        field("figures", say("figures"), show=lambda _: ""),
-    ),
+    fields=fields_of("myths"),
     records=lambda _: myths(),
     answer="right",
     find=_find_myths,
@@ -112,12 +101,7 @@ def group(entry: Check) -> str:
 CHECKS = ListingKind(
     record=Check,
     title=say("Checks of doctor"),
-    fields=(
-        field("name", say("check"), listed=True),
-        field("group", say("group"), law=group, listed=True),
-        field("title", say("looks at"), listed=True, flexible=True),
-        field("manual", say("manual"), show=lambda _: ""),
-    ),
+    fields=fields_of("checks", laws={"group": group}),
     records=lambda _: tuple(checks().values()),
     find=lambda asked: tuple(checks()[name] for name in chosen(asked.words)),
     parts=_manual,
@@ -179,13 +163,6 @@ def _left_out_of(adding_package: AddingPackage) -> Sentence | None:
 PLUGINS = ListingKind(
     record=AddingPackage,
     title=say("Plugins"),
-    fields=(
-        field("package", say("package"), listed=True),
-        field("version", say("version"), listed=True),
-        field("facts", say("facts"), listed=True),
-        field("targets", say("targets"), listed=True),
-        field("checks", say("checks"), listed=True),
-        field("left_out", say("not used"), law=_left_out_of, listed=True, flexible=True),
-    ),
+    fields=fields_of("plugins", laws={"left_out": _left_out_of}),
     records=lambda _: _packages(),
 )

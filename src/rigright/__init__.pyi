@@ -20,8 +20,8 @@ from rigright.verbs.calibrate.verb import Anchored
 from rigright.verbs.comparing.sheets import Compared
 from rigright.verbs.comparing.sheets import Sheets
 from rigright.verbs.completion import Completion
-from rigright.verbs.costed import Costed
-from rigright.verbs.decided import Decided
+from rigright.verbs.costing import Costed
+from rigright.verbs.report import Decided
 from rigright.verbs.diagnose import BottleneckReport
 from rigright.verbs.fit import Fitted
 from rigright.verbs.fleet.accept.accepted import Accepted

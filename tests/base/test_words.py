@@ -31,7 +31,7 @@ NOT_LITERAL = {  # places that make a sentence from no literal -> why
     "facts/guides.py": "each item is a row of data/guides.toml, each myth a row of data/myths.toml",
     "verbs/look_up/kinds/guides.py": "each item is a row of data/guides.toml, in both languages",
     "verbs/look_up/listing.py": "each head is a cell of data/listing_fields.csv",
-    "verbs/read/kinds.py": "each quantity is a row of data/claims.csv",
+    "verbs/read/record.py": "each quantity is a row of data/claims.csv",
     "machine/stored.py": "a stored sentence, taken only if it is one of these",
 }
 TOLD_BY_TABLES = {  # tables whose cells are sentences

@@ -21,7 +21,7 @@ from rigright.facts.nodes import find_node
 from rigright.money.tariff import usd_per_mtok
 from rigright.predict.trained import StepUse, TrainingCase, step_use
 from rigright.predict.trained_memory import least, shown
-from rigright.predict.trained_notes import batch_notes, too_long, training_notes
+from rigright.predict.trained_unsaid import batch_notes, too_long, training_notes
 from rigright.search.choose import choose, field_of
 from rigright.search.figures import Limit, ended, kept_by, limits_of, power_w, usd_per_h
 from rigright.search.market import Market

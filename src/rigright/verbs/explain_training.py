@@ -23,7 +23,7 @@ from rigright.facts.corrections import corrections
 from rigright.options.read import typed
 from rigright.predict.timed import SampleSpeed
 from rigright.predict.trained import StepUse, slowest
-from rigright.predict.trained_notes import length_decides
+from rigright.predict.trained_unsaid import length_decides
 from rigright.search.figures import kept_by
 from rigright.search.market import is_priced
 from rigright.search.why import missed

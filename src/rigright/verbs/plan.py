@@ -160,7 +160,7 @@ def _open(arch: Arch, wish: PlanWish, *, planned: Planned) -> Iterator[Sentence]
         return
     if isinstance(first.work, Training):
         if wish.seq_tok is None:
-            from rigright.predict.trained_notes import length_decides
+            from rigright.predict.trained_unsaid import length_decides
 
             yield from length_decides(arch, first.work, layout=first.layout, room_bytes=first.room_bytes)
     elif isinstance(first.work, Serving) and generates(arch):

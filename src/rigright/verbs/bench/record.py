@@ -261,7 +261,7 @@ def served(
     """Each figure of each load of a language model behind an address; a plan says what serves it."""
     fields = {}
     if planned is not None:
-        from rigright.verbs.runs.setup import planned_setup  # the planner's arrays, with a plan only
+        from rigright.verbs.runs.columns import planned_setup  # the planner's arrays, with a plan only
 
         fields = planned_setup(planned).cells("inference")
     note = "the cards are those of the machine that asked; mend them if the server stands elsewhere"

@@ -26,7 +26,7 @@ from rigright.facts.anchors import Anchor, RunCase
 from rigright.facts.chips import by_id
 from rigright.terms.known import bands_of, known_of_one
 from rigright.verbs.calibrate import toml
-from rigright.verbs.runs.setup import NOTHING_SAID, RunSetup
+from rigright.verbs.runs.columns import NOTHING_SAID, RunSetup
 from rigright.verbs.validate.record import Judged, Prediction, Validation
 from rigright.verbs.validate.verb import validate
 

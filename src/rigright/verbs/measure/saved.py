@@ -22,10 +22,10 @@ from rigright.machine.stored import plain
 from rigright.search.figures import PHASES
 from rigright.terms.fitted import busy_in, power_terms
 from rigright.verbs.measure.ticks import Measured, PlannedFigure
+from rigright.verbs.runs.columns import completed, planned_setup
 from rigright.verbs.runs.document import Run, number
 from rigright.verbs.runs.files import gather, read_text
 from rigright.verbs.runs.planned import PlannedRun, count_of, read_plan
-from rigright.verbs.runs.setup import completed, planned_setup
 
 _TRAINED = ("finetune", "pretrain")
 

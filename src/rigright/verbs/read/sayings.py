@@ -16,10 +16,9 @@ from rigright.facts.faults import xids
 from rigright.facts.guides import GuideItem, Myth, find_myth, guide_items
 from rigright.machine.running.messages import FIELD, MOST_CHARS, TEXT, messages_in, values_of
 from rigright.verbs.look_up.kinds.guides import right as true_of
-from rigright.verbs.read.claims import claim_of
+from rigright.verbs.read.claims import claim_of, places
 from rigright.verbs.read.passages import Passage
 from rigright.verbs.read.record import RIGHT, UNKNOWN, ClaimVerdict, ExplainedError, GuideClaim, Verdict
-from rigright.verbs.read.whose import places
 
 _XID = pattern(r"\bxid\b(?:\s?\([^)\n]{0,40}\))?[^0-9\n]{0,24}(\d{1,3})(?![\d.])", re.IGNORECASE)
 _STEM = 5  # signs of a word that may go on: "train" in "training"

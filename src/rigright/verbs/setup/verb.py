@@ -42,16 +42,17 @@ from rigright.verbs.setup.choice import (
 from rigright.verbs.setup.notes import glibc_notes, newer, notes_of, unknown_of, without_package
 from rigright.verbs.setup.others import on_jetson, on_windows, without_nvidia
 from rigright.verbs.setup.set_up import MACOS, WINDOWS, Installed, Pick, SetUp, SetupStep, Target
-from rigright.verbs.setup.target import look, target_of
-from rigright.verbs.setup.ways import (
+from rigright.verbs.setup.target import (
     IN_WINDOWS,
     driver_way,
     installs_on,
     is_enough,
+    look,
     may_stay,
     python_here,
     stays,
     takes_open,
+    target_of,
     ways_of,
 )
 

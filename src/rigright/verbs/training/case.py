@@ -31,7 +31,7 @@ from rigright.predict.trained_memory import (
     stage_of,
     stages,
 )
-from rigright.predict.trained_notes import batch_notes, length_decides, too_long, training_notes
+from rigright.predict.trained_unsaid import batch_notes, length_decides, too_long, training_notes
 from rigright.search.training_settled import settle
 from rigright.verbs.serving.samples import learning_speed
 from rigright.verbs.training.trained import RankUse, Reach

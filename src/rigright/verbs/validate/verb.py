@@ -11,11 +11,11 @@ from rigright.base.errors import DataError, RigError
 from rigright.base.record import dataclass, replace
 from rigright.base.tables import Row, head_of, open_rows
 from rigright.base.words import Sentence, say, with_semicolons
+from rigright.verbs.runs.columns import NOTHING_SAID, RunSetup, completed
 from rigright.verbs.runs.document import OutputFormat
 from rigright.verbs.runs.files import STDIO, RecognisedFile, Text, gather, known
-from rigright.verbs.runs.setup import NOTHING_SAID, RunSetup, completed
 from rigright.verbs.validate.door import Entered, enter
-from rigright.verbs.validate.notes import noted_cells
+from rigright.verbs.validate.foreign import noted_cells
 from rigright.verbs.validate.record import Answer, Judged, Prediction, TableKind, Validation, caught, scores
 
 FOLDER = "rigright.verbs.validate.kinds"

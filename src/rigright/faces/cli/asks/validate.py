@@ -17,8 +17,8 @@ def answer(options: argparse.Namespace) -> Answer:
     from rigright.faces.cli.options import typed_options
     from rigright.faces.cli.terminal import counting
     from rigright.report.pages import validate as pages
+    from rigright.verbs.runs.columns import setup_of
     from rigright.verbs.runs.files import STDIO
-    from rigright.verbs.runs.setup import setup_of
     from rigright.verbs.validate.record import predictions_csv, write_predictions
     from rigright.verbs.validate.verb import validate
 

@@ -15,9 +15,8 @@ from rigright.base.record import dataclass
 from rigright.base.tables import DATA, read_toml, text
 from rigright.base.units import KILO, parse_count
 from rigright.base.words import Sentence, say
-from rigright.verbs.runs.columns import columns_of
+from rigright.verbs.runs.columns import RunSetup, columns_of
 from rigright.verbs.runs.document import Document, OutputFormat, Run, cells, model_named, number
-from rigright.verbs.runs.setup import RunSetup
 
 MOST_CHARS, MOST_COLUMNS, MOST_SHOWN = 80, 200, 6  # of a heading; of a table; of columns that a note names
 LEAST = 3  # columns that must be known before a table is taken for one of runs

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,6 @@ from rigright.facts.training import find_trainer
 from rigright.money.tariff import SECONDS_PER_H, usd_per_mtok
 from rigright.predict.samples import batch_time, learns_of, network_rates, network_speed
 from rigright.predict.trained_memory import least, shown
-from rigright.search.choose import choose, field_of
 from rigright.search.figures import Limit, ended, kept_by, limits_of, power_w, usd_per_h
 from rigright.search.images_score import SampleWay, compiles, score_samples, training_of, ways_of
 from rigright.search.market import Market
@@ -30,8 +30,8 @@ from rigright.search.plans import Candidates, notes_of, power_of, rank_bytes_of,
 from rigright.search.question import COUNTS, Kind, Question, kinds_of
 from rigright.search.record import Plan, SearchResult, Supply
 from rigright.search.serving import licence_refused
-from rigright.search.supply import HOWS, Options, needed_usd, nodes_of, options, supply_of, worked_h
-from rigright.search.why import broken, excess_of, nothing_fits, rejections
+from rigright.search.supply import Options, needed_usd, nodes_of, options, supply_of, worked_h
+from rigright.search.why import excess_of, front
 from rigright.terms.memory import device_of
 
 RENAMED = {"images_per_s": "texts_per_s", "usd_per_image": "usd_per_text"}  # where a sample is a text
@@ -183,7 +183,7 @@ def find_images(arch: Arch, wish: PlanWish, *, market: Market) -> SearchResult:
     question = Question(arch=arch, wish=wish, market=market, kinds=kinds, ways=())
     refused = licence_refused(question)
     if refused is not None:
-        return SearchResult(plans=(), rejections=(), looked_at=0, chips=0, broken=(refused,))
+        return SearchResult(broken=(refused,))
     answer = _best_form(question, network, trains=trains)
     notes = tuple(_notes(network, wish, trains=trains))
     return replace(answer, chips=len(kinds), notes=notes)
@@ -199,11 +199,12 @@ def _best_form(question: Question, network: Network, *, trains: bool) -> SearchR
             raise AskError(say("no engine runs these weights on these GPUs; remove a format or engine"))
         table = tabled(replace(question, ways=ways), network)
         size, points = len(table.options.index), len(table.scored.points)
-        answer = _result(table, network) if size else nothing_fits(table.question, table.scored.misfits)
+        limits, load_given = _limits(table, network), question.wish.rate_per_s is not None
+        answer = front(table, limits, load_given=load_given, plan_at=partial(plan_of, network=network))
         answer = replace(answer, looked_at=points)
         if answer.plans:
             return answer
-        beyond = float(excess_of(_limits(table, network), size).min()) if size else np.inf
+        beyond = float(excess_of(limits, size).min()) if size else np.inf
         if nearest is None or beyond < nearest[0] or np.isinf(nearest[0]):
             nearest = beyond, answer
     assert nearest is not None  # noqa: S101 - there is a format to try
@@ -326,36 +327,3 @@ def _limits(table: Candidates, network: Network) -> tuple[Limit, ...]:
     limits = limits_of(table.question, table.figures)
     renamed = RENAMED if network.does == READ else {}
     return tuple(replace(limit, name=renamed.get(limit.name, limit.name)) for limit in limits)
-
-
-def _result(table: Candidates, network: Network) -> SearchResult:
-    limits = _limits(table, network)
-    beyond = excess_of(limits, len(table.options.index))
-    keeps = np.flatnonzero(beyond <= 0)
-    if not len(keeps):
-        return _nearest(table, limits, beyond=beyond, network=network)
-    figures = {name: column[keeps] for name, column in table.figures.items() if name != "usd_needed"}
-    alike = table.scored.points.kind[table.options.index] * len(HOWS) + table.options.how
-    wish = table.question.wish
-    field = field_of(figures, alike=alike[keeps], load_given=wish.rate_per_s is not None)
-    chosen = choose(field, wish)
-    first = int(keeps[chosen[0].place])
-    return SearchResult(
-        plans=tuple(
-            plan_of(table, int(keeps[choice.place]), network=network, best_at=choice.best_at)
-            for choice in chosen
-        ),
-        rejections=rejections(table, limits, first=first, cost=field.main),
-        looked_at=0,
-        chips=0,
-    )
-
-
-def _nearest(
-    table: Candidates, limits: Sequence[Limit], *, beyond: Numbers, network: Network
-) -> SearchResult:
-    place = int(np.lexsort((table.figures["usd_per_h"], beyond))[0])
-    return SearchResult(
-        plans=(), rejections=(), looked_at=0, chips=0,
-        nearest=plan_of(table, place, network=network), broken=broken(table, limits, place=place),
-    )  # fmt: skip

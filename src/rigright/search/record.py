@@ -126,10 +126,10 @@ SHORT, RAM, OTHERS, LOSSY = range(1, 5)  # levels: shorter context, main memory,
 class SearchResult:
     """The front, best first, and what was left behind."""
 
-    plans: tuple[Plan, ...]
-    rejections: tuple[Rejection, ...]
-    looked_at: int  # layouts scored
-    chips: int  # kinds of card
+    plans: tuple[Plan, ...] = ()
+    rejections: tuple[Rejection, ...] = ()
+    looked_at: int = 0  # layouts scored
+    chips: int = 0  # kinds of card
     nearest: Plan | None = None  # where nothing meets every limit: what comes closest
     broken: tuple[Rejection, ...] = ()  # the limits it breaks
     instead: Plan | None = None  # where nothing fits what was named: such cards in number, or another machine

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
 
 import numpy as np
@@ -18,12 +18,13 @@ from rigright.facts.chips import Chip
 from rigright.facts.engines import engines_of, find_engine, how_runs, runs_of, unrun
 from rigright.facts.formats import find_kv_format
 from rigright.money.tariff import tariff_in, write_off_usd_per_h
+from rigright.search.choose import choose, field_of
 from rigright.search.figures import HOURS_PER_DAY, Limit, limits_on
 from rigright.search.plans import Candidates
 from rigright.search.question import Question
 from rigright.search.record import Plan, Rejection, SearchResult
 from rigright.search.score import Misfits
-from rigright.search.supply import options
+from rigright.search.supply import HOWS, options
 
 NEAR = 1.005  # times a figure, within which two read alike
 FASTER = 1.25  # times the speed, that decides before a chance does
@@ -347,10 +348,33 @@ def _small(table: Candidates, *, first: int) -> Iterator[Rejection]:
 def nothing_fits(question: Question, misfits: Misfits) -> SearchResult:
     """Nothing fits at all: the card that comes closest."""
     nearest = np.argsort(misfits.need_bytes / misfits.able_bytes, kind="stable")[:1]
+    return SearchResult(broken=tuple(_too_small(question, misfits, place=int(place)) for place in nearest))
+
+
+def front(
+    table: Candidates, limits: tuple[Limit, ...], *, load_given: bool, plan_at: Callable[..., Plan],
+    kept: Callable[..., Numbers] | None = None,
+) -> SearchResult:  # fmt: skip
+    """The best few of what keeps the limits; where nothing does, what comes nearest and what it breaks.
+
+    `plan_at` makes a plan of a place; `kept`: of options, those that people would take.
+    """
+    if not len(table.options.index):
+        return nothing_fits(table.question, table.scored.misfits)
+    beyond = excess_of(limits, len(table.options.index))
+    keeps = np.flatnonzero(beyond <= 0)
+    if not len(keeps):
+        place = int(np.lexsort((table.figures["usd_per_h"], beyond))[0])
+        return SearchResult(nearest=plan_at(table, place), broken=broken(table, limits, place=place))
+    keeps = keeps if kept is None else keeps[kept(index=table.options.index[keeps])]
+    figures = {name: column[keeps] for name, column in table.figures.items() if name != "usd_needed"}
+    alike = table.scored.points.kind[table.options.index] * len(HOWS) + table.options.how
+    field = field_of(figures, alike=alike[keeps], load_given=load_given)
+    chosen = [(int(keeps[choice.place]), choice.best_at) for choice in choose(field, table.question.wish)]
     return SearchResult(
-        plans=(), rejections=(), looked_at=0, chips=0,
-        broken=tuple(_too_small(question, misfits, place=int(place)) for place in nearest),
-    )  # fmt: skip
+        plans=tuple(plan_at(table, place, best_at=best_at) for place, best_at in chosen),
+        rejections=rejections(table, limits, first=chosen[0][0], cost=field.main),
+    )
 
 
 def _too_small(

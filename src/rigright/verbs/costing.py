@@ -270,7 +270,14 @@ def subject_of(what: str | PlannedRun, *, wish: PlanWish, model: str | None = No
         return _planned(model, wish)
     if not is_place(what) and _is_model(what):
         return _planned(what, wish)
-    _check_alone(wish, what=what)
+    from rigright.options.read import values_in
+
+    more = [name for name in values_in(wish, "cost") if name not in ALONE]
+    if more:
+        raise AskError(
+            say("{option} needs a model, but {machine} is a machine", option=f"--{more[0]}", machine=what),
+            hint=say("add {option}", option="--for MODEL"),
+        )
     _check_one(what, wish)
     return _named(named_for(what, wish), wish=wish)
 
@@ -309,18 +316,6 @@ def _is_model(what: str) -> bool:
     except AskError:
         return "/" in what or Path(what).exists()
     return False
-
-
-def _check_alone(wish: PlanWish, *, what: str) -> None:
-    """Refuse what says something of a model where none is named."""
-    from rigright.options.read import values_in
-
-    more = [name for name in values_in(wish, "cost") if name not in ALONE]
-    if more:
-        raise AskError(
-            say("{option} needs a model, but {machine} is a machine", option=f"--{more[0]}", machine=what),
-            hint=say("add {option}", option="--for MODEL"),
-        )
 
 
 def _check_one(what: str, wish: PlanWish) -> None:

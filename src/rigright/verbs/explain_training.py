@@ -304,28 +304,17 @@ def _priced(
     from rigright.verbs.paid import asked_market, money_notes
 
     with asked_market(work) as market:
-        priced = _on_market(case, work, step=step, samples=samples, market=market)
+        from rigright.search.priced import Stand, place_of, priced_samples, priced_training, sought
+
+        layout, node = case.layout, case.node
+        n_chips = int(layout.tp * layout.pp * layout.dp * layout.cp)
+        tokens = None if work.samples is None else work.samples * work.epochs * case.training.seq_tok
+        wish = replace(work, work=work.work if work.work in TRAINED else case.wish.work or "finetune")
+        wish = replace(wish, train_tok=work.train_tok if work.train_tok is not None else tokens)
+        question = sought(case.arch, node, wish=wish, market=market)
+        ranks = None if samples is not None else int(layout.tp)
+        place = place_of(question, node.cards)
+        stand = Stand(question=question, place=place, n_chips=n_chips, replica=n_chips, ranks=ranks)
+        priced = priced_training(stand, step) if samples is None else priced_samples(stand, samples)
         chip = case.node.cards[0].chip.id
         return priced, tuple(money_notes(priced, work, market=market, chip=chip))
-
-
-def _on_market(
-    case: TrainingOnCards,
-    work: PlanWish,
-    *,
-    step: StepUse | None,
-    samples: SampleSpeed | None,
-    market: Market,
-) -> Priced:
-    from rigright.search.priced import Stand, place_of, priced_samples, priced_training, sought
-
-    layout, node = case.layout, case.node
-    n_chips = int(layout.tp * layout.pp * layout.dp * layout.cp)
-    tokens = None if work.samples is None else work.samples * work.epochs * case.training.seq_tok
-    wish = replace(work, work=work.work if work.work in TRAINED else case.wish.work or "finetune")
-    wish = replace(wish, train_tok=work.train_tok if work.train_tok is not None else tokens)
-    question = sought(case.arch, node, wish=wish, market=market)
-    ranks = None if samples is not None else int(layout.tp)
-    place = place_of(question, node.cards)
-    stand = Stand(question=question, place=place, n_chips=n_chips, replica=n_chips, ranks=ranks)
-    return priced_training(stand, step) if samples is None else priced_samples(stand, samples)

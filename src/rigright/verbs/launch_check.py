@@ -89,13 +89,10 @@ def servers_of(launch: Launch) -> Iterator[tuple[int, tuple[FlagCheck, ...]]]:
     for name in here().names("/proc") if pattern else ():
         raw = here().raw(f"/proc/{name}/cmdline", most=_MOST_BYTES) if name.isdecimal() else None
         words = (raw or b"").decode(errors="replace").rstrip("\0").split("\0")
-        if words[0] and _starts(pattern, words):
+        if words[0] and any(
+            re.search(pattern, " ".join(words[place : place + 3])) for place in range(min(len(words), 3))
+        ):
             yield int(name), compare_flags(launch, words)
-
-
-def _starts(pattern: str, words: Sequence[str]) -> bool:
-    """Whether a command starts the program: it, or an interpreter that is given it, stands first."""
-    return any(re.search(pattern, " ".join(words[place : place + 3])) for place in range(min(len(words), 3)))
 
 
 def _model(words: Sequence[str], given: dict[str, str]) -> str | None:

@@ -152,7 +152,7 @@ def _read(world: World, place: PythonFolders) -> Python:
             match = _FOLDER.fullmatch(name)
             if match is None:
                 continue
-            own = _canonical(match["name"])
+            own = re.sub(r"[-_.]+", "-", match["name"]).lower()
             if own.startswith(_PREFIXES):
                 packages_found.append(Package(name=own, version=match["version"].partition("-py3")[0]))
     packages = tuple(packages_found)
@@ -166,8 +166,3 @@ def _read(world: World, place: PythonFolders) -> Python:
         frameworks=frameworks(world, place.folders, packages=packages),
         index=index(world, place.path),
     )
-
-
-def _canonical(name: str) -> str:
-    """A package's one name: lower case, dashes."""
-    return re.sub(r"[-_.]+", "-", name).lower()

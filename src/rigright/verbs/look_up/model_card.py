@@ -96,35 +96,30 @@ def find_models(asked: LookUpQuery) -> tuple[ModelCard, ...]:
 def _card_or_error(word: str, asked: LookUpQuery) -> ModelCard:
     try:
         opened = examine(word, run_code=asked.run_code, input_shape=asked.input_shape)
-        return _card(opened, word)
+        arch = opened.arch
+        # cache of one sequence, 16-bit, at usual lengths up to the longest the model allows
+        longest = arch.max_context_tok
+        usual = [tok for tok in _CONTEXTS if longest is None or tok <= longest]
+        if longest is not None and longest not in usual:
+            usual.append(longest)
+        # parameters by what they are: attn, ffn, expert, embed
+        counts: Counter[str] = Counter()
+        for weight, times in count.weights(arch.towers):
+            counts[part(weight)] += count.elems(weight) * weight.copies * times
+        return replace(
+            short_card(arch, word),
+            towers=tuple(map(_tower, arch.towers)) or None,
+            params_by_part=dict(counts.most_common()) or None,
+            kv_bytes_at=dict(zip(usual, map(round, _sequence_bytes(arch, np.array(usual))), strict=True))
+            if lanes(arch) and usual
+            else None,
+            weights_bytes=_sizes(arch),
+            files=opened.files,
+            adapter=opened.adapter,
+            warnings=arch.warnings,
+        )
     except RigError as error:
         return ModelCard(asked=word, name=word, error=error.whole)
-
-
-def _card(opened: Opened, asked: str) -> ModelCard:
-    """The card of a model that was opened: everything there is to tell."""
-    arch = opened.arch
-    # cache of one sequence, 16-bit, at usual lengths up to the longest the model allows
-    longest = arch.max_context_tok
-    usual = [tok for tok in _CONTEXTS if longest is None or tok <= longest]
-    if longest is not None and longest not in usual:
-        usual.append(longest)
-    # parameters by what they are: attn, ffn, expert, embed
-    counts: Counter[str] = Counter()
-    for weight, times in count.weights(arch.towers):
-        counts[part(weight)] += count.elems(weight) * weight.copies * times
-    return replace(
-        short_card(arch, asked),
-        towers=tuple(map(_tower, arch.towers)) or None,
-        params_by_part=dict(counts.most_common()) or None,
-        kv_bytes_at=dict(zip(usual, map(round, _sequence_bytes(arch, np.array(usual))), strict=True))
-        if lanes(arch) and usual
-        else None,
-        weights_bytes=_sizes(arch),
-        files=opened.files,
-        adapter=opened.adapter,
-        warnings=arch.warnings,
-    )
 
 
 def short_card(arch: Arch, asked: str) -> ModelCard:

@@ -134,7 +134,15 @@ class RunSetup:
         if self.values.get("on"):
             node = find_node(str(self.values["on"]))
             if node.has_no_cards and node.host is not None and kind == "inference":
-                fields |= _host_cells(node.host)
+                fields |= {
+                    "cpu": f"{node.host.sockets}x {node.host.cpu.name}"
+                    if node.host.sockets > 1
+                    else node.host.cpu.name,
+                    "ram_gb": f"{node.host.ram_bytes / GIB:.10g}",
+                    "ram_type": node.host.ram_kind,
+                    "ram_mts": f"{node.host.transfers_per_s / MEGA:.10g}",
+                    "ram_channels": str(node.host.channels),
+                }
             else:
                 fields["chip"] = node.cards[0].chip.id
                 fields["n_chips"] = str(node.n_cards)
@@ -193,17 +201,6 @@ def planned_setup(planned: PlannedRun) -> RunSetup:
         "attention-dp": layout.get("attention_dp"),
     }
     return RunSetup(values={name: value for name, value in fields.items() if value not in (None, "")})
-
-
-def _host_cells(host: Host) -> dict[str, str]:
-    """A processor that does all the work, with its memory."""
-    return {
-        "cpu": f"{host.sockets}x {host.cpu.name}" if host.sockets > 1 else host.cpu.name,
-        "ram_gb": f"{host.ram_bytes / GIB:.10g}",
-        "ram_type": host.ram_kind,
-        "ram_mts": f"{host.transfers_per_s / MEGA:.10g}",
-        "ram_channels": str(host.channels),
-    }
 
 
 def _text(value: object) -> str:

@@ -258,7 +258,9 @@ def _installed(machine: Machine, name: str, *, version: str | None) -> Installed
         text, build = _version_in(python, name)
         if text is not None and (version is None or f"{text}.".startswith(f"{version}.")):
             there.append(Installed(name=name, version=text, build=build, python=python.path))
-    if not there or (_builds(name) and not machine.software.toolkits):
+    if not there or (
+        any(row.toolkit for row in engine_needs() if row.name == name) and not machine.software.toolkits
+    ):
         return None
     findings = [
         finding
@@ -277,11 +279,6 @@ def _version_in(python: Python, name: str) -> tuple[str | None, str | None]:
             return framework.version, framework.build
     packed = (package.version for package in python.packages or () if package.name == name)
     return next(packed, None), None
-
-
-def _builds(name: str) -> bool:
-    """Whether it builds kernels when it runs."""
-    return any(row.toolkit for row in engine_needs() if row.name == name)
 
 
 def _concerns(present: Installed, finding: Finding, *, pythons: list[str]) -> bool:

@@ -30,17 +30,12 @@ def _find_offers(asked: LookUpQuery) -> tuple[Offer, ...]:
     named = {provider for word in asked.words for provider in providers_of(word)}
     rest = " ".join(word for word in asked.words if not providers_of(word))
     of_provider = tuple(offer for offer in offers() if not named or offer.provider in named)
-    wanted = _chips(rest)
+    wanted = frozenset(chip.id for chip in find_chips(rest)) if rest and names_chip(rest) else frozenset()
     called = with_words(of_provider, rest, texts=lambda offer: offer.instance)
     result = tuple(offer for offer in of_provider if offer in called or offer.chip in wanted)
     if not result:
         raise AskError(say('no cloud in the table offers "{text}"', text=asked.text))
     return result
-
-
-def _chips(text: str) -> frozenset[str]:
-    """The chips that words mean; a family of instances is found by its own name."""
-    return frozenset(chip.id for chip in find_chips(text)) if text and names_chip(text) else frozenset()
 
 
 def _offer_notes(asked: LookUpQuery, kept: tuple[Offer, ...]) -> tuple[Shown, ...]:

@@ -72,15 +72,11 @@ def _named(kind: str) -> Mapping[str, tuple[str, bool]]:
     figures = {
         head: (column, True) for column, spec in table["figures"][kind].items() for head in spec["heads"]
     }
-    return {_key(head): pair for head, pair in {**plain, **figures}.items()}
+    return {" ".join(_words(head)): pair for head, pair in {**plain, **figures}.items()}
 
 
 def _words(head: str) -> list[str]:
     return _WORDS.findall(_CAMEL.sub(" ", head[:MOST_CHARS]).lower())
-
-
-def _key(head: str) -> str:
-    return " ".join(_words(head))
 
 
 def _heading(head: str, place: int, *, kind: str) -> Heading | None:

@@ -16,7 +16,7 @@ from rigright.base.record import replace
 from rigright.base.words import say
 from rigright.choice.work import AUTO, USUAL_TOK_PER_S, works
 from rigright.cost.layers import generates, transcribes
-from rigright.demand import Numbers, PlanWish, Serving
+from rigright.demand import PlanWish, Serving
 from rigright.search.market import Market
 from rigright.search.question import COUNTS, Question, kinds_of, spilling
 from rigright.search.record import LOSSY, RAM, SHORT

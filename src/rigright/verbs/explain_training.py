@@ -217,7 +217,6 @@ def _together(case: TrainingOnCards, gentle: list[Weighed]) -> tuple[Remedy, Wei
 
 
 if TYPE_CHECKING:
-    from rigright.search.market import Market
     from rigright.search.priced import Priced
 
 TRAINED = frozenset({"finetune", "pretrain"})

@@ -13,7 +13,7 @@ from rigright.arch import cache, count
 from rigright.arch.cache import ELEM_BYTES
 from rigright.arch.record import Arch, Ffn, Layer, Mixer, Tower, part
 from rigright.arch.sources.open import examine
-from rigright.arch.sources.opened import Adapter, Files, Opened
+from rigright.arch.sources.opened import Adapter, Files
 from rigright.base.errors import RigError
 from rigright.base.page import Bar, Bars, Column, Part, Piece, Points, Shown, Table
 from rigright.base.units import KIB, MEGA, show_bytes, show_count
@@ -234,34 +234,6 @@ USUAL_FORMATS = (
     "gguf:IQ2_XS",
 )
 MAX_KINDS = 40
-_MIXERS = {
-    "full": say("attention"),
-    "window": say("sliding attention"),
-    "chunk": say("chunked attention"),
-    "both": say("bidirectional attention"),
-    "cross": say("cross attention"),
-    "latent": say("latent attention (MLA)"),
-    "linear": say("linear attention"),
-    "ssm": say("SSM"),
-    "conv": say("convolution"),
-}
-_PARTS = {
-    "embed": say("token embeddings"),
-    "position": say("positions"),
-    "head": say("head"),
-    "norm": say("norms"),
-    "attn": say("attention"),
-    "cross": say("cross attention"),
-    "mixer": say("linear attention and SSM"),
-    "ffn": say("feed-forward"),
-    "router": say("routers"),
-    "expert": say("experts"),
-    "shared": say("shared experts"),
-    "conv": say("convolutions"),
-    "patch": say("patches"),
-    "project": say("projectors"),
-    "other": say("other"),
-}
 
 
 def model_parts(card: ModelCard) -> tuple[Part, ...]:
@@ -308,7 +280,7 @@ def _tower_rows(tower: TowerCard) -> list[tuple[Shown, ...]]:
         (
             str(kind.count),
             worded("tower")(tower.name),
-            _MIXERS.get(kind.mixer, kind.mixer) if kind.mixer else "-",
+            worded("mixer")(kind.mixer) if kind.mixer else "-",
             kind.mixer_shape,
             _ffn(kind.ffn, kind.ffn_shape),
             show_count(kind.params),
@@ -327,7 +299,7 @@ def _by_part(card: ModelCard) -> Part | None:
     if not card.params:
         return None
     pieces = tuple(
-        Piece(name=_PARTS.get(name, name), size=number, shown=show_count(number))
+        Piece(name=worded("model_part")(name), size=number, shown=show_count(number))
         for name, number in (card.params_by_part or {}).items()
         if number
     )

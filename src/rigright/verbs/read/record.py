@@ -10,7 +10,7 @@ from typing import Literal
 from rigright.base.loader import records
 from rigright.base.record import dataclass, derived
 from rigright.base.units import GIB, GIGA, KILO
-from rigright.base.words import Sentence, say
+from rigright.base.words import Sentence, worded
 from rigright.verbs.read.quantities import ABOUT, LEAST, MOST, StatedQuantity
 
 NEED = "memory needed"  # of a model: the laws of memory judge it, no field
@@ -125,20 +125,6 @@ WRONG: Verdict = "wrong"
 DATED: Verdict = "dated"
 UNKNOWN: Verdict = "unknown"
 
-KINDS = {  # of claims that no row of data/claims.csv is about
-    "configuration": say("configuration"),
-    "speed": say("speed"),
-    "price": say("price"),
-    "budget": say("budget"),
-    "ratio": say("ratio"),
-    "command": say("command"),
-    "memory type": say("memory type"),
-    "power supply": say("power supply"),
-    "architecture": say("architecture"),
-    "production": say("production"),
-    "unified memory": say("unified memory"),
-}
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimVerdict:
@@ -167,7 +153,7 @@ class GuideClaim:
     def title(self) -> Sentence | str:
         """Its kind in words."""
         row = next((kind.title for kind in kinds() if kind.id == self.kind), None)
-        return KINDS.get(self.kind) or row or self.kind
+        return row or worded("claim")(self.kind)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,6 @@ from rigright.base.errors import RigError
 from rigright.base.tables import DATA, CellReader, Row, number, read_rows, text, yes
 from rigright.base.units import GIB, MEGA, NO, YES
 from rigright.facts.engines import find_engine
-from rigright.facts.hosts import Host
 from rigright.facts.nodes import find_node
 from rigright.options.read import values_of
 from rigright.verbs.runs.planned import PlannedRun, read_plan

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from rigright.base.bounded import bounded_json
 from rigright.base.errors import AskError, DataError
-from rigright.base.files import read_bounded
+from rigright.base.files import called, read_bounded
 from rigright.base.money import USD, currencies
 from rigright.base.record import Inner, dataclass, derived
 from rigright.base.units import KILO, MEGA, MIB, TERA
@@ -127,7 +125,6 @@ class Assembled:
         return limit is not None and first is not None and first.usd.value * first.machines > limit
 
 
-STDIN = "-"
 MOST_PLAN_BYTES = 16 * MIB
 MOST_IN_ONE = 64  # cards that one machine is asked to hold
 _BESIDE = 1.1  # main memory over weights that are read from it
@@ -139,7 +136,7 @@ _BOUGHT = frozenset(
 
 def check(file: str, *, room: str | None = None) -> CheckedList:
     """Judge the list of parts in a file; `room` is a line `room:` more."""
-    return check_text(_read(file, MIB), name="stdin" if file == STDIN else Path(file).name, room=room)
+    return check_text(read_bounded(file, MIB), name=called(file), room=room)
 
 
 def check_text(raw: bytes | str, *, name: str = "list", room: str | None = None) -> CheckedList:
@@ -246,12 +243,6 @@ def _there(owned: str | None, node: Node) -> tuple[tuple[str, int], ...]:
     return pairs
 
 
-def _read(file: str, most: int) -> bytes:
-    if file == STDIN:
-        return sys.stdin.buffer.read(most + 1)[:most]
-    return read_bounded(file, most)
-
-
 def _cards_in(what: str) -> Node | None:
     """The cards a text names; None where it names something else, such as a model."""
     try:
@@ -265,13 +256,13 @@ def _cards_in(what: str) -> Node | None:
 
 def _plan_in(file: str) -> Mapping[str, Any]:
     """What `plan --json` wrote."""
-    name = "stdin" if file == STDIN else Path(file).name
+    name = called(file)
     wrong = DataError(
         say("{file} is not a plan", file=name),
         hint=say("write one with {command}", command="rigright plan MODEL --json"),
     )
     try:
-        value = bounded_json(_read(file, MOST_PLAN_BYTES))
+        value = bounded_json(read_bounded(file, MOST_PLAN_BYTES))
     except ValueError:
         raise wrong from None
     if not isinstance(value, dict) or not isinstance(value.get("plans"), list):

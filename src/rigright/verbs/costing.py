@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 
 from rigright.arch.sources.find import is_known
 from rigright.base.errors import AskError, DataError
+from rigright.base.files import STDIN
 from rigright.base.record import Flat, Inner, dataclass, derived
 from rigright.base.units import GIGA, KILO, MEGA, TERA
 from rigright.base.words import Sentence, assuming, say
@@ -251,7 +252,7 @@ class Asset:
 
 def subject_of(what: str | PlannedRun, *, wish: PlanWish, model: str | None = None) -> Asset:
     """The machine that is meant, by its name or by the plan that asks for it."""
-    from rigright.verbs.runs.planned import STDIN, PlannedRun, read_plan
+    from rigright.verbs.runs.planned import PlannedRun, read_plan
     from rigright.verbs.seen.here import is_place
 
     if isinstance(what, PlannedRun):

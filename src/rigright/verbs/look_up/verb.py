@@ -10,6 +10,7 @@ from typing import Any
 
 from rigright.base import everyday
 from rigright.base.errors import AskError, RigError, unknown
+from rigright.base.loader import rows
 from rigright.base.record import dataclass
 from rigright.base.words import Sentence, say
 from rigright.verbs import own
@@ -28,30 +29,8 @@ _APART = frozenset({"model", "guides"})  # opened by a whole name or question, n
 
 # kind -> the file of `kinds/` that bears its `ListingKind` under the same name, and a line of help
 KINDS = {
-    "architectures": ("hardware", say("features of GPU architectures: number formats, attention kernels")),
-    "benchmarks": ("hardware", say("benchmark results of healthy hardware")),
-    "checks": ("guides", say("checks of `doctor`: what each looks at, why, thresholds")),
-    "chips": ("hardware", say("accelerators: memory, bandwidth, dense rates, links, power")),
-    "clouds": ("market", say("cloud instances, with dated prices")),
-    "cpus": ("hardware", say("processors: cores, memory channels, PCIe lanes for cards")),
-    "engines": ("software", say("serving engines and how they use memory")),
-    "formats": ("software", say("weight formats and GGUF mixes")),
-    "guides": (
-        "guides",
-        say("what the guides say, item by item, with what is true and the command that shows it"),
-    ),
-    "model": (
-        "models",
-        say("one model by name or path: parameters, KV cache, layers, size in every format, files"),
-    ),
-    "models": ("models", say("models whose architecture is included")),
-    "myths": ("guides", say("what the guides say wrong, with the right figure")),
-    "platforms": ("hardware", say("boards, servers and racks for GPUs")),
-    "plugins": ("guides", say("plugins: installed packages that add facts, export targets or checks")),
-    "prices": ("market", say("GPU prices with dates")),
-    "software": ("software", say("CUDA, PyTorch, TensorFlow: required drivers and supported GPUs")),
-    "tariffs": ("market", say("electricity tariffs and carbon by place")),
-    "xids": ("software", say("NVIDIA driver error codes: meaning, immediate action, follow-up")),
+    kind: (file, Sentence(summary))
+    for kind, file, summary in rows("listing_kinds.csv", "kind", "file", "summary")
 }
 
 

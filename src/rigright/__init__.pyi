@@ -31,10 +31,10 @@ from rigright.verbs.planning.planned import Planned
 from rigright.verbs.prices import PriceList, PricesOfNames
 from rigright.verbs.read.record import ReadGuide
 from rigright.verbs.serving.explained import Explained
-from rigright.verbs.setup.set_up import SetUp
+from rigright.verbs.setup.choice import SetUp
 from rigright.verbs.simulate.verb import Simulated
 from rigright.verbs.sweep.sheet import Swept
-from rigright.verbs.training.trained import Trained
+from rigright.verbs.training.case import Trained
 from rigright.verbs.upgrade import Upgraded
 from rigright.verbs.validate.record import Validation
 from rigright.verbs.watch.record import Past

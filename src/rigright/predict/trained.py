@@ -66,7 +66,7 @@ def step_use(case: TrainingCase) -> StepUse | None:
 
     Nobody says what the host makes of launches: the band is over all it may be.
     """
-    if case.chip is None or not is_timed(case.arch):
+    if case.chip is None or not bool(case.arch.vocab):
         return None
     hosts = [priors("training")["host"]]
     training_time = steps_of(
@@ -140,11 +140,6 @@ class TrainingCase:
 def setup_of(arch: Arch, training: Training) -> Setup:
     """The trainer's habits and precisions, looked up."""
     return set_up(training, hidden=trunk_of(arch).hidden)
-
-
-def is_timed(arch: Arch) -> bool:
-    """Whether a law of time is for such a model: one of tokens."""
-    return bool(arch.vocab)
 
 
 def step_rates(

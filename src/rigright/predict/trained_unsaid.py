@@ -230,12 +230,6 @@ def _speed(asked: OpenFigure, trial: Tried, *, rates: Numbers) -> WeighedFigure:
     return WeighedFigure(integral=own, case=asked.open.case)
 
 
-def least_over(case: TrainingCase, name: str, *, work: str) -> Decides | None:
-    """How far what decides whether it fits hangs on an input that nobody said; None where it does not."""
-    (trial,), sizes = tried([OpenFigure(open=Open(case=case, unsaid=(name,), work=work), figure=SHOWN)])
-    return weighed(sizes.least_bytes, trial.priors, band=(1.0, 1.0)).decides
-
-
 def too_long(arch: Arch, seq_tok: int | None) -> Iterator[Sentence]:
     """A length that was said and that the model was not made for."""
     if seq_tok and arch.max_context_tok and seq_tok > arch.max_context_tok:
@@ -254,7 +248,8 @@ def length_decides(
     cut = bool(layout.tp > 1 or layout.pp > 1)
     work = "pretraining" if training.method == "full" and cut else "training"
     case = TrainingCase(arch=arch, training=training, layout=layout)
-    decides = least_over(case, "seq_tok", work=work)
+    (trial,), sizes = tried([OpenFigure(open=Open(case=case, unsaid=("seq_tok",), work=work), figure=SHOWN)])
+    decides = weighed(sizes.least_bytes, trial.priors, band=(1.0, 1.0)).decides
     if decides is None:
         return
     fields = {

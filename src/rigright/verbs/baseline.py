@@ -13,8 +13,7 @@ from rigright.doctor.examine import Examined, case_of, examine
 from rigright.machine.bench.record import Result
 from rigright.machine.record import Machine
 from rigright.verbs.bench.record import read_results
-from rigright.verbs.last_results import results_of
-from rigright.verbs.probe import probe
+from rigright.verbs.probe import probe, results_of
 
 ONLY = ("baseline",)  # the group of checks
 

@@ -27,7 +27,7 @@ from rigright.verbs.own import today
 from rigright.verbs.plan import arch_of, market_of, understood
 
 
-def roof_of(arch: Arch, plan: Plan, *, speed: Speed) -> Roof:
+def _roof_of(arch: Arch, plan: Plan, *, speed: Speed) -> Roof:
     """The roof of one card, and both passes of one of its ranks."""
     weights = plan.work.weights if isinstance(plan.work, Serving) else "bf16"
     # passes that make everybody's next token: a rank of a pipeline works on one part after another
@@ -175,7 +175,7 @@ def _contender(arch: Arch, thing: Thing, *, answer: SearchResult) -> Contender:
 
         load = traffic_of(plan, understood(arch, thing.wish, answer=answer), arch=arch)
         timed = speed(case_of(arch, plan), traffic=load)
-        roof = roof_of(arch, plan, speed=timed)
+        roof = _roof_of(arch, plan, speed=timed)
     return Contender(
         asked=thing.asked,
         label=thing.label,

@@ -31,8 +31,7 @@ from rigright.verbs.planning.checks import check_single
 from rigright.verbs.seen.here import the_node
 from rigright.verbs.serving.explained import Reason, Remedy
 from rigright.verbs.serving.reasons import formulas, reasons_of
-from rigright.verbs.training.case import TrainingOnCards, build_case, rank_uses, reach
-from rigright.verbs.training.trained import RankUse, Trained
+from rigright.verbs.training.case import RankUse, Trained, TrainingOnCards, build_case, rank_uses, reach
 
 
 def reasons(case: TrainingOnCards, worst: RankUse) -> tuple[Reason, ...]:
@@ -71,7 +70,7 @@ def _each(name: Sentence | str, size: float) -> Sentence:
     return say("{name}: {size} B", name=name, size=f"{size:g}")
 
 
-def time_reasons(case: TrainingOnCards, step: StepUse) -> tuple[Reason, ...]:
+def _time_reasons(case: TrainingOnCards, step: StepUse) -> tuple[Reason, ...]:
     """A row for each part of the time of a step."""
     setup, training, layout = case.setup(), case.training, case.layout
     accumulated = str(layout.pp if training.accumulate is None else training.accumulate)
@@ -277,7 +276,7 @@ def explain_training(
         certainty={} if days is None else kept_by(work, {"days": days}),
         broken=missed(work, reached, label=node.shown),
         remedies=() if fits else remedies(case),
-        why=(*reasons(case, worst), *(time_reasons(case, step) if step else ())) if why else (),
+        why=(*reasons(case, worst), *(_time_reasons(case, step) if step else ())) if why else (),
         notes=(*case.notes, *case.arch.warnings, *more),
         asked=asked,
     )

@@ -181,7 +181,7 @@ def launch_of(
             **{field.name: getattr(layout, field.name) for field in fields(Layout)},
             **loaded,
         }
-        if is_sample(plan):
+        if _is_sample(plan):
             return Launch(passed=_passed(data, cast("Serving", work)), **common)
         if isinstance(work, Training):
             if program.families:
@@ -235,7 +235,7 @@ def _work(
     if words.get("offload") and "trainer" not in words:
         words["offload"] = Offload(**words["offload"])
     work: Serving | Training = Training(**words) if "trainer" in words else Serving(**words)
-    passed = is_sample(plan)
+    passed = _is_sample(plan)
     fitting = [
         launcher
         for launcher in programs().values()
@@ -394,7 +394,7 @@ def _served(
     )
 
 
-def is_sample(plan: Mapping[str, Any]) -> bool:
+def _is_sample(plan: Mapping[str, Any]) -> bool:
     """Whether a plan passes whole texts or images."""
     return not {"texts_per_s", "images_per_s"}.isdisjoint(plan["figures"])
 

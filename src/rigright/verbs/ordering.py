@@ -194,11 +194,11 @@ def _made(
 
 def orders_for(wish: PlanWish) -> Orders:
     """Who puts machines together for a wish."""
-    pc = None if wish.have is None else read_pc(wish.have)
+    pc = None if wish.have is None else _read_pc(wish.have)
     return Orders(pc=pc, circuit=None if wish.room is None else read_room(wish.room))
 
 
-def read_pc(text: str) -> Rig:
+def _read_pc(text: str) -> Rig:
     """A PC in words."""
     from rigright.build.parse import pc_of
 

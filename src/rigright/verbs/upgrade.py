@@ -25,9 +25,8 @@ from rigright.facts.cpus import cpus
 from rigright.machine.bench.record import disk_bytes_per_s
 from rigright.machine.host import Slot
 from rigright.verbs.diagnose import BottleneckReport, diagnose, in_file
-from rigright.verbs.last_results import results_of
 from rigright.verbs.own import today
-from rigright.verbs.probe import probe
+from rigright.verbs.probe import probe, results_of
 
 OLD_DAYS = 7  # from which a recording may no longer be what stands there
 _SHARES = (0.05, 0.25, 1.0)  # of the machines that have a change after each wave; one machine comes first

@@ -33,7 +33,7 @@ def archs_of(world: World, folder: str) -> tuple[str, ...] | None:
     return tuple(longest.split()) or None
 
 
-def rocm_archs_of(world: World, folder: str) -> tuple[str, ...] | None:
+def _rocm_archs_of(world: World, folder: str) -> tuple[str, ...] | None:
     """The same of a ROCm wheel: its rocBLAS has files for the chips that the wheel was built for."""
     names = world.names(f"{folder}/{ROCM_KERNELS}")
     return tuple(sorted({match[0] for name in names for match in _GFX.finditer(name)})) or None
@@ -73,7 +73,7 @@ def _torch(world: World, folder: str, *, versions: dict[str, str | None]) -> Fra
     build = _torch_build(version, cuda=fields.get("cuda"), hip=fields.get("hip"))
     # the chips it has kernels for
     if build.startswith("rocm"):
-        archs = rocm_archs_of(world, folder)
+        archs = _rocm_archs_of(world, folder)
     else:
         archs = archs_of(world, folder) if build.startswith("cu") else None
     return Framework(

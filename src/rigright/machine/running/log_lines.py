@@ -22,12 +22,7 @@ _TELLING = re.compile(
 _BOOTS = re.compile(r"Linux version \d|-- (?:Boot [0-9a-f]+|Reboot) --")
 
 
-def begins_boot(text: str) -> bool:
-    """Whether the machine was started here: what stands before is of an earlier run."""
-    return _BOOTS.match(text) is not None
-
-
-def is_of_earlier_boot(text: str) -> bool:
+def _is_of_earlier_boot(text: str) -> bool:
     """Whether firmware tells of what happened before it started the machine."""
     return text.startswith(_BEFORE_BOOT)
 
@@ -42,7 +37,7 @@ def joined(lines: Iterable[Line]) -> Iterator[Line]:
             if _TELLING.match(match[2]) and len(opened[2]) < MOST_PARTS:
                 opened[2].append(match[2].strip())
             continue
-        begins = is_of_earlier_boot(line[2])
+        begins = _is_of_earlier_boot(line[2])
         if opened and (begins or mark is not None or not opened[0]):
             yield _closed(opened[1], opened[0], parts=opened[2])
             opened = None
@@ -129,7 +124,7 @@ def events_of(lines: Iterable[Line]) -> tuple[Event, ...]:
     for line in joined(lines):
         if not line[2]:
             continue
-        if begins_boot(line[2]):
+        if _BOOTS.match(line[2]) is not None:
             boots = place
         event = event_of(line[2]) or event_of(line[2], GOOD)
         if event is not None:
@@ -139,6 +134,6 @@ def events_of(lines: Iterable[Line]) -> tuple[Event, ...]:
         rows.pop("link_up", None)
     order = sorted((row for events in rows.values() for row in events), key=itemgetter(0))
     return tuple(
-        replace(event, at_s=at_s, up_s=up_s, earlier=(place < boots or is_of_earlier_boot(text)) or None)
+        replace(event, at_s=at_s, up_s=up_s, earlier=(place < boots or _is_of_earlier_boot(text)) or None)
         for place, (at_s, up_s, text), event in order
     )

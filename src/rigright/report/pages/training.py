@@ -36,7 +36,7 @@ from rigright.report.pages.figures import (
     sample_speeds,
     sample_table,
 )
-from rigright.verbs.training.trained import RankUse, Trained
+from rigright.verbs.training.case import RankUse, Trained
 
 _HOUR_S = 3600
 TIMES = {

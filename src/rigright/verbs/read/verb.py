@@ -31,9 +31,8 @@ from rigright.verbs.read.record import (
     UnreadLine,
     Verdict,
 )
-from rigright.verbs.read.sayings import errors_in, sayings
 from rigright.verbs.read.subjects import CHIP, subjects
-from rigright.verbs.read.wording import wordings
+from rigright.verbs.read.wording import errors_in, sayings, wordings
 
 _MOST_CONFIGURATIONS = 40  # of a text, that are worked out
 _COLUMN = pattern(r"([^()]{1,16}?)\s?\(([A-Za-z/%]{1,10})\)")

@@ -32,7 +32,7 @@ from rigright.facts.software import version_of, written
 from rigright.machine.record import Machine
 from rigright.verbs.probe import probe
 from rigright.verbs.seen.here import is_place
-from rigright.verbs.setup.set_up import MACOS, WINDOWS, Pick, Target
+from rigright.verbs.setup.choice import MACOS, WINDOWS, Pick, Target
 
 MOST_KINDS = 8
 WSL = "wsl"

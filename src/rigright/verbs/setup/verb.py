@@ -27,7 +27,14 @@ from rigright.machine.system import Python
 from rigright.verbs.doctor import wanted_of
 from rigright.verbs.setup import steps
 from rigright.verbs.setup.choice import (
+    MACOS,
     TORCH,
+    WINDOWS,
+    Installed,
+    Pick,
+    SetUp,
+    SetupStep,
+    Target,
     asked_cuda,
     asked_version,
     find_name,
@@ -41,7 +48,6 @@ from rigright.verbs.setup.choice import (
 )
 from rigright.verbs.setup.notes import glibc_notes, newer, notes_of, unknown_of, without_package
 from rigright.verbs.setup.others import on_jetson, on_windows, without_nvidia
-from rigright.verbs.setup.set_up import MACOS, WINDOWS, Installed, Pick, SetUp, SetupStep, Target
 from rigright.verbs.setup.target import (
     IN_WINDOWS,
     driver_way,

@@ -44,31 +44,6 @@ def policy_of(engine: Engine, asked: str | None) -> str:
     return name
 
 
-def replica_of(case: Case, load: Load, *, wish: PlayWish) -> Replica:
-    """One replica of a case; its cache holds as many tokens of such requests as the law of time counts."""
-    policy = policies()[policy_of(case.engine, wish.policy)]
-    limits = limits_of(case, _usual(load, machines=wish.replicas))
-    budget = int(limits.budget_tok) * int(ranks_of(case.layout))  # of a pass of all ranks
-    blocks, block_tok = _blocks(case, limits)
-    max_seqs = _seats(case, limits)
-    law = pass_law(case, budget_tok=budget)
-    longest = int(np.max(load.prompt_tok + load.output_tok, initial=LEAST_CONTEXT_TOK))
-    return Replica(
-        pace=pace_of(
-            law.seconds, max_seqs=max_seqs, budget_tok=budget, context_tok=longest, rounds=law.rounds,
-            overlap=law.overlap,
-        ),
-        policy=policy,
-        blocks=blocks,
-        block_tok=block_tok,
-        max_seqs=max_seqs,
-        budget_tok=budget,
-        chunks=policy.chunks if wish.chunks is None else wish.chunks,
-        most_context_tok=case.arch.max_context_tok,
-        request_s=law.request_s,
-    )  # fmt: skip
-
-
 def _usual(load: Load, *, machines: int) -> Traffic:
     """A load as one machine's traffic of requests of its usual lengths."""
     return Traffic(
@@ -105,7 +80,7 @@ def _blocks(case: Case, limits: Limits) -> tuple[int, int]:
     return int(pool_tok) // block_tok, block_tok
 
 
-def fleet_of(case: Case, shop: Replica, *, wish: PlayWish) -> ReplicaFleet:
+def _fleet_of(case: Case, shop: Replica, *, wish: PlayWish) -> ReplicaFleet:
     """Replicas of the case, and workers for prompts alone where they were asked for."""
     replicas = int(case.layout.dp) * wish.replicas
     if not wish.prefill_workers:
@@ -137,8 +112,28 @@ SAMPLE = 400  # requests that show what a plan does
 
 def play_case(case: Case, load: Load, *, wish: PlayWish) -> tuple[ReplicaFleet, Played]:
     """Play a load on a case."""
-    shop = replica_of(case, load, wish=wish)
-    fleet = fleet_of(case, shop, wish=wish)
+    policy = policies()[policy_of(case.engine, wish.policy)]
+    limits = limits_of(case, _usual(load, machines=wish.replicas))
+    budget = int(limits.budget_tok) * int(ranks_of(case.layout))  # of a pass of all ranks
+    blocks, block_tok = _blocks(case, limits)
+    max_seqs = _seats(case, limits)
+    law = pass_law(case, budget_tok=budget)
+    longest = int(np.max(load.prompt_tok + load.output_tok, initial=LEAST_CONTEXT_TOK))
+    shop = Replica(
+        pace=pace_of(
+            law.seconds, max_seqs=max_seqs, budget_tok=budget, context_tok=longest, rounds=law.rounds,
+            overlap=law.overlap,
+        ),
+        policy=policy,
+        blocks=blocks,
+        block_tok=block_tok,
+        max_seqs=max_seqs,
+        budget_tok=budget,
+        chunks=policy.chunks if wish.chunks is None else wish.chunks,
+        most_context_tok=case.arch.max_context_tok,
+        request_s=law.request_s,
+    )  # fmt: skip
+    fleet = _fleet_of(case, shop, wish=wish)
     return fleet, play_fleet(load, fleet)
 
 

@@ -123,7 +123,7 @@ def _moment(value: float) -> str:
     return f"{value:.6f}" if isfinite(value) else ""
 
 
-def write_requests(asked: str, *, trace: Trace | None, moments: Moments) -> None:
+def _write_requests(asked: str, *, trace: Trace | None, moments: Moments) -> None:
     """Write the table; an error names the file."""
     try:
         write_whole(Path(asked), _requests_csv(trace, moments))
@@ -178,7 +178,7 @@ def simulate(
             simulated, against=_against(trace, moments_of(played)), notes=(*simulated.notes, *trace.notes)
         )
     if out is not None:
-        write_requests(out, trace=trace, moments=moments_of(played))
+        _write_requests(out, trace=trace, moments=moments_of(played))
     return replace(simulated, wrote=out, asked=asked)
 
 

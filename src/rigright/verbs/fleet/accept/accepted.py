@@ -12,8 +12,7 @@ from rigright.base.record import Inner, derived
 from rigright.base.words import Sentence
 from rigright.doctor.examine import EXIT_FAULT, EXIT_WARNING
 from rigright.machine.bench.record import Result
-from rigright.verbs.fleet.compare import ENOUGH, NORMAL, ROBUST_Z
-from rigright.verbs.fleet.nodes import Differs, NodeReport
+from rigright.verbs.fleet.nodes import ENOUGH, NORMAL, ROBUST_Z, Differs, NodeReport
 
 _ROUNDS = 3  # partners of each node
 _BEHIND_SHARE = 0.10  # what several flows on one network differ by is less

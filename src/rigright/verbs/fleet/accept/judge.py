@@ -31,8 +31,7 @@ from rigright.verbs.fleet.accept.accepted import (
     pairings,
     slow_between,
 )
-from rigright.verbs.fleet.compare import ENOUGH, differences, kinds, machines_of, spread_of
-from rigright.verbs.fleet.nodes import Differs, NodeReport
+from rigright.verbs.fleet.nodes import ENOUGH, Differs, NodeReport, differences, kinds, machines_of, spread_of
 
 _MOST_SHARE = 0.5  # of the nodes of a kind: what more than these miss is no node's own fault
 _MEASURED = frozenset(

@@ -14,7 +14,7 @@ from rigright.base.words import DECIDES, Sentence, say
 from rigright.choice.training import is_pure
 from rigright.cost.estimate import Estimate
 from rigright.cost.training.setup import GATHERED, mixed_of
-from rigright.cost.unsaid import Decides, Integrated, Prior, trials, weighed
+from rigright.cost.unsaid import Integrated, Prior, trials, weighed
 from rigright.demand import Layout, Numbers, Training
 from rigright.facts.anchors import unmoved
 from rigright.facts.chips import Chip

@@ -14,14 +14,12 @@ from rigright.machine.record import Machine
 from rigright.report.pages.baseline import BaselineView
 from rigright.report.pages.export import Exported, FlagChecks, PrintedFiles
 from rigright.report.pages.prices import Forgotten
-from rigright.verbs.build import Assembled, CheckedList
 from rigright.verbs.bench.record import BenchRun, PartList
+from rigright.verbs.build import Assembled, CheckedList
 from rigright.verbs.calibrate.verb import Anchored
-from rigright.verbs.comparing.sheets import Compared
-from rigright.verbs.comparing.sheets import Sheets
+from rigright.verbs.comparing.sheets import Compared, Sheets
 from rigright.verbs.completion import Completion
 from rigright.verbs.costing import Costed
-from rigright.verbs.report import Decided
 from rigright.verbs.diagnose import BottleneckReport
 from rigright.verbs.fit import Fitted
 from rigright.verbs.fleet.accept.accepted import Accepted
@@ -30,6 +28,7 @@ from rigright.verbs.measure.ticks import Measured
 from rigright.verbs.planning.planned import Planned
 from rigright.verbs.prices import PriceList, PricesOfNames
 from rigright.verbs.read.record import ReadGuide
+from rigright.verbs.report import Decided
 from rigright.verbs.serving.explained import Explained
 from rigright.verbs.setup.choice import SetUp
 from rigright.verbs.simulate.verb import Simulated

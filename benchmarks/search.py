@@ -15,7 +15,7 @@ import numpy as np
 from rigright.arch.sources.open import open_model
 from rigright.demand import PlanWish
 from rigright.predict.columns import at
-from rigright.search import score, training_score
+from rigright.search import score, training_space
 from rigright.search.market import market_on
 from rigright.search.question import Question, ask, kinds_of
 from rigright.search.training import filled
@@ -53,14 +53,14 @@ def trainings(model: str):
     question = Question(arch=arch, wish=wish, market=market, kinds=kinds, ways=())
     ways = ways_of(question, training_wish(wish))
     question = replace(question, ways=ways)
-    scored = training_score.score_trainings(question, batch=wish.global_batch or 1)
+    scored = training_space.score_trainings(question, batch=wish.global_batch or 1)
     place = int(np.bincount(scored.points.way).argmax())
     points = at(scored.points, np.flatnonzero(scored.points.way == place))
     own = [kinds[kind] for kind in ways[place].kinds]
 
     def run(index):
         many = at(points, index)
-        return lambda: training_score._timed(arch, ways[place].space, points=many, kinds=own)
+        return lambda: training_space._timed(arch, ways[place].space, points=many, kinds=own)
 
     return len(points), run
 

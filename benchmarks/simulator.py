@@ -14,8 +14,8 @@ from pathlib import Path
 from processes import PER_KIB, ROOT
 
 from rigright.demand import ServingWish
+from rigright.verbs.simulate.setup import PlayWish
 from rigright.verbs.simulate.verb import simulate
-from rigright.verbs.simulate.wish import PlayWish
 
 TRACES = ROOT.parent / "shared" / "measured" / "traces"
 SIZES = (10_000, 100_000, 1_000_000)

@@ -26,8 +26,8 @@ from rigright.base.errors import RigError
 from rigright.base.tables import DATA, number, read_rows, text
 from rigright.cost.bands import SIZES, Parts
 from rigright.verbs.validate.door import SURE, enter
+from rigright.verbs.validate.foreign import noted_cells
 from rigright.verbs.validate.kinds.memory import KIND, memory_figure
-from rigright.verbs.validate.notes import noted_cells
 
 TERMS = DATA / "corrections" / "memory_serving.toml"
 SHARED = Path(__file__).parents[2] / "shared" / "measured"

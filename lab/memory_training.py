@@ -26,8 +26,8 @@ from rigright.predict.trained import setup_of
 from rigright.predict.trained_memory import COUNTED, KINDS, Terms, fullest_of
 from rigright.predict.trained_unsaid import OpenFigure, tried
 from rigright.verbs.runs.files import read_text
+from rigright.verbs.validate.foreign import noted_cells
 from rigright.verbs.validate.kinds.training import KIND, read_row
-from rigright.verbs.validate.notes import noted_cells
 
 SMI = re.compile(r"nvidia-smi reserved MiB=([\d.]+)")
 CARD_FULL = 0.93  # of the card: beyond it the allocator returns what it would have kept

@@ -17,7 +17,7 @@ from lab.record import Subject, Tables
 from lab.solve import Solution, fit
 from rigright.base.tables import Row
 from rigright.cost.known import source_family
-from rigright.verbs.validate.scores import source_name
+from rigright.verbs.validate.record import source_name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ from lab.record import LabError, Subject
 from rigright.base.errors import RigError
 from rigright.base.tables import Row, open_rows
 from rigright.verbs.runs.files import read_text
-from rigright.verbs.validate.notes import noted_cells
+from rigright.verbs.validate.foreign import noted_cells
 from rigright.verbs.validate.verb import recognise
 
 ROOT = Path(__file__).parent.parent

@@ -9,7 +9,7 @@ from pathlib import Path
 from lab.runs import MEASURED, ROOT
 from rigright.base.tables import open_rows, read_cells
 from rigright.verbs.runs.files import read_text
-from rigright.verbs.validate.notes import noted, noted_cells
+from rigright.verbs.validate.foreign import noted, noted_cells
 from rigright.verbs.validate.verb import recognise
 
 TYPED = ROOT / "lab" / "typed"

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from rigright.verbs.validate.scores import source_name
+from rigright.verbs.validate.record import source_name
 
 STRENGTH = 30.0  # rows that one metric of one source counts for at most, against what is known before
 

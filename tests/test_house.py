@@ -203,10 +203,15 @@ def test_one_place_makes_a_case():
 
 
 def test_pages_read_records_and_ask_no_verb():
+    """Of a file that bears a verb, a page has records and constants; never the verb."""
     offenders = [
-        f"{module.path} -> {target}"
-        for module, target in edges()
-        if module.room == "report" and target.startswith("rigright.verbs.") and is_verb(target)
+        f"{module.path} -> {node.module}.{name.name}"
+        for module in house.modules().values()
+        if module.room == "report"
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("rigright.verbs.")
+        for name in node.names
+        if is_verb(node.module) and name.name[0].islower()
     ]
     refuse("records", offenders, "A page is made of a record; the face asks the verb:")
 

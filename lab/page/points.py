@@ -10,8 +10,7 @@ import numpy as np
 
 from lab.page.left_out import Left
 from lab.page.validated import ROOT, SPEEDS, TITLES
-from rigright.verbs.validate.record import Judged, Prediction, Validation
-from rigright.verbs.validate.scores import source_of
+from rigright.verbs.validate.record import Judged, Prediction, Validation, source_of
 
 FILE = ROOT / "src" / "rigright" / "data" / "web" / "accuracy.json"
 MEMORY = {"memory": "total_gpu_peak", "training": "peak_gib", "own": "peak_gib"}  # what of a kind is stated

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from lab.page.validated import RUNS
+from rigright.verbs.simulate.setup import PlayWish
 from rigright.verbs.simulate.verb import simulate
-from rigright.verbs.simulate.wish import PlayWish
 
 
 def replayed() -> Iterator[str]:

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from rigright.verbs.validate.record import Judged, Prediction, Validation
-from rigright.verbs.validate.scores import scores, source_of
+from rigright.verbs.validate.record import Judged, Prediction, Validation, scores, source_of
 from rigright.verbs.validate.verb import validate
 
 ROOT = Path(__file__).parent.parent.parent

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from lab.record import Dial, Subject, Tables
 from rigright.base.tables import Row
 from rigright.facts.chips import Chip
-from rigright.predict.images import ImageCase, ImageCases
+from rigright.predict.painted import ImageCase, ImageCases
 from rigright.verbs.validate.kinds.vision import read_image
 
 SPEED = "samples_per_s"

@@ -18,7 +18,7 @@ from rigright.cost.speed.eras import table_of
 from rigright.facts.chips import ChipClass
 from rigright.verbs.validate.ask import RunAsk, RunSet, runs_of
 from rigright.verbs.validate.door import enter
-from rigright.verbs.validate.scores import source_name
+from rigright.verbs.validate.record import source_name
 from rigright.verbs.validate.served_asks import read_served
 
 MODES = frozenset({"serve", "max"})

@@ -13,7 +13,7 @@ from rigright.facts.chips import by_id
 from rigright.facts.training import find_trainer
 from rigright.predict.trained import PLAIN, TrainingCase, matmul_of, steps_of
 from rigright.verbs.validate.kinds.training import read_row
-from rigright.verbs.validate.scores import source_name
+from rigright.verbs.validate.record import source_name
 
 SPEED = "tok_per_s_per_chip"
 CLASS_TERMS = {

@@ -14,28 +14,27 @@ from rigright.machine.record import Machine
 from rigright.report.pages.baseline import BaselineView
 from rigright.report.pages.export import Exported, FlagChecks, PrintedFiles
 from rigright.report.pages.prices import Forgotten
-from rigright.verbs.assembled import Assembled, CheckedList
 from rigright.verbs.bench.record import BenchRun, PartList
-from rigright.verbs.calibrate.belief import Anchored
-from rigright.verbs.comparing.compared import Compared
-from rigright.verbs.comparing.sheets import Sheets
+from rigright.verbs.build import Assembled, CheckedList
+from rigright.verbs.calibrate.verb import Anchored
+from rigright.verbs.comparing.sheets import Compared, Sheets
 from rigright.verbs.completion import Completion
-from rigright.verbs.costed import Costed
-from rigright.verbs.decided import Decided
-from rigright.verbs.diagnosed import BottleneckReport
-from rigright.verbs.fitted import Fitted
+from rigright.verbs.costing import Costed
+from rigright.verbs.diagnose import BottleneckReport
+from rigright.verbs.fit import Fitted
 from rigright.verbs.fleet.accept.accepted import Accepted
 from rigright.verbs.fleet.nodes import Fleet, NodeHealth
-from rigright.verbs.measure.record import Measured
+from rigright.verbs.measure.ticks import Measured
 from rigright.verbs.planning.planned import Planned
-from rigright.verbs.priced import PriceList, PricesOfNames
+from rigright.verbs.prices import PriceList, PricesOfNames
 from rigright.verbs.read.record import ReadGuide
+from rigright.verbs.report import Decided
 from rigright.verbs.serving.explained import Explained
-from rigright.verbs.setup.set_up import SetUp
-from rigright.verbs.simulate.simulated import Simulated
+from rigright.verbs.setup.choice import SetUp
+from rigright.verbs.simulate.verb import Simulated
 from rigright.verbs.sweep.sheet import Swept
-from rigright.verbs.training.trained import Trained
-from rigright.verbs.upgrade.upgraded import Upgraded
+from rigright.verbs.training.case import Trained
+from rigright.verbs.upgrade import Upgraded
 from rigright.verbs.validate.record import Validation
 from rigright.verbs.watch.record import Past
 from rigright.verbs.watch.verb import watch as watch

@@ -15,7 +15,7 @@ from rigright.arch.sources.open import open_model
 from rigright.demand import PlanWish, ServingWish
 from rigright.facts.nodes import Node, find_node
 from rigright.search.market import Market, market_on
-from rigright.verbs.clock import today
+from rigright.verbs.own import today
 from rigright.verbs.validate.verb import validate
 
 SMALL = (

@@ -33,8 +33,8 @@ from rigright.verbs.explain import explain
 from rigright.verbs.explain_training import explain_training
 from rigright.verbs.plan import plan
 from rigright.verbs.planning.planned import Planned
+from rigright.verbs.simulate.setup import PlayWish
 from rigright.verbs.simulate.verb import simulate
-from rigright.verbs.simulate.wish import PlayWish
 
 SERVED, TRAINED = {"on": "8x h100", "users": "16"}, {"on": "8x h100", "mode": "finetune", "method": "qlora"}
 # what may be told in other words: of a load, its requests; of a part in main memory, the machine around it

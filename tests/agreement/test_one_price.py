@@ -30,7 +30,7 @@ from rigright.report.pages.cost import page as cost_page
 from rigright.verbs.build import around_plan, build
 from rigright.verbs.compare import compare
 from rigright.verbs.cost import cost
-from rigright.verbs.costed import BUY, RENT, Costed
+from rigright.verbs.costing import BUY, RENT, Costed
 from rigright.verbs.plan import plan
 from rigright.verbs.planning.planned import as_data
 from rigright.verbs.report import decided

@@ -24,7 +24,7 @@ from rigright.report.pages.plan_next import explain_flags, next_commands
 from rigright.search.single import single
 from rigright.verbs.explain import explain_case
 from rigright.verbs.plan import plan
-from rigright.verbs.runs.setup import setup_of
+from rigright.verbs.runs.columns import setup_of
 from rigright.verbs.validate.door import filled
 
 COUNT = 60 if THOROUGH else 20

@@ -26,10 +26,10 @@ from rigright.search.record import Plan
 from rigright.sim.tally import Targets, tally
 from rigright.verbs.plan import plan as planned
 from rigright.verbs.planning.planned import Planned
-from rigright.verbs.simulate.play import play_case
+from rigright.verbs.simulate.replicas import play_case
+from rigright.verbs.simulate.setup import PlayWish
 from rigright.verbs.simulate.verb import _made as made
 from rigright.verbs.simulate.verb import _place
-from rigright.verbs.simulate.wish import PlayWish
 
 pytestmark = pytest.mark.hypothesis
 COUNT = 50 if THOROUGH else 6

@@ -19,7 +19,7 @@ from rigright.report.pages.plan_next import on_instead, on_step
 from rigright.verbs.explain import explain
 from rigright.verbs.explain_training import explain_training
 from rigright.verbs.plan import plan
-from rigright.verbs.training.trained import Trained
+from rigright.verbs.training.case import Trained
 
 UNFIT = [  # asked of a machine that is too small or too slow, as they are typed
     ("minimax-m2", {"tpot": "35ms", "on": "12gb"}),

@@ -13,7 +13,7 @@ from rigright.base.units import to_gib
 from rigright.demand import TrainingWish
 from rigright.report.pages import training as pages
 from rigright.verbs.explain_training import explain_training
-from rigright.verbs.training.trained import Trained
+from rigright.verbs.training.case import Trained
 
 COUNT = 120 if THOROUGH else 40
 MODELS = (*SMALL, "google/gemma-3-4b-it", "Qwen/Qwen2.5-VL-7B-Instruct", "gpt2")

@@ -30,13 +30,17 @@ NOT_LITERAL = {  # places that make a sentence from no literal -> why
     "doctor/advice.py": "the severity of a finding is a cell of data/advice",
     "facts/guides.py": "each item is a row of data/guides.toml, each myth a row of data/myths.toml",
     "verbs/look_up/kinds/guides.py": "each item is a row of data/guides.toml, in both languages",
-    "verbs/read/kinds.py": "each quantity is a row of data/claims.csv",
+    "verbs/look_up/verb.py": "each summary is a cell of data/listing_kinds.csv",
+    "verbs/look_up/listing.py": "each head is a cell of data/listing_fields.csv",
+    "verbs/read/record.py": "each quantity is a row of data/claims.csv",
     "machine/stored.py": "a stored sentence, taken only if it is one of these",
 }
 TOLD_BY_TABLES = {  # tables whose cells are sentences
     "alerts.toml": ("says", "fix"),
     "claims.csv": ("id",),
     "dashboard.toml": ("title",),
+    "listing_fields.csv": ("head",),
+    "listing_kinds.csv": ("summary",),
     "driver_packages.csv": ("worth",),
     "metrics.csv": ("help",),
     "myths.toml": ("claim", "right", "since", "instead", "status"),

@@ -141,7 +141,7 @@ def test_one_rule_deals_layers_in_every_verb():
     from rigright.predict.ranks import dealt_of
     from rigright.search.question import KindWay
     from rigright.search.single import single
-    from rigright.verbs.serving.cards import card_uses
+    from rigright.verbs.serving.remedies import card_uses
 
     node = find_node("rtx 4090 (14 GiB free) + rtx 3060 12gb")
     case = single(

@@ -30,7 +30,7 @@ from rigright.demand import Size
 from rigright.facts.chips import by_id, chips
 from rigright.facts.corrections import corrections
 from rigright.facts.cpus import find_cpu
-from rigright.predict.images import work_of_arch
+from rigright.predict.painted import work_of_arch
 from rigright.predict.samples import batch_time, network_rates
 from rigright.terms.fitted import fitted, wire_of
 

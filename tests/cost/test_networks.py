@@ -34,7 +34,7 @@ from rigright.demand import Length, Size
 from rigright.facts.chips import by_id
 from rigright.facts.engines import find_engine
 from rigright.facts.nodes import find_node
-from rigright.predict.images import Learning, work_of_arch
+from rigright.predict.painted import Learning, work_of_arch
 from rigright.predict.samples import batch_time, network_rates, network_speed, train_time
 from rigright.terms.fitted import fitted, wire_of
 from rigright.terms.memory import device_of

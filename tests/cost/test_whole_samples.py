@@ -21,7 +21,7 @@ from rigright.cost.layers import takes_samples
 from rigright.demand import Training
 from rigright.facts.chips import by_id, chips
 from rigright.facts.engines import find_engine
-from rigright.predict.images import work_of_arch
+from rigright.predict.painted import work_of_arch
 from rigright.predict.samples import batch_time, network_rates
 from rigright.terms.fitted import fitted, wire_of
 from rigright.terms.speed import rates_of

@@ -13,9 +13,9 @@ from rigright.doctor.kernel_log import is_before_boot
 from rigright.facts.faults import slowdowns, xids
 from rigright.facts.monitoring import alerts
 from rigright.report.pages import diagnose, doctor, upgrade
-from rigright.verbs.diagnosed import BottleneckReport
+from rigright.verbs.diagnose import BottleneckReport
 from rigright.verbs.fleet.health import sure_faults
-from rigright.verbs.upgrade.verb import upgraded
+from rigright.verbs.upgrade import upgraded
 
 ALERTS = {one.name: one for one in alerts()}
 LEVELS = {"fault": "critical", "warning": "warning"}

@@ -27,7 +27,7 @@ from rigright.machine.tick import DeviceTick, HostTick, Tick
 from rigright.report.pages.bench import page, plain
 from rigright.verbs.bench.record import BenchRun
 from rigright.verbs.diagnose import _drifts
-from rigright.verbs.upgrade.standing import standing_of
+from rigright.verbs.upgrade import standing_of
 
 MACHINE = Machine(
     devices=tuple(Device(index=index, vendor="nvidia", name="NVIDIA H100 80GB HBM3") for index in range(2)),

@@ -19,7 +19,7 @@ from rigright.facts.faults import xids
 from rigright.machine.host import Sensor
 from rigright.machine.stored import plain
 from rigright.verbs.diagnose import in_file
-from rigright.verbs.upgrade.verb import upgraded
+from rigright.verbs.upgrade import upgraded
 
 LOST = {"state": "lost", "name": None}
 TOGETHER = {

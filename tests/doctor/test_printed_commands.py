@@ -21,8 +21,8 @@ from rigright.faces.cli.main import verb_parser
 from rigright.facts.faults import xids
 from rigright.facts.monitoring import alerts
 from rigright.machine.record import Machine
-from rigright.verbs.clock import today
-from rigright.verbs.upgrade.standing import standing_of
+from rigright.verbs.own import today
+from rigright.verbs.upgrade import standing_of
 
 SOURCE = Path(rigright.__file__).parent
 TICKED = re.compile(r"`(rigright [^`\n]*)`")

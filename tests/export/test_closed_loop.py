@@ -24,7 +24,7 @@ from rigright.report.pages.plan import plain
 from rigright.verbs.bench.verb import BenchWish, Keep, bench
 from rigright.verbs.export import launch_files, write
 from rigright.verbs.plan import plan
-from rigright.verbs.runs.setup import setup_of
+from rigright.verbs.runs.columns import setup_of
 from rigright.verbs.validate.verb import validate
 from tiny_llama import tiny
 

@@ -27,7 +27,7 @@ from rigright.verbs.export import launch_files
 from rigright.verbs.launch import launch_of
 from rigright.verbs.launch_check import compare_flags, running_words
 from rigright.verbs.plan import plan
-from rigright.verbs.runs.setup import setup_of
+from rigright.verbs.runs.columns import setup_of
 from rigright.verbs.validate.verb import validate
 
 SERVERS = ("vllm", "sglang", "llama.cpp")

@@ -236,7 +236,7 @@ def left_over(code):
 
 def test_upgrade_ranks_its_changes_without_the_planners_arrays():
     code = (
-        "import sys, rigright.verbs.upgrade.verb as verb, rigright.report.pages.upgrade\n"
+        "import sys, rigright.verbs.upgrade as verb, rigright.report.pages.upgrade\n"
         "from rigright.base import shelf\n"
         "assert shelf.load(verb.CHANGES, 'propose')\n"
         "print('numpy' in sys.modules)"

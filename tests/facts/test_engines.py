@@ -75,7 +75,7 @@ def test_every_row_is_whole():
     for engine in engines().values():
         assert engine.source
         assert engine.as_of.startswith("20")
-        assert engine.confidence in {"high", "medium", "low"}
+        assert engine.confidence in {"high", "med", "low"}
         assert engine.pool in {"share", "exact", "grow"}
         assert engine.split in {"tensor", "layer"}
         assert engine.formats

@@ -49,9 +49,9 @@ from rigright.base.units import MIB  # noqa: E402
 from rigright.doctor.examine import case_of, examine  # noqa: E402
 from rigright.machine.opened import read_machine  # noqa: E402
 from rigright.machine.possible import possible  # noqa: E402
+from rigright.verbs.runs.columns import NOTHING_SAID  # noqa: E402
 from rigright.verbs.runs.document import document  # noqa: E402
 from rigright.verbs.runs.files import outputs  # noqa: E402
-from rigright.verbs.runs.setup import NOTHING_SAID  # noqa: E402
 
 HANG_CPU_S, HANG_S = 20.0, 600.0  # of an input; the other where it does not compute at all
 ROOM_BYTES = 100 * MIB  # for an input of up to a tenth of that

@@ -32,9 +32,8 @@ from rigright.machine.stored import plain
 from rigright.machine.world import World
 from rigright.verbs.bench.record import read_results
 from rigright.verbs.fleet.hosts import hosts_of, read_hosts
-from rigright.verbs.measure.planned import hold
-from rigright.verbs.measure.record import Measured
-from rigright.verbs.measure.saved import run_row
+from rigright.verbs.measure.saved import hold, run_row
+from rigright.verbs.measure.ticks import Measured
 from rigright.verbs.runs.planned import read_plan
 
 PLAN = {

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from benchmark_files import FILES
 from rigright.base.errors import RigError
+from rigright.verbs.runs.columns import NOTHING_SAID
 from rigright.verbs.runs.document import document
 from rigright.verbs.runs.files import output_of
-from rigright.verbs.runs.setup import NOTHING_SAID
 
 NAMES = sorted(FILES)
 ODD = st.sampled_from(

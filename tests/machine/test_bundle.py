@@ -28,7 +28,7 @@ from rigright.machine.opened import open_machine, read_machine
 from rigright.machine.opened.archive import most_unpacked, unpacked
 from rigright.machine.parts.surroundings import HIDDEN
 from rigright.machine.probe import probe
-from rigright.machine.running import pip_settings
+from rigright.machine.running import pythons
 from rigright.machine.stored import plain
 from scenes import scene
 
@@ -97,10 +97,10 @@ def test_files_of_a_home_are_found_again(tmp_path):
     """Their paths bear a made-up name, and so does the home that they are looked for in."""
     told = {"/home/alice_w/.config/pip/pip.conf": "[global]\nindex-url = https://mirror.example/simple\n"}
     world = recorder(planted(tmp_path, {"like": "desktop", "files": told}, {"HOME": "/home/alice_w"}))
-    seen = pip_settings.index(world, "/x/bin/python")
+    seen = pythons.index(world, "/x/bin/python")
     kept = redaction_of(probe(world), world.kept).recording(world.kept)
     assert "/home/alice_w" not in kept.env.values()
-    assert pip_settings.index(Replay(kept=kept, env=kept.env), "/x/bin/python") == seen
+    assert pythons.index(Replay(kept=kept, env=kept.env), "/x/bin/python") == seen
     assert "mirror.example" in seen
 
 

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from fake_trees import planted
 from rigright.machine.parts import system
-from rigright.machine.running.clock import clock
+from rigright.machine.running.drivers import fabric_version, nccl, toolkits
 from rigright.machine.running.frameworks import frameworks
 from rigright.machine.running.kernel_log import parsed
+from rigright.machine.running.modules import iommu, lockdown, secure_boot
 from rigright.machine.running.pythons import pythons
-from rigright.machine.running.security import iommu, lockdown, secure_boot
+from rigright.machine.running.services import clock
 from rigright.machine.running.settings import limits
-from rigright.machine.running.toolkits import fabric_version, nccl, toolkits
 from rigright.machine.system import Package
 
 TORCH = "__version__ = '2.9.1'\ncuda = '12.8'\n"

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from rigright.machine.opened import open_machine
 from rigright.machine.running.kernel_log import MOST_CHARS, parsed
-from rigright.machine.running.log_lines import event_of, events_of, is_worth_a_look
-from rigright.machine.running.log_records import MOST_PARTS, joined
+from rigright.machine.running.log_lines import MOST_PARTS, event_of, events_of, is_worth_a_look, joined
 
 XID = "NVRM: Xid (PCI:0000:41:00): 79, pid=0, GPU has fallen off the bus."
 AT_S = 1_795_320_672.0  # 2026-11-22 04:11:12 UTC

@@ -16,11 +16,11 @@ from fake_trees import planted
 from rigright.machine.parts import software as software_part
 from rigright.machine.parts import surroundings
 from rigright.machine.parts import system as system_part
-from rigright.machine.running import containers, modules, packages, pip_settings, release
-from rigright.machine.running.clock import clock
+from rigright.machine.running import modules, packages, pythons, release
 from rigright.machine.running.drivers import dkms
-from rigright.machine.running.kernels_of_wheel import archs_of
-from rigright.machine.running.virtual import container, virtual
+from rigright.machine.running.frameworks import archs_of
+from rigright.machine.running.release import container, virtual
+from rigright.machine.running.services import clock
 from rigright.machine.world import ROOT, World, here
 
 SERVICES = (
@@ -388,7 +388,7 @@ def test_secrets_of_pip_are_left_out(tmp_path):
         "https://user:pa55@mirror.example/simple\nextra-index-url =\n  "
         "https://download.pytorch.org/whl/cu122\n"
     }
-    said = pip_settings.index(
+    said = pythons.index(
         planted(tmp_path, {"files": files}, {"PIP_FIND_LINKS": "https://t0ken@x/y"}), "/usr/bin/python3"
     )
     assert "pa55" not in said
@@ -434,7 +434,7 @@ kind: nvidia.com/gpu
 
 def test_runtimes_by_the_daemon_and_by_its_file(tmp_path):
     said = {DOCKER: '27.1.1\t{"nvidia":{"path":"nvidia-container-runtime"},"runc":{}}\trunc\n'}
-    found = containers.containers(planted(tmp_path / "a", {"commands": said}), ())
+    found = packages.containers(planted(tmp_path / "a", {"commands": said}), ())
     assert (found["docker"], found["docker_runtimes"], found["docker_default"]) == (
         "27.1.1",
         ("nvidia", "runc"),
@@ -444,7 +444,7 @@ def test_runtimes_by_the_daemon_and_by_its_file(tmp_path):
         "/etc/docker/daemon.json": '{"runtimes": {"nvidia": {}}, "default-runtime": "nvidia"}',
         "/etc/cdi/nvidia.yaml": CDI,
     }
-    found = containers.containers(planted(tmp_path / "b", {"files": files}), ())
+    found = packages.containers(planted(tmp_path / "b", {"files": files}), ())
     assert (found["docker_runtimes"], found["docker_default"]) == (("nvidia",), "nvidia")
     assert found["cdi"] == ("nvidia.com/gpu=0", "nvidia.com/gpu=all")
 
@@ -455,7 +455,7 @@ def test_any_settings_of_docker_are_read_without_harm(text):
         def text(self, *_, **__):
             return text
 
-    assert set(containers.containers(Held(), ())) == {
+    assert set(packages.containers(Held(), ())) == {
         "docker",
         "docker_runtimes",
         "docker_default",
@@ -479,6 +479,6 @@ def test_any_files_are_read_without_harm(text):
     modules.module_options(world)
     modules.modules(world)
     packages.packages(world)
-    pip_settings.index(world, "/x/bin/python")
+    pythons.index(world, "/x/bin/python")
     virtual(world)
     dkms(world)

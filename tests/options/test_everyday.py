@@ -10,7 +10,7 @@ from rigright.base.loader import rows
 from rigright.options.read import read_wish
 from rigright.options.row import CALLED, FIGURES, YEARS
 from rigright.options.rows import GROUPS
-from rigright.verbs.wished import wish_of
+from rigright.verbs.ordering import wish_of
 
 OPTIONS = {option.name: option for _, taken in GROUPS for option in taken}
 ROWS = rows("everyday.csv", "word", "of", "plain")

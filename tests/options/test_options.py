@@ -14,7 +14,7 @@ from rigright.options.read import command, fill, read_wish, typed, values_in, va
 from rigright.options.row import ALL
 from rigright.options.rows import GROUPS, options_of
 from rigright.verbs.fit import FitWish
-from rigright.verbs.simulate.wish import PlayWish
+from rigright.verbs.simulate.setup import PlayWish
 from spoken import same, values
 
 

@@ -21,7 +21,7 @@ from rigright.report.pages import compare as pages
 from rigright.report.pages.compare_sheets import FRACTIONS
 from rigright.report.pages.figures import COLUMNS, FIGURES
 from rigright.report.screen import Screen, width
-from rigright.verbs.comparing.compared import Compared, Contender, RankPass, Roof
+from rigright.verbs.comparing.sheets import Compared, Contender, RankPass, Roof
 
 ROOF = Roof(
     peak_flops_per_s=200e12,

@@ -29,8 +29,8 @@ from rigright.report.pages import diagnose as diagnose_page
 from rigright.report.pages import doctor as doctor_page
 from rigright.report.pages import measure as measure_page
 from rigright.report.screen import Screen
-from rigright.verbs.diagnosed import BottleneckReport
-from rigright.verbs.measure.record import Course, Measured
+from rigright.verbs.diagnose import BottleneckReport
+from rigright.verbs.measure.ticks import Course, Measured
 from rigright.verbs.probe import save
 from rigright.verbs.setup.verb import _SILENT, SetupWish, setup
 from rigright.verbs.watch.verb import Watch, WatchWish

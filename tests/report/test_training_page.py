@@ -15,7 +15,7 @@ from rigright.report.pages import training as training_page
 from rigright.report.pages import validate as validate_page
 from rigright.report.screen import Screen
 from rigright.verbs.serving.explained import Reason, Remedy
-from rigright.verbs.training.trained import RankUse, Reach, Trained
+from rigright.verbs.training.case import RankUse, Reach, Trained
 from rigright.verbs.validate.record import Judged, Prediction, Score, Validation
 from spoken import pairs_whole, values
 

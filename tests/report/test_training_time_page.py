@@ -10,7 +10,7 @@ from rigright.base.words import CHINESE, tell
 from rigright.cost.estimate import Estimate
 from rigright.demand import TrainingWish
 from rigright.facts.nodes import find_node
-from rigright.predict.trained_step import LINKS, PARTS, StepUse, bound_of
+from rigright.predict.trained import LINKS, PARTS, StepUse, bound_of
 from rigright.report.pages import training as pages
 from rigright.report.pages.training import BOUNDS, TIMES, speed_facts, step_rows, time_table
 from rigright.verbs.explain_training import explain_training

@@ -18,7 +18,7 @@ from rigright.report.pages.diagnose import shown_gain
 from rigright.report.pages.upgrade import page
 from rigright.report.screen import Screen
 from rigright.verbs.probe import save
-from rigright.verbs.upgrade.upgraded import Upgraded
+from rigright.verbs.upgrade import Upgraded
 from spoken import values
 
 NOTHING = Upgraded(

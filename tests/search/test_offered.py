@@ -6,7 +6,7 @@ from rigright.demand import PlanWish
 from rigright.facts.chips import by_id, chips
 from rigright.search.market import market_on
 from rigright.search.question import kinds_of
-from rigright.verbs.clock import today
+from rigright.verbs.own import today
 
 UNSOLD = {chip.id for chip in chips() if not chip.offered}
 

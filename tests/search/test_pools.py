@@ -23,8 +23,8 @@ from rigright.search.score import score
 from rigright.search.serving import filled, find_serving, wider
 from rigright.terms.speed import rates_of, work_of
 from rigright.verbs.planning.planned import Planned, row_of
+from rigright.verbs.simulate.setup import PlayWish
 from rigright.verbs.simulate.verb import simulate
-from rigright.verbs.simulate.wish import PlayWish
 from spoken import values
 
 TIGHT = {"on": "8x h100", "prompt_tok": 2048, "output_tok": 512, "ttft_s": 2.0, "tpot_s": 0.0155, "users": 64}

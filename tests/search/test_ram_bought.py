@@ -14,7 +14,7 @@ from rigright.search.question import ask
 from rigright.search.serving import filled, tabled
 from rigright.search.supply import in_reach
 from rigright.search.why import excess_of
-from rigright.verbs.clock import today
+from rigright.verbs.own import today
 from rigright.verbs.plan import market_of, plan
 
 

@@ -19,10 +19,10 @@ from rigright.facts.engines import find_engine
 from rigright.facts.formats import find_format
 from rigright.search.choose import choose, field_of
 from rigright.search.figures import headroom, limits_on
+from rigright.search.first import doubts_of, staged_at
 from rigright.search.question import ask
 from rigright.search.score import SERVED, _deployment, _served, score
 from rigright.search.serving import filled, find, find_serving, searched, tabled, wider
-from rigright.search.sure import doubts_of, staged_at
 from rigright.search.why import excess_of
 from rigright.terms.memory import device_of, started, weigh
 from rigright.verbs.explain import explain

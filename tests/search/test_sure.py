@@ -17,9 +17,9 @@ from rigright.predict.kept import chance
 from rigright.search.choose import cost_of
 from rigright.search.figures import limits_of
 from rigright.search.find import find
+from rigright.search.first import CARDS, CROWDED, EACH_DOUBLING, doubts_of
 from rigright.search.question import ask
 from rigright.search.serving import filled, tabled
-from rigright.search.sure import CARDS, CROWDED, EACH_DOUBLING, doubts_of
 from rigright.search.why import excess_of
 
 WORK = {"prompt_tok": 1024, "output_tok": 256}

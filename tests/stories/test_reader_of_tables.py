@@ -106,7 +106,7 @@ def test_sources_are_told_when_asked_for(ask, listed):
         assert len(sourced.out) > len(plain.out), kind
         rows = listed(ask, kind, word)
         assert all(row["source"] for row in rows), kind
-        assert all(row["confidence"] in {"high", "medium", "med", "low"} for row in rows), kind
+        assert all(row["confidence"] in {"high", "med", "low"} for row in rows), kind
 
 
 def test_a_wrong_condition_names_the_fields_there_are(ask):

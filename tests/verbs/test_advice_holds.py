@@ -15,14 +15,13 @@ from rigright.faces.cli.main import verb_parser
 from rigright.faces.cli.options import typed_options
 from rigright.facts.nodes import find_node
 from rigright.options.read import fill, values_of
-from rigright.predict.limits import MOST_BATCH, MOST_CONTEXT_TOK
-from rigright.predict.ranks import worst
+from rigright.predict.ranks import MOST_BATCH, MOST_CONTEXT_TOK, worst
 from rigright.report.pages.brief import again
 from rigright.search.single import single
 from rigright.verbs.explain import explain
+from rigright.verbs.explain_training import remedies as training_remedies
 from rigright.verbs.fit import FitWish, fit
 from rigright.verbs.training.case import build_case as build_training
-from rigright.verbs.training.remedies import remedies as training_remedies
 from sampled_tables import THOROUGH, whole_when_thorough
 
 MACHINES = (

@@ -18,8 +18,7 @@ from rigright.faces.cli.main import main
 from rigright.facts import anchors as store
 from rigright.facts.anchors import RunCase
 from rigright.verbs.calibrate import toml
-from rigright.verbs.calibrate.belief import Cell, beliefs
-from rigright.verbs.calibrate.verb import calibrate
+from rigright.verbs.calibrate.verb import Cell, beliefs, calibrate
 from rigright.verbs.validate.verb import validate
 
 HEAD = "id,source,engine,model,arch,chip,n_chips,weights,mode,load,prompt_tok,output_tok,metric,value"

@@ -6,7 +6,7 @@ import pytest
 
 from rigright.faces.cli.main import main
 from rigright.verbs.look_up.verb import LookUpWish, find_kind, look_up
-from rigright.verbs.upgrade.verb import read_shares
+from rigright.verbs.upgrade import read_shares
 
 
 @pytest.mark.parametrize(

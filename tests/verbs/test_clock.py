@@ -8,7 +8,7 @@ import pytest
 
 from rigright.base.errors import AskError
 from rigright.demand import PlanWish
-from rigright.verbs.clock import today
+from rigright.verbs.own import today
 from rigright.verbs.plan import plan as plan_verb
 
 

@@ -10,10 +10,9 @@ from rigright.arch.sources.open import open_model
 from rigright.base.errors import AskError
 from rigright.demand import PlanWish
 from rigright.facts.find import find_chip
+from rigright.verbs.compare import _stated_flops_per_s, _touched
 from rigright.verbs.compare import compare as compare_verb
-from rigright.verbs.comparing.compared import HALF
-from rigright.verbs.comparing.roof import _stated_flops_per_s, _touched
-from rigright.verbs.comparing.sheets import APART, LESS, leads_of
+from rigright.verbs.comparing.sheets import APART, HALF, LESS, leads_of
 
 USERS = PlanWish(prompt_tok=1024, output_tok=256, users=8)
 

@@ -12,7 +12,7 @@ from rigright.faces.cli.main import main
 from rigright.facts.chips import chips
 from rigright.report.pages import cost as pages
 from rigright.verbs.cost import cost as cost_verb
-from rigright.verbs.costed import API, BUY, OWN, RENT, REPLACE, RESERVED, SPOT
+from rigright.verbs.costing import API, BUY, OWN, RENT, REPLACE, RESERVED, SPOT
 from rigright.verbs.own import use as use_prices
 from sampled_tables import THOROUGH, whole_when_thorough
 

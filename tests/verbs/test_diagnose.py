@@ -26,7 +26,7 @@ from rigright.report.pages import diagnose as pages
 from rigright.report.pages import upgrade as upgrade_pages
 from rigright.report.screen import Screen
 from rigright.verbs.diagnose import diagnose, in_file
-from rigright.verbs.upgrade.verb import upgraded
+from rigright.verbs.upgrade import upgraded
 
 SHARES = st.none() | st.floats(0, 1)
 CARDS = st.fixed_dictionaries(

@@ -17,8 +17,7 @@ from rigright.demand import PlanWish, ServingWish, Size
 from rigright.faces.cli.main import main
 from rigright.facts.nodes import find_node
 from rigright.predict.kept import SAFE
-from rigright.predict.limits import largest, largest_batch, largest_context
-from rigright.predict.ranks import worst
+from rigright.predict.ranks import largest, largest_batch, largest_context, worst
 from rigright.predict.timed import TimeParts
 from rigright.report.pages import explain as pages
 from rigright.report.pages.figures import speed_table

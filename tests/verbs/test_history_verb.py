@@ -28,8 +28,7 @@ from rigright.machine.tick import DeviceTick, HostTick, Tick
 from rigright.machine.world import World
 from rigright.report.pages import history as pages
 from rigright.verbs.history import Series, energy_j, figures, history, series
-from rigright.verbs.watch.keeper import AGAIN_S, MOST_WAITING, Keeper
-from rigright.verbs.watch.record import CardSpan, MachineMoment
+from rigright.verbs.watch.record import AGAIN_S, MOST_WAITING, CardSpan, Keeper, MachineMoment
 from rigright.verbs.watch.verb import Watch, WatchWish, from_driver
 
 NOW_S = 1_790_000_000.0

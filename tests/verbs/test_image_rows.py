@@ -12,10 +12,10 @@ from lab.subjects.speed_images import SUBJECT
 from rigright.base.errors import AskError
 from rigright.facts.chips import chips
 from rigright.facts.corrections import corrections
-from rigright.predict.images import ImageCases
+from rigright.predict.painted import ImageCases
 from rigright.verbs.runs.columns import side
+from rigright.verbs.validate.foreign import noted
 from rigright.verbs.validate.kinds.vision import KIND, read_image, work_of_row
-from rigright.verbs.validate.notes import noted
 
 PLAIN = dict.fromkeys(KIND.columns) | {
     "id": "V1",

@@ -9,8 +9,8 @@ from rigright.base.errors import RigError
 from rigright.base.record import replace
 from rigright.facts.engines import engines
 from rigright.terms.memory import device_of
+from rigright.verbs.validate.foreign import filled, noted_cells
 from rigright.verbs.validate.kinds.memory import KIND, memory_figure, read_memory
-from rigright.verbs.validate.notes import filled, noted_cells
 from sampled_tables import THOROUGH, part, whole_when_thorough
 
 NEWEST = {name: engine.version for name, engine in engines().items()}

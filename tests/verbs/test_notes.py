@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from lab.runs import MEASURED
 from lab.typed import FILES, TYPED, typed
+from rigright.verbs.validate.foreign import filled, noted
 from rigright.verbs.validate.kinds import inference, vision
-from rigright.verbs.validate.notes import filled, noted
 from sampled_tables import THOROUGH, whole_when_thorough
 
 KINDS = {"inference": inference.KIND, "vision": vision.KIND}

@@ -11,9 +11,9 @@ from benchmark_files import AIPERF, FILES, LLAMA_BENCH, SGLANG, TRAINER_STATE, V
 from rigright.base.errors import DataError, MissingError
 from rigright.faces.cli.main import main
 from rigright.facts.anchors import use
+from rigright.verbs.runs.columns import NOTHING_SAID, RunSetup, setup_of
 from rigright.verbs.runs.document import document
 from rigright.verbs.runs.files import output_of, outputs
-from rigright.verbs.runs.setup import NOTHING_SAID, RunSetup, setup_of
 from rigright.verbs.validate.verb import validate
 
 NAMES = {

@@ -3,8 +3,8 @@
 import pytest
 
 from rigright.arch.sources.open import open_model
+from rigright.verbs.validate.foreign import filled
 from rigright.verbs.validate.kinds.inference import KIND
-from rigright.verbs.validate.notes import filled
 from rigright.verbs.validate.served_asks import is_loaded, load_of, read_served
 
 MLPERF = {

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from rigright.base.words import tell
 from rigright.demand import ServingWish
 from rigright.predict import ranks
-from rigright.predict.limits import largest, largest_alone
+from rigright.predict.ranks import largest, largest_alone
 from rigright.report.pages import explain as pages
 from rigright.report.pages import fit as fit_pages
 from rigright.verbs.explain import explain

@@ -22,11 +22,9 @@ from rigright.facts.chips import by_id
 from rigright.facts.engines import find_engine
 from rigright.report.pages.simulate import page
 from rigright.search.record import Plan, Supply
-from rigright.verbs.simulate.play import play
-from rigright.verbs.simulate.replicas import policy_of
-from rigright.verbs.simulate.setup import read_setup
+from rigright.verbs.simulate.replicas import play, policy_of
+from rigright.verbs.simulate.setup import PlayWish, read_setup
 from rigright.verbs.simulate.verb import simulate
-from rigright.verbs.simulate.wish import PlayWish
 
 SLOW = {  # what passes of the two runs took: at least, a token, a prompt beside, a pair, a key (seconds)
     "rtx-pro-6000_llama-3.1-8b": (0.0138, 4.25e-5, 0.0063, 3.0e-9, 9.7e-8),

@@ -21,8 +21,8 @@ from rigright.predict.streams import work_in
 from rigright.sim.pace import pace_of
 from rigright.terms.speed import rates_of
 from rigright.verbs.validate.ask import RunAsk, is_encoding, runs_of
+from rigright.verbs.validate.foreign import filled
 from rigright.verbs.validate.kinds.inference import KIND
-from rigright.verbs.validate.notes import filled
 from rigright.verbs.validate.record import Prediction
 from rigright.verbs.validate.stream_asks import encoder_figures, read_encoder, read_stream
 from sampled_tables import part, whole_when_thorough

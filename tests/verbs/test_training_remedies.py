@@ -11,8 +11,8 @@ from rigright.arch.sources.open import open_model
 from rigright.demand import TrainingWish
 from rigright.faces.cli.main import main
 from rigright.facts.nodes import find_node
+from rigright.verbs.explain_training import LEAST_SHARE, remedies
 from rigright.verbs.training.case import build_case
-from rigright.verbs.training.remedies import LEAST_SHARE, remedies
 from rigright.verbs.validate.ask import model_of
 
 

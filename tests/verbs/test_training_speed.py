@@ -15,9 +15,9 @@ from rigright.facts.chips import by_id
 from rigright.facts.corrections import corrections
 from rigright.predict.trained import alike, steps_of
 from rigright.predict.trained_memory import training_memory
-from rigright.verbs.validate import training_words as words
+from rigright.verbs.validate.foreign import noted_cells
+from rigright.verbs.validate.kinds import training as words
 from rigright.verbs.validate.kinds.training import KIND, read_row
-from rigright.verbs.validate.notes import noted_cells
 
 BRIDGE = {
     "id": "a", "source": "somebody: a page", "model": "LLAMA3_70B", "arch": "meta-llama/Meta-Llama-3-70B",

@@ -16,8 +16,7 @@ from rigright.base.words import CHINESE, tell
 from rigright.faces.cli.main import main
 from rigright.report.pages import validate as pages
 from rigright.verbs.validate.kinds.training import KIND
-from rigright.verbs.validate.record import HEADER, Judged, Prediction, predictions_csv
-from rigright.verbs.validate.scores import scores
+from rigright.verbs.validate.record import HEADER, Judged, Prediction, predictions_csv, scores
 from rigright.verbs.validate.verb import FOLDER, validate
 
 HEAD = (

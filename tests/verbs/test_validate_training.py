@@ -15,10 +15,10 @@ from rigright.facts.chips import by_id
 from rigright.facts.training import trainers
 from rigright.predict import trained_unsaid as unsaid_law
 from rigright.predict.trained_memory import training_memory
-from rigright.verbs.validate import training_words as words
+from rigright.verbs.validate.foreign import noted_cells
 from rigright.verbs.validate.kinds import training as kind
+from rigright.verbs.validate.kinds import training as words
 from rigright.verbs.validate.kinds.training import KIND, read_row, read_rows
-from rigright.verbs.validate.notes import noted_cells
 from rigright.verbs.validate.record import caught
 from rigright.verbs.validate.verb import validate
 from sampled_tables import part, part_of_file, whole_when_thorough

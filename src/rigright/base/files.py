@@ -6,6 +6,7 @@ import errno
 import math
 import os
 import stat
+import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,6 +18,7 @@ from rigright.base.words import Sentence, say
 if TYPE_CHECKING:
     from io import FileIO
 
+STDIN = "-"  # as a file: standard input
 NO_WRITER_S, NO_WRITER = 10.0, say("it is a pipe without a writer")
 FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 EXIT_SYSTEM = 5
@@ -81,6 +83,11 @@ def unread(file: object, error: Exception) -> RigError:
     return DataError(say("cannot read {file}: {why}", file=file, why=sentence), hint=hint)
 
 
+def called(file: str | Path) -> str:
+    """What messages call a file: by its own name, without its folder."""
+    return "stdin" if str(file) == STDIN else Path(file).name
+
+
 def read_bounded(file: str | Path, most_bytes: int) -> bytes:
     """All of a file that may come from anywhere; one that is larger is refused."""
     try:
@@ -93,7 +100,12 @@ def read_bounded(file: str | Path, most_bytes: int) -> bytes:
 
 
 def read_first(file: str | Path, count: int) -> bytes:
-    """So many bytes of a file, or all it has; a pipe that nobody writes to is an OSError, not a long wait."""
+    """So many bytes of a file, or all it has; a pipe that nobody writes to is an OSError, not a long wait.
+
+    "-" is standard input.
+    """
+    if str(file) == STDIN:
+        return sys.stdin.buffer.read(count)
     path = Path(file)
     if not stat.S_ISFIFO(path.stat().st_mode):
         with path.open("rb") as opened:
@@ -131,7 +143,11 @@ def _is_over(pipe: FileIO) -> bool:
 def too_large(file: str | Path, most_bytes: int) -> DataError:
     """The error of a file beyond its bounds."""
     return DataError(
-        say("{file} is larger than the limit of {limit} MiB", file=file, limit=most_bytes // MIB)
+        say(
+            "{file} is larger than the limit of {limit} MiB",
+            file="stdin" if str(file) == STDIN else file,
+            limit=most_bytes // MIB,
+        )
     )
 
 

@@ -186,6 +186,11 @@ def worded(of: str) -> Callable[[str], Sentence | str]:
     return lambda value: _cell_words().get((of, value), value)
 
 
+def words_of(of: str) -> dict[str, Sentence]:
+    """All values of such a field, in the order of the table, as pages say them."""
+    return {value: word for (kind, value), word in _cell_words().items() if kind == of}
+
+
 @cache
 def _cell_words() -> Mapping[tuple[str, str], Sentence]:
     """What a field is of, and its value -> in both languages."""

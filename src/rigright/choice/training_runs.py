@@ -138,12 +138,6 @@ def is_open(report: Reported) -> bool:
     return report.trainer.id in MEGATRON and not report.is_cut and (report.n_chips or 1) > 1
 
 
-def _divides_norms(report: Reported, tp: int) -> bool:
-    """Whether norms are divided over tensor ranks too: as told; recipes do so, Megatron's flags do not."""
-    usual = report.trainer.id in MEGATRON and report.recipe
-    return tp > 1 and (usual if report.wish.sequence_parallel is None else report.wish.sequence_parallel)
-
-
 def box_of(chip: Chip, *, cards: int, ranks: int) -> int | None:
     """Cards of a box, where links end there: ranks in several boxes, of chips whose links go no further."""
     return cards if ranks > cards and (chip.link_max_chips or 0) <= BOX_CHIPS else None
@@ -157,7 +151,8 @@ def _layout(report: Reported, notes: list[Sentence]) -> Layout:
         chips = max(NODE_CHIPS, cut) if cut > 1 or report.trainer.id in MEGATRON else 1
         notes.append(say("n_chips and dp not stated: assuming {chips} chips", chips=chips))
     replicas = max(1, chips // cut) if chips is not None else dp or 1
-    parallel = _divides_norms(report, tp)
+    usual = report.trainer.id in MEGATRON and report.recipe
+    parallel = tp > 1 and (usual if report.wish.sequence_parallel is None else report.wish.sequence_parallel)
     return Layout(tp=tp, pp=pp, dp=replicas, cp=cp, ep=ep, sequence_parallel=parallel)
 
 

@@ -53,7 +53,7 @@ class AnswerPool:
             late = say("the answer took longer than {time}", time=show_seconds(self._budget_s))
             error = AskError(late, hint=say("ask for less: one machine, fewer models, a smaller file"))
         except (OSError, ValueError, TypeError):
-            error = AskError(say("the answer was broken off: the process that made it is gone"))
+            error = AskError(say("no answer: the process that worked on it is gone"))
         finally:
             self._idle.put(worker)
         if worker is not None:

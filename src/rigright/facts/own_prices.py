@@ -9,7 +9,6 @@ from __future__ import annotations
 import csv
 import io
 import math
-import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -20,7 +19,7 @@ from typing import Any
 
 from rigright.base.bounded import bounded_csv, bounded_json
 from rigright.base.errors import DataError, RigError
-from rigright.base.files import is_file, read_bounded, settings_folder, too_large, write_whole
+from rigright.base.files import is_file, read_bounded, settings_folder, write_whole
 from rigright.base.money import USD, currency_of, from_currency
 from rigright.base.record import dataclass
 from rigright.base.units import GIGA, MIB
@@ -28,7 +27,6 @@ from rigright.base.words import Sentence, say
 from rigright.facts.prices import OWN, OWN_RENT, OWN_USED, Price, dated, is_stale
 
 FILE = "prices.csv"
-STDIN = "-"
 MOST_BYTES, MOST_ROWS = 4 * MIB, 20_000
 MOST_HINTS = 50  # rows that are told the nearest name
 MOST_USD, MOST_USD_PER_H, MOST_CHARS = 1e7, 1e3, 200
@@ -172,11 +170,8 @@ def examine(file: str | Path, *, today: date) -> tuple[tuple[Price, ...], tuple[
 
 def _rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
     """Each row's line, or its place in a list of JSON, and its cells by our names."""
-    raw = sys.stdin.buffer.read(MOST_BYTES + 1) if str(path) == STDIN else read_bounded(path, MOST_BYTES)
-    if len(raw) > MOST_BYTES:
-        raise too_large(path, MOST_BYTES)
     try:
-        text = raw.decode("utf-8-sig")
+        text = read_bounded(path, MOST_BYTES).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise DataError(say("{file} is not a CSV table: {why}", file=path.name, why=error)) from None
     if text.lstrip()[:1] in {"[", "{"}:

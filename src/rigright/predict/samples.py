@@ -22,14 +22,19 @@ from rigright.cost.speed.encoder import SUBJECT, EncoderRates, encode_s, encoder
 from rigright.cost.training.learners import learnt_params
 from rigright.demand import Numbers, Training
 from rigright.facts.chips import Chip
-from rigright.predict.images import BatchTime, Learning, image_time, reached, samples_with_band, work_of_arch
 from rigright.predict.painted import (
+    BatchTime,
+    Learning,
+    image_time,
     paint_rates,
     painted_rates,
     painted_time,
     painted_with_band,
+    reached,
+    samples_with_band,
     stepped_time,
     steps_with_band,
+    work_of_arch,
 )
 from rigright.terms.fitted import fitted
 from rigright.terms.known import known_of_one

@@ -1,7 +1,4 @@
-"""Trainings in time: one case or arrays of cases, the same bits; and the band that people are told.
-
-`explain`, every row of `plan`, a row of a table of runs and the lab are timed here, and nowhere else.
-"""
+"""Trainings in time, one case or arrays of cases, the same bits; and a step as people read it."""
 
 from __future__ import annotations
 
@@ -14,20 +11,101 @@ from typing import Any
 import numpy as np
 
 from rigright.arch.record import Arch
-from rigright.base.record import dataclass, replace
+from rigright.base.record import Inner, Pairs, dataclass, derived, replace
 from rigright.cost.bands import banded, mark
+from rigright.cost.estimate import Estimate
 from rigright.cost.known import ran
 from rigright.cost.training.learners import trunk_of
 from rigright.cost.training.rates import PLAIN, SUBJECT, TrainingRates, matmul_of
 from rigright.cost.training.setup import Setup
 from rigright.cost.training.time import TrainingTime, own_case, training_time
+from rigright.cost.unsaid import trials, weighed
 from rigright.demand import Layout, Training
 from rigright.facts.chips import Chip
 from rigright.facts.fabrics import fabric_of
 from rigright.predict.columns import at
-from rigright.terms.fitted import wire_of_fabrics
+from rigright.terms.fitted import priors, wire_of_fabrics
 from rigright.terms.known import known_of_one
 from rigright.terms.training import program_of, set_up, training_rates
+
+PARTS = ("forward", "backward", "recompute", "optimizer", "tp", "dp", "pp", "ep", "cp", "bubble", "host")
+LINKS = ("tp", "dp", "pp", "ep", "cp")
+LEAST_SHARE = 0.002  # of a step: what takes less is not stated
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepUse:
+    """Time of one optimizer step, where own runs put it; its band follows that of the speed."""
+
+    step_s: Estimate
+    parts_s: Pairs[str, float]  # what the step goes into; parts next to nothing left out
+    tok_per_s_per_chip: Estimate
+    ranks: Inner[int]
+    tok_per_step: float  # of all ranks
+    samples_per_s: float  # of all ranks
+    mfu: float  # of the stated peak, useful work alone
+    hfu: float  # of the stated peak, recomputing counted
+    bound: str  # "compute", "links", "bubble", "host", "optimizer"
+    moved: Inner[float] = 1.0  # by own runs: a factor of every rate
+
+    @derived
+    def tok_per_s(self) -> float:
+        """Of all ranks."""
+        return self.tok_per_s_per_chip.value * self.ranks
+
+
+def slowest(cases: Sequence[TrainingCase]) -> StepUse | None:
+    """Of one training on unlike chips: all wait for the slowest; None where the speed of one is not known."""
+    steps = [step_use(case) for case in cases]
+    known = [step for step in steps if step is not None]
+    return max(known, key=lambda item: item.step_s.value) if len(known) == len(steps) else None
+
+
+def step_use(case: TrainingCase) -> StepUse | None:
+    """The time of a step; None where no speed of such a model or chip is known.
+
+    Nobody says what the host makes of launches: the band is over all it may be.
+    """
+    if case.chip is None or not bool(case.arch.vocab):
+        return None
+    hosts = [priors("training")["host"]]
+    training_time = steps_of(
+        [replace(case, training=replace(case.training, **values)) for values in trials(hosts)]
+    )
+    if not np.isfinite(training_time.step_s[0]):
+        return None
+    low, high, moved, known = edges_of(case)
+    rate = weighed(training_time.tok_per_s_per_chip, hosts, band=(low, high))
+    speed = Estimate(value=rate.value * moved, low=rate.low * moved, high=rate.high * moved, mark=known)
+    step_s = float(training_time.step_s[0]) / moved
+    parts = {name: float(getattr(training_time, f"{name}_s")[0]) / moved for name in PARTS}
+    layout = case.layout
+    return StepUse(
+        step_s=Estimate(
+            value=step_s,
+            low=step_s * speed.value / speed.high,
+            high=step_s * speed.value / speed.low,
+            mark=known,
+        ),
+        parts_s=tuple((name, size) for name, size in parts.items() if size > LEAST_SHARE * step_s),
+        tok_per_s_per_chip=speed,
+        ranks=layout.tp * layout.pp * layout.dp * layout.cp,
+        tok_per_step=float(training_time.tok_per_step[0]),
+        samples_per_s=float(training_time.samples_per_s[0]) * moved,
+        mfu=float(training_time.mfu[0]) * moved,
+        hfu=float(training_time.hfu[0]) * moved,
+        bound=bound_of(parts),
+        moved=moved,
+    )
+
+
+def bound_of(parts_s: Mapping[str, float]) -> str:
+    """What most of a step goes into: "compute", "links", "bubble", "host", "optimizer"."""
+    compute = sum(parts_s[name] for name in ("forward", "backward", "recompute"))
+    shares = {"compute": compute, "links": sum(parts_s[name] for name in LINKS)}
+    shares |= {name: parts_s[name] for name in ("bubble", "host", "optimizer")}
+    return max(shares, key=lambda name: shares[name])
+
 
 __all__ = ["PLAIN", "SUBJECT", "TrainingRates", "TrainingTime", "matmul_of", "own_case"]
 FIGURE = "tok_per_s_per_chip"
@@ -62,11 +140,6 @@ class TrainingCase:
 def setup_of(arch: Arch, training: Training) -> Setup:
     """The trainer's habits and precisions, looked up."""
     return set_up(training, hidden=trunk_of(arch).hidden)
-
-
-def is_timed(arch: Arch) -> bool:
-    """Whether a law of time is for such a model: one of tokens."""
-    return bool(arch.vocab)
 
 
 def step_rates(

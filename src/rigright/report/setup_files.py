@@ -12,7 +12,7 @@ from rigright.base.words import Sentence, clean, say, tell, worded
 from rigright.facts.launching import Serves, serving
 from rigright.facts.software import version_of, written
 from rigright.report.typed import typed
-from rigright.verbs.setup.set_up import WINDOWS, Pick, SetUp, SetupStep
+from rigright.verbs.setup.choice import WINDOWS, Pick, SetUp, SetupStep
 
 _WIDTH = 96
 _NOBLE_FROM = (12, 6)  # the first CUDA with images of Ubuntu 24.04

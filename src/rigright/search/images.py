@@ -1,35 +1,191 @@
-"""The search for machines that look at images, make them, read texts, or learn to look: cards and batches."""
+"""The search for machines that work on whole samples: images to look at or to make, texts to read."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from rigright.arch.record import Arch
 from rigright.base.errors import AskError
-from rigright.base.units import show_seconds
+from rigright.base.units import show_bytes, show_seconds
 from rigright.base.words import Sentence, assuming, say
-from rigright.choice.networks import PACKED, PAINT, READ, Network, network_of, waiting
+from rigright.choice.networks import (
+    PACKED,
+    PAINT,
+    READ,
+    Network,
+    moved_bytes,
+    network_memory,
+    network_of,
+    waiting,
+)
 from rigright.choice.training import looped
-from rigright.cost.estimate import SECONDS_PER_DAY
+from rigright.cost.estimate import SECONDS_PER_DAY, Estimate
 from rigright.cost.layers import takes_samples
-from rigright.demand import Length, Numbers, PlanWish
+from rigright.cost.memory.serving import ServingMemory
+from rigright.demand import Layout, Length, Numbers, PlanWish, Serving, Training
 from rigright.facts.training import find_trainer
 from rigright.money.tariff import SECONDS_PER_H, usd_per_mtok
-from rigright.search.choose import choose, field_of
-from rigright.search.figures import Limit, ended, limits_of, power_w, usd_per_h
-from rigright.search.images_estimates import RENAMED, plan_of
-from rigright.search.images_score import score_samples, ways_of
+from rigright.predict.samples import batch_time, learns_of, network_rates, network_speed
+from rigright.predict.trained_memory import least, shown
+from rigright.search.figures import Limit, ended, kept_by, limits_of, power_w, usd_per_h
+from rigright.search.images_score import SampleWay, compiles, score_samples, training_of, ways_of
 from rigright.search.market import Market
-from rigright.search.plans import Candidates
-from rigright.search.question import COUNTS, Question, kinds_of
-from rigright.search.record import SearchResult
+from rigright.search.plans import Candidates, notes_of, power_of, rank_bytes_of, reasons_of
+from rigright.search.question import COUNTS, Kind, Question, kinds_of
+from rigright.search.record import Plan, SearchResult, Supply
 from rigright.search.serving import licence_refused
-from rigright.search.supply import HOWS, Options, needed_usd, options, worked_h
-from rigright.search.why import broken, excess_of, nothing_fits, rejections
+from rigright.search.supply import Options, needed_usd, nodes_of, options, supply_of, worked_h
+from rigright.search.why import excess_of, front
+from rigright.terms.memory import device_of
+
+RENAMED: Mapping[str, Mapping[str, str]] = {  # where a sample is something else
+    "texts": {"images_per_s": "texts_per_s", "usd_per_image": "usd_per_text"},
+    "videos": {"images_per_s": "videos_per_s", "usd_per_image": "usd_per_video"},
+}
+BOUNDS = {"compute_s": "compute", "memory_s": "memory", "fixed_s": "fixed", "links_s": "links"}
+BY_SPEED = frozenset({"latency_s", "days", "usd_per_image", "usd_per_mtok"})  # the less, the faster it is
+
+
+def plan_of(table: Candidates, place: int, *, network: Network, best_at: Sequence[str] = ()) -> Plan:
+    """One option as a plan."""
+    question, points = table.question, table.scored.points
+    point = int(table.options.index[place])
+    kind, way = question.kinds[int(points.kind[point])], question.ways[int(points.way[point])]
+    network = replace(network, waits=way.waits)
+    n_chips, batch = int(points.n_chips[point]), int(points.batch[point])
+    replica = n_chips if way.trains else 1
+    supply = supply_of(question, kind, how=int(table.options.how[place]), n_chips=n_chips, replica=replica)
+    memory: tuple[ServingMemory, ...] = (
+        ()
+        if way.trains
+        else (network_memory(network, way.form, batch=batch, device=device_of(kind.card, way.engine)),)
+    )
+    # how long one picture alone takes, and what a compiled plan gives without its compiler
+    if not way.compiled or way.trains or not compiles(kind):
+        uncompiled: tuple[Sentence, ...] = ()
+    else:
+        rates = network_rates(network, [kind.chip], run=replace(way, compiled=False).run, form=way.form)
+        plain_s = float(np.squeeze(batch_time(network, rates, batch=batch).total_s))
+        uncompiled = (say("without torch.compile: a batch takes {time}", time=show_seconds(plain_s)),)
+    layout, room = Layout(dp=n_chips), float(kind.card.room_bytes)
+    work = _work(table, way, network=network, n_chips=n_chips, batch=batch)
+    trained: dict[str, Any] = {}
+    if isinstance(work, Training):
+        rank, parts = shown(network.arch, work, layout=layout, room_bytes=room)
+        needed = least(network.arch, work, layout=layout)
+        trained = {"rank_bytes": rank, "parts": parts, "least_bytes": needed}
+    plain: tuple[Sentence, ...] = (*_single(network, way, kind=kind), *uncompiled)
+    figures = _estimates(table, place, kind=kind, supply=supply, network=network)
+    return Plan(
+        chip=kind.chip,
+        n_chips=n_chips,
+        n_nodes=nodes_of(kind, supply, n_chips=n_chips, replica=replica),
+        layout=layout,
+        work=work,
+        concurrency=None if way.trains else float(batch * n_chips),
+        ranks=memory,
+        room_bytes=room,
+        total_bytes=float(kind.card.total_bytes),
+        figures=figures,
+        certainty=kept_by(question.wish, figures),
+        supply=supply,
+        bound=BOUNDS[max(BOUNDS, key=lambda part: float(getattr(points, part)[point]))],
+        reasons=reasons_of([_named(network, name) for name in best_at]),
+        notes=(*notes_of(supply, kind, n_chips=n_chips), *plain),
+        **trained or {"rank_bytes": rank_bytes_of(memory[0])},
+    )
+
+
+def _work(
+    table: Candidates, way: SampleWay, *, network: Network, n_chips: int, batch: int
+) -> Serving | Training:
+    if way.trains:
+        whole = table.question.wish.global_batch or batch * n_chips
+        return training_of(way, micro_batch=batch, accumulate=-(-whole // (batch * n_chips)))
+    return Serving(
+        engine=way.engine.asked,
+        weights=way.form,
+        batch=table.question.wish.global_batch or batch * n_chips,
+        compiled=way.compiled,
+        context_tok=network.tok,
+        parts_wait=way.waits,
+    )
+
+
+def _single(network: Network, way: SampleWay, *, kind: Kind) -> tuple[Sentence, ...]:
+    if way.trains or network.does != PAINT:
+        return ()
+    rates = network_rates(network, [kind.chip], run=way.run, form=way.form)
+    time_s = float(np.squeeze(batch_time(network, rates, batch=1).total_s))
+    fields = {"time": show_seconds(time_s), "steps": network.steps}
+    alone = say("a single image takes {time}, {steps} steps", **fields)
+    if network.unit == "videos":
+        alone = say("a single video takes {time}, {steps} steps", **fields)
+    waits = say("parts of the model wait in main memory until their turn: {size} are moved for each batch",
+                size=show_bytes(moved_bytes(network, way.form)))  # fmt: skip
+    return (alone, waits) if way.waits else (alone,)
+
+
+def _estimates(
+    table: Candidates, place: int, *, kind: Kind, supply: Supply, network: Network
+) -> Mapping[str, Estimate]:
+    """Figures with the band of the speed, and of the prices."""
+    figures = {name: float(column[place]) for name, column in table.figures.items()}
+    way = table.question.ways[0]
+    rate = network_speed(
+        network,
+        kind.chip,
+        value=figures["images_per_s"],
+        trains=way.trains,
+        learns=learns_of(network.arch, training_of(way, micro_batch=1)),
+    )
+    return image_estimates(figures, rate=rate, power=power_of(table, place), supply=supply, network=network)
+
+
+def image_estimates(
+    figures: Mapping[str, float], *, rate: Estimate, power: Estimate, supply: Supply, network: Network
+) -> Mapping[str, Estimate]:
+    """The same of figures that are known: `rate` is their rate as it is stated."""
+    own = rate.value / figures["images_per_s"]  # runs of the user's own
+    slow, fast = rate.low / rate.value, rate.high / rate.value
+    least, most = supply.price_band
+    bought = supply.how == "buy"
+    estimates = {"power_w": power, "images_per_s": rate}
+    for name in (
+        "latency_s",
+        "days",
+        "usd",
+        "usd_per_h",
+        "usd_per_image",
+        "usd_per_mtok",
+        "usd_total",
+        "headroom",
+    ):
+        value = figures.get(name, np.nan)
+        quick = name in BY_SPEED or (name == "usd_total" and "days" in figures and not bought)
+        low = high = 1.0
+        if quick:
+            value, low, high = value / own, 1 / fast, 1 / slow
+        if name.startswith("usd"):
+            low, high = low * least, high * most
+        if np.isfinite(value) and not (name == "usd" and not bought):
+            estimates[name] = Estimate(
+                value=value, low=value * low, high=value * high,
+                mark="stated" if name.startswith("usd") else rate.mark,
+                as_of=supply.as_of if name.startswith("usd") else None,
+            )  # fmt: skip
+    return {_named(network, name): estimate for name, estimate in estimates.items()}
+
+
+def _named(network: Network, figure: str) -> str:
+    """A figure, named after what a sample is."""
+    return RENAMED.get(network.unit, {}).get(figure, figure)
+
 
 TRAINED = frozenset({"finetune", "pretrain"})
 
@@ -44,7 +200,7 @@ def find_images(arch: Arch, wish: PlanWish, *, market: Market) -> SearchResult:
     question = Question(arch=arch, wish=wish, market=market, kinds=kinds, ways=())
     refused = licence_refused(question)
     if refused is not None:
-        return SearchResult(plans=(), rejections=(), looked_at=0, chips=0, broken=(refused,))
+        return SearchResult(broken=(refused,))
     answer = _best_form(question, network, trains=trains)
     notes = tuple(_notes(network, wish, trains=trains))
     return replace(answer, chips=len(kinds), notes=notes)
@@ -63,11 +219,12 @@ def _best_form(question: Question, network: Network, *, trains: bool) -> SearchR
             raise AskError(say("no engine runs these weights on these GPUs; remove a format or engine"))
         table = tabled(replace(question, ways=ways), network)
         size, points = len(table.options.index), len(table.scored.points)
-        answer = _result(table, network) if size else nothing_fits(table.question, table.scored.misfits)
+        limits, load_given = _limits(table, network), question.wish.rate_per_s is not None
+        answer = front(table, limits, load_given=load_given, plan_at=partial(plan_of, network=network))
         answer = replace(answer, looked_at=points)
         if answer.plans:
             return answer
-        beyond = float(excess_of(_limits(table, network), size).min()) if size else np.inf
+        beyond = float(excess_of(limits, size).min()) if size else np.inf
         if nearest is None or beyond < nearest[0] or np.isinf(nearest[0]):
             nearest = beyond, answer
     assert nearest is not None  # noqa: S101 - there is a format to try
@@ -91,8 +248,7 @@ def filled(arch: Arch, wish: PlanWish) -> PlanWish:
     if network.painter is not None:
         frames = network.painter.frames if network.painter.net.fps else None
         said = None if wish.length is None else wish.length.seconds
-        length = None if frames is None else Length(frames=frames, seconds=said)
-        drawn["length"] = length
+        drawn["length"] = None if frames is None else Length(frames=frames, seconds=said)
     steps = network.steps if network.does == PAINT else None
     return replace(wish, work=wish.work if trains else "image", steps=steps, **drawn)
 
@@ -208,36 +364,3 @@ def _limits(table: Candidates, network: Network) -> tuple[Limit, ...]:
     limits = limits_of(table.question, table.figures)
     renamed = RENAMED.get(network.unit, {})
     return tuple(replace(limit, name=renamed.get(limit.name, limit.name)) for limit in limits)
-
-
-def _result(table: Candidates, network: Network) -> SearchResult:
-    limits = _limits(table, network)
-    beyond = excess_of(limits, len(table.options.index))
-    keeps = np.flatnonzero(beyond <= 0)
-    if not len(keeps):
-        return _nearest(table, limits, beyond=beyond, network=network)
-    figures = {name: column[keeps] for name, column in table.figures.items() if name != "usd_needed"}
-    alike = table.scored.points.kind[table.options.index] * len(HOWS) + table.options.how
-    wish = table.question.wish
-    field = field_of(figures, alike=alike[keeps], load_given=wish.rate_per_s is not None)
-    chosen = choose(field, wish)
-    first = int(keeps[chosen[0].place])
-    return SearchResult(
-        plans=tuple(
-            plan_of(table, int(keeps[choice.place]), network=network, best_at=choice.best_at)
-            for choice in chosen
-        ),
-        rejections=rejections(table, limits, first=first, cost=field.main),
-        looked_at=0,
-        chips=0,
-    )
-
-
-def _nearest(
-    table: Candidates, limits: Sequence[Limit], *, beyond: Numbers, network: Network
-) -> SearchResult:
-    place = int(np.lexsort((table.figures["usd_per_h"], beyond))[0])
-    return SearchResult(
-        plans=(), rejections=(), looked_at=0, chips=0,
-        nearest=plan_of(table, place, network=network), broken=broken(table, limits, place=place),
-    )  # fmt: skip

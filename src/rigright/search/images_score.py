@@ -17,7 +17,7 @@ from rigright.facts.chips import features_of
 from rigright.facts.engines import Engine, find_engine, how_runs
 from rigright.facts.formats import find_format
 from rigright.predict.columns import at, joined, stacked
-from rigright.predict.images import Learning
+from rigright.predict.painted import Learning
 from rigright.predict.samples import batch_time, learns_of, network_rates, train_time
 from rigright.predict.trained_memory import least_bytes
 from rigright.search.question import Kind, Question

@@ -10,7 +10,7 @@ import numpy as np
 from rigright.arch.record import Arch
 from rigright.base.record import dataclass, replace
 from rigright.base.units import show_bytes
-from rigright.base.words import OF_PRICE, OLD_PRICE, Sentence, say
+from rigright.base.words import OF_PRICE, OLD_PRICE, Sentence, say, words_of
 from rigright.choice.drafts import head_bytes
 from rigright.choice.layout import is_staged
 from rigright.choice.offload import ram_words
@@ -27,9 +27,8 @@ from rigright.money.tariff import usd_per_mtok
 from rigright.predict.bands import at, case_of, tell
 from rigright.predict.kept import TIMES, share_kept
 from rigright.predict.room import stage_rooms
-from rigright.search.edges import traffic_of
 from rigright.search.figures import Limit, audio_of, certainties, drawn_w
-from rigright.search.loads import SAFE_LOAD, SAFE_OUTPUT
+from rigright.search.loads import SAFE_LOAD, SAFE_OUTPUT, traffic_of
 from rigright.search.question import Kind, KindWay, Question
 from rigright.search.record import Plan, Safe, Supply
 from rigright.search.score import Scored, context_tok
@@ -360,28 +359,4 @@ def price_notes(*, used: bool, as_of: str | None, stale: bool) -> Iterator[Sente
 
 def reasons_of(best_at: Sequence[str]) -> tuple[Sentence, ...]:
     """What a plan is best at, in words."""
-    return tuple(reason for name, reason in _REASONS.items() if name in best_at)
-
-
-_REASONS = {  # what people ask for first stands first
-    "loss": say("best quality"),
-    "usd_per_h": say("lowest hourly cost"),
-    "usd_per_mtok": say("lowest cost per token"),
-    "usd_per_audio_h": say("lowest cost per hour of audio"),
-    "ttft_s": say("lowest TTFT"),
-    "tpot_s": say("lowest TPOT"),
-    "power_w": say("lowest power"),
-    "usd": say("cheapest to buy"),
-    "output_tok_per_s": say("highest throughput"),
-    "headroom": say("most memory free"),
-    "days": say("finishes first"),
-    "usd_total": say("lowest total cost"),
-    "train_tok_per_s": say("fastest training"),
-    "usd_per_image": say("lowest cost per image"),
-    "usd_per_video": say("lowest cost per video"),
-    "usd_per_text": say("lowest cost per text"),
-    "videos_per_s": say("most videos/hour"),
-    "texts_per_s": say("most texts/s"),
-    "latency_s": say("fastest batch"),
-    "images_per_s": say("most images/s"),
-}
+    return tuple(reason for name, reason in words_of("best_at").items() if name in best_at)

@@ -17,8 +17,8 @@ from rigright.demand import Length, Numbers, PlanWish
 from rigright.facts.nodes import Card, Node
 from rigright.money.tariff import usd_per_mtok
 from rigright.predict.timed import SampleSpeed
-from rigright.predict.trained_step import StepUse
-from rigright.search import images, images_estimates, training
+from rigright.predict.trained import StepUse
+from rigright.search import images, training
 from rigright.search.choose import cost_of
 from rigright.search.figures import (
     Limit,
@@ -139,9 +139,7 @@ def priced_samples(stand: Stand, samples: SampleSpeed) -> Priced:
 
     def told(figures: Mapping[str, float], *, power: Estimate, supply: Supply) -> Mapping[str, Estimate]:
         known = {**figures, "images_per_s": samples.rate.value}
-        return images_estimates.image_estimates(
-            known, rate=samples.rate, power=power, supply=supply, network=network
-        )
+        return images.image_estimates(known, rate=samples.rate, power=power, supply=supply, network=network)
 
     assert read == (network.does == READ)  # noqa: S101 - a sample is of one kind
     return _priced(stand, costs=costs, given=told)

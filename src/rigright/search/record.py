@@ -1,18 +1,22 @@
-"""What a search finds: plans, and why others were not taken."""
+"""What a search finds: plans, why others were not taken, and a plan as a case of serving."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field
 
+from rigright.arch.record import Arch
 from rigright.base.record import Inner, dataclass, derived
 from rigright.base.words import Sentence
-from rigright.choice.drafts import NONE, Drafts
+from rigright.choice.case import Case, serving_case
+from rigright.choice.drafts import NONE, Drafts, paid_tok
+from rigright.choice.work import traffic_of as sent
 from rigright.cost.estimate import Estimate, added
 from rigright.cost.memory.serving import ServingMemory
-from rigright.demand import Layout, PlanWish, Serving, Training
+from rigright.demand import Layout, PlanWish, Serving, Traffic, Training
 from rigright.facts.chips import Chip
-from rigright.facts.hosts import Host
+from rigright.facts.hosts import CPU, Host
+from rigright.facts.nodes import Card, chip_card, find_node
 
 LEAST_SPARE = 0.03  # of a card that no engine fills on purpose: below it, it is nearly full
 
@@ -122,13 +126,31 @@ SHORT, RAM, OTHERS, LOSSY = range(1, 5)  # levels: shorter context, main memory,
 class SearchResult:
     """The front, best first, and what was left behind."""
 
-    plans: tuple[Plan, ...]
-    rejections: tuple[Rejection, ...]
-    looked_at: int  # layouts scored
-    chips: int  # kinds of card
+    plans: tuple[Plan, ...] = ()
+    rejections: tuple[Rejection, ...] = ()
+    looked_at: int = 0  # layouts scored
+    chips: int = 0  # kinds of card
     nearest: Plan | None = None  # where nothing meets every limit: what comes closest
     broken: tuple[Rejection, ...] = ()  # the limits it breaks
     instead: Plan | None = None  # where nothing fits what was named: such cards in number, or another machine
     notes: tuple[Sentence, ...] = ()
     wish: PlanWish | None = None  # as it was understood: with what nobody said filled in
     level: int = 0  # how much is settled for that nobody asked for; 0: nothing
+
+
+def traffic_of(plan: Plan, wish: PlanWish, *, arch: Arch) -> Traffic:
+    """The load a plan was scored with."""
+    drafted = plan.drafts.drafted_tok
+    return sent(wish, plan.concurrency, drafted_tok=drafted, accepted_tok=paid_tok(arch, plan.drafts))
+
+
+def case_of(arch: Arch, plan: Plan) -> Case:
+    """A plan that serves, as a case of serving."""
+    work = plan.work if isinstance(plan.work, Serving) else Serving()
+    mixed = " + " in plan.chip.name
+    cards: tuple[Card, ...]
+    if plan.chip.vendor == CPU:
+        cards = (chip_card(plan.chip),)
+    else:
+        cards = find_node(plan.chip.name).cards if mixed else find_node(plan.chip.id).cards[:1] * plan.n_chips
+    return serving_case(arch, work, layout=plan.layout, cards=cards, drafts=plan.drafts, host=plan.host)

@@ -18,8 +18,16 @@ from rigright.predict.columns import at, joined
 from rigright.predict.deployment import HELD, SERVED, Deployment
 from rigright.predict.room import Asked, Room
 from rigright.predict.served import DEFAULT_SEQS
-from rigright.search.edges import EDGES, bounds_of, edges_at, traffic_of
-from rigright.search.loads import OF_LAYOUTS, Bounds, highest, with_none
+from rigright.search.loads import (
+    EDGES,
+    OF_LAYOUTS,
+    Bounds,
+    bounds_of,
+    edges_at,
+    highest,
+    traffic_of,
+    with_none,
+)
 from rigright.search.market import Market
 from rigright.search.question import Kind, KindWay, Question
 from rigright.search.space import LayoutPoints, Shapes, grown, loaded, shapes_of, stands
@@ -278,7 +286,7 @@ def _apart(replicas: _Replicas) -> Iterator[Scored]:
     question, way, deployment = replicas.question, replicas.way, replicas.deployment
     if not question.apart:
         return
-    from rigright.search.pools import is_enough, parts_work, points_of, pools_of, workers_of
+    from rigright.search.space import is_enough, parts_work, points_of, pools_of, workers_of
 
     asked = [replace(question.wish, users=users) for users in question.users or (None,)]
     wishes = [wish for wish in asked if is_enough(wish)]
@@ -304,7 +312,7 @@ def _is_parted(question: Question, way: KindWay) -> bool:
     is_cut = any(getattr(question.cut, name) is not None for name in CUTS)
     if not (question.more and question.apart and way.usual) or is_cut:
         return False
-    from rigright.search.pools import parts_work
+    from rigright.search.space import parts_work
 
     return any(parts_work(way.engine, question.kinds[place]) for place in way.kinds)
 

@@ -16,14 +16,22 @@ from rigright.demand import Numbers, PlanWish
 from rigright.facts.nodes import find_node
 from rigright.search.choose import NEAR, Choice, Field, choose, cost_of, field_of
 from rigright.search.figures import Limit, figures_of, limits_of, usual_limits
-from rigright.search.first import buys_best, ranks_of
+from rigright.search.first import (
+    Doubts,
+    buys_best,
+    doubted,
+    doubts_of,
+    quality_cost,
+    ranks_of,
+    speed_worth,
+    staged_at,
+)
 from rigright.search.market import Market
 from rigright.search.plans import Candidates, plan_of
 from rigright.search.question import KindWay, Question, ask, offloaded, spilling, ways_of
 from rigright.search.record import LOSSY, OTHERS, RAM, SHORT, Plan, Rejection, SearchResult, is_named
 from rigright.search.score import score
 from rigright.search.supply import HOWS, OWN, in_reach, options
-from rigright.search.sure import Doubts, doubted, doubts_of, quality_cost, speed_worth, staged_at
 from rigright.search.why import broken, excess_of, nearest_to, nothing_fits, rejections
 
 ONE_MACHINE = 8  # cards of it at most
@@ -91,7 +99,7 @@ def find(question: Question, *, alone: bool = False, most: int = ALL) -> SearchR
     """
     refused = licence_refused(question)
     if refused is not None:
-        return SearchResult(plans=(), rejections=(), looked_at=0, chips=0, broken=(refused,))
+        return SearchResult(broken=(refused,))
     table, limits, comfort = searched(question, most=most)
     answer: SearchResult
     if not len(table.options.index):
@@ -187,7 +195,7 @@ def best(question: Question) -> tuple[Candidates, int] | None:
     for tried in ((*limits, *comfort), limits):
         beyond = excess_of(tried, size)
         if (beyond <= 0).any():
-            return table, _ordered(table, tried, beyond=beyond)[0]
+            return table, _picked(table, tried, beyond=beyond)[0][0][0]
     return table, nearest_to(limits, beyond=excess_of(limits, size), price=_price(table))
 
 
@@ -208,18 +216,15 @@ def _result(table: Candidates, limits: tuple[Limit, ...], *, comfort: tuple[Limi
     size = len(table.options.index)
     beyond = excess_of(limits, size)
     if not (beyond <= 0).any():
-        return _nearest(table, limits, beyond=beyond)
+        place = nearest_to(limits, beyond=beyond, price=_price(table))
+        nearest = plan_of(table, place, limits=limits)
+        return SearchResult(nearest=nearest, broken=broken(table, limits, place=place))
     wanted = excess_of((*limits, *comfort), size)
     if comfort and (wanted <= 0).any():
         chosen = _chosen(table, (*limits, *comfort), beyond=wanted)
-        return replace(chosen, notes=(_comfort(table.question),))
+        return replace(chosen, notes=(assuming(_wanted(table.question)),))
     answer = _chosen(table, limits, beyond=beyond, kept=not comfort)
     return replace(answer, notes=(_missed(table.question),), level=MISSED) if comfort else answer
-
-
-def _comfort(question: Question) -> Sentence:
-    """What was wanted though nobody said so."""
-    return assuming(_wanted(question))
 
 
 def _missed(question: Question) -> Sentence:
@@ -233,11 +238,6 @@ def _wanted(question: Question) -> Sentence | None:
         "tpot_s": say(">= {rate} tok/s per user", rate=f"{question.pace_tok_per_s:g}"),
     }
     return with_commas([sentences[name] for name in question.comfort_s])
-
-
-def _ordered(table: Candidates, limits: Sequence[Limit], *, beyond: Numbers) -> tuple[int, ...]:
-    """The places of the plans to show among what keeps the limits, the first of them first."""
-    return tuple(place for place, _ in _picked(table, limits, beyond=beyond)[0])
 
 
 def _picked(
@@ -274,15 +274,13 @@ def _chosen(
         for nth, (plan, choice) in enumerate(zip(plans, chosen, strict=True)):
             if cost[choice.place] < field.costs[field.main][chosen[0].place]:
                 plans[nth] = doubted(plan, doubts, limits=limits, place=choice.place, first=chosen[0].place)
-        from rigright.search.reasons import with_reasons
+        from rigright.search.why import with_reasons
 
         losses = [field.costs["loss"][item.place] for item in chosen]
         plans = list(with_reasons(plans, losses, loaded=field.load_given, kept=kept))
     return SearchResult(
         plans=tuple(plans),
         rejections=rejections(table, limits, first=picked[0][0], cost=field.main),
-        looked_at=0,
-        chips=0,
     )
 
 
@@ -296,15 +294,6 @@ def _alike(table: Candidates) -> Numbers:
     if table.question.wish.on is not None:  # the machine is there, however it is paid for
         return table.scored.points.kind[table.options.index]
     return table.scored.points.kind[table.options.index] * len(HOWS) + table.options.how
-
-
-def _nearest(table: Candidates, limits: Sequence[Limit], *, beyond: Numbers) -> SearchResult:
-    """Where nothing keeps every limit: what comes closest, and what it breaks."""
-    place = nearest_to(limits, beyond=beyond, price=_price(table))
-    return SearchResult(
-        plans=(), rejections=(), looked_at=0, chips=0,
-        nearest=plan_of(table, place, limits=limits), broken=broken(table, limits, place=place),
-    )  # fmt: skip
 
 
 def _instead(question: Question) -> Plan | None:

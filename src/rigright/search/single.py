@@ -23,7 +23,7 @@ from rigright.demand import PlanWish, ServingWish
 from rigright.facts.host_words import find_host
 from rigright.facts.nodes import Node
 from rigright.predict.kept import TIMES
-from rigright.search.edges import traffic_of
+from rigright.search.loads import traffic_of
 from rigright.search.market import Market
 from rigright.search.plans import Candidates, drafting_notes, fitted, layout_at, safe_at, serving_at
 from rigright.search.question import ask, offloaded, spilling

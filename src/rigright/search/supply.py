@@ -83,7 +83,9 @@ def _prices(market: Market, kinds: tuple[Kind, ...], *, counts: tuple[int, ...],
         owned=np.array([kind.owned for kind in kinds]),
         box=np.array([kind.per_node if kind.whole else 1 for kind in kinds]),
         sold=np.stack([_sold(market, kind, counts=counts) for kind in kinds]),
-        bought=np.stack([_all_bought(kind, counts=counts) for kind in kinds]),
+        bought=np.stack(
+            [np.array(counts if kind.mix else [_bought(kind, count) for count in counts]) for kind in kinds]
+        ),
         cards_usd=np.stack([_cards_usd(market, kind, counts=counts) for kind in kinds]),
         rent_usd_per_h=np.stack([_rent_usd_per_h(market, kind, wish=wish, counts=counts) for kind in kinds]),
     )
@@ -228,11 +230,6 @@ def _sold(market: Market, kind: Kind, *, counts: tuple[int, ...]) -> Numbers:
         )
 
     return np.array([is_sold(count) for count in counts])
-
-
-def _all_bought(kind: Kind, *, counts: tuple[int, ...]) -> Numbers:
-    """The same for every number of them; unlike cards are bought one by one."""
-    return np.array(counts if kind.mix else [_bought(kind, count) for count in counts])
 
 
 def _bought(kind: Kind, n_chips: int) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,21 +20,18 @@ from rigright.cost.training.setup import METHODS
 from rigright.demand import Numbers, PlanWish
 from rigright.facts.nodes import find_node
 from rigright.money.tariff import usd_per_mtok
-from rigright.predict.trained import TrainingCase
+from rigright.predict.trained import StepUse, TrainingCase, step_use
 from rigright.predict.trained_memory import least, shown
-from rigright.predict.trained_notes import batch_notes, too_long, training_notes
-from rigright.predict.trained_step import StepUse, step_use
-from rigright.search.choose import choose, field_of
-from rigright.search.figures import Limit, ended, kept_by, limits_of, power_w, usd_per_h
+from rigright.predict.trained_unsaid import batch_notes, too_long, training_notes
+from rigright.search.figures import ended, kept_by, limits_of, power_w, usd_per_h
 from rigright.search.market import Market
 from rigright.search.plans import Candidates, notes_of, power_of, reasons_of
 from rigright.search.question import Question, kinds_of
 from rigright.search.record import Plan, SearchResult, Supply
-from rigright.search.supply import HOWS, Options, nodes_of, options, supply_of
-from rigright.search.training_explore import explored, preferred, whole
-from rigright.search.training_score import TrainingScored
-from rigright.search.training_space import PRETRAINED_COUNTS, TUNED_COUNTS, training_wish
-from rigright.search.why import broken, excess_of, nothing_fits, rejections
+from rigright.search.supply import Options, nodes_of, options, supply_of
+from rigright.search.training_settled import explored, preferred, whole
+from rigright.search.training_space import PRETRAINED_COUNTS, TUNED_COUNTS, TrainingScored, training_wish
+from rigright.search.why import front
 
 BUBBLE = 0.25  # share of a step above which waiting is what limits
 
@@ -83,9 +81,9 @@ def _cards(wish: PlanWish) -> int:
 def find(question: Question, *, notes: Sequence[Sentence] = ()) -> SearchResult:
     """A pure function of the question."""
     table = tabled(question)
-    answer = (
-        _result(table) if len(table.options.index) else nothing_fits(table.question, table.scored.misfits)
-    )
+    usual = partial(preferred, table.question, table.scored)
+    limits = limits_of(table.question, table.figures)
+    answer = front(table, limits, load_given=False, plan_at=plan_of, kept=usual)
     return replace(answer, looked_at=len(table.scored.points), chips=len(question.kinds), notes=tuple(notes))
 
 
@@ -130,34 +128,6 @@ def costs_of(question: Question, scored: Any, *, options: Options, rate: Numbers
         return figures | {"usd_needed": options.usd}
     days = wish.train_tok / rate / SECONDS_PER_DAY
     return figures | ended(question, scored, options=options, power=power, days=days)
-
-
-def _result(table: Candidates) -> SearchResult:
-    limits = limits_of(table.question, table.figures)
-    beyond = excess_of(limits, len(table.options.index))
-    keeps = np.flatnonzero(beyond <= 0)
-    if not len(keeps):
-        return _nearest(table, limits, beyond=beyond)
-    keeps = keeps[preferred(table.question, table.scored, index=table.options.index[keeps])]
-    figures = {name: column[keeps] for name, column in table.figures.items() if name != "usd_needed"}
-    kind = table.scored.points.kind[table.options.index]
-    field = field_of(figures, alike=(kind * len(HOWS) + table.options.how)[keeps], load_given=False)
-    chosen = choose(field, table.question.wish)
-    first = int(keeps[chosen[0].place])
-    return SearchResult(
-        plans=tuple(plan_of(table, int(keeps[choice.place]), best_at=choice.best_at) for choice in chosen),
-        rejections=rejections(table, limits, first=first, cost=field.main),
-        looked_at=0,
-        chips=0,
-    )
-
-
-def _nearest(table: Candidates, limits: Sequence[Limit], *, beyond: Numbers) -> SearchResult:
-    place = int(np.lexsort((table.figures["usd_per_h"], beyond))[0])
-    return SearchResult(
-        plans=(), rejections=(), looked_at=0, chips=0,
-        nearest=plan_of(table, place), broken=broken(table, limits, place=place),
-    )  # fmt: skip
 
 
 def plan_of(table: Candidates, place: int, *, best_at: Sequence[str] = ()) -> Plan:

@@ -1,29 +1,132 @@
-"""Why not cheaper: what costs less than the first plan, and the limit each breaks; why nothing runs."""
+"""Why each plan is among the plans, and why nothing cheaper: what costs less, and the limit each breaks."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
 
 import numpy as np
 
 from rigright.base.money import USD, currency_of
-from rigright.base.record import replace
+from rigright.base.record import dataclass, replace
 from rigright.base.units import KILO, show_bytes, show_count, to_gib
-from rigright.base.words import Sentence, say
+from rigright.base.words import DOUBT, Sentence, say
 from rigright.choice.ways import format_of
 from rigright.demand import Numbers, PlanWish
 from rigright.facts.chips import Chip
 from rigright.facts.engines import engines_of, find_engine, how_runs, runs_of, unrun
 from rigright.facts.formats import find_kv_format
 from rigright.money.tariff import tariff_in, write_off_usd_per_h
+from rigright.search.choose import choose, field_of
 from rigright.search.figures import HOURS_PER_DAY, Limit, limits_on
 from rigright.search.plans import Candidates
 from rigright.search.question import Question
-from rigright.search.record import Rejection, SearchResult
+from rigright.search.record import Plan, Rejection, SearchResult
 from rigright.search.score import Misfits
-from rigright.search.supply import options
+from rigright.search.supply import HOWS, options
+
+NEAR = 1.005  # times a figure, within which two read alike
+FASTER = 1.25  # times the speed, that decides before a chance does
+CERTAIN = 0.01  # of a chance, that tells two apart
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FrontRow:
+    """What a plan shows of itself, as things to have less of."""
+
+    plan: Plan
+    usd: float | None  # of the machine, where it is bought
+    cost: float  # of an hour under a load that was stated, else of a token
+    time: float  # of a token of all users
+    loss: float
+    doubt: float
+
+    def is_cheaper(self, other: FrontRow) -> bool:
+        """Whether it costs less, by each price that both show."""
+        prices = [(self.cost, other.cost)]
+        if self.usd is not None and other.usd is not None:
+            prices.append((self.usd, other.usd))
+        no_dearer = all(own <= its * NEAR for own, its in prices)
+        return no_dearer and any(own * NEAR < its for own, its in prices)
+
+    def is_less(self, other: FrontRow) -> bool:
+        """Whether some price of it is lower."""
+        bought = self.usd is not None and other.usd is not None and self.usd * NEAR < other.usd
+        return bought or self.cost * NEAR < other.cost
+
+
+def with_reasons(
+    plans: Sequence[Plan], losses: Sequence[float], *, loaded: bool, kept: bool = True
+) -> tuple[Plan, ...]:
+    """The plans that have a reason, each with it.
+
+    `losses`: of weights and caches; `kept`: they keep what everybody wants.
+    """
+    rows = [_row(plan, loss, loaded=loaded) for plan, loss in zip(plans, losses, strict=True)]
+    first, *others = rows
+    cheapest = say("cheapest that meets every limit") if kept else say("cheapest of what comes closest")
+    lead = () if len(rows) == 1 and plans[0].reasons else (_leads(first, others, cheapest=cheapest),)
+    result = [replace(first.plan, reasons=(*lead, *first.plan.reasons))]
+    for row in others:
+        least = not any(front_row.is_less(row) for front_row in rows)
+        named = any(cheapest in plan.reasons for plan in result)
+        sentences = [cheapest] if least and row.is_cheaper(first) and not named else []
+        sentences += [
+            sentence for sentence in row.plan.reasons if sentence.kind != DOUBT or row.is_cheaper(first)
+        ]
+        reasons = tuple(sentences) or tuple(_beside(row, first))
+        if reasons:  # else it gains in nothing that is shown
+            result.append(replace(row.plan, reasons=reasons))
+    return tuple(result)
+
+
+def _row(plan: Plan, loss: float, *, loaded: bool) -> FrontRow:
+    figures = {name: estimate.value for name, estimate in plan.figures.items()}
+    each = next((name for name in ("usd_per_audio_h", "usd_per_mtok") if name in figures), "")
+    return FrontRow(
+        plan=plan,
+        usd=figures.get("usd") if plan.supply.how == "buy" else None,
+        cost=figures.get("usd_per_h" if loaded else each, math.inf),
+        time=1 / max(figures.get("output_tok_per_s", 0.0), 1e-9),
+        loss=loss,
+        doubt=1 - min(plan.certainty.values(), default=1.0),
+    )
+
+
+def _leads(first: FrontRow, others: Sequence[FrontRow], *, cheapest: Sentence) -> Sentence:
+    """Why the first is before what costs less: all of that is worse in one way, or each in its own."""
+    cheaper = [front_row for front_row in others if front_row.is_less(first)]
+    if not cheaper:
+        return cheapest
+    if all(front_row.loss > first.loss for front_row in cheaper):
+        return say("cheapest at this quality")
+    if all(front_row.time > first.time * FASTER for front_row in cheaper):
+        return say("cheapest at this speed")
+    if all(front_row.doubt > first.doubt + CERTAIN for front_row in cheaper):
+        return say("cheapest that is as certain")
+    if all(front_row.time > first.time * NEAR for front_row in cheaper):
+        return say("cheapest at this speed")
+    return say("best balance of price, speed and quality")
+
+
+def _beside(row: FrontRow, first: FrontRow) -> Iterator[Sentence]:
+    """What it gains over the first, and what it gives up for that."""
+    slower, faster = row.time > first.time * NEAR, row.time * NEAR < first.time
+    if row.is_cheaper(first):
+        if row.loss > first.loss:
+            yield say("cheaper, lower quality")
+        elif slower:
+            yield say("cheaper, slower")
+        elif row.doubt > first.doubt + CERTAIN:
+            yield say("cheaper, less certain")
+    elif row.loss < first.loss:
+        yield say("better quality, slower") if slower else say("better quality, costs more")
+    elif faster:
+        yield say("faster, costs more")
+    elif row.doubt < first.doubt - CERTAIN:
+        yield say("more certain, costs more")
+
 
 NOTHING = say("no engine runs these weights on these GPUs; remove a format or engine")
 
@@ -246,10 +349,33 @@ def _small(table: Candidates, *, first: int) -> Iterator[Rejection]:
 def nothing_fits(question: Question, misfits: Misfits) -> SearchResult:
     """Nothing fits at all: the card that comes closest."""
     nearest = np.argsort(misfits.need_bytes / misfits.able_bytes, kind="stable")[:1]
+    return SearchResult(broken=tuple(_too_small(question, misfits, place=int(place)) for place in nearest))
+
+
+def front(
+    table: Candidates, limits: tuple[Limit, ...], *, load_given: bool, plan_at: Callable[..., Plan],
+    kept: Callable[..., Numbers] | None = None,
+) -> SearchResult:  # fmt: skip
+    """The best few of what keeps the limits; where nothing does, what comes nearest and what it breaks.
+
+    `plan_at` makes a plan of a place; `kept`: of options, those that people would take.
+    """
+    if not len(table.options.index):
+        return nothing_fits(table.question, table.scored.misfits)
+    beyond = excess_of(limits, len(table.options.index))
+    keeps = np.flatnonzero(beyond <= 0)
+    if not len(keeps):
+        place = int(np.lexsort((table.figures["usd_per_h"], beyond))[0])
+        return SearchResult(nearest=plan_at(table, place), broken=broken(table, limits, place=place))
+    keeps = keeps if kept is None else keeps[kept(index=table.options.index[keeps])]
+    figures = {name: column[keeps] for name, column in table.figures.items() if name != "usd_needed"}
+    alike = table.scored.points.kind[table.options.index] * len(HOWS) + table.options.how
+    field = field_of(figures, alike=alike[keeps], load_given=load_given)
+    chosen = [(int(keeps[choice.place]), choice.best_at) for choice in choose(field, table.question.wish)]
     return SearchResult(
-        plans=(), rejections=(), looked_at=0, chips=0,
-        broken=tuple(_too_small(question, misfits, place=int(place)) for place in nearest),
-    )  # fmt: skip
+        plans=tuple(plan_at(table, place, best_at=best_at) for place, best_at in chosen),
+        rejections=rejections(table, limits, first=chosen[0][0], cost=field.main),
+    )
 
 
 def _too_small(

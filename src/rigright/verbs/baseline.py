@@ -13,8 +13,7 @@ from rigright.doctor.examine import Examined, case_of, examine
 from rigright.machine.bench.record import Result
 from rigright.machine.record import Machine
 from rigright.verbs.bench.record import read_results
-from rigright.verbs.last_results import results_of
-from rigright.verbs.probe import probe
+from rigright.verbs.probe import probe, results_of
 
 ONLY = ("baseline",)  # the group of checks
 
@@ -41,19 +40,14 @@ def baseline(
             hint=say("for example {example}", example="rigright baseline --save h100.toml"),
         )
     if save is not None:
-        return _save_from(save, from_file=from_file, bench=bench)
+        machine, results = _node(from_file, bench)
+        baseline = baseline_of(machine, results, file=save)
+        if not baseline.expect:
+            raise AskError(say("nothing readable on this node for a baseline"))
+        node = machine.system.host or (machine.origin if machine.origin != "live" else "this node")
+        save_text(save, written(baseline, node=node, date=time.strftime("%Y-%m-%d")))
+        return SavedBaseline(machine=machine, baseline=baseline)
     return _check_against(str(check), from_file=from_file, bench=bench)
-
-
-def _save_from(file: str, *, from_file: str | None = None, bench: str | None = None) -> SavedBaseline:
-    """Take it from a good node: this one, or the one a file tells of."""
-    machine, results = _node(from_file, bench)
-    baseline = baseline_of(machine, results, file=file)
-    if not baseline.expect:
-        raise AskError(say("nothing readable on this node for a baseline"))
-    node = machine.system.host or (machine.origin if machine.origin != "live" else "this node")
-    save_text(file, written(baseline, node=node, date=time.strftime("%Y-%m-%d")))
-    return SavedBaseline(machine=machine, baseline=baseline)
 
 
 def _check_against(

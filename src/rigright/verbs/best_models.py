@@ -16,7 +16,7 @@ from rigright.base.record import replace
 from rigright.base.words import say
 from rigright.choice.work import AUTO, USUAL_TOK_PER_S, works
 from rigright.cost.layers import generates, transcribes
-from rigright.demand import Numbers, PlanWish, Serving
+from rigright.demand import PlanWish, Serving
 from rigright.search.market import Market
 from rigright.search.question import COUNTS, Question, kinds_of, spilling
 from rigright.search.record import LOSSY, RAM, SHORT
@@ -109,16 +109,11 @@ def _in_reach(archs: Sequence[Arch], wish: PlanWish, *, market: Market) -> Itera
     table = np.array(limits).reshape(-1, 4).T
     ttft_s = wish.ttft_s or works()["serve" if wish.work == AUTO else wish.work].ttft_s or math.inf
     for arch in archs:
-        fits = _fits(arch, table, ttft_s=ttft_s)
+        room, rate, ram, ram_rate = table
+        size, read = params(arch) * LEAST_BYTES, active_params(arch) * LEAST_BYTES
+        moved = np.clip(1 - room / size, 0.0, 1.0)
+        seconds = read * (1 - moved) / (rate * BEST_SHARE) + read * moved / (ram_rate * RAM_SHARE)
+        is_quick = (seconds * USUAL_TOK_PER_S <= 1) & (size * moved <= LINK_BYTES_PER_S * ttft_s)
+        fits = (size <= (room + ram) * WEIGHTS_SHARE) & is_quick
         if fits.any():
             yield arch, RAM if (fits & (table[2] > 0)).any() else SHORT
-
-
-def _fits(arch: Arch, table: Numbers, *, ttft_s: float) -> Numbers:
-    """On which machines it may run: what lies in main memory is read there, and crosses the link."""
-    room, rate, ram, ram_rate = table
-    size, read = params(arch) * LEAST_BYTES, active_params(arch) * LEAST_BYTES
-    moved = np.clip(1 - room / size, 0.0, 1.0)
-    seconds = read * (1 - moved) / (rate * BEST_SHARE) + read * moved / (ram_rate * RAM_SHARE)
-    is_quick = (seconds * USUAL_TOK_PER_S <= 1) & (size * moved <= LINK_BYTES_PER_S * ttft_s)
-    return (size <= (room + ram) * WEIGHTS_SHARE) & is_quick

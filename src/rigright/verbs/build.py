@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from rigright.base.bounded import bounded_json
 from rigright.base.errors import AskError, DataError
-from rigright.base.files import read_bounded
+from rigright.base.files import called, read_bounded
 from rigright.base.money import USD, currencies
+from rigright.base.record import Inner, dataclass, derived
 from rigright.base.units import KILO, MEGA, MIB, TERA
-from rigright.base.words import ENGLISH, say
-from rigright.build.judge import judge
-from rigright.build.listed import lines_of
+from rigright.base.words import ENGLISH, Sentence, say
+from rigright.build.judge import OK, Ruling, judge, worst
+from rigright.build.listed import ListLine, lines_of
+from rigright.build.machine import Rig
 from rigright.build.parse import rig_of
-from rigright.build.proposals.record import BuildWish
+from rigright.build.proposals.record import BuildWish, Proposal, Proposed, Refusal, recommended
 from rigright.demand import PlanWish
 from rigright.facts.chips import Chip, by_id
 from rigright.facts.formats import GgufMix, find_format, ggml_types
 from rigright.facts.nodes import Node, find_node
 from rigright.money.machine_price import NOTHING, Stored, stored_of
-from rigright.verbs.assembled import Assembled, CheckedList
-from rigright.verbs.clock import today
 from rigright.verbs.ordering import (
     beside,
     counted,
@@ -36,10 +34,97 @@ from rigright.verbs.ordering import (
     read_room,
     wanted_for,
 )
+from rigright.verbs.own import today
 from rigright.verbs.runs.planned import planned_usd
 from rigright.verbs.seen.here import limited, looked_at
 
-STDIN = "-"
+EXITS = {"ok": 0, "doubt": 10, "impossible": 20}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckedList:
+    """A person's list, as it was read, and what the rules say of it."""
+
+    rig: Inner[Rig]
+    rules: tuple[Ruling, ...]
+    read: tuple[ListLine, ...]  # each as it was written
+
+    @derived
+    def unknown(self) -> tuple[ListLine, ...]:
+        """Lines that no table knows."""
+        return tuple(ListLine(part=part, text=text) for part, text in self.rig.unknown)
+
+    @derived
+    def verdict(self) -> str:
+        """On the whole."""
+        return worst(self.rules)
+
+    @derived
+    def exit_code(self) -> int:
+        """By the verdict."""
+        return EXITS[self.verdict]
+
+    @property
+    def against(self) -> tuple[Ruling, ...]:
+        """What is not fine, the worst first."""
+        return tuple(ruling for ruling in self.rules if ruling.verdict != OK)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assembled:
+    """Machines around some cards, or around those of a plan."""
+
+    cards: str  # of one machine: "2x GeForce RTX 4090"
+    wanted: Inner[BuildWish]
+    proposed: Inner[Proposed]
+    today: str  # prices are stale or not against it
+    model: str | None = None  # whose plan it is
+    notes: tuple[Sentence, ...] = ()  # what was assumed, and what to know
+    currency: Inner[str] = "USD"
+    asked: Inner[str] = ""  # the command that asks this again
+
+    @derived
+    def machines(self) -> int:
+        """Such machines that are wanted."""
+        return self.wanted.machines
+
+    @derived
+    def variants(self) -> tuple[Proposal, ...]:
+        """Machines to choose from."""
+        return self.proposed.variants
+
+    @derived
+    def nearest(self) -> Sentence | None:
+        """Where nothing holds the cards: what comes closest."""
+        return self.proposed.nearest
+
+    @derived
+    def rejected(self) -> tuple[Refusal, ...]:
+        """Parts that would not do."""
+        return self.proposed.refusals
+
+    @derived
+    def budget_usd(self) -> float | None:
+        """What it may cost."""
+        return self.wanted.budget_usd
+
+    @derived
+    def buildable(self) -> bool:
+        """Whether there is a machine to order."""
+        return self.first is not None
+
+    @property
+    def first(self) -> Proposal | None:
+        """The one to take."""
+        return recommended(self.proposed.variants)
+
+    @derived
+    def over_budget(self) -> bool:
+        """Whether what it costs is more than was said."""
+        limit, first = self.wanted.budget_usd, self.first
+        return limit is not None and first is not None and first.usd.value * first.machines > limit
+
+
 MOST_PLAN_BYTES = 16 * MIB
 MOST_IN_ONE = 64  # cards that one machine is asked to hold
 _BESIDE = 1.1  # main memory over weights that are read from it
@@ -51,7 +136,7 @@ _BOUGHT = frozenset(
 
 def check(file: str, *, room: str | None = None) -> CheckedList:
     """Judge the list of parts in a file; `room` is a line `room:` more."""
-    return check_text(_read(file, MIB), name="stdin" if file == STDIN else Path(file).name, room=room)
+    return check_text(read_bounded(file, MIB), name=called(file), room=room)
 
 
 def check_text(raw: bytes | str, *, name: str = "list", room: str | None = None) -> CheckedList:
@@ -158,12 +243,6 @@ def _there(owned: str | None, node: Node) -> tuple[tuple[str, int], ...]:
     return pairs
 
 
-def _read(file: str, most: int) -> bytes:
-    if file == STDIN:
-        return sys.stdin.buffer.read(most + 1)[:most]
-    return read_bounded(file, most)
-
-
 def _cards_in(what: str) -> Node | None:
     """The cards a text names; None where it names something else, such as a model."""
     try:
@@ -177,13 +256,13 @@ def _cards_in(what: str) -> Node | None:
 
 def _plan_in(file: str) -> Mapping[str, Any]:
     """What `plan --json` wrote."""
-    name = "stdin" if file == STDIN else Path(file).name
+    name = called(file)
     wrong = DataError(
         say("{file} is not a plan", file=name),
         hint=say("write one with {command}", command="rigright plan MODEL --json"),
     )
     try:
-        value = bounded_json(_read(file, MOST_PLAN_BYTES))
+        value = bounded_json(read_bounded(file, MOST_PLAN_BYTES))
     except ValueError:
         raise wrong from None
     if not isinstance(value, dict) or not isinstance(value.get("plans"), list):

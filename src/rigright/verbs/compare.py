@@ -2,23 +2,95 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from rigright.arch import count
+from rigright.arch.record import Arch
 from rigright.base.errors import AskError
 from rigright.base.words import assuming, say
 from rigright.choice.work import AUTO, side_by_side
 from rigright.cost.estimate import scaled
-from rigright.cost.layers import generates
+from rigright.cost.layers import generates, lanes
 from rigright.demand import SAMPLES, PlanWish, Serving
+from rigright.facts.chips import Chip
 from rigright.money.lifetime import HOURS_PER_MONTH, MONTHS_PER_YEAR, Payback, payback
 from rigright.money.tariff import power_usd_per_h, tariff_in
+from rigright.predict.timed import Speed
 from rigright.search.find import takes_images
-from rigright.verbs.clock import today
-from rigright.verbs.comparing.compared import Compared, Contender
+from rigright.search.record import Plan
+from rigright.verbs.comparing.sheets import Compared, Contender, RankPass, Roof
+from rigright.verbs.ordering import things_for
+from rigright.verbs.own import today
 from rigright.verbs.plan import arch_of, market_of, understood
-from rigright.verbs.wished import things_for
+
+
+def _roof_of(arch: Arch, plan: Plan, *, speed: Speed) -> Roof:
+    """The roof of one card, and both passes of one of its ranks."""
+    weights = plan.work.weights if isinstance(plan.work, Serving) else "bf16"
+    # passes that make everybody's next token: a rank of a pipeline works on one part after another
+    layout, memory = plan.layout, plan.ranks[0]
+    seqs = speed.running / layout.dp / layout.pp
+    context = speed.prompt_tok + speed.output_tok / 2
+    ranks = layout.tp * layout.pp
+    value = max(plan.work.context_tok, 1) if isinstance(plan.work, Serving) else 1
+    caches = float(memory.cache_bytes + memory.states_bytes) / layout.pp * min(context / value, 1.0)
+    read = float(memory.weights_bytes) * _touched(arch, seqs) + caches
+    return Roof(
+        peak_flops_per_s=_stated_flops_per_s(plan.chip, weights),
+        bytes_per_s=plan.chip.mem_bytes_per_s,
+        token=RankPass(
+            flops=layout.pp * seqs * _flops_per_tok(arch, context) / ranks,
+            size_bytes=layout.pp * read,
+            time_s=speed.token_pass.total_s,
+        ),
+        prompt=_prompt(arch, plan, speed=speed),
+    )
+
+
+def _stated_flops_per_s(chip: Chip, weights: str) -> float:
+    """The dense rate a vendor states for weights of a format; 16 bit for what the chip cannot multiply."""
+    plain = chip.training_flops_per_s or chip.fp16_flops_per_s or chip.fp32_flops_per_s or 0.0
+    if weights.startswith("fp8"):
+        return chip.fp8_flops_per_s or plain
+    if weights in {"nvfp4", "mxfp4"}:
+        return chip.fp4_flops_per_s or plain
+    return chip.int8_ops_per_s or plain if weights == "int8" else plain
+
+
+def _prompt(arch: Arch, plan: Plan, *, speed: Speed) -> RankPass:
+    """The passes of one prompt: each reads the weights once, and writes what it caches."""
+    ranks = plan.layout.tp * plan.layout.pp
+    flops = speed.prompt_tok * _flops_per_tok(arch, speed.prompt_tok / 2)
+    return RankPass(
+        flops=flops / ranks,
+        size_bytes=float(plan.ranks[0].weights_bytes) * _touched(arch, speed.prompt_tok),
+        time_s=speed.prompt_pass.total_s,
+    )
+
+
+def _flops_per_tok(arch: Arch, context_tok: float) -> float:
+    pairs = sum(
+        times * count.flops_per_pair(mixer) * min(context_tok, mixer.window_tok or context_tok)
+        for mixer, times in lanes(arch).items()
+    )
+    return count.flops_per_tok(arch.trunk, head_tied=arch.tied) + pairs
+
+
+def _touched(arch: Arch, tok: float) -> float:
+    """Share of the weights that so many tokens go through, all experts as likely."""
+    whole, active = count.params(arch), count.active_params(arch)
+    ffn = next(
+        (layer.ffn for layer in arch.trunk.layers if layer.ffn is not None and layer.ffn.experts), None
+    )
+    if ffn is None or active >= whole:
+        return 1.0
+    missed = math.pow(1 - ffn.per_tok / ffn.experts, max(tok, 1.0))
+    routed = (whole - active) / (1 - ffn.per_tok / ffn.experts)
+    return 1 - routed * missed / whole
+
 
 if TYPE_CHECKING:
     from rigright.arch.record import Arch
@@ -99,12 +171,11 @@ def _contender(arch: Arch, thing: Thing, *, answer: SearchResult) -> Contender:
     timed = roof = None
     if plan is not None and isinstance(plan.work, Serving) and not takes_images(arch, thing.wish):
         from rigright.predict.speed import speed
-        from rigright.search.planned_case import case_of, traffic_of
-        from rigright.verbs.comparing.roof import roof_of
+        from rigright.search.record import case_of, traffic_of
 
         load = traffic_of(plan, understood(arch, thing.wish, answer=answer), arch=arch)
         timed = speed(case_of(arch, plan), traffic=load)
-        roof = roof_of(arch, plan, speed=timed)
+        roof = _roof_of(arch, plan, speed=timed)
     return Contender(
         asked=thing.asked,
         label=thing.label,

@@ -16,9 +16,9 @@ from rigright.facts.find import names_chip
 from rigright.facts.hosts import Host, host_chip
 from rigright.facts.nodes import Node, find_node
 from rigright.money.prices import priced, quote_of
-from rigright.verbs.clock import today
 from rigright.verbs.comparing.sheets import CPU_KIND, GPU_KIND, Band, Sheet, Sheets, leads_of
 from rigright.verbs.comparing.things import check_count, not_a_machine, paid
+from rigright.verbs.own import today
 
 FIGURES = ("mem_bytes", "mem_bytes_per_s", "half_flops_per_s", "power_w", "usd", "usd_per_h")  # of a verdict
 

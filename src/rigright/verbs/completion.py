@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 
 from rigright.base import telling
 from rigright.base.errors import unknown
 from rigright.base.record import dataclass
+from rigright.base.tables import DATA
 from rigright.base.words import say
 
 Grammar = Mapping[str, Mapping[str, tuple[str, ...] | None]]
@@ -45,64 +47,38 @@ def _following(verb: str, flags: Mapping[str, tuple[str, ...] | None]) -> dict[s
     return {**flags, **({verb: (*own, *_options(verb, flags))} if own else {})}
 
 
-def _bash(grammar: Grammar) -> str:
+def _in_cases(shell: str, grammar: Grammar, *, value: str, option: str, free: str) -> str:
+    """The script of a shell that has `case`: a branch a command and option, as the three forms write it."""
     values, options, anything = [], [], []
     for verb, flags in grammar.items():
-        options.append(f'    {verb}) words="{" ".join(_options(verb, flags))}" ;;')
+        options.append(option.format(verb=verb, words=" ".join(_options(verb, flags))))
         for flag, words in _following(verb, flags).items():
             if words:
-                values.append(f'    "{verb} {flag}") words="{" ".join(words)}" ;;')
+                values.append(value.format(verb=verb, flag=flag, words=" ".join(words)))
             elif words is not None:
-                anything.append(f'"{verb} {flag}"')
-    lines = [
-        "# rigright completion bash",
-        "_rigright() {",
-        '  local cur="${COMP_WORDS[COMP_CWORD]}" prev="${COMP_WORDS[COMP_CWORD-1]}" verb="${COMP_WORDS[1]}"',
-        "  local words=",
-        "  if ((COMP_CWORD == 1)); then",
-        f'    words="{" ".join(grammar)}"',
-        "  else",
-        '    case "$verb $prev" in',
-        *values,
-        f"    {'|'.join(anything)}) return ;;",
-        '    *) [[ "$cur" == -* ]] || return',
-        '    case "$verb" in',
-        *options,
-        "    esac ;;",
-        "    esac",
-        "  fi",
-        '  COMPREPLY=($(compgen -W "$words" -- "$cur"))',
-        "}",
-        "complete -o default -F _rigright rigright rig",
-    ]
-    return "\n".join(lines) + "\n"
+                anything.append(free.format(verb=verb, flag=flag))
+    lists = {"values": "\n".join(values), "options": "\n".join(options), "anything": "|".join(anything)}
+    return _script(shell, verbs=" ".join(grammar), **lists)
+
+
+def _script(shell: str, **lists: str) -> str:
+    """The frame of a shell's script (data/completion) with what stands in it."""
+    text = (DATA / "completion" / f"{shell}.txt").read_text(encoding="utf-8")
+    return re.sub("@([a-z]+)@", lambda place: lists[place[1]], text)
+
+
+def _bash(grammar: Grammar) -> str:
+    return _in_cases(
+        "bash", grammar, option='    {verb}) words="{words}" ;;', free='"{verb} {flag}"',
+        value='    "{verb} {flag}") words="{words}" ;;',
+    )  # fmt: skip
 
 
 def _zsh(grammar: Grammar) -> str:
-    values, options, anything = [], [], []
-    for verb, flags in grammar.items():
-        options.append(f"    {verb}) compadd -- {' '.join(_options(verb, flags))} ;;")
-        for flag, words in _following(verb, flags).items():
-            if words:
-                values.append(f"    ('{verb} {flag}') compadd -- {' '.join(words)} ;;")
-            elif words is not None:
-                anything.append(f"{verb} {flag}")
-    lines = [
-        "#compdef rigright rig",
-        "_rigright() {",
-        f"  if ((CURRENT == 2)); then compadd -- {' '.join(grammar)}; return; fi",
-        '  case "$words[2] $words[CURRENT-1]" in',
-        *values,
-        f"    ({'|'.join(repr(text) for text in anything)}) _files ;;",
-        '    *) if [[ "$words[CURRENT]" != -* ]]; then _files; return; fi',
-        '    case "$words[2]" in',
-        *options,
-        "    esac ;;",
-        "  esac",
-        "}",
-        "compdef _rigright rigright rig",
-    ]
-    return "\n".join(lines) + "\n"
+    return _in_cases(
+        "zsh", grammar, option="    {verb}) compadd -- {words} ;;",
+        value="    ('{verb} {flag}') compadd -- {words} ;;", free="'{verb} {flag}'",
+    )  # fmt: skip
 
 
 def _fish(grammar: Grammar) -> str:
@@ -131,28 +107,7 @@ def _powershell(grammar: Grammar) -> str:
         following = _following(verb, flags)
         rows += [f"    '{flag}' = {listed(words)}" for flag, words in following.items()]
         rows.append("  }")
-    lines = [
-        "# rigright completion powershell",
-        "$RigrightGrammar = [ordered]@{",
-        *rows,
-        "}",
-        "Register-ArgumentCompleter -Native -CommandName rigright, rig -ScriptBlock {",
-        "  param($word, $ast, $cursor)",
-        "  $said = @($ast.CommandElements | ForEach-Object { $_.ToString() })",
-        "  if ($word) { $said = @($said | Select-Object -SkipLast 1) }",
-        "  $found = $RigrightGrammar.Keys",
-        "  if ($said.Count -gt 1) {",
-        "    $flags = $RigrightGrammar[$said[1]]",
-        "    if (-not $flags) { return }",
-        "    $values = $flags[$said[-1]]",
-        "    $found = if ($null -ne $values) { $values } else { $flags.Keys -like '-*' }",
-        "  }",
-        '  $found | Where-Object { $_ -like "$word*" } | ForEach-Object {',
-        "    [System.Management.Automation.CompletionResult]::new($_, $_, 'ParameterValue', $_)",
-        "  }",
-        "}",
-    ]
-    return "\n".join(lines) + "\n"
+    return _script("powershell", values="\n".join(rows))
 
 
 SHELLS: Mapping[str, Callable[[Grammar], str]] = {

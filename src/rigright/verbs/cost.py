@@ -36,8 +36,7 @@ from rigright.money.prices import DAYS_PER_YEAR, GUESSED, price_width, priced
 from rigright.money.renting import Contract, Lease, cheapest, reserved
 from rigright.money.tariff import SECONDS_PER_H, Tariff, power_usd_per_h, tariff_in
 from rigright.terms.fitted import busy_in, power_terms
-from rigright.verbs.clock import today
-from rigright.verbs.costed import (
+from rigright.verbs.costing import (
     API,
     BUY,
     OWN,
@@ -45,11 +44,13 @@ from rigright.verbs.costed import (
     REPLACE,
     RESERVED,
     SPOT,
+    Asset,
     Costed,
     CostWay,
     Output,
+    subject_of,
 )
-from rigright.verbs.costing import Asset, subject_of
+from rigright.verbs.own import today
 from rigright.verbs.plan import market_of, own_notes, tariff_notes
 
 if TYPE_CHECKING:

@@ -19,8 +19,7 @@ from rigright.doctor.examine import Examined, case_of, chosen, examine
 from rigright.doctor.record import Checked, Evidence, Finding, Wanted
 from rigright.facts.chips import by_id
 from rigright.facts.nodes import find_node
-from rigright.verbs.last_results import before_of, results_of
-from rigright.verbs.probe import probe
+from rigright.verbs.probe import before_of, probe, results_of
 
 _EXPLAIN = "rigright explain "
 MOST_BYTES = 64 * MIB

@@ -28,8 +28,8 @@ from rigright.search.single import single
 from rigright.search.why import missed
 from rigright.verbs.planning.checks import check_single
 from rigright.verbs.seen.here import limited, the_node
-from rigright.verbs.serving.cards import card_uses, limits, ram_use
 from rigright.verbs.serving.explained import Explained, Reason, Remedy
+from rigright.verbs.serving.remedies import card_uses, limits, ram_use
 from rigright.verbs.serving.unsaid import LENGTHS, crowded, deciding
 
 if TYPE_CHECKING:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -9,24 +10,212 @@ import numpy as np
 
 from rigright.arch.count import params
 from rigright.arch.sources.open import open_model
-from rigright.base.words import Sentence
+from rigright.base.tables import DATA, read_toml
+from rigright.base.units import show_bytes
+from rigright.base.words import Sentence, in_both, say, with_semicolons
+from rigright.choice.training import MICRO_BATCHES
 from rigright.cost.estimate import Estimate, days_of
-from rigright.cost.training.learners import learnt_params
+from rigright.cost.layers import is_generator
+from rigright.cost.training.learners import learnt_params, trunk_of
+from rigright.cost.training.saved import Saved, layer_saved
 from rigright.demand import PlanWish, TrainingWish
+from rigright.facts.corrections import corrections
+from rigright.options.read import typed
 from rigright.predict.timed import SampleSpeed
-from rigright.predict.trained_step import StepUse, slowest
+from rigright.predict.trained import StepUse, slowest
+from rigright.predict.trained_unsaid import length_decides
 from rigright.search.figures import kept_by
 from rigright.search.market import is_priced
 from rigright.search.why import missed
 from rigright.verbs.planning.checks import check_single
 from rigright.verbs.seen.here import the_node
-from rigright.verbs.training.case import TrainingOnCards, build_case, rank_uses, reach
-from rigright.verbs.training.reasons import reasons, time_reasons
-from rigright.verbs.training.remedies import quicker, remedies
-from rigright.verbs.training.trained import Trained
+from rigright.verbs.serving.explained import Reason, Remedy
+from rigright.verbs.serving.reasons import formulas, reasons_of
+from rigright.verbs.training.case import RankUse, Trained, TrainingOnCards, build_case, rank_uses, reach
+
+
+def reasons(case: TrainingOnCards, worst: RankUse) -> tuple[Reason, ...]:
+    """A row for each part that stands at the peak of the worst rank."""
+    setup, terms = case.setup(), corrections("memory_training")["terms"]
+    precision, optimizer, trainer = setup.precision, setup.optimizer, setup.trainer
+    saved: Saved = layer_saved(trunk_of(case.arch).layers[-1], setup.habit)
+    a_token = saved.whole + saved.stream + saved.split + saved.kv + saved.expert
+    states = optimizer.bytes if optimizer.bytes is not None else optimizer.copies * precision.state
+    numbers: dict[str, Sentence | str] = {
+        "frozen": setup.training.base,
+        "weights": _each(precision.said, precision.param),
+        "master": _each(precision.said, precision.master),
+        "gradients": _each(precision.said, precision.grad),
+        "optimizer": _each(optimizer.label, states),
+        "step": f"{optimizer.label}: {optimizer.step_copies:g}",
+        "activations": say(
+            "recompute {level}; {size} per token in the last layer",
+            level=setup.habit.recompute,
+            size=show_bytes(a_token),
+        ),
+        "working": say("{count} gradients of FFN width", count=f"{trainer.wide_grads:g}"),
+        "loss": f"{trainer.logit:g} B; {case.arch.vocab}",
+        "gathered": setup.training.sharding,
+        "buckets": f"{trainer.ddp_copies:g}",
+        "casts": "2 B",
+        "reserved": f"x {terms['reserve']:g}",
+        "device": f"{terms['context_gib']:g} + {terms['collectives_gib']:g} GiB",
+    }
+    there = {part for part, _ in worst.parts_bytes} | {"reserved", "device"}
+    stated = {part: text for part, text in numbers.items() if part in there}
+    return reasons_of(formulas("training", stated, optimizer=optimizer.source, trainer=trainer.source))
+
+
+def _each(name: Sentence | str, size: float) -> Sentence:
+    return say("{name}: {size} B", name=name, size=f"{size:g}")
+
+
+def _time_reasons(case: TrainingOnCards, step: StepUse) -> tuple[Reason, ...]:
+    """A row for each part of the time of a step."""
+    setup, training, layout = case.setup(), case.training, case.layout
+    accumulated = str(layout.pp if training.accumulate is None else training.accumulate)
+    numbers: dict[str, Sentence | str] = {
+        "forward": say("{count} micro-batches per step", count=accumulated),
+        "backward": training.method,
+        "recompute": setup.habit.recompute,
+        "optimizer": setup.optimizer.label,
+        **{name: f"{name} {getattr(layout, name)}" for name in ("tp", "dp", "pp", "ep", "cp")},
+        "bubble": training.schedule,
+        "host": setup.trainer.label,
+    }
+    return reasons_of(
+        formulas("training_step", {f"{part}_s": numbers[part] for part, _ in step.parts_s if part in numbers})
+    )
+
+
+LEAST_SHARE = 0.002  # of a card: what saves less is not stated
+WORTH = 1.03  # times as fast, below which a larger micro-batch is no advice
+
+SHARDED = ("none", "zero1", "zero2", "fsdp")
+SHORT_TOK = 1024  # sequences below that are not halved
+Change = tuple[dict[str, object], Sentence, Sentence]  # what is set, in words, its price
+Weighed = tuple[Remedy, Change]
+
+
+def remedies(case: TrainingOnCards) -> tuple[Remedy, ...]:
+    """Changes that save memory on the worst rank: each alone, and as few gentle ones together as do."""
+    saving: list[Weighed] = []
+    for change in _changes(case):
+        values, sentence, price = change
+        after = case.asked(**values)
+        remedy = None if after is None else _remedy(case, after, change=sentence, price=price, values=values)
+        if remedy is not None and remedy.saves_bytes > LEAST_SHARE * case.card_bytes:
+            saving.append((remedy, change))
+    gentle = [(remedy, change) for remedy, change in saving if not {"method", "seq_tok"} & set(change[0])]
+    alone = [remedy for remedy, _ in saving]
+    joint = None if any(remedy.fits for remedy, _ in gentle) else _together(case, gentle)
+    if joint is not None:
+        remedy, last = joint
+        alone.insert(saving.index(last) + 1, remedy)
+    return tuple(sorted(alone, key=lambda remedy: not remedy.fits))
+
+
+def _remedy(
+    case: TrainingOnCards,
+    after: TrainingOnCards,
+    *,
+    change: Sentence,
+    price: Sentence,
+    values: Mapping[str, object],
+) -> Remedy:
+    """A change, and the case that is asked with it."""
+    least = after.least_bytes()
+    return Remedy(
+        change=change,
+        price=price,
+        saves_bytes=case.least_bytes() - least,
+        peak_bytes=max(rank.used_bytes for rank in rank_uses(after)),
+        fits=least <= case.card_bytes,
+        flag=" ".join(typed("explain", values)),
+    )
+
+
+def quicker(case: TrainingOnCards, *, most: int) -> int | None:
+    """The micro-batch up to `most` that is fastest, asked as `--micro-batch`; None: the one there is is."""
+    now = int(case.training.micro_batch)
+    own = _rate(case)
+    best = None
+    for size in sorted({most, *(micro_batch for micro_batch in MICRO_BATCHES if micro_batch < most)}):
+        larger = case.asked(micro_batch=size) if size > now else None
+        if larger is None or _doubtful(larger):
+            continue
+        rate = _rate(larger)
+        if rate > own * WORTH:
+            best, own = size, rate / WORTH
+    return best
+
+
+def _doubtful(case: TrainingOnCards) -> bool:
+    """Whether it may not fit: as far as its band goes, or with another length where nobody said one."""
+    if any(rank.least_high_bytes > rank.total_bytes for rank in rank_uses(case)):
+        return True
+    if case.wish.seq_tok is not None or not case.arch.vocab:
+        return False
+    layout, room_bytes = case.layout, case.card_bytes
+    return any(length_decides(case.arch, case.training, layout=layout, room_bytes=room_bytes))
+
+
+def _rate(case: TrainingOnCards) -> float:
+    """Tokens or samples a second; 0 where no speed is known."""
+    step = slowest(case.on_each())
+    if step is not None:
+        return step.tok_per_s
+    samples = case.samples()
+    return 0.0 if samples is None else samples.rate.value
+
+
+def _changes(case: TrainingOnCards) -> Iterator[Change]:
+    """What is open of data/training_changes.toml, in its order."""
+    setup, training, layout = case.setup(), case.training, case.layout
+    habit, optimizer, half = setup.habit, setup.optimizer, training.seq_tok // 2
+    level = SHARDED.index(training.sharding) if training.sharding in SHARDED else len(SHARDED)
+    several = layout.dp * layout.cp > 1
+    is_open = {
+        "recompute": habit.recompute != "full",
+        "selective": habit.recompute == "none" and not habit.flash,
+        "flash": not habit.flash,
+        "chunks": habit.trainer.logit and not training.chunked_loss,
+        "sequence_parallel": layout.tp > 1 and not layout.sequence_parallel,
+        "states_8bit": optimizer.id.startswith("adamw") and optimizer.bytes is None,
+        "fused": optimizer.step_copies,
+        "offload": training.offload == "none",
+        "offload_all": not training.offload.startswith("all"),
+        **{name: several and place > level for place, name in enumerate(SHARDED)},
+        "micro_batch": training.micro_batch > 1,
+        "shorter": training.seq_tok >= SHORT_TOK and case.arch.vocab,
+        "lora": training.method == "full",
+        "qlora": training.method != "qlora" and (case.arch.vocab or is_generator(case.arch)),
+    }
+    for name, row in read_toml(DATA / "training_changes.toml").items():
+        if is_open[name]:
+            change, price = (in_both(*row[text], values={"tokens": half}) for text in ("change", "price"))
+            yield {"seq_tok": half} if name == "shorter" else row["set"], change, price
+
+
+def _together(case: TrainingOnCards, gentle: list[Weighed]) -> tuple[Remedy, Weighed] | None:
+    """Gentle changes one upon the other until they are enough, and the last of them; of rivals the best."""
+    chosen: list[Weighed] = []
+    for pair in gentle:
+        rivals = [other for other in chosen if set(other[1][0]) & set(pair[1][0])]
+        if any(rival[0].saves_bytes >= pair[0].saves_bytes for rival in rivals):
+            continue
+        chosen = [*(other for other in chosen if other not in rivals), pair]
+        changes = [change for _, change in chosen]
+        values = {name: value for change in changes for name, value in change[0].items()}
+        after = case.asked(**values)
+        if after is not None and after.least_bytes() <= case.card_bytes:
+            sentence = say("{text}", text=with_semicolons(change[1] for change in changes))
+            price = say("all costs above")
+            return _remedy(case, after, change=sentence, price=price, values=values), pair
+    return None
+
 
 if TYPE_CHECKING:
-    from rigright.search.market import Market
     from rigright.search.priced import Priced
 
 TRAINED = frozenset({"finetune", "pretrain"})
@@ -87,7 +276,7 @@ def explain_training(
         certainty={} if days is None else kept_by(work, {"days": days}),
         broken=missed(work, reached, label=node.shown),
         remedies=() if fits else remedies(case),
-        why=(*reasons(case, worst), *(time_reasons(case, step) if step else ())) if why else (),
+        why=(*reasons(case, worst), *(_time_reasons(case, step) if step else ())) if why else (),
         notes=(*case.notes, *case.arch.warnings, *more),
         asked=asked,
     )
@@ -113,28 +302,17 @@ def _priced(
     from rigright.verbs.paid import asked_market, money_notes
 
     with asked_market(work) as market:
-        priced = _on_market(case, work, step=step, samples=samples, market=market)
+        from rigright.search.priced import Stand, place_of, priced_samples, priced_training, sought
+
+        layout, node = case.layout, case.node
+        n_chips = int(layout.tp * layout.pp * layout.dp * layout.cp)
+        tokens = None if work.samples is None else work.samples * work.epochs * case.training.seq_tok
+        wish = replace(work, work=work.work if work.work in TRAINED else case.wish.work or "finetune")
+        wish = replace(wish, train_tok=work.train_tok if work.train_tok is not None else tokens)
+        question = sought(case.arch, node, wish=wish, market=market)
+        ranks = None if samples is not None else int(layout.tp)
+        place = place_of(question, node.cards)
+        stand = Stand(question=question, place=place, n_chips=n_chips, replica=n_chips, ranks=ranks)
+        priced = priced_training(stand, step) if samples is None else priced_samples(stand, samples)
         chip = case.node.cards[0].chip.id
         return priced, tuple(money_notes(priced, work, market=market, chip=chip))
-
-
-def _on_market(
-    case: TrainingOnCards,
-    work: PlanWish,
-    *,
-    step: StepUse | None,
-    samples: SampleSpeed | None,
-    market: Market,
-) -> Priced:
-    from rigright.search.priced import Stand, place_of, priced_samples, priced_training, sought
-
-    layout, node = case.layout, case.node
-    n_chips = int(layout.tp * layout.pp * layout.dp * layout.cp)
-    tokens = None if work.samples is None else work.samples * work.epochs * case.training.seq_tok
-    wish = replace(work, work=work.work if work.work in TRAINED else case.wish.work or "finetune")
-    wish = replace(wish, train_tok=work.train_tok if work.train_tok is not None else tokens)
-    question = sought(case.arch, node, wish=wish, market=market)
-    ranks = None if samples is not None else int(layout.tp)
-    place = place_of(question, node.cards)
-    stand = Stand(question=question, place=place, n_chips=n_chips, replica=n_chips, ranks=ranks)
-    return priced_training(stand, step) if samples is None else priced_samples(stand, samples)

@@ -106,9 +106,9 @@ def planned_for(model: str, target: str, *, fields: Mapping[str, str]) -> dict[s
     """The plan of a model by the options of `plan`, with the program of the target where nobody named one."""
     from rigright.arch.sources.open import open_model
     from rigright.search.find import takes_images
+    from rigright.verbs.ordering import wish_of
     from rigright.verbs.plan import plan
     from rigright.verbs.planning.planned import as_data
-    from rigright.verbs.wished import wish_of
 
     program = programs().get(target)
     asked = wish_of(fields)
@@ -129,7 +129,7 @@ def launch_files(
 ) -> dict[str, str]:
     """File name -> text, of one plan of a `plan --json`."""
     from rigright.verbs.launch import launch_of, plan_of
-    from rigright.verbs.launch_lost import check_apart, check_cut, lost_of, note_of
+    from rigright.verbs.launch_check import check_apart, check_cut, lost_of, note_of
 
     program = target if target in programs() else None
 

@@ -1,10 +1,10 @@
-"""A plan becomes a launch: whatever a program must be told is decided here, from the plan alone."""
+"""A plan becomes a launch: what a program must be told is decided here, and the head of its file."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import fields, replace
 from pathlib import Path, PurePosixPath
 from typing import Any, cast
@@ -14,8 +14,9 @@ from rigright.arch.sources.open import open_model
 from rigright.base.bounded import bounded_json
 from rigright.base.errors import AskError
 from rigright.base.files import read_bounded
-from rigright.base.units import MIB
-from rigright.base.words import say
+from rigright.base.plugins import used
+from rigright.base.units import MIB, show_bytes, show_count, show_seconds, show_short
+from rigright.base.words import LANGUAGES, say, tell
 from rigright.choice.case import serving_case
 from rigright.choice.offload import cpu_moe, gpu_layers
 from rigright.cost.memory.places import dealt_bounds
@@ -31,10 +32,91 @@ from rigright.facts.nodes import find_node
 from rigright.facts.training import find_trainer
 from rigright.facts.units import most_in_node, node_of
 from rigright.predict.served import started_for
+from rigright.search.named import pool
+from rigright.search.plans import price_notes
 from rigright.terms.memory import device_of, started
 from rigright.terms.training import set_up
-from rigright.verbs.launch_head import head_of
 from rigright.verbs.runs.planned import PlannedRun
+
+_CUTS = ("tp", "pp", "dp", "ep", "cp")
+_SPEEDS = {
+    "output_tok_per_s": "output tokens/s",
+    "train_tok_per_s": "tokens/s",
+    "texts_per_s": "texts/s",
+    "images_per_s": "images/s",
+    "videos_per_s": "videos/hour",
+}
+_BOUNDS = {
+    "memory": "memory bandwidth",
+    "compute": "compute",
+    "links": "the links between GPUs",
+    "fixed": "fixed costs of each step",
+    "cache": "a full KV cache: requests queue",
+    "prompts": "busy prefill workers: requests queue",
+}
+
+
+def head_of(data: Mapping[str, Any], plan: Mapping[str, Any], *, program: Launcher) -> Iterator[str]:
+    """Its lines, the plan itself first."""
+    layout, work = plan["layout"], plan["work"]
+    what = work.get("weights") or f"{work['method']} training"
+    cut = [f"{name} {layout[name]}" for name in _CUTS if layout[name] != 1]
+    cut += ["attention data parallel"] if layout.get("attention_dp") else []
+    cut += ["sequence parallel"] if layout.get("sequence_parallel") and layout["tp"] > 1 else []
+    yield f"{data['model']}, {what}, on {plan['machine']}" + (f": {', '.join(cut)}" if cut else "")
+    if plan.get("prefill"):
+        prompts, tokens = (pool(Layout(**plan[name])) for name in ("prefill", "layout"))
+        yield f"prefill workers: {prompts}; decode workers: {tokens}"
+    yield from _figures(plan)
+    if "method" in work:
+        accumulate = work["accumulate"] or 1
+        sequences = work["micro_batch"] * accumulate * layout["dp"]
+        tokens = show_count(sequences * work["seq_tok"])
+        yield (
+            f"step: {sequences:,} sequences of {work['seq_tok']:,} tokens ({tokens} tokens):"
+            f" micro-batch {work['micro_batch']}, {accumulate:,} accumulated, {layout['dp']:,} data parallel"
+        )
+    reasons = [str(reason) for reason in plan.get("reasons", ())]
+    if reasons:
+        yield f"chosen for: {', '.join(reasons)}"
+    supply = plan.get("supply") or {}
+    fields = {"used": bool(supply.get("used")), "stale": bool(supply.get("stale"))}
+    bought = {
+        tell(sentence, language)
+        for sentence in price_notes(as_of=supply.get("as_of"), **fields)
+        for language in LANGUAGES
+    }
+    yield from (f"note: {note}" for note in plan.get("notes", ()) if str(note) not in bought)
+    added = data.get("plugins") or used(str(data))
+    if added:
+        yield str(added)
+    if "engine" in work:
+        engine = find_engine(work["engine"])
+        if engine.id != program.id or not program.version.startswith(engine.version):
+            yield (
+                f"the figures are those of {engine.label} {engine.version}; the flags are {program.version}'s"
+            )
+
+
+def _figures(plan: Mapping[str, Any]) -> Iterator[str]:
+    """What it should reach, and how full its memory is."""
+    figures = plan["figures"]
+    speed = next((name for name in _SPEEDS if name in figures), None)
+    if speed is not None:
+        unit, each = _SPEEDS[speed], 3600 if speed == "videos_per_s" else 1
+        value, low, high = (show_short(each * figures[speed][end]) for end in ("value", "low", "high"))
+        texts = [f"{value} {unit} ({low} to {high})"]
+        texts += [
+            f"{name[:4].upper()} {show_seconds(figures[name]['value'])}"
+            for name in ("ttft_s", "tpot_s")
+            if name in figures
+        ]
+        texts += [f"MFU {figures['mfu']['value']:.0%}"] if "mfu" in figures else []
+        yield f"planned: {', '.join(texts)}; limited by {_BOUNDS.get(plan['bound'], plan['bound'])}"
+    rank, room = plan.get("rank_bytes"), plan.get("room_bytes")
+    if rank and room:
+        yield f"memory: {show_bytes(rank['value'])} of {show_bytes(room)} on the fullest GPU"
+
 
 MOST_BYTES = 16 * MIB
 _MODULES = {"attn": ("q_proj", "k_proj", "v_proj", "o_proj"), "ffn": ("gate_proj", "up_proj", "down_proj")}
@@ -100,7 +182,7 @@ def launch_of(
             **{field.name: getattr(layout, field.name) for field in fields(Layout)},
             **loaded,
         }
-        if is_sample(plan):
+        if _is_sample(plan):
             return Launch(passed=_passed(data, cast("Serving", work)), **common)
         if isinstance(work, Training):
             if program.families:
@@ -154,7 +236,7 @@ def _work(
     if words.get("offload") and "trainer" not in words:
         words["offload"] = Offload(**words["offload"])
     work: Serving | Training = Training(**words) if "trainer" in words else Serving(**words)
-    passed = is_sample(plan)
+    passed = _is_sample(plan)
     fitting = [
         launcher
         for launcher in programs().values()
@@ -313,7 +395,7 @@ def _served(
     )
 
 
-def is_sample(plan: Mapping[str, Any]) -> bool:
+def _is_sample(plan: Mapping[str, Any]) -> bool:
     """Whether a plan passes whole texts or images."""
     return not set(SAMPLES).isdisjoint(plan["figures"])
 

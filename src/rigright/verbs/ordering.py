@@ -4,22 +4,27 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from rigright.base.errors import AskError
-from rigright.base.record import dataclass
+from rigright.base.money import home_of
+from rigright.base.record import dataclass, replace
 from rigright.base.units import to_gib
-from rigright.base.words import say
+from rigright.base.words import ENGLISH, say
 from rigright.cost.estimate import Estimate, scaled
+from rigright.demand import PlanWish
 from rigright.facts.chips import Chip, by_id
+from rigright.facts.clouds import providers_of
 from rigright.facts.hosts import CPU, Host
 from rigright.facts.nodes import Node, find_node
 from rigright.facts.prices import orders
+from rigright.facts.tariffs import currency_at, find_place
 from rigright.facts.units import devices_of
 from rigright.money.machine_price import NOTHING, Stored
-from rigright.verbs.clock import today
+from rigright.options.read import read_wish
+from rigright.verbs.own import today
+from rigright.verbs.seen.here import is_place, limited
 
 if TYPE_CHECKING:
     from datetime import date
@@ -189,11 +194,11 @@ def _made(
 
 def orders_for(wish: PlanWish) -> Orders:
     """Who puts machines together for a wish."""
-    pc = None if wish.have is None else read_pc(wish.have)
+    pc = None if wish.have is None else _read_pc(wish.have)
     return Orders(pc=pc, circuit=None if wish.room is None else read_room(wish.room))
 
 
-def read_pc(text: str) -> Rig:
+def _read_pc(text: str) -> Rig:
     """A PC in words."""
     from rigright.build.parse import pc_of
 
@@ -222,3 +227,63 @@ def read_room(text: str) -> Circuit:
             hint=say("for example {example}", example="110V 15A, 220V 16A, home 220V, rack 2U, quiet"),
         )
     return circuit
+
+
+def wish_of(
+    words: Mapping[str, str | None], *, verb: str = "plan", beside: Sequence[str | None] = (),
+    language: str = ENGLISH,
+) -> PlanWish:  # fmt: skip
+    """The wish that options tell; `beside`: what else was typed."""
+    return read_wish(words, verb=verb, home=paid_in(words, beside, language=language))
+
+
+def paid_in(words: Mapping[str, str | None], beside: Sequence[str | None], *, language: str) -> str:
+    """The currency of who asks: by the place of a question, else by its words and language."""
+    place = words.get("place")
+    local = currency_at(find_place(place)) if place else None
+    return home_of((*words.values(), *beside), language, place=local)
+
+
+def settled(wish: PlanWish) -> PlanWish:
+    """The same with a machine that is named as it runs under the watts and in the place that are said."""
+    if wish.have is not None and wish.buy is None:
+        wish = replace(wish, buy=True)
+    if wish.on is not None:
+        return replace(wish, power_w=None, on=named_for(wish.on, wish))
+    if wish.owned is not None and wish.power_w is not None:
+        return replace(wish, power_w=None, owned=limited(wish.owned, wish.power_w))
+    return wish
+
+
+def named_for(name: str, wish: PlanWish) -> str:
+    """A machine in words with its power limit; one that cannot be bought for its place is refused."""
+    text = name if wish.power_w is None else limited(name, wish.power_w)
+    rented = wish.buy is False or wish.clouds or wish.spot
+    if rented or (wish.have is None and wish.room is None):
+        return text
+    if is_place(text):
+        return text
+    from rigright.build.proposals.record import recommended
+
+    node = find_node(text)
+    made = orders_for(wish).proposed(node)
+    first = recommended(made.variants)
+    if first is None:
+        raise AskError(
+            made.refused(node.shown, in_pc=wish.have is not None),
+            hint=say("change {option}, or rent: --rent", option="--have" if wish.have else "--room"),
+        )
+    return text if first.limit_w is None else limited(text, first.limit_w * node.n_cards)
+
+
+def things_for(names: Sequence[str], wish: PlanWish) -> tuple[str, ...]:
+    """The same of what is compared; under a power limit a card means one card."""
+    plain = wish.power_w is None and wish.have is None and wish.room is None
+    return tuple(
+        name if plain or ":" in name or providers_of(name) else _thing_for(name, wish) for name in names
+    )
+
+
+def _thing_for(name: str, wish: PlanWish) -> str:
+    text = named_for(name, wish)
+    return text if text == name or text[0].isdigit() else f"1x {text}"

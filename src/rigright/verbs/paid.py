@@ -26,7 +26,7 @@ def in_dollars(wish: PlanWish) -> PlanWish:
 def asked_market(wish: PlanWish) -> Iterator[Market]:
     """Today's market, the user's own prices before ours."""
     from rigright.facts import own_prices
-    from rigright.verbs.clock import today
+    from rigright.verbs.own import today
     from rigright.verbs.plan import market_of
     from rigright.verbs.planning.checks import check_clouds
 

@@ -19,9 +19,9 @@ from rigright.demand import PlanWish, Serving, Training
 from rigright.facts.chips import by_id
 from rigright.facts.licences import licence_of
 from rigright.money.tariff import local_tariff, tariff_of
-from rigright.verbs.clock import today
+from rigright.verbs.ordering import settled
+from rigright.verbs.own import today
 from rigright.verbs.planning.planned import Planned
-from rigright.verbs.wished import settled
 
 MACHINES = 64  # that questions are about, whose markets are kept
 MARKETS = 8  # of other days, currencies and price files, that are kept
@@ -160,11 +160,11 @@ def _open(arch: Arch, wish: PlanWish, *, planned: Planned) -> Iterator[Sentence]
         return
     if isinstance(first.work, Training):
         if wish.seq_tok is None:
-            from rigright.predict.trained_notes import length_decides
+            from rigright.predict.trained_unsaid import length_decides
 
             yield from length_decides(arch, first.work, layout=first.layout, room_bytes=first.room_bytes)
     elif isinstance(first.work, Serving) and generates(arch):
-        from rigright.search.planned_case import case_of, traffic_of
+        from rigright.search.record import case_of, traffic_of
         from rigright.verbs.serving.unsaid import LENGTHS, crowded, deciding
 
         load = traffic_of(first, planned.wish, arch=arch)

@@ -1,4 +1,4 @@
-"""The machine as a record: this one, or the one that a file tells of."""
+"""The machine as a record: this one, or one that a file tells of; and its last benchmarks in the history."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rigright import __version__
-from rigright.base.errors import AskError
+from rigright.base.errors import AskError, RigError
 from rigright.base.files import save_text, unwritten
 from rigright.base.words import say
+from rigright.machine.bench.record import Result
+from rigright.machine.history.store import machine_key, open_history
 from rigright.machine.probe import probe as read_all
 from rigright.machine.record import Machine
 from rigright.machine.world import here
@@ -45,3 +47,29 @@ def bundle(file: str) -> Bundled:
         return write_bundle(here(), path, version=__version__)
     except OSError as error:
         raise unwritten(file, error) from None
+
+
+_LEAST_BETWEEN_S = 600.0  # two readings: less is no rate
+
+
+def results_of(machine: Machine) -> tuple[Result, ...]:
+    """The newest figure of each benchmark; nothing without a history."""
+    try:
+        with open_history(writes=False) as history:
+            return history.last_results(machine)
+    except (RigError, OSError):
+        return ()
+
+
+def before_of(machine: Machine) -> Machine | None:
+    """The machine as it was last read since its start, and long enough ago for a rate."""
+    now_s, up_s = machine.system.now_s, machine.system.up_s
+    if now_s is None:
+        return None
+    try:
+        with open_history(writes=False) as history:
+            seen = history.machines(None if up_s is None else now_s - up_s, now_s - _LEAST_BETWEEN_S)
+    except (RigError, OSError):
+        return None
+    key = machine_key(machine)
+    return next((seen_machine.machine for seen_machine in reversed(seen) if seen_machine.key == key), None)

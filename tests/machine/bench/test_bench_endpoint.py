@@ -22,7 +22,7 @@ from rigright.machine.bench.parts import endpoint
 from rigright.machine.bench.record import BenchRequest, Result, SentLoad
 from rigright.machine.device import Device
 from rigright.machine.record import Machine
-from rigright.verbs.bench.rows import served
+from rigright.verbs.bench.record import served
 from rigright.verbs.bench.verb import by_plan
 from rigright.verbs.runs.planned import PlannedRun
 

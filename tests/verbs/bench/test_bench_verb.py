@@ -23,8 +23,7 @@ from rigright.machine.device import Device
 from rigright.machine.history.store import open_history
 from rigright.machine.record import Machine
 from rigright.verbs.bench import verb
-from rigright.verbs.bench.record import read_results
-from rigright.verbs.bench.rows import images
+from rigright.verbs.bench.record import images, read_results
 from rigright.verbs.bench.verb import BenchWish, Keep, bench, bench_from
 
 MACHINE = Machine(

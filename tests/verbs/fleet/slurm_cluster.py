@@ -189,7 +189,7 @@ def munge_places(folder: Path) -> list[str]:
 
 
 def prepare(slurm: Slurm, machines: dict[str, str], *, gpus: int) -> None:
-    from rigright.verbs.fleet.files import files
+    from rigright.verbs.fleet.health import files
 
     folder = slurm.folder
     far = FarNodes(folder / "far")

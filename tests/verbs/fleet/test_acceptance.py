@@ -17,9 +17,8 @@ from rigright.base.errors import AskError
 from rigright.machine.bench.table import NO_TORCH
 from rigright.report.pages.accept import page
 from rigright.verbs.fleet.accept.accept import AcceptWish, accepted
-from rigright.verbs.fleet.accept.accepted import Met
+from rigright.verbs.fleet.accept.accepted import Met, pairings, rounds, slow_between, split, wanted
 from rigright.verbs.fleet.accept.folder import Folder
-from rigright.verbs.fleet.accept.meetings import pairings, rounds, slow_between, split, wanted
 from spoken import pairs, pairs_whole
 
 BAD = {"count": 24, "gpu": {("n07", "gpu 3"): 0.8}, "link": {"n13": 0.5}, "disk": {"n21": 0.4}}

@@ -16,8 +16,7 @@ from rigright.machine.host import Cpu, Memory, Port
 from rigright.machine.record import Machine
 from rigright.machine.system import Software, System
 from rigright.machine.traits import TRAITS
-from rigright.verbs.fleet.compare import ENOUGH, differences, kinds, spread_of
-from rigright.verbs.fleet.nodes import NodeReport
+from rigright.verbs.fleet.nodes import ENOUGH, NodeReport, differences, kinds, spread_of
 
 H100 = "NVIDIA H100 80GB HBM3"
 GIB = 2**30

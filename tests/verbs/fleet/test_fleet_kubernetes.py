@@ -24,7 +24,7 @@ from rigright.machine.record import Machine
 from rigright.machine.remote.envelope import heard, lines
 from rigright.machine.stored import plain
 from rigright.machine.system import System
-from rigright.verbs.fleet.files import files
+from rigright.verbs.fleet.health import files
 from rigright.verbs.fleet.jobs import FleetWish
 from rigright.verbs.fleet.verb import fleet
 

@@ -11,8 +11,8 @@ from programs import rigright
 from rigright.cost.power import draw_w
 from rigright.facts.chips import by_id
 from rigright.terms.fitted import busy_in, power_terms
-from rigright.verbs.measure.planned import beside_plan, hold
-from rigright.verbs.measure.record import Course, Measured
+from rigright.verbs.measure.saved import beside_plan, hold
+from rigright.verbs.measure.ticks import Course, Measured
 from rigright.verbs.runs.planned import read_plan
 
 H100 = "NVIDIA H100 80GB HBM3"

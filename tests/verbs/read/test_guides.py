@@ -19,8 +19,7 @@ from rigright.facts.cpus import cpus
 from rigright.facts.guides import guide_items
 from rigright.facts.mentions import mentions
 from rigright.report.pages import read as pages
-from rigright.verbs.read.kinds import kinds
-from rigright.verbs.read.record import DATED, RIGHT, UNKNOWN, WRONG
+from rigright.verbs.read.record import DATED, RIGHT, UNKNOWN, WRONG, kinds
 from rigright.verbs.read.verb import read, read_text
 
 GUIDES = house.ROOT.parent / "shared" / "guides"

@@ -36,9 +36,8 @@ from rigright.facts.software import (
 from rigright.report.pages import setup as pages
 from rigright.report.setup_files import dockerfile, requirements, script
 from rigright.verbs.setup.choice import known_names
-from rigright.verbs.setup.target import target_of
+from rigright.verbs.setup.target import python_here, target_of, ways_of
 from rigright.verbs.setup.verb import SetupWish, setup
-from rigright.verbs.setup.ways import python_here, ways_of
 from spoken import same, values
 
 SYSTEMS = sorted(

@@ -17,9 +17,8 @@ from rigright.report.pages import setup as pages
 from rigright.report.setup_files import dockerfile
 from rigright.verbs.setup.choice import known_names
 from rigright.verbs.setup.steps import driver_steps
-from rigright.verbs.setup.target import target_of
+from rigright.verbs.setup.target import target_of, ways_of
 from rigright.verbs.setup.verb import SetupWish, setup
-from rigright.verbs.setup.ways import ways_of
 from spoken import same, values
 
 SYSTEMS = (

@@ -44,8 +44,8 @@ from rigright.report.pages.setup import page
 from rigright.report.setup_files import dockerfile, requirements, script
 from rigright.verbs.setup.choice import known_names, picks
 from rigright.verbs.setup.notes import notes_of
+from rigright.verbs.setup.target import driver_way, ways_of
 from rigright.verbs.setup.verb import SetupWish, setup
-from rigright.verbs.setup.ways import driver_way, ways_of
 from spoken import values
 
 SYSTEMS = ("ubuntu 22.04", "ubuntu 24.04", "debian 12", "debian 13", "rocky 9", "rhel 8", "wsl")

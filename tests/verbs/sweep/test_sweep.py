@@ -28,7 +28,6 @@ from rigright.search import market, score
 from rigright.verbs.plan import plan as plan_verb
 from rigright.verbs.planning import steps
 from rigright.verbs.planning.planned import row_of
-from rigright.verbs.sweep import ray as ray_runner
 from rigright.verbs.sweep import sheet, verb
 from rigright.verbs.sweep.sheet import MOST_QUESTIONS, Answered, Cells, SweepQuestion, read_grid
 from rigright.verbs.sweep.verb import WORDS, answer
@@ -275,13 +274,13 @@ def test_every_option_of_plan_is_a_column_of_a_grid():
 def test_an_address_that_is_none_is_told(address):
     pytest.importorskip("ray", reason="the extra `ray` is not installed")
     with refused(AskError, address):
-        list(ray_runner.run(len, ["a"], address=address))
+        list(verb.answers_on_ray(len, ["a"], address=address))
 
 
 def test_a_cluster_that_is_not_there_is_told_at_once():
     pytest.importorskip("ray", reason="the extra `ray` is not installed")
     with refused(MissingError, "127.0.0.1:9"):
-        list(ray_runner.run(len, ["a"], address="127.0.0.1:9"))
+        list(verb.answers_on_ray(len, ["a"], address="127.0.0.1:9"))
 
 
 def test_plans_are_played_where_a_question_wants_it(grid):

@@ -22,9 +22,7 @@ from rigright.machine.system import System
 from rigright.report.formats.text import render
 from rigright.report.pages import upgrade as pages
 from rigright.report.screen import Screen
-from rigright.verbs.upgrade.standing import standing_of
-from rigright.verbs.upgrade.upgraded import waves
-from rigright.verbs.upgrade.verb import read_shares, upgrade, upgraded
+from rigright.verbs.upgrade import read_shares, standing_of, upgrade, upgraded, waves
 from spoken import pairs
 
 BOX = Machine(

@@ -7,13 +7,12 @@ be read.
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 from pathlib import Path
 
 from rigright.base.bounded import json_object
 from rigright.base.errors import DataError
-from rigright.base.files import expanded, read_bounded, too_large
+from rigright.base.files import STDIN, expanded, read_bounded, too_large
 from rigright.base.words import say
 from rigright.machine.bundle import open_bundle
 from rigright.machine.opened.archive import MOST_BYTES, Member, of_folder, unpacked
@@ -26,7 +25,6 @@ from rigright.machine.record import Machine
 from rigright.machine.stored import restored
 from rigright.machine.world import World
 
-STANDARD_INPUT = "-"
 _MOST_NAMED = 8
 _TREE = ("proc", "sys", "etc")
 _SYSTEM = frozenset(  # folders of a system, whose files are read by their places
@@ -37,10 +35,12 @@ _SYSTEM = frozenset(  # folders of a system, whose files are read by their place
 
 def open_machine(place: str | Path) -> Machine:
     """The machine that a file, a pipe, a folder, or "-" for standard input, tells of."""
-    if str(place) == STANDARD_INPUT:
-        return read_machine(sys.stdin.buffer.read(MOST_BYTES + 1), name="-")
-    path = expanded(place)
-    return _folder(path) if path.is_dir() else read_machine(read_bounded(path, MOST_BYTES), name=str(place))
+    path = place if str(place) == STDIN else expanded(place)
+    return (
+        _folder(path)
+        if isinstance(path, Path) and path.is_dir()
+        else read_machine(read_bounded(path, MOST_BYTES), name=str(place))
+    )
 
 
 def read_machine(raw: bytes, *, name: str) -> Machine:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from rigright.base.words import say
 from rigright.machine.record import Read, Unseen
-from rigright.machine.running.containers import containers
-from rigright.machine.running.drivers import drivers
-from rigright.machine.running.packages import packages
+from rigright.machine.running.drivers import drivers, fabric_version, nccl, toolkits
+from rigright.machine.running.packages import containers, packages
 from rigright.machine.running.pythons import pythons
-from rigright.machine.running.toolkits import fabric_version, nccl, toolkits
 from rigright.machine.system import Software
 from rigright.machine.world import World
 

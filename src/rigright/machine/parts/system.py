@@ -7,13 +7,17 @@ import time
 
 from rigright.base.words import say
 from rigright.machine.record import Read, Unseen
-from rigright.machine.running.clock import clock
-from rigright.machine.running.modules import blacklisted, module_options, modules
-from rigright.machine.running.release import release
-from rigright.machine.running.security import iommu, lockdown, secure_boot
-from rigright.machine.running.services import services
+from rigright.machine.running.modules import (
+    blacklisted,
+    iommu,
+    lockdown,
+    module_options,
+    modules,
+    secure_boot,
+)
+from rigright.machine.running.release import container, release, virtual
+from rigright.machine.running.services import clock, services
 from rigright.machine.running.settings import limits, pressure, settings, stuck
-from rigright.machine.running.virtual import container, virtual
 from rigright.machine.system import System
 from rigright.machine.world import World
 

@@ -5,9 +5,39 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from rigright.machine.running.kernels_of_wheel import archs_of, rocm_archs_of
+from rigright.base.units import MIB
 from rigright.machine.system import Framework, Package
 from rigright.machine.world import World
+
+LIBRARY = "torch/lib/libtorch_python.so"
+ROCM_KERNELS = "torch/lib/rocblas/library"
+_GFX = re.compile(r"gfx[0-9a-f]{3,4}(?![0-9a-f])")
+_MOST_BYTES = 96 * MIB
+_MOST_LIST = 400  # bytes of the list
+_FIRST = b"sm_"
+_LIST = re.compile(rb"(?:sm|compute)_\d{2,3}[af]?(?: (?:sm|compute)_\d{2,3}[af]?)*\0")
+
+
+def archs_of(world: World, folder: str) -> tuple[str, ...] | None:
+    """The list: ("sm_90", "compute_90"); None where the library holds none."""
+    raw = world.raw(f"{folder}/{LIBRARY}", most=_MOST_BYTES) or b""
+    # each string of the file that is such a list
+    lists: list[str] = []
+    at = raw.find(_FIRST)
+    while at >= 0:
+        match = _LIST.match(raw, at, at + _MOST_LIST)
+        if match and raw[at - 1 : at] in {b"", b"\0"}:
+            lists.append(match[0][:-1].decode())
+        at = raw.find(_FIRST, match.end() if match else at + 1)
+    longest = max(lists, key=len, default="")
+    return tuple(longest.split()) or None
+
+
+def _rocm_archs_of(world: World, folder: str) -> tuple[str, ...] | None:
+    """The same of a ROCm wheel: its rocBLAS has files for the chips that the wheel was built for."""
+    names = world.names(f"{folder}/{ROCM_KERNELS}")
+    return tuple(sorted({match[0] for name in names for match in _GFX.finditer(name)})) or None
+
 
 _TOLD = re.compile(
     r"^(?P<name>__version__|cuda|hip|git_version|debug)\b[^=\n]*=\s*(?P<value>.+?)\s*$", re.MULTILINE
@@ -43,7 +73,7 @@ def _torch(world: World, folder: str, *, versions: dict[str, str | None]) -> Fra
     build = _torch_build(version, cuda=fields.get("cuda"), hip=fields.get("hip"))
     # the chips it has kernels for
     if build.startswith("rocm"):
-        archs = rocm_archs_of(world, folder)
+        archs = _rocm_archs_of(world, folder)
     else:
         archs = archs_of(world, folder) if build.startswith("cu") else None
     return Framework(

@@ -2,15 +2,55 @@
 
 from __future__ import annotations
 
+import configparser
 import re
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from rigright.machine.running.frameworks import frameworks
-from rigright.machine.running.pip_settings import index
 from rigright.machine.system import Package, Python
+from rigright.machine.values import without_login
 from rigright.machine.world import World
+
+_NAMES = ("index-url", "extra-index-url", "find-links", "no-index")
+
+
+def index(world: World, python: str) -> str | None:
+    """Every setting of pip on where to look, as its options are written; None where it has none."""
+    fields = dict(_settings(world, python))
+    return " ".join(f"--{name} {value}" for name, value in sorted(fields.items())) or None
+
+
+def _settings(world: World, python: str) -> Iterator[tuple[str, str]]:
+    """Names and values, the last to speak wins: the system, the user, the environment, variables."""
+    home = world.env.get("HOME", "/root")
+    prefix = python.rpartition("/bin/")[0]
+    for file in (
+        "/etc/pip.conf",
+        f"{home}/.pip/pip.conf",
+        f"{home}/.config/pip/pip.conf",
+        f"{prefix}/pip.conf",
+    ):
+        yield from _of_file(world.text(file) or "")
+    for name in _NAMES:
+        value = world.env.get("PIP_" + name.upper().replace("-", "_"))
+        if value:
+            yield name, without_login(" ".join(value.split()))
+
+
+def _of_file(text: str) -> Iterator[tuple[str, str]]:
+    reader = configparser.RawConfigParser(strict=False)
+    try:
+        reader.read_string(text)
+    except configparser.Error:
+        return
+    for section in reader.sections():
+        for name, value in reader.items(section):
+            bare = name.replace("_", "-")
+            if bare in _NAMES and value:
+                yield bare, without_login(" ".join(value.split()))
+
 
 SYSTEM = "/usr/bin/python3"
 _PREFIXES = (  # beginnings of the names of packages that matter here
@@ -112,7 +152,7 @@ def _read(world: World, place: PythonFolders) -> Python:
             match = _FOLDER.fullmatch(name)
             if match is None:
                 continue
-            own = _canonical(match["name"])
+            own = re.sub(r"[-_.]+", "-", match["name"]).lower()
             if own.startswith(_PREFIXES):
                 packages_found.append(Package(name=own, version=match["version"].partition("-py3")[0]))
     packages = tuple(packages_found)
@@ -126,8 +166,3 @@ def _read(world: World, place: PythonFolders) -> Python:
         frameworks=frameworks(world, place.folders, packages=packages),
         index=index(world, place.path),
     )
-
-
-def _canonical(name: str) -> str:
-    """A package's one name: lower case, dashes."""
-    return re.sub(r"[-_.]+", "-", name).lower()

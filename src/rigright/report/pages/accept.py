@@ -12,8 +12,7 @@ from rigright.base.words import Sentence, say, with_commas
 from rigright.machine.bench.record import Result
 from rigright.machine.record import Machine
 from rigright.report.fleet_rows import cards_of, first_rows, tone_of
-from rigright.verbs.fleet.accept.accepted import DRAIN, Accepted, Between, NodeJudged, Suspect
-from rigright.verbs.fleet.accept.meetings import split
+from rigright.verbs.fleet.accept.accepted import DRAIN, Accepted, Between, NodeJudged, Suspect, split
 from rigright.verbs.fleet.hosts import folded
 
 _MOST_NAMES, _MOST_ROWS = 70, 30

@@ -17,7 +17,7 @@ from rigright.cost.estimate import Estimate
 from rigright.facts.chips import by_id
 from rigright.facts.shop.cards import PASSIVE
 from rigright.money.tariff import host_usd
-from rigright.verbs.assembled import Assembled
+from rigright.verbs.build import Assembled
 
 KINDS = {
     "gpu": say("GPU"), "machine": say("machine"), "board": say("board"), "cpu": say("CPU"),

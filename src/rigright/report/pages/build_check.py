@@ -11,7 +11,7 @@ from rigright.base.units import to_gib
 from rigright.base.words import Sentence, say, with_commas
 from rigright.build.judge import DOUBT, IMPOSSIBLE, NOUNS, OK, Ruling
 from rigright.build.machine import Rig
-from rigright.verbs.assembled import CheckedList
+from rigright.verbs.build import CheckedList
 
 _TONES: dict[str, Tone] = {OK: "good", DOUBT: "warn", IMPOSSIBLE: "bad"}
 

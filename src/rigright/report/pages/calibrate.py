@@ -5,7 +5,7 @@ from __future__ import annotations
 from rigright.base import telling
 from rigright.base.page import Line, Page, Points, number, records
 from rigright.base.words import say
-from rigright.verbs.calibrate.belief import Anchored
+from rigright.verbs.calibrate.verb import Anchored
 
 _MOST_FAULTS = 8
 

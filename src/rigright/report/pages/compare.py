@@ -41,7 +41,7 @@ from rigright.report.pages.figures import TIME_NAMES, figure_rows
 from rigright.report.pages.plan_next import explain_flags
 from rigright.report.pages.plan_table import across, plan_rows, plans_table
 from rigright.search import named
-from rigright.verbs.comparing.compared import HALF, Compared, Contender, Roof
+from rigright.verbs.comparing.sheets import HALF, Compared, Contender, Roof
 
 _LETTERS = "ABCDEFGH"
 _LEFT, RIGHT = 0.3, 3.0  # how far beyond its points a roof is drawn

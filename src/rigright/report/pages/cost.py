@@ -31,7 +31,7 @@ from rigright.facts.clouds import cloud_shown
 from rigright.money.machine_price import BILL
 from rigright.report.pages.brief import model_name, months_between, months_shown, note_lines, old_prices
 from rigright.report.pages.figures import amount, amount_band, symbol
-from rigright.verbs.costed import API, BUY, OWN, RENT, REPLACE, RESERVED, SPOT, Costed, CostWay, WayWithWork
+from rigright.verbs.costing import API, BUY, OWN, RENT, REPLACE, RESERVED, SPOT, Costed, CostWay, WayWithWork
 
 SURE, LIKELY = 0.995, 0.5  # shares of cases
 _MOST_CURVES = 3  # of one screen

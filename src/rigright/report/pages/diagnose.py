@@ -27,7 +27,7 @@ from rigright.doctor.binding.record import Bound
 from rigright.doctor.record import Step
 from rigright.machine.parts.node_power import beside_cards
 from rigright.report.named import first_of, of_origin, partly
-from rigright.verbs.diagnosed import BottleneckReport
+from rigright.verbs.diagnose import BottleneckReport
 
 _MOST_LISTED = 3  # causes that are stated in full
 _BUSY_ENOUGH = 0.85

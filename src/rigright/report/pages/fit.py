@@ -13,7 +13,7 @@ from rigright.cost.estimate import Estimate
 from rigright.facts.chips import short
 from rigright.report.pages.brief import gib, model_name, note_lines, short_format, show_tokens
 from rigright.report.pages.figures import between
-from rigright.verbs.fitted import Fitted, Fitting
+from rigright.verbs.fit import Fitted, Fitting
 
 _MOST_ROWS = 12
 _TIGHT = 0.05  # of the memory: less is left

@@ -24,7 +24,7 @@ from rigright.base.page import (
 from rigright.base.units import KILO, show_bytes, show_count, show_measured, show_seconds, show_watts
 from rigright.base.words import Sentence, say
 from rigright.report.screen import cut
-from rigright.verbs.measure.record import Course, Measured, PlannedFigure
+from rigright.verbs.measure.ticks import Course, Measured, PlannedFigure
 
 _JOULES_PER_WH = 3600.0
 _LONGEST = 60  # letters of a command in a title

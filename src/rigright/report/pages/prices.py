@@ -26,7 +26,7 @@ from rigright.facts.clouds import cloud_shown
 from rigright.facts.own_prices import Flaw
 from rigright.facts.prices import Price
 from rigright.report.pages.figures import amount, symbol
-from rigright.verbs.priced import ChipPrices, PriceList, PricesOfNames
+from rigright.verbs.prices import ChipPrices, PriceList, PricesOfNames
 
 MOST_ROWS, _MOST_RENTS, _MOST_FLAWS = 20, 3, 15
 KINDS = {

@@ -34,8 +34,8 @@ from rigright.report.pages import cost as costing
 from rigright.report.pages import plan_words as words
 from rigright.report.pages.brief import limit_time, model_name, short_format
 from rigright.report.pages.figures import FIGURES, amount, amount_band, rate_of, symbol
-from rigright.verbs.costed import BUY, OWN, RENT, RESERVED, SPOT, Costed, CostWay
-from rigright.verbs.decided import Candidate, Decided
+from rigright.verbs.costing import BUY, OWN, RENT, RESERVED, SPOT, Costed, CostWay
+from rigright.verbs.report import Candidate, Decided
 
 if TYPE_CHECKING:
     from rigright.report.screen import Screen

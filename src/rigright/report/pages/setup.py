@@ -9,7 +9,7 @@ from rigright.base import telling
 from rigright.base.page import Commands, Line, Page, Part, Points, Shown, Table, facts
 from rigright.base.words import Sentence, say, worded
 from rigright.report.typed import typed
-from rigright.verbs.setup.set_up import WINDOWS, Installed, Pick, SetUp
+from rigright.verbs.setup.choice import WINDOWS, Installed, Pick, SetUp
 
 
 def page(result: SetUp, asked: str = "rigright setup") -> Page:

@@ -15,7 +15,7 @@ from rigright.predict.kept import SAFE
 from rigright.report.pages.brief import limit_time, model_name, note_lines, overloaded, short_format
 from rigright.report.pages.figures import at_share
 from rigright.sim.tally import Moment, Spread
-from rigright.verbs.simulate.simulated import Against, Simulated
+from rigright.verbs.simulate.verb import Against, Simulated
 
 ROWS = 16  # of the picture of the time
 SHARES = 100

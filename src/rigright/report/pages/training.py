@@ -25,7 +25,7 @@ from rigright.base.units import GIGA, show_bytes, show_count, show_seconds, show
 from rigright.base.words import Sentence, say, with_commas, worded
 from rigright.cost.estimate import Estimate
 from rigright.facts.chips import short
-from rigright.predict.trained_step import StepUse
+from rigright.predict.trained import StepUse
 from rigright.report.pages import brief
 from rigright.report.pages.figures import (
     estimates_table,
@@ -36,7 +36,7 @@ from rigright.report.pages.figures import (
     sample_speeds,
     sample_table,
 )
-from rigright.verbs.training.trained import RankUse, Trained
+from rigright.verbs.training.case import RankUse, Trained
 
 _HOUR_S = 3600
 TIMES = {

@@ -12,7 +12,7 @@ from rigright.build.change import Change, Fit, Worth
 from rigright.cost.estimate import Estimate, scaled
 from rigright.report.named import first_of, of_origin, partly
 from rigright.report.pages.diagnose import bound, shown_gain, time_bar, verdict
-from rigright.verbs.upgrade.upgraded import OLD_DAYS, Upgraded, Wave
+from rigright.verbs.upgrade import OLD_DAYS, Upgraded, Wave
 
 
 def page(result: Upgraded) -> Page:

@@ -29,8 +29,7 @@ from rigright.machine.bench.tool_logs import TITLES
 from rigright.machine.probe import probe
 from rigright.machine.record import Machine
 from rigright.machine.world import here
-from rigright.verbs.bench.record import BenchPart, BenchRun, PartList, read_results, save_results
-from rigright.verbs.bench.rows import write_rows
+from rigright.verbs.bench.record import BenchPart, BenchRun, PartList, read_results, save_results, write_rows
 
 if TYPE_CHECKING:
     from rigright.verbs.runs.planned import PlannedRun

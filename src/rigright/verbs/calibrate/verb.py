@@ -20,16 +20,128 @@ from rigright.base.errors import DataError
 from rigright.base.words import Sentence, say
 from rigright.cost.bands import band, shared_part
 from rigright.cost.known import Known, Ran
-from rigright.cost.own_runs import SERVING, TRAINING
+from rigright.cost.own_runs import FADE, SERVING, TRAINING, distance
 from rigright.facts import anchors as store
 from rigright.facts.anchors import Anchor, RunCase
 from rigright.facts.chips import by_id
 from rigright.terms.known import bands_of, known_of_one
 from rigright.verbs.calibrate import toml
-from rigright.verbs.calibrate.belief import Anchored, AnchorMade, Belief, Cell, beliefs
-from rigright.verbs.runs.setup import NOTHING_SAID, RunSetup
+from rigright.verbs.runs.columns import NOTHING_SAID, RunSetup
 from rigright.verbs.validate.record import Judged, Prediction, Validation
 from rigright.verbs.validate.verb import validate
+
+COMMON = 0.5  # of the variance that runs of one place share, what other models there have too
+MODEL, CASE, RUN = 0.3, 0.4, 0.3  # of the rest; all as runs of a third of the cases told the other two thirds
+FORMATS = 0.7  # of a model's part, what its formats have in common
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """A case and the logarithms of measured over predicted of its runs."""
+
+    model: str
+    case: RunCase
+    logs: tuple[float, ...]
+    seen: tuple[float, ...] = ()  # the same with runs too far off to be believed
+
+    @property
+    def middle(self) -> float:
+        """The median of its runs."""
+        return float(np.median(self.logs))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Belief:
+    """How far a place moves a figure, as a factor, and what is left of its band's width."""
+
+    shift: float
+    narrow: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Beliefs:
+    """Of every model, of each model in a format, of each case."""
+
+    any_model: Belief
+    models: dict[tuple[str, str], Belief]
+    cases: tuple[Belief, ...]  # one a cell
+
+
+def beliefs(cells: Sequence[Cell], *, spread: float, shared: float) -> Beliefs:
+    """What runs of one chip, engine and figure say; `spread` is the deviation of one run, unseen."""
+    total, between = spread**2, COMMON * shared * spread**2
+    rest = total - between
+    alike = np.array([[_alike(left, right) for right in cells] for left in cells])
+    near = np.array([[_near(left, right) for right in cells] for left in cells])
+    prior = between + rest * (MODEL * alike + CASE * near)
+    noise = np.diag([rest * RUN / len(cell.logs) for cell in cells])
+    middles = np.array([cell.middle for cell in cells])
+    inverse = np.linalg.inv(prior + noise + 1e-9 * total * np.eye(len(cells)))
+    least, most = min(0.0, float(middles.min())), max(0.0, float(middles.max()))
+
+    def belief(row: np.ndarray, cell: Cell | None = None) -> Belief:
+        mean = float(np.clip(row @ inverse @ middles, least, most))
+        left = max(total - float(row @ inverse @ row), rest * RUN)
+        if cell is not None:
+            mean = _between_all(mean, (*cell.logs, *cell.seen))
+        return Belief(shift=math.exp(mean), narrow=min(1.0, math.sqrt(left / total)))
+
+    places = {(cell.model, cell.case.weights): index for index, cell in enumerate(cells)}
+    return Beliefs(
+        any_model=belief(np.full(len(cells), between)),
+        models={place: belief(between + rest * MODEL * alike[index]) for place, index in places.items()},
+        cases=tuple(belief(prior[index], cell) for index, cell in enumerate(cells)),
+    )
+
+
+def _between_all(mean: float, logs: Sequence[float]) -> float:
+    """A shift that leaves no run of its case beyond, or farther from, what was measured."""
+    if mean > 0:
+        return max(0.0, min(mean, *logs))
+    return min(0.0, max(mean, *logs))
+
+
+def _alike(left: Cell, right: Cell) -> float:
+    if left.model != right.model:
+        return 0.0
+    return 1.0 if left.case.weights == right.case.weights else FORMATS
+
+
+def _near(left: Cell, right: Cell) -> float:
+    if (left.model, left.case.weights) != (right.model, right.case.weights):
+        return 0.0
+    return math.exp(-distance(left.case, right.case) / FADE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnchorMade:
+    """What runs of the user's own say of one figure of one chip in one engine."""
+
+    subject: str
+    chip: str
+    engine: str
+    figure: str
+    runs: int
+    measured_ratio: float  # measured over predicted, as the runs say
+    shift: float  # of the cases that were measured, as far as so many runs are believed
+    elsewhere: float  # of other models
+    narrow: float  # of the band's width, what is left
+    low_before: float
+    high_before: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Anchored:
+    """Every anchor made from a file of own runs."""
+
+    file: str
+    runs: int
+    anchors: tuple[AnchorMade, ...]
+    saved: str
+    faults: tuple[Sentence, ...] = ()
+
 
 TAIL = 1.2816  # standard deviations from the middle to the edge of an 80 % band
 WILD = 1.5  # logarithm: an own run further off than that is another thing than was predicted

@@ -17,7 +17,7 @@ from rigright.facts.chips import short
 from rigright.facts.formats import find_format, find_kv_format
 from rigright.search.find import find
 from rigright.search.record import Plan, SearchResult
-from rigright.verbs.comparing.compared import HALF
+from rigright.verbs.comparing.sheets import HALF
 from rigright.verbs.comparing.things import Thing
 
 COMMON = ("fp8", "int8", "awq4", "gguf:Q8_0", "gguf:Q4_K_M")  # tried where no one's own choice does for all

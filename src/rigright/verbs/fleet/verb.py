@@ -21,9 +21,16 @@ from rigright.machine.bench.record import BenchWish
 from rigright.machine.bench.session import BUDGET_S, QUICK_BUDGET_S
 from rigright.machine.remote.parcel import Bench, RemoteRequest
 from rigright.verbs.doctor import wanted_of
-from rigright.verbs.fleet.compare import differences, kinds, machines_of, spread_of
 from rigright.verbs.fleet.jobs import PATIENCE_S, FleetWish, Runner, answers, runner_of
-from rigright.verbs.fleet.nodes import Fleet, NodeReport, Straggler
+from rigright.verbs.fleet.nodes import (
+    Fleet,
+    NodeReport,
+    Straggler,
+    differences,
+    kinds,
+    machines_of,
+    spread_of,
+)
 from rigright.verbs.fleet.troubles import BROKEN_OFF
 
 BENCH_SLACK = 1.5  # a part that was begun may take longer than its share

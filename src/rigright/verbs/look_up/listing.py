@@ -6,12 +6,13 @@ A field of a record is read, shown and asked for as the end of its name says: `m
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from datetime import date
 from operator import attrgetter
 from typing import Any, NamedTuple
 
 from rigright.base.errors import AskError
+from rigright.base.loader import rows
 from rigright.base.page import Part, Shown
 from rigright.base.record import dataclass
 from rigright.base.telling import RecordPrinter
@@ -150,9 +151,8 @@ def _read_params(text: str) -> float:
     return float(number[1]) * GIGA if number else float(parse_count(text))
 
 
-DOLLARS = Unit(written="{:,.0f}")
 _DAY = Unit(parse=_read_date)
-_UNITS = {  # how a key ends -> how people read and write it
+_UNITS = {  # how a key ends, or what a row names -> how people read and write it
     "_flops_per_s": Unit(TERA),
     "_ops_per_s": Unit(TERA),
     "_bytes_per_s": Unit(GIGA, "{:,.5g}", _read_rate),
@@ -163,34 +163,47 @@ _UNITS = {  # how a key ends -> how people read and write it
     "params": Unit(parse=_read_params),
     "as_of": _DAY,
     "launch": _DAY,
-    "usd": DOLLARS,
+    "usd": Unit(written="{:,.0f}"),
     "_h": Unit(written="{:,.2f}"),
+    "fine": Unit(written="{:.2f}"),
+    "tb": Unit(TERA),
+    "gbit": Unit(GIGA / 8),
+    "": Unit(),
 }
 
 
-def field(
-    text: str,
-    head: Sentence,
-    *names: str,
-    law: Callable[[Any], Any] | None = None,
-    show: Callable[[Any], Shown] | None = None,
-    unit: Unit | None = None,
-    **place: bool,
-) -> ListingField:
-    """A column of what a record tells; `names` are shorter ones for --where and --sort."""
-    name, _, way = text.partition("=")
-    key = name.rstrip("?")
-    usual = next((row for end, row in _UNITS.items() if key.endswith(end)), Unit())
-    return ListingField(
-        written=text if law is None else f"{text}!",
-        head=head,
-        names=names,
-        read=_known(law or attrgetter(way or key)),
-        law=law,
-        show=show,
-        unit=unit or usual,
-        **place,
-    )
+_COLUMNS = ("kind", "field", "head", "names", "words", "unit", "listed", "flexible", "right")
+
+
+def fields_of(
+    kind: str,
+    *,
+    shows: Mapping[str, Callable[[Any], Shown]] | None = None,
+    laws: Mapping[str, Callable[[Any], Any]] | None = None,
+) -> tuple[ListingField, ...]:
+    """The columns of a kind (data/listing_fields.csv).
+
+    `shows`: how people read a column whose unit and words do not say; `laws`: what no record bears.
+    """
+    shown: dict[str, Callable[[Any], Shown]] = {"unconfirmed": {True: "?", False: ""}.__getitem__}
+    shown |= shows or {}
+    fields = []
+    for of, written, head, names, words, unit, *place in rows("listing_fields.csv", *_COLUMNS):
+        name, _, way = written.partition("=")
+        key = name.rstrip("!?")
+        if of != kind:
+            continue
+        law = {**_LAWS, **(laws or {})}[key] if written.endswith("!") else None
+        if words:
+            shown[key] = worded(words) if words != "-" else lambda _: ""  # parts under the fields show it
+        listed, flexible, right = map(bool, place)
+        field = ListingField(
+            written=written, head=Sentence(head), names=tuple(names.split()), show=shown.get(key), law=law,
+            read=_known(law or attrgetter(way or key)), listed=listed, flexible=flexible, right=right,
+            unit=_UNITS[unit or next(end for end in _UNITS if key.endswith(end))],
+        )  # fmt: skip
+        fields.append(field)
+    return tuple(fields)
 
 
 def _known(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -218,20 +231,11 @@ def _notes(record: Any) -> str | None:
     return record.notes or None
 
 
-def doubt() -> ListingField:
-    """A question mark where a record could not be confirmed."""
-    mark = {True: "?", False: ""}
-    return field("unconfirmed", say("?"), law=_is_doubtful, show=mark.__getitem__, listed=True)
-
-
-def provenance(*, dated: bool = True) -> tuple[ListingField, ...]:
-    """Where a record is from, when it was looked at and how sure it is: every kind of fact bears them."""
-    return (
-        field("source", say("source"), law=_source, flexible=True),
-        *([field("as_of", say("as of"))] if dated else []),
-        field("confidence", say("confidence"), show=worded("confidence")),
-        field("notes", say("notes"), law=_notes, flexible=True),
-    )
+_LAWS: Mapping[str, Callable[[Any], Any]] = {
+    "unconfirmed": _is_doubtful,
+    "source": _source,
+    "notes": _notes,
+}  # of every kind of fact
 
 
 def source_shown(record: object) -> Shown | None:

@@ -10,9 +10,10 @@ from typing import Any
 
 from rigright.base import everyday
 from rigright.base.errors import AskError, RigError, unknown
+from rigright.base.loader import rows
 from rigright.base.record import dataclass
 from rigright.base.words import Sentence, say
-from rigright.verbs import clock
+from rigright.verbs import own
 from rigright.verbs.look_up.filters import read_condition, saying, sort_records, speaking_of, why_none
 from rigright.verbs.look_up.listing import Findings, Listing, ListingKind, LookUpQuery, doubt_notes
 
@@ -28,30 +29,8 @@ _APART = frozenset({"model", "guides"})  # opened by a whole name or question, n
 
 # kind -> the file of `kinds/` that bears its `ListingKind` under the same name, and a line of help
 KINDS = {
-    "architectures": ("hardware", say("features of GPU architectures: number formats, attention kernels")),
-    "benchmarks": ("hardware", say("benchmark results of healthy hardware")),
-    "checks": ("program", say("checks of `doctor`: what each looks at, why, thresholds")),
-    "chips": ("hardware", say("accelerators: memory, bandwidth, dense rates, links, power")),
-    "clouds": ("market", say("cloud instances, with dated prices")),
-    "cpus": ("hardware", say("processors: cores, memory channels, PCIe lanes for cards")),
-    "engines": ("software", say("serving engines and how they use memory")),
-    "formats": ("software", say("weight formats and GGUF mixes")),
-    "guides": (
-        "guides",
-        say("what the guides say, item by item, with what is true and the command that shows it"),
-    ),
-    "model": (
-        "models",
-        say("one model by name or path: parameters, KV cache, layers, size in every format, files"),
-    ),
-    "models": ("models", say("models whose architecture is included")),
-    "myths": ("guides", say("what the guides say wrong, with the right figure")),
-    "platforms": ("hardware", say("boards, servers and racks for GPUs")),
-    "plugins": ("program", say("plugins: installed packages that add facts, export targets or checks")),
-    "prices": ("market", say("GPU prices with dates")),
-    "software": ("software", say("CUDA, PyTorch, TensorFlow: required drivers and supported GPUs")),
-    "tariffs": ("market", say("electricity tariffs and carbon by place")),
-    "xids": ("software", say("NVIDIA driver error codes: meaning, immediate action, follow-up")),
+    kind: (file, Sentence(summary))
+    for kind, file, summary in rows("listing_kinds.csv", "kind", "file", "summary")
 }
 
 
@@ -107,7 +86,7 @@ def look_up(
     """Find records of a kind by words, then filter, sort and cut; prices are stale or not against `today`."""
     wish = wish or LookUpWish()
     words = (words,) if isinstance(words, str) else tuple(words)
-    today = today or clock.today()
+    today = today or own.today()
     if wish.limit is not None and wish.limit < 0:
         raise AskError(say("the limit must be 0 or more, got {limit}; 0 shows all", limit=wish.limit))
     kind = find_kind(name)
@@ -157,7 +136,7 @@ def search(text: str, *, today: date | None = None) -> Findings:
     """What a word names, shown in full, and every other kind that speaks of it."""
     if len(text) > _MOST_CHARS:
         raise AskError(say("query too long: {count} characters; use a name or a few words", count=len(text)))
-    today = today or clock.today()
+    today = today or own.today()
     hit = next(_hits(text, today), None)
     listings = {
         name: listing

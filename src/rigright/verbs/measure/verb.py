@@ -17,8 +17,7 @@ from rigright.machine import command as run
 from rigright.machine.sampling.driver import WAIT_S
 from rigright.machine.sampling.sampler import Sampler
 from rigright.machine.world import here
-from rigright.verbs.measure.record import Measured
-from rigright.verbs.measure.ticks import TickLog
+from rigright.verbs.measure.ticks import Measured, TickLog
 
 if TYPE_CHECKING:
     from rigright.verbs.runs.planned import PlannedRun
@@ -80,7 +79,7 @@ def measure(
     )
     measured = replace(measured, notes=tuple(_notes(measured, book)))
     if planned is not None:
-        from rigright.verbs.measure.planned import beside_plan  # laws, for those with a plan only
+        from rigright.verbs.measure.saved import beside_plan  # laws, for those with a plan only
 
         measured = beside_plan(measured, planned)
     return measured if save_as is None else _kept(measured, save_as, planned=planned)

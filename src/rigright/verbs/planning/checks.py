@@ -32,7 +32,7 @@ def check(arch: Arch, wish: PlanWish) -> None:
     for wrong in _wrong(arch, wish):
         raise wrong
     _check_lengths(wish)
-    check_deadline(wish)
+    _check_deadline(wish)
     for engine in wish.engines:
         find_engine(engine)
     for form in wish.weights:
@@ -52,7 +52,7 @@ def check_single(arch: Arch, wish: ServingWish | TrainingWish, *, work: PlanWish
     """The same for one model on one machine: what says nothing of such a model is refused."""
     for error in _other_work(arch, work):
         raise error
-    check_deadline(work)
+    _check_deadline(work)
     trains = isinstance(wish, TrainingWish)
     if isinstance(wish, ServingWish):
         if wish.batch is not None and wish.rate_per_s is not None and generates(arch):
@@ -122,7 +122,7 @@ def _check_lengths(wish: PlanWish | ServingWish) -> None:
         )
 
 
-def check_deadline(wish: PlanWish) -> None:
+def _check_deadline(wish: PlanWish) -> None:
     """Refuse a deadline of work that nobody said the amount of."""
     if wish.days is None or wish.samples is not None:
         return

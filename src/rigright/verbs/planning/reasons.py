@@ -17,8 +17,7 @@ from rigright.facts.formats import find_format
 from rigright.money.tariff import tariff_in
 from rigright.predict.speed import speed
 from rigright.search.market import Market
-from rigright.search.planned_case import case_of, traffic_of
-from rigright.search.record import Plan
+from rigright.search.record import Plan, case_of, traffic_of
 from rigright.terms.known import known_of_one
 from rigright.terms.memory import weigh
 from rigright.verbs.serving.explained import Reason

@@ -51,7 +51,7 @@ def steps(planned: Planned, *, arch: Arch, market: Market, ask: Ask) -> tuple[Ad
     if wish.buy is not True:
         additions += _rented(arch, wish, market=market, ask=asks)
     least = 0.0 if first is None else _rate(first) * FASTER
-    worth = [step for step in additions if _rate(step.plan) >= least and _carries(step.plan)]
+    worth = [step for step in additions if _rate(step.plan) >= least and ("ttft_s" in step.plan.figures)]
     return tuple(
         sorted(
             worth,
@@ -89,11 +89,6 @@ def _slow(plan: Plan) -> bool:
 
 def _rate(plan: Plan) -> float:
     return 1 / plan.figures["tpot_s"].value if "tpot_s" in plan.figures else 0.0
-
-
-def _carries(plan: Plan) -> bool:
-    """Whether requests are served as they arrive: of an overload no first token is shown."""
-    return "ttft_s" in plan.figures
 
 
 def _memory(arch: Arch, wish: PlanWish, *, node: Node, market: Market, ask: AskOn) -> Iterator[Addition]:

@@ -20,13 +20,11 @@ from rigright.facts.chips import Chip
 from rigright.facts.formats import find_format
 from rigright.terms.memory import weights_bytes
 from rigright.verbs.look_up.model_card import ModelCard
-from rigright.verbs.read.claims import claim_of
-from rigright.verbs.read.kinds import NEED
+from rigright.verbs.read.claims import claim_of, figured
 from rigright.verbs.read.passages import Passage
 from rigright.verbs.read.quantities import EXACT, LEAST, MOST, StatedQuantity
-from rigright.verbs.read.record import RIGHT, UNKNOWN, WRONG, ClaimVerdict, GuideClaim, Verdict
+from rigright.verbs.read.record import NEED, RIGHT, UNKNOWN, WRONG, ClaimVerdict, GuideClaim, Verdict
 from rigright.verbs.read.subjects import CHIP, MODEL, ClaimSubject
-from rigright.verbs.read.whose import figured
 
 _BESIDE_WEIGHTS, PLENTY = 1.45, 2.0  # what a need may be over the weights: caches, libraries, room
 _BELOW_WEIGHTS, _BELOW_BINARY = 0.95, 0.985  # and under, in GB and in GiB, as such figures are rounded

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import shlex
-import sys
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 from pathlib import Path
 
 from rigright.base.cells import is_rule, tables_of
 from rigright.base.errors import AskError, DataError, RigError
-from rigright.base.files import read_bounded
+from rigright.base.files import STDIN, called, read_bounded
 from rigright.base.patterns import pattern
 from rigright.base.words import say
 from rigright.build.judge import DOUBT, IMPOSSIBLE
@@ -32,11 +31,9 @@ from rigright.verbs.read.record import (
     UnreadLine,
     Verdict,
 )
-from rigright.verbs.read.sayings import errors_in, sayings
 from rigright.verbs.read.subjects import CHIP, subjects
-from rigright.verbs.read.wording import wordings
+from rigright.verbs.read.wording import errors_in, sayings, wordings
 
-STDIN = "-"
 _MOST_CONFIGURATIONS = 40  # of a text, that are worked out
 _COLUMN = pattern(r"([^()]{1,16}?)\s?\(([A-Za-z/%]{1,10})\)")
 _ROW = pattern(
@@ -49,11 +46,9 @@ _RULED: dict[str, Verdict] = {IMPOSSIBLE: WRONG, DOUBT: UNKNOWN}
 
 def read(file: str) -> ReadGuide:
     """The guide in a file; `-` is standard input; what is no file and has a space is the text itself."""
-    if file == STDIN:
-        return read_text(sys.stdin.buffer.read(MOST_BYTES + 1), name="stdin")
     if any(sign.isspace() for sign in file.strip()) and not is_file(file):
         return read_text(file, name=file.strip()[:SHOWN])
-    return read_text(read_bounded(file, MOST_BYTES), name=Path(file).name, list_file=file)
+    return read_text(read_bounded(file, MOST_BYTES), name=called(file), list_file=file)
 
 
 def is_file(text: str) -> bool:

@@ -13,7 +13,7 @@ from rigright.base.bounded import bounded_json
 from rigright.base.errors import DataError
 from rigright.base.tables import MAX_TABLE_BYTES
 from rigright.base.words import Sentence, say
-from rigright.verbs.runs.setup import RunSetup
+from rigright.verbs.runs.columns import RunSetup
 
 MOST_BYTES = MAX_TABLE_BYTES
 _MOST = 1e18  # of any figure

@@ -5,7 +5,6 @@ from __future__ import annotations
 import codecs
 import os
 import re
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -13,13 +12,12 @@ from pathlib import Path
 
 from rigright.base import shelf
 from rigright.base.errors import AskError, DataError, MissingError, RigError
-from rigright.base.files import read_bounded, too_large
+from rigright.base.files import STDIN, called, read_bounded
 from rigright.base.tables import MAX_TABLE_BYTES
 from rigright.base.words import say
 from rigright.verbs.runs.document import Document, OutputFormat, document
 from rigright.verbs.runs.output_table import described
 
-STDIO = "-"
 FOLDER = "rigright.verbs.runs.outputs"
 MOST_FILES = 2000  # of a folder
 _LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
@@ -43,12 +41,7 @@ def read_text(asked: str) -> Text:
     """The whole table, bounded; what is no text is an error."""
     if not asked.strip():
         raise AskError(say("the file name is empty"))
-    if asked == STDIO:
-        name, content = "stdin", sys.stdin.buffer.read(MAX_TABLE_BYTES + 1)
-        if len(content) > MAX_TABLE_BYTES:
-            raise too_large(name, MAX_TABLE_BYTES)
-    else:
-        name, content = Path(asked).name, read_bounded(asked, MAX_TABLE_BYTES)
+    name, content = called(asked), read_bounded(asked, MAX_TABLE_BYTES)
     # what PowerShell's ">" writes is UTF-16
     coding = "utf-16" if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8-sig"
     try:
@@ -75,7 +68,7 @@ class RecognisedFile:
 def gather(asked: Sequence[str]) -> Iterator[RecognisedFile]:
     """Every file that was named; of a folder those that a reader knows."""
     for text in asked:
-        if text != STDIO and text.strip() and Path(text).is_dir():
+        if text != STDIN and text.strip() and Path(text).is_dir():
             yield from _folder(Path(text))
         else:
             yield _recognised(text)
@@ -95,7 +88,7 @@ def output_of(read: Document) -> OutputFormat | None:
 
 def _recognised(asked: str) -> RecognisedFile:
     table = read_text(asked)
-    folder = None if asked == STDIO else Path(asked).absolute().parent
+    folder = None if asked == STDIN else Path(asked).absolute().parent
     read = document(table.name, table.text, folder=folder)
     return RecognisedFile(table=table, document=read, output=output_of(read))
 

@@ -11,6 +11,7 @@ from typing import Any
 from rigright.base.bounded import bounded_csv
 from rigright.base.tables import DATA, read_toml
 from rigright.base.units import KILO
+from rigright.verbs.runs.columns import RunSetup
 from rigright.verbs.runs.document import (
     Document,
     OutputFormat,
@@ -24,7 +25,6 @@ from rigright.verbs.runs.document import (
     share,
     word,
 )
-from rigright.verbs.runs.setup import RunSetup
 
 TEXTS = frozenset({"engine", "engine_version", "model", "measured", "chip", "weights", "mode"})
 FILE, HEAVY = "file", ("metrics", "requests", "file")  # of a run: the whole file, and what names no model

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -22,7 +21,6 @@ from rigright.machine.bench.record import SentLoad
 from rigright.terms.memory import band
 
 MOST_BYTES = 16 * MIB
-STDIN = "-"
 _MOST = 1e30  # of any figure of a plan
 _REQUESTS = 10  # of each slot: enough for a steady state, short enough to wait for
 
@@ -145,7 +143,7 @@ def _mapping(value: object) -> Mapping[str, Any]:
 def read_plan(file: str) -> PlannedRun:
     """The best plan of what `plan --json` printed; - is stdin."""
     try:
-        raw = sys.stdin.buffer.read(MOST_BYTES + 1) if file == STDIN else read_first(file, MOST_BYTES + 1)
+        raw = read_first(file, MOST_BYTES + 1)
     except FileNotFoundError:
         raise MissingError(
             say("no such plan: {file}; create it with `rigright plan ... --json > {file}`", file=file)

@@ -22,7 +22,7 @@ from rigright.cost.images import ImageRun
 from rigright.cost.layers import is_generator, takes_samples
 from rigright.demand import Layout, Size, Training
 from rigright.facts.nodes import Node
-from rigright.predict.images import BatchTime, Learning
+from rigright.predict.painted import BatchTime, Learning
 from rigright.predict.samples import batch_time, learns_of, network_rates, network_speed, train_time
 from rigright.predict.timed import SampleSpeed
 from rigright.terms.fitted import wire_of

@@ -18,9 +18,8 @@ from rigright.facts.drivers import (
 )
 from rigright.facts.software import Capability, version_of, written
 from rigright.verbs.setup import steps
-from rigright.verbs.setup.choice import picks
-from rigright.verbs.setup.set_up import Installed, Pick, Target
-from rigright.verbs.setup.ways import IN_WINDOWS, driver_way, installs_on, stays, takes_open
+from rigright.verbs.setup.choice import Installed, Pick, Target, picks
+from rigright.verbs.setup.target import IN_WINDOWS, driver_way, installs_on, stays, takes_open
 
 _CUDA_ON_ARM = (2, 11)  # metadata of the package index's wheels for aarch64, read 2026-11-22
 

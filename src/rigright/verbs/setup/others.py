@@ -11,9 +11,18 @@ from rigright.facts.engines import engines_of
 from rigright.facts.launching import programs
 from rigright.facts.software import engine_installs, engine_needs, torch_indexes
 from rigright.verbs.setup import steps
-from rigright.verbs.setup.choice import TORCH, builds, python_for
-from rigright.verbs.setup.set_up import MACOS, WINDOWS, Pick, SetUp, SetupStep, Target
-from rigright.verbs.setup.ways import IN_WINDOWS
+from rigright.verbs.setup.choice import (
+    MACOS,
+    TORCH,
+    WINDOWS,
+    Pick,
+    SetUp,
+    SetupStep,
+    Target,
+    builds,
+    python_for,
+)
+from rigright.verbs.setup.target import IN_WINDOWS
 
 NEWEST = "latest"
 _WINDOWS_PLACE = "$HOME\\envs\\{name}"  # of an environment, in PowerShell's words

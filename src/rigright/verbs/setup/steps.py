@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from rigright.base.words import say
 from rigright.facts.drivers import INSTALL, KEYRING, DriverPackages, branches
 from rigright.facts.software import version_of
-from rigright.verbs.setup.set_up import Pick, SetupStep, Target
+from rigright.verbs.setup.choice import Pick, SetupStep, Target
 
 ENVIRONMENT = "~/envs/{name}"
 LEAST_UV = (3, 8)  # of the Python that pip puts it into

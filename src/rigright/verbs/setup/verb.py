@@ -27,7 +27,14 @@ from rigright.machine.system import Python
 from rigright.verbs.doctor import wanted_of
 from rigright.verbs.setup import steps
 from rigright.verbs.setup.choice import (
+    MACOS,
     TORCH,
+    WINDOWS,
+    Installed,
+    Pick,
+    SetUp,
+    SetupStep,
+    Target,
     asked_cuda,
     asked_version,
     find_name,
@@ -41,17 +48,17 @@ from rigright.verbs.setup.choice import (
 )
 from rigright.verbs.setup.notes import glibc_notes, newer, notes_of, unknown_of, without_package
 from rigright.verbs.setup.others import on_jetson, on_windows, without_nvidia
-from rigright.verbs.setup.set_up import MACOS, WINDOWS, Installed, Pick, SetUp, SetupStep, Target
-from rigright.verbs.setup.target import look, target_of
-from rigright.verbs.setup.ways import (
+from rigright.verbs.setup.target import (
     IN_WINDOWS,
     driver_way,
     installs_on,
     is_enough,
+    look,
     may_stay,
     python_here,
     stays,
     takes_open,
+    target_of,
     ways_of,
 )
 
@@ -257,7 +264,9 @@ def _installed(machine: Machine, name: str, *, version: str | None) -> Installed
         text, build = _version_in(python, name)
         if text is not None and (version is None or f"{text}.".startswith(f"{version}.")):
             there.append(Installed(name=name, version=text, build=build, python=python.path))
-    if not there or (_builds(name) and not machine.software.toolkits):
+    if not there or (
+        any(row.toolkit for row in engine_needs() if row.name == name) and not machine.software.toolkits
+    ):
         return None
     findings = [
         finding
@@ -276,11 +285,6 @@ def _version_in(python: Python, name: str) -> tuple[str | None, str | None]:
             return framework.version, framework.build
     packed = (package.version for package in python.packages or () if package.name == name)
     return next(packed, None), None
-
-
-def _builds(name: str) -> bool:
-    """Whether it builds kernels when it runs."""
-    return any(row.toolkit for row in engine_needs() if row.name == name)
 
 
 def _concerns(present: Installed, finding: Finding, *, pythons: list[str]) -> bool:

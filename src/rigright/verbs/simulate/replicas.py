@@ -1,4 +1,4 @@
-"""A case of serving as a replica that can be played: its pace, its policy, its room."""
+"""A case of serving, or a plan that a search has found, as replicas that can be played."""
 
 from __future__ import annotations
 
@@ -6,24 +6,29 @@ from dataclasses import replace
 
 import numpy as np
 
+from rigright.arch.record import Arch
 from rigright.base.errors import AskError, unknown
 from rigright.base.words import say
 from rigright.choice.case import Case
 from rigright.cost.memory.kv import token_bytes
 from rigright.cost.speed.parts import ranks_of
 from rigright.cost.speed.service import Limits
-from rigright.demand import Traffic
+from rigright.demand import Serving, Traffic
 from rigright.facts.engines import Engine
 from rigright.facts.formats import find_kv_format
 from rigright.predict.cases import limits_of
 from rigright.predict.passes import pass_law, reached
 from rigright.predict.ranks import worst
-from rigright.sim.fleet import Handover, ReplicaFleet
-from rigright.sim.load import Load
+from rigright.predict.speed import speed
+from rigright.search.record import Plan, case_of
+from rigright.sim.fleet import Handover, Played, ReplicaFleet
+from rigright.sim.fleet import play as play_fleet
+from rigright.sim.load import CLOSED, Arrivals, Load, made_load
 from rigright.sim.pace import pace_of
 from rigright.sim.room import policies
 from rigright.sim.server import Replica
-from rigright.verbs.simulate.wish import PlayWish
+from rigright.sim.tally import Tally, Targets, tally
+from rigright.verbs.simulate.setup import ROUNDS, PlayWish
 
 ENDLESS_BLOCKS = 2**42  # where nothing grows with the tokens
 LEAST_CONTEXT_TOK = 1024
@@ -37,31 +42,6 @@ def policy_of(engine: Engine, asked: str | None) -> str:
     if name not in names:
         raise unknown(say("policy"), asked, known=(text.replace("_", "-") for text in names))
     return name
-
-
-def replica_of(case: Case, load: Load, *, wish: PlayWish) -> Replica:
-    """One replica of a case; its cache holds as many tokens of such requests as the law of time counts."""
-    policy = policies()[policy_of(case.engine, wish.policy)]
-    limits = limits_of(case, _usual(load, machines=wish.replicas))
-    budget = int(limits.budget_tok) * int(ranks_of(case.layout))  # of a pass of all ranks
-    blocks, block_tok = _blocks(case, limits)
-    max_seqs = _seats(case, limits)
-    law = pass_law(case, budget_tok=budget)
-    longest = int(np.max(load.prompt_tok + load.output_tok, initial=LEAST_CONTEXT_TOK))
-    return Replica(
-        pace=pace_of(
-            law.seconds, max_seqs=max_seqs, budget_tok=budget, context_tok=longest, rounds=law.rounds,
-            overlap=law.overlap,
-        ),
-        policy=policy,
-        blocks=blocks,
-        block_tok=block_tok,
-        max_seqs=max_seqs,
-        budget_tok=budget,
-        chunks=policy.chunks if wish.chunks is None else wish.chunks,
-        most_context_tok=case.arch.max_context_tok,
-        request_s=law.request_s,
-    )  # fmt: skip
 
 
 def _usual(load: Load, *, machines: int) -> Traffic:
@@ -100,7 +80,7 @@ def _blocks(case: Case, limits: Limits) -> tuple[int, int]:
     return int(pool_tok) // block_tok, block_tok
 
 
-def fleet_of(case: Case, shop: Replica, *, wish: PlayWish) -> ReplicaFleet:
+def _fleet_of(case: Case, shop: Replica, *, wish: PlayWish) -> ReplicaFleet:
     """Replicas of the case, and workers for prompts alone where they were asked for."""
     replicas = int(case.layout.dp) * wish.replicas
     if not wish.prefill_workers:
@@ -125,3 +105,57 @@ def _handover_of(case: Case) -> Handover:
         bytes_per_s=float(np.min(wire.outer_bytes_per_s)),
         start_s=float(np.max(wire.outer_start_s)),
     )
+
+
+SAMPLE = 400  # requests that show what a plan does
+
+
+def play_case(case: Case, load: Load, *, wish: PlayWish) -> tuple[ReplicaFleet, Played]:
+    """Play a load on a case."""
+    policy = policies()[policy_of(case.engine, wish.policy)]
+    limits = limits_of(case, _usual(load, machines=wish.replicas))
+    budget = int(limits.budget_tok) * int(ranks_of(case.layout))  # of a pass of all ranks
+    blocks, block_tok = _blocks(case, limits)
+    max_seqs = _seats(case, limits)
+    law = pass_law(case, budget_tok=budget)
+    longest = int(np.max(load.prompt_tok + load.output_tok, initial=LEAST_CONTEXT_TOK))
+    shop = Replica(
+        pace=pace_of(
+            law.seconds, max_seqs=max_seqs, budget_tok=budget, context_tok=longest, rounds=law.rounds,
+            overlap=law.overlap,
+        ),
+        policy=policy,
+        blocks=blocks,
+        block_tok=block_tok,
+        max_seqs=max_seqs,
+        budget_tok=budget,
+        chunks=policy.chunks if wish.chunks is None else wish.chunks,
+        most_context_tok=case.arch.max_context_tok,
+        request_s=law.request_s,
+    )  # fmt: skip
+    fleet = _fleet_of(case, shop, wish=wish)
+    return fleet, play_fleet(load, fleet)
+
+
+def life_s(case: Case, traffic: Traffic) -> float:
+    """How long a request lives once it is let in, as far as its tokens go."""
+    given = speed(case, traffic=traffic)
+    return float(given.tpot_s.value * traffic.output_tok)
+
+
+def play(
+    arch: Arch, plan: Plan, *, traffic: Traffic, targets: Targets | None = None, seed: int = 0,
+    requests: int = SAMPLE,
+) -> Tally:  # fmt: skip
+    """Play a plan for serving under a traffic, request by request."""
+    if not isinstance(plan.work, Serving):
+        raise AskError(say("only serving plans can be simulated"))
+    case = case_of(arch, plan)
+    if traffic.rate_per_s is None:
+        process = Arrivals(kind=CLOSED, life_s=life_s(case, traffic))
+        requests = max(requests, ROUNDS * int(traffic.concurrency))
+    else:
+        process = Arrivals(kind="poisson")
+    load = made_load(traffic, count=requests, process=process, seed=seed)
+    _, played = play_case(case, load, wish=PlayWish(requests=requests))
+    return tally(load, played, targets=targets or Targets())

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import csv
+import io
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from itertools import repeat
+from math import isfinite
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
 from rigright.arch.sources.open import open_model
 from rigright.base.errors import AskError
+from rigright.base.files import safe_cell, write_whole
+from rigright.base.record import Flat, Inner, derived
 from rigright.base.words import Sentence, say, worded
 from rigright.choice.case import Case
 from rigright.choice.layout import is_staged
 from rigright.choice.work import SPEECH, seen_with, works
 from rigright.cost.estimate import Estimate
 from rigright.cost.layers import generates, transcribes
-from rigright.demand import PlanWish, ServingWish, Traffic
+from rigright.demand import Layout, PlanWish, Serving, ServingWish, Traffic
 from rigright.facts.anchors import RunCase
 from rigright.facts.nodes import Node
 from rigright.predict.bands import tell
@@ -25,12 +34,105 @@ from rigright.sim.load import CLOSED, Arrivals, Load, Trace, made_load, read_tra
 from rigright.sim.tally import Moments, Tally, Targets, moments_of, tally
 from rigright.verbs.runs.files import read_text
 from rigright.verbs.seen.here import the_node
-from rigright.verbs.simulate.files import write_requests
-from rigright.verbs.simulate.play import life_s, play_case
-from rigright.verbs.simulate.replicas import ENDLESS_BLOCKS, policy_of
-from rigright.verbs.simulate.setup import read_setup, refuse_both
-from rigright.verbs.simulate.simulated import Against, Simulated
-from rigright.verbs.simulate.wish import PlayWish, check
+from rigright.verbs.simulate.replicas import ENDLESS_BLOCKS, life_s, play_case, policy_of
+from rigright.verbs.simulate.setup import PlayWish, check, read_setup, refuse_both
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Against:
+    """The same figures as they were measured, where the trace tells them."""
+
+    requests: int
+    ttft_s: float
+    tpot_s: float
+    ttft_error: float  # of the mean: simulated over measured, less one
+    tpot_error: float
+    request_ttft_error: float  # half of the requests are nearer
+    request_tpot_error: float
+
+
+class Means(NamedTuple):
+    """Of all requests, with their bands."""
+
+    ttft_s: Estimate  # to the first token
+    tpot_s: Estimate  # from token to token
+    output_tok_per_s: Estimate  # of all users
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Simulated:
+    """One load on one machine, played request by request."""
+
+    model: str
+    machine: str
+    engine: str
+    engine_version: str
+    weights_format: str
+    kv: str
+    policy: str
+    serving: Serving  # with what the engine was started for
+    layout: Layout
+    replicas: int
+    prefill_workers: int
+    router: str
+    pool_tok: int | None  # of one replica; None: nothing grows
+    max_seqs: int
+    budget_tok: int
+    load: Sentence  # in words
+    tally: Flat[Tally]
+    targets: Targets
+    ttft_s: Inner[Estimate]  # means, with their bands
+    tpot_s: Inner[Estimate]
+    output_tok_per_s: Inner[Estimate]
+    audio_h_per_h: float | None = None  # of what transcribes, hours of sound in an hour
+    certainty: Mapping[str, float] = field(default_factory=dict)  # by target: the chance that it is met
+    rate_per_s: Inner[float | None] = None  # that arrive; None: a closed loop, or a trace
+    binds: tuple[Sentence, ...]
+    against: Against | None = None
+    wrote: Inner[str | None] = None
+    notes: tuple[Sentence, ...] = ()
+    asked: Inner[str] = ""
+
+    @derived
+    def means(self) -> Means:
+        """Of all requests, with their bands."""
+        return Means(self.ttft_s, self.tpot_s, self.output_tok_per_s)
+
+
+HEADER = ("request", "first_token_s", "last_token_s")
+
+
+def _requests_csv(trace: Trace | None, moments: Moments) -> str:
+    """One line a request, in the order of the file; empty where it was not served."""
+    count = len(moments.first_s) if trace is None else len(trace.names)
+    places = slice(None) if trace is None else trace.places
+    by_row = np.full((2, count), np.nan)
+    by_row[:, places] = moments.first_s, moments.last_s
+    names = repeat(None) if trace is None else trace.names
+    out = io.StringIO()
+    table = csv.writer(out, lineterminator="\n")
+    table.writerow(HEADER)
+    table.writerows(
+        (str(row) if name is None else safe_cell(name), _moment(by_row[0, row]), _moment(by_row[1, row]))
+        for row, name in zip(range(count), names, strict=False)
+    )
+    return out.getvalue()
+
+
+def _moment(value: float) -> str:
+    return f"{value:.6f}" if isfinite(value) else ""
+
+
+def _write_requests(asked: str, *, trace: Trace | None, moments: Moments) -> None:
+    """Write the table; an error names the file."""
+    try:
+        write_whole(Path(asked), _requests_csv(trace, moments))
+    except OSError as error:
+        error.filename = asked
+        raise
+    except ValueError as error:
+        raise AskError(say("cannot write {file}: {why}", file=asked, why=error)) from None
+
 
 FULL, CROWDED = 0.97, 0.5  # of the cache or the time in use; requests that wait for each that is at work
 SATURATED = 0.97  # of the time at work
@@ -76,7 +178,7 @@ def simulate(
             simulated, against=_against(trace, moments_of(played)), notes=(*simulated.notes, *trace.notes)
         )
     if out is not None:
-        write_requests(out, trace=trace, moments=moments_of(played))
+        _write_requests(out, trace=trace, moments=moments_of(played))
     return replace(simulated, wrote=out, asked=asked)
 
 

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
-from pathlib import Path
 
 from rigright.base import shelf
 from rigright.base.errors import DataError, RigError
+from rigright.base.files import STDIN, called
 from rigright.base.record import dataclass, replace
 from rigright.base.tables import Row, head_of, open_rows
 from rigright.base.words import Sentence, say, with_semicolons
+from rigright.verbs.runs.columns import NOTHING_SAID, RunSetup, completed
 from rigright.verbs.runs.document import OutputFormat
-from rigright.verbs.runs.files import STDIO, RecognisedFile, Text, gather, known
-from rigright.verbs.runs.setup import NOTHING_SAID, RunSetup, completed
+from rigright.verbs.runs.files import RecognisedFile, Text, gather, known
 from rigright.verbs.validate.door import Entered, enter
-from rigright.verbs.validate.notes import noted_cells
-from rigright.verbs.validate.record import Answer, Judged, Prediction, TableKind, Validation, caught
-from rigright.verbs.validate.scores import scores
+from rigright.verbs.validate.foreign import noted_cells
+from rigright.verbs.validate.record import Answer, Judged, Prediction, TableKind, Validation, caught, scores
 
 FOLDER = "rigright.verbs.validate.kinds"
 TOGETHER = 8192  # rows that are answered at once
@@ -47,7 +46,7 @@ def validate(
             judged.append(_judge(row, answers=answers))
             progress(len(judged))
     shown = names[0] if len(names) == 1 else ", ".join(names[:MOST_NAMES])
-    label = "stdin" if shown == STDIO else Path(shown).name if len(names) == 1 else shown
+    label = called(shown) if len(names) == 1 or shown == STDIN else shown
     return Validation(file=label, kind=", ".join(read), rows=tuple(judged), scores=scores(judged))
 
 

@@ -28,8 +28,7 @@ from rigright.machine.sampling.sampler import Sampler
 from rigright.machine.system import Event
 from rigright.machine.tick import Tick
 from rigright.machine.world import World, here
-from rigright.verbs.watch.keeper import Keeper
-from rigright.verbs.watch.record import Detail, MachineMoment
+from rigright.verbs.watch.record import Detail, Keeper, MachineMoment
 
 if TYPE_CHECKING:
     from rigright.machine.exporter.server import MetricsServer

@@ -32,7 +32,7 @@ def answer(options: argparse.Namespace) -> Answer:
     from rigright.options.read import command
     from rigright.report.pages import build as pages
     from rigright.verbs.build import build
-    from rigright.verbs.wished import wish_of
+    from rigright.verbs.ordering import wish_of
 
     fields = typed_options(options, "plan")
     typed = [] if options.what is None else [options.what]
@@ -54,8 +54,7 @@ def answer(options: argparse.Namespace) -> Answer:
 def _checked(options: argparse.Namespace) -> Answer:
     """Judge the list."""
     from rigright.report.pages import build_check as pages
-    from rigright.verbs.assembled import EXITS
-    from rigright.verbs.build import check
+    from rigright.verbs.build import EXITS, check
 
     result = check(options.check, room=options.room)
     return Answer(

@@ -17,7 +17,7 @@ def answer(options: argparse.Namespace) -> Answer:
     from rigright.faces.cli.terminal import counting
     from rigright.report.pages import calibrate as pages
     from rigright.verbs.calibrate.verb import calibrate
-    from rigright.verbs.runs.setup import setup_of
+    from rigright.verbs.runs.columns import setup_of
 
     setup = setup_of("calibrate", typed_options(options, "calibrate"))
     with counting(options.language) as progress:

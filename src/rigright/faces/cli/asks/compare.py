@@ -27,7 +27,7 @@ def answer(options: argparse.Namespace) -> Answer:
     from rigright.options.read import command
     from rigright.report.pages import compare as pages
     from rigright.verbs.compare import compare
-    from rigright.verbs.wished import wish_of
+    from rigright.verbs.ordering import wish_of
 
     fields = typed_options(options, "compare")
     options.things, tail = question(options.things)
@@ -77,7 +77,7 @@ def _facts(options: argparse.Namespace, fields: dict[str, str]) -> Answer:
     from rigright.options.read import command
     from rigright.report.pages import compare_sheets as pages
     from rigright.verbs.compare_facts import compare_facts
-    from rigright.verbs.wished import wish_of
+    from rigright.verbs.ordering import wish_of
 
     for name in fields:
         if name not in FACTS:

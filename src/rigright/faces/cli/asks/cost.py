@@ -19,7 +19,7 @@ def answer(options: argparse.Namespace) -> Answer:
     from rigright.options.read import command, fill, values_of
     from rigright.report.pages import cost as pages
     from rigright.verbs.cost import cost
-    from rigright.verbs.wished import paid_in, wish_of
+    from rigright.verbs.ordering import paid_in, wish_of
 
     fields = typed_options(options, "cost")
     named = [name for name in (options.what, options.from_file) if name is not None]

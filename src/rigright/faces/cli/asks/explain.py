@@ -62,6 +62,6 @@ def _home(options: argparse.Namespace, fields: Mapping[str, str]) -> str:
         from rigright.base.money import home_of
 
         return home_of((*fields.values(), *typed), options.language)
-    from rigright.verbs.wished import paid_in
+    from rigright.verbs.ordering import paid_in
 
     return paid_in(fields, typed, language=options.language)

@@ -94,7 +94,7 @@ def _health(options: argparse.Namespace) -> Answer:
 
 def _files(options: argparse.Namespace) -> Answer:
     from rigright.report.pages import export as pages
-    from rigright.verbs.fleet.files import files
+    from rigright.verbs.fleet.health import files
 
     if [options.slurm is None, options.kubernetes is None, not options.shell].count(False) != 1:
         raise AskError(say("no target given: use --slurm, --kubernetes or --shell"))

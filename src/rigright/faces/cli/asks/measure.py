@@ -34,7 +34,7 @@ def answer(options: argparse.Namespace) -> Answer:
             save_as=options.save,
         )
     if options.read:
-        from rigright.verbs.measure.planned import with_runs
+        from rigright.verbs.measure.saved import with_runs
 
         result = with_runs(result, options.read, plan=options.plan, save_as=options.save)
     beside.cancel()

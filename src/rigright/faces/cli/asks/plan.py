@@ -16,8 +16,8 @@ def answer(options: argparse.Namespace) -> Answer:
     from rigright.faces.cli.options import typed_options
     from rigright.options.read import command
     from rigright.report.pages import plan as pages
+    from rigright.verbs.ordering import wish_of
     from rigright.verbs.plan import plan
-    from rigright.verbs.wished import wish_of
 
     fields = typed_options(options, "plan")
     result = plan(

@@ -18,8 +18,8 @@ def answer(options: argparse.Namespace) -> Answer:
     from rigright.options.read import command
     from rigright.report.pages import report as pages
     from rigright.report.screen import Screen
+    from rigright.verbs.ordering import wish_of
     from rigright.verbs.report import is_plan, report, write
-    from rigright.verbs.wished import wish_of
 
     fields = typed_options(options, "plan")
     if not is_plan(options.what):

@@ -11,7 +11,7 @@ from rigright.faces.cli.answer import Answer
 from rigright.options.machine_rows import PRINTED
 
 if TYPE_CHECKING:
-    from rigright.verbs.setup.set_up import SetUp
+    from rigright.verbs.setup.choice import SetUp
 
 STAGE = "machine"
 SUMMARY = say("matching driver, CUDA, framework and engine, with install commands")

@@ -18,8 +18,8 @@ def answer(options: argparse.Namespace) -> Answer:
     from rigright.options.read import command, fill, values_of
     from rigright.options.row import TEXT
     from rigright.report.pages import simulate as pages
+    from rigright.verbs.simulate.setup import PlayWish
     from rigright.verbs.simulate.verb import simulate
-    from rigright.verbs.simulate.wish import PlayWish
 
     fields = typed_options(options, "simulate")
     if options.trace is not None and options.requests is not None:  # its name in scripts of before --out

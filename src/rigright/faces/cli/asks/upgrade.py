@@ -17,7 +17,7 @@ def answer(options: argparse.Namespace) -> Answer:
     """Rank changes."""
     from rigright.base.money import home_of
     from rigright.report.pages import upgrade as pages
-    from rigright.verbs.upgrade.verb import upgrade
+    from rigright.verbs.upgrade import upgrade
 
     home = home_of((), options.language)
     budget = options.budget

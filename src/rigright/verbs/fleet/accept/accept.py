@@ -15,11 +15,9 @@ from rigright.doctor.reference import wrong_values
 from rigright.machine.bench.record import BenchWish, Meeting, Skipped
 from rigright.machine.bench.table import NO_TORCH, pick
 from rigright.machine.remote.parcel import Bench, RemoteRequest
-from rigright.verbs.fleet.accept.accepted import Accepted, Met
+from rigright.verbs.fleet.accept.accepted import Accepted, Met, wanted
 from rigright.verbs.fleet.accept.folder import STAGES, Folder, Stage
 from rigright.verbs.fleet.accept.judge import SoFar, judged, suspects
-from rigright.verbs.fleet.accept.meetings import wanted
-from rigright.verbs.fleet.compare import kinds, machines_of
 from rigright.verbs.fleet.hosts import by_number
 from rigright.verbs.fleet.jobs import (
     PATIENCE_S,
@@ -30,7 +28,7 @@ from rigright.verbs.fleet.jobs import (
     run,
     runner_of,
 )
-from rigright.verbs.fleet.nodes import NodeReport
+from rigright.verbs.fleet.nodes import NodeReport, kinds, machines_of
 from rigright.verbs.fleet.verb import BENCH_SLACK, examined, typed
 
 _PARTS = (

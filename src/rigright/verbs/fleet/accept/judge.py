@@ -19,10 +19,19 @@ from rigright.doctor.record import CheckInput
 from rigright.doctor.reference import compare_all, wrong_values
 from rigright.machine.bench.record import Result
 from rigright.machine.traits import TRAITS
-from rigright.verbs.fleet.accept.accepted import Accepted, Failing, Met, NodeJudged, Source, State, Suspect
-from rigright.verbs.fleet.accept.meetings import Pairings, pairings, slow_between
-from rigright.verbs.fleet.compare import ENOUGH, differences, kinds, machines_of, spread_of
-from rigright.verbs.fleet.nodes import Differs, NodeReport
+from rigright.verbs.fleet.accept.accepted import (
+    Accepted,
+    Failing,
+    Met,
+    NodeJudged,
+    Pairings,
+    Source,
+    State,
+    Suspect,
+    pairings,
+    slow_between,
+)
+from rigright.verbs.fleet.nodes import ENOUGH, Differs, NodeReport, differences, kinds, machines_of, spread_of
 
 _MOST_SHARE = 0.5  # of the nodes of a kind: what more than these miss is no node's own fault
 _MEASURED = frozenset(

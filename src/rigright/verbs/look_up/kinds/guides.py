@@ -1,13 +1,26 @@
-"""What the guides say: item by item with what is true and the command that shows it, and the myths."""
+"""What the guides say, item by item; and what the program itself does: checks of the doctor, plugins."""
 
 from __future__ import annotations
 
-from rigright.base.errors import AskError
+from rigright.arch.sources.zoo import names
+from rigright.base.errors import AskError, RigError
+from rigright.base.page import Line, Part
+from rigright.base.plugins import CHECKS as CHECK_PLUGINS
+from rigright.base.plugins import FACTS, TARGETS, Plugin, left_out, loaded, plugins
+from rigright.base.plugins import added as facts
+from rigright.base.record import dataclass
 from rigright.base.units import GIB, GIGA, MEGA, show_bytes, show_seconds
-from rigright.base.words import Sentence, say
+from rigright.base.words import Sentence, say, with_semicolons
+from rigright.doctor.advice import manual_of
 from rigright.doctor.checks.memory import swap_wanted
+from rigright.doctor.examine import checks, chosen, group_of
+from rigright.doctor.record import Check
+from rigright.facts.chips import chips
+from rigright.facts.clouds import offers
 from rigright.facts.guides import GuideItem, Myth, asked_item, find_myth, guide_items, myths
-from rigright.verbs.look_up.listing import ListingKind, LookUpQuery, field
+from rigright.facts.prices import hosts, prices
+from rigright.verbs.export import added
+from rigright.verbs.look_up.listing import ListingKind, LookUpQuery, fields_of
 
 LOADED_BYTES = 10 * GIGA
 DISKS = {"sata": 550 * MEGA, "nvme3": 3.5 * GIGA, "nvme4": 7 * GIGA}  # bytes/s, read in order
@@ -51,12 +64,7 @@ def _find_items(asked: LookUpQuery) -> tuple[GuideItem, ...]:
 GUIDES = ListingKind(
     record=GuideItem,
     title=say("The guides, item by item"),
-    fields=(
-        field("id", say("no."), listed=True),
-        field("says", say("the guides say"), listed=True, flexible=True),
-        field("right", say("what is true"), law=right, listed=True, flexible=True),
-        field("command=typed", say("shown by"), listed=True, flexible=True),
-    ),
+    fields=fields_of("guides", laws={"right": right}),
     records=lambda _: guide_items(),
     find=_find_items,
     named=lambda asked: asked_item(asked.text),
@@ -73,14 +81,88 @@ def _find_myths(asked: LookUpQuery) -> tuple[Myth, ...]:
 MYTHS = ListingKind(
     record=Myth,
     title=say("Myths, and the right figure"),
-    fields=(
-        field("id", say("no."), listed=True),
-        field("claim", say("claim"), listed=True, flexible=True),
-        field("right=correction", say("right"), listed=True, flexible=True),
-        field("guide", say("guide")),
-        field("figures", say("figures"), show=lambda _: ""),
-    ),
+    fields=fields_of("myths"),
     records=lambda _: myths(),
     answer="right",
     find=_find_myths,
+)
+
+
+def _manual(entry: Check) -> tuple[Part, ...]:
+    """The manual, a paragraph a line."""
+    return tuple(Line(text=paragraph) for paragraph in manual_of(entry))
+
+
+def group(entry: Check) -> str:
+    """The group of checks it belongs to."""
+    return group_of(entry.name)
+
+
+CHECKS = ListingKind(
+    record=Check,
+    title=say("Checks of doctor"),
+    fields=fields_of("checks", laws={"group": group}),
+    records=lambda _: tuple(checks().values()),
+    find=lambda asked: tuple(checks()[name] for name in chosen(asked.words)),
+    parts=_manual,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddingPackage:
+    """All that one package adds."""
+
+    package: str
+    version: str
+    facts: tuple[str, ...]  # ids, instances and models
+    targets: tuple[str, ...]
+    checks: tuple[str, ...]
+    left_out: tuple[Sentence, ...]
+
+
+def _packages() -> tuple[AddingPackage, ...]:
+    """Every package with a plugin; all that it adds is loaded."""
+    names()
+    result: dict[str, Plugin] = {
+        str(plugin): plugin for group in (FACTS, TARGETS, CHECK_PLUGINS) for plugin in plugins(group)
+    }
+    for read in (chips, prices, offers, hosts):
+        read()
+    targets = [(str(plugin), name) for name, plugin in added().items()]
+    own_checks = [(str(check.plugin), name) for name, check in checks().items() if check.plugin is not None]
+    return tuple(
+        AddingPackage(
+            package=plugin.package,
+            version=plugin.version,
+            facts=tuple(name for name, of in facts().items() if of == key),
+            targets=tuple(name for of, name in targets if of == key),
+            checks=tuple(name for of, name in own_checks if of == key),
+            left_out=(*(sentence for of, sentence in left_out() if of == key), *_broken(key)),
+        )
+        for key, plugin in sorted(result.items())
+    )
+
+
+def _broken(package: str) -> list[Sentence]:
+    """Why targets of a package cannot be loaded."""
+    sentences = []
+    for plugin in added().values():
+        try:
+            loaded(plugin)
+        except RigError as error:
+            if str(plugin) == package:
+                sentences.append(say("{name}: {why}", name=plugin.point.name, why=error.sentence))
+    return sentences
+
+
+def _left_out_of(adding_package: AddingPackage) -> Sentence | None:
+    """What it brings that is not used, and why."""
+    return with_semicolons(adding_package.left_out)
+
+
+PLUGINS = ListingKind(
+    record=AddingPackage,
+    title=say("Plugins"),
+    fields=fields_of("plugins", laws={"left_out": _left_out_of}),
+    records=lambda _: _packages(),
 )

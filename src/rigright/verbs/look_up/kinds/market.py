@@ -8,8 +8,7 @@ from datetime import date
 from rigright.base.errors import AskError
 from rigright.base.money import USD, from_currency
 from rigright.base.page import Shown
-from rigright.base.units import GIGA, TERA
-from rigright.base.words import Sentence, say, worded
+from rigright.base.words import Sentence, say
 from rigright.facts.chips import by_id
 from rigright.facts.clouds import Offer, offers, providers_of
 from rigright.facts.find import find_chips, match_chip, names_chip
@@ -17,14 +16,11 @@ from rigright.facts.prices import Price, dated, is_stale, prices
 from rigright.facts.tariffs import KwhPrice, find_place, places, tariffs
 from rigright.verbs.look_up.filters import with_words
 from rigright.verbs.look_up.listing import (
-    DOLLARS,
     ListingKind,
     LookUpQuery,
-    Unit,
     doubt_notes,
-    field,
+    fields_of,
     price_date_shown,
-    provenance,
     stale_notes,
 )
 
@@ -34,17 +30,12 @@ def _find_offers(asked: LookUpQuery) -> tuple[Offer, ...]:
     named = {provider for word in asked.words for provider in providers_of(word)}
     rest = " ".join(word for word in asked.words if not providers_of(word))
     of_provider = tuple(offer for offer in offers() if not named or offer.provider in named)
-    wanted = _chips(rest)
+    wanted = frozenset(chip.id for chip in find_chips(rest)) if rest and names_chip(rest) else frozenset()
     called = with_words(of_provider, rest, texts=lambda offer: offer.instance)
     result = tuple(offer for offer in of_provider if offer in called or offer.chip in wanted)
     if not result:
         raise AskError(say('no cloud in the table offers "{text}"', text=asked.text))
     return result
-
-
-def _chips(text: str) -> frozenset[str]:
-    """The chips that words mean; a family of instances is found by its own name."""
-    return frozenset(chip.id for chip in find_chips(text)) if text and names_chip(text) else frozenset()
 
 
 def _offer_notes(asked: LookUpQuery, kept: tuple[Offer, ...]) -> tuple[Shown, ...]:
@@ -63,32 +54,7 @@ def _offer_notes(asked: LookUpQuery, kept: tuple[Offer, ...]) -> tuple[Shown, ..
 CLOUDS = ListingKind(
     record=Offer,
     title=say("Cloud instances"),
-    fields=(
-        field("instance", say("instance"), listed=True, flexible=True),
-        field("provider", say("cloud"), "cloud", listed=True),
-        field("n_chips", say("chips"), "chips", "gpus", listed=True),
-        field(
-            "chip=rents",
-            say("chip"),
-            show=lambda chip: by_id()[chip].name if chip in by_id() else chip,
-            listed=True,
-            flexible=True,
-        ),
-        field("usd_per_h", say("$/hour"), "price", "usd", listed=True),
-        field("usd_per_chip_h", say("$/chip-hour"), "per_chip", listed=True),
-        field("as_of", say("as of"), "since", listed=True),
-        field("mem_bytes", say("memory per GPU, GB"), "mem", "memory"),
-        field("vcpus", say("vCPUs")),
-        field("ram_bytes", say("RAM GB"), "ram"),
-        field("nvme_bytes", say("local disk TB"), unit=Unit(TERA)),
-        field("link", say("link between chips")),
-        field("network_bytes_per_s", say("network Gbit/s"), "network", unit=Unit(GIGA / 8)),
-        field("spot_usd_per_h", say("$/hour, spot"), "spot"),
-        field("region", say("region")),
-        field("currency", say("currency")),
-        field("native_per_h", say("per hour in that currency")),
-        *provenance(dated=False),
-    ),
+    fields=fields_of("clouds", shows={"chip": lambda chip: by_id()[chip].name if chip in by_id() else chip}),
     records=lambda _: offers(),
     find=_find_offers,
     notes=_offer_notes,
@@ -154,33 +120,10 @@ def _find_prices(asked: LookUpQuery) -> tuple[Seen, ...]:
     return found
 
 
-_CONDITIONS = {
-    "launch": say("new, launch price"),
-    "shop": say("new, shop median"),
-    "street": say("new, street price"),
-    "used": say("used"),
-    "claim": say("a claim"),
-}
-
-
 PRICES = ListingKind(
     record=Seen,
     title=say("Prices of chips"),
-    fields=(
-        field("name", say("chip"), listed=True, flexible=True),
-        field("kind", say("condition"), show=lambda kind: _CONDITIONS.get(kind, say("unknown")), listed=True),
-        field("usd_min", say("low $"), "low", unit=DOLLARS, listed=True),
-        field("usd", say("typical $"), "price", listed=True),
-        field("usd_max", say("high $"), "high", unit=DOLLARS, listed=True),
-        field("currency", say("currency")),
-        field("native", say("typical, in that currency"), unit=DOLLARS),
-        field("as_of", say("as of"), "since", "date", listed=True),
-        field("stale", say("age"), show=lambda stale: say("stale") if stale else "", listed=True),
-        field("chip", say("id")),
-        field("listings", say("listings")),
-        field("source", say("source"), flexible=True),
-        field("confidence", say("confidence"), show=worded("confidence")),
-    ),
+    fields=fields_of("prices", shows={"stale": lambda stale: say("stale") if stale else ""}),
     records=_prices,
     find=_find_prices,
     notes=lambda asked, kept: (
@@ -204,15 +147,7 @@ def _place(code: str) -> Sentence:
 TARIFFS = ListingKind(
     record=KwhPrice,
     title=say("Electricity tariffs"),
-    fields=(
-        field("place", say("place"), show=_place, listed=True),
-        field("kind", say("kind"), show=worded("tariff"), listed=True),
-        field("value", say("value"), listed=True),
-        field("unit", say("unit"), show=worded("unit"), listed=True),
-        field("currency", say("currency"), listed=True),
-        field("as_of", say("as of"), "since", listed=True),
-        *provenance(dated=False),
-    ),
+    fields=fields_of("tariffs", shows={"place": _place}),
     records=lambda _: tariffs(),
     find=_find_tariffs,
 )

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from rigright.arch.sources import zoo
 from rigright.arch.sources.find import find, is_known
 from rigright.arch.sources.spelling import spell
 from rigright.base.errors import AskError
-from rigright.base.page import Shown
 from rigright.base.units import show_count
-from rigright.base.words import say, worded
-from rigright.verbs.look_up.listing import ListingKind, LookUpQuery, field
-from rigright.verbs.look_up.model_card import ModelCard, find_models, short_card
-from rigright.verbs.look_up.model_parts import cache_shown, context_shown, exact_count, model_parts
+from rigright.base.words import say
+from rigright.verbs.look_up.listing import ListingKind, LookUpQuery, fields_of
+from rigright.verbs.look_up.model_card import (
+    ModelCard,
+    cache_shown,
+    context_shown,
+    exact_count,
+    find_models,
+    model_parts,
+    short_card,
+)
 
 
 def _unnamed(_asked: LookUpQuery) -> tuple[ModelCard, ...]:
@@ -30,44 +34,21 @@ def _named(asked: LookUpQuery) -> ModelCard | None:
     return find_models(asked)[0] if is_known(asked.text) else None
 
 
-def _hidden(_: Any) -> Shown:
-    """What the parts under the fields show."""
-    return ""
-
-
 MODEL = ListingKind(
     record=ModelCard,
     title=say("Model"),
-    fields=(
-        field("name", say("model"), listed=True),
-        field("error?", say("error")),
-        field("family", say("family")),
-        field("task", say("task"), show=worded("task")),
-        field("params", say("parameters"), show=exact_count),
-        field("active_params", say("active per token"), show=exact_count),
-        field("embedding_params", say("of these, embeddings"), show=exact_count),
-        field("spare_params?", say("additional MTP parameters"), show=exact_count),
-        field("kv_bytes_per_token", say("KV cache per token, 16-bit"), show=lambda size: f"{size:,.0f} B"),
-        field("kv_constant_bytes", say("constant cache per sequence"), show=cache_shown),
-        field("max_context_tok", say("maximum context"), show=context_shown),
-        field("flops_per_tok", say("FLOPs per token, without attention scores"), show=show_count),
-        field("layers", say("layers")),
-        field("hidden", say("width")),
-        field("heads", say("heads")),
-        field("kv_heads", say("key-value heads")),
-        field("head_dim", say("head dimension")),
-        field("vocab", say("vocabulary")),
-        field("tied", say("output head tied to the embeddings")),
-        field("dtype", say("published in")),
-        field("stored", say("stored as")),
-        field("source", say("source"), flexible=True),
-        field("towers?", say("towers"), show=_hidden),
-        field("params_by_part?", say("parameters by part"), show=_hidden),
-        field("kv_bytes_at?", say("KV cache of one sequence"), show=_hidden),
-        field("weights_bytes", say("weights by format"), show=_hidden),
-        field("files?", say("files"), show=_hidden),
-        field("adapter?", say("adapter"), show=_hidden),
-        field("warnings", say("warnings"), show=_hidden),
+    fields=fields_of(
+        "model",
+        shows={
+            "params": exact_count,
+            "active_params": exact_count,
+            "embedding_params": exact_count,
+            "spare_params": exact_count,
+            "kv_bytes_per_token": lambda size: f"{size:,.0f} B",
+            "kv_constant_bytes": cache_shown,
+            "max_context_tok": context_shown,
+            "flops_per_tok": show_count,
+        },
     ),
     records=_unnamed,
     find=find_models,
@@ -96,20 +77,14 @@ def _find_in_zoo(asked: LookUpQuery) -> tuple[ModelCard, ...]:
 MODELS = ListingKind(
     record=ModelCard,
     title=say("Models"),
-    fields=(
-        field("name", say("model"), listed=True, flexible=True),
-        field("family", say("family"), listed=True),
-        field("task", say("task"), show=worded("task"), listed=True),
-        field("params", say("parameters"), show=show_count, listed=True),
-        field("active_params", say("active"), "active", show=show_count, listed=True),
-        field("layers", say("layers"), listed=True),
-        field("hidden", say("width"), listed=True),
-        field("kv_bytes_per_token", say("KV cache per token"), "kv", show=cache_shown, listed=True),
-        field("max_context_tok", say("context"), "context", show=context_shown, listed=True),
-        field("vocab", say("vocabulary")),
-        field("dtype", say("published in")),
-        field("stored", say("stored as")),
-        field("source", say("source"), flexible=True),
+    fields=fields_of(
+        "models",
+        shows={
+            "params": show_count,
+            "active_params": show_count,
+            "kv_bytes_per_token": cache_shown,
+            "max_context_tok": context_shown,
+        },
     ),
     records=lambda _: _cards(zoo.names()),
     find=_find_in_zoo,

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from rigright.base.errors import AskError
-from rigright.base.words import say, worded
+from rigright.base.words import say
 from rigright.facts.chips import Chip
 from rigright.facts.engines import Engine, engines, find_engine
 from rigright.facts.faults import Xid, xids
@@ -33,10 +33,7 @@ from rigright.facts.software import (
 from rigright.verbs.look_up.listing import (
     ListingKind,
     LookUpQuery,
-    Unit,
-    doubt,
-    field,
-    provenance,
+    fields_of,
 )
 
 _PRODUCTS = {
@@ -178,17 +175,7 @@ def _cuda(release: Cuda) -> Release:
 SOFTWARE = ListingKind(
     record=Release,
     title=say("Compatible software"),
-    fields=(
-        field("product", say("product"), listed=True),
-        field("version", say("version"), listed=True),
-        field("build", say("build"), listed=True),
-        doubt(),
-        field("cuda", say("CUDA"), listed=True),
-        field("least_driver", say("driver"), "driver", listed=True),
-        field("capabilities", say("compute capability"), "cc", listed=True, flexible=True),
-        field("python", say("Python"), listed=True),
-        *provenance(),
-    ),
+    fields=fields_of("software"),
     records=lambda _: tuple(release for release, _ in _candidates()),
     find=_find_software,
     notes=lambda _asked, _kept: (
@@ -196,14 +183,6 @@ SOFTWARE = ListingKind(
         say("compute capability: included kernels; +PTX also runs on newer GPUs"),
     ),
 )
-
-
-_POOLS = {
-    "share": say("reserves a share of the GPU"),
-    "exact": say("allocates the requested context"),
-    "grow": say("grows with the tokens"),
-}
-_SPLITS = {"tensor": say("splits each layer across GPUs"), "layer": say("assigns whole layers to GPUs")}
 
 
 def _steps(steps: tuple[tuple[float, int], ...] | None) -> str | None:
@@ -232,23 +211,7 @@ def before(engine: Engine) -> tuple[str, ...]:
 ENGINES = ListingKind(
     record=Engine,
     title=say("Serving engines"),
-    fields=(
-        field("id", say("engine"), listed=True),
-        field("label", say("name"), listed=True),
-        field("version", say("version"), listed=True),
-        field("pool", say("cache"), show=_POOLS.__getitem__, listed=True, flexible=True),
-        field("share", say("share"), listed=True),
-        field("share_of", say("share of")),
-        field("share_flag", say("flag for the share")),
-        field("split", say("across GPUs"), show=_SPLITS.__getitem__, listed=True),
-        field("budget_tok", say("tokens per step"), law=budget_tok),
-        field("max_seqs", say("sequences"), law=max_seqs),
-        field("block_tok", say("tokens per block"), listed=True),
-        field("formats", say("formats")),
-        field("before", say("older versions"), law=before),
-        field("confidence", say("confidence"), show=worded("confidence"), listed=True),
-        field("as_of", say("as of")),
-    ),
+    fields=fields_of("engines", laws={"budget_tok": budget_tok, "max_seqs": max_seqs, "before": before}),
     records=lambda _: tuple(engines().values()),
     find=lambda asked: (find_engine(asked.text),),
 )
@@ -278,15 +241,7 @@ def _exact(name: str) -> Format | GgufMix | None:
 FORMATS = ListingKind(
     record=Format | GgufMix,
     title=say("Weight formats, best quality first"),
-    fields=(
-        field("id", say("format"), listed=True),
-        field("label", say("name"), listed=True, flexible=True),
-        field("bits_per_weight", say("bits per weight"), "bits", unit=Unit(written="{:.2f}"), listed=True),
-        field("loss_rank", say("quality rank"), "loss", listed=True),
-        field("group=per_scale", say("group")),
-        field("parts", say("as stored")),
-        field("rules=n_rules", say("per-tensor rules")),
-    ),
+    fields=fields_of("formats"),
     records=lambda _: _formats(),
     find=_find_formats,
     named=lambda asked: _exact(asked.text),
@@ -319,15 +274,7 @@ def _named_xid(asked: LookUpQuery) -> Xid | None:
 XIDS = ListingKind(
     record=Xid,
     title=say("XID codes of the NVIDIA driver"),
-    fields=(
-        field("code", say("code"), listed=True),
-        field("meaning", say("meaning"), listed=True, flexible=True),
-        field("action", say("first action"), show=worded("xid"), listed=True, flexible=True),
-        field("next", say("then"), show=worded("xid"), listed=True, flexible=True),
-        field("hardware", say("hardware fault"), show=worded("fault"), listed=True),
-        field("confidence", say("confidence"), show=worded("confidence")),
-        field("as_of", say("as of")),
-    ),
+    fields=fields_of("xids"),
     records=lambda _: tuple(xids().values()),
     find=_find_xids,
     named=_named_xid,

@@ -10,8 +10,8 @@ from rigright.base.bounded import bounded_json
 from rigright.base.errors import RigError
 from rigright.base.files import read_bounded
 from rigright.base.units import MIB, to_gib
+from rigright.verbs.runs.columns import RunSetup
 from rigright.verbs.runs.document import Document, OutputFormat, Run, cells, model_named, number, word
-from rigright.verbs.runs.setup import RunSetup
 
 _PRINTED = re.compile(
     r"""\b((?:train|init|before)_\w{1,60}|num_input_tokens_seen)\b['"]?[ \t]{0,60}[:=][ \t]{0,60}['"]?"""

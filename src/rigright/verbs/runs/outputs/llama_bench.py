@@ -9,9 +9,8 @@ from typing import Any
 
 from rigright.base.errors import DataError
 from rigright.base.tables import open_rows
-from rigright.verbs.runs.columns import ALL_LAYERS
+from rigright.verbs.runs.columns import ALL_LAYERS, RunSetup
 from rigright.verbs.runs.document import Document, OutputFormat, Run, cells, model_named, number, word
-from rigright.verbs.runs.setup import RunSetup
 
 MOST_HEAD = 4096  # letters of a head
 _MARKS = {"n_prompt", "n_gen", "avg_ts", "model_type"}

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 
 from rigright.base.units import GIGA, MEGA
+from rigright.verbs.runs.columns import RunSetup
 from rigright.verbs.runs.document import Document, OutputFormat, Run, cells, first, number, share
-from rigright.verbs.runs.setup import RunSetup
 
 _LINE = re.compile(
     r"^[ \t]{0,20}([^:=\n]{3,60}?)[ \t]{0,60}:[ \t]{0,60}(\S[^\n]{0,200}?)[ \t\r]{0,60}$", re.MULTILINE

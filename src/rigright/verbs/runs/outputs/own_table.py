@@ -15,9 +15,8 @@ from rigright.base.record import dataclass
 from rigright.base.tables import DATA, read_toml, text
 from rigright.base.units import KILO, parse_count
 from rigright.base.words import Sentence, say
-from rigright.verbs.runs.columns import columns_of
+from rigright.verbs.runs.columns import RunSetup, columns_of
 from rigright.verbs.runs.document import Document, OutputFormat, Run, cells, model_named, number
-from rigright.verbs.runs.setup import RunSetup
 
 MOST_CHARS, MOST_COLUMNS, MOST_SHOWN = 80, 200, 6  # of a heading; of a table; of columns that a note names
 LEAST = 3  # columns that must be known before a table is taken for one of runs
@@ -73,15 +72,11 @@ def _named(kind: str) -> Mapping[str, tuple[str, bool]]:
     figures = {
         head: (column, True) for column, spec in table["figures"][kind].items() for head in spec["heads"]
     }
-    return {_key(head): pair for head, pair in {**plain, **figures}.items()}
+    return {" ".join(_words(head)): pair for head, pair in {**plain, **figures}.items()}
 
 
 def _words(head: str) -> list[str]:
     return _WORDS.findall(_CAMEL.sub(" ", head[:MOST_CHARS]).lower())
-
-
-def _key(head: str) -> str:
-    return " ".join(_words(head))
 
 
 def _heading(head: str, place: int, *, kind: str) -> Heading | None:

@@ -28,8 +28,7 @@ from rigright.facts.chips import Chip
 from rigright.facts.engines import find_engine
 from rigright.facts.find import find_chip
 from rigright.facts.nodes import find_node
-from rigright.predict.images import BatchTime
-from rigright.predict.painted import painted_rates, painted_time, painted_with_band
+from rigright.predict.painted import BatchTime, painted_rates, painted_time, painted_with_band
 from rigright.predict.samples import MOVED_BYTES_PER_S, batch_time, network_rates, network_speed
 from rigright.terms.fitted import power_band, power_terms
 from rigright.verbs.validate.ask import unstated

@@ -61,7 +61,14 @@ def _read(row: Row) -> SpeedRow | tuple[Prediction, ...]:
     ask = read_stream(row)
     if _spills(ask):
         return _beside(row)
-    _check_room(ask)
+    size, room = _weights(ask), most_bytes(ask.chip) * len(ask.case.cards)
+    if size > room:
+        raise AskError(
+            say(
+                "weights take {size}; {cards}x {chip} has {room}",
+                size=show_bytes(size), cards=len(ask.case.cards), chip=ask.chip.name, room=show_bytes(room),
+            )
+        )  # fmt: skip
     moved = [read_stream({**row, **trial}) for trial in trials(ask.unsaid)] if ask.unsaid else []
     return SpeedRow(row=row, asks=(ask, *moved))
 
@@ -172,18 +179,6 @@ def _together(ask: RunAsk, value: float, *, known: Known) -> float:
         return float(most_output(value, tpot_ms / KILO, load=sent.concurrency))
     measured = float(known.narrow.get("latency", 1.0)) < 1
     return value if measured else ttft_ms + max(sent.output_tok - 1, 0) * tpot_ms
-
-
-def _check_room(ask: RunAsk) -> None:
-    """Refuse weights that no memory of these cards could hold."""
-    size, room = _weights(ask), most_bytes(ask.chip) * len(ask.case.cards)
-    if size > room:
-        raise AskError(
-            say(
-                "weights take {size}; {cards}x {chip} has {room}",
-                size=show_bytes(size), cards=len(ask.case.cards), chip=ask.chip.name, room=show_bytes(room),
-            )
-        )  # fmt: skip
 
 
 def _spills(ask: RunAsk) -> bool:

@@ -28,7 +28,7 @@ from rigright.facts.chips import Chip
 from rigright.facts.cpus import CpuRate, find_cpu
 from rigright.facts.find import find_chip
 from rigright.facts.nodes import find_node
-from rigright.predict.images import ImageCase, ImageCases, Place, samples_with_band, work_of_arch
+from rigright.predict.painted import ImageCase, ImageCases, Place, samples_with_band, work_of_arch
 from rigright.predict.trained_memory import least
 from rigright.verbs.serving.samples import resized
 from rigright.verbs.validate.ask import first_card

@@ -1,1 +1,0 @@
-"""`upgrade`: what to change first, its gain, its cost, and how to roll it out."""

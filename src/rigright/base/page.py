@@ -6,12 +6,19 @@ from collections.abc import Callable, Iterable
 from typing import Any, Literal, TypeVar
 
 from rigright.base.record import dataclass
-from rigright.base.words import Sentence, say
+from rigright.base.words import Sentence, is_known, say
 
 Tone = Literal["plain", "good", "warn", "bad", "dim", "strong"]
 Shown = Sentence | str
 _Record = TypeVar("_Record")
 _Key = TypeVar("_Key")
+_Value = TypeVar("_Value")
+_Text = TypeVar("_Text", bound=Shown)
+
+
+def known(value: _Value | None, show: Callable[[_Value], _Text]) -> _Text | None:
+    """A value as it is shown; None where it is not known."""
+    return None if value is None else show(value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,15 +84,15 @@ def prose(head: Shown) -> Column:
 
 def table(
     heads: Iterable[Heading],
-    rows: Iterable[Iterable[Shown]],
+    rows: Iterable[Iterable[Shown | None]],
     *,
     title: Shown | None = None,
     tones: Iterable[Tone] = (),
     totals: bool = False,
 ) -> Table:
-    """A table of heads and rows; `totals`: the last row is the sum of those above."""
+    """A table of heads and rows, of what is not known an empty cell; `totals`: the last row is the sum."""
     columns = tuple(head if isinstance(head, Column) else Column(head=head) for head in heads)
-    cells = tuple(map(tuple, rows))
+    cells = tuple(tuple(cell or "" for cell in row) for row in rows)
     plain: Tone = "plain"
     tones = (*(plain,) * (len(cells) - 1), "strong") if totals else tuple(tones)
     return Table(columns=columns, rows=cells, title=title, tones=tones)
@@ -93,7 +100,7 @@ def table(
 
 def records(
     rows: Iterable[_Record],
-    columns: Iterable[tuple[Heading, Callable[[_Record], Shown] | None]],
+    columns: Iterable[tuple[Heading, Callable[[_Record], Shown | None] | None]],
     *,
     title: Shown | None = None,
     tone: Callable[[_Record], Tone] | None = None,
@@ -112,9 +119,9 @@ def records(
     )
 
 
-def facts(rows: Iterable[tuple[Shown, Shown]], *, title: Shown | None = None) -> Table:
+def facts(rows: Iterable[tuple[Shown, Shown | None]], *, title: Shown | None = None) -> Table:
     """What is known of one thing: a name and a value a row."""
-    return table(("", prose("")), rows, title=title)
+    return table(("", prose("")), (row for row in rows if is_known(row[1])), title=title)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,14 +162,14 @@ class Points:
     @classmethod
     def of(
         cls,
-        items: Iterable[Shown],
+        every: Iterable[Shown | None],
         *,
         title: Shown | None = None,
         tone: Tone = "plain",
         most: int | None = None,
     ) -> Points:
         """A list; of more than `most` the first, and how many there are more."""
-        items = tuple(items)
+        items: tuple[Shown, ...] = tuple(item for item in every if item is not None and is_known(item))
         if most is not None and len(items) > most:
             items = (*items[:most], say("and {count} more", count=len(items) - most))
         return cls(items=items, title=title, tone=tone)
@@ -244,13 +251,22 @@ class Page:
     parts: tuple[Part, ...]
     tone: Tone = "plain"  # of an answer: it bears its mark
 
+    @property
+    def drawn(self) -> tuple[Part, ...]:
+        """What is drawn: a table without rows has only heads to show, and those to a spreadsheet alone."""
+        return tuple(part for part in self.parts if getattr(part, "rows", True))
+
     @classmethod
     def of(
         cls, title: Shown | Line, *parts: Part | Iterable[Part | None] | None, tone: Tone = "plain"
     ) -> Page:
-        """A page of an answer or a title; a missing part and a list without items leave no trace."""
+        """A page of an answer or a title; a missing part, an empty list, what is not known leave no trace."""
         every = (part for item in parts for part in ((item,) if isinstance(item, Part | None) else item))
-        kept = (part for part in every if part is not None and getattr(part, "items", True))
+        kept = (
+            part
+            for part in every
+            if part is not None and getattr(part, "items", True) and is_known(getattr(part, "text", "-"))
+        )
         if isinstance(title, Line):
             return cls(title=title.text, parts=tuple(kept), tone=title.tone)
         return cls(title=title, parts=tuple(kept), tone=tone)

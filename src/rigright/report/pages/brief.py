@@ -20,7 +20,8 @@ from rigright.predict.kept import SAFE, TIMES
 from rigright.search.record import LEAST_SPARE, Rejection, Safe, Supply
 
 if TYPE_CHECKING:
-    from rigright.verbs.serving.explained import Reason, Remedy
+    from rigright.verbs.serving.explained import Explained, Reason, Remedy
+    from rigright.verbs.training.trained import Trained
 
 _MOST_NOTES = 3
 FEW_REMEDIES = 3  # of one screen
@@ -339,9 +340,20 @@ def helped(sentence: Sentence, remedies: Iterable[Remedy]) -> Sentence:
     return say("{said}; use {change} ({size}): {flag}", flag=first.flag, **fields)
 
 
-def suited(remedies: Iterable[Remedy]) -> str | None:
-    """The flags of the first change that makes it fit and that a command can ask."""
-    return next((remedy.flag for remedy in remedies if remedy.fits and remedy.flag), None)
+def next_of(result: Explained | Trained, *, details: bool) -> Iterator[str]:
+    """The question again with the first change that makes it fit, then where more is said."""
+    if not result.asked:
+        return
+    if flag := next((remedy.flag for remedy in result.remedies if remedy.fits and remedy.flag), None):
+        yield again(result.asked, flag)
+    elif quicker := getattr(result, "quicker", None):
+        yield again(result.asked, f"--micro-batch {quicker}")
+    yield f"{result.asked} --why" if details else f"{result.asked} --details"
+
+
+def gib_rows(rows: Iterable[tuple[Shown, Iterable[float]]]) -> Iterator[tuple[Shown, ...]]:
+    """Sizes of several things, a row a name, under heads that bear their unit."""
+    return ((name, *(f"{to_gib(size):.2f}" for size in sizes)) for name, sizes in rows)
 
 
 def remedies_table(remedies: Iterable[Remedy], *, most: int | None = None) -> Iterator[Table]:

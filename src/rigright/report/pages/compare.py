@@ -18,13 +18,11 @@ from rigright.base.page import (
     Table,
     answer_of,
     grouped,
-    prose,
-    table,
 )
 from rigright.base.units import TERA
 from rigright.base.words import OLD_PRICE, Sentence, say, with_commas, with_semicolons
 from rigright.choice.ways import quality_class
-from rigright.demand import Serving, Training
+from rigright.demand import Serving
 from rigright.facts.chips import short
 from rigright.facts.formats import find_format
 from rigright.report.pages import plan_words as words
@@ -37,9 +35,9 @@ from rigright.report.pages.brief import (
     short_format,
 )
 from rigright.report.pages.compare_sheets import claim
-from rigright.report.pages.figures import TIME_NAMES, figure_rows
+from rigright.report.pages.figures import TIME_NAMES
 from rigright.report.pages.plan_next import explain_flags
-from rigright.report.pages.plan_table import across, plan_rows, plans_table
+from rigright.report.pages.plan_table import Row, across, plans_table, rows_across, table_across
 from rigright.search import named
 from rigright.verbs.comparing.compared import HALF, Compared, Contender, Roof
 
@@ -168,24 +166,20 @@ def _misses(result: Compared) -> Iterator[Sentence]:
 def _table(result: Compared) -> Table:
     """Figures down, things across; the best of each row is marked."""
     things = result.contenders
-    plans = [contender.plan for contender in things]
+    plans, figures = [item.plan for item in things], [item.figures for item in things]
     names = (item.asked if item.plan is None else named.machine(item.plan) for item in things)
-    labels = [("", *(item.label for item in things))] if any(item.label for item in things) else []
-    rows: list[tuple[Shown, ...]] = [*labels, (say("machine"), *names), *plan_rows(plans)]
-    if not any(plan is not None and isinstance(plan.work, Training) for plan in plans):
-        rows.append(across(plans, say("concurrency"), value=words.concurrency))
     best = {lead.figure: lead.places for lead in result.leads}
-    known = figure_rows([item.figures for item in things], result.wish, best=best)
-    rows += (row for _, row in known)
-    if any(contender.speed for contender in things):
-        waits = (say("decode limited by"), "token_pass"), (say("prefill limited by"), "prompt_pass")
-        rows += [(head, *(_bound(contender, which) for contender in things)) for head, which in waits]
-    rows.append(across(plans, say("based on"), value=words.basis))
-    if not all(contender.fits for contender in things):
-        reasons = (contender.broken[0].reason if contender.broken else "" for contender in things)
-        rows.append((say("limits missed"), *reasons))
-    heads = (prose(_LETTERS[place]) for place in range(len(things)))
-    return table(("", *heads), rows, title=say("side by side (* best in its row)"))
+    reasons = (item.broken[0].reason if item.broken and not item.fits else "" for item in things)
+    rows: tuple[Row, ...] = (
+        ("", *(item.label for item in things)),
+        (say("machine"), *names),
+        *rows_across(plans, figures, wish=result.wish, best=best),
+        (say("decode limited by"), *(_bound(item, "token_pass") for item in things)),
+        (say("prefill limited by"), *(_bound(item, "prompt_pass") for item in things)),
+        across(plans, say("based on"), value=words.basis),
+        (say("limits missed"), *reasons),
+    )
+    return table_across(_LETTERS[: len(things)], rows, title=say("side by side (* best in its row)"))
 
 
 def _bound(contender: Contender, which: str) -> Shown:

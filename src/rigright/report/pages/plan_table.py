@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 
 from rigright.base.page import Heading, Shown, Table, number, prose, table
 from rigright.base.words import Sentence, say, with_commas
+from rigright.cost.estimate import Estimate
 from rigright.demand import PlanWish, Training
 from rigright.report.pages import plan_words as words
 from rigright.report.pages.figures import COLUMNS, FIGURES, RATES, figure_rows
@@ -27,42 +29,35 @@ def plans_table(
     `things`: what each is called where they are no machines.
     """
     alone = len(plans) == 1
-    texts: tuple[tuple[Heading, Callable[[Plan], Shown]], ...] = (
-        (prose(say("machine")), words.source),
-        (say("format"), words.formats),
-        (number(say("concurrency")), words.concurrency),
-    )
     columns: list[tuple[Heading, list[Shown]]] = [("", list(things))] if things else []
-    for place, (column, read) in enumerate(texts):
-        sentences = [read(plan) for plan in plans]
-        columns += (
-            [(column, sentences)]
-            if len(set(sentences)) > 1 or (compared and not place and not things)
-            else []
-        )
+
+    def add(head: Heading, read: Callable[[Plan], Shown], *, least: int = 1, always: bool = False) -> None:
+        cells = [read(plan) for plan in plans]
+        if always or (any(cells) and len(set(cells)) >= least):
+            columns.append((head, cells))
+
+    add(prose(say("machine")), words.source, least=2, always=compared and not things)
+    add(say("format"), words.formats, least=2)
+    add(number(say("concurrency")), words.concurrency, least=2)
     power = compared or alone or wish.power_w is not None or wish.aim == "power"
     heard = any(words.transcribes(plan) for plan in plans)
     for name in COLUMNS:
-        if heard and name in _OF_TOKENS:
+        if (heard and name in _OF_TOKENS) or (name == "power_w" and not power):
             continue
-        figure = FIGURES[name]
-        cells: list[Shown] = [
-            figure.cell(words.estimate(plan, name), wish.currency, how=plan.supply.how) for plan in plans
-        ]
-        in_answer = not compared and name in _IN_ANSWER and len(set(cells)) == 1
-        if any(cells) and not in_answer and (power or name != "power_w"):
-            head = figure.titled(currency=wish.currency, percentile=wish.percentile)
-            columns.append((number(head), cells))
-        certain: list[Shown] = [words.certain(plan) for plan in plans] if name == "tpot_s" else []
-        if len(set(certain)) > 1:
-            columns.append((number(say("certain")), certain))
-        surely = [words.safe(plan) for plan in plans] if name == "output_tok_per_s" else []
-        if any(surely) and (not alone or compared):
-            columns.append((number(say("safe")), surely))
-    why = [words.why(plan) for plan in plans]
-    if not alone and not compared and any(why):
-        columns.append((prose(say("why")), why))
+        head = number(FIGURES[name].titled(currency=wish.currency, percentile=wish.percentile))
+        least = 2 if name in _IN_ANSWER and not compared else 1
+        add(head, partial(_figure, name=name, wish=wish), least=least)
+        if name == "tpot_s":
+            add(number(say("certain")), words.certain, least=2)
+        if name == "output_tok_per_s" and (compared or not alone):
+            add(number(say("safe")), words.safe)
+    if not alone and not compared:
+        add(prose(say("why")), words.why)
     return table((column for column, _ in columns), zip(*(cells for _, cells in columns), strict=True))
+
+
+def _figure(plan: Plan, *, name: str, wish: PlanWish) -> str:
+    return FIGURES[name].cell(words.estimate(plan, name), wish.currency, how=plan.supply.how)
 
 
 def across(plans: Iterable[Plan | None], head: Sentence, *, value: Callable[[Plan], Shown]) -> Row:
@@ -70,45 +65,53 @@ def across(plans: Iterable[Plan | None], head: Sentence, *, value: Callable[[Pla
     return (head, *("" if plan is None else value(plan) for plan in plans))
 
 
-def plan_rows(plans: Sequence[Plan | None]) -> Iterator[Row]:
-    """What plans are, a row each: where they come from, how the work is cut, formats, engine."""
-    learns = any(plan is not None and isinstance(plan.work, Training) for plan in plans)
-    yield across(plans, say("source"), value=words.supply)
-    yield across(plans, say("layout"), value=words.workers)
-    yield across(plans, say("method") if learns else say("weights"), value=words.formats)
-    yield across(plans, say("engine"), value=words.engine)
-
-
-def options_table(plans: Sequence[Plan], *, wish: PlanWish) -> Table:
-    """Figures down, plans across: it stays readable on a narrow screen."""
-    rows = [*plan_rows(plans)]
-    more: tuple[tuple[Sentence, Callable[[Plan], Shown]], ...] = (
+def rows_across(
+    plans: Sequence[Plan | None],
+    figures: Sequence[Mapping[str, Estimate]],
+    *,
+    wish: PlanWish,
+    best: Mapping[str, tuple[int, ...]],
+) -> Iterator[Row]:
+    """Plans across, a row each: where they come from, how the work is cut, formats, engine, load, figures."""
+    known = [plan for plan in plans if plan is not None]
+    learns = any(isinstance(plan.work, Training) for plan in known)
+    pairs: tuple[tuple[Sentence, Callable[[Plan], Shown]], ...] = (
+        (say("source"), words.supply),
+        (say("layout"), words.workers),
+        (say("method") if learns else say("weights"), words.formats),
+        (say("engine"), words.engine),
         (say("step"), lambda plan: words.step(plan.work) if isinstance(plan.work, Training) else ""),
         (say("concurrency"), words.concurrency),
         (say("safe tok/s at concurrency"), words.safe),
     )
-    rows += _filled(plans, more)
-    heard, ends = any(map(words.transcribes, plans)), any("days" in plan.figures for plan in plans)
-    for name, row in figure_rows([plan.figures for plan in plans], wish, best={}):
-        if not (heard and name in _OF_TOKENS) and (ends or name != "usd_total"):
-            rows.append(row)
-    rows.append(across(plans, say("limited by"), value=lambda plan: words.BOUNDS.get(plan.bound, plan.bound)))
-    rows.append(across(plans, say("based on"), value=words.basis))
-    last: tuple[tuple[Sentence, Callable[[Plan], Shown]], ...] = (
-        (say("price as of"), lambda plan: plan.supply.as_of or ""),
-        (say("why"), lambda plan: with_commas(plan.reasons) or ""),
+    yield from (across(plans, head, value=value) for head, value in pairs)
+    heard = any(map(words.transcribes, known))
+    for name, row in figure_rows(figures, wish, best=best):
+        if not (heard and name in _OF_TOKENS):
+            yield row
+
+
+def table_across(heads: Iterable[str], rows: Iterable[Row], *, title: Sentence) -> Table:
+    """Figures down, things across: it stays readable on a narrow screen; empty rows are left out."""
+    return table(("", *map(prose, heads)), (row for row in rows if any(row[1:])), title=title)
+
+
+def options_table(plans: Sequence[Plan], *, wish: PlanWish) -> Table:
+    """The options of a plan with all that is known of each."""
+    ends = any("days" in plan.figures for plan in plans)
+    figures = [
+        {name: figure for name, figure in plan.figures.items() if ends or name != "usd_total"}
+        for plan in plans
+    ]
+    machines = [named.machine(plan) for plan in plans]
+    many = len(plans) > 1
+    rows = (
+        *([(say("machine"), *machines)] if many else []),
+        *rows_across(plans, figures, wish=wish, best={}),
+        across(plans, say("limited by"), value=lambda plan: words.BOUNDS.get(plan.bound, plan.bound)),
+        across(plans, say("based on"), value=words.basis),
+        across(plans, say("price as of"), value=lambda plan: plan.supply.as_of or ""),
+        across(plans, say("why"), value=lambda plan: with_commas(plan.reasons) or ""),
     )
-    rows += _filled(plans, last)
-    heads = [named.machine(plan) for plan in plans]
-    if len(plans) > 1:
-        rows.insert(0, (say("machine"), *heads))
-        heads = [str(place) for place in range(1, len(plans) + 1)]
-    return table(("", *map(prose, heads)), rows, title=say("options"))
-
-
-def _filled(
-    plans: Sequence[Plan], pairs: Iterable[tuple[Sentence, Callable[[Plan], Shown]]]
-) -> Iterator[Row]:
-    """Rows that have something to say of one of them."""
-    rows = (across(plans, head, value=value) for head, value in pairs)
-    return (row for row in rows if any(row[1:]))
+    heads = [str(place) for place in range(1, len(plans) + 1)] if many else machines
+    return table_across(heads, rows, title=say("options"))

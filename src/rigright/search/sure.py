@@ -10,21 +10,24 @@ answers get worse for all to see, far more than the next larger card.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from rigright.base.record import dataclass
-from rigright.base.words import DOUBT, Sentence, say
+from rigright.base.units import KILO, show_bytes, show_seconds, show_short
+from rigright.base.words import DECIDES, DOUBT, Sentence, say
 from rigright.choice.layout import is_staged, surely
+from rigright.choice.work import USUAL_TOK_PER_S, patience_s, works
 from rigright.cost.bands import EDGE
-from rigright.demand import Numbers
-from rigright.predict.kept import RATES, UNPROVEN, chance
+from rigright.cost.estimate import SECONDS_PER_DAY, Estimate
+from rigright.demand import Numbers, PlanWish
+from rigright.predict.kept import RATES, SAFE, TIMES, UNPROVEN, chance
 from rigright.search.figures import Limit
 from rigright.search.loads import LEAST, SAFE_LOAD
 from rigright.search.plans import Candidates
-from rigright.search.record import Plan
+from rigright.search.record import LEAST_SPARE, Plan, Safe, Supply
 from rigright.search.why import show_figure
 
 DATA_SHEET = 1.25  # times the price, where of its chip or any like it no run is known
@@ -34,6 +37,7 @@ READ_TOK_PER_S = 20.0  # written faster than this nobody reads along
 WAITED = 0.5  # who waits for each word twice as long, pays half as much again for it not to be so
 RANKS = (0, 1, 3, 4, 5, 6, 7, 8, 9, 10, 11)  # of loss
 COSTS = (0.0, 0.0, 0.03, 0.05, 0.1, 0.15, 0.22, 0.35, 0.9, 1.4, 2.0)
+LONG_DAYS = 366  # nobody trains for so long
 FASTER = 0.15  # of the price for each e times the output
 SPENT = 0.15  # of a price within a budget that was named: it is there to be spent
 SLOWER = 0.2  # for each halving of the speed that is enough for the work
@@ -158,3 +162,79 @@ def quality_cost(loss: Numbers) -> Numbers:
 def speed_worth(output: Numbers, *, load_given: bool) -> Numbers:
     """What more output is worth under one load; where the load is open, its price is that of a token."""
     return FASTER * np.log(np.maximum(output, 1e-9)) if load_given else np.zeros(len(output))
+
+
+# in words: what keeps an answer from a plain tick
+
+
+def limit_time(time_s: float) -> str:
+    """A time as somebody set it: "1 s", "50 ms"."""
+    return f"{time_s:.3g} s" if time_s >= 1 else f"{time_s * KILO:.3g} ms"
+
+
+def idle_cards(supply: Supply | None, *, used: int) -> Iterator[Sentence]:
+    """Cards that are paid for and have nothing to do."""
+    paid = None if supply is None else supply.n_chips
+    if paid is not None and paid > used:
+        yield say("{idle} of {paid} GPUs stay idle", idle=paid - used, paid=paid)
+
+
+def little_spare(spare_bytes: float, *, total_bytes: float, fills: bool) -> Iterator[Sentence]:
+    """That a card is nearly full; `fills`: by its engine, or what has no room lies elsewhere."""
+    if not fills and spare_bytes < LEAST_SPARE * total_bytes:
+        yield say("only {spare} to spare", spare=show_bytes(spare_bytes))
+
+
+def deciding(notes: Iterable[Sentence | str]) -> Iterator[Sentence]:
+    """What notes say that costs an answer its tick."""
+    return (note for note in notes if isinstance(note, Sentence) and note.kind == DECIDES)
+
+
+def tight(high_bytes: float) -> Sentence:
+    """That the high end of the memory does not fit."""
+    return say("memory is tight, up to {high}", high=show_bytes(high_bytes))
+
+
+def endless(days: Estimate | None, *, by_days: float | None) -> Iterator[Sentence]:
+    """That nobody would wait so long, where no date was set."""
+    if days is not None and days.value > LONG_DAYS and by_days is None:
+        yield say("slow: over a year")
+
+
+def unsure(
+    certainty: Mapping[str, float], *, safe: Safe | None, limits: Mapping[str, Sentence | str]
+) -> Iterator[Sentence]:
+    """Limits that somebody named and that may well not hold: no load of those is safe."""
+    for name, sure in certainty.items():
+        if sure < SAFE and (safe is None or name not in TIMES) and name in limits:
+            yield say("{limit} in only {count} of 10 cases", limit=limits[name], count=int(10 * sure))
+
+
+def time_limits(wish: PlanWish) -> dict[str, Sentence | str]:
+    """Limits of time and speed as they were set: "TTFT <= 1 s"."""
+    limits: dict[str, Sentence | str] = {}
+    for name, shown, most_s in (("ttft_s", "TTFT", wish.ttft_s), ("tpot_s", "TPOT", wish.tpot_s)):
+        if most_s is not None:
+            limits[name] = f"{shown} <= {limit_time(most_s)}"
+    if wish.latency_s is not None:
+        limits["latency_s"] = say("batch time <= {time}", time=limit_time(wish.latency_s))
+    if wish.days is not None:
+        limits["days"] = say("within {time}", time=show_seconds(wish.days * SECONDS_PER_DAY))
+    if wish.tok_per_s is not None:
+        limits["output_tok_per_s"] = f">= {show_short(wish.tok_per_s * wish.growth)} tok/s"
+    return limits
+
+
+def strained(
+    work: str, *, ttft_s: float, tpot_s: float, users: float, prompt_tok: float | None
+) -> Iterator[Sentence]:
+    """What feels broken to whoever waits, though nobody named a limit."""
+    usual = works()[work].ttft_s if work in works() else None
+    if usual is None:
+        return
+    time = show_seconds(ttft_s)
+    if ttft_s > patience_s(usual, prompt_tok or 0):
+        yield say("overloaded: TTFT {time}", time=time) if users > 1 else say("slow: TTFT {time}", time=time)
+    if tpot_s > 1 / USUAL_TOK_PER_S:
+        rate = show_short(1 / tpot_s)
+        yield say("only {rate} tok/s per user", rate=rate) if users > 1 else say("slower than reading speed")

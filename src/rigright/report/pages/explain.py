@@ -26,6 +26,7 @@ from rigright.cost.memory.serving import PARTS
 from rigright.facts.chips import short
 from rigright.predict.timed import Speed
 from rigright.report.pages import brief, figures
+from rigright.search import sure
 from rigright.search.record import LEAST_SPARE
 from rigright.verbs.serving.explained import CardUse, Explained
 
@@ -87,20 +88,20 @@ def _verdict(result: Explained) -> Line:
     doubts: list[Sentence] = []
     fills = result.limits is not None and result.limits.pool_tok is not None
     fills = fills or result.ram is not None  # what has no room lies in main memory
-    doubts += brief.little_spare(card.spare_bytes, total_bytes=card.total_bytes, fills=fills)
-    doubts += brief.deciding(result.notes)
-    doubts += brief.idle_cards(result.supply, used=len(result.cards))
+    doubts += sure.little_spare(card.spare_bytes, total_bytes=card.total_bytes, fills=fills)
+    doubts += sure.deciding(result.notes)
+    doubts += sure.idle_cards(result.supply, used=len(result.cards))
     speed, strains = result.speed, list[Sentence]()
     if speed is not None and speed.rate_per_s is not None and not math.isfinite(speed.ttft_s.value):
         return Line.bad(_overloaded(result, speed, rate=speed.rate_per_s))
     if result.broken:
         return Line.bad(brief.misses(short(result.machine), result.broken, fields=result.held))
     wish = result.wish
-    doubts += brief.unsure(result.certainty, safe=result.safe, limits=brief.time_limits(wish))
+    doubts += sure.unsure(result.certainty, safe=result.safe, limits=sure.time_limits(wish))
     hurried = wish.ttft_s or wish.tpot_s or wish.tok_per_s
     if speed is not None and speed.audio_h_per_h is None and not hurried:
         pace = {"ttft_s": speed.ttft_s.value, "tpot_s": speed.tpot_s.value}
-        strains += brief.strained(wish.work, users=speed.concurrency, prompt_tok=speed.prompt_tok, **pace)
+        strains += sure.strained(wish.work, users=speed.concurrency, prompt_tok=speed.prompt_tok, **pace)
     money = brief.money_words(result.figures, result.supply, currency=wish.currency, days=result.days)
     sentence = say(
         "{machine} runs {model} in {format}: {figures}",

@@ -36,7 +36,7 @@ from rigright.report.pages.plan_next import lost_choices, next_commands, on_inst
 from rigright.report.pages.plan_table import MOST_PLANS, options_table, plans_table
 from rigright.search import named
 from rigright.search.record import Plan, Rejection
-from rigright.verbs.planning.planned import Addition, Planned, as_data, row_of
+from rigright.verbs.planning.planned import Planned, as_data, row_of
 
 _MOST_WHYS = 6
 
@@ -44,7 +44,7 @@ _MOST_WHYS = 6
 def page(result: Planned, *, why: bool = False, details: bool = False) -> Page:
     """The page for people: one screen, or with `details` everything."""
     answer, first, other = verdict(result), result.first, result.elsewhere
-    steps = _steps(result)
+    steps = result.steps
     typed = list[str]()
     if result.asked and (first or other):
         texts = [on_instead(result, other)] if other else []
@@ -148,7 +148,7 @@ def _rejected(rejection: Rejection, currency: str) -> Sentence:
 def _steps_table(result: Planned) -> Table:
     """What may be added or rented, what it costs, and what the model then does."""
     wish, rows = result.wish, list[tuple[Shown, ...]]()
-    for step in _steps(result):
+    for step in result.steps:
         cost: Shown = say("no price known")
         if step.usd is not None:
             cost = show_money(step.usd.value, wish.currency)
@@ -225,30 +225,7 @@ def verdict(result: Planned) -> Line:
             machine=named.machine(first),
         )
         sentence = with_commas([heard, words.money_of(first, result.wish)]) or heard
-    return brief.doubted(sentence, _doubts(result, first))
-
-
-def _doubts(result: Planned, first: Plan) -> Iterator[Shown]:
-    """What keeps a plan from a plain tick: limits that may not hold, cards that idle, an overload."""
-    yield from brief.unsure(first.certainty, safe=first.safe, limits=brief.time_limits(result.wish))
-    yield from brief.idle_cards(first.supply, used=first.n_chips)
-    yield from words.little_left(first)
-    if first.least_bytes is not None and first.is_tight:
-        yield brief.tight(first.least_bytes.high)
-    days, wish = first.figures.get("days"), result.wish
-    open_end = wish.work in {"finetune", "pretrain"} and days is None
-    if open_end and wish.on is None and first.supply.how == "buy":
-        yield say(
-            "no {option}: assumed {years} years of training, {share} of the time",
-            option="--tokens" if "train_tok_per_s" in first.figures else "--samples",
-            years=f"{wish.years:g}",
-            share=f"{wish.duty:.0%}",
-        )
-    yield from brief.endless(days, by_days=wish.days)
-    yield from brief.deciding(result.notes)
-    if "ttft_s" in first.figures and not (wish.ttft_s or wish.tpot_s or wish.tok_per_s):
-        slow = {name: first.figures[name].value for name in ("ttft_s", "tpot_s")}
-        yield from brief.strained(wish.work, users=first.concurrency or 2, prompt_tok=wish.prompt_tok, **slow)
+    return brief.doubted(sentence, result.doubts)
 
 
 def _missed(result: Planned, first: Plan) -> Sentence:
@@ -299,13 +276,13 @@ def _refused(result: Planned) -> Sentence:
         )
     elif broken:
         sentence = say("{label}: {reason}", label=broken[0].label, reason=broken[0].reason)
-    for step in _steps(result)[:1]:
+    for step in result.steps[:1]:
         sentences = {
             "change": step.label,
             "format": words.formats(step.plan),
             "figures": words.speed(step.plan),
         }
-        if verdict(step.planned).tone == "good":
+        if step.planned.is_sound:
             return say("{said}; {change} is enough, in {format}: {figures}", said=sentence, **sentences)
         return say("{said}; {change} would hold it, in {format}: {figures}", said=sentence, **sentences)
     return _or_else(sentence, result)
@@ -319,14 +296,9 @@ def _or_else(sentence: Sentence, result: Planned) -> Sentence:
     plan = other.plans[0]
     figures = with_commas([words.speed(plan), words.money_of(plan, result.wish)]) or ""
     sentences = {"machine": named.machine(plan), "format": words.formats(plan), "figures": figures}
-    if verdict(other).tone == "good":
+    if other.is_sound:
         return say("{said}; {machine} does, in {format}: {figures}", said=sentence, **sentences)
     return say("{said}; {machine} would hold it, in {format}: {figures}", said=sentence, **sentences)
-
-
-def _steps(result: Planned) -> list[Addition]:
-    """What may be added or rented, the first what is answered with a tick."""
-    return sorted(result.steps, key=lambda addition: verdict(addition.planned).tone != "good")
 
 
 def _notes(result: Planned, *, details: bool) -> Iterator[Shown]:

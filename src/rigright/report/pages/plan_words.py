@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 from rigright.base.money import show_money
@@ -12,14 +11,11 @@ from rigright.base.words import DOUBT, Sentence, say, with_commas, worded
 from rigright.cost.estimate import SECONDS_PER_DAY, Estimate
 from rigright.demand import Layout, PlanWish, Serving, Training
 from rigright.facts.clouds import cloud_shown
-from rigright.facts.engines import find_engine
 from rigright.facts.hosts import CPU
 from rigright.report.pages.brief import (
     done_in,
     expected,
     images_rate,
-    limit_time,
-    little_spare,
     money_words,
     safe_load,
     show_tokens,
@@ -27,6 +23,7 @@ from rigright.report.pages.brief import (
 from rigright.report.pages.figures import FIGURES, SAMPLES, TIME_NAMES, amount, rate_of, symbol
 from rigright.search import named
 from rigright.search.record import Plan
+from rigright.search.sure import limit_time
 
 _MOST_CERTAIN = 99  # per cent: nothing is surer than that
 MARKS = {
@@ -309,12 +306,3 @@ def limits(wish: PlanWish) -> list[Sentence]:
     if wish.tok_per_s is not None:
         sentences.append(say("at least {rate} tok/s", rate=show_short(wish.tok_per_s)))
     return sentences
-
-
-def little_left(plan: Plan) -> Iterator[Sentence]:
-    """That its fullest card is nearly full, where no engine fills it on purpose."""
-    if not isinstance(plan.work, Serving) or not plan.ranks:
-        return
-    rank, pooled = plan.ranks[0], find_engine(plan.work.engine).pool == "share"
-    fills = plan.in_ram is not None or (pooled and not takes_samples(plan) and float(rank.unit_bytes) > 0)
-    yield from little_spare(float(rank.spare_bytes), total_bytes=plan.total_bytes, fills=fills)

@@ -32,8 +32,9 @@ from rigright.facts.chips import short
 from rigright.report.pages import build as building
 from rigright.report.pages import cost as costing
 from rigright.report.pages import plan_words as words
-from rigright.report.pages.brief import limit_time, model_name, short_format
+from rigright.report.pages.brief import model_name, short_format
 from rigright.report.pages.figures import FIGURES, amount, amount_band, rate_of, symbol
+from rigright.search.sure import limit_time
 from rigright.verbs.costed import BUY, OWN, RENT, RESERVED, SPOT, Costed, CostWay
 from rigright.verbs.decided import Candidate, Decided
 

@@ -12,8 +12,9 @@ from rigright.base.units import KILO, show_seconds, show_short
 from rigright.base.words import Sentence, say, with_commas, with_semicolons
 from rigright.facts.chips import short
 from rigright.predict.kept import SAFE
-from rigright.report.pages.brief import limit_time, model_name, note_lines, overloaded, short_format
+from rigright.report.pages.brief import model_name, note_lines, overloaded, short_format
 from rigright.report.pages.figures import at_share
+from rigright.search.sure import limit_time
 from rigright.sim.tally import Moment, Spread
 from rigright.verbs.simulate.simulated import Against, Simulated
 

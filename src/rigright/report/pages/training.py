@@ -12,6 +12,7 @@ from rigright.base.words import Sentence, say, with_commas, worded
 from rigright.facts.chips import short
 from rigright.predict.trained_step import StepUse
 from rigright.report.pages import brief, figures
+from rigright.search import sure
 from rigright.verbs.training.trained import RankUse, Trained
 
 _HOUR_S = 3600
@@ -132,11 +133,11 @@ def _doubts(result: Trained) -> Iterator[Sentence]:
     """What keeps a training from a plain tick."""
     worst, layout = result.worst, result.layout
     if worst.least_high_bytes > worst.total_bytes:
-        yield brief.tight(worst.least_high_bytes)
-    yield from brief.endless(result.days, by_days=result.by_days)
-    yield from brief.unsure(result.certainty, safe=None, limits=brief.time_limits(result.wish))
-    yield from brief.deciding(result.notes)
-    yield from brief.idle_cards(result.supply, used=int(layout.tp * layout.pp * layout.dp * layout.cp))
+        yield sure.tight(worst.least_high_bytes)
+    yield from sure.endless(result.days, by_days=result.by_days)
+    yield from sure.unsure(result.certainty, safe=None, limits=sure.time_limits(result.wish))
+    yield from sure.deciding(result.notes)
+    yield from sure.idle_cards(result.supply, used=int(layout.tp * layout.pp * layout.dp * layout.cp))
 
 
 def _memory(result: Trained) -> Table:

@@ -89,10 +89,18 @@ def table(
     title: Shown | None = None,
     tones: Iterable[Tone] = (),
     totals: bool = False,
+    filled: bool = False,
 ) -> Table:
-    """A table of heads and rows, of what is not known an empty cell; `totals`: the last row is the sum."""
+    """A table of heads and rows, of what is not known an empty cell.
+
+    `totals`: the last row is the sum of those above; `filled`: a column that would stay empty is left out.
+    """
     columns = tuple(head if isinstance(head, Column) else Column(head=head) for head in heads)
     cells = tuple(tuple(cell or "" for cell in row) for row in rows)
+    if filled and cells:
+        kept = [place for place, column in enumerate(zip(*cells, strict=True)) if any(column)]
+        columns = tuple(columns[place] for place in kept)
+        cells = tuple(tuple(row[place] for place in kept) for row in cells)
     plain: Tone = "plain"
     tones = (*(plain,) * (len(cells) - 1), "strong") if totals else tuple(tones)
     return Table(columns=columns, rows=cells, title=title, tones=tones)
@@ -106,17 +114,11 @@ def records(
     tone: Callable[[_Record], Tone] | None = None,
     filled: bool = False,
 ) -> Table:
-    """A table of records: of each column its head, and its cell of a record; None where it has no place.
-
-    `filled`: a column that would stay empty is left out, too.
-    """
+    """A table of records: of each column its head, and its cell of a record; None where it has no place."""
     rows = tuple(rows)
-    pairs = [(head, [cell(row) for row in rows]) for head, cell in columns if cell is not None]
-    kept = [pair for pair in pairs if any(pair[1]) or not filled]
-    tones = () if tone is None else map(tone, rows)
-    return table(
-        (head for head, _ in kept), zip(*(cells for _, cells in kept), strict=True), title=title, tones=tones
-    )
+    heads, reads = zip(*((head, cell) for head, cell in columns if cell is not None), strict=True)
+    cells = ([read(row) for read in reads] for row in rows)
+    return table(heads, cells, title=title, tones=() if tone is None else map(tone, rows), filled=filled)
 
 
 def facts(rows: Iterable[tuple[Shown, Shown | None]], *, title: Shown | None = None) -> Table:

@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING
 from rigright.base.money import show_money
 from rigright.base.page import Bar, Bars, Line, Piece, Shown, Table, number, prose, records, table
 from rigright.base.units import KIB, show_bytes, show_seconds, show_short, to_gib
-from rigright.base.words import ASSUMED, DECIDES, Sentence, assuming, say, with_commas, with_semicolons
+from rigright.base.words import (
+    ASSUMED,
+    DECIDES,
+    Sentence,
+    assuming,
+    is_known,
+    say,
+    with_commas,
+    with_semicolons,
+)
 from rigright.cost.estimate import SECONDS_PER_DAY, Estimate
 from rigright.facts.hosts import CPU_ID
 from rigright.options.rows import rivals
@@ -204,7 +213,7 @@ def note_lines(notes: Iterable[Shown], *, details: bool, decided: bool = False) 
     """
     parts: list[Shown] = []
     others: dict[Shown, None] = {}
-    for note in notes:
+    for note in filter(is_known, notes):
         if isinstance(note, Sentence) and note.kind == ASSUMED:
             parts.append(dict(note.values)["parts"])  # type: ignore[arg-type]
         elif not (decided and isinstance(note, Sentence) and note.kind == DECIDES):

@@ -36,7 +36,7 @@ def amount_band(estimate: Estimate | None, currency: str = USD) -> str:
     return f"{amount(estimate.low, currency)}-{amount(estimate.high, currency)}"
 
 
-def _money_between(estimate: Estimate, currency: str) -> str:
+def money_between(estimate: Estimate, currency: str) -> str:
     """Money with its band: "$1.06 (0.54-1.83)"."""
     band = amount_band(estimate, currency)
     return show_money(estimate.value, currency) + (f" ({band})" if band else "")
@@ -100,7 +100,7 @@ class Figure:
         if estimate is None:
             return ""
         if self.is_money:
-            return _money_between(scaled(estimate, self.scale), currency)
+            return money_between(scaled(estimate, self.scale), currency)
         return self.shown(estimate)
 
 

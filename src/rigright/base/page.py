@@ -13,7 +13,7 @@ Shown = Sentence | str
 _Record = TypeVar("_Record")
 _Key = TypeVar("_Key")
 _Value = TypeVar("_Value")
-_Text = TypeVar("_Text", bound=Shown)
+_Text = TypeVar("_Text")
 
 
 def known(value: _Value | None, show: Callable[[_Value], _Text]) -> _Text | None:

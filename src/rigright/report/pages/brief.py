@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from rigright.base.money import show_money
-from rigright.base.page import Bar, Bars, Line, Piece, Shown, Table, number, prose, records, table
+from rigright.base.page import Bar, Bars, Line, Piece, Shown, Table, known, number, prose, records
 from rigright.base.units import KIB, show_bytes, show_seconds, show_short, to_gib
 from rigright.base.words import (
     ASSUMED,
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _MOST_NOTES = 3
 FEW_REMEDIES = 3  # of one screen
 _WHOLE_MONTHS = 3  # from which no fraction of a month is stated
-_SERVED = {
+SERVED = {
     "weights": say("weights"),
     "cache": say("KV cache"),
     "states": say("KV cache"),
@@ -103,30 +103,30 @@ def money_words(
     """What it costs and when that was so, in a verdict; `days`: until the work is done."""
     if supply is None:
         return ""
-    days = days or figures.get("days")
     if supply.how == "own":
         return say("your own")
+
+    def money(name: str) -> str | None:
+        return known(figures.get(name), lambda usd: show_money(usd.value, currency))
+
+    total = money("usd_total") if days or "days" in figures else None
+    sentence: Shown | None = say("{usd}/hour", usd=money("usd_per_h"))
     if supply.how == "buy":
-        known = figures.get("usd")
-        sentence: Shown = "" if known is None else show_money(known.value, currency)
-        if sentence and supply.used:
-            sentence = say("{usd} with used cards", usd=sentence)
-    elif days is not None and "usd_total" in figures:
-        sentence = say("{usd} in total", usd=show_money(figures["usd_total"].value, currency))
-    else:
-        known = figures.get("usd_per_h")
-        sentence = "" if known is None else say("{usd}/hour", usd=show_money(known.value, currency))
-    if not sentence:
+        sentence = say("{usd} with used cards", usd=money("usd")) if supply.used else money("usd")
+    elif total is not None:
+        sentence = say("{usd} in total", usd=total)
+    if not is_known(sentence):
         return say("no price known")
-    return sentence if supply.as_of is None else say("{usd} ({date})", usd=sentence, date=supply.as_of[:7])
+    return say("{usd} ({date})", usd=sentence, date=supply.as_of[:7]) if supply.as_of else sentence or ""
 
 
 def memory_bar(
     parts: Iterable[tuple[str, float]],
     *,
     limit: float,
-    names: Mapping[str, Sentence] = _SERVED,
+    names: Mapping[str, Sentence] = SERVED,
     label: Sentence = VRAM,
+    show: Callable[[float], str] | None = None,
 ) -> Bars:
     """One bar with a short legend: parts of one name together, all others as overhead."""
     sizes = dict.fromkeys([*names.values(), _REST], 0.0)
@@ -134,7 +134,7 @@ def memory_bar(
         sizes[names.get(part, _REST)] += max(size, 0.0)
     spare = names.get("unused")
     order = sorted(sizes, key=lambda name: name == spare)  # what is free stands at the end
-    return Bars(bars=(bar_of(label, [(name, sizes[name]) for name in order], limit=limit, show=gib),))
+    return Bars(bars=(bar_of(label, [(name, sizes[name]) for name in order], limit=limit, show=show or gib),))
 
 
 def bar_of(
@@ -187,12 +187,11 @@ def with_share(rejection: Rejection, share: float | None) -> Sentence:
 
 def expected(rate: str, *, users: float, safe: Safe | None) -> Sentence:
     """Tokens a second of so many requests in flight, and of the load that is safe where it is smaller."""
-    fields = {"rate": rate, "users": f"{users:,.0f}"}
+    fields: dict[str, object] = {"rate": rate, "users": f"{users:,.0f}"}
     if safe is None or safe.concurrency >= users:
         return say("{rate} tok/s at concurrency {users}", **fields)
-    return say(
-        "{rate} tok/s expected at concurrency {users} ({safe} is safe)", safe=safe_load(safe), **fields
-    )
+    fields["safe"] = safe_load(safe)
+    return say("{rate} tok/s expected at concurrency {users} ({safe} is safe)", **fields)
 
 
 def safe_load(safe: Safe) -> Sentence:
@@ -244,16 +243,11 @@ def overloaded(
     machine: str, *, served: float | None, rate: float, needed: int | None, is_one: bool
 ) -> Sentence:
     """More requests arrive than are served: how many are, and how many such machines would do."""
-    known = served is not None and math.isfinite(served) and 0 < served < rate
-    sentence = say(
-        "overloaded: {machine} cannot serve {rate} requests/s", machine=machine, rate=show_short(rate)
-    )
-    if known and served is not None:
-        fields = {"served": show_short(served), "rate": show_short(rate)}
-        sentence = say(
-            "overloaded: {machine} serves {served} of {rate} requests/s", machine=machine, **fields
-        )
-        needed = needed or math.ceil(rate / served)
+    fields: dict[str, object] = {"machine": machine, "rate": show_short(rate)}
+    sentence = say("overloaded: {machine} cannot serve {rate} requests/s", **fields)
+    if served is not None and math.isfinite(served) and 0 < served < rate:
+        fields["served"], needed = show_short(served), needed or math.ceil(rate / served)
+        sentence = say("overloaded: {machine} serves {served} of {rate} requests/s", **fields)
     if needed is None:
         return sentence
     if is_one:
@@ -310,19 +304,19 @@ def remedies_table(remedies: Iterable[Remedy], *, most: int | None = None) -> It
 
 def reasons_table(reasons: Iterable[Reason], names: Mapping[str, Shown], *, title: Shown = _WHY) -> Table:
     """Behind `--why`, a row a figure: formula, numbers and sources."""
-    return table(
-        (say("part"), prose(say("formula")), prose(say("numbers")), prose(say("source"))),
+    return records(
+        reasons,
         (
-            (names.get(reason.part, reason.part), reason.formula, reason.numbers, reason.source)
-            for reason in reasons
+            (say("part"), lambda reason: names.get(reason.part, reason.part)),
+            (prose(say("formula")), lambda reason: reason.formula),
+            (prose(say("numbers")), lambda reason: reason.numbers),
+            (prose(say("source")), lambda reason: reason.source),
         ),
         title=title,
     )
 
 
-def old_prices(dates: Iterable[object]) -> Line | None:
+def old_prices(dates: Iterable[object]) -> Line:
     """That prices are old, with their dates; nothing where none is."""
-    dates = sorted({str(date) for date in dates})
-    if not dates:
-        return None
-    return Line.warn(say("prices as of {date}; verify before buying", date=", ".join(dates)))
+    every = ", ".join(sorted({str(date) for date in dates}))
+    return Line.warn(say("prices as of {date}; verify before buying", date=every or None))

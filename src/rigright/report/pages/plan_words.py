@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from rigright.base.money import show_money
-from rigright.base.page import Shown
+from rigright.base.page import Shown, known
 from rigright.base.units import KILO, show_count, show_seconds, show_short, show_watts
 from rigright.base.words import DOUBT, Sentence, say, with_commas, worded
 from rigright.cost.estimate import SECONDS_PER_DAY, Estimate
@@ -64,12 +65,11 @@ def supply(plan: Plan) -> Sentence:
 
 def source(plan: Plan) -> Shown:
     """The machine: whether its cards are used, and of a rented one who rents it out."""
+    machine = named.machine(plan)
     if plan.supply.how != "rent":
-        return (
-            say("{machine}, used", machine=named.machine(plan)) if plan.supply.used else named.machine(plan)
-        )
+        return say("{machine}, used", machine=machine) if plan.supply.used else machine
     cloud = plan.supply.label.removeprefix(f"{plan.supply.n_units}x ").partition(" ")[0]
-    return say("{machine}, {cloud}", machine=named.machine(plan), cloud=cloud_shown(cloud))
+    return say("{machine}, {cloud}", machine=machine, cloud=cloud_shown(cloud))
 
 
 def workers(plan: Plan) -> Sentence | str:
@@ -82,11 +82,9 @@ def workers(plan: Plan) -> Sentence | str:
 
 def layout(result: Layout) -> Sentence | str:
     """How the work is cut: "tp 2, 4 replicas"."""
-    cuts = [
-        f"{name} {getattr(result, name)}" for name in ("tp", "pp", "cp", "ep") if getattr(result, name) > 1
-    ]
-    cuts += ["attention dp"] if result.attention_dp else []
-    text = ", ".join(cuts)
+    counts = {name: getattr(result, name) for name in ("tp", "pp", "cp", "ep")}
+    cuts = [f"{name} {count}" for name, count in counts.items() if count > 1]
+    text = ", ".join([*cuts, *(["attention dp"] if result.attention_dp else [])])
     if result.dp == 1:
         return text or say("one GPU")
     if not text:
@@ -183,15 +181,15 @@ def money_of(plan: Plan, wish: PlanWish) -> Shown:
     return money_words(plan.figures, plan.supply, currency=wish.currency)
 
 
-def known_by(plan: Plan) -> Shown:
+def known_by(plan: Plan) -> Shown | None:
     """What the speed is based on, with its band."""
     name = rate_of(plan.figures)
     result = estimate(plan, name)
     if result is None or not basis(plan):
-        return ""
+        return None
+    fields = {"unit": FIGURES[name].head, "basis": basis(plan)}
     band = f"{show_short(result.low)}-{show_short(result.high)}"
-    unit = FIGURES[name].head
-    return say("80 % band {band} {unit}, based on {basis}", band=band, unit=unit, basis=basis(plan))
+    return say("80 % band {band} {unit}, based on {basis}", band=band, **fields)
 
 
 def basis(plan: Plan) -> Shown:
@@ -230,20 +228,37 @@ def why(plan: Plan) -> Shown:
 
 def work(wish: PlanWish) -> Shown:
     """What is asked: the kind of work, its lengths, its load, its limits."""
-    lengths: Shown = ""
-    if wish.prompt_tok and wish.output_tok:
-        prompt, output = f"{wish.prompt_tok:,}", f"{wish.output_tok:,}"
-        lengths = say("{prompt} prompt + {output} output tokens", prompt=prompt, output=output)
-    if wish.work == "speech":
-        lengths = ""
-    lengths = lengths or _size(wish)
-    load: Shown = ""
+    learns = wish.work in {"finetune", "pretrain"}
+    seq, batch = wish.seq_tok, wish.global_batch
+    step = {"batch": f"{batch:,}", "seq": f"{seq:,}"} if seq and batch else {"batch": None, "seq": None}
+    load = say("{rate} requests/s", rate=known(wish.rate_per_s, _plainly))
     if wish.users is not None:
         load = say("concurrency {users}", users=_plainly(wish.users))
-    elif wish.rate_per_s is not None:
-        load = say("{rate} requests/s", rate=_plainly(wish.rate_per_s))
-    sentences = [_WORKS.get(wish.work, ""), *_learning(wish), lengths, load, *_many(wish), *limits(wish)]
+    within = say("within {time}", time=known(wish.days, lambda days: show_seconds(days * SECONDS_PER_DAY)))
+    many = wish.samples if wish.train_tok is None else None
+    sentences = (
+        _WORKS.get(wish.work, ""),
+        worded("method")(wish.method or "") if learns else None,
+        say("{tokens} tokens", tokens=known(wish.train_tok, show_count)) if learns else None,
+        say("steps of {batch} x {seq}", **step) if learns else None,
+        within if learns else None,
+        _lengths(wish),
+        load,
+        say("{count} in all", count=known(many, lambda samples: show_count(samples * wish.epochs))),
+        within if many is not None and not learns else None,
+        *limits(wish),
+    )
     return with_commas(sentences) or ""
+
+
+def _lengths(wish: PlanWish) -> Shown | None:
+    """How long a request is, or how large a sample."""
+    if wish.prompt_tok and wish.output_tok and wish.work != "speech":
+        prompt, output = f"{wish.prompt_tok:,}", f"{wish.output_tok:,}"
+        return say("{prompt} prompt + {output} output tokens", prompt=prompt, output=output)
+    if wish.work == "embed" and wish.prompt_tok:
+        return say("{tokens} tokens each", tokens=f"{wish.prompt_tok:,}")
+    return say("{px} x {px} pixels", px=wish.image_px or None)
 
 
 def _plainly(number: float) -> str:
@@ -251,58 +266,20 @@ def _plainly(number: float) -> str:
     return f"{number:,.0f}" if number >= KILO else f"{number:g}"
 
 
-def _many(wish: PlanWish) -> list[Shown]:
-    """How many samples, and until when."""
-    if wish.samples is None or wish.train_tok is not None:
-        return []
-    count = show_count(wish.samples * wish.epochs)
-    within = wish.days is not None and wish.work not in {"finetune", "pretrain"}
-    days = show_seconds(wish.days * SECONDS_PER_DAY) if within and wish.days is not None else ""
-    return [say("{count} in all", count=count), say("within {time}", time=days) if days else ""]
-
-
-def _size(wish: PlanWish) -> Shown:
-    """How large a sample is."""
-    if wish.work == "embed" and wish.prompt_tok:
-        return say("{tokens} tokens each", tokens=f"{wish.prompt_tok:,}")
-    if wish.image_px:
-        return say("{px} x {px} pixels", px=wish.image_px)
-    return ""
-
-
-def _learning(wish: PlanWish) -> list[Shown]:
-    """What is trained on: method, tokens, sequences, deadline."""
-    if wish.work not in {"finetune", "pretrain"}:
-        return []
-    seq, batch = wish.seq_tok, wish.global_batch
-    return [
-        worded("method")(wish.method or ""),
-        "" if wish.train_tok is None else say("{tokens} tokens", tokens=show_count(wish.train_tok)),
-        "" if not (seq and batch) else say("steps of {batch} x {seq}", batch=f"{batch:,}", seq=f"{seq:,}"),
-        "" if wish.days is None else say("within {time}", time=show_seconds(wish.days * SECONDS_PER_DAY)),
-    ]
-
-
-def limits(wish: PlanWish) -> list[Sentence]:
+def limits(wish: PlanWish) -> Iterator[Sentence]:
     """What was asked for, limit by limit."""
-    currency = wish.currency
-    hour, million = wish.usd_per_h, wish.usd_per_mtok
+    currency, sign = wish.currency, symbol(wish.currency)
     pairs: tuple[tuple[Shown, str | None], ...] = (
-        ("TTFT", None if wish.ttft_s is None else limit_time(wish.ttft_s)),
-        ("TPOT", None if wish.tpot_s is None else limit_time(wish.tpot_s)),
-        (say("batch time"), None if wish.latency_s is None else show_seconds(wish.latency_s)),
-        (say("{sign}/hour", sign=symbol(currency)), None if hour is None else amount(hour, currency)),
-        (
-            say("{sign}/1M tok", sign=symbol(currency)),
-            None if million is None else amount(million, currency),
-        ),
-        (say("power"), None if wish.power_w is None else show_watts(wish.power_w)),
+        ("TTFT", known(wish.ttft_s, limit_time)),
+        ("TPOT", known(wish.tpot_s, limit_time)),
+        (say("batch time"), known(wish.latency_s, show_seconds)),
+        (say("{sign}/hour", sign=sign), known(wish.usd_per_h, lambda usd: amount(usd, currency))),
+        (say("{sign}/1M tok", sign=sign), known(wish.usd_per_mtok, lambda usd: amount(usd, currency))),
+        (say("power"), known(wish.power_w, show_watts)),
     )
-    sentences = [say("{name} <= {bound}", name=name, bound=bound) for name, bound in pairs if bound]
-    if wish.percentile is not None and (wish.ttft_s or wish.tpot_s):
-        sentences.append(say("for {share} of requests", share=f"{wish.percentile:.0%}"))
-    if wish.budget_usd is not None:
-        sentences.append(say("budget {usd}", usd=wish.budget_said or show_money(wish.budget_usd, currency)))
-    if wish.tok_per_s is not None:
-        sentences.append(say("at least {rate} tok/s", rate=show_short(wish.tok_per_s)))
-    return sentences
+    yield from (say("{name} <= {bound}", name=name, bound=bound) for name, bound in pairs)
+    share = wish.percentile if wish.ttft_s or wish.tpot_s else None
+    yield say("for {share} of requests", share=known(share, "{:.0%}".format))
+    budget = known(wish.budget_usd, lambda usd: wish.budget_said or show_money(usd, currency))
+    yield say("budget {usd}", usd=budget)
+    yield say("at least {rate} tok/s", rate=known(wish.tok_per_s, show_short))

@@ -117,7 +117,7 @@ def test_cards_and_clouds_side_by_side(ask):
 @pytest.mark.parametrize(
     ("asked", "most"),
     [
-        ("plan llama-3.1-8b --users 8 --on h100", 155),
+        ("plan llama-3.1-8b --users 8 --on h100", 154),
         ("explain llama-3.1-8b --on 4090", 152),
         (f"{QUESTION} --json", 154),
     ],

@@ -22,7 +22,7 @@ from rigright.base.page import (
 from rigright.base.units import show_measured
 from rigright.base.words import Sentence, say, with_commas
 from rigright.machine.record import Machine
-from rigright.report.fleet_rows import cards_of, first_rows, tone_of
+from rigright.report.findings import cards_of, first_rows, tone_of
 from rigright.verbs.fleet.accept.accepted import DRAIN, Accepted, Between, NodeJudged, Suspect
 from rigright.verbs.fleet.accept.meetings import split
 from rigright.verbs.fleet.hosts import folded

@@ -37,7 +37,7 @@ from rigright.report.pages.brief import (
 from rigright.report.pages.compare_sheets import claim
 from rigright.report.pages.figures import TIME_NAMES
 from rigright.report.pages.plan_next import explain_flags
-from rigright.report.pages.plan_table import Row, across, plans_table, rows_across, table_across
+from rigright.report.pages.plan_words import Row, across, plans_table, rows_across, table_across
 from rigright.search import named
 from rigright.verbs.comparing.compared import HALF, Compared, Contender, Roof
 

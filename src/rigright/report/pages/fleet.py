@@ -22,7 +22,7 @@ from rigright.base.page import (
 from rigright.base.units import show_measured
 from rigright.base.words import say, with_commas
 from rigright.doctor.examine import EXIT_FAULT
-from rigright.report.fleet_rows import (
+from rigright.report.findings import (
     INCOMPLETE,
     STATES,
     TONES,

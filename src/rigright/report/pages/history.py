@@ -27,7 +27,7 @@ from rigright.base.units import KILO, show_bytes, show_measured, show_seconds, s
 from rigright.base.words import Sentence, say, with_commas
 from rigright.machine.tick import DeviceTick
 from rigright.report import readings
-from rigright.report.fleet_rows import cards_of
+from rigright.report.findings import cards_of
 from rigright.verbs.watch.record import CardSpan, Figures, Past, Span
 
 _HOUR_S = 3600.0

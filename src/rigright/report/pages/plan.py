@@ -33,7 +33,7 @@ from rigright.report.pages import brief
 from rigright.report.pages import plan_words as words
 from rigright.report.pages.figures import SAMPLES
 from rigright.report.pages.plan_next import lost_choices, next_commands, on_instead, on_step
-from rigright.report.pages.plan_table import MOST_PLANS, options_table, plans_table
+from rigright.report.pages.plan_words import MOST_PLANS, options_table, plans_table
 from rigright.search import named
 from rigright.search.record import Plan, Rejection
 from rigright.verbs.planning.planned import Addition, Planned, as_data, row_of

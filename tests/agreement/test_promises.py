@@ -59,7 +59,7 @@ def test_what_would_do_is_what_its_command_answers(model, words):
 
 @pytest.mark.parametrize(("model", "words"), UNFIT[:4], ids=[model for model, _ in UNFIT[:4]])
 def test_what_is_answered_with_a_tick_stands_before_what_is_not(model, words):
-    steps = plan_page._steps(plan(model, wish=read_wish(words)))
+    steps = plan(model, wish=read_wish(words)).steps
     tones = [plan_page.verdict(one.planned).tone for one in steps]
     assert tones == sorted(tones, key=lambda tone: tone != "good")
 

@@ -39,7 +39,7 @@ def tables(draw):
         )
     )
     row = st.tuples(*[shown] * len(columns))
-    rows = draw(st.lists(row, max_size=5))
+    rows = draw(st.lists(row, min_size=1, max_size=5))
     toned = draw(st.booleans())
     return Table(
         columns=tuple(columns),

@@ -16,7 +16,7 @@ from rigright.machine.bench.record import Result, Skipped
 from rigright.machine.device import Device
 from rigright.machine.record import Machine
 from rigright.machine.system import Software
-from rigright.report.fleet_rows import rows_of, shared_findings
+from rigright.report.findings import rows_of, shared_findings
 from rigright.report.formats import csv, html, markdown, text
 from rigright.report.pages import fleet as pages
 from rigright.report.screen import Screen

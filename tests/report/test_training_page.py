@@ -82,24 +82,26 @@ def test_a_fit_with_room_is_good_a_tight_one_warns_and_none_is_bad():
     assert shown(found, details=False).startswith("✗ ")
 
 
+def memory(result):
+    (table,) = [part for part in parts(result, Table) if part.tones]
+    return table
+
+
 def test_the_worst_rank_is_the_one_with_least_to_spare():
     found = trained(rank(0, 20), rank(1, 22), rank(2, 19))
     assert found.worst.stage == 1
-    (bars,) = parts(found, Bars)
-    assert [values(bar.label)["stage"] for bar in bars.bars] == ["0", "1", "2"]
+    assert [values(column.head)["stage"] for column in memory(found).columns[1:]] == ["0", "1", "2"]
 
 
-def test_stages_alike_share_a_bar():
-    found = trained(rank(0, 20), rank(1, 18), rank(2, 18), rank(3, 21))
-    (bars,) = parts(found, Bars)
-    assert len(bars.bars) == 3
-    assert values(bars.bars[1].label) == {"first": "1", "last": "2", "ranks": "4"}
+def test_stages_alike_share_a_column():
+    columns = memory(trained(rank(0, 20), rank(1, 18), rank(2, 18), rank(3, 21))).columns[1:]
+    assert len(columns) == 3
+    assert values(columns[1].head) == {"first": "1", "last": "2", "ranks": "4"}
 
 
 def test_many_unlike_stages_are_cut_on_the_page_and_whole_in_json():
     found = trained(*(rank(index, 10 + index) for index in range(12)))
-    (bars,) = parts(found, Bars)
-    assert len(bars.bars) == training_page.MOST_STAGES
+    assert len(memory(found).columns) == 1 + training_page.MOST_STAGES
     assert len(training_page.plain(found, ENGLISH)["ranks"]) == 12
 
 
@@ -111,25 +113,24 @@ def test_the_bar_adds_what_the_allocator_and_the_driver_take():
 
 
 def test_the_table_tells_the_three_totals_apart():
-    (table,) = [part for part in parts(trained(), Table) if part.tones]
+    table = memory(trained())
     totals = [row for row in table.rows if row[0] not in training_page.NAMES.values()]
-    assert [row[1] for row in totals] == ["16.0 GiB", "18.0 GiB", "20.0 GiB"]
+    assert [row[1] for row in totals] == ["16.00", "18.00", "20.00"]
     assert len({row[0] for row in totals}) == 3
     assert table.tones[-1] == "strong"
 
 
 def test_limits_and_what_lies_elsewhere():
-    def facts(found):
-        (points,) = parts(found, Points)
-        return [values(item) for item in points.items]
+    def cells(found):
+        return [row[1] for row in parts(found, Table)[-1].rows]
 
-    told = facts(trained(host_bytes=50.0 * GIB, nvme_bytes=70.0 * GIB))
-    assert {"batch": "3"} in told
-    assert {"tokens": "4,096"} in told
-    assert told[-2:] == [{"size": "50.0 GiB"}, {"size": "70.0 GiB"}]
-    image = facts(trained(limits=Reach(micro_batch=64, seq_tok=None, model_context_tok=None)))
-    assert {"batch": "64"} in image
-    assert not any("tokens" in one for one in image)
+    assert cells(trained(host_bytes=50.0 * GIB, nvme_bytes=70.0 * GIB)) == [
+        "3",
+        "4,096",
+        "50.0 GiB",
+        "70.0 GiB",
+    ]
+    assert cells(trained(limits=Reach(micro_batch=64, seq_tok=None, model_context_tok=None))) == ["64"]
 
 
 REMEDY = Remedy(

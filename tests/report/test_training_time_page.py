@@ -12,9 +12,8 @@ from rigright.demand import TrainingWish
 from rigright.facts.nodes import find_node
 from rigright.predict.trained import LINKS, PARTS, StepUse, bound_of
 from rigright.report.pages import training as pages
-from rigright.report.pages.training import BOUNDS, TIMES, speed_facts, step_rows, time_table
+from rigright.report.pages.training import BOUNDS, TIMES, step_rows, time_table
 from rigright.verbs.explain_training import explain_training
-from spoken import values
 
 MODEL = "meta-llama/Llama-3.1-8B"
 
@@ -39,8 +38,8 @@ def explain(on="8x h100", model=MODEL, **wish):
 
 
 def test_one_screen_tells_a_step_its_rate_and_mfu_with_low_and_high():
-    assert [row[1:] for row in step_rows(step())] == [
-        ("2.0", "1.6-2.5"), ("4,100", "3,280-5,120"), ("42", ""), ("8.5", ""),
+    assert [row[1:] for row in step_rows(step(), details=True)] == [
+        ("2.0", "1.6-2.5"), ("4,100", "3,280-5,120"), ("42",), ("55",), ("8.5",),
     ]  # fmt: skip
 
 
@@ -48,12 +47,8 @@ def test_the_table_has_a_row_a_part_and_the_step_at_the_end():
     table = time_table(step())
     assert isinstance(table, Table)
     assert [row[2] for row in table.rows] == ["30%", "60%", "10%", "100%"]
-    assert str(table.rows[-1][1]) == "2.0 s (1.6 s-2.5 s)"
+    assert table.rows[-1][1] == "2.0 s"
     assert len(table.tones) == len(table.rows)
-
-
-def test_a_billion_tokens_take_so_long():
-    assert any(values(fact).get("time") in {"8.48 h", "8.5 h"} for fact in speed_facts(step()))
 
 
 def test_every_part_and_bound_has_words_in_both_languages():

@@ -6,12 +6,19 @@ from collections.abc import Callable, Iterable
 from typing import Any, Literal, TypeVar
 
 from rigright.base.record import dataclass
-from rigright.base.words import Sentence, say
+from rigright.base.words import Sentence, is_known, say
 
 Tone = Literal["plain", "good", "warn", "bad", "dim", "strong"]
 Shown = Sentence | str
 _Record = TypeVar("_Record")
 _Key = TypeVar("_Key")
+_Value = TypeVar("_Value")
+_Text = TypeVar("_Text")
+
+
+def known(value: _Value | None, show: Callable[[_Value], _Text]) -> _Text | None:
+    """A value as it is shown; None where it is not known."""
+    return None if value is None else show(value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,15 +84,23 @@ def prose(head: Shown) -> Column:
 
 def table(
     heads: Iterable[Heading],
-    rows: Iterable[Iterable[Shown]],
+    rows: Iterable[Iterable[Shown | None]],
     *,
     title: Shown | None = None,
     tones: Iterable[Tone] = (),
     totals: bool = False,
+    filled: bool = False,
 ) -> Table:
-    """A table of heads and rows; `totals`: the last row is the sum of those above."""
+    """A table of heads and rows, of what is not known an empty cell.
+
+    `totals`: the last row is the sum of those above; `filled`: a column that would stay empty is left out.
+    """
     columns = tuple(head if isinstance(head, Column) else Column(head=head) for head in heads)
-    cells = tuple(map(tuple, rows))
+    cells = tuple(tuple(cell or "" for cell in row) for row in rows)
+    if filled and cells:
+        kept = [place for place, column in enumerate(zip(*cells, strict=True)) if any(column)]
+        columns = tuple(columns[place] for place in kept)
+        cells = tuple(tuple(row[place] for place in kept) for row in cells)
     plain: Tone = "plain"
     tones = (*(plain,) * (len(cells) - 1), "strong") if totals else tuple(tones)
     return Table(columns=columns, rows=cells, title=title, tones=tones)
@@ -93,28 +108,22 @@ def table(
 
 def records(
     rows: Iterable[_Record],
-    columns: Iterable[tuple[Heading, Callable[[_Record], Shown] | None]],
+    columns: Iterable[tuple[Heading, Callable[[_Record], Shown | None] | None]],
     *,
     title: Shown | None = None,
     tone: Callable[[_Record], Tone] | None = None,
     filled: bool = False,
 ) -> Table:
-    """A table of records: of each column its head, and its cell of a record; None where it has no place.
-
-    `filled`: a column that would stay empty is left out, too.
-    """
+    """A table of records: of each column its head, and its cell of a record; None where it has no place."""
     rows = tuple(rows)
-    pairs = [(head, [cell(row) for row in rows]) for head, cell in columns if cell is not None]
-    kept = [pair for pair in pairs if any(pair[1]) or not filled]
-    tones = () if tone is None else map(tone, rows)
-    return table(
-        (head for head, _ in kept), zip(*(cells for _, cells in kept), strict=True), title=title, tones=tones
-    )
+    heads, reads = zip(*((head, cell) for head, cell in columns if cell is not None), strict=True)
+    cells = ([read(row) for read in reads] for row in rows)
+    return table(heads, cells, title=title, tones=() if tone is None else map(tone, rows), filled=filled)
 
 
-def facts(rows: Iterable[tuple[Shown, Shown]], *, title: Shown | None = None) -> Table:
+def facts(rows: Iterable[tuple[Shown, Shown | None]], *, title: Shown | None = None) -> Table:
     """What is known of one thing: a name and a value a row."""
-    return table(("", prose("")), rows, title=title)
+    return table(("", prose("")), (row for row in rows if is_known(row[1])), title=title)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,14 +164,14 @@ class Points:
     @classmethod
     def of(
         cls,
-        items: Iterable[Shown],
+        every: Iterable[Shown | None],
         *,
         title: Shown | None = None,
         tone: Tone = "plain",
         most: int | None = None,
     ) -> Points:
         """A list; of more than `most` the first, and how many there are more."""
-        items = tuple(items)
+        items: tuple[Shown, ...] = tuple(item for item in every if item is not None and is_known(item))
         if most is not None and len(items) > most:
             items = (*items[:most], say("and {count} more", count=len(items) - most))
         return cls(items=items, title=title, tone=tone)
@@ -244,13 +253,22 @@ class Page:
     parts: tuple[Part, ...]
     tone: Tone = "plain"  # of an answer: it bears its mark
 
+    @property
+    def drawn(self) -> tuple[Part, ...]:
+        """What is drawn: a table without rows has only heads to show, and those to a spreadsheet alone."""
+        return tuple(part for part in self.parts if getattr(part, "rows", True))
+
     @classmethod
     def of(
         cls, title: Shown | Line, *parts: Part | Iterable[Part | None] | None, tone: Tone = "plain"
     ) -> Page:
-        """A page of an answer or a title; a missing part and a list without items leave no trace."""
+        """A page of an answer or a title; a missing part, an empty list, what is not known leave no trace."""
         every = (part for item in parts for part in ((item,) if isinstance(item, Part | None) else item))
-        kept = (part for part in every if part is not None and getattr(part, "items", True))
+        kept = (
+            part
+            for part in every
+            if part is not None and getattr(part, "items", True) and is_known(getattr(part, "text", "-"))
+        )
         if isinstance(title, Line):
             return cls(title=title.text, parts=tuple(kept), tone=title.tone)
         return cls(title=title, parts=tuple(kept), tone=tone)

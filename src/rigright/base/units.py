@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from rigright.base.errors import AskError
 from rigright.base.patterns import pattern
@@ -131,10 +131,15 @@ def _measured(text: str, scales: Mapping[str, float], *, wrong: AskError) -> flo
 
 def show_seconds(time_s: float) -> str:
     """A time for people: "12 ms", "1.4 s", "3.2 days"."""
-    for unit, name in ((86400, "d"), (3600, "h"), (120, "min")):
-        if time_s >= unit:
-            return f"{_short(time_s / (60 if name == 'min' else unit))} {name}"
-    return f"{_short(time_s)} s" if time_s >= 1 else f"{_short(time_s * KILO)} ms"
+    return show_times(time_s)[0]
+
+
+def show_times(time_s: float, *others_s: float) -> list[str]:
+    """A time for people, then others as numbers in its unit: "22 ms", "19", "25"."""
+    least_s = {"d": 86400, "h": 3600, "min": 120, "s": 1}
+    unit = next((name for name, least in least_s.items() if time_s >= least), "ms")
+    first, *others = (_short(each_s / _SECONDS[unit]) for each_s in (time_s, *others_s))
+    return [f"{first} {unit}", *others]
 
 
 def show_watts(power_w: float) -> str:
@@ -204,12 +209,20 @@ _MEASURED = {
 }
 
 
+_WRITTEN: Mapping[str, Callable[[float], str]] = {
+    "s": lambda time_s: show_seconds(time_s) if time_s >= 1 / KILO else f"{_short(time_s * MEGA)} µs",
+    "bytes": show_bytes,
+    "w": show_watts,
+    "share": "{:.0%}".format,
+    "c": "{:.0f} °C".format,
+    "cores": "{:.1f}".format,
+}
+
+
 def show_measured(value: float, unit: str) -> str:
     """A measured figure in the unit that suits its size: "1,400 TFLOP/s", "26 GB/s", "5.1 µs"."""
-    if unit == "s":
-        return show_seconds(value) if value >= 1 / KILO else f"{_short(value * MEGA)} µs"
-    if unit == "bytes":
-        return show_bytes(value)
+    if unit in _WRITTEN:
+        return _WRITTEN[unit](value)
     scales = _MEASURED.get(unit, ((unit, 1),))
     name, scale = next(((name, scale) for name, scale in scales if value >= scale / 10), scales[-1])
     return f"{_short(value / scale)} {name}".rstrip()

@@ -72,6 +72,14 @@ def say(text: str, /, **values: object) -> Sentence:
     return Sentence(text, tuple(values.items()))
 
 
+def is_known(thing: Sentence | str | None) -> bool:
+    """Whether there is something to say: a sentence with a value that nobody knows is not said."""
+    if not isinstance(thing, Sentence):
+        return bool(thing)
+    values = (value for _, value in thing.values)
+    return all(value is not None and (not isinstance(value, Sentence) or is_known(value)) for value in values)
+
+
 def assuming(parts: Sentence | str | None) -> Sentence:
     """A note of what nobody said."""
     return say("assumed: {parts}", parts=parts or "").of(ASSUMED)
@@ -90,7 +98,7 @@ def placeholders(template: str) -> frozenset[str]:
 
 
 def with_commas(parts: Iterable[Sentence | str | None]) -> Sentence | None:
-    """Parts of one sentence, one behind another; what is empty is left out."""
+    """Parts of one sentence, one behind another; what is empty or not known is left out."""
     return _joined(parts, lambda first, second: say("{first}, {second}", first=first, second=second))
 
 
@@ -114,7 +122,7 @@ def _joined(
     kept = [
         sentence if isinstance(sentence, Sentence) else say("{text}", text=sentence)
         for sentence in parts
-        if sentence
+        if sentence is not None and is_known(sentence)
     ]
     return reduce(join, kept) if kept else None
 

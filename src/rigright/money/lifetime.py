@@ -33,6 +33,11 @@ class Term:
     monthly: Mapping[str, Estimate]  # by what it is for: "power", "idle", "rent", "space" ...
     resale: Estimate = FREE  # what the machine brings when the term ends
 
+    @property
+    def month_usd(self) -> float:
+        """What a month costs, all together."""
+        return sum(estimate.value for estimate in self.monthly.values())
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ledger:

@@ -8,9 +8,10 @@ import textwrap
 from collections.abc import Iterator
 from dataclasses import replace
 
-from rigright.base.words import Sentence, clean, say, tell, worded
+from rigright.base.words import Sentence, clean, is_known, say, tell
 from rigright.facts.launching import Serves, serving
 from rigright.facts.software import version_of, written
+from rigright.report.pages.setup import sourced
 from rigright.report.typed import typed
 from rigright.verbs.setup.choice import WINDOWS, Pick, SetUp, SetupStep
 
@@ -31,15 +32,10 @@ def script(result: SetUp, language: str) -> str:
         lines += [*_comment((step.title,), language, mark="## "), *_comment((step.why,), language)]
         lines += [_line(command, step, by_root=result.system.by_root) for command in step.commands]
         if step.disturbs and "reboot" in " ".join(step.commands):
-            lines += _comment(
-                (
-                    say(
-                        "uncomment it or reboot manually, then run this file again: finished steps are "
-                        "skipped"
-                    ),
-                ),
-                language,
+            again = say(
+                "uncomment it or reboot manually, then run this file again: finished steps are skipped"
             )
+            lines += _comment((again,), language)
         lines.append("")
     lines += _comment((*result.notes, *result.unknown), language)
     return "\n".join(lines).rstrip() + "\n"
@@ -118,9 +114,8 @@ def _served(serves: Serves, *, tp: int, language: str) -> list[str]:
 def _wheels(result: SetUp, pick: Pick, *, language: str) -> Iterator[str]:
     """An image that wheels are installed in: with nvcc and a compiler where kernels are built."""
     if pick.toolkit:
-        yield from _comment(
-            (say("kernels are compiled with nvcc: use an image with the CUDA toolkit"),), language
-        )
+        nvcc = say("kernels are compiled with nvcc: use an image with the CUDA toolkit")
+        yield from _comment((nvcc,), language)
         cuda = version_of(result.toolkit or pick.cuda or "13.0")[:2]
         yield f"FROM nvidia/cuda:{written(cuda)}.0-devel-ubuntu{'24.04' if cuda >= _NOBLE_FROM else '22.04'}"
         yield "RUN apt-get update && apt-get install -y --no-install-recommends python3-venv git && \\"
@@ -152,23 +147,14 @@ def requirements(result: SetUp, language: str) -> str:
     lines = _comment(_head(result), language)
     pick = result.pick
     if pick is None or not pick.pip:
-        sentences = (
-            result.unknown
-            if pick is None
-            else (say("{name} is not installed with pip: see --script", name=pick.name),)
-        )
+        sentences = result.unknown
+        if pick is not None:
+            sentences = (say("{name} is not installed with pip: see --script", name=pick.name),)
         return "\n".join([*lines, *_comment(sentences, language)]) + "\n"
     lines += _comment((say("Python {python}", python=pick.pythons or "3"),), language)
     if pick.index:
-        lines += _comment(
-            (
-                say(
-                    "the index for torch {build}; everything else comes from PyPI",
-                    build=pick.build,
-                ),
-            ),
-            language,
-        )
+        index = say("the index for torch {build}; everything else comes from PyPI", build=pick.build)
+        lines += _comment((index,), language)
         lines.append(f"--extra-index-url {pick.index}")
     build = f"+{pick.build}" if pick.index and pick.build else ""
     lines += [
@@ -180,25 +166,18 @@ def requirements(result: SetUp, language: str) -> str:
 
 def _head(result: SetUp) -> tuple[Sentence, ...]:
     pick = result.pick
-    sentences = [say("software for {machine}", machine=result.system.shown)]
-    if pick is not None:
-        sentences.append(say("{name} {version}", name=pick.name, version=pick.version))
-        if pick.source:
-            sentences.append(
-                say(
-                    "source: {source}; {date}, confidence {confidence}",
-                    source=pick.source,
-                    date=pick.as_of,
-                    confidence=worded("confidence")(pick.confidence),
-                )
-            )
-    return tuple(sentences)
+    head = say("software for {machine}", machine=result.system.shown)
+    return (
+        (head,)
+        if pick is None
+        else (head, say("{name} {version}", name=pick.name, version=pick.version), sourced(pick))
+    )
 
 
 def _comment(sentences: tuple[Sentence, ...], language: str, *, mark: str = "# ") -> list[str]:
     """Sentences as comments; nothing in them can end the line or steer a terminal."""
     texts: list[str] = []
-    for sentence in sentences:
+    for sentence in filter(is_known, sentences):
         plain = " ".join(clean(tell(sentence, language)).split())
         texts += [mark + line for line in textwrap.wrap(plain, _WIDTH, break_on_hyphens=False)]
     return texts

@@ -84,7 +84,7 @@ def body(page: Page, screen: Screen, *, marked: bool = True) -> str:
     """The inside of the page, for a document that has the style; `marked`: with the tick of its verdict."""
     title = f"{escape(mark(page.tone, screen)) if marked else ''}{_text(page.title, screen)}"
     head = f"<h1>{title}</h1>" if page.tone == "plain" else f'<h1 class="{page.tone}">{title}</h1>'
-    return "\n".join((head, *(text for part in page.parts for text in _part(part, screen))))
+    return "\n".join((head, *(text for part in page.drawn for text in _part(part, screen))))
 
 
 def _part(part: Part, screen: Screen) -> Iterator[str]:

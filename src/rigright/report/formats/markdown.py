@@ -19,7 +19,7 @@ _OPENING = re.compile(r"\A(\d{0,9})([#=+.)-])(?=[\s#=-]|\Z)")  # would open a he
 def render(page: Page, screen: Screen) -> str:
     """The page as Markdown; the screen only tells the language."""
     blocks = [f"# {escape(mark(page.tone, screen))} {_text(page.title, screen)}".replace("#  ", "# ")]
-    for part in page.parts:
+    for part in page.drawn:
         title = getattr(part, "title", None)
         blocks += [f"## {_text(title, screen)}"] if title is not None else []
         write: Callable[..., str] = _WRITTEN[type(part)]

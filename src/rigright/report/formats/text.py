@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import zip_longest
+from itertools import pairwise, zip_longest
 
 from rigright.base.page import Bars, Commands, Line, Page, Plot, Points, Shown, Strips, Table, Tone
 from rigright.report.charts import draw_chart
@@ -30,7 +30,7 @@ def render(page: Page, screen: Screen) -> str:
     blocks = [
         _line(Line(text=page.title, tone=page.tone), screen) if answered else _heading(page.title, screen)
     ]
-    for before, part in zip((None, *page.parts), page.parts, strict=False):
+    for before, part in pairwise((None, *page.drawn)):
         draw: Callable[..., list[str]] = _DRAWN[type(part)]
         lines = draw(part, screen)
         if lines and isinstance(part, Line) and isinstance(before, Line) and not part.apart:

@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from rigright.base import telling
-from rigright.base.page import Column, Commands, Page, Part, Points, Shown, Table, grouped, prose, table
+from rigright.base.page import (
+    Commands,
+    Heading,
+    Page,
+    Part,
+    Points,
+    Shown,
+    Table,
+    grouped,
+    prose,
+    records,
+    table,
+)
 from rigright.base.units import show_measured
 from rigright.base.words import Sentence, say, with_commas
-from rigright.machine.bench.record import Result
 from rigright.machine.record import Machine
-from rigright.report.fleet_rows import cards_of, first_rows, tone_of
+from rigright.report.findings import cards_of, first_rows, tone_of
 from rigright.verbs.fleet.accept.accepted import DRAIN, Accepted, Between, NodeJudged, Suspect, split
 from rigright.verbs.fleet.hosts import folded
 
@@ -31,21 +42,16 @@ _EVIDENCE: dict[str, Sentence] = {
 def page(result: Accepted, *, everything: bool = False) -> Page:
     """The page for people; its title is the answer."""
     most = None if everything else _MOST_ROWS
+    between, everywhere = (
+        say("slow together, although each node passes"),
+        say("most nodes miss this: not the fault of a single node"),
+    )
     return Page.of(
         _answer(result),
         _failing(result, most),
         _open(result, most),
-        Points.of(
-            map(_path, result.between),
-            title=say("slow together, although each node passes"),
-            tone="warn",
-            most=most,
-        ),
-        Points.of(
-            map(_everywhere, result.everywhere),
-            title=say("most nodes miss this: not the fault of a single node"),
-            tone="warn",
-        ),
+        Points.of(map(_path, result.between), title=between, tone="warn", most=most),
+        Points.of(map(_everywhere, result.everywhere), title=everywhere, tone="warn"),
         Commands.next(_next(result)),
         tone=tone_of(result.exit_code),
     )
@@ -53,23 +59,16 @@ def page(result: Accepted, *, everything: bool = False) -> Page:
 
 def _answer(result: Accepted) -> Sentence:
     failing, left, good = (result.named(item) for item in ("fail", "open", "pass"))
-    count = len(result.nodes)
+    fields = {"fail": len(failing), "count": len(result.nodes)}
+    if not (failing or left or result.broken_off):
+        return say("{good} of {count} nodes passed", good=len(result.nodes), count=len(result.nodes))
+    head = say("0 of {count} nodes failed", **fields)
     if result.broken_off:
-        head = say("interrupted: {fail} of {count} nodes failed so far", fail=len(failing), count=count)
+        head = say("interrupted: {fail} of {count} nodes failed so far", **fields)
     elif failing:
-        head = say(
-            "{fail} of {count} nodes failed: {names}", fail=len(failing), count=count, names=_names(failing)
-        )
-    elif left:
-        head = say("0 of {count} nodes failed", count=count)
-    else:
-        return say("{good} of {count} nodes passed", good=count, count=count)
-    sentences = [head]
-    if good and not result.broken_off:
-        sentences.append(say("{good} passed", good=len(good)))
-    if left:
-        sentences.append(say("{count} not judged", count=len(left)))
-    return with_commas(sentences) or head
+        head = say("{fail} of {count} nodes failed: {names}", names=_names(failing), **fields)
+    passed = say("{good} passed", good=len(good) if good and not result.broken_off else None)
+    return with_commas((head, passed, say("{count} not judged", count=len(left) or None))) or head
 
 
 def _names(nodes: tuple[NodeJudged, ...]) -> str:
@@ -77,14 +76,13 @@ def _names(nodes: tuple[NodeJudged, ...]) -> str:
     return text if len(text) <= _MOST_NAMES else text[:_MOST_NAMES].rpartition(",")[0] + ", ..."
 
 
-def _failing(result: Accepted, most: int | None) -> Table | None:
+def _failing(result: Accepted, most: int | None) -> Table:
     rows = [
-        (node.node if place == 0 else "", reason.says, reason.seen or "")
+        (node.node if place == 0 else "", reason.says, reason.seen)
         for node in result.named("fail")
         for place, reason in enumerate(node.reasons)
     ]
-    columns = (say("node"), prose(say("reason")), prose(say("measured")))
-    return first_rows(table(columns, rows), most) if rows else None
+    return first_rows(table((say("node"), prose(say("reason")), prose(say("measured"))), rows), most)
 
 
 def _open(result: Accepted, most: int | None) -> Points:
@@ -99,29 +97,20 @@ def _open(result: Accepted, most: int | None) -> Points:
 
 def _path(between: Between) -> Sentence:
     reached = say("no result") if between.value is None else show_measured(between.value, "bytes_per_s")
-    full = show_measured(between.full, "bytes_per_s")
+    fields = {"reached": reached, "full": show_measured(between.full, "bytes_per_s")}
     if len(between.nodes) == 2:
         a, b = between.nodes
-        return say("{a} with {b}: {reached}; other pairs {full}", a=a, b=b, reached=reached, full=full)
-    first, second = split(between.nodes)
-    return say(
-        "{nodes}: {reached}, pairs {full}; look between {first} and {second}",
-        nodes=folded(between.nodes),
-        reached=reached,
-        full=full,
-        first=folded(first),
-        second=folded(second),
-    )
+        return say("{a} with {b}: {reached}; other pairs {full}", a=a, b=b, **fields)
+    first, second = map(folded, split(between.nodes))
+    fields |= {"nodes": folded(between.nodes), "first": first, "second": second}
+    return say("{nodes}: {reached}, pairs {full}; look between {first} and {second}", **fields)
 
 
 def _everywhere(suspect: Suspect) -> Sentence:
-    return say(
-        "{part}, {what}: about {value}, expected {full}",
-        part=suspect.result.part,
-        what=suspect.result.what,
-        value=show_measured(suspect.result.value, suspect.result.unit),
-        full=show_measured(suspect.full, suspect.result.unit),
-    )
+    result = suspect.result
+    value, full = (show_measured(each, result.unit) for each in (result.value, suspect.full))
+    fields = {"part": result.part, "what": result.what, "value": value, "full": full}
+    return say("{part}, {what}: about {value}, expected {full}", **fields)
 
 
 def _next(result: Accepted) -> Iterator[str]:
@@ -144,63 +133,54 @@ def _cards(verdict: NodeJudged) -> Sentence | str:
 
 def node_page(verdict: NodeJudged, result: Accepted) -> Page:
     """What is handed to a vendor of one node that failed: which parts, what was seen, how to see it again."""
-    reasons: list[tuple[Shown, ...]] = [
-        (reason.about or verdict.node, reason.says, reason.seen or "", _EVIDENCE[reason.source])
+    report, bad = verdict.report, {reason.about for reason in verdict.reasons}
+    results = () if report is None else tuple(figure for figure in report.results if figure.on in bad)
+    reasons = (
+        (reason.about or verdict.node, reason.says, reason.seen, _EVIDENCE[reason.source])
         for reason in verdict.reasons
-    ]
-    heads = (say("where"), say("problem"), say("measured"), say("evidence"))
-    parts: list[Part] = [_parts_table(heads, reasons, title=say("why it failed"))]
-    results: tuple[Result, ...] = ()
-    if verdict.report is not None:
-        bad = {reason.about for reason in verdict.reasons}
-        results = tuple(figure for figure in verdict.report.results if figure.on in bad)
-        parts += _what_it_is(verdict.report.machine)
-    if results:
-        figures: list[tuple[Shown, ...]] = [
-            (figure.on, f"{figure.part}: {figure.what}", show_measured(figure.value, figure.unit),
-             ", ".join(f"{name} {value}" for name, value in figure.settings))
-            for figure in results
-        ]  # fmt: skip
-        heads = (say("where"), say("measured"), say("value"), say("settings"))
-        parts.append(_parts_table(heads, figures, title=say("all results of these parts")))
+    )
+    figures = (
+        (figure.on, f"{figure.part}: {figure.what}", show_measured(figure.value, figure.unit),
+         ", ".join(f"{name} {value}" for name, value in figure.settings))
+        for figure in results
+    )  # fmt: skip
+    heads: list[Heading] = [say("where"), *map(prose, (say("problem"), say("measured"), say("evidence")))]
+    more: list[Heading] = [say("where"), *map(prose, (say("measured"), say("value"), say("settings")))]
     names = sorted({figure.part for figure in results})
     commands = ("rigright doctor", *(f"rigright bench {name}" for name in names))
-    parts.append(Commands(items=commands, title=say("reproduce on that node")))
-    title = say(
-        "{node} failed its acceptance; {good} of {count} nodes passed",
-        node=verdict.node,
-        good=len(result.named("pass")),
-        count=len(result.nodes),
+    fields = {"node": verdict.node, "good": len(result.named("pass")), "count": len(result.nodes)}
+    return Page.of(
+        say("{node} failed its acceptance; {good} of {count} nodes passed", **fields),
+        table(heads, reasons, title=say("why it failed")),
+        _what_it_is(None if report is None else report.machine),
+        table(more, figures, title=say("all results of these parts")),
+        Commands(items=commands, title=say("reproduce on that node")),
+        tone="bad",
     )
-    return Page.of(title, parts, tone="bad")
 
 
-def _what_it_is(machine: Machine | None) -> list[Part]:
+def _what_it_is(machine: Machine | None) -> Iterator[Part]:
     """The node and its cards, by the numbers that a vendor asks for."""
     if machine is None:
-        return []
-    facts: tuple[tuple[Sentence, str | None], ...] = (
+        return
+    rows = (
         (say("product"), machine.system.product),
         (say("BIOS"), machine.system.bios),
         (say("CPU"), machine.cpu.name),
         (say("driver"), machine.software.driver),
         (say("kernel"), machine.system.kernel),
     )
-    cards: list[tuple[Shown, ...]] = [
-        (f"gpu {card.index}", card.name or "?", card.serial or "", card.uuid or "", card.vbios or "")
-        for card in machine.devices
-    ]
-    return [
-        _parts_table((say("node"), ""), [(name, value) for name, value in facts if value]),
-        _parts_table((say("card"), say("name"), say("serial number"), "UUID", "VBIOS"), cards),
-    ]
-
-
-def _parts_table(
-    heads: Sequence[Shown], rows: Sequence[tuple[Shown, ...]], *, title: Sentence | None = None
-) -> Table:
-    columns = tuple(Column(head=head, flexible=place > 0) for place, head in enumerate(heads))
-    return table(columns, rows, title=title)
+    yield table((say("node"), prose("")), (row for row in rows if row[1]))
+    yield records(
+        machine.devices,
+        (
+            (say("card"), lambda card: f"gpu {card.index}"),
+            (prose(say("name")), lambda card: card.name or "?"),
+            (prose(say("serial number")), lambda card: card.serial),
+            (prose("UUID"), lambda card: card.uuid),
+            (prose("VBIOS"), lambda card: card.vbios),
+        ),
+    )
 
 
 plain = telling.RecordPrinter(Accepted, telling.RecordPrinter(NodeJudged, cards=_cards))

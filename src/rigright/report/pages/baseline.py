@@ -61,23 +61,20 @@ def check_page(result: Examined, baseline: Baseline) -> Page:
     blind = [row.trait.name for row in rows if row.here is None]
     slow = [finding for check, finding in result.findings if check == "baseline_bench"]
     seen, unmeasured = len(rows) - len(blind), result.count(NotSeen) - len(blind)
-    fields = {"seen": seen, "file": baseline.file}
+    fields: dict[str, object] = {"seen": seen, "file": baseline.file}
     sentence = say("all {seen} settings match {file}", **fields)
     if odd:
         sentence = say("{odd} of {seen} settings differ from {file}", odd=len(odd), **fields)
     tone: Tone = "bad" if result.exit_code == EXIT_FAULT else "warn" if odd or slow or not seen else "good"
-    given = say(
-        "{count} of {all} benchmarks not measured here: `rigright bench`",
-        count=unmeasured,
-        all=len(baseline.bench),
-    )
+    fields |= {"count": unmeasured or None, "all": len(baseline.bench)}
+    given = say("{count} of {all} benchmarks not measured here: `rigright bench`", **fields)
     return Page.of(
         Line(text=sentence, tone=tone),
         Line(text=machine_name(result.case.machine)),
         _differences(odd) if odd else None,
         below_baseline(slow),
-        Line.dim(say("not readable here: {traits}", traits=with_commas(blind))) if blind else None,
-        Line.dim(given) if unmeasured else None,
+        Line.dim(say("not readable here: {traits}", traits=with_commas(blind))),
+        Line.dim(given),
     )
 
 

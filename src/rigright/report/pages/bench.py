@@ -28,16 +28,17 @@ from rigright.doctor.reference import BaselineFigure
 from rigright.report.pages.baseline import below_baseline
 from rigright.verbs.bench.record import BenchRun, PartList
 
+_VERDICTS: dict[str, tuple[Shown, Tone]] = {
+    "expected": (say("as expected"), "plain"),
+    "behind": (say("slightly slow"), "warn"),
+    "slow": (say("slow"), "bad"),
+    "wrong": (say("wrong values"), "bad"),
+    "unknown": ("-", "plain"),
+}
+
 CELLS = 10  # of the bar of what was reached
 _MOST_NOTED = 12
 _FAR_APART = 2.0  # the best repeat over the worst: the middle alone would mislead
-_TONES: dict[str, Tone] = {
-    "slow": "bad",
-    "wrong": "bad",
-    "behind": "warn",
-    "expected": "plain",
-    "unknown": "plain",
-}
 
 
 def page(result: BenchRun, *, against: Examined | None = None) -> Page:
@@ -73,7 +74,7 @@ def _part(result: BenchRun, name: str, *, title: Sentence) -> Iterator[Part]:
             (say("verdict"), verdict if judged else None),
         ),
         title=title,
-        tone=lambda figure: _TONES[figure.verdict],
+        tone=lambda figure: _VERDICTS[figure.verdict][1],
     )
     # the settings that all of them share
     first, *rest = [figure.result.settings for figure in figures]
@@ -94,23 +95,24 @@ def _against(examined: Examined) -> Points | Line:
 
 
 def _verdict(result: BenchRun) -> Line:
-    judged = [figure for figure in result.results if figure.verdict != "unknown"]
+    rest = sum(figure.verdict == "unknown" for figure in result.results)
+    judged = len(result.results) - rest
     if not result.results:
         return Line.warn(say("nothing was measured"))
-    rest = len(result.results) - len(judged)
     if not judged:
         return Line(text=say("{count} results, no reference values to compare with", count=rest))
     if result.wrong_results:
-        sentence = say("data corruption: {count} results with wrong values", count=len(result.wrong_results))
-        return Line.bad(sentence)
+        return Line.bad(
+            say("data corruption: {count} results with wrong values", count=len(result.wrong_results))
+        )
     if result.slow_results:
         worst = result.slow_results[0].result
-        sentence = say(
-            "{slow} of {judged} results below expectation, worst: {what} on {on}",
-            slow=len(result.slow_results), judged=len(judged), what=f"{worst.part} {worst.what}", on=worst.on,
-        )  # fmt: skip
-        return Line.bad(sentence)
-    sentence = say("{judged} results as expected", judged=len(judged))
+        fields = {"slow": len(result.slow_results), "judged": judged, "on": worst.on}
+        what = f"{worst.part} {worst.what}"
+        return Line.bad(
+            say("{slow} of {judged} results below expectation, worst: {what} on {on}", what=what, **fields)
+        )
+    sentence = say("{judged} results as expected", judged=judged)
     return Line.good(
         say("{said}; {count} have no reference", said=sentence, count=rest) if rest else sentence
     )
@@ -119,16 +121,15 @@ def _verdict(result: BenchRun) -> Line:
 def _slow(figure: BaselineFigure) -> Sentence:
     """One figure that is less, by how much, against what, and what to check."""
     result = figure.result
-    values = {
-        "what": f"{result.part} {result.what}",
-        "on": result.on,
-        "value": show_measured(result.value, result.unit),
-        "least": show_measured(figure.least or 0.0, result.unit),
-        "basis": basis(figure),
-    }
+    value, least = (show_measured(each, result.unit) for each in (result.value, figure.least or 0.0))
+    fields = {"what": f"{result.part} {result.what}", "on": result.on, "basis": basis(figure)}
     if result.unit == "s":
-        return say("{what} on {on}: {value}, at most {least} expected ({basis})", **values)
-    return say("{what} on {on}: {value}, at least {least} expected ({basis})", **values)
+        return say(
+            "{what} on {on}: {value}, at most {least} expected ({basis})", value=value, least=least, **fields
+        )
+    return say(
+        "{what} on {on}: {value}, at least {least} expected ({basis})", value=value, least=least, **fields
+    )
 
 
 def basis(figure: BaselineFigure) -> Sentence | str:
@@ -167,14 +168,7 @@ def _bar(figure: BaselineFigure) -> str:
 
 def verdict(figure: BaselineFigure) -> Shown:
     """In two words."""
-    sentences: dict[str, Shown] = {
-        "expected": say("as expected"),
-        "behind": say("slightly slow"),
-        "slow": say("slow"),
-        "wrong": say("wrong values"),
-        "unknown": "-",
-    }
-    return sentences[figure.verdict]
+    return _VERDICTS[figure.verdict][0]
 
 
 def _best(result: BenchRun) -> Commands | None:
@@ -188,50 +182,35 @@ def _best(result: BenchRun) -> Commands | None:
 
 
 def _footnotes(result: BenchRun) -> Iterator[Sentence]:
+    noted = [figure for figure in result.results if figure.notes][:_MOST_NOTED]
+    pairs = ((figure.result, note) for figure in noted for note in figure.notes)
     yield from dict.fromkeys(
-        say(
-            "{what} on {on}: {why}",
-            what=f"{figure.result.part} {figure.result.what}",
-            on=figure.result.on,
-            why=note,
-        )
-        for figure in [figure for figure in result.results if figure.notes][:_MOST_NOTED]
-        for note in figure.notes
+        say("{what} on {on}: {why}", what=f"{one.part} {one.what}", on=one.on, why=note)
+        for one, note in pairs
     )
     yield from result.notes
     # that repeats of one and the same thing lay far apart, of the worst
-    results = [
-        figure.result for figure in result.results if figure.result.repeats > 1 and figure.result.low > 0
-    ]
-    far = [item for item in results if item.high > _FAR_APART * item.low]
+    results = [figure.result for figure in result.results]
+    far = [one for one in results if one.repeats > 1 and 0 < _FAR_APART * one.low < one.high]
     if far:
-        worst = max(far, key=lambda item: item.high / item.low)
+        worst = max(far, key=lambda one: one.high / one.low)
+        low, high = (show_measured(end, worst.unit) for end in (worst.low, worst.high))
         yield say(
             "noisy results: {count}, worst: {what}, {low} to {high}; other programs may be "
             "running, or clocks changed. Medians are shown",
-            count=len(far),
-            what=f"{worst.part} {worst.what}",
-            low=show_measured(worst.low, worst.unit),
-            high=show_measured(worst.high, worst.unit),
-        )
+            count=len(far), what=f"{worst.part} {worst.what}", low=low, high=high,
+        )  # fmt: skip
     # which figures stand on one measurement: of a part by its name, where all of its figures do
     names: list[str] = []
-    for part in dict.fromkeys(figure.result.part for figure in result.results):
-        mine = [figure.result for figure in result.results if figure.result.part == part]
-        once = [item.what for item in mine if item.repeats == 1]
+    for part, mine in grouped((one.part, one) for one in results).items():
+        once = [one.what for one in mine if one.repeats == 1]
         names += [part] if len(once) == len(mine) else [f"{part} {what}" for what in once]
-    if names:
-        yield say("measured once, variation unknown: {names}", names=", ".join(names))
+    yield say("measured once, variation unknown: {names}", names=", ".join(names) or None)
     if result.quick:
         yield say("quick run: less precise; small disk test file")
-    if result.history is not None:
-        yield say(
-            "added to the history ({path}); took {time}",
-            path=result.history,
-            time=show_seconds(result.seconds),
-        )
-    if result.saved is not None:
-        yield say("written to {file}", file=result.saved)
+    time = show_seconds(result.seconds)
+    yield say("added to the history ({path}); took {time}", path=result.history, time=time)
+    yield say("written to {file}", file=result.saved)
     for file in result.rows:
         yield say("runs for `calibrate --from`: {file}", file=file)
 

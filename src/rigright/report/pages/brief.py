@@ -8,25 +8,31 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from rigright.base.money import show_money
-from rigright.base.page import Bar, Bars, Line, Piece, Shown, Table, number, prose, records, table
-from rigright.base.units import KIB, KILO, show_bytes, show_seconds, show_short, to_gib
-from rigright.base.words import ASSUMED, DECIDES, Sentence, assuming, say, with_commas, with_semicolons
-from rigright.choice.work import USUAL_TOK_PER_S, patience_s, works
+from rigright.base.page import Bar, Bars, Line, Piece, Shown, Table, known, number, prose, records
+from rigright.base.units import KIB, show_bytes, show_seconds, show_short, to_gib
+from rigright.base.words import (
+    ASSUMED,
+    DECIDES,
+    Sentence,
+    assuming,
+    is_known,
+    say,
+    with_commas,
+    with_semicolons,
+)
 from rigright.cost.estimate import SECONDS_PER_DAY, Estimate
-from rigright.demand import PlanWish
 from rigright.facts.hosts import CPU_ID
 from rigright.options.rows import rivals
-from rigright.predict.kept import SAFE, TIMES
-from rigright.search.record import LEAST_SPARE, Rejection, Safe, Supply
+from rigright.search.record import Rejection, Safe, Supply
 
 if TYPE_CHECKING:
-    from rigright.verbs.serving.explained import Reason, Remedy
+    from rigright.verbs.serving.explained import Explained, Reason, Remedy
+    from rigright.verbs.training.case import Trained
 
 _MOST_NOTES = 3
 FEW_REMEDIES = 3  # of one screen
-_LONG_DAYS = 366  # nobody trains for so long
 _WHOLE_MONTHS = 3  # from which no fraction of a month is stated
-_SERVED = {
+SERVED = {
     "weights": say("weights"),
     "cache": say("KV cache"),
     "states": say("KV cache"),
@@ -85,11 +91,6 @@ def short_format(name: str) -> str:
     return name.removeprefix("gguf:")
 
 
-def limit_time(time_s: float) -> str:
-    """A time as somebody set it: "1 s", "50 ms"."""
-    return f"{time_s:.3g} s" if time_s >= 1 else f"{time_s * KILO:.3g} ms"
-
-
 def show_tokens(count: float) -> str:
     """A length as people say it, never rounded up: "8K", "1,280"."""
     return f"{count // KIB:,.0f}K" if count >= 4 * KIB else f"{count:,.0f}"
@@ -112,43 +113,30 @@ def money_words(
     """What it costs and when that was so, in a verdict; `days`: until the work is done."""
     if supply is None:
         return ""
-    days = days or figures.get("days")
     if supply.how == "own":
         return say("your own")
+
+    def money(name: str) -> str | None:
+        return known(figures.get(name), lambda usd: show_money(usd.value, currency))
+
+    total = money("usd_total") if days or "days" in figures else None
+    sentence: Shown | None = say("{usd}/hour", usd=money("usd_per_h"))
     if supply.how == "buy":
-        known = figures.get("usd")
-        sentence: Shown = "" if known is None else show_money(known.value, currency)
-        if sentence and supply.used:
-            sentence = say("{usd} with used cards", usd=sentence)
-    elif days is not None and "usd_total" in figures:
-        sentence = say("{usd} in total", usd=show_money(figures["usd_total"].value, currency))
-    else:
-        known = figures.get("usd_per_h")
-        sentence = "" if known is None else say("{usd}/hour", usd=show_money(known.value, currency))
-    if not sentence:
+        sentence = say("{usd} with used cards", usd=money("usd")) if supply.used else money("usd")
+    elif total is not None:
+        sentence = say("{usd} in total", usd=total)
+    if not is_known(sentence):
         return say("no price known")
-    return sentence if supply.as_of is None else say("{usd} ({date})", usd=sentence, date=supply.as_of[:7])
-
-
-def idle_cards(supply: Supply | None, *, used: int) -> Iterator[Sentence]:
-    """Cards that are paid for and have nothing to do."""
-    paid = None if supply is None else supply.n_chips
-    if paid is not None and paid > used:
-        yield say("{idle} of {paid} GPUs stay idle", idle=paid - used, paid=paid)
-
-
-def little_spare(spare_bytes: float, *, total_bytes: float, fills: bool) -> Iterator[Sentence]:
-    """That a card is nearly full; `fills`: by its engine, or what has no room lies elsewhere."""
-    if not fills and spare_bytes < LEAST_SPARE * total_bytes:
-        yield say("only {spare} to spare", spare=show_bytes(spare_bytes))
+    return say("{usd} ({date})", usd=sentence, date=supply.as_of[:7]) if supply.as_of else sentence or ""
 
 
 def memory_bar(
     parts: Iterable[tuple[str, float]],
     *,
     limit: float,
-    names: Mapping[str, Sentence] = _SERVED,
+    names: Mapping[str, Sentence] = SERVED,
     label: Sentence = VRAM,
+    show: Callable[[float], str] | None = None,
 ) -> Bars:
     """One bar with a short legend: parts of one name together, all others as overhead."""
     sizes = dict.fromkeys([*names.values(), _REST], 0.0)
@@ -156,7 +144,7 @@ def memory_bar(
         sizes[names.get(part, _REST)] += max(size, 0.0)
     spare = names.get("unused")
     order = sorted(sizes, key=lambda name: name == spare)  # what is free stands at the end
-    return Bars(bars=(bar_of(label, [(name, sizes[name]) for name in order], limit=limit, show=gib),))
+    return Bars(bars=(bar_of(label, [(name, sizes[name]) for name in order], limit=limit, show=show or gib),))
 
 
 def bar_of(
@@ -188,35 +176,10 @@ def is_cpu(chip_id: str) -> bool:
     return chip_id.startswith(CPU_ID)
 
 
-def deciding(notes: Iterable[Shown]) -> Iterator[Sentence]:
-    """What notes say that costs an answer its tick."""
-    return (note for note in notes if isinstance(note, Sentence) and note.kind == DECIDES)
-
-
 def doubted(sentence: Sentence, doubts: Iterable[Shown]) -> Line:
     """An answer with what keeps it from a plain tick."""
     doubts = tuple(doubts)
     return Line(text=with_semicolons([sentence, *doubts]) or sentence, tone="warn" if doubts else "good")
-
-
-def tight(high_bytes: float) -> Sentence:
-    """That the high end of the memory does not fit."""
-    return say("memory is tight, up to {high}", high=show_bytes(high_bytes))
-
-
-def endless(days: Estimate | None, *, by_days: float | None) -> Iterator[Sentence]:
-    """That nobody would wait so long, where no date was set."""
-    if days is not None and days.value > _LONG_DAYS and by_days is None:
-        yield say("slow: over a year")
-
-
-def unsure(
-    certainty: Mapping[str, float], *, safe: Safe | None, limits: Mapping[str, Shown]
-) -> Iterator[Sentence]:
-    """Limits that somebody named and that may well not hold: no load of those is safe."""
-    for name, sure in certainty.items():
-        if sure < SAFE and (safe is None or name not in TIMES) and name in limits:
-            yield say("{limit} in only {count} of 10 cases", limit=limits[name], count=int(10 * sure))
 
 
 def misses(machine: str, broken: Iterable[Rejection], *, fields: Mapping[str, float]) -> Sentence:
@@ -234,12 +197,11 @@ def with_share(rejection: Rejection, share: float | None) -> Sentence:
 
 def expected(rate: str, *, users: float, safe: Safe | None) -> Sentence:
     """Tokens a second of so many requests in flight, and of the load that is safe where it is smaller."""
-    fields = {"rate": rate, "users": f"{users:,.0f}"}
+    fields: dict[str, object] = {"rate": rate, "users": f"{users:,.0f}"}
     if safe is None or safe.concurrency >= users:
         return say("{rate} tok/s at concurrency {users}", **fields)
-    return say(
-        "{rate} tok/s expected at concurrency {users} ({safe} is safe)", safe=safe_load(safe), **fields
-    )
+    fields["safe"] = safe_load(safe)
+    return say("{rate} tok/s expected at concurrency {users} ({safe} is safe)", **fields)
 
 
 def safe_load(safe: Safe) -> Sentence:
@@ -248,39 +210,9 @@ def safe_load(safe: Safe) -> Sentence:
     return say("{rate} at {users}", rate=rate, users=f"{safe.concurrency:,.0f}")
 
 
-def time_limits(wish: PlanWish) -> dict[str, Shown]:
-    """Limits of time and speed as they were set: "TTFT <= 1 s"."""
-    limits: dict[str, Shown] = {}
-    for name, shown, most_s in (("ttft_s", "TTFT", wish.ttft_s), ("tpot_s", "TPOT", wish.tpot_s)):
-        if most_s is not None:
-            limits[name] = f"{shown} <= {limit_time(most_s)}"
-    if wish.latency_s is not None:
-        limits["latency_s"] = say("batch time <= {time}", time=limit_time(wish.latency_s))
-    if wish.days is not None:
-        limits["days"] = say("within {time}", time=show_seconds(wish.days * SECONDS_PER_DAY))
-    if wish.tok_per_s is not None:
-        limits["output_tok_per_s"] = f">= {show_short(wish.tok_per_s * wish.growth)} tok/s"
-    return limits
-
-
 def done_in(days: Estimate) -> Sentence:
     """How long all of it takes."""
     return say("done in {time}", time=show_seconds(days.value * SECONDS_PER_DAY))
-
-
-def strained(
-    work: str, *, ttft_s: float, tpot_s: float, users: float, prompt_tok: float | None
-) -> Iterator[Sentence]:
-    """What feels broken to whoever waits, though nobody named a limit."""
-    usual = works()[work].ttft_s if work in works() else None
-    if usual is None:
-        return
-    time = show_seconds(ttft_s)
-    if ttft_s > patience_s(usual, prompt_tok or 0):
-        yield say("overloaded: TTFT {time}", time=time) if users > 1 else say("slow: TTFT {time}", time=time)
-    if tpot_s > 1 / USUAL_TOK_PER_S:
-        rate = show_short(1 / tpot_s)
-        yield say("only {rate} tok/s per user", rate=rate) if users > 1 else say("slower than reading speed")
 
 
 def note_lines(notes: Iterable[Shown], *, details: bool, decided: bool = False) -> Iterator[Line]:
@@ -290,7 +222,7 @@ def note_lines(notes: Iterable[Shown], *, details: bool, decided: bool = False) 
     """
     parts: list[Shown] = []
     others: dict[Shown, None] = {}
-    for note in notes:
+    for note in filter(is_known, notes):
         if isinstance(note, Sentence) and note.kind == ASSUMED:
             parts.append(dict(note.values)["parts"])  # type: ignore[arg-type]
         elif not (decided and isinstance(note, Sentence) and note.kind == DECIDES):
@@ -321,16 +253,11 @@ def overloaded(
     machine: str, *, served: float | None, rate: float, needed: int | None, is_one: bool
 ) -> Sentence:
     """More requests arrive than are served: how many are, and how many such machines would do."""
-    known = served is not None and math.isfinite(served) and 0 < served < rate
-    sentence = say(
-        "overloaded: {machine} cannot serve {rate} requests/s", machine=machine, rate=show_short(rate)
-    )
-    if known and served is not None:
-        fields = {"served": show_short(served), "rate": show_short(rate)}
-        sentence = say(
-            "overloaded: {machine} serves {served} of {rate} requests/s", machine=machine, **fields
-        )
-        needed = needed or math.ceil(rate / served)
+    fields: dict[str, object] = {"machine": machine, "rate": show_short(rate)}
+    sentence = say("overloaded: {machine} cannot serve {rate} requests/s", **fields)
+    if served is not None and math.isfinite(served) and 0 < served < rate:
+        fields["served"], needed = show_short(served), needed or math.ceil(rate / served)
+        sentence = say("overloaded: {machine} serves {served} of {rate} requests/s", **fields)
     if needed is None:
         return sentence
     if is_one:
@@ -349,9 +276,20 @@ def helped(sentence: Sentence, remedies: Iterable[Remedy]) -> Sentence:
     return say("{said}; use {change} ({size}): {flag}", flag=first.flag, **fields)
 
 
-def suited(remedies: Iterable[Remedy]) -> str | None:
-    """The flags of the first change that makes it fit and that a command can ask."""
-    return next((remedy.flag for remedy in remedies if remedy.fits and remedy.flag), None)
+def next_of(result: Explained | Trained, *, details: bool) -> Iterator[str]:
+    """The question again with the first change that makes it fit, then where more is said."""
+    if not result.asked:
+        return
+    if flag := next((remedy.flag for remedy in result.remedies if remedy.fits and remedy.flag), None):
+        yield again(result.asked, flag)
+    elif quicker := getattr(result, "quicker", None):
+        yield again(result.asked, f"--micro-batch {quicker}")
+    yield f"{result.asked} --why" if details else f"{result.asked} --details"
+
+
+def gib_rows(rows: Iterable[tuple[Shown, Iterable[float]]]) -> Iterator[tuple[Shown, ...]]:
+    """Sizes of several things, a row a name, under heads that bear their unit."""
+    return ((name, *(f"{to_gib(size):.2f}" for size in sizes)) for name, sizes in rows)
 
 
 def remedies_table(remedies: Iterable[Remedy], *, most: int | None = None) -> Iterator[Table]:
@@ -376,19 +314,19 @@ def remedies_table(remedies: Iterable[Remedy], *, most: int | None = None) -> It
 
 def reasons_table(reasons: Iterable[Reason], names: Mapping[str, Shown], *, title: Shown = _WHY) -> Table:
     """Behind `--why`, a row a figure: formula, numbers and sources."""
-    return table(
-        (say("part"), prose(say("formula")), prose(say("numbers")), prose(say("source"))),
+    return records(
+        reasons,
         (
-            (names.get(reason.part, reason.part), reason.formula, reason.numbers, reason.source)
-            for reason in reasons
+            (say("part"), lambda reason: names.get(reason.part, reason.part)),
+            (prose(say("formula")), lambda reason: reason.formula),
+            (prose(say("numbers")), lambda reason: reason.numbers),
+            (prose(say("source")), lambda reason: reason.source),
         ),
         title=title,
     )
 
 
-def old_prices(dates: Iterable[object]) -> Line | None:
+def old_prices(dates: Iterable[object]) -> Line:
     """That prices are old, with their dates; nothing where none is."""
-    dates = sorted({str(date) for date in dates})
-    if not dates:
-        return None
-    return Line.warn(say("prices as of {date}; verify before buying", date=", ".join(dates)))
+    every = ", ".join(sorted({str(date) for date in dates}))
+    return Line.warn(say("prices as of {date}; verify before buying", date=every or None))

@@ -7,7 +7,19 @@ from datetime import date
 
 from rigright.base import telling
 from rigright.base.money import CNY, USD, show_money
-from rigright.base.page import Commands, Line, Page, Points, Shown, Table, number, prose, records, table
+from rigright.base.page import (
+    Commands,
+    Line,
+    Page,
+    Points,
+    Shown,
+    Table,
+    known,
+    number,
+    prose,
+    records,
+    table,
+)
 from rigright.base.units import show_watts, to_gib
 from rigright.base.words import Sentence, say
 from rigright.build.machine import SAFE_SHARE
@@ -36,83 +48,63 @@ _CIRCUITS = {  # what usual outlets carry for hours, by what is paid with
 
 def page(result: Assembled, *, why: bool = False, details: bool = False) -> Page:
     """The page for people."""
-    first, made = result.first, result.proposed.variants
+    first, proposed = result.first, result.proposed
     if first is None:
         refusals = Points.of(_refusals(result), title=say("why not"), tone="bad")
         return Page.of(verdict(result), refusals, tone="bad")
-    more = result.asked and not (why and details)
     unfit = any("room" in ruling.parts for ruling in first.doubts)  # for where it shall stand
-    warned = unfit or result.over_budget or result.proposed.nearest is not None
+    warned = unfit or result.over_budget or proposed.nearest is not None
+    refused = ((refusal.part, refusal.reason) for refusal in proposed.refusals)
+    more = result.asked and not (why and details)
     return Page.of(
         verdict(result),
-        (order(proposal, result) for proposal in (made if details else (first,))),
-        _variants(result) if len({item.items for item in made}) > 1 else None,
+        (order(proposal, result) for proposal in (proposed.variants if details else (first,))),
+        _variants(result) if len({item.items for item in proposed.variants}) > 1 else None,
         Points.of((ruling.sentence for ruling in first.doubts), title=say("to check"), tone="warn"),
-        map(Line.warn, _warnings(result)),
-        map(Line.dim, (*_assumed(result), *result.notes)),
-        _refused(result) if why else None,
+        map(Line.warn, _warnings(result, first)),
+        map(Line.dim, (*_assumed(result, first), *result.notes)),
+        table((say("part"), prose(say("why not"))), refused, title=say("not chosen")) if why else None,
         Commands.next((f"{result.asked} --details --why",) if more else ()),
         tone="warn" if warned else "good",
     )
 
 
-def _refused(result: Assembled) -> Table:
-    """Parts that would not do, and why."""
-    columns = (say("part"), prose(say("why not")))
-    rows = ((refusal.part, refusal.reason) for refusal in result.proposed.refusals)
-    return table(columns, rows, title=say("not chosen"))
-
-
 def verdict(result: Assembled) -> Sentence:
     """The answer as a sentence."""
-    first = result.first
+    first, pc = result.first, result.wanted.pc
     if first is None:
-        return result.proposed.refused(result.cards, in_pc=result.wanted.pc is not None)
-    whole, around = (
-        _money(estimate, result, count=first.machines) for estimate in (first.usd, first.around_usd)
+        return result.proposed.refused(result.cards, in_pc=pc is not None)
+    machine, count = first.rig.machine, first.machines
+    whole, around, gpus = (
+        show_money(usd * count, result.currency)
+        for usd in (first.usd.value, first.around_usd.value, first.usd.value - first.around_usd.value)
     )
-    gpus_usd = (first.usd.value - first.around_usd.value) * first.machines
-    names = {"number": first.machines, "cards": _cards(first, result), "usd": whole, "around": around}
-    parts = {**names, "gpus": show_money(gpus_usd, result.currency)}
-    single = first.machines == 1
-    alone = not first.rig.cards or (first.rig.machine is not None and first.rig.machine.kind == "closed")
+    fields = {"number": count, "cards": _cards(first, result), "usd": whole, "around": around, "gpus": gpus}
+    alone = not first.rig.cards or (machine is not None and machine.kind == "closed")
     cards = [item for item in first.items if item.kind == "gpu"]
+    sentence = say(
+        "{number} machines with {cards}: {usd} complete: GPUs {gpus}, everything else {around}", **fields
+    )
     if all(item.owned for item in first.items):
-        sentence = say("{cards}: nothing to buy, the whole machine is your own", **names)
+        sentence = say("{cards}: nothing to buy, the whole machine is your own", **fields)
     elif cards and all(item.owned for item in cards):
-        sentence = say("{cards}: {usd} for the rest of the machine, the cards are your own", **names)
+        sentence = say("{cards}: {usd} for the rest of the machine, the cards are your own", **fields)
     elif not first.is_priced:
-        sentence = say("{cards}: {around} without parts of unknown price", **names)
+        sentence = say("{cards}: {around} without parts of unknown price", **fields)
     elif alone:
-        sentence = say("{cards}: {usd}", **names) if single else say("{number}x {cards}: {usd}", **names)
-    elif result.wanted.pc is not None and not first.around_usd.value:
-        sentence = say("{cards}: {usd}, your PC takes them as it is", **names)
-    elif result.wanted.pc is not None:
-        sentence = say("{cards}: {usd}: GPUs {gpus}, changes to your PC {around}", **parts)
-    elif single:
-        sentence = say("{cards}: {usd} complete: GPUs {gpus}, everything else {around}", **parts)
-    else:
-        sentence = say(
-            "{number} machines with {cards}: {usd} complete: GPUs {gpus}, everything else {around}",
-            **parts,
+        sentence = (
+            say("{cards}: {usd}", **fields) if count == 1 else say("{number}x {cards}: {usd}", **fields)
         )
+    elif pc is not None and not first.around_usd.value:
+        sentence = say("{cards}: {usd}, your PC takes them as it is", **fields)
+    elif pc is not None:
+        sentence = say("{cards}: {usd}: GPUs {gpus}, changes to your PC {around}", **fields)
+    elif count == 1:
+        sentence = say("{cards}: {usd} complete: GPUs {gpus}, everything else {around}", **fields)
     if result.over_budget:
         limit = show_money(result.wanted.budget_usd or 0.0, result.currency)
         return say("{said}; over the budget of {limit}", said=sentence, limit=limit)
     return sentence
-
-
-def _cards(verdict: Proposal, result: Assembled) -> str:
-    machine = verdict.rig.machine
-    if machine is not None and machine.kind == "closed":
-        return machine.name
-    if machine is not None and machine.kind == "modules":
-        return " + ".join(f"{cards.count}x {cards.chip.name}" for cards in verdict.rig.cards)
-    return result.cards
-
-
-def _money(usd: Estimate, result: Assembled, *, count: int = 1) -> str:
-    return show_money(usd.value * count, result.currency)
 
 
 def _range(usd: Estimate | None, result: Assembled) -> Shown:
@@ -122,26 +114,29 @@ def _range(usd: Estimate | None, result: Assembled) -> Shown:
     return low if low == high else f"{low}-{high}"
 
 
+def _cards(first: Proposal, result: Assembled) -> str:
+    """The cards as they were asked for; a machine with its own by their name."""
+    machine = first.rig.machine
+    if machine is None or machine.kind not in {"closed", "modules"}:
+        return result.cards
+    cards = " + ".join(f"{cards.count}x {cards.chip.name}" for cards in first.rig.cards)
+    return machine.name if machine.kind == "closed" else cards
+
+
 def order(proposal: Proposal, result: Assembled) -> Table:
     """What to order, with the range of its price."""
-    rows = [
-        (
-            KINDS[item.kind],
-            counted(item),
-            say("your own")
-            if item.owned
-            else ""
-            if item.kind == "nic" and item.usd is None
-            else _range(item.usd, result),
-        )
-        for item in proposal.items
-    ]
+
+    def cost(item: Item) -> Shown:
+        if item.owned:
+            return say("your own")
+        return "" if item.kind == "nic" and item.usd is None else _range(item.usd, result)
+
+    rows = [(KINDS[item.kind], counted(item), cost(item)) for item in proposal.items]
     rows.append((say("total"), "", _range(proposal.usd, result)))
-    columns = (say("part"), prose(say("parts list")), number(result.currency))
     title = LABELS[proposal.label]
     if proposal.machines > 1:
         title = say("{variant}, each of {count} machines", variant=title, count=proposal.machines)
-    return table(columns, rows, title=title)
+    return table((say("part"), prose(say("parts list")), number(result.currency)), rows, title=title)
 
 
 def counted(item: Item) -> Shown:
@@ -158,8 +153,8 @@ def _variants(result: Assembled) -> Table:
             (say("variant"), lambda proposal: LABELS[proposal.label]),
             (prose(say("machine")), _board),
             (number(say("memory")), _ram),
-            (number(say("power")), lambda made: "" if made.wall_w is None else show_watts(made.wall_w)),
-            (number(say("total")), lambda proposal: _money(proposal.usd, result)),
+            (number(say("power")), lambda proposal: known(proposal.wall_w, show_watts)),
+            (number(say("total")), lambda proposal: show_money(proposal.usd.value, result.currency)),
         ),
     )
 
@@ -177,67 +172,53 @@ def _ram(proposal: Proposal) -> str:
     return f"{to_gib(size):.0f} GB" if size else ""
 
 
-def _warnings(result: Assembled) -> Iterator[Sentence]:
-    first = result.first
-    if first is None:
-        return
+def _warnings(result: Assembled, first: Proposal) -> Iterator[Sentence]:
     if result.proposed.nearest is not None:
         yield result.proposed.nearest
     if first.limit_w is not None:
-        yield say(
-            "each card is limited to {watts}: nvidia-smi -pl {number}",
-            watts=show_watts(first.limit_w),
-            number=f"{first.limit_w:.0f}",
-        )
+        fields = {"watts": show_watts(first.limit_w), "number": f"{first.limit_w:.0f}"}
+        yield say("each card is limited to {watts}: nvidia-smi -pl {number}", **fields)
     passive = [item.chip.name for item in first.rig.cards if item.shape.cooling == PASSIVE]
     if passive and first.rig.machine is None:
         yield say("{chip} has no fans: add a blower with a shroud to each card", chip=passive[0])
-    unknown = [item.name for item in first.items if item.usd is None and item.kind != "nic"]
+    unknown = [str(item.name) for item in first.items if item.usd is None and item.kind != "nic"]
     if unknown:
-        yield say("no price known: {names}", names=", ".join(map(str, unknown)))
+        yield say("no price known: {names}", names=", ".join(unknown))
 
 
-def _assumed(result: Assembled) -> Iterator[Sentence]:
-    first = result.first
-    if first is None:
-        return
-    if first.wall_w is not None:
+def _assumed(result: Assembled, first: Proposal) -> Iterator[Sentence]:
+    wall_w = first.wall_w
+    if wall_w is not None:
         circuits = _CIRCUITS.get(result.currency, _CIRCUITS[USD])
-        fits = next(
-            (circuit for circuit in circuits if circuit[0] * circuit[1] * SAFE_SHARE >= first.wall_w), None
-        )
-        watts = show_watts(first.wall_w)
+        fits = next((pair for pair in circuits if pair[0] * pair[1] * SAFE_SHARE >= wall_w), None)
+        watts = show_watts(wall_w)
         if fits is None:
             yield say("draws up to {watts} at the wall: several circuits, or three phases", watts=watts)
         else:
-            volts, amps = (f"{fit:.0f}" for fit in fits)
-            sentence = say(
-                "draws up to {watts} at the wall: {volts} V and {amps} A or more",
-                watts=watts,
-                volts=volts,
-                amps=amps,
-            )
-            yield sentence
+            fields = {"watts": watts, "volts": f"{fits[0]:.0f}", "amps": f"{fits[1]:.0f}"}
+            yield say("draws up to {watts} at the wall: {volts} V and {amps} A or more", **fields)
     if first.usd.as_of:
         yield say("oldest price: {date}; verify before buying", date=first.usd.as_of)
 
 
 def sheet(result: Assembled) -> Page:
     """One row a line of an order; where there is none, a row a part that would not do."""
-    heads: tuple[str, ...] = ("variant", "part", "count", "name", "usd_low", "usd", "usd_high", "as_of")
-    rows: list[tuple[Shown, ...]] = []
-    for proposal in result.proposed.variants:
-        for item in proposal.items:
-            usd = ("", "", "", "") if item.usd is None else _cells(item.usd)
-            rows.append((proposal.label, item.kind, str(item.count), item.name, *usd))
     if result.first is None:
-        heads = ("part", "rule", "reason")
-        rows = [(refusal.part, refusal.rule, refusal.reason) for refusal in result.proposed.refusals]
-    return Page.of(verdict(result), table(heads, rows))
+        rows = ((refusal.part, refusal.rule, refusal.reason) for refusal in result.proposed.refusals)
+        return Page.of(verdict(result), table(("part", "rule", "reason"), rows))
 
+    def cells(usd: Estimate | None) -> tuple[str, ...]:
+        if usd is None:
+            return "", "", "", ""
+        return f"{usd.low:.2f}", f"{usd.value:.2f}", f"{usd.high:.2f}", usd.as_of or ""
 
-def _cells(usd: Estimate) -> tuple[str, str, str, str]:
-    return f"{usd.low:.2f}", f"{usd.value:.2f}", f"{usd.high:.2f}", usd.as_of or ""
+    heads = ("variant", "part", "count", "name", "usd_low", "usd", "usd_high", "as_of")
+    lines = (
+        (proposal.label, item.kind, str(item.count), item.name, *cells(item.usd))
+        for proposal in result.proposed.variants
+        for item in proposal.items
+    )
+    return Page.of(verdict(result), table(heads, lines))
 
 
 def _refusals(result: Assembled) -> Iterator[Shown]:
@@ -254,9 +235,12 @@ def _refusals(result: Assembled) -> Iterator[Shown]:
 
 def listed(proposal: Proposal) -> Iterator[str]:
     """The machine as a list that `build --check` reads."""
-    drives = dict.fromkeys(("system", "data", "scratch"), "ssd")
-    same = {kind: kind for kind in ("gpu", "machine", "board", "cpu", "cooler", "ram", "psu", "case")}
-    keys = {**same, **drives, "riser": "risers"}
+    same = ("gpu", "machine", "board", "cpu", "cooler", "ram", "psu", "case")
+    keys = (
+        {kind: kind for kind in same}
+        | dict.fromkeys(("system", "data", "scratch"), "ssd")
+        | {"riser": "risers"}
+    )
     limit = "" if proposal.limit_w is None else f" ({proposal.limit_w:.0f} W)"
     for item in proposal.items:
         if item.kind in keys:

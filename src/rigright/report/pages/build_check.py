@@ -30,7 +30,7 @@ def page(result: CheckedList, *, details: bool = False) -> Page:
         Points.of((item.sentence for item in rulings(DOUBT)), title=say("to check"), tone="warn"),
         Points.of(fine, title=say("ok"), tone="good") if details else None,
         table((say("part"), prose(say("read as"))), _read_rows(result.rig)),
-        Line.dim(say("not listed, not checked: {parts}", parts=absent)) if absent else None,
+        Line.dim(say("not listed, not checked: {parts}", parts=absent)),
         tone="plain" if absent and result.verdict == OK else _TONES[result.verdict],
     )
 
@@ -41,10 +41,9 @@ def _verdict_line(result: CheckedList) -> Sentence:
     if wrong:
         return say("cannot be built: {why}", why=wrong[0].reason)
     doubts = sum(ruling.verdict == DOUBT for ruling in result.rules)
-    if doubts == 1:
-        return say("can be built; 1 thing to check")
     if doubts:
-        return say("can be built; {count} things to check", count=doubts)
+        several = say("can be built; {count} things to check", count=doubts)
+        return say("can be built; 1 thing to check") if doubts == 1 else several
     if _missing(result):
         return say("no conflicts among the listed parts; the list is incomplete")
     return say("can be built")
@@ -66,11 +65,11 @@ def _read_rows(rig: Rig) -> Iterator[tuple[Shown, Shown]]:
     for supply in dict.fromkeys(rig.supplies):
         count = rig.supplies.count(supply)
         watts = f" ({supply.watts:,.0f} W)" if supply.watts else ""
-        yield NOUNS["psu"], f"{f'{count}x ' if count > 1 else ''}{supply.name}{watts}"
+        yield NOUNS["psu"], f"{_times(count)}{supply.name}{watts}"
     if rig.case is not None:
         yield NOUNS["case"], f"{rig.case.name}{f' ({rig.case.kind})' if rig.case.kind else ''}"
     for disks in rig.disks:
-        yield NOUNS["ssd"], f"{f'{disks.count}x ' if disks.count > 1 else ''}{disks.name}"
+        yield NOUNS["ssd"], f"{_times(disks.count)}{disks.name}"
     if rig.cooler is not None:
         yield NOUNS["cooler"], rig.cooler.name
     if rig.room is not None:
@@ -82,10 +81,7 @@ def _read_rows(rig: Rig) -> Iterator[tuple[Shown, Shown]]:
 def _base_rows(rig: Rig) -> Iterator[tuple[Shown, Shown]]:
     """Processor, board, memory."""
     if rig.processor is not None:
-        yield (
-            NOUNS["cpu"],
-            f"{rig.cpu_count}x {rig.processor.name}" if rig.cpu_count > 1 else rig.processor.name,
-        )
+        yield NOUNS["cpu"], f"{_times(rig.cpu_count)}{rig.processor.name}"
     if rig.board is not None:
         facts = (rig.board.socket, rig.board.chipset, rig.board.form, rig.board.mem_type)
         yield NOUNS["board"], f"{rig.board.name} ({', '.join(filter(None, facts))})"
@@ -93,12 +89,12 @@ def _base_rows(rig: Rig) -> Iterator[tuple[Shown, Shown]]:
         each = "" if modules.each_bytes is None else f"{modules.count}x {to_gib(modules.each_bytes):.0f} GB"
         total = "" if modules.total_bytes is None or each else f"{to_gib(modules.total_bytes):.0f} GB"
         kind = {True: "RDIMM", False: "UDIMM", None: None}[modules.registered]
-        yield (
-            NOUNS["ram"],
-            " ".join(
-                filter(None, (each, total, modules.type, f"{modules.mts}" if modules.mts else None, kind))
-            ),
-        )
+        texts = (each, total, modules.type, f"{modules.mts}" if modules.mts else None, kind)
+        yield NOUNS["ram"], " ".join(filter(None, texts))
+
+
+def _times(count: int) -> str:
+    return f"{count}x " if count > 1 else ""
 
 
 def sheet(result: CheckedList) -> Page:

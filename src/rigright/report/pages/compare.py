@@ -18,13 +18,11 @@ from rigright.base.page import (
     Table,
     answer_of,
     grouped,
-    prose,
-    table,
 )
 from rigright.base.units import TERA
 from rigright.base.words import OLD_PRICE, Sentence, say, with_commas, with_semicolons
 from rigright.choice.ways import quality_class
-from rigright.demand import Serving, Training
+from rigright.demand import Serving
 from rigright.facts.chips import short
 from rigright.facts.formats import find_format
 from rigright.report.pages import plan_words as words
@@ -37,9 +35,9 @@ from rigright.report.pages.brief import (
     short_format,
 )
 from rigright.report.pages.compare_sheets import claim
-from rigright.report.pages.figures import TIME_NAMES, figure_rows
+from rigright.report.pages.figures import TIME_NAMES
 from rigright.report.pages.plan_next import explain_flags
-from rigright.report.pages.plan_table import across, plan_rows, plans_table
+from rigright.report.pages.plan_words import Row, across, plans_table, rows_across, table_across
 from rigright.search import named
 from rigright.verbs.comparing.sheets import HALF, Compared, Contender, Roof
 
@@ -68,43 +66,32 @@ def page(result: Compared, *, why: bool = False, details: bool = False) -> Page:
 
 def _names(result: Compared) -> list[str]:
     """What each is called: by its machine, where that tells it apart from the others."""
-    plans = [item.plan for item in result.contenders]
-    kept = [plan.work.weights if plan and isinstance(plan.work, Serving) else "" for plan in plans]
+    works = [None if item.plan is None else item.plan.work for item in result.contenders]
+    kept = [work.weights if isinstance(work, Serving) else "" for work in works]
     unlike = len({HALF[0] if form in HALF else form for form in kept}) > 1
-    forms = [short_format(form) for form in kept]
-    names = [
-        f"{item.label} ({form})"
-        if unlike and form and not form.lower().startswith(item.label.lower())
-        else item.label
-        or (short(item.asked) if item.plan is None else named.machine(item.plan).removeprefix("1x "))
-        for item, form in zip(result.contenders, forms, strict=True)
-    ]
-    return [
-        item.asked if names.count(name) > 1 else name
-        for item, name in zip(result.contenders, names, strict=True)
-    ]
+
+    def name(item: Contender, form: str) -> str:
+        if unlike and form and not form.lower().startswith(item.label.lower()):
+            return f"{item.label} ({form})"
+        machine = short(item.asked) if item.plan is None else named.machine(item.plan).removeprefix("1x ")
+        return item.label or machine
+
+    names = [name(item, short_format(form)) for item, form in zip(result.contenders, kept, strict=True)]
+    pairs = zip(result.contenders, names, strict=True)
+    return [item.asked if names.count(called) > 1 else called for item, called in pairs]
 
 
 def _verdict(result: Compared) -> Line:
     """Who is how much faster, cheaper, or content with less power."""
-    if not any(contender.plan for contender in result.contenders):
-        return Line.bad(say("none of these can run {model}", model=model_name(result.model)))
     plans = [contender.plan for contender in result.contenders if contender.plan]
+    if not plans:
+        return Line.bad(say("none of these can run {model}", model=model_name(result.model)))
     years = result.wish.years if len({plan.supply.how for plan in plans}) > 1 else None
-    names = _names(result)
-    claims = grouped(
-        (
-            *_better(result),
-            *((lead.places, claim(lead, even=result.is_even, years=years)) for lead in result.claims),
-            *_paid_off(result),
-        )
-    )
+    names, even = _names(result), result.is_even
+    leads = ((lead.places, claim(lead, even=even, years=years)) for lead in result.claims)
+    claims = grouped((*_better(result), *leads, *_paid_off(result)))
     sentence = with_semicolons(
-        say(
-            "{name}: {claims}",
-            name=", ".join(names[place] for place in places),
-            claims=with_commas(told) or "",
-        )
+        say("{name}: {claims}", name=", ".join(names[place] for place in places), claims=with_commas(told))
         for places, told in claims.items()
     )
     if sentence is not None and len(result.contenders) > 2:
@@ -115,33 +102,31 @@ def _verdict(result: Compared) -> Line:
 def _doubted(sentence: Sentence | None, result: Compared) -> Line | None:
     """The answer with who misses a limit or may run out of memory; None where nobody does."""
     rows = list(zip(result.contenders, _names(result), strict=True))
-    small = [
-        name
-        for item, name in rows
-        if item.plan is None and {lost.limit for lost in item.broken} == {"memory"}
+    lost = [
+        name for item, name in rows if item.plan is None and {one.limit for one in item.broken} == {"memory"}
     ]
-    missed = [name for item, name in rows if not item.fits and name not in small]
+    missed = [name for item, name in rows if not item.fits and name not in lost]
     tight = [name for item, name in rows if item.fits and item.plan and item.plan.is_tight]
-    parts = [sentence] if sentence is not None else []
-    parts += [say("does not fit: {names}", names=", ".join(small))] if small else []
-    parts += [say("misses the limits: {names}", names=", ".join(missed))] if missed else []
-    parts += [say("memory may not be enough: {names}", names=", ".join(tight))] if tight else []
-    return Line.warn(with_semicolons(parts) or "") if small or missed or tight else None
+    doubts = (
+        say("does not fit: {names}", names=", ".join(lost) or None),
+        say("misses the limits: {names}", names=", ".join(missed) or None),
+        say("memory may not be enough: {names}", names=", ".join(tight) or None),
+    )
+    return Line.warn(with_semicolons((sentence, *doubts)) or "") if lost or missed or tight else None
 
 
 def _better(result: Compared) -> Iterator[tuple[tuple[int, ...], Sentence]]:
     """Who runs weights of a better class than another does: the rest is then no like against like."""
     able = {
-        place: contender.plan.work.weights
-        for place, contender in enumerate(result.contenders)
-        if contender.fits and contender.plan is not None and isinstance(contender.plan.work, Serving)
+        place: item.plan.work.weights
+        for place, item in enumerate(result.contenders)
+        if item.fits and item.plan is not None and isinstance(item.plan.work, Serving)
     }
     classes = {place: quality_class(find_format(form).loss_rank) for place, form in able.items()}
-    if len(set(classes.values())) < 2:
-        return
-    best = tuple(place for place, own in classes.items() if own == min(classes.values()))
-    yield best, say("better quality ({format})",
-                    format=", ".join(dict.fromkeys(short_format(able[place]) for place in best)))  # fmt: skip
+    if len(set(classes.values())) > 1:
+        best = tuple(place for place, own in classes.items() if own == min(classes.values()))
+        forms = ", ".join(dict.fromkeys(short_format(able[place]) for place in best))
+        yield best, say("better quality ({format})", format=forms)
 
 
 def _paid_off(result: Compared) -> Iterator[tuple[tuple[int, ...], Sentence]]:
@@ -150,11 +135,11 @@ def _paid_off(result: Compared) -> Iterator[tuple[tuple[int, ...], Sentence]]:
         return
     place, paid = result.payback
     if math.isfinite(paid.high):
-        yield (place,), say("the price equals {months} months of rent",
-                            months=months_between(paid.low, paid.high))  # fmt: skip
+        months = months_between(paid.low, paid.high)
+        yield (place,), say("the price equals {months} months of rent", months=months)
     elif math.isfinite(paid.months):
-        yield (place,), say("the price equals {months} months of rent or more",
-                            months=months_shown(paid.low))  # fmt: skip
+        least = months_shown(paid.low)
+        yield (place,), say("the price equals {months} months of rent or more", months=least)
 
 
 def _misses(result: Compared) -> Iterator[Sentence]:
@@ -168,24 +153,20 @@ def _misses(result: Compared) -> Iterator[Sentence]:
 def _table(result: Compared) -> Table:
     """Figures down, things across; the best of each row is marked."""
     things = result.contenders
-    plans = [contender.plan for contender in things]
+    plans, figures = [item.plan for item in things], [item.figures for item in things]
     names = (item.asked if item.plan is None else named.machine(item.plan) for item in things)
-    labels = [("", *(item.label for item in things))] if any(item.label for item in things) else []
-    rows: list[tuple[Shown, ...]] = [*labels, (say("machine"), *names), *plan_rows(plans)]
-    if not any(plan is not None and isinstance(plan.work, Training) for plan in plans):
-        rows.append(across(plans, say("concurrency"), value=words.concurrency))
     best = {lead.figure: lead.places for lead in result.leads}
-    known = figure_rows([item.figures for item in things], result.wish, best=best)
-    rows += (row for _, row in known)
-    if any(contender.speed for contender in things):
-        waits = (say("decode limited by"), "token_pass"), (say("prefill limited by"), "prompt_pass")
-        rows += [(head, *(_bound(contender, which) for contender in things)) for head, which in waits]
-    rows.append(across(plans, say("based on"), value=words.basis))
-    if not all(contender.fits for contender in things):
-        reasons = (contender.broken[0].reason if contender.broken else "" for contender in things)
-        rows.append((say("limits missed"), *reasons))
-    heads = (prose(_LETTERS[place]) for place in range(len(things)))
-    return table(("", *heads), rows, title=say("side by side (* best in its row)"))
+    reasons = (item.broken[0].reason if item.broken and not item.fits else "" for item in things)
+    rows: tuple[Row, ...] = (
+        ("", *(item.label for item in things)),
+        (say("machine"), *names),
+        *rows_across(plans, figures, wish=result.wish, best=best),
+        (say("decode limited by"), *(_bound(item, "token_pass") for item in things)),
+        (say("prefill limited by"), *(_bound(item, "prompt_pass") for item in things)),
+        across(plans, say("based on"), value=words.basis),
+        (say("limits missed"), *reasons),
+    )
+    return table_across(_LETTERS[: len(things)], rows, title=say("side by side (* best in its row)"))
 
 
 def _bound(contender: Contender, which: str) -> Shown:
@@ -194,32 +175,25 @@ def _bound(contender: Contender, which: str) -> Shown:
 
 def _roofs(result: Compared) -> Plot:
     """Each card's roof, with its next tokens as a small letter and its prompts as a digit."""
-    known = [
-        (place, item, item.roof) for place, item in enumerate(result.contenders) if item.roof is not None
-    ]
-    passes = [part.flops_per_byte for _, _, roof in known for part in (roof.token, roof.prompt)]
+    rows = [(place, item, item.roof) for place, item in enumerate(result.contenders) if item.roof is not None]
+    passes = [part.flops_per_byte for _, _, roof in rows for part in (roof.token, roof.prompt)]
     left, right = min(passes) * _LEFT, max(passes) * RIGHT
     curves, spots = [], []
-    for order, (place, contender, roof) in enumerate(known):
+    for order, (place, contender, roof) in enumerate(rows):
         letter = _LETTERS[place]
         chip = "" if contender.plan is None else short(contender.plan.chip.name)
-        rates = f"{roof.peak_flops_per_s / TERA:,.0f}", f"{roof.bytes_per_s / TERA:.2f}"
-        name = say("{chip}: {peak} TFLOP/s dense, {rate} TB/s", chip=chip, peak=rates[0], rate=rates[1])
+        peak, rate = f"{roof.peak_flops_per_s / TERA:,.0f}", f"{roof.bytes_per_s / TERA:.2f}"
+        name = say("{chip}: {peak} TFLOP/s dense, {rate} TB/s", chip=chip, peak=peak, rate=rate)
         curves.append(Curve(letter=letter, name=name, points=_edge(roof, left, right=right)))
-        both = (
-            (letter.lower(), say("decode on {name}", name=letter), roof.token),
-            (str(place + 1), say("prefill on {name}", name=letter), roof.prompt),
-        )
+        decode, prefill = say("decode on {name}", name=letter), say("prefill on {name}", name=letter)
+        both = ((letter.lower(), decode, roof.token), (str(place + 1), prefill, roof.prompt))
         for mark, name, part in both:
             x, y = part.flops_per_byte, part.flops_per_s / TERA
             spots.append(Spot(letter=mark, name=name, x=x, y=y, curve=order))
     return Plot(
-        curves=tuple(curves),
-        spots=tuple(spots),
-        x_name=say("FLOP per byte read"),
-        y_name=say("TFLOP/s per GPU, dense"),
-        title=say("roofline"),
-    )
+        curves=tuple(curves), spots=tuple(spots), title=say("roofline"),
+        x_name=say("FLOP per byte read"), y_name=say("TFLOP/s per GPU, dense"),
+    )  # fmt: skip
 
 
 def _edge(roof: Roof, left: float, *, right: float) -> tuple[tuple[float, float], ...]:

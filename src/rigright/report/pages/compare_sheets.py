@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 
 from rigright.base import telling
 from rigright.base.money import show_money
-from rigright.base.page import Column, Commands, Page, Shown, Table, grouped, table
-from rigright.base.units import GIGA, TERA, show_short, to_gib
+from rigright.base.page import Column, Commands, Page, Shown, Table, grouped, known, table
+from rigright.base.units import GIB, GIGA, TERA, show_short
 from rigright.base.words import Sentence, say, with_commas, with_semicolons, worded
 from rigright.cost.estimate import Estimate
 from rigright.report.pages.brief import note_lines
@@ -76,25 +76,16 @@ def claim(lead: Lead, *, even: bool = True, years: float | None = None, matrix: 
     figure, ratio = lead.figure, lead.ratio
     times, more = show_short(ratio).removesuffix(".0"), f"{(ratio - 1) * 100:.0f}"
     less, part = f"{(1 - 1 / ratio) * 100:.0f}", FRACTIONS.get(round(ratio))
+    if figure in RATES and even:
+        faster = say("{percent}% faster", percent=more)
+        return say("{times}x faster", times=times) if ratio >= _TWICE else faster
     if figure in _MORE or figure in RATES:
-        if figure in RATES and even:
-            times_said, more_said = (
-                say("{times}x faster", times=times),
-                say("{percent}% faster", percent=more),
-            )
-        else:
-            what = (_WITH_CPU if matrix else _MORE).get(figure, say("throughput"))
-            times_said = say("{times}x the {what}", times=times, what=what)
-            more_said = say("{percent}% more {what}", percent=more, what=what)
-        return times_said if ratio >= _TWICE else more_said
+        what = (_WITH_CPU if matrix else _MORE).get(figure, say("throughput"))
+        many = say("{percent}% more {what}", percent=more, what=what)
+        return say("{times}x the {what}", times=times, what=what) if ratio >= _TWICE else many
     if figure == "usd_per_mtok" and years is not None:
         return say("{percent}% cheaper per token over {years} years", percent=less, years=f"{years:g}")
-    if (
-        figure in _PARTS
-        and part is not None
-        and abs(ratio - round(ratio)) < _NEARLY * ratio
-        and not lead.used
-    ):
+    if figure in _PARTS and part and abs(ratio - round(ratio)) < _NEARLY * ratio and not lead.used:
         return say("{part} the {what}", part=part, what=_PARTS[figure])
     return {
         "ttft_s": say("TTFT {percent}% lower", percent=less),
@@ -112,81 +103,77 @@ def claim(lead: Lead, *, even: bool = True, years: float | None = None, matrix: 
 
 def _table(result: Sheets) -> Table:
     """A fact a row; one that nobody of them has is left out."""
-    every = [(head, *map(show, result.things)) for head, show in _rows(result)]
-    rows = [row for row in every if any(cell != _UNKNOWN for cell in row[1:])]
+    cells = ((head, [show(sheet) or _UNKNOWN for sheet in result.things]) for head, show in _rows(result))
+    rows = ((head, *row) for head, row in cells if {*row} != {_UNKNOWN})
     heads = [Column(head=sheet.name, right=True, flexible=True) for sheet in result.things]
     return table(("", *heads), rows)
 
 
-def _rows(result: Sheets) -> Iterator[tuple[Sentence, Callable[[Sheet], Shown]]]:
+def _rows(result: Sheets) -> tuple[tuple[Sentence, Callable[[Sheet], Shown | None]], ...]:
     """The facts in the order that buyers ask for them."""
-    yield say("memory GB"), lambda sheet: _number(sheet.mem_bytes, 1, to=to_gib)
-    yield say("memory type"), lambda sheet: worded("memory")(sheet.mem_type)
-    yield say("bandwidth GB/s"), lambda sheet: _number(sheet.mem_bytes_per_s, GIGA)
-    yield say("16-bit TFLOP/s, FP32 accumulate"), _half
-    yield say("FP8 TFLOP/s, FP32 accumulate"), lambda sheet: _number(sheet.fp8_flops_per_s, TERA)
-    yield say("FP4 TFLOP/s"), lambda sheet: _number(sheet.fp4_flops_per_s, TERA)
-    yield say("INT8 TOP/s"), lambda sheet: _number(sheet.int8_ops_per_s, TERA)
-    yield say("FP32 TFLOP/s"), lambda sheet: _number(sheet.fp32_flops_per_s, TERA)
-    yield say("cores"), lambda sheet: _UNKNOWN if sheet.cores is None else f"{sheet.cores:,}"
-    yield say("power W"), lambda sheet: _number(sheet.power_w, 1)
-    yield say("link, GB/s both ways"), _link
-    yield say("PCIe"), _slot
-    yield (
-        say("buy, {currency}", currency=symbol(result.currency)),
-        lambda sheet: (
-            say("no price known")
-            if sheet.usd is None and sheet.usd_per_h is None
-            else _price(sheet.usd, result.currency, used=sheet.used)
-        ),
-    )
-    head = say("rent, {sign}/hour", sign=symbol(result.currency))
-    yield head, lambda sheet: _price(sheet.usd_per_h, result.currency)
-    yield say("launch"), lambda sheet: sheet.launch or _UNKNOWN
+    currency, sign = result.currency, symbol(result.currency)
     mixed = len({sheet.kind for sheet in result.things}) > 1
-    yield say("made for"), lambda sheet: _use(sheet, mixed=mixed)
+
+    def buy(sheet: Sheet) -> Shown | None:
+        none = sheet.usd is None and sheet.usd_per_h is None
+        return say("no price known") if none else _price(sheet.usd, currency, used=sheet.used)
+
+    def rate(name: str, scale: float = TERA) -> Callable[[Sheet], str | None]:
+        return lambda sheet: _number(getattr(sheet, name), scale)
+
+    def use(sheet: Sheet) -> Shown:
+        """Beside a processor a card is for what a processor is slow at."""
+        if mixed and sheet.kind != CPU_KIND:
+            return say("matrix work: training, inference")
+        return _MADE_FOR.get(sheet.made_for, sheet.made_for)
+
+    return (
+        (say("memory GB"), rate("mem_bytes", GIB)),
+        (say("memory type"), lambda sheet: worded("memory")(sheet.mem_type)),
+        (say("bandwidth GB/s"), rate("mem_bytes_per_s", GIGA)),
+        (say("16-bit TFLOP/s, FP32 accumulate"), _half),
+        (say("FP8 TFLOP/s, FP32 accumulate"), rate("fp8_flops_per_s")),
+        (say("FP4 TFLOP/s"), rate("fp4_flops_per_s")),
+        (say("INT8 TOP/s"), rate("int8_ops_per_s")),
+        (say("FP32 TFLOP/s"), rate("fp32_flops_per_s")),
+        (say("cores"), lambda sheet: known(sheet.cores, "{:,}".format)),
+        (say("power W"), rate("power_w", 1)),
+        (say("link, GB/s both ways"), _link),
+        (say("PCIe"), _slot),
+        (say("buy, {currency}", currency=sign), buy),
+        (say("rent, {sign}/hour", sign=sign), lambda sheet: _price(sheet.usd_per_h, currency)),
+        (say("launch"), lambda sheet: sheet.launch),
+        (say("made for"), use),
+    )
 
 
-def _use(sheet: Sheet, *, mixed: bool) -> Shown:
-    """What it is for; beside a processor a card is for what a processor is slow at."""
-    if mixed and sheet.kind != CPU_KIND:
-        return say("matrix work: training, inference")
-    return _MADE_FOR.get(sheet.made_for, sheet.made_for)
-
-
-def _number(value: float | None, scale: float, *, to: Callable[[float], float] | None = None) -> str:
+def _number(value: float | None, scale: float) -> str | None:
     if value is None or math.isnan(value):
-        return _UNKNOWN
-    shown = to(value) if to else value / scale
-    return f"{shown:,.0f}" if shown >= 100 else f"{shown:,.3g}"
+        return None
+    return f"{value / scale:,.0f}" if value / scale >= 100 else f"{value / scale:,.3g}"
 
 
-def _half(sheet: Sheet) -> Shown:
+def _half(sheet: Sheet) -> str | None:
     """A processor multiplies 16-bit numbers in 32 bit."""
-    return _UNKNOWN if sheet.kind == CPU_KIND else _number(sheet.half_flops_per_s, TERA)
+    return None if sheet.kind == CPU_KIND else _number(sheet.half_flops_per_s, TERA)
 
 
-def _link(sheet: Sheet) -> Shown:
+def _link(sheet: Sheet) -> Shown | None:
     if sheet.kind == CPU_KIND:
-        return _UNKNOWN
+        return None
     if sheet.link is None or sheet.link_bytes_per_s is None:
         return say("PCIe only")
     return f"{sheet.link.partition('(')[0].strip()} {_number(sheet.link_bytes_per_s, GIGA)}"
 
 
-def _slot(structure: Sheet) -> Shown:
-    if structure.pcie_gen is None:
-        return _UNKNOWN
-    return (
-        f"{structure.pcie_gen}.0 x{structure.pcie_lanes}"
-        if structure.kind != CPU_KIND
-        else f"{structure.pcie_gen}.0"
-    )
+def _slot(sheet: Sheet) -> str | None:
+    lanes = "" if sheet.kind == CPU_KIND else f" x{sheet.pcie_lanes}"
+    return known(sheet.pcie_gen, lambda gen: f"{gen}.0{lanes}")
 
 
-def _price(amount: Estimate | None, currency: str, *, used: bool | None = False) -> Shown:
+def _price(amount: Estimate | None, currency: str, *, used: bool | None = False) -> Shown | None:
     if amount is None:
-        return _UNKNOWN
+        return None
     shown, date = show_money(amount.value, currency), amount.as_of or ""
     return say("{amount} used ({date})", amount=shown, date=date) if used else f"{shown} ({date})"
 

@@ -18,6 +18,7 @@ from rigright.base.page import (
     Shown,
     Table,
     answer_of,
+    known,
     number,
     prose,
     records,
@@ -28,9 +29,10 @@ from rigright.base.words import Sentence, say, with_commas
 from rigright.cost.estimate import Estimate, scaled
 from rigright.facts.chips import short
 from rigright.facts.clouds import cloud_shown
+from rigright.money.lifetime import Payback
 from rigright.money.machine_price import BILL
 from rigright.report.pages.brief import model_name, months_between, months_shown, note_lines, old_prices
-from rigright.report.pages.figures import amount, amount_band, symbol
+from rigright.report.pages.figures import amount, amount_band, money_between, symbol
 from rigright.verbs.costing import API, BUY, OWN, RENT, REPLACE, RESERVED, SPOT, Costed, CostWay, WayWithWork
 
 SURE, LIKELY = 0.995, 0.5  # shares of cases
@@ -68,56 +70,44 @@ def _kept(answer: Line, result: Costed) -> Line:
 
 def verdict(result: Costed) -> Line:
     """When buying has paid for itself, or what the years cost where there is nothing to hold it against."""
-    machine, currency = short(result.machine), result.wish.currency
-    own, other = result.own, result.other
-    years = _years(result.wish.years)
-    if own is not None and own.kind == OWN and other is not None:
-        spent: Shown = with_commas(_spent(way, result) for way in (own, other)) or ""
-        share = f"{other.buy_is_cheaper or 0.0:.0%}"
-        sentence = say("{machine}: keeping it is cheaper over {years} in {share} of cases: {costs}",
-                   machine=machine, years=years, share=share, costs=spent)  # fmt: skip
-        sure = other.buy_is_cheaper is not None and not 1 - SURE < other.buy_is_cheaper < SURE
-        return Line(text=sentence, tone="good" if sure else "warn")
-    if own is None or other is None or other.payback is None:
+    currency, own, other = result.wish.currency, result.own, result.other
+    fields: dict[str, Shown] = {"machine": short(result.machine), "years": _years(result.wish.years)}
+    if own is None or other is None or (other.payback is None and own.kind != OWN):
         way = own or min(result.cost_ways, key=lambda way: way.ledger.total.value)
-        usd = _between(way.ledger.total, currency)
-        sentence = say("{machine}: {usd} over {years}, {way}", machine=machine, usd=usd, years=years,
-                   way=_alone(way, result))  # fmt: skip
-        return Line.good(sentence)
+        usd = money_between(way.ledger.total, currency)
+        return Line.good(
+            say("{machine}: {usd} over {years}, {way}", usd=usd, way=_alone(way, result), **fields)
+        )
+    fields["costs"] = with_commas(_spent(way, result) for way in (own, other)) or ""
+    chance = other.buy_is_cheaper
+    bought, kept = (f"{share:.0%}" for share in (chance or 0.0, 1 - (chance or 0.0)))
+    if own.kind == OWN or other.payback is None:
+        sentence = say("{machine}: keeping it is cheaper over {years} in {share} of cases: {costs}",
+                       share=bought, **fields)  # fmt: skip
+        sure = chance is not None and not 1 - SURE < chance < SURE
+        return Line(text=sentence, tone="good" if sure else "warn")
     paid = other.payback
-    costs = with_commas(_spent(way, result) for way in (own, other))
-    sentences: dict[str, Shown] = {
-        "machine": machine,
-        "years": years,
-        "share": f"{paid.share:.0%}",
-        "costs": costs or "",
-    }
+    if chance is not None and chance < LIKELY:
+        sentence = say("{machine}: do not buy for {years}, it costs more in {share} of cases: {costs}",
+                       share=kept, **fields)  # fmt: skip
+        return Line(text=sentence, tone="good" if chance < 1 - SURE else "warn")
+    if paid.share < LIKELY or not math.isfinite(paid.months):
+        sentence = say(
+            "{machine}: buying is cheaper over {years} in {share} of cases, counting resale: {costs}",
+            share=bought, **fields,
+        )  # fmt: skip
+        return Line.warn(sentence)
     span = say("{months} months", months=months_between(paid.low, paid.high))
     if not math.isfinite(paid.high):
         span = say("{months} months or more", months=months_shown(paid.low))
-    if other.buy_is_cheaper is not None and other.buy_is_cheaper < LIKELY:
-        sentences["share"] = f"{1 - other.buy_is_cheaper:.0%}"
-        sentence = say(
-            "{machine}: do not buy for {years}, it costs more in {share} of cases: {costs}", **sentences
-        )
-        return Line(text=sentence, tone="good" if other.buy_is_cheaper < 1 - SURE else "warn")
-    if paid.share < LIKELY or not math.isfinite(paid.months):
-        sentences["share"] = f"{other.buy_is_cheaper or 0.0:.0%}"
-        sentence = say(
-            "{machine}: buying is cheaper over {years} in {share} of cases, counting resale: {costs}",
-            **sentences,
-        )
-        return Line.warn(sentence)
     if paid.share >= SURE:
-        sentence = say(
-            "{machine}: buying pays off after {span}; over {years}: {costs}", span=span, **sentences
+        return Line.good(
+            say("{machine}: buying pays off after {span}; over {years}: {costs}", span=span, **fields)
         )
-        return Line.good(sentence)
-    sentence = say(
-        "{machine}: buying pays off after {span}, within {years} in {share} of cases; {costs}",
-        span=span, **sentences,
-    )  # fmt: skip
-    return Line.warn(sentence)
+    share = f"{paid.share:.0%}"
+    text = say("{machine}: buying pays off after {span}, within {years} in {share} of cases; {costs}",
+               span=span, share=share, **fields)  # fmt: skip
+    return Line.warn(text)
 
 
 def _alone(way: CostWay, result: Costed) -> Shown:
@@ -166,26 +156,15 @@ def _years(years: float) -> Sentence:
     return say("{years} years", years=f"{years:g}")
 
 
-def _between(estimate: Estimate, currency: str) -> str:
-    shown = show_money(estimate.value, currency)
-    if estimate.low == estimate.high:
-        return shown
-    return f"{shown} ({show_money(estimate.low, currency)}-{show_money(estimate.high, currency)})"
-
-
 def ways_table(result: Costed, *, banded: bool) -> Table:
     """Every way, the dearest column last."""
     currency, sign = result.wish.currency, symbol(result.wish.currency)
-    tokens = any(result.usd_per_mtok(way) for way in result.cost_ways)
     unit = "" if result.output is None else result.output.unit
-    heads = {
+    each = {
         "audio_h": say("{sign}/audio hour", sign=sign), "images": say("{sign}/1K images", sign=sign),
         "videos": say("{sign}/video", sign=sign), "texts": say("{sign}/1K texts", sign=sign),
-    }  # fmt: skip
-    runs = any(result.usd_per_run(way) for way in result.cost_ways)
-    payback = any(way.payback for way in result.cost_ways)
-    chances = any(way.buy_is_cheaper is not None for way in result.cost_ways)
-    is_there = result.way(OWN) is not None
+    }.get(unit, "")  # fmt: skip
+    keeps = say("buy is cheaper") if result.way(OWN) is None else say("keeping is cheaper")
 
     def money(estimate: Estimate | None) -> str:
         if estimate is None:
@@ -193,37 +172,40 @@ def ways_table(result: Costed, *, banded: bool) -> Table:
         band = amount_band(estimate, currency) if banded else ""
         return amount(estimate.value, currency) + (f" ({band})" if band else "")
 
-    def cells(way: CostWay) -> Iterator[Shown]:
-        first = way.ledger.terms[0]
-        yield name_of(way, result)
-        yield money(first.upfront) if first.upfront.value else ""
-        yield amount(sum(estimate.value for estimate in first.monthly.values()), currency)
-        yield money(way.ledger.total)
-        if tokens:
-            yield money(result.usd_per_mtok(way))
-        if unit:
-            each = result.usd_per_unit(way)
-            yield money(None if each is None else scaled(each, 1 if unit == "audio_h" else KILO))
-        if runs:
-            yield money(result.usd_per_run(way))
-        if payback:
-            yield "" if way.payback is None else paid_off(way.payback.low, way.payback.high)
-        if chances:
-            yield "" if way.buy_is_cheaper is None else f"{way.buy_is_cheaper:.0%}"
+    def unit_money(way: CostWay) -> str:
+        usd = result.usd_per_unit(way)
+        return money(None if usd is None else scaled(usd, 1 if unit == "audio_h" else KILO))
 
-    right = [
-        say("up front, {sign}", sign=sign), say("{sign}/month", sign=sign), say("total, {sign}", sign=sign),
-        *((say("{sign}/1M tok", sign=sign),) if tokens else ()),
-        *((heads[unit],) if unit else ()),
-        *((say("{sign}/run", sign=sign),) if runs else ()),
-        *((say("pays off, months (80 %)"),) if payback else ()),
-        *((say("keeping is cheaper") if is_there else say("buy is cheaper"),) if chances else ()),
-    ]  # fmt: skip
-    return table((prose(""), *map(number, right)), (tuple(cells(way)) for way in result.cost_ways))
+    def upfront(way: CostWay) -> str:
+        usd = way.ledger.terms[0].upfront
+        return money(usd) if usd.value else ""
+
+    def month(way: CostWay) -> str:
+        return amount(way.ledger.terms[0].month_usd, currency)
+
+    return records(
+        result.cost_ways,
+        (
+            (prose(""), lambda way: name_of(way, result)),
+            (number(say("up front, {sign}", sign=sign)), upfront),
+            (
+                number(say("{sign}/month", sign=sign)),
+                lambda way: amount(way.ledger.terms[0].month_usd, currency),
+            ),
+            (number(say("total, {sign}", sign=sign)), lambda way: money(way.ledger.total)),
+            (number(say("{sign}/1M tok", sign=sign)), lambda way: money(result.usd_per_mtok(way))),
+            (number(each), unit_money),
+            (number(say("{sign}/run", sign=sign)), lambda way: money(result.usd_per_run(way))),
+            (number(say("pays off, months (80 %)")), lambda way: known(way.payback, paid_off)),
+            (number(keeps), lambda way: known(way.buy_is_cheaper, "{:.0%}".format)),
+        ),
+        filled=True,
+    )
 
 
-def paid_off(low: float, high: float) -> Shown:
+def paid_off(paid: Payback) -> Shown:
     """When it has paid for itself, in months."""
+    low, high = paid.low, paid.high
     if not math.isfinite(low):
         return say("never")
     return months_between(low, high) if math.isfinite(high) else f"{months_shown(low)}+"
@@ -261,7 +243,6 @@ def sums(result: Costed) -> Iterator[Sentence]:
     currency = result.wish.currency
     own = result.own
     if own is not None and own.kind == BUY and result.cards_usd is not None:
-        shares = {name: estimate for name, estimate in own.ledger.shares.items() if name != "machine"}
         around = result.host_usd.value if result.host_usd else 0.0
         cards, rest = (show_money(usd, currency) for usd in (result.cards_usd.value, around))
         sentences = [say("cards {usd}", usd=cards), say("rest of the machine {usd}", usd=rest)]
@@ -269,7 +250,8 @@ def sums(result: Costed) -> Iterator[Sentence]:
             sentences = [say("machine {usd}", usd=show_money(result.cards_usd.value + around, currency))]
         sentences += [
             say("{name} {usd}", name=PARTS[name], usd=show_money(estimate.value, currency))
-            for name, estimate in shares.items()
+            for name, estimate in own.ledger.shares.items()
+            if name != "machine"
         ]
         yield say("bought: {parts}", parts=with_commas(sentences) or "")
     if own is not None and result.power_w.value:
@@ -295,31 +277,24 @@ def assumed(result: Costed, *, flags: bool = True) -> Iterator[Sentence]:
             tokens=show_short(output.output_tok / MEGA),
         )  # fmt: skip
     foreign = [way for way in result.cost_ways if way.currency == CNY and wish.currency != CNY]
-    if foreign:
-        names = with_commas({say("{cloud}", cloud=cloud_shown(way.label)): None for way in foreign})
-        yield say("{clouds}: in China, billed in yuan", clouds=names or "")
-    always = say("24/7 use (--duty)") if flags else say("24/7 use")
-    guessed = [always] if result.duty == 1 else []
+    names = with_commas({say("{cloud}", cloud=cloud_shown(way.label)): None for way in foreign})
+    yield say("{clouds}: in China, billed in yuan", clouds=names)
+
+    def by(thing: Sentence, option: str) -> Sentence:
+        return say("{part} ({option})", part=thing, option=option) if flags else thing
+
+    guessed = [by(say("24/7 use"), "--duty")] if result.duty == 1 else []
     if wish.place is None and wish.tariff_usd_per_kwh is None and result.own:
         tariff = show_money(result.tariff.usd_per_kwh, wish.currency)
-        guessed.append(
-            say("{tariff}/kWh (--place or --tariff)", tariff=tariff)
-            if flags
-            else say("{tariff}/kWh", tariff=tariff)
-        )
-    if guessed:
-        yield say("assumed: {things}", things=with_commas(guessed) or "")
+        guessed.append(by(say("{tariff}/kWh", tariff=tariff), "--place, --tariff"))
+    yield say("assumed: {things}", things=with_commas(guessed))
     spend = result.spend
     spent = {"space": spend.space_usd, "upkeep": spend.upkeep, "people": spend.people_usd}
-    left = [
-        say("{part} ({option})", part=PARTS[name], option=f"--{name}") if flags else PARTS[name]
-        for name, value in spent.items()
-        if not value
-    ]
+    left = [by(PARTS[name], f"--{name}") for name, value in spent.items() if not value]
     if result.boxes > 1:
         left.append(say("the network between {count} machines", count=result.boxes))
-    if left and result.own:
-        yield say("not counted: {options}", options=with_commas(left) or "")
+    if result.own:
+        yield say("not counted: {options}", options=with_commas(left))
 
 
 def resale(result: Costed) -> Table:
@@ -347,15 +322,12 @@ def _formulas(result: Costed) -> Table:
     ]  # fmt: skip
     if own is not None:
         term = own.ledger.terms[0]
-        month = sum(estimate.value for estimate in term.monthly.values())
-        ends = (term.upfront.value, month, own.ledger.resale.value)
+        ends = (term.upfront.value, term.month_usd, own.ledger.resale.value)
         price, paid, left = (show_money(usd, currency) for usd in ends)
         rows.append((say("total"), say("up front + months x monthly costs - resale"),
                      f"{price} + {result.months:g} x {paid} - {left}"))  # fmt: skip
         if other is not None and other.payback is not None:
-            rent = show_money(
-                sum(estimate.value for estimate in other.ledger.terms[0].monthly.values()), currency
-            )
+            rent = show_money(other.ledger.terms[0].month_usd, currency)
             rows.append((say("pays off"), say("up front / (monthly cost of alternative - own monthly cost)"),
                          f"{price} / ({rent} - {paid})"))  # fmt: skip
     columns = ("", prose(say("formula")), say("numbers"))

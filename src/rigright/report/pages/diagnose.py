@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from rigright.base import telling
 from rigright.base.page import (
@@ -14,9 +14,11 @@ from rigright.base.page import (
     Part,
     Piece,
     Points,
+    Shown,
     Strip,
     Strips,
     Tone,
+    known,
     number,
     prose,
     records,
@@ -81,22 +83,24 @@ def _over_time(result: BottleneckReport) -> Iterator[Part]:
     if result.is_snapshot:
         yield Line.dim(result.source)
         return
-    bounds = result.diagnosis.bounds
-    yield Bars(bars=(time_bar((bound.cause.title, bound.share) for bound in bounds),))
-    strips: list[Strip] = []
-    names = dict(result.names)
-    for index in result.diagnosis.devices:
-        values = tuple(
-            next((device.busy_share for device in tick.devices if device.index == index), None)
-            for tick in result.ticks
-        )
-        strips.append(_strip(say("GPU {index} busy", index=index), values, what=names.get(index, "")))
-    strips.append(_strip(say("all cores busy"), tuple(tick.host.cpu_share for tick in result.ticks)))
-    strips.append(_strip(say("busiest disk"), tuple(tick.host.disk_busy_share for tick in result.ticks)))
-    yield Strips(strips=tuple(strips), span=result.source)
-    if result.node_power is not None and result.ticks:
-        draws = (device.power_w for device in result.ticks[-1].devices)
-        yield Line.dim(beside_cards(result.node_power, draws))
+    yield Bars(bars=(time_bar((item.cause.title, item.share) for item in result.diagnosis.bounds),))
+    ticks, names, devices = result.ticks, dict(result.names), result.diagnosis.devices
+    busy = [{device.index: device.busy_share for device in tick.devices} for tick in ticks]
+    strips = (
+        *(
+            _strip(
+                say("GPU {index} busy", index=index),
+                [shares.get(index) for shares in busy],
+                names.get(index, ""),
+            )
+            for index in devices
+        ),
+        _strip(say("all cores busy"), [tick.host.cpu_share for tick in ticks]),
+        _strip(say("busiest disk"), [tick.host.disk_busy_share for tick in ticks]),
+    )
+    yield Strips(strips=strips, span=result.source)
+    if result.node_power is not None and ticks:
+        yield Line.dim(beside_cards(result.node_power, (device.power_w for device in ticks[-1].devices)))
 
 
 def time_bar(shares: Iterable[tuple[Sentence, float]]) -> Bar:
@@ -134,24 +138,21 @@ def bound(result: BottleneckReport) -> Sentence:
     diagnosis = result.diagnosis
     if not diagnosis.bounds:
         return _idle(result)
-    first = diagnosis.bounds[0]
-    share = f"{first.share:.0%}"
-    waits = next((bound for bound in diagnosis.bounds if bound.cause.side == "waiting"), None)
-    busy_share = diagnosis.busy_share
+    first, busy_share = diagnosis.bounds[0], diagnosis.busy_share
+    waits = next((item for item in diagnosis.bounds if item.cause.side == "waiting"), None)
+    fields: dict[str, Shown | None] = {
+        "cause": first.cause.title,
+        "share": f"{first.share:.0%}",
+        "busy": known(busy_share, "{:.0%}".format),
+    }
     if result.is_snapshot or (waits is None and busy_share is not None and busy_share < _BUSY_ENOUGH):
-        return _in_snapshot(first, busy_share)
+        return _in_snapshot(fields, busy_share)
     if busy_share is None:
-        return say("bottleneck: {cause}, {share} of the time", cause=first.cause.title, share=share)
-    busy = f"{busy_share:.0%}"
+        return say("bottleneck: {cause}, {share} of the time", **fields)
     if waits is None or busy_share >= _BUSY_ENOUGH:
-        return say(
-            "bottleneck: {cause}, {share} of the time; GPUs busy {busy}",
-            busy=busy, cause=first.cause.title, share=share,
-        )  # fmt: skip
-    return say(
-        "GPUs busy only {busy}: waiting on {cause} ({share} of the time)",
-        busy=busy, cause=waits.cause.title, share=f"{waits.share:.0%}",
-    )  # fmt: skip
+        return say("bottleneck: {cause}, {share} of the time; GPUs busy {busy}", **fields)
+    fields |= {"cause": waits.cause.title, "share": f"{waits.share:.0%}"}
+    return say("GPUs busy only {busy}: waiting on {cause} ({share} of the time)", **fields)
 
 
 def _idle(result: BottleneckReport) -> Sentence:
@@ -163,39 +164,36 @@ def _idle(result: BottleneckReport) -> Sentence:
     return say("nothing is running: start the job, then run diagnose again")
 
 
-def _in_snapshot(first: Bound, busy_share: float | None) -> Sentence:
+def _in_snapshot(fields: dict[str, Shown | None], busy_share: float | None) -> Sentence:
     """What one moment shows: how busy cards were, never for how long."""
     if busy_share is None:
-        return say("limited by {cause}", cause=first.cause.title)
-    busy = f"{busy_share:.0%}"
+        return say("limited by {cause}", **fields)
     if busy_share >= _BUSY_ENOUGH:
-        return say("GPUs busy {busy}, limited by {cause}", busy=busy, cause=first.cause.title)
-    return say(
-        "GPUs busy {busy}, limited by {cause}; the rest of the wait is not visible",
-        busy=busy, cause=first.cause.title,
-    )  # fmt: skip
+        return say("GPUs busy {busy}, limited by {cause}", **fields)
+    return say("GPUs busy {busy}, limited by {cause}; the rest of the wait is not visible", **fields)
 
 
-def _strip(label: Sentence, values: tuple[float | None, ...], *, what: str = "") -> Strip:
+def _strip(label: Sentence, values: Sequence[float | None], what: str = "") -> Strip:
     seen = [value for value in values if value is not None]
     shown = f"{sum(seen) / len(seen):.0%} {what}".strip() if seen else "?"
-    return Strip(label=label, values=values, shown=shown, high=1.0)
+    return Strip(label=label, values=tuple(values), shown=shown, high=1.0)
 
 
-def _bound_points(bound: Bound, remedies: tuple[Step, ...], *, once: bool) -> Points:
+def _bound_points(item: Bound, remedies: tuple[Step, ...], *, once: bool) -> Points:
     """One thing that binds; what was seen `once` tells no share of the time."""
-    cause, share = bound.cause, f"{bound.share:.0%}"
-    command = bound.evidence.command
-    evidence = bound.evidence.shows
-    shown = say("seen: {what} (`{command}`)", what=evidence, command=command) if command else evidence
-    gain = say(
-        "removing this bottleneck speeds the job up by {gain}x at most", gain=shown_gain(bound.most_gain)
+    cause, evidence, gain = item.cause, item.evidence, shown_gain(item.most_gain)
+    shown = evidence.shows
+    if evidence.command:
+        shown = say("seen: {what} (`{command}`)", what=shown, command=evidence.command)
+    most = say("removing this bottleneck speeds the job up by {gain}x at most", gain=gain)
+    items = (
+        shown,
+        None if item.seen else say("inferred: no other resource was saturated"),
+        most if item.share <= _MOST_SHARE and not once else None,
+        *(_with_command(step.says, step.command) for step in remedies),
     )
-    steps = tuple(_with_command(step.says, step.command) for step in remedies)
-    sure = () if bound.seen else (say("inferred: no other resource was saturated"),)
-    limit = (gain,) if bound.share <= _MOST_SHARE and not once else ()
-    title = cause.title if once else say("{cause}: {share} of the time", cause=cause.title, share=share)
-    return Points.of((shown, *sure, *limit, *steps), title=title)
+    title = say("{cause}: {share} of the time", cause=cause.title, share=f"{item.share:.0%}")
+    return Points.of(items, title=cause.title if once else title)
 
 
 def shown_gain(times: float) -> str:

@@ -14,8 +14,8 @@ from rigright.base.page import (
     Points,
     Shown,
     Table,
-    Tone,
     facts,
+    known,
     prose,
     records,
     table,
@@ -26,7 +26,7 @@ from rigright.doctor.advice import manual_of
 from rigright.doctor.binding.judgement import JudgedCause, Judgement, conclude, in_order
 from rigright.doctor.elsewhere import shows_cards
 from rigright.doctor.examine import Examined, checks, group_of
-from rigright.doctor.record import Checked, CheckFinding, Evidence, Fine, NotSeen, Step
+from rigright.doctor.record import Checked, CheckFinding, Fine, NotSeen
 from rigright.doctor.wires import bus_cards, hides_cards
 from rigright.machine.opened.forms import fault_forms
 from rigright.machine.record import Machine
@@ -61,10 +61,9 @@ def page(result: Examined, *, everything: bool = False, why: bool = False) -> Pa
     every, judgement, machine = groups(result), conclude(result), result.case.machine
     first = judgement.first
     shown = [group for group in every if everything or group.first.severity != "note"]
-    notes = () if everything else tuple(_headline(item) for item in every if item.first.severity == "note")
+    notes = [_headline(item) for item in every if item.first.severity == "note" and not everything]
     partly = machine.is_capture and not everything
-    beside = tuple(_not_there(result)) if partly else ()
-    unseen = () if partly else blind(result)
+    beside = _not_there(result) if partly else ()
     many = len(shown) > 1 or not partly
     return Page.of(
         _answer(result, None if first is None else shown[0]),
@@ -73,7 +72,7 @@ def page(result: Examined, *, everything: bool = False, why: bool = False) -> Pa
         _groups(shown, machine, headed=first is None, everything=everything, why=why),
         Points.of((*notes, *beside), title=say("worth knowing") if notes else None),
         _fine(result) if everything else None,
-        _unseen(unseen, machine) if unseen else None,
+        None if partly else _unseen(blind(result), machine),
         Commands.next(_next(result, many=many, everything=everything) if shown or not partly else ()),
     )
 
@@ -114,22 +113,22 @@ def _causes(judgement: Judgement) -> Iterator[Line]:
 
 def sheet(result: Examined) -> Page:
     """Every finding as a row, for a spreadsheet."""
+
+    def seen(row: CheckFinding) -> Shown | None:
+        return with_commas(evidence.shows for evidence in row.finding.evidence[:_MOST_EVIDENCE])
+
     findings = records(
         in_order(result),
         (
             (say("severity"), lambda row: SEVERITIES[row.finding.severity]),
-            (say("of"), lambda row: row.finding.about or ""),
+            (say("of"), lambda row: row.finding.about),
             (say("finding"), lambda row: row.finding.title),
-            (say("seen"), lambda row: with_commas(map(_shows, row.finding.evidence[:_MOST_EVIDENCE])) or ""),
+            (say("seen"), seen),
             (say("fix"), lambda row: "; ".join(step.command for step in row.finding.fix if step.command)),
             (say("check"), lambda row: row.check),
         ),
     )
     return Page.of(machine_name(result.case.machine), findings)
-
-
-def _shows(evidence: Evidence) -> Shown:
-    return evidence.shows
 
 
 def _answer(result: Examined, first: FindingGroup | None) -> Line:
@@ -138,25 +137,24 @@ def _answer(result: Examined, first: FindingGroup | None) -> Line:
     if first is not None:
         return Line(text=_headline(first), tone=SEVERITY_TONES[result.findings[0][1].severity])
     hidden = bus_cards(machine) if hides_cards(machine) else ""
+    more = f"`{shows_cards(machine)}`"  # what shows the state of its cards
     if hidden and machine.is_capture:
-        sentence = say(
-            "{cards} on the PCI bus; for their state, add {command}", cards=hidden, command=_more(machine)
+        return Line(
+            text=say("{cards} on the PCI bus; for their state, add {command}", cards=hidden, command=more)
         )
-        return Line(text=sentence)
     if hidden:  # what was not looked at is no good news
-        sentence = say("{cards} on the PCI bus, but no driver lists them here", cards=hidden)
-        return Line.warn(sentence)
-    return _sound(result)
+        return Line.warn(say("{cards} on the PCI bus, but no driver lists them here", cards=hidden))
+    return _sound(result, more)
 
 
-def _sound(result: Examined) -> Line:
+def _sound(result: Examined, more: str) -> Line:
     """That nothing to act on was found, and in how much: what a text leaves out may be bad."""
     machine, passed, notes = result.case.machine, result.count(Fine), groups(result)
     if any(event.kind == UNKNOWN for event in machine.events or ()):
         return Line(text=say("no known fault found, but some lines look like errors"))
     is_text = machine.is_capture and (_LOGS | fault_forms()).issuperset(machine.read_as)
     if not (is_text or passed or result.findings):
-        add = say("nothing here could be checked; add {command}", command=_more(machine))
+        add = say("nothing here could be checked; add {command}", command=more)
         return Line(text=add if machine.is_capture else say("nothing here could be checked"))
     if machine.cut and not is_text:
         return Line(text=say("no fault found, but the file is truncated: the rest is not checked"))
@@ -168,71 +166,52 @@ def _sound(result: Examined) -> Line:
     return Line(text=alone if is_text else say("no fault found, but most checks need more than this file"))
 
 
-def _more(machine: Machine) -> str:
-    """What shows the state of its cards, as one types it."""
-    return f"`{shows_cards(machine)}`"
-
-
 def _counts(result: Examined) -> Sentence:
     """The machine, how much was found of it, and how much was looked at."""
     severities = Counter(finding.severity for _, finding in result.findings)
     counts = (
-        (severities["fault"], say("{count} faults", count=severities["fault"])),
-        (severities["warning"], say("{count} warnings", count=severities["warning"])),
-        (severities["note"], say("{count} notes", count=severities["note"])),
-        (passed := result.count(Fine), say("{count} passed", count=passed)),
-        (unseen := result.count(NotSeen), say("{count} not checked", count=unseen)),
+        say("{count} faults", count=severities["fault"] or None),
+        say("{count} warnings", count=severities["warning"] or None),
+        say("{count} notes", count=severities["note"] or None),
+        say("{count} passed", count=result.count(Fine) or None),
+        say("{count} not checked", count=result.count(NotSeen) or None),
     )
-    sentence = with_commas(item for count, item in counts if count) or say("nothing found")
-    name = machine_name(result.case.machine)
-    return say("{machine}; {said}", machine=name, said=sentence)
+    told = with_commas(counts) or say("nothing found")
+    return say("{machine}; {said}", machine=machine_name(result.case.machine), said=told)
 
 
 def _finding(group: FindingGroup, *, by_root: bool, why: bool, in_full: bool) -> Table:
     """A finding: in full, or what was seen and what mends it."""
-    first = group.first
-    rows = [*_seen(group, by_root=by_root, in_full=in_full)]
+    first, many = group.first, len(group.first.fix) > 1
+    rows: list[tuple[Shown, Shown | None]] = [*_seen(group, by_root=by_root, in_full=in_full)]
     rows += [(say("why it matters"), first.why)] if in_full else []
     for place, step in enumerate(first.fix, 1):
-        many = len(first.fix) > 1
-        rows.append((say("fix") if place == 1 else "", _step(step, place=place if many else None)))
+        says = say("{says} (stops running jobs)", says=step.says) if step.disturbs else step.says
+        says = say("{place}. {says}", place=place, says=says) if many else says
+        rows.append((say("fix") if place == 1 else "", says))
         if step.command:
             rows.append(("", f"$ {typed(step.command, needs_root=step.as_root, by_root=by_root)}"))
-    if in_full and first.verify:
-        rows.append((say("verify"), f"$ {typed(first.verify, by_root=by_root)}"))
-    if in_full and first.confidence in _SURE:
-        rows.append((say("sure?"), _SURE[first.confidence]))
+    if in_full:
+        verify = known(first.verify, lambda command: f"$ {typed(command, by_root=by_root)}")
+        rows += [(say("verify"), verify), (say("sure?"), _SURE.get(first.confidence))]
     rows.append((say("check"), group.check))
-    return facts((*rows, *(_manual(group.check) if why else ())))
-
-
-def _manual(check: str) -> tuple[tuple[Shown, Shown], ...]:
-    """What the check goes by: a paragraph of its manual a row."""
-    given = enumerate(manual_of(checks()[check]))
-    return tuple((say("manual") if not place else "", sentence) for place, sentence in given)
+    manual = manual_of(checks()[group.check]) if why else ()  # what the check goes by, a paragraph a row
+    return facts((*rows, *((say("manual") if not place else "", text) for place, text in enumerate(manual))))
 
 
 def _seen(group: FindingGroup, *, by_root: bool, in_full: bool) -> Iterator[tuple[Shown, Shown]]:
     """Evidence, each command once."""
-    shown = list(
-        dict.fromkeys((finding.about, item) for finding in group.findings for item in finding.evidence)
-    )
-    commands: dict[str, None] = {}
+    every = dict.fromkeys((finding.about, item) for finding in group.findings for item in finding.evidence)
     most = _MOST_EVIDENCE if in_full else _LEAST_EVIDENCE
-    for place, (about, item) in enumerate(shown[:most]):
+    shown = list(every)[:most]
+    for place, (about, item) in enumerate(shown):
         many = len(group.findings) > 1 and about
         sentence = say("{about}: {title}", about=about, title=item.shows) if many else item.shows
         yield say("seen") if not place else "", sentence
-        if item.command and in_full:
-            commands[item.command] = None
-    if len(shown) > most:
-        yield "", say("and {count} more", count=len(shown) - most)
+    if len(every) > most:
+        yield "", say("and {count} more", count=len(every) - most)
+    commands = dict.fromkeys(item.command for _, item in shown if item.command and in_full)
     yield from (("", f"$ {typed(command, by_root=by_root)}") for command in list(commands)[:_MOST_EVIDENCE])
-
-
-def _step(step: Step, *, place: int | None) -> Shown:
-    sentence: Shown = say("{says} (stops running jobs)", says=step.says) if step.disturbs else step.says
-    return sentence if place is None else say("{place}. {says}", place=place, says=sentence)
 
 
 def _headline(group: FindingGroup) -> Shown:
@@ -244,34 +223,31 @@ def _unseen(blinds: tuple[Blind, ...], machine: Machine) -> Table:
     """What could not be looked at, with what would show it."""
     rows: list[tuple[Shown, Shown]] = []
     for gap in blinds:
-        titles, see = with_commas(gap.titles), gap.see or ""
-        if of_host(see, machine):
-            rows.append(("-", say("{titles} ({why}); on the host:", titles=titles, why=gap.why)))
-            rows.append(("", f"$ {see}"))
-            continue
-        rows.append(("-", say("{titles} ({why})", titles=titles, why=gap.why)))
-        rows += [("", f"$ {typed(see, by_root=machine.typed_by_root)}")] if see else []
-    dim: Tone = "dim"
-    return table(("", prose("")), rows, title=say("not observed"), tones=(dim,) * len(rows))
+        fields, see = {"titles": with_commas(gap.titles), "why": gap.why}, gap.see or ""
+        on_host = of_host(see, machine)
+        why = (
+            say("{titles} ({why}); on the host:", **fields) if on_host else say("{titles} ({why})", **fields)
+        )
+        rows.append(("-", why))
+        if see:
+            rows.append(("", f"$ {see if on_host else typed(see, by_root=machine.typed_by_root)}"))
+    return table(("", prose("")), rows, title=say("not observed"), tones=["dim" for _ in rows])
 
 
 def _not_there(result: Examined) -> Iterator[Shown]:
     """What a capture does not hold, in a line or two: what was read, what would show the rest."""
-    machine = result.case.machine
-    unseen = [
-        finding for checked in result.checks for finding in checked.verdicts if isinstance(finding, NotSeen)
-    ]
-    yield from understood(machine)
-    missing = [not_seen for not_seen in unseen if not not_seen.idle]
-    commands = Counter(not_seen.see.partition(" |")[0] for not_seen in missing if not_seen.see)
+    yield from understood(result.case.machine)
+    verdicts = (finding for checked in result.checks for finding in checked.verdicts)
+    unseen = [finding for finding in verdicts if isinstance(finding, NotSeen)]
+    missing = [gap for gap in unseen if not gap.idle]
+    commands = Counter(gap.see.partition(" |")[0] for gap in missing if gap.see)
     if missing:
         shown = ", ".join(f"`{command}`" for command, _ in commands.most_common(MOST_COMMANDS))
-        sentence = say("{count} checks", count=len(missing))
+        checks = say("{count} checks", count=len(missing))
         yield say(
-            "not in this file: {checks}, listed by --all; see {commands}", checks=sentence, commands=shown
+            "not in this file: {checks}, listed by --all; see {commands}", checks=checks, commands=shown
         )
-    idle = len(unseen) - len(missing)
-    if idle:
+    if len(missing) < len(unseen):
         yield say("idle when captured: clocks and links can only be judged under load")
 
 

@@ -1,4 +1,4 @@
-"""The page of `explain` for a model that serves: verdict, bar and table of memory, limits, what to change."""
+"""The page of `explain` for a model that serves: verdict, memory, figures, or what to change."""
 
 from __future__ import annotations
 
@@ -8,13 +8,11 @@ from itertools import groupby
 
 from rigright.base import telling
 from rigright.base.page import (
-    Bar,
     Bars,
     Commands,
     Line,
     Page,
     Part,
-    Points,
     Shown,
     Table,
     answer_of,
@@ -26,23 +24,11 @@ from rigright.base.units import GIB, show_bytes, show_seconds, show_short, to_gi
 from rigright.base.words import Sentence, say, with_commas
 from rigright.cost.memory.serving import PARTS
 from rigright.facts.chips import short
-from rigright.facts.hosts import CPU_ID
 from rigright.predict.timed import Speed
-from rigright.report.pages import brief
-from rigright.report.pages.figures import (
-    at_share,
-    figures_table,
-    limited_by,
-    money_rows,
-    sample_lines,
-    sample_rate,
-    sample_table,
-    samples_table,
-    speed_lines,
-    speed_table,
-)
+from rigright.report.pages import brief, figures
+from rigright.search import sure
 from rigright.search.record import LEAST_SPARE
-from rigright.verbs.serving.explained import CardUse, Explained, RamUse, ServingReach
+from rigright.verbs.serving.explained import CardUse, Explained
 
 _NEAR = 2  # times the context: so near a limit on it is worth a word on line 1
 
@@ -54,79 +40,45 @@ def page(result: Explained, *, why: bool = False, details: bool = False) -> Page
     answer = _verdict(result)
     return Page.of(
         answer,
-        _detailed(result) if details else _brief(result),
+        _parts(result, details=details),
         brief.reasons_table(result.why, brief.NAMES) if why else None,
         brief.note_lines(result.notes, details=details, decided=answer.tone != "bad"),
-        Commands.next(_next(result, details=details) if result.asked else ()),
+        Commands.next(brief.next_of(result, details=details)),
     )
 
 
-def _brief(result: Explained) -> Iterator[Part]:
-    """Memory of the fullest card, then speed and limits, or what to change."""
-    card = result.fullest
-    bars = brief.memory_bar(card.parts_bytes, limit=card.total_bytes, label=brief.memory_name(card.chip)).bars
-    yield Bars(bars=bars if result.ram is None else (*bars, _ram_bar(result.ram)))
-    if result.ram is not None:
-        yield from _ram_lines(result.ram)
-    if not result.fits:
-        yield from brief.remedies_table(result.remedies, most=brief.FEW_REMEDIES)
+def _parts(result: Explained, *, details: bool) -> Iterator[Part]:
+    """Memory, then speed and limits, or what to change; with `details` part by part."""
+    groups, ram, card = _groups(result), result.ram, result.fullest
+    if details:
+        version = f"{result.engine_version} ({result.backend})" if result.backend else result.engine_version
+        fields = {"machine": result.machine, "engine": result.engine, "version": version}
+        yield Line.dim(say("{machine}, {engine} {version}", **fields))
+    bars = [
+        *brief.memory_bar(card.parts_bytes, limit=card.total_bytes, label=brief.memory_name(card.chip)).bars
+    ]
+    if ram is not None:
+        parts = ((say("weights"), ram.used_bytes),)
+        bars.append(brief.bar_of(say("RAM"), parts, limit=ram.total_bytes, show=brief.gib))
+    yield Bars(bars=tuple(bars))
+    if details:
+        yield _memory(groups)
+    if ram is not None:
+        times = {"ram": show_seconds(ram.token_s), "card": show_seconds(ram.cards_s)}
+        yield Line(text=ram.words)
+        yield Line.dim(say("each token: {ram} on the CPU, {card} on the GPU", **times))
+    if details or not result.fits:
+        yield from brief.remedies_table(result.remedies, most=None if details else brief.FEW_REMEDIES)
+    if not (details or result.fits):
         return
-    money = tuple(money_rows(result.figures, wish=result.wish))  # where that was asked
+    money = tuple(figures.money_rows(result.figures, wish=result.wish))  # where that was asked
     if result.speed is not None:
-        yield figures_table(result.speed, more=(*money, *_reach(result)))
-        alone = result.fullest.chip.startswith(CPU_ID)
-        yield limited_by(result.speed, hosted=result.ram is not None or alone)
+        yield figures.figures_table(result.speed, more=(*money, *_reach(result, details=details)))
+        yield figures.limited_by(result.speed, hosted=ram is not None or brief.is_cpu(card.chip))
     elif result.samples is not None:
-        yield samples_table(result.samples, more=money)
-
-
-def _ram_bar(ram: RamUse) -> Bar:
-    """Main memory, as far as the model fills it."""
-    return brief.bar_of(
-        say("RAM"), ((say("weights"), ram.used_bytes),), limit=ram.total_bytes, show=brief.gib
-    )
-
-
-def _ram_lines(ram: RamUse) -> Iterator[Part]:
-    """What lies in main memory, who works how long on a token, and the flags."""
-    times = {"ram": show_seconds(ram.token_s), "card": show_seconds(ram.cards_s)}
-    yield Line(text=ram.words)
-    yield Line.dim(say("each token: {ram} on the CPU, {card} on the GPU", **times))
-
-
-def _reach(result: Explained) -> Iterator[tuple[Shown, ...]]:
-    """How far it goes, as rows."""
-    limits, serving = result.limits, result.serving
-    if limits is None:
-        return
-    if limits.context_tok is not None:
-        head = say("max context at concurrency {batch}, tokens", batch=serving.batch)
-        yield head, f"{limits.context_tok:,}", ""
-    head = say("max concurrency at {context} tokens", context=f"{serving.context_tok:,}")
-    yield head, f"{limits.batch:,}", ""
-
-
-def _detailed(result: Explained) -> Iterator[Part]:
-    """Everything but notes."""
-    version = f"{result.engine_version} ({result.backend})" if result.backend else result.engine_version
-    machine = say(
-        "{machine}, {engine} {version}", machine=result.machine, engine=result.engine, version=version
-    )
-    yield Line.dim(machine)
-    yield _bars(result)
-    yield _table(result)
-    if result.ram is not None:
-        yield from _ram_lines(result.ram)
-    if result.limits is not None:
-        yield Points.of(_limits(result, result.limits))
-    if result.speed is not None:
-        yield speed_table(result.speed)
-        if result.speed.audio_h_per_h is None:
-            yield Points.of(speed_lines(result.speed))
-    if result.samples is not None:
-        yield sample_table(result.samples)
-        yield Points.of(sample_lines(result.samples))
-    yield from brief.remedies_table(result.remedies)
+        yield figures.samples_table(result.samples, more=money, details=details)
+    if details:
+        yield from figures.time_tables(result.speed, result.samples)
 
 
 def _verdict(result: Explained) -> Line:
@@ -136,20 +88,20 @@ def _verdict(result: Explained) -> Line:
     doubts: list[Sentence] = []
     fills = result.limits is not None and result.limits.pool_tok is not None
     fills = fills or result.ram is not None  # what has no room lies in main memory
-    doubts += brief.little_spare(card.spare_bytes, total_bytes=card.total_bytes, fills=fills)
-    doubts += brief.deciding(result.notes)
-    doubts += brief.idle_cards(result.supply, used=len(result.cards))
+    doubts += sure.little_spare(card.spare_bytes, total_bytes=card.total_bytes, fills=fills)
+    doubts += sure.deciding(result.notes)
+    doubts += sure.idle_cards(result.supply, used=len(result.cards))
     speed, strains = result.speed, list[Sentence]()
     if speed is not None and speed.rate_per_s is not None and not math.isfinite(speed.ttft_s.value):
         return Line.bad(_overloaded(result, speed, rate=speed.rate_per_s))
     if result.broken:
         return Line.bad(brief.misses(short(result.machine), result.broken, fields=result.held))
     wish = result.wish
-    doubts += brief.unsure(result.certainty, safe=result.safe, limits=brief.time_limits(wish))
+    doubts += sure.unsure(result.certainty, safe=result.safe, limits=sure.time_limits(wish))
     hurried = wish.ttft_s or wish.tpot_s or wish.tok_per_s
     if speed is not None and speed.audio_h_per_h is None and not hurried:
         pace = {"ttft_s": speed.ttft_s.value, "tpot_s": speed.tpot_s.value}
-        strains += brief.strained(wish.work, users=speed.concurrency, prompt_tok=speed.prompt_tok, **pace)
+        strains += sure.strained(wish.work, users=speed.concurrency, prompt_tok=speed.prompt_tok, **pace)
     money = brief.money_words(result.figures, result.supply, currency=wish.currency, days=result.days)
     sentence = say(
         "{machine} runs {model} in {format}: {figures}",
@@ -187,7 +139,11 @@ def _figures(result: Explained, *, waits: bool) -> Sentence | None:
         ttft = (
             None
             if waits
-            else say("TTFT{at} {time}", at=at_share(speed.percentile), time=show_seconds(speed.ttft_s.value))
+            else say(
+                "TTFT{at} {time}",
+                at=figures.at_share(speed.percentile),
+                time=show_seconds(speed.ttft_s.value),
+            )
         )
         cache = None
         if limits is not None and limits.pool_tok is not None:
@@ -201,7 +157,7 @@ def _figures(result: Explained, *, waits: bool) -> Sentence | None:
         return with_commas([sentence, ttft, cache])
     if result.samples is not None:
         done = None if result.days is None else brief.done_in(result.days)
-        return with_commas([done, sample_rate(result.samples)])
+        return with_commas([done, figures.sample_rate(result.samples)])
     return say("{spare} to spare", spare=show_bytes(result.fullest.spare_bytes))
 
 
@@ -221,123 +177,57 @@ def _refusal(result: Explained, card: CardUse) -> Sentence:
     return brief.helped(sentence, result.remedies)
 
 
-def _kept_free(cards: list[CardUse]) -> list[tuple[Shown, ...]]:
-    """The share an engine leaves to others, where it leaves one."""
-    asked = [card.need_bytes for card in cards]
-    kept = [card.free_bytes - need - card.spare_bytes for card, need in zip(cards, asked, strict=True)]
-    return (
-        [(say("reserved by the engine setting"), *(_gib(size) for size in kept))]
-        if max(kept) > 0.01 * GIB
-        else []
-    )
-
-
-def groups(cards: tuple[CardUse, ...]) -> list[Group]:
+def _groups(result: Explained) -> list[Group]:
     """Cards one after another that are used alike, counted."""
 
     def alike(card: CardUse) -> tuple[object, ...]:
         return card.name, card.parts_bytes, card.pool_bytes, card.total_bytes, card.free_bytes
 
-    return [(len(same), same[0]) for _, grouped in groupby(cards, alike) for same in [list(grouped)]]
+    return [(len(same), same[0]) for _, group in groupby(result.cards, alike) for same in [list(group)]]
 
 
-def _label(count: int, card: CardUse) -> str:
-    return card.name if count == 1 else f"{count}x {card.name}"
-
-
-def _bars(result: Explained) -> Bars:
-    return Bars(
-        bars=tuple(
-            brief.bar_of(
-                short(_label(count, card)),
-                ((brief.NAMES[part], size) for part, size in card.parts_bytes),
-                limit=card.total_bytes,
-                used=card.used_bytes,
-            )
-            for count, card in groups(result.cards)
-        )
+def _memory(groups: list[Group]) -> Table:
+    """Part by part, a column for cards alike."""
+    cards = [card for _, card in groups]
+    parts = [dict(card.parts_bytes) for card in cards]
+    kept = [card.free_bytes - card.need_bytes - card.spare_bytes for card in cards]
+    layers = ["" if card.layers is None else f"{card.layers[0]}-{card.layers[1] - 1}" for card in cards]
+    bands = (f"{to_gib(card.used_low_bytes):.2f}-{to_gib(card.used_high_bytes):.2f}" for card in cards)
+    sizes = [(brief.NAMES[name], [part[name] for part in parts]) for name in (*PARTS, "unused")]
+    driver = (say("reported by the driver"), [card.used_bytes for card in cards])
+    after = [(say("free before start"), [card.free_bytes for card in cards])]
+    after += [(say("reserved by the engine setting"), kept)] if max(kept) > 0.01 * GIB else []
+    after += [(say("remaining"), [card.spare_bytes for card in cards])]
+    rows: tuple[tuple[Shown, ...], ...] = (
+        (say("layers"), *layers),
+        *brief.gib_rows(item for item in sizes if any(size > 0 for size in item[1])),
+        *brief.gib_rows([(say("allocated by tensors"), [card.allocated_bytes for card in cards]), driver]),
+        (say("  80 % band"), *bands),
+        *brief.gib_rows(after),
     )
+    names = (card.name if count == 1 else f"{count}x {card.name}" for count, card in groups)
+    shown = (row for row in rows if any(row[1:]))
+    return table((prose(say("part")), *map(number, names)), shown, title=say("memory per GPU, GiB"))
 
 
-def _table(result: Explained) -> Table:
-    shown = groups(result.cards)
-    rows: list[tuple[Sentence | str, ...]] = [
-        (brief.NAMES[part], *(_gib(dict(card.parts_bytes)[part]) for _, card in shown))
-        for part in (*PARTS, "unused")
-        if any(dict(card.parts_bytes)[part] > 0 for _, card in shown)
-    ]
-    rows += [
-        (say("allocated by tensors"), *(_gib(card.allocated_bytes) for _, card in shown)),
-        (say("reported by the driver"), *(_gib(card.used_bytes) for _, card in shown)),
-        (
-            say("  80 % band"),
-            *(f"{to_gib(card.used_low_bytes):.2f}-{to_gib(card.used_high_bytes):.2f}" for _, card in shown),
-        ),
-        (say("free before start"), *(_gib(card.free_bytes) for _, card in shown)),
-        *_kept_free([card for _, card in shown]),
-        (say("remaining"), *(_gib(card.spare_bytes) for _, card in shown)),
-    ]
-    if any(card.layers for _, card in shown):
-        rows.insert(0, (say("layers"), *(_layers(card) for _, card in shown)))
-    heads = [number(_label(count, card)) for count, card in shown]
-    return table((prose(say("part")), *heads), rows, title=say("memory per GPU, GiB"))
-
-
-def _gib(size_bytes: float) -> str:
-    return f"{to_gib(size_bytes):.2f}"
-
-
-def _layers(card: CardUse) -> str:
-    return "" if card.layers is None else f"{card.layers[0]}-{card.layers[1] - 1}"
-
-
-def _limits(result: Explained, limits: ServingReach) -> Iterator[Sentence]:
-    serving = result.serving
-    yield say(
-        "requested: {batch} x {context} tokens, {kv} KV cache; each additional token takes {bytes} per GPU",
-        batch=serving.batch,
-        context=f"{serving.context_tok:,}",
-        kv=serving.kv,
-        bytes=show_bytes(limits.token_bytes),
-    )
-    if limits.context_tok == 0 and limits.pool_tok == 0:
-        yield say("the engine will not start: no memory is left for the KV cache")
+def _reach(result: Explained, *, details: bool) -> Iterator[tuple[Shown | None, ...]]:
+    """How far it goes, as rows; with `details` what the engine will log of its cache."""
+    limits, serving = result.limits, result.serving
+    if limits is None:
         return
+    head, most = say("max context at concurrency {batch}, tokens", batch=serving.batch), limits.context_tok
+    yield head, say("unlimited") if most is None else f"{most:,}"
+    head = say("max concurrency at {context} tokens", context=f"{serving.context_tok:,}")
+    yield head, f"{limits.batch:,}"
+    if not details:
+        return
+    if limits.model_context_tok is not None:
+        yield say("max context of the model, tokens"), f"{limits.model_context_tok:,}"
+    yield say("{kv} KV cache of one more token, per GPU", kv=serving.kv), show_bytes(limits.token_bytes)
     if limits.pool_tok is not None:
-        yield say(
-            "the engine will log about {tokens} tokens of KV cache ({low} to {high}) in {blocks} blocks",
-            tokens=f"{limits.pool_tok:,}",
-            low=f"{limits.pool_low_tok:,}",
-            high=f"{limits.pool_high_tok:,}",
-            blocks=f"{limits.blocks:,}",
-        )
-    if limits.context_tok is None:
-        yield say(
-            "max context at concurrency {batch}: unlimited, memory does not grow with it", batch=serving.batch
-        )
-    elif limits.context_tok == limits.model_context_tok:
-        yield say(
-            "max context at concurrency {batch}: {context} tokens, the model's limit",
-            batch=serving.batch,
-            context=f"{limits.context_tok:,}",
-        )
-    else:
-        yield say(
-            "max context at concurrency {batch}: {context} tokens",
-            batch=serving.batch,
-            context=f"{limits.context_tok:,}",
-        )
-    yield say(
-        "max concurrency at {context} tokens: {batch}",
-        context=f"{serving.context_tok:,}",
-        batch=f"{limits.batch:,}",
-    )
-
-
-def _next(result: Explained, *, details: bool) -> Iterator[str]:
-    if flag := brief.suited(result.remedies):
-        yield brief.again(result.asked, flag)
-    yield f"{result.asked} --why" if details else f"{result.asked} --details"
+        band = f"{limits.pool_low_tok:,}-{limits.pool_high_tok:,}"
+        yield say("KV cache in the log of the engine, tokens"), f"{limits.pool_tok:,}", band
+        yield say("KV cache in the log of the engine, blocks"), f"{limits.blocks:,}"
 
 
 plain = telling.RecordPrinter(Explained, verdict=answer_of(_verdict))

@@ -1,4 +1,4 @@
-"""Files for other programs, and a server beside its plan, as pages and as data."""
+"""What other programs are given: files, a server beside its plan, tools for agents, as pages and as data."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from pathlib import PurePath
+from typing import Any
 
 from rigright.base import telling
 from rigright.base.page import Commands, Line, Page, Points, number, prose, table
@@ -91,6 +92,22 @@ class PrintedFiles:
     """Files for somebody else to use."""
 
     files: Mapping[str, str]  # name -> text
+
+
+def tools_page(listed: Mapping[str, Mapping[str, Any]]) -> Page:
+    """The tools that an agent is offered, each with what it must and may be given."""
+    rows = []
+    for name, row in listed.items():
+        more = sorted({*row["properties"]} - {*row["required"]})
+        rows.append((name, ", ".join(row["required"]) or "-", ", ".join(more)))
+    columns = (say("tool"), say("needs"), prose(say("takes")))
+    title, steps = say("{count} tools", count=len(rows)), ("rigright mcp --http 9478",)
+    return Page.of(title, table(columns, rows), Commands.next(steps))
+
+
+def ended_page() -> Page:
+    """After the last question."""
+    return Page.of(say("no more requests"))
 
 
 plain = telling.RecordPrinter(Exported)

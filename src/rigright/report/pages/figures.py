@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from rigright.base.money import USD, currency_of, show_money
 from rigright.base.page import Line, Shown, Table, number, prose, table
 from rigright.base.record import dataclass
-from rigright.base.units import KILO, show_bytes, show_seconds, show_short, show_watts
+from rigright.base.units import KILO, show_bytes, show_seconds, show_short, show_times, show_watts
 from rigright.base.words import Sentence, say
 from rigright.cost.estimate import SECONDS_PER_DAY, Estimate, scaled
 from rigright.demand import SAMPLES
@@ -37,7 +37,7 @@ def amount_band(estimate: Estimate | None, currency: str = USD) -> str:
     return f"{amount(estimate.low, currency)}-{amount(estimate.high, currency)}"
 
 
-def _money_between(estimate: Estimate, currency: str) -> str:
+def money_between(estimate: Estimate, currency: str) -> str:
     """Money with its band: "$1.06 (0.54-1.83)"."""
     band = amount_band(estimate, currency)
     return show_money(estimate.value, currency) + (f" ({band})" if band else "")
@@ -50,11 +50,8 @@ def between(estimate: Estimate) -> str:
 
 def _time_between(estimate: Estimate) -> str:
     """A time with its band, all in the unit of the figure: "22 ms (19-25)"."""
-    shown = show_seconds(estimate.value)
-    digits, _, unit = shown.partition(" ")
-    scale = estimate.value / float(digits.replace(",", "")) if estimate.value > 0 else 1.0
-    band = f" ({show_short(estimate.low / scale)}-{show_short(estimate.high / scale)})"
-    return shown + band if unit else shown
+    shown, low, high = show_times(estimate.value, estimate.low, estimate.high)
+    return f"{shown} ({low}-{high})"
 
 
 def at_share(percentile: float | None) -> str:
@@ -104,7 +101,7 @@ class Figure:
         if estimate is None:
             return ""
         if self.is_money:
-            return _money_between(scaled(estimate, self.scale), currency)
+            return money_between(scaled(estimate, self.scale), currency)
         return self.shown(estimate)
 
 
@@ -185,9 +182,10 @@ def figure_row(name: Sentence, estimate: Estimate, *, scale: float = 1.0) -> tup
     return name, show_short(estimate.value * scale), f"{low}-{high}"
 
 
-def estimates_table(rows: Iterable[tuple[Shown, ...]]) -> Table:
-    """A figure a row, with its band."""
-    return table((prose(""), number(say("estimate")), number(say("80 % band"))), rows)
+def estimates_table(rows: Iterable[tuple[Shown | None, ...]]) -> Table:
+    """A figure a row, with its band where it has one."""
+    whole = ((*row, "")[:3] for row in rows)
+    return table((prose(""), number(say("estimate")), number(say("80 % band"))), whole)
 
 
 TIME_NAMES = {
@@ -199,11 +197,11 @@ TIME_NAMES = {
 _HOSTED = {"memory": say("RAM bandwidth"), "links": say("PCIe")}
 
 
-def figures_table(speed: Speed, *, more: tuple[tuple[Shown, ...], ...] = ()) -> Table:
+def figures_table(speed: Speed, *, more: Iterable[tuple[Shown | None, ...]] = ()) -> Table:
     """What users see, with its band; then how far it goes."""
     crowd, audio, at = speed.concurrency > 1, speed.audio_h_per_h, speed.percentile
     ttft, tpot = (FIGURES[name].titled(percentile=at) for name in ("ttft_s", "tpot_s"))
-    rows: list[tuple[Shown, ...]] = [
+    rows: list[tuple[Shown | None, ...]] = [
         *([] if audio is None else [figure_row(FIGURES["audio_h_per_h"].head, audio)]),
         figure_row(ttft, speed.ttft_s),
         figure_row(tpot, speed.tpot_s, scale=KILO),
@@ -225,55 +223,27 @@ def limited_by(speed: Speed, *, hosted: bool = False) -> Line:
     return Line.dim(say("limited by {token} (decode), {prompt} (prefill)", token=token, prompt=prompt))
 
 
-def speed_lines(speed: Speed) -> Iterator[Shown]:
-    """What users see, and what limits it."""
-    yield say(
-        "TTFT{at} {ttft} with a prompt of {prompt} tokens; TPOT{at} {tpot}",
-        at=at_share(speed.percentile),
-        ttft=_time_between(speed.ttft_s),
-        prompt=f"{speed.prompt_tok:,.0f}",
-        tpot=_time_between(speed.tpot_s),
-    )
-    if speed.concurrency > 1:
-        yield say(
-            "{each} tok/s per user at concurrency {users}, {all} tok/s in total",
-            each=between(speed.user_tok_per_s),
-            users=f"{speed.running:,.0f}",
-            all=between(speed.output_tok_per_s),
+def time_tables(speed: Speed | None, samples: SampleSpeed | None) -> Iterator[Table]:
+    """Where the time of a token and of a prompt goes, or that of a batch: its parts overlap."""
+    if speed is not None:
+        token, prompt = speed.token_pass, speed.prompt_pass
+        parts = [(name, token.of(part), prompt.of(part)) for part, name in TIME_NAMES.items()]
+        parts = [row for row in parts if row[1] > 0 or row[2] > 0]
+        parts += [(say("total"), token.total_s, prompt.total_s)]
+        one = say("prefill of one prompt") if speed.audio_h_per_h is None else say("a single window")
+        heads = (prose(say("part")), number(say("decode step")), number(one))
+        yield table(heads, _ms(parts), title=say("time of a forward pass, ms"))
+    if samples is not None:
+        title = say("time per batch on one GPU, ms, by part")
+        yield table(
+            (prose(say("part")), number(say("time"))),
+            _ms((_part_name(part), time_s) for part, time_s in samples.parts_s),
+            title=title,
         )
-    else:
-        yield say(
-            "{each} tok/s; prefill {prefill} tok/s",
-            each=between(speed.user_tok_per_s),
-            prefill=between(speed.prefill_tok_per_s),
-        )
-    yield limited_by(speed).text
 
 
-def speed_table(speed: Speed) -> Table:
-    """Where the time of a token and of a prompt goes."""
-    token, prompt = speed.token_pass, speed.prompt_pass
-    hears = speed.audio_h_per_h is not None
-    return table(
-        (
-            prose(say("part")),
-            number(say("decode step")),
-            number(say("a single window") if hears else say("prefill of one prompt")),
-        ),
-        (
-            *(
-                (TIME_NAMES[part], _ms(token.of(part)), _ms(prompt.of(part)))
-                for part in TIME_NAMES
-                if token.of(part) > 0 or prompt.of(part) > 0
-            ),
-            (say("total"), _ms(token.total_s), _ms(prompt.total_s)),
-        ),
-        title=say("time of a forward pass, ms"),
-    )
-
-
-def _ms(time_s: float) -> str:
-    return show_short(time_s * KILO)
+def _ms(rows: Iterable[tuple[Shown, *tuple[float, ...]]]) -> Iterator[tuple[Shown, ...]]:
+    return ((name, *(show_short(time_s * KILO) for time_s in times)) for name, *times in rows)
 
 
 def sample_rate(speed: SampleSpeed) -> Sentence:
@@ -281,9 +251,12 @@ def sample_rate(speed: SampleSpeed) -> Sentence:
     return samples_rate(speed.unit, speed.rate.value, compiled=speed.is_compiled)
 
 
-def samples_table(speed: SampleSpeed, *, more: tuple[tuple[Shown, ...], ...] = ()) -> Table:
+def samples_table(
+    speed: SampleSpeed, *, more: Iterable[tuple[Shown | None, ...]] = (), details: bool = False
+) -> Table:
     """What a person wants of it, with its band; then what is paid for it."""
-    return estimates_table((*sample_speeds(speed), *more, *sample_settings(speed)))
+    rows = (*sample_speeds(speed), *more, *sample_settings(speed))
+    return estimates_table((*rows, *_sample_sizes(speed)) if details else rows)
 
 
 def sample_speeds(speed: SampleSpeed) -> tuple[tuple[Shown, ...], ...]:
@@ -298,14 +271,25 @@ def sample_speeds(speed: SampleSpeed) -> tuple[tuple[Shown, ...], ...]:
 
 def sample_settings(speed: SampleSpeed) -> tuple[tuple[Shown, ...], ...]:
     """How many at once, and what limits them."""
-    return (
-        (say("batch size"), f"{speed.batch_per_card:,}", ""),
-        (say("limited by"), _part_name(speed.bound), ""),
-    )
+    limit = say("limited by"), _part_name(speed.bound)
+    return (say("batch size"), f"{speed.batch_per_card:,}"), limit
+
+
+def _sample_sizes(speed: SampleSpeed) -> Iterator[tuple[Shown, Shown]]:
+    """What a sample is, and what else lies on the card."""
+    if speed.length_tok is not None:
+        yield say("tokens each"), f"{speed.length_tok:,}"
+    elif speed.made:
+        yield say("made"), made_of(speed)
+        yield say("denoising steps"), f"{speed.steps}"
+    if speed.waits:
+        yield say("text encoder and VAE, in main memory until their turn"), show_bytes(speed.beside_bytes)
+    elif speed.beside_bytes:
+        yield say("text encoder and VAE, per GPU"), show_bytes(speed.beside_bytes)
 
 
 def made_of(speed: SampleSpeed) -> Sentence:
-    """What a sample of a generator is: its size, its length, what it is made from."""
+    """What a generator makes: its size, its length, what it is made from."""
     size = say("{wide} x {high} pixels", wide=speed.image_px, high=speed.height_px)
     if speed.seconds is not None:
         return say("a video of {time}: {size}, {frames} frames", time=show_seconds(speed.seconds), size=size,
@@ -313,56 +297,6 @@ def made_of(speed: SampleSpeed) -> Sentence:
     if speed.given:
         return say("an image of {size}, edited from another", size=size)
     return say("an image of {size}", size=size)
-
-
-def sample_lines(speed: SampleSpeed) -> Iterator[Sentence]:
-    """Samples a second, what limits them, and what a compiler would change."""
-    figure = FIGURES[f"{speed.unit}_per_s"]
-    rate = between(scaled(speed.rate, figure.scale))
-    fields = {"rate": rate, "each": speed.batch_per_card, "time": _time_between(speed.batch_s)}
-    if speed.length_tok is not None:
-        yield say(
-            "{rate} texts/s of {tok} tokens, batch size {each} per GPU; a batch takes {time}",
-            tok=speed.length_tok, **fields,
-        )  # fmt: skip
-    elif speed.made:
-        yield say(
-            "{made}; {steps} steps, batch size {each} per GPU: {time} a batch, {rate} {unit}",
-            made=made_of(speed), steps=speed.steps, unit=figure.head, **fields,
-        )  # fmt: skip
-    else:
-        yield say("{rate} images/s, batch size {each} per GPU; a batch takes {time}", **fields)
-    if speed.compiled is not None and not speed.is_compiled:
-        compiled = between(scaled(speed.compiled, figure.scale))
-        yield say("with torch.compile: {rate} {unit}", rate=compiled, unit=figure.head)
-    if speed.waits:
-        yield say("parts of the model wait in main memory until their turn, {size} beside the denoiser",
-                  size=show_bytes(speed.beside_bytes))  # fmt: skip
-    elif speed.beside_bytes:
-        yield say(
-            "text encoder and VAE take {size} of that per GPU",
-            size=show_bytes(speed.beside_bytes),
-        )
-    yield say("limited by {part}", part=_part_name(speed.bound))
-
-
-def learning_lines(speed: SampleSpeed) -> Iterator[Sentence]:
-    """The same of a network that learns."""
-    yield say(
-        "trains on {rate} images/s, batch size {each} on each of {cards} GPUs; a step takes {time}",
-        rate=between(speed.rate), each=speed.batch_per_card, cards=speed.cards,
-        time=_time_between(speed.batch_s),
-    )  # fmt: skip
-    yield say("limited by {part}", part=_part_name(speed.bound))
-
-
-def sample_table(speed: SampleSpeed) -> Table:
-    """What each part of a batch would take if it were alone: they overlap."""
-    return table(
-        (prose(say("part")), number(say("time"))),
-        ((_part_name(part), show_short(seconds * KILO)) for part, seconds in speed.parts_s),
-        title=say("time per batch on one GPU, ms, by part"),
-    )
 
 
 def _part_name(part: str) -> Sentence:

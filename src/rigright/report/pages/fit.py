@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 
 from rigright.base import telling
-from rigright.base.page import Commands, Page, Shown, Table, number, prose, records
+from rigright.base.page import Commands, Page, Shown, Table, known, number, prose, records
 from rigright.base.units import show_bytes, show_count, show_short
 from rigright.base.words import Sentence, assuming, say, with_commas
 from rigright.cost.estimate import Estimate
@@ -22,16 +22,13 @@ _TIGHT = 0.05  # of the memory: less is left
 def page(result: Fitted, *, details: bool = False) -> Page:
     """The page for people."""
     shown = result.models if details else result.models[:_MOST_ROWS]
-    unread = say("{count} models have no readable config yet", count=len(result.unread))
-    notes = (*result.notes, *_assumed(result, shown), *([unread] if result.unread else []))
-    typed = list[str]()
-    if result.models and result.asked:
-        typed = [_next(result), *([] if details else [f"{result.asked} --details"])]
+    unread = say("{count} models have no readable config yet", count=len(result.unread) or None)
+    typed = [] if details else [f"{result.asked} --details"]
     return Page.of(
         _verdict(result),
-        (_full_table(shown) if details else _table(shown)) if shown else None,
-        note_lines(notes, details=details),
-        Commands.next(typed),
+        _table(shown, details=details) if shown else None,
+        note_lines((*result.notes, *_assumed(result, shown), unread), details=details),
+        Commands.next((_next(result), *typed) if result.models and result.asked else ()),
         tone="good" if result.models else "bad",
     )
 
@@ -69,29 +66,37 @@ def _verdict(result: Fitted) -> Sentence:
     )
 
 
-def _table(rows: Sequence[Fitting]) -> Table:
-    """One screen: what it is, how large, how fast."""
+def _table(rows: Sequence[Fitting], *, details: bool) -> Table:
+    """What it is, how large, how fast; with `details` its size in parameters, its engine, and bands."""
     generates = any(row.user_tok_per_s and not row.audio_h_per_h for row in rows)
     crowded = any(_is_crowded(row) for row in rows)
+
+    def speed(estimate: Estimate | None) -> str | None:
+        return known(estimate, between if details else lambda estimate: show_short(estimate.value))
+
     return records(
         rows,
         (
-            (prose(say("model")), lambda row: model_name(row.model)),
+            (prose(say("model")), lambda row: row.model if details else model_name(row.model)),
+            (number(say("parameters")), _params if details else None),
             (say("format"), lambda row: short_format(row.weights_format)),
-            (number(say("size, GiB")), lambda row: gib(row.weights_bytes)),
-            (number(say("max context")), _context if generates else None),
+            (say("engine"), (lambda row: row.engine) if details else None),
+            (number(say("size, GiB")), None if details else lambda row: gib(row.weights_bytes)),
+            (number(say("max context")), _context if generates or details else None),
             (number(say("concurrency")), _users if generates and crowded else None),
-            (number(say("tok/s")), (lambda row: _value(_rate(row))) if generates else None),
-            (number(say("audio h/h")), lambda row: _value(row.audio_h_per_h)),
-            (number(say("images or texts/s")), lambda row: _value(row.samples_per_s)),
-            (prose(say("note")), _note),
+            (number(say("tok/s")), (lambda row: speed(_rate(row))) if generates else None),
+            (number(say("audio h/h")), lambda row: speed(row.audio_h_per_h)),
+            (number(say("images or texts/s")), lambda row: speed(row.samples_per_s)),
+            (number(say("used, GiB")), (lambda row: gib(row.used_bytes)) if details else None),
+            (number(say("spare, GiB")), (lambda row: gib(row.spare_bytes)) if details else None),
+            (prose(say("note")), None if details else _note),
         ),
         filled=True,
     )
 
 
-def _users(row: Fitting) -> str:
-    return "" if row.concurrency is None else f"{row.concurrency:,.0f}"
+def _users(row: Fitting) -> str | None:
+    return known(row.concurrency, "{:,.0f}".format)
 
 
 def _is_crowded(row: Fitting) -> bool:
@@ -105,48 +110,20 @@ def _rate(row: Fitting) -> Estimate | None:
     return row.output_tok_per_s if _is_crowded(row) else row.user_tok_per_s
 
 
-def _value(estimate: Estimate | None) -> str:
-    return "" if estimate is None else show_short(estimate.value)
-
-
-def _note(row: Fitting) -> Shown:
+def _note(row: Fitting) -> Shown | None:
     """What a buyer should know of a row."""
     spared = _TIGHT * (row.used_bytes + row.spare_bytes)
     # as many as fit leave nothing, and so does as much on the cards as they hold
     tight = row.spare_bytes < spared and not _is_crowded(row) and not row.ram_bytes
-    sparse = row.active_params < row.params
-    return (
-        with_commas(
-            [
-                say("{active} active", active=show_count(row.active_params)) if sparse else "",
-                say("{size} in RAM", size=show_bytes(row.ram_bytes)) if row.ram_bytes else "",
-                say("tight") if tight else "",
-            ]
-        )
-        or ""
-    )
-
-
-def _full_table(rows: Sequence[Fitting]) -> Table:
-    sampled = any(row.samples_per_s for row in rows)
-    return records(
-        rows,
+    active = show_count(row.active_params) if row.active_params < row.params else None
+    ram = known(row.ram_bytes or None, show_bytes)
+    return with_commas(
         (
-            (prose(say("model")), lambda row: row.model),
-            (number(say("parameters")), _params),
-            (say("format"), lambda row: short_format(row.weights_format)),
-            (say("engine"), lambda row: row.engine),
-            (number(say("max context")), _context),
-            (number(say("tok/s")), lambda row: _banded(_rate(row))),
-            (number(say("images or texts/s")), (lambda row: _banded(row.samples_per_s)) if sampled else None),
-            (number(say("used, GiB")), lambda row: gib(row.used_bytes)),
-            (number(say("spare, GiB")), lambda row: gib(row.spare_bytes)),
-        ),
+            say("{active} active", active=active),
+            say("{size} in RAM", size=ram),
+            say("tight") if tight else None,
+        )
     )
-
-
-def _banded(estimate: Estimate | None) -> str:
-    return "" if estimate is None else between(estimate)
 
 
 def _params(row: Fitting) -> str:
@@ -154,22 +131,14 @@ def _params(row: Fitting) -> str:
     return whole if row.active_params >= row.params else f"{whole} / {show_count(row.active_params)}"
 
 
-def _context(row: Fitting) -> Sentence | str:
-    if row.is_endless:
-        return say("unlimited")
-    if row.context_tok is None:
-        return ""
-    return show_tokens(row.context_tok)
+def _context(row: Fitting) -> Shown | None:
+    return say("unlimited") if row.is_endless else known(row.context_tok, show_tokens)
 
 
 def _next(result: Fitted) -> str:
     row, typed = result.models[0], shlex.split(result.asked)
-    kept = [
-        word
-        for flag in ("--on", "--context", "--concurrency")
-        if flag in typed
-        for word in (flag, typed[typed.index(flag) + 1])
-    ]
+    given = [flag for flag in ("--on", "--context", "--concurrency") if flag in typed]
+    kept = [word for flag in given for word in (flag, typed[typed.index(flag) + 1])]
     texts = ["--engine", row.engine, "--weights", short_format(row.weights_format)]
     if "--concurrency" in typed and row.kv_format is not None:
         texts += ["--kv", row.kv_format, *(() if "--context" in kept else ("--context", str(row.sized_tok)))]

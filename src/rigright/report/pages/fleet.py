@@ -15,14 +15,15 @@ from rigright.base.page import (
     Table,
     Tone,
     grouped,
+    known,
     number,
     prose,
     records,
 )
 from rigright.base.units import show_measured
-from rigright.base.words import say, with_commas
+from rigright.base.words import Sentence, say, with_commas
 from rigright.doctor.examine import EXIT_FAULT
-from rigright.report.fleet_rows import (
+from rigright.report.findings import (
     INCOMPLETE,
     STATES,
     TONES,
@@ -38,7 +39,7 @@ from rigright.report.fleet_rows import (
     tone_of,
 )
 from rigright.verbs.fleet.hosts import file_of, folded
-from rigright.verbs.fleet.nodes import Differs, Fleet, NodeHealth, NodeReport, NodeSpread, Straggler
+from rigright.verbs.fleet.nodes import Differs, Fleet, NodeHealth, NodeReport, Straggler
 
 _MOST_ROWS = 20
 _FILES = "files"  # the way of answers that are kept already
@@ -47,16 +48,11 @@ _MOST_NAMES = 60  # characters of folded names in a cell
 
 def page(result: Fleet, *, everything: bool = False) -> Page:
     """The page for people; `everything`: no table is cut short."""
-    most = None if everything else _MOST_ROWS
-    asked = say(
-        "{count} nodes over {way}, {seconds} s",
-        count=len(result.nodes), way=result.over, seconds=f"{result.seconds:.1f}",
-    )  # fmt: skip
-    tables = (first_rows(table, most) for table in _tables(result))
+    most, fields = None if everything else _MOST_ROWS, {"count": len(result.nodes), "way": result.over}
     return Page.of(
         _verdict(result),
-        Line.dim(asked),
-        tables,
+        Line.dim(say("{count} nodes over {way}, {seconds} s", seconds=f"{result.seconds:.1f}", **fields)),
+        (first_rows(table, most) for table in _tables(result) if table.rows),
         _silent(result),
         _unmeasured(result),
         Commands.next(_next(result, everything=everything)),
@@ -65,26 +61,30 @@ def page(result: Fleet, *, everything: bool = False) -> Page:
 
 def _tables(result: Fleet) -> Iterator[Table]:
     """Nodes, what they share, the odd ones out, the slow ones, and how far figures lie apart."""
-    rows, common = rows_of(result), shared_findings(result)
-    yield _nodes(rows, result)
-    if common:
-        yield _findings(common)
-    if result.differs:
-        others = [(differs, *other) for differs in result.differs for other in differs.others]
-        yield records(
-            others,
-            (
-                (say("setting"), lambda other: other[0].trait),
-                (prose(say("majority")), lambda other: _usual(other[0])),
-                (prose(say("outlier")), lambda other: other[1]),
-                (prose(say("nodes")), lambda other: _names(other[2])),
-            ),
-            title=say("configuration drift among nodes with the same GPUs"),
-        )
-    if result.stragglers:
-        yield _slow(result.stragglers)
-    if result.spreads:
-        yield _spread(result.spreads)
+    yield _nodes(rows_of(result), result)
+    yield _findings(shared_findings(result))
+    yield records(
+        [(differs, *other) for differs in result.differs for other in differs.others],
+        (
+            (say("setting"), lambda other: other[0].trait),
+            (prose(say("majority")), lambda other: _usual(other[0])),
+            (prose(say("outlier")), lambda other: other[1]),
+            (prose(say("nodes")), lambda other: _names(other[2])),
+        ),
+        title=say("configuration drift among nodes with the same GPUs"),
+    )
+    yield _slow(result.stragglers)
+    yield records(
+        result.spreads,
+        (
+            (prose(say("measured")), lambda spread: f"{spread.part}: {spread.what}"),
+            (number(say("lowest node")), lambda spread: show_measured(spread.low, spread.unit)),
+            (number(say("median")), lambda spread: show_measured(spread.median, spread.unit)),
+            (number(say("highest node")), lambda spread: show_measured(spread.high, spread.unit)),
+            (number(say("nodes")), lambda spread: str(spread.n_nodes)),
+        ),
+        title=say("spread over nodes with the same GPUs (slowest GPU per node)"),
+    )
 
 
 def _nodes(rows: Sequence[Row], result: Fleet) -> Table:
@@ -119,20 +119,20 @@ def _unmeasured(result: Fleet) -> Points:
 
 
 def _verdict(result: Fleet) -> Line:
-    sentence = (
-        with_commas(counts(result, _names))
-        if result.what == "doctor"
-        else say("{told} of {count} answered", told=len(result.told), count=len(result.nodes))
+    tone, many = tone_of(result.exit_code), len(result.nodes)
+    sentence: Sentence | None = say("{told} of {count} answered", told=len(result.told), count=many)
+    if result.what == "doctor":
+        sentence = with_commas(counts(result, _names))
+        if tone != "bad":
+            sentence = say("no faults on {count} nodes: {told}", count=many, told=sentence or "")
+    stated = with_commas(
+        (
+            sentence,
+            say("{traits} settings differ", traits=len(result.differs) or None),
+            say("{count} stragglers", count=len({slow.node for slow in result.stragglers}) or None),
+            say("interrupted") if result.broken_off else None,
+        )
     )
-    tone = tone_of(result.exit_code)
-    if result.what == "doctor" and tone != "bad":
-        sentence = say("no faults on {count} nodes: {told}", count=len(result.nodes), told=sentence or "")
-    rest = [say("{traits} settings differ", traits=len(result.differs))] if result.differs else []
-    if result.stragglers:
-        rest.append(say("{count} stragglers", count=len({straggler.node for straggler in result.stragglers})))
-    if result.broken_off:
-        rest.append(say("interrupted"))
-    stated = with_commas([sentence, *rest])
     return Line(text=stated or "", tone=tone)
 
 
@@ -182,8 +182,8 @@ def _usual(differs: Differs) -> Shown:
 def _slow(stragglers: Sequence[Straggler]) -> Table:
     explained = any(straggler.why is not None for straggler in stragglers)
 
-    def cause(straggler: Straggler) -> Shown:
-        return "" if straggler.why is None else straggler.why.finding.title
+    def cause(straggler: Straggler) -> Shown | None:
+        return known(straggler.why, lambda why: why.finding.title)
 
     return records(
         stragglers,
@@ -197,20 +197,6 @@ def _slow(stragglers: Sequence[Straggler]) -> Table:
             (prose(say("cause")), cause if explained else None),
         ),
         title=say("stragglers"),
-    )
-
-
-def _spread(spreads: Sequence[NodeSpread]) -> Table:
-    return records(
-        spreads,
-        (
-            (prose(say("measured")), lambda spread: f"{spread.part}: {spread.what}"),
-            (number(say("lowest node")), lambda spread: show_measured(spread.low, spread.unit)),
-            (number(say("median")), lambda spread: show_measured(spread.median, spread.unit)),
-            (number(say("highest node")), lambda spread: show_measured(spread.high, spread.unit)),
-            (number(say("nodes")), lambda spread: str(spread.n_nodes)),
-        ),
-        title=say("spread over nodes with the same GPUs (slowest GPU per node)"),
     )
 
 
@@ -250,12 +236,8 @@ def health_page(health: NodeHealth) -> Page:
     verdict = titles[0] if titles else say("no faults or warnings")
     if len(titles) > 1:
         verdict = say("{told} (and {more} more)", told=verdict, more=len(titles) - 1)
-    return Page.of(
-        say("{about}: {title}", about=health.node, title=verdict),
-        _drained(health, tone),
-        Points.of(titles, tone=tone),
-        tone=tone,
-    )
+    title = say("{about}: {title}", about=health.node, title=verdict)
+    return Page.of(title, _drained(health, tone), Points.of(titles, tone=tone), tone=tone)
 
 
 def _drained(health: NodeHealth, tone: Tone) -> Line | None:

@@ -27,7 +27,7 @@ from rigright.base.units import KILO, show_bytes, show_measured, show_seconds, s
 from rigright.base.words import Sentence, say, with_commas
 from rigright.machine.tick import DeviceTick
 from rigright.report import readings
-from rigright.report.fleet_rows import cards_of
+from rigright.report.findings import cards_of
 from rigright.verbs.watch.record import CardSpan, Figures, Past, Span
 
 _HOUR_S = 3600.0
@@ -85,15 +85,17 @@ def _of_ticks(past: Past) -> tuple[list[Part], Shown]:
     if span is None or not span.n_moments:
         return [], say("history")
     since, until = span.since_s or 0.0, span.until_s or 0.0
+    seen, whole = (show_seconds(time_s) for time_s in (span.seen_s, max(until - since, span.seen_s)))
     samples = say(
-        "{count} samples; watched {seen} of {whole}",
-        count=f"{span.n_moments:,}",
-        seen=show_seconds(span.seen_s),
-        whole=show_seconds(max(until - since, span.seen_s)),
+        "{count} samples; watched {seen} of {whole}", count=f"{span.n_moments:,}", seen=seen, whole=whole
     )
-    parts: list[Part] = [Line(text=samples), *map(Line.bad, _absences(span)), _pictures(span)]
-    parts += [_cards(span)] if span.cards else []
-    return parts, say("from {since} to {until}", since=_date(since), until=_date(until))
+    away = (
+        say("{card} did not respond for {time}", card=card.card, time=show_seconds(card.away_s))
+        for card in span.cards
+        if card.away_s >= _AWAY_S
+    )
+    title = say("from {since} to {until}", since=_date(since), until=_date(until))
+    return [Line(text=samples), *map(Line.bad, away), _pictures(span), _cards(span)], title
 
 
 def _cards(span: Span) -> Table:
@@ -108,18 +110,18 @@ def _cards(span: Span) -> Table:
 
         return cell
 
-    def throttled(card: CardSpan) -> Shown:
+    def throttled(card: CardSpan) -> Shown | None:
         shares = ((readings.reason(reason), slowed_s / span.seen_s) for reason, slowed_s in card.slowed_s)
-        sentences = (
+        return with_commas(
             say("{reason} {share}", reason=why, share=readings.share(share)) for why, share in shares
         )
-        return with_commas(sentences) or ""
 
+    energy = readings.or_dash(lambda energy_j: f"{energy_j / (KILO * _HOUR_S):.3f} kWh")
     return records(
         span.cards,
         (
             (say("card"), lambda card: card.card),
-            (number(say("energy")), _energy),
+            (number(say("energy")), lambda card: energy(card.energy_j)),
             (number(say("mean power")), figure("power_w", "mean")),
             (number(say("max. power")), figure("power_w", "most")),
             (number(say("mean utilisation")), figure("busy_share", "mean")),
@@ -129,18 +131,6 @@ def _cards(span: Span) -> Table:
             (prose(say("throttled")), throttled),
         ),
     )
-
-
-def _energy(card: CardSpan) -> str:
-    return readings.NONE if card.energy_j is None else f"{card.energy_j / (KILO * _HOUR_S):.3f} kWh"
-
-
-def _absences(span: Span) -> list[Sentence]:
-    return [
-        say("{card} did not respond for {time}", card=card_span.card, time=show_seconds(card_span.away_s))
-        for card_span in span.cards
-        if card_span.away_s >= _AWAY_S
-    ]
 
 
 def _pictures(span: Span) -> Strips:
@@ -162,13 +152,9 @@ def _pictures(span: Span) -> Strips:
 
 def _strip(label: Sentence, figures: Figures, *, name: str) -> Strip:
     _, show, top = _PICTURES[name]
-    sentence = say(
-        "mean {mean}, p95 {p95}, max. {most}",
-        mean=show(figures.mean),
-        p95=show(figures.p95),
-        most=show(figures.most),
-    )
-    return Strip(label=label, values=figures.values, shown=sentence, high=top)
+    fields = {"mean": show(figures.mean), "p95": show(figures.p95), "most": show(figures.most)}
+    shown = say("mean {mean}, p95 {p95}, max. {most}", **fields)
+    return Strip(label=label, values=figures.values, shown=shown, high=top)
 
 
 def _of_bench(past: Past) -> tuple[list[Part], Shown]:
@@ -186,18 +172,16 @@ def _of_bench(past: Past) -> tuple[list[Part], Shown]:
 
 
 def _of_machines(past: Past) -> tuple[list[Part], Shown]:
+    none = readings.NONE
     machines = records(
         past.machines,
         (
             (say("when"), lambda seen: _date(seen.at_s)),
             (say("machine"), lambda seen: seen.key),
-            (say("host"), lambda seen: seen.machine.system.host or readings.NONE),
-            (
-                prose(say("cards")),
-                lambda seen: cards_of(seen.machine, ", ", unnamed=readings.NONE) or readings.NONE,
-            ),
-            (say("driver"), lambda seen: seen.machine.software.driver or readings.NONE),
-            (say("kernel"), lambda seen: seen.machine.system.kernel or readings.NONE),
+            (say("host"), lambda seen: seen.machine.system.host or none),
+            (prose(say("cards")), lambda seen: cards_of(seen.machine, ", ", unnamed=none) or none),
+            (say("driver"), lambda seen: seen.machine.software.driver or none),
+            (say("kernel"), lambda seen: seen.machine.system.kernel or none),
         ),
     )
     return ([machines] if past.machines else []), say("machine records")

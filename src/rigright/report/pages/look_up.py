@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -37,11 +38,8 @@ _MOST_COMMANDS = 3  # commands a page of findings ends with
 def page(result: Listing) -> Page:
     """One record in full, or many as a table."""
     kind, count = result.kind, len(result.records)
-    if count == 1 or kind.full:
-        parts = [part for record in result.records for part in _one(kind, record, titled=count > 1)]
-    else:
-        parts = [_table(result)] if result.records else []
-    notes = tuple(Line.dim(note) for note in result.notes)
+    in_full = count == 1 or kind.full
+    parts = [part for record in result.records for part in _one(kind, record, titled=count > 1) if in_full]
     title = _heading(kind.title, result)
     if count == 1:
         answer = next((field for field in kind.fields if field.key == kind.answer), None)
@@ -49,39 +47,38 @@ def page(result: Listing) -> Page:
         title = name if answer is None else _shown(answer, result.records[0])
     elif not result.total:
         title = say("{kind}: nothing matches these filters", kind=kind.title)
-    parts += [*notes, *_sources(result)]
-    return Page.of(title, parts, tone="plain" if result.total else "warn")
+    sources = dict.fromkeys(map(source_shown, result.records) if result.with_sources else ())
+    return Page.of(
+        title,
+        parts if in_full or not result.records else _table(result),
+        map(Line.dim, result.notes),
+        Points.of(sources, title=say("Sources"), tone="dim"),
+        tone="plain" if result.total else "warn",
+    )
 
 
 def findings_page(findings: Findings) -> Page:
     """The one thing a word names in full, then the other kinds that speak of it."""
-    if findings.hit is not None:
-        shown = page(findings.hit)
-        others = {
-            name: listing.total
-            for name, listing in findings.found.items()
-            if listing.kind is not findings.hit.kind
-        }
-        commands = tuple(f"rigright look-up {name} {_quoted(findings.text)}" for name in others)
+    hit, text = findings.hit, findings.text
+    quoted = text if text.replace("-", "").replace(".", "").isalnum() else f'"{text}"'
+
+    def commands(names: Iterable[str]) -> Commands:
+        items = [f"rigright look-up {name} {quoted}" for name in names]
+        return Commands(items=tuple(items[:_MOST_COMMANDS]))
+
+    if hit is not None:
+        shown = page(hit)
+        others = {name: found.total for name, found in findings.found.items() if found.kind is not hit.kind}
         counts = ", ".join(f"{name} {count}" for name, count in others.items())
-        also = (Line.dim(say("also in: {kinds}", kinds=counts)),) if others else ()
-        return Page.of(shown.title, *shown.parts, *also, *_commands(commands))
-    parts = [
-        part
-        for name, listing in findings.found.items()
-        for part in (replace(_table(listing), title=_heading(name, listing)),)
+        also = Line.dim(say("also in: {kinds}", kinds=counts or None))
+        return Page.of(shown.title, *shown.parts, also, commands(others))
+    tables = (replace(_table(found), title=_heading(name, found)) for name, found in findings.found.items())
+    more = [
+        name
+        for name, found in findings.found.items()
+        if found.total > len(found.records) or len(findings.found) == 1
     ]
-    commands = tuple(
-        f"rigright look-up {name} {_quoted(findings.text)}"
-        for name, listing in findings.found.items()
-        if listing.total > len(listing.records) or len(findings.found) == 1
-    )
-    title = say('"{text}" in all tables', text=findings.text)
-    return Page.of(title, *parts, *_commands(commands))
-
-
-def _commands(items: tuple[str, ...]) -> tuple[Part, ...]:
-    return (Commands(items=items[:_MOST_COMMANDS]),) if items else ()
+    return Page.of(say('"{text}" in all tables', text=text), tables, commands(more))
 
 
 def _heading(name: Shown, listing: Listing) -> Shown:
@@ -89,10 +86,6 @@ def _heading(name: Shown, listing: Listing) -> Shown:
     if listing.total > len(listing.records):
         return say("{kind}: {shown} of {total}", kind=name, shown=len(listing.records), total=listing.total)
     return say("{kind}: {total}", kind=name, total=listing.total)
-
-
-def _quoted(text: str) -> str:
-    return text if text.replace("-", "").replace(".", "").isalnum() else f'"{text}"'
 
 
 def findings_plain(findings: Findings, language: str) -> dict[str, Any]:
@@ -115,9 +108,9 @@ def plain(result: Listing, language: str) -> list[dict[str, Any]]:
 
 def kinds_page(summaries: dict[str, Sentence]) -> Page:
     """Everything that can be looked up."""
-    rows = tuple((name, summary) for name, summary in summaries.items())
     examples = ("rigright look-up 4090", "rigright look-up clouds h100 --sort per_chip --reverse")
-    return Page.of(say("Look-up kinds"), table((say("kind"), prose("")), rows), Commands(items=examples))
+    kinds = table((say("kind"), prose("")), summaries.items())
+    return Page.of(say("Look-up kinds"), kinds, Commands(items=examples))
 
 
 def kinds_plain(summaries: dict[str, Sentence], language: str) -> dict[str, str]:
@@ -129,17 +122,14 @@ def _table(result: Listing) -> Table:
     """The fields that fit beside each other; a column that would stay empty is left out."""
     kind, records = result.kind, result.records
     columns, cells = [], []
-    for field in (*(listing_field for listing_field in kind.fields if listing_field.listed), *result.also):
+    for field in (*(field for field in kind.fields if field.listed), *result.also):
         shown = [_shown(field, record) for record in records]
         if any(cell not in {"", UNKNOWN} for cell in shown):
             right = field.right or any(_is_number(field.read(record)) for record in records)
             columns.append(Column(head=field.head, right=right, flexible=field.flexible))
             cells.append(shown)
-    rows = tuple(zip(*cells, strict=True))
-    tones: tuple[Tone, ...] = tuple(
-        "dim" if getattr(record, "stale", False) else "plain" for record in records
-    )
-    return table(columns, rows, tones=tones)
+    tones: list[Tone] = ["dim" if getattr(record, "stale", False) else "plain" for record in records]
+    return table(columns, zip(*cells, strict=True), tones=tones)
 
 
 def _one(kind: ListingKind, record: Any, *, titled: bool) -> tuple[Part, ...]:
@@ -179,10 +169,3 @@ def _cell(value: Any, unit: Unit) -> Shown:
 def _is_number(value: object) -> bool:
     """Whether it stands right."""
     return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _sources(result: Listing) -> tuple[Part, ...]:
-    """Where each record is from, each source once."""
-    sources = dict.fromkeys(map(source_shown, result.records) if result.with_sources else ())
-    items = tuple(source for source in sources if source)
-    return (Points(title=say("Sources"), items=items, tone="dim"),) if items else ()

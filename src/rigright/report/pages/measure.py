@@ -17,11 +17,12 @@ from rigright.base.page import (
     Strips,
     Table,
     facts,
+    known,
     number,
     prose,
     records,
 )
-from rigright.base.units import KILO, show_bytes, show_count, show_measured, show_seconds, show_watts
+from rigright.base.units import KILO, show_bytes, show_count, show_measured, show_seconds
 from rigright.base.words import Sentence, say
 from rigright.report.screen import cut
 from rigright.verbs.measure.ticks import Course, Measured, PlannedFigure
@@ -40,13 +41,12 @@ def page(measured: Measured) -> Page:
 
 def _parts(measured: Measured) -> Iterator[Part]:
     yield _verdict(measured)
-    yield facts((label, shown) for label, shown in _figures(measured) if shown)
+    yield facts(_figures(measured))
     moved = tuple(course for course in measured.courses if course.unit != "bytes_per_s" or course.peak)
     if moved:
         span = say("wall time: {time}", time=show_seconds(measured.lasted_s))
         yield Strips(strips=tuple(map(_strip, moved)), span=span)
-    if measured.held:
-        yield _against(measured.held)
+    yield _against(measured.held)
     yield Points.of(_slowed(measured), title=say("throttled"), tone="warn")
     yield from map(Line.dim, measured.notes)
     if any(not figure.inside for figure in measured.held):
@@ -71,17 +71,13 @@ def sheet(measured: Measured) -> Page:
         (
             (say("quantity"), lambda course: course.name),
             (say("unit"), lambda course: course.unit),
-            (say("peak"), lambda course: _number(course.peak)),
-            (say("median"), lambda course: _number(course.median)),
-            (say("mean"), lambda course: _number(course.mean)),
-            (say("before"), lambda course: _number(course.before)),
+            (say("peak"), lambda course: f"{course.peak:.6g}"),
+            (say("median"), lambda course: f"{course.median:.6g}"),
+            (say("mean"), lambda course: f"{course.mean:.6g}"),
+            (say("before"), lambda course: known(course.before, "{:.6g}".format)),
         ),
     )
     return Page.of("", quantities)
-
-
-def _number(value: float | None) -> str:
-    return "" if value is None else f"{value:.6g}"
 
 
 def _verdict(measured: Measured) -> Line:
@@ -95,26 +91,18 @@ def _verdict(measured: Measured) -> Line:
     return Line(text=sentence, tone="warn" if measured.exit_code else "good")
 
 
-def _figures(measured: Measured) -> Iterator[tuple[Shown, Shown]]:
+def _figures(measured: Measured) -> Iterator[tuple[Shown, Shown | None]]:
     for (index, size), name in zip(measured.gpu_peak_bytes, measured.chips, strict=False):
         yield say("peak memory, GPU {index} {name}", index=index, name=name), show_bytes(size)
-    if measured.host_peak_bytes is not None:
-        yield say("peak system memory"), show_bytes(measured.host_peak_bytes)
-    if measured.cpu_s is not None:
-        share = measured.cpu_s / measured.lasted_s if measured.lasted_s else 0.0
-        time = show_seconds(measured.cpu_s)
-        yield say("CPU time"), say("{time}: {cores} cores on average", time=time, cores=f"{share:.1f}")
-    if measured.read_bytes is not None:
-        yield say("read from disks"), show_bytes(measured.read_bytes)
-    if measured.written_bytes is not None:
-        yield say("written to disks"), show_bytes(measured.written_bytes)
+    yield say("peak system memory"), known(measured.host_peak_bytes, show_bytes)
+    cores = f"{(measured.cpu_s or 0.0) / measured.lasted_s if measured.lasted_s else 0.0:.1f}"
+    time = known(measured.cpu_s, show_seconds)
+    yield say("CPU time"), say("{time}: {cores} cores on average", time=time, cores=cores)
+    yield say("read from disks"), known(measured.read_bytes, show_bytes)
+    yield say("written to disks"), known(measured.written_bytes, show_bytes)
     if measured.total_energy_j is not None:
         hours = measured.total_energy_j / _JOULES_PER_WH
         yield say("GPU energy"), f"{hours / KILO:.3g} kWh" if hours >= KILO else f"{hours:.3g} Wh"
-    yield from _rates(measured)
-
-
-def _rates(measured: Measured) -> Iterator[tuple[Shown, Shown]]:
     if measured.steps:
         yield say("a step"), show_seconds(measured.lasted_s / measured.steps)
     if measured.tokens:
@@ -124,7 +112,7 @@ def _rates(measured: Measured) -> Iterator[tuple[Shown, Shown]]:
 
 
 def _strip(course: Course) -> Strip:
-    most, usual = _amount(course.peak, course.unit), _amount(course.median, course.unit)
+    most, usual = (show_measured(value, course.unit) for value in (course.peak, course.median))
     return Strip(
         label=course.label,
         values=course.values,
@@ -133,28 +121,13 @@ def _strip(course: Course) -> Strip:
     )
 
 
-def _amount(value: float, unit: str) -> str:
-    """A value in its unit, for people."""
-    if unit == "bytes":
-        return show_bytes(value)
-    if unit == "w":
-        return show_watts(value)
-    if unit == "bytes_per_s":
-        return show_measured(value, unit)
-    if unit == "s":
-        return show_seconds(value)
-    if unit == "tok_per_s":
-        return f"{value:,.0f} tok/s"
-    return {"share": f"{value:.0%}", "c": f"{value:.0f} °C", "cores": f"{value:.1f}"}[unit]
-
-
 def _against(figures: Iterable[PlannedFigure]) -> Table:
     return records(
         figures,
         (
             ("", lambda figure: figure.label),
             (number(say("planned")), _planned),
-            (number(say("measured")), lambda figure: _amount(figure.measured, figure.unit)),
+            (number(say("measured")), lambda figure: show_measured(figure.measured, figure.unit)),
             (prose(say("verdict")), _judged),
         ),
         title=say("vs plan"),
@@ -163,7 +136,8 @@ def _against(figures: Iterable[PlannedFigure]) -> Table:
 
 
 def _planned(figure: PlannedFigure) -> str:
-    value, low, high = (_amount(item, figure.unit) for item in (figure.planned, figure.low, figure.high))
+    ends = (figure.planned, figure.low, figure.high)
+    value, low, high = (show_measured(end, figure.unit) for end in ends)
     return f"{value} ({low}-{high})"
 
 

@@ -1,32 +1,40 @@
-"""Plans in words: their supply, layout, formats, money and figures, as cells and sentences use them."""
+"""Plans in words and tables: supply, layout, formats, money and figures, a plan a row or a column."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from rigright.base.money import show_money
-from rigright.base.page import Shown
+from rigright.base.page import Heading, Shown, Table, known, number, prose, table
 from rigright.base.units import KILO, show_count, show_seconds, show_short, show_watts
 from rigright.base.words import DOUBT, Sentence, say, with_commas, worded
 from rigright.cost.estimate import SECONDS_PER_DAY, Estimate, scaled
 from rigright.demand import SAMPLES, Layout, PlanWish, Serving, Training
 from rigright.facts.clouds import cloud_shown
-from rigright.facts.engines import find_engine
 from rigright.facts.hosts import CPU
 from rigright.report.pages.brief import (
     done_in,
     expected,
-    limit_time,
-    little_spare,
     money_words,
     safe_load,
     samples_rate,
     show_tokens,
 )
-from rigright.report.pages.figures import FIGURES, TIME_NAMES, amount, rate_of, symbol
+from rigright.report.pages.figures import (
+    COLUMNS,
+    FIGURES,
+    RATES,
+    TIME_NAMES,
+    amount,
+    figure_rows,
+    rate_of,
+    symbol,
+)
 from rigright.search import named
 from rigright.search.record import Plan
+from rigright.search.sure import limit_time
 
 _MOST_CERTAIN = 99  # per cent: nothing is surer than that
 MARKS = {
@@ -67,12 +75,11 @@ def supply(plan: Plan) -> Sentence:
 
 def source(plan: Plan) -> Shown:
     """The machine: whether its cards are used, and of a rented one who rents it out."""
+    machine = named.machine(plan)
     if plan.supply.how != "rent":
-        return (
-            say("{machine}, used", machine=named.machine(plan)) if plan.supply.used else named.machine(plan)
-        )
+        return say("{machine}, used", machine=machine) if plan.supply.used else machine
     cloud = plan.supply.label.removeprefix(f"{plan.supply.n_units}x ").partition(" ")[0]
-    return say("{machine}, {cloud}", machine=named.machine(plan), cloud=cloud_shown(cloud))
+    return say("{machine}, {cloud}", machine=machine, cloud=cloud_shown(cloud))
 
 
 def workers(plan: Plan) -> Sentence | str:
@@ -85,11 +92,9 @@ def workers(plan: Plan) -> Sentence | str:
 
 def layout(result: Layout) -> Sentence | str:
     """How the work is cut: "tp 2, 4 replicas"."""
-    cuts = [
-        f"{name} {getattr(result, name)}" for name in ("tp", "pp", "cp", "ep") if getattr(result, name) > 1
-    ]
-    cuts += ["attention dp"] if result.attention_dp else []
-    text = ", ".join(cuts)
+    counts = {name: getattr(result, name) for name in ("tp", "pp", "cp", "ep")}
+    cuts = [f"{name} {count}" for name, count in counts.items() if count > 1]
+    text = ", ".join([*cuts, *(["attention dp"] if result.attention_dp else [])])
     if result.dp == 1:
         return text or say("one GPU")
     if not text:
@@ -186,16 +191,17 @@ def money_of(plan: Plan, wish: PlanWish) -> Shown:
     return money_words(plan.figures, plan.supply, currency=wish.currency)
 
 
-def known_by(plan: Plan) -> Shown:
+def known_by(plan: Plan) -> Shown | None:
     """What the speed is based on, with its band."""
     name = rate_of(plan.figures)
     result = estimate(plan, name)
     if result is None or not basis(plan):
-        return ""
+        return None
     figure = FIGURES[name]
-    shown, unit = scaled(result, figure.scale), figure.head
+    shown = scaled(result, figure.scale)
+    fields = {"unit": figure.head, "basis": basis(plan)}
     band = f"{show_short(shown.low)}-{show_short(shown.high)}"
-    return say("80 % band {band} {unit}, based on {basis}", band=band, unit=unit, basis=basis(plan))
+    return say("80 % band {band} {unit}, based on {basis}", band=band, **fields)
 
 
 def basis(plan: Plan) -> Shown:
@@ -234,43 +240,38 @@ def why(plan: Plan) -> Shown:
 
 def work(wish: PlanWish) -> Shown:
     """What is asked: the kind of work, its lengths, its load, its limits."""
-    lengths: Shown = ""
-    if wish.prompt_tok and wish.output_tok:
-        prompt, output = f"{wish.prompt_tok:,}", f"{wish.output_tok:,}"
-        lengths = say("{prompt} prompt + {output} output tokens", prompt=prompt, output=output)
-    if wish.work == "speech":
-        lengths = ""
-    lengths = lengths or _size(wish)
-    load: Shown = ""
+    learns = wish.work in {"finetune", "pretrain"}
+    seq, batch = wish.seq_tok, wish.global_batch
+    step = {"batch": f"{batch:,}", "seq": f"{seq:,}"} if seq and batch else {"batch": None, "seq": None}
+    load = say("{rate} requests/s", rate=known(wish.rate_per_s, _plainly))
     if wish.users is not None:
         load = say("concurrency {users}", users=_plainly(wish.users))
-    elif wish.rate_per_s is not None:
-        load = say("{rate} requests/s", rate=_plainly(wish.rate_per_s))
-    sentences = [_WORKS.get(wish.work, ""), *_learning(wish), lengths, load, *_many(wish), *limits(wish)]
+    within = say("within {time}", time=known(wish.days, lambda days: show_seconds(days * SECONDS_PER_DAY)))
+    many = wish.samples if wish.train_tok is None else None
+    sentences = (
+        _WORKS.get(wish.work, ""),
+        worded("method")(wish.method or "") if learns else None,
+        say("{tokens} tokens", tokens=known(wish.train_tok, show_count)) if learns else None,
+        say("steps of {batch} x {seq}", **step) if learns else None,
+        within if learns else None,
+        _lengths(wish),
+        load,
+        say("{count} in all", count=known(many, lambda samples: show_count(samples * wish.epochs))),
+        within if many is not None and not learns else None,
+        *limits(wish),
+    )
     return with_commas(sentences) or ""
 
 
-def _plainly(number: float) -> str:
-    """A number somebody typed, never as a power of ten."""
-    return f"{number:,.0f}" if number >= KILO else f"{number:g}"
-
-
-def _many(wish: PlanWish) -> list[Shown]:
-    """How many samples, and until when."""
-    if wish.samples is None or wish.train_tok is not None:
-        return []
-    count = show_count(wish.samples * wish.epochs)
-    within = wish.days is not None and wish.work not in {"finetune", "pretrain"}
-    days = show_seconds(wish.days * SECONDS_PER_DAY) if within and wish.days is not None else ""
-    return [say("{count} in all", count=count), say("within {time}", time=days) if days else ""]
-
-
-def _size(wish: PlanWish) -> Shown:
-    """How large a sample is."""
+def _lengths(wish: PlanWish) -> Shown | None:
+    """How long a request is, or how large a sample."""
+    if wish.prompt_tok and wish.output_tok and wish.work != "speech":
+        prompt, output = f"{wish.prompt_tok:,}", f"{wish.output_tok:,}"
+        return say("{prompt} prompt + {output} output tokens", prompt=prompt, output=output)
     if wish.work == "embed" and wish.prompt_tok:
         return say("{tokens} tokens each", tokens=f"{wish.prompt_tok:,}")
     if wish.picture is None:
-        return ""
+        return None
     size = say("{wide} x {high} pixels", wide=wish.picture.width_px, high=wish.picture.height_px)
     if wish.length is None:
         return size
@@ -279,48 +280,129 @@ def _size(wish: PlanWish) -> Shown:
     return say("{size}, {frames} frames", size=size, frames=wish.length.frames)
 
 
-def _learning(wish: PlanWish) -> list[Shown]:
-    """What is trained on: method, tokens, sequences, deadline."""
-    if wish.work not in {"finetune", "pretrain"}:
-        return []
-    seq, batch = wish.seq_tok, wish.global_batch
-    return [
-        worded("method")(wish.method or ""),
-        "" if wish.train_tok is None else say("{tokens} tokens", tokens=show_count(wish.train_tok)),
-        "" if not (seq and batch) else say("steps of {batch} x {seq}", batch=f"{batch:,}", seq=f"{seq:,}"),
-        "" if wish.days is None else say("within {time}", time=show_seconds(wish.days * SECONDS_PER_DAY)),
-    ]
+def _plainly(number: float) -> str:
+    """A number somebody typed, never as a power of ten."""
+    return f"{number:,.0f}" if number >= KILO else f"{number:g}"
 
 
-def limits(wish: PlanWish) -> list[Sentence]:
+def limits(wish: PlanWish) -> Iterator[Sentence]:
     """What was asked for, limit by limit."""
-    currency = wish.currency
-    hour, million = wish.usd_per_h, wish.usd_per_mtok
+    currency, sign = wish.currency, symbol(wish.currency)
     pairs: tuple[tuple[Shown, str | None], ...] = (
-        ("TTFT", None if wish.ttft_s is None else limit_time(wish.ttft_s)),
-        ("TPOT", None if wish.tpot_s is None else limit_time(wish.tpot_s)),
-        (say("batch time"), None if wish.latency_s is None else show_seconds(wish.latency_s)),
-        (say("{sign}/hour", sign=symbol(currency)), None if hour is None else amount(hour, currency)),
-        (
-            say("{sign}/1M tok", sign=symbol(currency)),
-            None if million is None else amount(million, currency),
-        ),
-        (say("power"), None if wish.power_w is None else show_watts(wish.power_w)),
+        ("TTFT", known(wish.ttft_s, limit_time)),
+        ("TPOT", known(wish.tpot_s, limit_time)),
+        (say("batch time"), known(wish.latency_s, show_seconds)),
+        (say("{sign}/hour", sign=sign), known(wish.usd_per_h, lambda usd: amount(usd, currency))),
+        (say("{sign}/1M tok", sign=sign), known(wish.usd_per_mtok, lambda usd: amount(usd, currency))),
+        (say("power"), known(wish.power_w, show_watts)),
     )
-    sentences = [say("{name} <= {bound}", name=name, bound=bound) for name, bound in pairs if bound]
-    if wish.percentile is not None and (wish.ttft_s or wish.tpot_s):
-        sentences.append(say("for {share} of requests", share=f"{wish.percentile:.0%}"))
-    if wish.budget_usd is not None:
-        sentences.append(say("budget {usd}", usd=wish.budget_said or show_money(wish.budget_usd, currency)))
-    if wish.tok_per_s is not None:
-        sentences.append(say("at least {rate} tok/s", rate=show_short(wish.tok_per_s)))
-    return sentences
+    yield from (say("{name} <= {bound}", name=name, bound=bound) for name, bound in pairs)
+    share = wish.percentile if wish.ttft_s or wish.tpot_s else None
+    yield say("for {share} of requests", share=known(share, "{:.0%}".format))
+    budget = known(wish.budget_usd, lambda usd: wish.budget_said or show_money(usd, currency))
+    yield say("budget {usd}", usd=budget)
+    yield say("at least {rate} tok/s", rate=known(wish.tok_per_s, show_short))
 
 
-def little_left(plan: Plan) -> Iterator[Sentence]:
-    """That its fullest card is nearly full, where no engine fills it on purpose."""
-    if not isinstance(plan.work, Serving) or not plan.ranks:
-        return
-    rank, pooled = plan.ranks[0], find_engine(plan.work.engine).pool == "share"
-    fills = plan.in_ram is not None or (pooled and not takes_samples(plan) and float(rank.unit_bytes) > 0)
-    yield from little_spare(float(rank.spare_bytes), total_bytes=plan.total_bytes, fills=fills)
+MOST_PLANS = 3
+_IN_ANSWER = frozenset({*RATES, "usd", "usd_per_h"})  # what is alike in all line 1 has already
+_OF_TOKENS = frozenset({"output_tok_per_s", "ttft_s", "tpot_s", "usd_per_mtok"})  # none where audio is heard
+
+Row = tuple[Shown, ...]
+
+
+def plans_table(
+    plans: Sequence[Plan], *, wish: PlanWish, compared: bool = False, things: Sequence[str] = ()
+) -> Table:
+    """A row a plan; unless things are compared, what is alike in all stands in the answer above.
+
+    `things`: what each is called where they are no machines.
+    """
+    alone = len(plans) == 1
+    columns: list[tuple[Heading, list[Shown]]] = [("", list(things))] if things else []
+
+    def add(head: Heading, read: Callable[[Plan], Shown], *, least: int = 1, always: bool = False) -> None:
+        cells = [read(plan) for plan in plans]
+        if always or (any(cells) and len(set(cells)) >= least):
+            columns.append((head, cells))
+
+    add(prose(say("machine")), source, least=2, always=compared and not things)
+    add(say("format"), formats, least=2)
+    add(number(say("concurrency")), concurrency, least=2)
+    power = compared or alone or wish.power_w is not None or wish.aim == "power"
+    heard = any(transcribes(plan) for plan in plans)
+    for name in COLUMNS:
+        if (heard and name in _OF_TOKENS) or (name == "power_w" and not power):
+            continue
+        head = number(FIGURES[name].titled(currency=wish.currency, percentile=wish.percentile))
+        least = 2 if name in _IN_ANSWER and not compared else 1
+        add(head, partial(_figure, name=name, wish=wish), least=least)
+        if name == "tpot_s":
+            add(number(say("certain")), certain, least=2)
+        if name == "output_tok_per_s" and (compared or not alone):
+            add(number(say("safe")), safe)
+    if not alone and not compared:
+        add(prose(say("why")), why)
+    return table((column for column, _ in columns), zip(*(cells for _, cells in columns), strict=True))
+
+
+def _figure(plan: Plan, *, name: str, wish: PlanWish) -> str:
+    return FIGURES[name].cell(estimate(plan, name), wish.currency, how=plan.supply.how)
+
+
+def across(plans: Iterable[Plan | None], head: Sentence, *, value: Callable[[Plan], Shown]) -> Row:
+    """A row with a cell a plan; an empty one of what has none."""
+    return (head, *("" if plan is None else value(plan) for plan in plans))
+
+
+def rows_across(
+    plans: Sequence[Plan | None],
+    figures: Sequence[Mapping[str, Estimate]],
+    *,
+    wish: PlanWish,
+    best: Mapping[str, tuple[int, ...]],
+) -> Iterator[Row]:
+    """Plans across, a row each: where they come from, how the work is cut, formats, engine, load, figures."""
+    known = [plan for plan in plans if plan is not None]
+    learns = any(isinstance(plan.work, Training) for plan in known)
+    pairs: tuple[tuple[Sentence, Callable[[Plan], Shown]], ...] = (
+        (say("source"), supply),
+        (say("layout"), workers),
+        (say("method") if learns else say("weights"), formats),
+        (say("engine"), engine),
+        (say("step"), lambda plan: step(plan.work) if isinstance(plan.work, Training) else ""),
+        (say("concurrency"), concurrency),
+        (say("safe tok/s at concurrency"), safe),
+    )
+    yield from (across(plans, head, value=value) for head, value in pairs)
+    heard = any(map(transcribes, known))
+    for name, row in figure_rows(figures, wish, best=best):
+        if not (heard and name in _OF_TOKENS):
+            yield row
+
+
+def table_across(heads: Iterable[str], rows: Iterable[Row], *, title: Sentence) -> Table:
+    """Figures down, things across: it stays readable on a narrow screen; empty rows are left out."""
+    return table(("", *map(prose, heads)), (row for row in rows if any(row[1:])), title=title)
+
+
+def options_table(plans: Sequence[Plan], *, wish: PlanWish) -> Table:
+    """The options of a plan with all that is known of each."""
+    ends = any("days" in plan.figures for plan in plans)
+    figures = [
+        {name: figure for name, figure in plan.figures.items() if ends or name != "usd_total"}
+        for plan in plans
+    ]
+    machines = [named.machine(plan) for plan in plans]
+    many = len(plans) > 1
+    first: list[Row] = [(say("machine"), *machines)] if many else []
+    rows = (
+        *first,
+        *rows_across(plans, figures, wish=wish, best={}),
+        across(plans, say("limited by"), value=lambda plan: BOUNDS.get(plan.bound, plan.bound)),
+        across(plans, say("based on"), value=basis),
+        across(plans, say("price as of"), value=lambda plan: plan.supply.as_of or ""),
+        across(plans, say("why"), value=lambda plan: with_commas(plan.reasons) or ""),
+    )
+    heads = [str(place) for place in range(1, len(plans) + 1)] if many else machines
+    return table_across(heads, rows, title=say("options"))

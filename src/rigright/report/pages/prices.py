@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 from rigright.base import telling
 from rigright.base.money import from_currency, show_money
@@ -15,6 +15,7 @@ from rigright.base.page import (
     Shown,
     Table,
     Tone,
+    known,
     number,
     prose,
     records,
@@ -53,7 +54,7 @@ def page(result: PricesOfNames, *, why: bool = False) -> Page:
         _taken(prices, currency),
         Line.dim(prices.why),
         _known(prices, currency, why=why),
-        None if rents is None else Line(text=say("rent per card and hour: {offers}", offers=rents)),
+        Line(text=say("rent per card and hour: {offers}", offers=rents)),
         Line.warn(say("old price: verify before buying; its band is wider")) if prices.stale else None,
         Commands.next(("rigright prices import FILE",)),
     )
@@ -74,11 +75,9 @@ def _taken(prices: ChipPrices, currency: str) -> Sentence:
         return say("{name}: no price known", name=name)
     band = f"{show_money(prices.usd.low, currency)}-{show_money(prices.usd.high, currency)}"
     fields = {"name": name, "usd": show_money(prices.usd.value, currency), "band": band}
-    return (
-        say("{name}: {usd} used ({band})", **fields)
-        if prices.used
-        else say("{name}: {usd} new ({band})", **fields)
-    )
+    if prices.used:
+        return say("{name}: {usd} used ({band})", **fields)
+    return say("{name}: {usd} new ({band})", **fields)
 
 
 def _ends(currency: str) -> tuple[Column, ...]:
@@ -91,8 +90,8 @@ def _ends(currency: str) -> tuple[Column, ...]:
 def _known(prices: ChipPrices, currency: str, *, why: bool) -> Table:
     low, typical, high = _ends(currency)
 
-    def cell(row: Price, end: float | None) -> str:
-        return "" if end is None else amount(from_currency(end, row.currency), currency)
+    def cell(row: Price, end: float | None) -> str | None:
+        return known(end, lambda end: amount(from_currency(end, row.currency), currency))
 
     return records(
         prices.rows,
@@ -129,7 +128,7 @@ def _list(every: Iterable[ChipPrices], currency: str) -> Table:
         [(prices, prices.usd) for prices in every if prices.usd is not None],
         (
             (prose(say("chip")), lambda row: short(row[0].name)),
-            (say("condition"), lambda row: _condition(used=row[0].used)),
+            (say("condition"), lambda row: say("used") if row[0].used else say("new")),
             (low, lambda row: amount(row[1].low, currency)),
             (typical, lambda row: amount(row[1].value, currency)),
             (high, lambda row: amount(row[1].high, currency)),
@@ -139,20 +138,16 @@ def _list(every: Iterable[ChipPrices], currency: str) -> Table:
     )
 
 
-def _condition(*, used: bool) -> Sentence:
-    return say("used") if used else say("new")
-
-
 def _parts_table(result: PricesOfNames) -> Table:
     currency = result.currency
     return records(
         result.parts,
         (
             (prose(say("part")), lambda row: row.name),
-            (say("condition"), lambda row: _condition(used=row.condition == "used")),
+            (say("condition"), lambda row: say("used") if row.condition == "used" else say("new")),
             (_ends(currency)[1], lambda row: amount(from_currency(row.typical, row.currency), currency)),
             (say("as of"), lambda row: row.as_of),
-            (prose(say("why not used")), lambda row: row.left_out or ""),
+            (prose(say("why not used")), lambda row: row.left_out),
         ),
     )
 
@@ -170,31 +165,23 @@ def judged(result: PriceList) -> Page:
     """A list: how many prices, and what is wrong or doubtful."""
     wrong = [flaw for flaw in result.flaws if flaw.wrong]
     doubts = [flaw for flaw in result.flaws if not flaw.wrong]
-    count = len(result.prices)
     tone: Tone = "bad" if wrong else "warn" if doubts else "good"
+    count = len(result.prices)
     title = say("{count} valid prices, {doubts} warnings", count=count, doubts=len(doubts))
     if wrong:
         title = say("nothing imported: {wrong} invalid rows", wrong=len(wrong))
     elif result.kept is not None:
-        title = say(
-            "{count} prices imported, {all} in total; every command now uses them",
-            count=count,
-            all=result.kept,
-        )
+        fields = {"count": count, "all": result.kept}
+        title = say("{count} prices imported, {all} in total; every command now uses them", **fields)
     chips = [price.chip for price in result.prices[:1]] if result.kept is not None else []
     return Page.of(
-        Line(text=title, tone=tone),
-        _flaws(wrong, title=say("invalid"), tone="bad"),
-        _flaws(doubts, title=say("to check"), tone="warn"),
-        Line.dim(say("kept in {file}", file=result.place)) if result.place else None,
+        title,
+        Points.of(map(_flaw, wrong), title=say("invalid"), tone="bad", most=_MOST_FLAWS),
+        Points.of(map(_flaw, doubts), title=say("to check"), tone="warn", most=_MOST_FLAWS),
+        Line.dim(say("kept in {file}", file=result.place or None)),
         (Commands.next((f"rigright prices show {chip}", "rigright prices forget")) for chip in chips),
+        tone=tone,
     )
-
-
-def _flaws(flaws: Sequence[Flaw], *, title: Sentence, tone: Tone) -> Points:
-    items = [_flaw(flaw) for flaw in flaws[:_MOST_FLAWS]]
-    items += [say("{count} more", count=len(flaws) - _MOST_FLAWS)] if len(flaws) > _MOST_FLAWS else []
-    return Points.of(items, title=title, tone=tone)
 
 
 def _flaw(flaw: Flaw) -> Shown:

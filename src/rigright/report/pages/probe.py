@@ -18,6 +18,7 @@ from rigright.base.page import (
     Tone,
     facts,
     grouped,
+    known,
     number,
     prose,
     records,
@@ -46,18 +47,17 @@ def page(
     machine: Machine, *, everything: bool = False, saved: str | None = None, bundled: Bundled | None = None
 ) -> Page:
     """The page for people."""
-    rows = tuple(host_rows(machine, everything=everything))
     return Page.of(
         machine_name(machine),
         _verdict(machine),
-        _cards(machine) if machine.devices else None,
+        _cards(machine),
         _downshifted(machine),
         _slices(machine),
         _reach(machine) if machine.paths and len(machine.devices) <= _MOST_IN_MATRIX else None,
-        facts(rows) if rows else None,
+        facts(host_rows(machine, everything=everything)),
         _unseen(machine, everything=everything),
         Points.of(understood(machine)),
-        None if saved is None else Line.good(say("saved to {file}", file=saved)),
+        Line.good(say("saved to {file}", file=saved)),
         None if bundled is None else _bundled(bundled),
         Commands.next(_next(machine)),
     )
@@ -76,8 +76,8 @@ def _cards(machine: Machine) -> Table:
             (number(say("all GiB")), lambda device: _gib(total_bytes(device, machine))),
             ("PCIe", _link),
             (number("W"), _power),
-            (number("°C"), lambda device: "" if (gpu_c := device.thermal.gpu_c) is None else f"{gpu_c:.0f}"),
-            (number(say("busy")), lambda card: "" if card.busy_share is None else f"{card.busy_share:.0%}"),
+            (number("°C"), lambda device: known(device.thermal.gpu_c, "{:.0f}".format)),
+            (number(say("busy")), lambda device: known(device.busy_share, "{:.0%}".format)),
             (prose(say("state")), lambda device: _state_of(device)[0]),
         ),
         title=f"{len(machine.devices)}x {names.pop()}" if alike else None,
@@ -90,24 +90,22 @@ def _verdict(machine: Machine) -> Line:
     gone = [device for device in machine.devices if device.state != "ok"]
     if gone:
         text = ", ".join(f"gpu {device.index}" for device in gone)
-        sentence = say(
-            "{count} of {all} GPUs do not respond: {which}",
-            count=len(gone),
-            all=len(machine.devices),
-            which=text,
+        count, every = len(gone), len(machine.devices)
+        return Line.bad(
+            say("{count} of {all} GPUs do not respond: {which}", count=count, all=every, which=text)
         )
-        return Line.bad(sentence)
     if not machine.devices:
         return _none(machine)
-    sizes = [total_bytes(device, machine) for device in machine.devices]
-    free = [free_bytes(device, machine) for device in machine.devices]
-    if any(size is None for size in (*sizes, *free)):
+    sizes = {
+        "free": [free_bytes(device, machine) for device in machine.devices],
+        "all": [total_bytes(device, machine) for device in machine.devices],
+    }
+    if any(None in each for each in sizes.values()):
         return Line.warn(say("memory of some GPUs not reported"))
-    told_free = show_bytes(sum(size or 0.0 for size in free))
-    told_all = show_bytes(sum(size or 0.0 for size in sizes))
+    fields = {name: show_bytes(sum(size or 0.0 for size in each)) for name, each in sizes.items()}
     if any(device.unified_memory for device in machine.devices):
-        return Line.good(say("{free} of {all} free, shared by CPU and GPU", free=told_free, all=told_all))
-    return Line.good(say("GPU memory: {free} of {all} free", free=told_free, all=told_all))
+        return Line.good(say("{free} of {all} free, shared by CPU and GPU", **fields))
+    return Line.good(say("GPU memory: {free} of {all} free", **fields))
 
 
 def _none(machine: Machine) -> Line:
@@ -119,22 +117,17 @@ def _none(machine: Machine) -> Line:
         return Line(text=say("on the bus: {cards}; driver not queried", cards=text))
     if machine.events is not None and machine.system.kernel is None:
         return Line(text=say("{count} faults in the kernel log", count=len(machine.events)))
-    none = (
-        say("no GPU found")
-        if machine.is_capture
-        else say("everything runs on the CPU; see `rigright doctor`")
-    )
-    return Line.warn(none)
+    live = say("everything runs on the CPU; see `rigright doctor`")
+    return Line.warn(say("no GPU found") if machine.is_capture else live)
 
 
 def _name(device: Device) -> str:
     return (device.name or device.pci_id or device.vendor).removeprefix("NVIDIA ")
 
 
-def _power(device: Device) -> str:
-    power = device.power
-    text = "" if power.draw_w is None else f"{power.draw_w:.0f}"
-    return text if power.limit_w is None else f"{text or '?'}/{power.limit_w:.0f}"
+def _power(device: Device) -> str | None:
+    draw, limit = (known(watts, "{:.0f}".format) for watts in (device.power.draw_w, device.power.limit_w))
+    return draw if limit is None else f"{draw or '?'}/{limit}"
 
 
 def _gib(size_bytes: float | None) -> str:
@@ -142,40 +135,34 @@ def _gib(size_bytes: float | None) -> str:
 
 
 def _link(device: Device) -> str:
-    """Now, and behind an arrow the most where that is more: "1>4 x16"."""
+    """Now, and behind a slash the most where that is more: "1/4 x16"."""
     pcie = device.pcie
-    gen = _rising(pcie.gen, pcie.gen_max)
-    lanes = _rising(pcie.lanes, pcie.lanes_max)
-    return f"{gen} x{lanes}" if gen and lanes else ""
-
-
-def _rising(now: int | None, most: int | None) -> str:
-    if now is None:
+    if not pcie.gen or not pcie.lanes:
         return ""
-    return str(now) if most is None or most <= now else f"{now}/{most}"
+    gen, lanes = (
+        f"{now}" if most is None or most <= now else f"{now}/{most}"
+        for now, most in ((pcie.gen, pcie.gen_max), (pcie.lanes, pcie.lanes_max))
+    )
+    return f"{gen} x{lanes}"
 
 
 def _downshifted(machine: Machine) -> Iterator[Part]:
     """How to read a link that runs below what it can."""
     if any("/" in _link(device) for device in machine.devices):
-        sentence = say(
-            "PCIe: generation and lanes, current/max.; idle GPUs lower the generation, not the lanes"
+        yield Line.dim(
+            say("PCIe: generation and lanes, current/max.; idle GPUs lower the generation, not the lanes")
         )
-        yield Line.dim(sentence)
 
 
-def _slices(machine: Machine) -> Iterator[Part]:
+def _slices(machine: Machine) -> Points:
     """MIG instances, or the parts of AMD's cards: a line a card."""
     items = []
     for device in machine.devices:
         kinds = Counter(item.profile or _gib(item.mem_total_bytes) + " GiB" for item in device.slices)
         text = ", ".join(f"{count}x {kind}" for kind, count in kinds.items())
-        if kinds:
-            items.append(say("card {index}: {slices}", index=device.index, slices=text))
-    if items:
-        amd = all(device.vendor == "amd" for device in machine.devices if device.slices)
-        title = say("GPU partitions") if amd else say("MIG instances")
-        yield Points.of(items, title=title)
+        items.append(say("card {index}: {slices}", index=device.index, slices=text or None))
+    amd = all(device.vendor == "amd" for device in machine.devices if device.slices)
+    return Points.of(items, title=say("GPU partitions") if amd else say("MIG instances"))
 
 
 def _reach(machine: Machine) -> Iterator[Part]:
@@ -218,15 +205,14 @@ def _cell(kinds: dict[tuple[int, int], Path], row: int, *, column: int) -> str:
     return "?" if path is None else path.kind
 
 
-def _unseen(machine: Machine, *, everything: bool) -> Iterator[Part]:
+def _unseen(machine: Machine, *, everything: bool) -> Points:
     """What could not be read, and what would show it."""
     kinds = grouped(((gap.why, gap.see), gap.what) for gap in machine.unseen)
     items: list[Shown] = [_blind(why, see, what=what, machine=machine) for (why, see), what in kinds.items()]
-    most = len(items) if everything else _MOST_UNSEEN
-    if len(items) > most:
-        items = [*items[:most], say("and {count} more: --all", count=len(items) - most)]
-    if items:
-        yield Points.of(items, title=say("not observed"), tone="dim")
+    if not everything and len(items) > _MOST_UNSEEN:
+        left = say("and {count} more: --all", count=len(items) - _MOST_UNSEEN)
+        items = [*items[:_MOST_UNSEEN], left]
+    return Points.of(items, title=say("not observed"), tone="dim")
 
 
 def _blind(why: Sentence, see: str | None, *, what: list[str], machine: Machine) -> Sentence:
@@ -241,16 +227,10 @@ def _blind(why: Sentence, see: str | None, *, what: list[str], machine: Machine)
 
 def _bundled(bundled: Bundled) -> Iterator[Part]:
     """What was written, and what was kept out of it."""
-    sentence = say(
-        "{file}: {files} files and {commands} command outputs",
-        files=bundled.files,
-        commands=bundled.commands,
-        file=bundled.file,
-    )
-    yield Line.good(sentence)
+    fields = {"files": bundled.files, "commands": bundled.commands, "file": bundled.file}
+    yield Line.good(say("{file}: {files} files and {commands} command outputs", **fields))
     text = ", ".join(f"{kind} {count}" for kind, count in bundled.kept_out)
-    if text:
-        yield Line.dim(say("pseudonymised consistently: {kinds}", kinds=text))
+    yield Line.dim(say("pseudonymised consistently: {kinds}", kinds=text or None))
     yield Line.dim(say("review it before sharing: `tar -tzf {file}`", file=bundled.file))
 
 
@@ -269,9 +249,8 @@ def _state_of(device: Device) -> tuple[Shown, Tone]:
     """What a person must know of it first."""
     if device.state != "ok":
         return readings.state(device.state)
-    worst = [*_broken(device)]
-    if worst:
-        return worst[0], "bad"
+    if (worst := _broken(device)) is not None:
+        return worst, "bad"
     known = slowdowns()  # what binds nothing is a setting, or how a card idles
     slowed = [word for word in device.slowed_by or () if word not in known or known[word].binds]
     if slowed:
@@ -286,17 +265,19 @@ def _state_of(device: Device) -> tuple[Shown, Tone]:
     return say("idle") if device.busy_share == 0 else worded("state")("ok"), "plain"
 
 
-def _broken(device: Device) -> Iterator[Sentence]:
+def _broken(device: Device) -> Sentence | None:
+    """The worst that is wrong with it."""
+    retired, ecc = device.retired, device.ecc
     if device.recovery not in {None, "none"}:
-        yield say("needs: {what}", what=device.recovery)
-    if device.retired is not None and device.retired.rows_failed:
-        yield say("row remapping failed")
-    if device.retired is not None and (device.retired.rows_pending or device.retired.pages_pending):
-        yield say("needs: {what}", what="gpu reset")
-    if device.retired is not None and device.retired.pages_stuck:
-        yield say("bad memory pages still in use: {count}", count=device.retired.pages_stuck)
-    if device.ecc is not None and device.ecc.uncorrected_volatile:
-        yield say("uncorrectable memory errors: {count}", count=device.ecc.uncorrected_volatile)
+        return say("needs: {what}", what=device.recovery)
+    if retired is not None and retired.rows_failed:
+        return say("row remapping failed")
+    if retired is not None and (retired.rows_pending or retired.pages_pending):
+        return say("needs: {what}", what="gpu reset")
+    if retired is not None and retired.pages_stuck:
+        return say("bad memory pages still in use: {count}", count=retired.pages_stuck)
+    errors = None if ecc is None else ecc.uncorrected_volatile
+    return say("uncorrectable memory errors: {count}", count=errors) if errors else None
 
 
 plain = telling.RecordPrinter(Machine, endless="inf")

@@ -69,22 +69,21 @@ def _verdict(result: ReadGuide) -> Sentence:
     answer = _answer(result)
     if answer is not None:
         return answer[0]
-    counts = (
-        say("{count} right", count=result.right) if result.right else None,
-        say("{count} wrong", count=result.wrong) if result.wrong else None,
-        say("{count} dated", count=result.dated) if result.dated else None,
-        say("{count} not checked", count=result.unknown) if result.unknown else None,
+    counts = with_commas(
+        (
+            say("{count} right", count=result.right or None),
+            say("{count} wrong", count=result.wrong or None),
+            say("{count} dated", count=result.dated or None),
+            say("{count} not checked", count=result.unknown or None),
+        )
     )
-    claims = say("{count} claims", count=len(result.claims))
-    sentence = with_commas(counts)
-    stated = claims if sentence is None else say("{claims}: {counts}", claims=claims, counts=sentence)
+    stated = say("{count} claims", count=len(result.claims))
+    if counts is not None:
+        stated = say("{claims}: {counts}", claims=stated, counts=counts)
     if result.errors:
         stated = say("{said}; {count} errors explained", said=stated, count=len(result.errors))
-    if result.not_understood:
-        stated = say(
-            "{said}; {count} sentences not understood", said=stated, count=len(result.not_understood)
-        )
-    return stated
+    missed = len(result.not_understood)
+    return say("{said}; {count} sentences not understood", said=stated, count=missed) if missed else stated
 
 
 def _group(result: ReadGuide, verdict: Verdict, *, details: bool) -> Iterator[Part]:
@@ -141,16 +140,15 @@ def _unread(result: ReadGuide, *, most: int | None) -> Iterator[Part]:
 def sheet(result: ReadGuide) -> Page:
     """One row a claim, then what was not understood."""
     heads = ("line", "verdict", "about", "kind", "says", "truth", "command")
-    claims = (
-        (claim.line, claim.verdict, claim.about, claim.kind, claim.says, claim.truth, claim.command)
-        for claim in result.claims
+    rows = (
+        *(
+            (row.line, row.verdict, row.about, row.kind, row.says, row.truth, row.command)
+            for row in result.claims
+        ),
+        *((row.line, "error", None, None, row.says, row.means, row.command) for row in result.errors),
+        *((row.line, "not understood", None, None, row.text, None, None) for row in result.not_understood),
     )
-    errors = (
-        (error.line, "error", None, None, error.says, error.means, error.command) for error in result.errors
-    )
-    unread = ((row.line, "not understood", None, None, row.text, None, None) for row in result.not_understood)
-    rows = ((str(line), *(cell or "" for cell in cells)) for line, *cells in (*claims, *errors, *unread))
-    return Page.of(_verdict(result), table(heads, rows))
+    return Page.of(_verdict(result), table(heads, ((str(line), *cells) for line, *cells in rows)))
 
 
 plain = telling.RecordPrinter(ReadGuide, answer=_verdict)

@@ -14,17 +14,20 @@ from rigright.verbs.setup.choice import WINDOWS, Installed, Pick, SetUp
 
 def page(result: SetUp, asked: str = "rigright setup") -> Page:
     """The page for people."""
-    if result.already is not None:
-        return _done(result, result.already)
-    pick, kept = result.pick, result.without_new_driver
+    pick, kept, already = result.pick, result.without_new_driver, result.already
+    machine = Line.dim(say("software for {machine}", machine=result.system.shown))
+    notes = Points.of(result.notes, title=say("worth knowing"))
+    if already is not None:
+        return Page.of(*_done(result, already, machine), notes, Commands.next(_checks(already)))
+    unknown = result.unknown if pick else result.unknown[1:]
     return Page.of(
         _verdict(result),
-        _machine(result),
+        machine,
         None if pick is None else _set(result, pick),
         None if kept is None else Line(text=_kept(result, kept), tone="strong"),
         _steps(result),
-        Points.of(result.notes, title=say("worth knowing")),
-        Points.of(result.unknown if pick else result.unknown[1:], title=say("not known"), tone="warn"),
+        notes,
+        Points.of(unknown, title=say("not known"), tone="warn"),
         Commands.next(() if pick is None else _next(result, pick, asked=asked)),
     )
 
@@ -40,28 +43,20 @@ def _next(result: SetUp, pick: Pick, *, asked: str) -> Iterator[str]:
     yield "rigright doctor --only 'driver,software,containers'"
 
 
-def _machine(result: SetUp) -> Line:
-    return Line.dim(say("software for {machine}", machine=result.system.shown))
-
-
-def _done(result: SetUp, already: Installed) -> Page:
+def _done(result: SetUp, already: Installed, machine: Line) -> tuple[Line, Line, Table]:
     """Nothing is to be done."""
+    driver = result.system.driver or "?"
+    build = f"{already.version} ({already.build})" if already.build else already.version
+    fields = {"name": already.name, "version": build, "python": already.python, "driver": driver}
     sentence = say(
-        "nothing to do: {name} {version} in {python} matches driver {driver} and these GPUs",
-        name=already.name,
-        version=f"{already.version} ({already.build})" if already.build else already.version,
-        python=already.python,
-        driver=result.system.driver or "?",
+        "nothing to do: {name} {version} in {python} matches driver {driver} and these GPUs", **fields
     )
-    bench = f"rigright bench --quick --python {shlex.quote(already.python)}"
-    rows: tuple[tuple[Shown, Shown], ...] = (
-        (already.name, already.version),
-        (say("Python"), already.python),
-        (say("driver now"), result.system.driver or "?"),
-    )
-    notes = Points.of(result.notes, title=say("worth knowing"))
-    steps = Commands.next(("rigright doctor", bench))
-    return Page.of(Line.good(sentence), _machine(result), facts(rows), notes, steps)
+    rows = ((already.name, already.version), (say("Python"), already.python), (say("driver now"), driver))
+    return Line.good(sentence), machine, facts(rows)
+
+
+def _checks(already: Installed) -> tuple[str, str]:
+    return "rigright doctor", f"rigright bench --quick --python {shlex.quote(already.python)}"
 
 
 def _verdict(result: SetUp) -> Line:
@@ -83,76 +78,60 @@ def _verdict(result: SetUp) -> Line:
 
 
 def _rest(result: SetUp, pick: Pick) -> Sentence:
+    python = result.python or "3"
     if pick.installer is not None:
         return say("installed by {installer}", installer=pick.installer)
     if pick.build is None and pick.image is not None and not pick.pip:
         return say("image {image}", image=pick.image)
     if pick.least_driver is None:
-        return say("build {build}, Python {python}", build=pick.build or "-", python=result.python or "3")
+        return say("build {build}, Python {python}", build=pick.build or "-", python=python)
     if pick.cuda is None:
         return say("driver {driver} or newer", driver=pick.least_driver)
-    return say(
-        "CUDA {cuda}, Python {python}, driver {driver} or newer",
-        cuda=pick.cuda,
-        python=result.python or "3",
-        driver=pick.least_driver,
-    )
+    fields = {"cuda": pick.cuda, "python": python, "driver": pick.least_driver}
+    return say("CUDA {cuda}, Python {python}, driver {driver} or newer", **fields)
 
 
 def _set(result: SetUp, pick: Pick) -> Table:
     """What goes together, one part a row."""
-    pairs: list[tuple[Shown, Shown]] = []
-    if result.driver_branch is not None:
-        kind = say("open") if result.open_kernel else say("proprietary")
-        pairs.append(
-            (
-                say("driver"),
-                say(
-                    "branch {branch}, {kind} kernel module; at least {least}",
-                    branch=result.driver_branch,
-                    kind=kind,
-                    least=pick.least_driver or "?",
-                ),
-            )
-        )
-    if result.system.driver:
-        pairs.append((say("driver now"), result.system.driver))
-    if pick.cuda:
-        pairs.append((say("CUDA"), pick.cuda))
-    if result.toolkit:
-        pairs.append((say("CUDA toolkit"), result.toolkit))
-    if pick.torch:
-        pairs.append(("torch", f"{pick.torch} ({pick.build})"))
-    if pick.pythons and pick.pip:
-        pairs.append(
-            (say("Python"), say("{python}, of {span}", python=result.python or "3", span=pick.pythons))
-        )
-    if pick.image:
-        pairs.append((say("image"), pick.image))
-    if pick.source:
-        pairs.append(
-            (
-                say("source"),
-                say(
-                    "{source}; {date}, confidence {confidence}",
-                    source=pick.source,
-                    date=pick.as_of,
-                    confidence=worded("confidence")(pick.confidence),
-                ),
-            )
-        )
-    return facts(pairs)
+    fields = {
+        "kind": say("open") if result.open_kernel else say("proprietary"),
+        "least": pick.least_driver or "?",
+    }
+    driver = say(
+        "branch {branch}, {kind} kernel module; at least {least}", branch=result.driver_branch, **fields
+    )
+    pythons = pick.pythons if pick.pip else None
+    python = say("{python}, of {span}", python=result.python or "3", span=pythons or None)
+    rows: tuple[tuple[Shown, Shown | None], ...] = (
+        (say("driver"), driver),
+        (say("driver now"), result.system.driver),
+        (say("CUDA"), pick.cuda),
+        (say("CUDA toolkit"), result.toolkit),
+        ("torch", f"{pick.torch} ({pick.build})" if pick.torch else None),
+        (say("Python"), python),
+        (say("image"), pick.image),
+        (say("source"), sourced(pick)),
+    )
+    return facts(rows)
+
+
+def sourced(pick: Pick) -> Sentence:
+    """Where it is from, from when, and how sure; not said where nobody knows."""
+    sure = worded("confidence")(pick.confidence)
+    return say(
+        "{source}; {date}, confidence {confidence}",
+        source=pick.source or None,
+        date=pick.as_of,
+        confidence=sure,
+    )
 
 
 def _kept(result: SetUp, kept: Pick) -> Sentence:
+    fields = {"driver": result.system.driver, "packages": " ".join(kept.pip), "cuda": kept.cuda or "?"}
     return say(
         "to keep driver {driver}: {name} {version}, CUDA {cuda} ({packages})",
-        driver=result.system.driver,
-        name=kept.name,
-        version=kept.version,
-        cuda=kept.cuda or "?",
-        packages=" ".join(kept.pip),
-    )
+        name=kept.name, version=kept.version, **fields,
+    )  # fmt: skip
 
 
 def _steps(result: SetUp) -> Iterator[Part]:

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import fields
 from math import isnan
 
 from rigright.base import telling
-from rigright.base.page import Bar, Bars, Line, Page, Piece, Strip, Strips, Table, Tone, number, prose, table
+from rigright.base.page import Line, Page, Shown, Strip, Strips, Table, Tone, number, prose, table
 from rigright.base.units import KILO, show_seconds, show_short
 from rigright.base.words import Sentence, say, with_commas, with_semicolons
 from rigright.facts.chips import short
 from rigright.predict.kept import SAFE
-from rigright.report.pages.brief import limit_time, model_name, note_lines, overloaded, short_format
+from rigright.report.pages.brief import model_name, note_lines, overloaded, short_format
 from rigright.report.pages.figures import at_share
+from rigright.search.sure import limit_time
 from rigright.sim.tally import Moment, Spread
 from rigright.verbs.simulate.verb import Against, Simulated
 
-ROWS = 16  # of the picture of the time
 SHARES = 100
 _BACKLOG = 0.05  # of all requests still queue when the last one arrives: more is an overload
 _CARRIED = 0.9  # of the requests that arrive a second
@@ -25,9 +24,6 @@ _CARRIED = 0.9  # of the requests that arrive a second
 
 def page(result: Simulated, *, details: bool = False) -> Page:
     """The page for people."""
-    timeline = result.tally.timeline
-    drawn = _picture if details else _strips
-    written = say("tokens of each request: {file}", file=result.wrote)
     return Page.of(
         _verdict(result),
         Line.dim(result.load),
@@ -35,9 +31,9 @@ def page(result: Simulated, *, details: bool = False) -> Page:
         _table(result, details=details),
         Line(text=_throughput(result)),
         map(Line.dim, result.binds),
-        drawn(timeline) if timeline else None,
+        _strips(result.tally.timeline, details=details),
         None if result.against is None else _against(result, result.against),
-        None if result.wrote is None else Line.dim(written),
+        Line.dim(say("tokens of each request: {file}", file=result.wrote)),
         note_lines(result.notes, details=details),
     )
 
@@ -114,37 +110,37 @@ def _late(result: Simulated) -> Iterator[Sentence]:
             yield say("{limit} in only {count} of 10 cases", limit=limit, count=count)
 
 
-def _strips(timeline: tuple[Moment, ...]) -> Strips:
-    """Requests at work and waiting over the time, a line each."""
-    shown = (
-        (say("running"), tuple(moment.running for moment in timeline)),
-        (say("queued"), tuple(moment.waiting for moment in timeline)),
-    )
+def _strips(timeline: tuple[Moment, ...], *, details: bool) -> Strips | None:
+    """Requests at work and waiting over the time, with `details` how full the caches are."""
+    if not timeline:
+        return None
+    running, queued = [moment.running for moment in timeline], [moment.waiting for moment in timeline]
+    caches = [moment.cache_share for moment in timeline]
+    shown: list[tuple[Sentence, list[float], str, float | None]] = [
+        (say("running"), running, show_short(max(running)), None),
+        (say("queued"), queued, show_short(max(queued)), None),
+    ]
+    if details:
+        shown.append((say("KV cache in use"), caches, f"{max(caches):.0%}", 1.0))
     return Strips(
         strips=tuple(
-            Strip(label=name, values=values, shown=say("max {most}", most=show_short(max(values))))
-            for name, values in shown
+            Strip(label=name, values=tuple(values), shown=say("max {most}", most=most), high=high)
+            for name, values, most, high in shown
         ),
         span=say("over {time}", time=show_seconds(timeline[-1].end_s - timeline[0].start_s)),
     )
 
 
 def _served_by(result: Simulated) -> Sentence:
-    layout = result.layout
+    layout, pool = result.layout, result.pool_tok
     return say(
         "{engine} {version}, {weights}, tp {tp} pp {pp}, {replicas} replicas, policy {policy}: "
         "{slots} slots, {budget} tokens per step, KV cache for {pool} tokens each",
-        engine=result.engine,
-        version=result.engine_version,
-        weights=result.weights_format,
-        tp=layout.tp,
-        pp=layout.pp,
-        replicas=result.replicas,
-        policy=result.policy.replace("_", "-"),
-        slots=f"{result.max_seqs:,}",
-        budget=f"{result.budget_tok:,}",
-        pool=say("unlimited") if result.pool_tok is None else f"{result.pool_tok:,}",
-    )
+        engine=result.engine, version=result.engine_version, weights=result.weights_format,
+        tp=layout.tp, pp=layout.pp, replicas=result.replicas, policy=result.policy.replace("_", "-"),
+        slots=f"{result.max_seqs:,}", budget=f"{result.budget_tok:,}",
+        pool=say("unlimited") if pool is None else f"{pool:,}",
+    )  # fmt: skip
 
 
 def _table(result: Simulated, *, details: bool) -> Table:
@@ -157,23 +153,22 @@ def _table(result: Simulated, *, details: bool) -> Table:
         (say("queue, s"), counted.queue_s, 1.0),
         (say("whole request, s"), counted.latency_s, 1.0),
     )
-    heads = (say("mean"), "p50", "p90", "p95", "p99", say("max"))
-    kept = range(len(heads)) if details else (0, 1, 3, 4)
-    return table(
-        (prose(""), *(number(heads[place]) for place in kept)),
-        (
-            (name, *(_number(_values(spread)[place] * scale) for place in kept))
-            for name, spread, scale in rows
-        ),
-    )
+    heads: dict[str, Shown] = {
+        "mean": say("mean"),
+        "p50": "p50",
+        "p90": "p90",
+        "p95": "p95",
+        "p99": "p99",
+        "most": say("max"),
+    }
+    kept = [name for name in heads if details or name not in {"p90", "most"}]
 
+    def cells(spread: Spread, scale: float) -> Iterator[str]:
+        values = (getattr(spread, name) * scale for name in kept)
+        return ("-" if isnan(value) else show_short(value) if value > 0.001 else "0" for value in values)
 
-def _number(value: float) -> str:
-    return "-" if isnan(value) else show_short(value) if value > 0.001 else "0"
-
-
-def _values(spread: Spread) -> tuple[float, ...]:
-    return tuple(getattr(spread, field.name) for field in fields(spread))
+    shown: list[tuple[Shown, ...]] = [(name, *cells(spread, scale)) for name, spread, scale in rows]
+    return table((prose(""), *(number(heads[name]) for name in kept)), shown)
 
 
 def _time(value_s: float) -> str:
@@ -181,79 +176,32 @@ def _time(value_s: float) -> str:
 
 
 def _throughput(result: Simulated) -> Sentence:
-    counted = result.tally
+    counted, output = result.tally, result.output_tok_per_s
+    tokens, low, high = (show_short(each) for each in (output.value, output.low, output.high))
+    shares = {"most": f"{SHARES * counted.cache_most:.0f}", "busy": f"{SHARES * counted.busy_share:.0f}"}
     return say(
         "{rate} requests/s, {tokens} output tok/s ({low}-{high}); KV cache peak {most} %, GPU busy {busy} %",
-        rate=f"{counted.requests_per_s:.3g}",
-        tokens=show_short(result.output_tok_per_s.value),
-        low=show_short(result.output_tok_per_s.low),
-        high=show_short(result.output_tok_per_s.high),
-        most=f"{SHARES * counted.cache_most:.0f}",
-        busy=f"{SHARES * counted.busy_share:.0f}",
-    )
+        rate=f"{counted.requests_per_s:.3g}", tokens=tokens, low=low, high=high, **shares,
+    )  # fmt: skip
 
 
 def _has_targets(result: Simulated) -> bool:
     return result.targets.ttft_s is not None or result.targets.tpot_s is not None
 
 
-def _picture(timeline: tuple[Moment, ...]) -> Bars:
-    """Requests at work and waiting over the time."""
-    moments = _thinned(timeline)
-    most = max((moment.running + moment.waiting for moment in moments), default=0.0)
-    began = moments[0].start_s
-    return Bars(
-        title=say("requests over time: running + queued, KV cache in use"),
-        bars=tuple(
-            Bar(
-                label=show_seconds(moment.start_s - began) if moment.start_s > began else "0",
-                pieces=(
-                    Piece(name=say("running"), size=moment.running, shown=f"{moment.running:.0f}"),
-                    Piece(name=say("queued"), size=moment.waiting, shown=f"{moment.waiting:.0f}"),
-                ),
-                limit=most,
-                shown=f"{moment.running:.0f} + {moment.waiting:.0f}, {SHARES * moment.cache_share:.0f} %",
-            )
-            for moment in moments
-        ),
-    )
-
-
-def _thinned(timeline: tuple[Moment, ...]) -> list[Moment]:
-    """Neighbours put together until few enough are left."""
-    each = -(-len(timeline) // ROWS)
-    return [_together(timeline[start : start + each]) for start in range(0, len(timeline), each)]
-
-
-def _together(part: tuple[Moment, ...]) -> Moment:
-    means = {
-        name: sum(getattr(moment, name) for moment in part) / len(part)
-        for name in ("running", "waiting", "cache_share", "output_tok_per_s")
-    }
-    return Moment(start_s=part[0].start_s, end_s=part[-1].end_s, **means)
-
-
 def _against(result: Simulated, against: Against) -> Table:
+    tally = result.tally
     rows = (
-        ("TTFT", result.tally.ttft_s.mean, against.ttft_s,
-         against.ttft_error, against.request_ttft_error),
-        ("TPOT", result.tally.tpot_s.mean, against.tpot_s,
-         against.tpot_error, against.request_tpot_error),
-    )  # fmt: skip
-    return table(
-        (
-            prose(""),
-            number(say("simulated")),
-            number(say("measured")),
-            number(say("error of the mean")),
-            number(say("median error of a request")),
-        ),
-        (
-            (name, _time(own), _time(measured), f"{SHARES * error:+.1f} %", f"{SHARES * median:.1f} %")
-            for name, own, measured, error, median in rows
-        ),
-        title=say("against what was measured"),
+        ("TTFT", tally.ttft_s.mean, against.ttft_s, against.ttft_error, against.request_ttft_error),
+        ("TPOT", tally.tpot_s.mean, against.tpot_s, against.tpot_error, against.request_tpot_error),
     )
+    simulated, measured = number(say("simulated")), number(say("measured"))
+    errors = number(say("error of the mean")), number(say("median error of a request"))
+    cells = (
+        (name, _time(own), _time(seen), f"{SHARES * error:+.1f} %", f"{SHARES * median:.1f} %")
+        for name, own, seen, error, median in rows
+    )
+    return table((prose(""), simulated, measured, *errors), cells, title=say("against what was measured"))
 
 
 plain = telling.RecordPrinter(Simulated)

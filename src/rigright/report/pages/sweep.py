@@ -56,17 +56,13 @@ def _reasons(result: Swept, *, fits: str) -> Iterator[Sentence]:
 
 
 def _verdict(result: Swept) -> Line:
-    fits, questions = (
-        sum(answered.cells.get("fits") == "yes" for answered in result.cells),
-        len(result.questions),
-    )
+    fits = sum(answered.cells.get("fits") == "yes" for answered in result.cells)
+    questions = len(result.questions)
+    fields = {"fits": f"{fits:,}", "questions": f"{questions:,}", "kept": f"{result.kept:,}"}
     sentence = say(
         "{fits} of {questions} questions have a plan that meets every limit ({seconds} s, {kept} cached)",
-        fits=f"{fits:,}",
-        questions=f"{questions:,}",
-        kept=f"{result.kept:,}",
-        seconds=f"{result.seconds:.1f}",
-    )
+        seconds=f"{result.seconds:.1f}", **fields,
+    )  # fmt: skip
     return Line(text=sentence, tone="good" if fits == questions else "warn" if fits else "bad")
 
 

@@ -6,36 +6,13 @@ from collections.abc import Iterator
 from itertools import groupby
 
 from rigright.base import telling
-from rigright.base.page import (
-    Bar,
-    Bars,
-    Commands,
-    Line,
-    Page,
-    Part,
-    Piece,
-    Points,
-    Shown,
-    Table,
-    answer_of,
-    number,
-    table,
-)
+from rigright.base.page import Commands, Line, Page, Part, Shown, Table, answer_of, number, prose, table
 from rigright.base.units import GIGA, show_bytes, show_count, show_seconds, show_short
 from rigright.base.words import Sentence, say, with_commas, worded
-from rigright.cost.estimate import Estimate
 from rigright.facts.chips import short
 from rigright.predict.trained import StepUse
-from rigright.report.pages import brief
-from rigright.report.pages.figures import (
-    estimates_table,
-    figure_row,
-    learning_lines,
-    money_rows,
-    sample_settings,
-    sample_speeds,
-    sample_table,
-)
+from rigright.report.pages import brief, figures
+from rigright.search import sure
 from rigright.verbs.training.case import RankUse, Trained
 
 _HOUR_S = 3600
@@ -75,13 +52,9 @@ NAMES = {
     "reserved": say("reserved"),
     "device": say("device"),
 }
-PHASES = {
-    "load": say("after loading"),
-    "backward-start": say("start of the backward pass"),
-    "backward-end": say("end of the backward pass"),
-    "step": say("optimizer step"),
-}
 MOST_STAGES = 8  # shown one by one; the rest in `--json`
+
+Group = list[RankUse]  # neighbouring stages that hold the same
 
 
 def page(result: Trained, *, why: bool = False, details: bool = False) -> Page:
@@ -90,51 +63,44 @@ def page(result: Trained, *, why: bool = False, details: bool = False) -> Page:
     names = NAMES | {f"{part}_s": name for part, name in TIMES.items()}
     return Page.of(
         answer,
-        _detailed(result) if details else _brief(result),
+        _parts(result, details=details),
         brief.reasons_table(result.why, names, title=say("why")) if why else None,
         brief.note_lines(result.notes, details=details, decided=answer.tone != "bad"),
-        Commands.next(_next(result, details=details) if result.asked else ()),
+        Commands.next(brief.next_of(result, details=details)),
     )
 
 
-def _brief(result: Trained) -> Iterator[Part]:
-    """Memory of the fullest rank, then speed and limits, or what to change."""
-    worst = result.worst
+def _parts(result: Trained, *, details: bool) -> Iterator[Part]:
+    """Memory of the fullest rank, then speed and limits, or what to change; with `details` part by part."""
+    worst, samples = result.worst, result.samples
+    if details:
+        yield Line.dim(say("{machine}, {trainer}", machine=result.machine, trainer=result.trainer))
     sizes = [*worst.parts_bytes, ("rest", worst.used_bytes - sum(size for _, size in worst.parts_bytes))]
     yield brief.memory_bar(sizes, limit=worst.total_bytes, names=brief.TRAINED)
-    yield Line.dim(_learns(result))
-    if not result.fits:
-        yield from brief.remedies_table(result.remedies, most=brief.FEW_REMEDIES)
+    learns, params = (show_count(count) for count in (result.learnt_params, result.params))
+    fields = {"precision": result.precision, "optimizer": result.optimizer}
+    fields |= {"learns": learns, "params": params}
+    yield Line.dim(say("{learns} of {params} parameters trainable; {precision}; {optimizer}", **fields))
+    if details:
+        yield _memory(result)
+    if details or not result.fits:
+        yield from brief.remedies_table(result.remedies, most=None if details else brief.FEW_REMEDIES)
+    if not (details or result.fits):
         return
-    rows: list[tuple[Shown, ...]] = []
-    if result.time is not None:
-        rows += step_rows(result.time)
-    if result.samples is not None:
-        rows += sample_speeds(result.samples)
-    rows += money_rows(result.figures, wish=result.wish)
-    if result.samples is not None:
-        rows += sample_settings(result.samples)
-    rows.append((say("max micro-batch"), f"{result.limits.micro_batch:,}", ""))
-    if result.limits.seq_tok is not None:
-        rows.append((say("max sequence, tokens"), f"{result.limits.seq_tok:,}", ""))
-    yield estimates_table(rows)
+    yield figures.estimates_table(
+        (
+            *(() if result.time is None else step_rows(result.time, details=details)),
+            *(() if samples is None else figures.sample_speeds(samples)),
+            *figures.money_rows(result.figures, wish=result.wish),
+            *(() if samples is None else figures.sample_settings(samples)),
+            *_reach(result),
+        )
+    )
     if result.time is not None:
         yield Line.dim(BOUNDS[result.time.bound])
-
-
-def _detailed(result: Trained) -> Iterator[Part]:
-    """Everything but notes."""
-    machine = say("{machine}, {trainer}", machine=result.machine, trainer=result.trainer)
-    yield Line.dim(machine)
-    yield _bars(result)
-    yield _table(result)
-    if result.time is not None:
-        yield time_table(result.time)
-    if result.samples is not None:
-        yield sample_table(result.samples)
-        yield Points.of(learning_lines(result.samples))
-    yield Points.of(_facts(result))
-    yield from brief.remedies_table(result.remedies)
+    if details:
+        yield from (time_table(step) for step in [result.time] if step is not None)
+        yield from figures.time_tables(None, samples)
 
 
 def _verdict(result: Trained) -> Line:
@@ -167,134 +133,67 @@ def _doubts(result: Trained) -> Iterator[Sentence]:
     """What keeps a training from a plain tick."""
     worst, layout = result.worst, result.layout
     if worst.least_high_bytes > worst.total_bytes:
-        yield brief.tight(worst.least_high_bytes)
-    yield from brief.endless(result.days, by_days=result.by_days)
-    yield from brief.unsure(result.certainty, safe=None, limits=brief.time_limits(result.wish))
-    yield from brief.deciding(result.notes)
-    yield from brief.idle_cards(result.supply, used=int(layout.tp * layout.pp * layout.dp * layout.cp))
+        yield sure.tight(worst.least_high_bytes)
+    yield from sure.endless(result.days, by_days=result.by_days)
+    yield from sure.unsure(result.certainty, safe=None, limits=sure.time_limits(result.wish))
+    yield from sure.deciding(result.notes)
+    yield from sure.idle_cards(result.supply, used=int(layout.tp * layout.pp * layout.dp * layout.cp))
 
 
-def _bars(result: Trained) -> Bars:
-    return Bars(bars=tuple(_bar(ranks) for ranks in _groups(result)), title=say("peak memory by rank"))
-
-
-def _groups(result: Trained) -> list[list[RankUse]]:
-    """Neighbouring stages that hold the same, as one."""
-    return [list(group) for _, group in groupby(result.ranks, key=lambda rank: round(rank.used_bytes))][
-        :MOST_STAGES
+def _memory(result: Trained) -> Table:
+    """Peak memory part by part, a column for neighbouring stages that hold the same."""
+    ranks = [list(same) for _, same in groupby(result.ranks, key=lambda rank: round(rank.used_bytes))]
+    ranks = ranks[:MOST_STAGES]
+    parts = [dict(group[0].parts_bytes) for group in ranks]
+    rows = [
+        *(
+            (name, [part.get(key, 0.0) for part in parts])
+            for key, name in NAMES.items()
+            if any(key in part for part in parts)
+        ),
+        (say("allocated by PyTorch"), [group[0].allocated_bytes for group in ranks]),
+        (say("reserved by PyTorch"), [group[0].reserved_bytes for group in ranks]),
+        (say("on the device"), [group[0].used_bytes for group in ranks]),
     ]
+    heads = (prose(say("part")), *(number(_label(group)) for group in ranks))
+    return table(heads, brief.gib_rows(rows), title=say("peak memory by rank, GiB"), totals=True)
 
 
-def _label(ranks: list[RankUse]) -> Sentence:
-    count = sum(rank.ranks for rank in ranks)
+def _label(ranks: Group) -> Sentence:
+    count, first, last = sum(rank.ranks for rank in ranks), ranks[0].stage, ranks[-1].stage
     if len(ranks) == 1:
-        return say("stage {stage}, {ranks} ranks", stage=ranks[0].stage, ranks=count)
-    return say(
-        "stages {first} to {last}, {ranks} ranks", first=ranks[0].stage, last=ranks[-1].stage, ranks=count
-    )
+        return say("stage {stage}, {ranks} ranks", stage=first, ranks=count)
+    return say("stages {first} to {last}, {ranks} ranks", first=first, last=last, ranks=count)
 
 
-def _bar(ranks: list[RankUse]) -> Bar:
-    rank = ranks[0]
-    pieces = [Piece(name=NAMES[part], size=size, shown=show_bytes(size)) for part, size in rank.parts_bytes]
-    rest = (
-        (say("allocator cache"), rank.reserved_bytes - rank.allocated_bytes),
-        (say("context and NCCL"), rank.used_bytes - rank.reserved_bytes),
-    )
-    pieces += [Piece(name=name, size=size, shown=show_bytes(size)) for name, size in rest if size > 0]
-    return Bar(
-        label=_label(ranks),
-        pieces=tuple(pieces),
-        limit=rank.total_bytes,
-        shown=f"{show_bytes(rank.used_bytes)} / {show_bytes(rank.total_bytes)}",
-    )
+def _reach(result: Trained) -> Iterator[tuple[Shown, ...]]:
+    """How far it goes, and what lies beside the cards."""
+    yield say("max micro-batch"), f"{result.limits.micro_batch:,}"
+    if result.limits.seq_tok is not None:
+        yield say("max sequence, tokens"), f"{result.limits.seq_tok:,}"
+    if result.host_bytes:
+        yield say("host memory per rank"), show_bytes(result.host_bytes)
+    if result.nvme_bytes:
+        yield say("NVMe per rank"), show_bytes(result.nvme_bytes)
 
 
-def _table(result: Trained) -> Table:
-    groups = _groups(result)
-    known = {part for group in groups for part, _ in group[0].parts_bytes}
-    rows: list[tuple[Shown, ...]] = [
-        (NAMES[part], *(show_bytes(dict(group[0].parts_bytes).get(part, 0)) for group in groups))
-        for part in NAMES
-        if part in known
-    ]
-    totals = (
-        (say("allocated by PyTorch"), [group[0].allocated_bytes for group in groups]),
-        (say("reserved by PyTorch"), [group[0].reserved_bytes for group in groups]),
-        (say("on the device"), [group[0].used_bytes for group in groups]),
-    )
-    rows += [(name, *(show_bytes(size) for size in sizes)) for name, sizes in totals]
-    return table((say("part"), *(number(_label(group)) for group in groups)), rows, totals=True)
-
-
-def step_rows(step: StepUse) -> Iterator[tuple[Shown, ...]]:
+def step_rows(step: StepUse, *, details: bool = False) -> Iterator[tuple[Shown, ...]]:
     """What a person wants of a step, with its band."""
-    yield figure_row(say("step, s"), step.step_s)
-    yield figure_row(say("tok/s per GPU"), step.tok_per_s_per_chip)
-    yield say("MFU, %"), show_short(100 * step.mfu), ""
-    yield say("1B tokens, hours"), show_short(GIGA / step.tok_per_s / _HOUR_S), ""
+    yield figures.figure_row(say("step, s"), step.step_s)
+    yield figures.figure_row(say("tok/s per GPU"), step.tok_per_s_per_chip)
+    yield say("MFU, %"), show_short(100 * step.mfu)
+    if details:
+        yield say("HFU with recomputation, %"), show_short(100 * step.hfu)
+    yield say("1B tokens, hours"), show_short(GIGA / step.tok_per_s / _HOUR_S)
 
 
 def time_table(step: StepUse) -> Table:
     """Where the time of a step goes."""
-    rows = tuple(
-        (TIMES[name], show_seconds(seconds), f"{seconds / step.step_s.value:.0%}")
-        for name, seconds in step.parts_s
-    )
-    total = (
-        say("one step, {tokens} tokens", tokens=show_count(round(step.tok_per_step))),
-        _range(step.step_s),
-        "100%",
-    )
-    columns = (say("part"), number(say("time")), number(say("share")))
-    return table(columns, (*rows, total), title=say("time of one step"), totals=True)
-
-
-def speed_facts(step: StepUse) -> Iterator[Sentence]:
-    """What limits it, and how long a billion tokens take."""
-    yield BOUNDS[step.bound]
-    yield say(
-        "MFU {mfu}; HFU {hfu} with recomputation",
-        mfu=f"{step.mfu:.1%}",
-        hfu=f"{step.hfu:.1%}",
-    )
-    yield say("1B tokens take {time}", time=show_seconds(GIGA / step.tok_per_s))
-
-
-def _range(seconds: Estimate) -> str:
-    return f"{show_seconds(seconds.value)} ({show_seconds(seconds.low)}-{show_seconds(seconds.high)})"
-
-
-def _facts(result: Trained) -> Iterator[Sentence]:
-    if result.time is not None:
-        yield from speed_facts(result.time)
-    yield _learns(result)
-    yield say("max micro-batch at this length: {batch}", batch=result.limits.micro_batch)
-    if result.limits.seq_tok is not None:
-        yield say("max sequence at this micro-batch: {tokens} tokens", tokens=f"{result.limits.seq_tok:,}")
-    if result.host_bytes:
-        yield say("each rank keeps {size} in host memory", size=show_bytes(result.host_bytes))
-    if result.nvme_bytes:
-        yield say("each rank keeps {size} on NVMe", size=show_bytes(result.nvme_bytes))
-
-
-def _learns(result: Trained) -> Sentence:
-    """What is trained, in which numbers and with which optimizer: memory hangs on them."""
-    return say(
-        "{learns} of {params} parameters trainable; {precision}; {optimizer}",
-        learns=show_count(result.learnt_params),
-        params=show_count(result.params),
-        precision=result.precision,
-        optimizer=result.optimizer,
-    )
-
-
-def _next(result: Trained, *, details: bool) -> Iterator[str]:
-    if flag := brief.suited(result.remedies):
-        yield brief.again(result.asked, flag)
-    elif result.quicker is not None:
-        yield brief.again(result.asked, f"--micro-batch {result.quicker}")
-    yield f"{result.asked} --why" if details else f"{result.asked} --details"
+    total = say("one step, {tokens} tokens", tokens=show_count(round(step.tok_per_step)))
+    times = [*((TIMES[name], time_s) for name, time_s in step.parts_s), (total, step.step_s.value)]
+    rows = ((name, show_seconds(time_s), f"{time_s / step.step_s.value:.0%}") for name, time_s in times)
+    heads = (say("part"), number(say("time")), number(say("share")))
+    return table(heads, rows, title=say("time of one step"), totals=True)
 
 
 plain = telling.RecordPrinter(Trained, verdict=answer_of(_verdict))

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 from rigright.base import telling
 from rigright.base.money import show_money
-from rigright.base.page import Bars, Commands, Line, Page, Part, Points, Table, number, prose, records, table
+from rigright.base.page import Bars, Commands, Line, Page, Part, Points, known, number, prose, records
 from rigright.base.words import Sentence, say, with_commas
-from rigright.build.change import Change, Fit, Worth
+from rigright.build.change import Change, Worth
 from rigright.cost.estimate import Estimate, scaled
 from rigright.report.named import first_of, of_origin, partly
 from rigright.report.pages.diagnose import bound, shown_gain, time_bar, verdict
-from rigright.verbs.upgrade import OLD_DAYS, Upgraded, Wave
+from rigright.verbs.upgrade import OLD_DAYS, Upgraded
 
 
 def page(result: Upgraded) -> Page:
@@ -21,19 +21,15 @@ def page(result: Upgraded) -> Page:
     shares = [(title, share) for _, title, share in result.cause_rows]
     named = None if result.lead is None else result.lead.finding.title
     titles = dict.fromkeys(cause.finding.title for cause in result.judgement.bad)
-    refused = Points.of(map(_refused, result.refused), title=say("would help, does not fit"))
+    first = say("fix first: may cost nothing")
     return Page.of(
         answer,
         rest,
         Points.of((_baseline(result),), title=say("1. baseline")),
         Bars(title=say("2. bottleneck"), bars=(time_bar(shares),)) if shares else None,
-        Points.of(
-            (title for title in titles if title != named),
-            title=say("fix first: may cost nothing"),
-            tone="warn",
-        ),
+        Points.of((title for title in titles if title != named), title=first, tone="warn"),
         _changes(result),
-        refused,
+        Points.of(map(_refused, result.refused), title=say("would help, does not fit")),
         Points.of(_rollout(result), title=say("5. roll-out")) if result.changes else None,
         Commands.next(_next(result)),
     )
@@ -41,61 +37,60 @@ def page(result: Upgraded) -> Page:
 
 def _changes(result: Upgraded) -> Iterator[Part]:
     """The changes in the order to try them, whether they fit, what they cost; else what would help."""
+    currency = result.currency
     if result.changes:
-        yield Points.of(_fitting(result), title=say("3. does it fit"))
+        fits = ((worth.change.title, fit) for worth in result.changes for fit in worth.change.fits)
+        states = {None: say("not checked"), True: say("yes"), False: say("no")}
+        yield Points.of(
+            (
+                say("{change}: {fit}: {state}", change=title, fit=fit.says, state=states[fit.holds])
+                for title, fit in fits
+            ),
+            title=say("3. does it fit"),
+        )
         yield records(
             result.changes,
             (
                 (prose(say("change")), lambda worth: worth.change.title),
                 (number(say("at most")), lambda worth: f"{shown_gain(worth.gain)}x"),
-                (number(say("cost")), lambda worth: _cost(worth.change.usd, result.currency)),
-                (number(say("per 1 %")), lambda worth: _per_percent(worth, result.currency)),
-                (number(say("power")), lambda worth: _watts(worth.change)),
+                (number(say("cost")), lambda worth: _cost(worth.change.usd, currency)),
+                (number(say("per 1 %")), lambda worth: _per_percent(worth, currency)),
+                (number(say("power")), lambda worth: known(worth.change.more_w, "{:+.0f} W".format)),
             ),
             title=say("changes, in the order to try them"),
             tone=lambda worth: "good" if worth.gain_per_kusd is None else "plain",
         )
         yield Points.of(_costs(result), title=say("4. cost"))
     elif result.by_cause:
-        yield _by_cause(result)
+        yield records(
+            result.by_cause,
+            (
+                (say("if the bottleneck is"), lambda row: with_commas(row[0])),
+                (prose(say("change")), lambda row: row[1].change.title),
+                (number(say("at most")), lambda row: f"{shown_gain(row[1].gain)}x"),
+                (number(say("cost")), lambda row: _cost(row[1].change.usd, currency)),
+            ),
+            title=say("bottleneck unknown: what would help in each case"),
+        )
     elif result.over_budget:
         yield Line(text=_too_dear(result))
 
 
 def _next(result: Upgraded) -> Iterator[str]:
     """What to type next."""
+    of_it = "" if result.diagnosed is None else of_origin(result.diagnosed.origin)
     if result.by_cause:
-        yield f"rigright upgrade{_of_it(result)} --bound 'compute=60%,disk=40%'"
+        yield f"rigright upgrade{of_it} --bound 'compute=60%,disk=40%'"
     elif result.lead is not None and not result.changes:
-        yield f"rigright doctor{_of_it(result)}"
+        yield f"rigright doctor{of_it}"
     elif not result.baseline:
         yield "rigright bench --quick"
     yield from dict.fromkeys(worth.change.command for worth in result.changes if worth.change.command)
 
 
-def _of_it(result: Upgraded) -> str:
-    """The words that name the file it is about."""
-    return "" if result.diagnosed is None else of_origin(result.diagnosed.origin)
-
-
-def _by_cause(result: Upgraded) -> Table:
-    """What would help first for each thing that may bind."""
-    columns = (say("if the bottleneck is"), prose(say("change")), number(say("at most")), number(say("cost")))
-    rows = tuple(
-        (
-            with_commas(titles) or "",
-            worth.change.title,
-            f"{shown_gain(worth.gain)}x",
-            _cost(worth.change.usd, result.currency),
-        )
-        for titles, worth in result.by_cause
-    )
-    return table(columns, rows, title=say("bottleneck unknown: what would help in each case"))
-
-
 def _verdict(result: Upgraded) -> Iterator[Line]:
     """What to mend, what to change, and whether the recording is old."""
-    lead = result.lead
+    lead, old = result.lead, result.recorded_days_ago
     if lead is not None:
         yield Line.bad(first_of(lead))
     if not result.shares and result.diagnosed is not None:
@@ -103,44 +98,34 @@ def _verdict(result: Upgraded) -> Iterator[Line]:
     elif lead is None or result.changes:  # what is to be mended is no "nothing to change"
         yield _answer(result)
     if result.is_snapshot and result.changes:
-        sentence = say(
-            "based on one snapshot: before buying, watch a whole run with `rigright diagnose --for 10min`"
+        yield Line.warn(
+            say(
+                "based on one snapshot: before buying, watch a whole run with `rigright diagnose --for 10min`"
+            )
         )
-        yield Line.warn(sentence)
     if result.cut:
         yield Line.warn(partly(result.cut))
-    if result.recorded_days_ago is not None and result.recorded_days_ago >= OLD_DAYS:
-        sentence = say(
-            "this capture is {days} days old: the machine may have changed", days=result.recorded_days_ago
-        )
-        yield Line.warn(sentence)
+    if old is not None and old >= OLD_DAYS:
+        yield Line.warn(say("this capture is {days} days old: the machine may have changed", days=old))
 
 
 def _answer(result: Upgraded) -> Line:
     if not result.changes:
         return Line.warn(say("no known upgrade makes this workload faster"))
     first = result.changes[0].change
-    usd = first.usd
-    fields: dict[str, object] = {
-        "change": first.title,
-        "gain": shown_gain(result.changes[0].gain),
-        "cost": _cost(usd, result.currency)
-        if usd is None or not usd.as_of
-        else say("{cost}, as of {date}", cost=_cost(usd, result.currency), date=usd.as_of),
-    }
+    cost, usd = _cost(first.usd, result.currency), first.usd
+    if usd is not None and usd.as_of:
+        cost = say("{cost}, as of {date}", cost=cost, date=usd.as_of)
+    fields = {"change": first.title, "gain": shown_gain(result.changes[0].gain), "cost": cost}
+    sentence = say("then: {change}: up to {gain}x faster, {cost}", **fields)
     if result.lead is None:
         sentence = say("do first: {change}: up to {gain}x faster, {cost}", **fields)
-    else:
-        sentence = say("then: {change}: up to {gain}x faster, {cost}", **fields)
     return Line(text=sentence, tone="plain" if result.is_snapshot else "good")
 
 
 def _baseline(result: Upgraded) -> Sentence:
     if result.baseline:
-        return say(
-            "{count} benchmarks in the history to compare against",
-            count=result.baseline,
-        )
+        return say("{count} benchmarks in the history to compare against", count=result.baseline)
     return say("none yet: run `rigright bench --quick` before any change, so that you can measure its effect")
 
 
@@ -148,10 +133,6 @@ def _per_percent(worth: Worth, currency: str) -> str:
     """What each percent of the gain costs; no line is drawn beyond the gain itself."""
     usd = worth.change.usd
     return "" if usd is None else _whole(usd.value / (100 * (worth.gain - 1)), currency)
-
-
-def _watts(change: Change) -> str:
-    return "" if change.more_w is None else f"{change.more_w:+.0f} W"
 
 
 def _cost(usd: Estimate | None, currency: str) -> Sentence | str:
@@ -166,30 +147,14 @@ def _whole(usd: float, currency: str) -> str:
     return show_money(round(usd), currency).partition(".")[0]
 
 
-def _fitting(result: Upgraded) -> Iterator[Sentence]:
-    for worth in result.changes:
-        for fit in worth.change.fits:
-            yield say("{change}: {fit}: {state}", change=worth.change.title, fit=fit.says, state=_state(fit))
-
-
-def _state(fit: Fit) -> Sentence:
-    if fit.holds is None:
-        return say("not checked")
-    return say("yes") if fit.holds else say("no")
-
-
 def _costs(result: Upgraded) -> Iterator[Sentence]:
-    priced = next((worth for worth in result.changes if worth.change.usd is not None), None)
-    if priced is not None and priced.change.usd is not None:
-        usd = priced.change.usd
-        yield say("prices as of {date}; verify before buying", date=usd.as_of or "?")
+    priced = next((worth.change for worth in result.changes if worth.change.usd is not None), None)
+    if priced is not None and priced.usd is not None:
+        yield say("prices as of {date}; verify before buying", date=priced.usd.as_of or "?")
         if result.machines > 1:
-            yield say(
-                "{change} on {count} machines: {usd}",
-                change=priced.change.title,
-                count=result.machines,
-                usd=_cost(scaled(usd, result.machines), result.currency),
-            )
+            usd = _cost(scaled(priced.usd, result.machines), result.currency)
+            fields = {"change": priced.title, "count": result.machines, "usd": usd}
+            yield say("{change} on {count} machines: {usd}", **fields)
     if result.over_budget:
         yield _too_dear(result)
     yield say(
@@ -208,19 +173,15 @@ def _refused(change: Change) -> Sentence:
 
 def _rollout(result: Upgraded) -> Iterator[Sentence]:
     for place, wave in enumerate(result.waves):
-        yield _wave(wave, canary=place == 0)
+        later = say(
+            "machines {first} to {last}, once the previous wave is proven", first=wave.first, last=wave.last
+        )
+        canary = say("canary: machine {first} under production load for a day", first=wave.first)
+        yield later if place else canary
     yield say(
         "before and after each wave: `rigright bench --quick`, `rigright doctor`, power at the wall over IPMI"
     )
     yield say("stop and roll back if a benchmark drops, doctor reports something new, or there is no gain")
-
-
-def _wave(wave: Wave, *, canary: bool) -> Sentence:
-    if canary:
-        return say("canary: machine {first} under production load for a day", first=wave.first)
-    return say(
-        "machines {first} to {last}, once the previous wave is proven", first=wave.first, last=wave.last
-    )
 
 
 def _answer_words(result: Upgraded) -> Sentence | None:

@@ -29,22 +29,19 @@ def page(result: Validation) -> Page:
     if not result.rows:
         return Page.of(head, Line.warn(say("the table has a header but no rows")))
     beside = [(row, item) for row in result.rows for item in row.predictions if item.error is not None]
-    is_few = 0 < len(beside) <= FEW
+    few = beside if len(beside) <= FEW else []
     tables = (table for dimension in _TITLES if (table := _table(result, dimension)) is not None)
-    assumed = dict.fromkeys(part for _, prediction in beside for part in split(prediction.why))
+    assumed = dict.fromkeys(part for _, prediction in few for part in split(prediction.why))
     faults = tuple(fault for row in result.rows for fault in row.faults)
+    unreadable = say("{count} unreadable measured values", count=len(faults))
     return Page.of(
-        _beside_verdict(beside) if is_few else _verdict(result),
+        _beside_verdict(few) if few else _verdict(result),
         Line.dim(head),
-        _beside(beside) if is_few else None,
-        (table for table in tables if not (is_few and len(table.rows) == len(beside))),
-        Points.of(list(assumed)[:_MOST_REASONS], title=say("assumed")) if is_few else None,
+        _beside(few) if few else None,
+        (table for table in tables if not (few and len(table.rows) == len(few))),
+        Points.of(list(assumed)[:_MOST_REASONS], title=say("assumed")),
         Points.of(_reasons(result), title=say("not answered"), tone="warn"),
-        Points.of(
-            faults[:_MOST_REASONS],
-            title=say("{count} unreadable measured values", count=len(faults)),
-            tone="warn",
-        ),
+        Points.of(faults[:_MOST_REASONS], title=unreadable, tone="warn"),
     )
 
 
@@ -72,11 +69,8 @@ def _beside(beside: Sequence[tuple[Judged, Prediction]]) -> Table:
 
 def _what(prediction: Prediction | Score) -> str:
     """The figure, and what of it may be pooled."""
-    return (
-        prediction.metric
-        if prediction.metric == prediction.group
-        else f"{prediction.metric} ({prediction.group})"
-    )
+    metric, group = prediction.metric, prediction.group
+    return metric if metric == group else f"{metric} ({group})"
 
 
 def _short(value: float | None) -> str:
@@ -89,12 +83,8 @@ def _verdict(result: Validation) -> Line:
     ones = [prediction for row in result.rows for prediction in row.predictions]
     answered = sum(prediction.predicted is not None for prediction in ones)
     measured = sum(prediction.error is not None for prediction in ones)
-    sentence = say(
-        "predicted {answered} of {all} values; {measured} compared with measurements",
-        answered=answered,
-        all=len(ones),
-        measured=measured,
-    )
+    fields = {"answered": answered, "all": len(ones), "measured": measured}
+    sentence = say("predicted {answered} of {all} values; {measured} compared with measurements", **fields)
     return Line(text=sentence, tone="good" if measured else "plain" if answered else "warn")
 
 
@@ -128,12 +118,8 @@ def _percent(share: float | None, *, signed: bool = False) -> str:
 
 
 def _reasons(result: Validation) -> Iterator[Sentence]:
-    why: Counter[Sentence] = Counter(
-        prediction.why
-        for row in result.rows
-        for prediction in row.predictions
-        if prediction.predicted is None and prediction.why is not None
-    )
+    ones = (prediction for row in result.rows for prediction in row.predictions)
+    why = Counter(one.why for one in ones if one.predicted is None and one.why is not None)
     for reason, times in why.most_common(_MOST_REASONS):
         yield say("{times} times: {reason}", times=times, reason=reason) if times > 1 else reason
 

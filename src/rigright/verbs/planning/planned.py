@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from rigright.base import telling
@@ -12,6 +13,8 @@ from rigright.base.words import Sentence, say
 from rigright.choice.work import USUAL_TOK_PER_S
 from rigright.cost.estimate import Estimate
 from rigright.demand import PlanWish, Serving
+from rigright.facts.engines import find_engine
+from rigright.search import sure
 from rigright.search.named import plan_told, pool
 from rigright.search.record import Plan, Rejection, SearchResult
 
@@ -127,6 +130,16 @@ class Planned:
         return bool(self.result.plans)
 
     @property
+    def doubts(self) -> tuple[Sentence, ...]:
+        """What keeps the first plan from a plain tick."""
+        return () if self.first is None else tuple(_doubts(self, self.first))
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether it is answered with a tick."""
+        return self.fits and not self.doubts
+
+    @property
     def first(self) -> Plan | None:
         """The best plan, or what comes closest."""
         return self.result.plans[0] if self.result.plans else self.result.nearest
@@ -136,6 +149,36 @@ class Planned:
         """The plans of the table."""
         nearest = self.result.nearest
         return self.result.plans or (() if nearest is None else (nearest,))
+
+
+def _doubts(planned: Planned, first: Plan) -> Iterator[Sentence]:
+    """Limits that may not hold, cards that idle, memory that is nearly full, an overload."""
+    wish, figures = planned.wish, first.figures
+    yield from sure.unsure(first.certainty, safe=first.safe, limits=sure.time_limits(wish))
+    yield from sure.idle_cards(first.supply, used=first.n_chips)
+    if isinstance(first.work, Serving) and first.ranks:
+        rank, pooled = first.ranks[0], find_engine(first.work.engine).pool == "share"
+        samples = any(name in figures for name in ("images_per_s", "texts_per_s"))
+        fills = first.in_ram is not None or (pooled and not samples and float(rank.unit_bytes) > 0)
+        spare_bytes = float(rank.spare_bytes)
+        yield from sure.little_spare(spare_bytes, total_bytes=first.total_bytes, fills=fills)
+    if first.least_bytes is not None and first.is_tight:
+        yield sure.tight(first.least_bytes.high)
+    days = figures.get("days")
+    open_end = wish.work in {"finetune", "pretrain"} and days is None
+    if open_end and wish.on is None and first.supply.how == "buy":
+        yield say(
+            "no {option}: assumed {years} years of training, {share} of the time",
+            option="--tokens" if "train_tok_per_s" in figures else "--samples",
+            years=f"{wish.years:g}",
+            share=f"{wish.duty:.0%}",
+        )
+    yield from sure.endless(days, by_days=wish.days)
+    yield from sure.deciding(planned.notes)
+    if "ttft_s" in figures and not (wish.ttft_s or wish.tpot_s or wish.tok_per_s):
+        slow = {name: figures[name].value for name in ("ttft_s", "tpot_s")}
+        users = first.concurrency or 2
+        yield from sure.strained(wish.work, users=users, prompt_tok=wish.prompt_tok, **slow)
 
 
 as_data = telling.RecordPrinter(Planned, plan_told)  # what `--json` tells, but for the verdict of the page

@@ -52,16 +52,13 @@ def steps(planned: Planned, *, arch: Arch, market: Market, ask: Ask) -> tuple[Ad
         additions += _rented(arch, wish, market=market, ask=asks)
     least = 0.0 if first is None else _rate(first) * FASTER
     worth = [step for step in additions if _rate(step.plan) >= least and ("ttft_s" in step.plan.figures)]
-    return tuple(
-        sorted(
-            worth,
-            key=lambda addition: (
-                addition.is_slow,
-                addition.usd is None,
-                addition.usd and addition.usd.value,
-            ),
-        )
-    )
+
+    def order(addition: Addition) -> tuple[bool, bool, bool, float]:
+        """What is answered with a tick first, then what is fast, then what costs least."""
+        usd = addition.usd
+        return not addition.planned.is_sound, addition.is_slow, usd is None, usd.value if usd else 0.0
+
+    return tuple(sorted(worth, key=order))
 
 
 def instead_of(planned: Planned, *, ask: Ask) -> Planned | None:

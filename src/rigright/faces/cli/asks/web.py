@@ -14,8 +14,8 @@ SUMMARY = say("open the web app: plan, compare, build, doctor, live view of this
 def answer(options: argparse.Namespace) -> Answer:
     """Serve until Ctrl-C."""
     from rigright.faces import web
-    from rigright.report.pages import agents as pages
+    from rigright.report.pages import export as pages
 
     web.serve(options.serve, token_file=options.token, hub=options.hub, language=options.language)
     options.form = "text"  # all was said
-    return Answer(page=pages.ended, plain=lambda _language: None, text=str)
+    return Answer(page=pages.ended_page, plain=lambda _language: None, text=str)

@@ -54,7 +54,7 @@ def test_a_painter_is_told_its_size_steps_and_what_lies_beside():
     found = explained("sdxl", "rtx 4090", picture=Size.square(768))
     assert (found.image_px, found.steps) == (768, 30)
     assert found.beside_bytes > 1e9
-    assert {"768 x 768", "30"} < {*shown(found).split("|")}
+    assert {"an image of 768 x 768 pixels", "30"} < {*shown(found).split("|")}
     assert found.batch_s.low < 1 / found.rate.value < found.batch_s.high
 
 

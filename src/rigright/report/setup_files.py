@@ -169,7 +169,11 @@ def _head(result: SetUp) -> tuple[Sentence, ...]:
     return (
         (head,)
         if pick is None
-        else (head, say("{name} {version}", name=pick.name, version=pick.version), sourced(pick))
+        else (
+            head,
+            say("{name} {version}", name=pick.name, version=pick.version),
+            say("source: {what}", what=sourced(pick)),
+        )
     )
 
 

@@ -8,10 +8,9 @@ import textwrap
 from collections.abc import Iterator
 from dataclasses import replace
 
-from rigright.base.words import Sentence, clean, is_known, say, tell
+from rigright.base.words import Sentence, clean, is_known, say, tell, worded
 from rigright.facts.launching import Serves, serving
 from rigright.facts.software import version_of, written
-from rigright.report.pages.setup import sourced
 from rigright.report.typed import typed
 from rigright.verbs.setup.choice import WINDOWS, Pick, SetUp, SetupStep
 
@@ -170,7 +169,22 @@ def _head(result: SetUp) -> tuple[Sentence, ...]:
     return (
         (head,)
         if pick is None
-        else (head, say("{name} {version}", name=pick.name, version=pick.version), sourced(pick))
+        else (
+            head,
+            say("{name} {version}", name=pick.name, version=pick.version),
+            say("source: {what}", what=sourced(pick)),
+        )
+    )
+
+
+def sourced(pick: Pick) -> Sentence:
+    """Where it is from, from when, and how sure; not said where nobody knows."""
+    sure = worded("confidence")(pick.confidence)
+    return say(
+        "{source}; {date}, confidence {confidence}",
+        source=pick.source or None,
+        date=pick.as_of,
+        confidence=sure,
     )
 
 

@@ -91,7 +91,7 @@ def _over_time(result: BottleneckReport) -> Iterator[Part]:
             _strip(
                 say("GPU {index} busy", index=index),
                 [shares.get(index) for shares in busy],
-                names.get(index, ""),
+                what=names.get(index, ""),
             )
             for index in devices
         ),
@@ -173,7 +173,7 @@ def _in_snapshot(fields: dict[str, Shown | None], busy_share: float | None) -> S
     return say("GPUs busy {busy}, limited by {cause}; the rest of the wait is not visible", **fields)
 
 
-def _strip(label: Sentence, values: Sequence[float | None], what: str = "") -> Strip:
+def _strip(label: Sentence, values: Sequence[float | None], *, what: str = "") -> Strip:
     seen = [value for value in values if value is not None]
     shown = f"{sum(seen) / len(seen):.0%} {what}".strip() if seen else "?"
     return Strip(label=label, values=tuple(values), shown=shown, high=1.0)

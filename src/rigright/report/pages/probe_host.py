@@ -35,23 +35,23 @@ def host_rows(machine: Machine, *, everything: bool = False) -> Iterator[Row]:
     yield say("memory"), _memory(machine.memory)
     yield "", _modules(machine.memory)
     yield "", _swap(machine.memory)
-    yield from _lines(say("disks"), [_disk(disk) for disk in machine.disks or ()], most)
-    yield from _lines(say("network"), _ports(ports), most)
+    yield from _lines(say("disks"), [_disk(disk) for disk in machine.disks or ()], most=most)
+    yield from _lines(say("network"), _ports(ports), most=most)
     yield say("board"), _words(system.maker, system.product, system.board)
     yield say("system"), _system(system)
     yield say("power draw"), known(power, lambda power: beside_cards(power, draws))
     yield say("driver"), _driver(software)
     yield say("toolkits"), _versions(software.toolkits)
-    yield from _lines(say("frameworks"), _frameworks(software), most)
+    yield from _lines(say("frameworks"), _frameworks(software), most=most)
     docker = (software.docker, software.container_toolkit)
     texts = map(known, docker, ("Docker {}".format, "NVIDIA Container Toolkit {}".format))
     yield say("containers"), with_commas(texts)
     yield say("kernel log"), _events(machine.events or ())
     if everything:
-        yield from _lines(say("sensors"), [*map(_sensor, machine.sensors or ())], most)
+        yield from _lines(say("sensors"), [*map(_sensor, machine.sensors or ())], most=most)
 
 
-def _lines(name: Shown, items: Sequence[Shown], most: int | None) -> Iterator[Row]:
+def _lines(name: Shown, items: Sequence[Shown], *, most: int | None) -> Iterator[Row]:
     """Like ones counted, the rest a line each."""
     kinds = Counter(items)
     for place, (item, count) in enumerate(list(kinds.items())[:most]):

@@ -269,7 +269,7 @@ def _known(text: str) -> Shown:
 
 
 def _reasons(result: Decided) -> tuple[Shown, ...]:
-    """Why this one: what the plan says, and how the next two stand against it."""
+    """Why, in sentences."""
     first, reasons = result.first, list(map(_known, result.first.reasons))
     bought = [option for option in result.options if option.how == first.how and "usd" in option.figures]
     least = min(bought, key=lambda option: option.figures["usd"].value, default=first)
@@ -308,7 +308,7 @@ def _waits(result: Decided) -> Iterator[tuple[str, Estimate, float | None]]:
 
 
 def _risks(result: Decided) -> tuple[Shown, ...]:
-    """What may turn out otherwise: bands, prices, what nobody said, what rules doubt; each once."""
+    """What may go wrong."""
     first, made, built = result.first, result.cost, None if result.order is None else result.order.first
     noted = (*first.notes, *result.notes)
     dates = {first.as_of} if first.stale else set()
@@ -381,7 +381,7 @@ def _tests(result: Decided) -> Table:
 
 
 def _commands(result: Decided) -> tuple[str, ...]:
-    """On the machine, in this order."""
+    """The test to pass on delivery."""
     file, many = shlex.quote(result.plan), result.first.n_nodes > 1
     bench = f"rigright validate measured.json --plan {file}"
     if "ttft_s" in result.first.figures:

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 from rigright.base import telling
 from rigright.base.page import Commands, Line, Page, Part, Points, Shown, Table, facts
-from rigright.base.words import Sentence, say, worded
+from rigright.base.words import Sentence, say
+from rigright.report.setup_files import sourced
 from rigright.report.typed import typed
 from rigright.verbs.setup.choice import WINDOWS, Installed, Pick, SetUp
 
@@ -18,7 +19,7 @@ def page(result: SetUp, asked: str = "rigright setup") -> Page:
     machine = Line.dim(say("software for {machine}", machine=result.system.shown))
     notes = Points.of(result.notes, title=say("worth knowing"))
     if already is not None:
-        return Page.of(*_done(result, already, machine), notes, Commands.next(_checks(already)))
+        return Page.of(*_done(result, already, machine=machine), notes, Commands.next(_checks(already)))
     unknown = result.unknown if pick else result.unknown[1:]
     return Page.of(
         _verdict(result),
@@ -43,7 +44,7 @@ def _next(result: SetUp, pick: Pick, *, asked: str) -> Iterator[str]:
     yield "rigright doctor --only 'driver,software,containers'"
 
 
-def _done(result: SetUp, already: Installed, machine: Line) -> tuple[Line, Line, Table]:
+def _done(result: SetUp, already: Installed, *, machine: Line) -> tuple[Line, Line, Table]:
     """Nothing is to be done."""
     driver = result.system.driver or "?"
     build = f"{already.version} ({already.build})" if already.build else already.version
@@ -113,17 +114,6 @@ def _set(result: SetUp, pick: Pick) -> Table:
         (say("source"), sourced(pick)),
     )
     return facts(rows)
-
-
-def sourced(pick: Pick) -> Sentence:
-    """Where it is from, from when, and how sure; not said where nobody knows."""
-    sure = worded("confidence")(pick.confidence)
-    return say(
-        "{source}; {date}, confidence {confidence}",
-        source=pick.source or None,
-        date=pick.as_of,
-        confidence=sure,
-    )
 
 
 def _kept(result: SetUp, kept: Pick) -> Sentence:

@@ -118,7 +118,7 @@ def test_cards_and_clouds_side_by_side(ask):
     ("asked", "most"),
     [
         ("plan llama-3.1-8b --users 8 --on h100", 151),
-        ("explain llama-3.1-8b --on 4090", 149),
+        ("explain llama-3.1-8b --on 4090", 150),
         (f"{QUESTION} --json", 150),
     ],
 )

@@ -11,8 +11,9 @@ from rigright.cost.links import send_s
 from rigright.cost.memory.kv import entry_bytes
 from rigright.cost.speed.parts import ranks_of
 from rigright.cost.speed.pipeline import micro_seqs
+from rigright.cost.speed.ramp import ramp_of
 from rigright.cost.speed.rates import Rates
-from rigright.cost.speed.service import LEAST, Limits, first_round
+from rigright.cost.speed.service import LEAST, Limits
 from rigright.cost.speed.step import Pass, StepTime, step
 from rigright.cost.speed.work import PassWork
 from rigright.demand import Layout, Numbers, Traffic
@@ -115,7 +116,7 @@ def _closed(
     load, outputs = traffic.concurrency, pools.outputs
     free = rates.request_s + pools.prompt_s + pools.handed_s
     line = np.maximum(load / pools.lines - 1, 0) * pools.prompt_s  # that a load all at once stands in
-    first = first_round(rates, load, traffic=traffic)
+    first = ramp_of(traffic, load=load, usual=rates.wave).first
     decoding, per_s = np.minimum(load, pools.most), load / (free + outputs * token(1.0).total_s)
     ttft, tpot, value, late = free, free, free, (free, free, free)
     for _ in range(ROUNDS):

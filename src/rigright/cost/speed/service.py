@@ -16,6 +16,7 @@ import numpy as np
 from rigright.base.record import dataclass, replace
 from rigright.cost.speed.parts import Part, parts_of, ranks_of
 from rigright.cost.speed.pipeline import apart_of, fullest, micro_seqs, overlap_of, pipeline_gain
+from rigright.cost.speed.ramp import Ramp, ramp_of
 from rigright.cost.speed.rates import Rates
 from rigright.cost.speed.step import Pass, StepTime, longest_s, step
 from rigright.cost.speed.work import PassWork
@@ -106,20 +107,25 @@ def serve(work: PassWork, rates: Rates, *, layout: Layout, traffic: Traffic, lim
     filled = most / (1 + most / rates.fill_seqs)  # an offline run fills up, and drains
     asked = filled if traffic.concurrency is None else np.maximum(traffic.concurrency / layout.dp, 1)
     running = np.minimum(asked, most)
-    load = _load(work, rates, layout=layout, traffic=traffic, limits=limits, running=running)
+    asked_of: Any = {"layout": layout, "traffic": traffic, "limits": limits}
+    load = _load(work, rates, running=running, **asked_of)
     met, lasts = _met(load, running)
     per_s = running / (load.life_s + met * lasts)
     if traffic.concurrency is not None:  # of more replicas than requests some are idle
         per_s = per_s * np.minimum(traffic.concurrency / layout.dp, 1)
-    queued = (asked - running) / per_s
-    first = first_round(rates, asked * layout.dp, traffic=traffic)
+    ramp, beyond = ramp_of(traffic, load=asked * layout.dp, usual=rates.wave), 1 - running / asked
+    queued = (asked - running) / per_s * ramp.queue(beyond)
+    if traffic.requests is not None and traffic.concurrency is not None:
+        lone = _load(work, rates, running=np.minimum(running, 1), **asked_of)
+        load, tail_s = _run(load, lone, ramp=ramp, running=running, admitted=1 - beyond, asked=asked_of)
+        per_s = 1 / (1 / per_s + tail_s * ramp.first / asked)
     line = (running - 1) * load.prompt_s  # all that came at once, one after the other
     half, late95, late99 = (_late(met, lasts, part=part) for part in PARTS)
     flow = _Flow(
         running=running,
         per_s=per_s,
         busy=asked / most,
-        wait_s=queued + np.maximum(first * line / 2, met * lasts),
+        wait_s=queued + np.maximum(ramp.first * line / 2, met * lasts),
         wait_p50_s=queued + half,
         wait_p95_s=queued + late95,
         wait_p99_s=queued + late99,
@@ -127,12 +133,16 @@ def serve(work: PassWork, rates: Rates, *, layout: Layout, traffic: Traffic, lim
     return _service(load, flow, layout=layout, traffic=traffic)
 
 
-def first_round(rates: Rates, load: Numbers, *, traffic: Traffic) -> Numbers:
-    """The share of requests that start all at the same moment; of a service that goes on none does."""
-    if traffic.requests is None:
-        return 0.0
-    share = np.minimum(load / traffic.requests, 1.0)
-    return np.where(np.isnan(share), rates.wave, share)  # a run of which nobody says how long it was
+def _run(
+    load: _Load, lone: _Load, *, ramp: Ramp, running: Numbers, admitted: Numbers, asked: Any
+) -> tuple[_Load, Numbers]:
+    """What users of a run see of a load, and how long its tail is; `lone`: the last request by itself."""
+    layout, traffic = asked["layout"], asked["traffic"]
+    full_s, alone_s = (item.decode_s / (1 + traffic.accepted_tok) for item in (load, lone))
+    passes = running * traffic.prompt_tok / (asked["limits"].budget_tok * ranks_of(layout))
+    others_s = (load.tpot_s - full_s) * ramp.prompts(admitted, passes=passes)
+    tail_s = ramp.tail_s(running * layout.dp, alone_s=alone_s)
+    return replace(load, tpot_s=ramp.token_s(full_s, alone_s=alone_s) + others_s), tail_s
 
 
 def _met(load: _Load, running: Numbers) -> tuple[Numbers, Numbers]:
@@ -211,7 +221,7 @@ def _load(
     token_s = decode_s / (1 + traffic.accepted_tok)
     # a next token waits for the prompts of one pass at most: who has no room there waits for the first
     met = np.minimum(others / outputs, room)
-    tpot = token_s + rates.mixed * met * added_s
+    tpot = token_s + met * added_s
     between = rates.ahead * np.minimum(np.maximum(running - 1, 0), 1) * decode_s
     alone = rates.request_s + chunks * pass_s / gain + between
     rest = np.maximum(traffic.output_tok - 1, 0) * tpot
@@ -245,6 +255,8 @@ def _in_round(
 def _open(work: PassWork, rates: Rates, *, layout: Layout, traffic: Traffic, limits: Limits) -> Service:
     """More at work, slower passes, more at work: a fixed point; and a queue where it is nearly full."""
     most = admitted(rates, traffic=traffic, limits=limits)
+    if traffic.requests is not None:  # no more are at work than come
+        most = np.fmin(most, np.maximum(traffic.requests / layout.dp, 1))
     arriving = traffic.rate_per_s / layout.dp
     asked: Any = {"layout": layout, "traffic": traffic, "limits": limits}
     capacity = most / _load(work, rates, running=most, **asked).life_s
@@ -265,9 +277,12 @@ def _open(work: PassWork, rates: Rates, *, layout: Layout, traffic: Traffic, lim
     flows = np.minimum(arriving, capacity)
     line, after = _line(load, flows)  # who waits to be let in meets no line of prompts there
     if traffic.requests is not None:  # the queue grows until the last has come; the end is slower
-        queued = np.maximum(traffic.requests / layout.dp - most, 0) / 2
-        endless = queued * np.maximum(1 / capacity - 1 / arriving, 0)
-        flows = 1 / (1 / flows + load.life_s * layout.dp / traffic.requests)
+        count = traffic.requests / layout.dp
+        endless = np.maximum(count - most, 0) / 2 * np.maximum(1 / capacity - 1 / arriving, 0)
+        ramp = ramp_of(traffic, load=running, usual=rates.wave)
+        alone_s = _load(work, rates, running=np.minimum(running, 1), **asked).decode_s
+        tail_s = ramp.tail_s(running * layout.dp, alone_s=alone_s / (1 + traffic.accepted_tok))
+        flows = count / (np.maximum(count / arriving + load.life_s, count / capacity) + tail_s)
     # few slots are all taken long before they are on average (Sakasegawa); answers alike halve the wait
     full = np.minimum(busy, SLOWEST)
     taken = full ** (np.sqrt(2 * (most + 1)) - 1)

@@ -1,0 +1,69 @@
+"""Ramp and tail of a run that ends: what a benchmark shows that a service never does.
+
+All of its first round start together and have half of each other's prompts before them; the last of its
+longest answers is alone with the weights. Answers are taken between all alike and exponential, as theirs
+spread. Nothing here is fitted.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rigright.base.record import dataclass
+from rigright.demand import Numbers, Traffic
+
+EULER = 0.5772  # longest of n exponential answers over their mean: ln n + this
+EMPTIER = 1 - np.log(2)  # of what company adds to a token, what answers meet less while all end
+LEAST = 1e-9
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ramp:
+    """The part of a run that is not steady."""
+
+    first: Numbers  # share of its requests that start together; as many end together
+    spread: Numbers  # of answers, 0 to 1
+    outputs: Numbers
+
+    def queue(self, beyond: Numbers) -> Numbers:
+        """The wait for a slot over that of a loop without end, where a share of the load is `beyond` slots.
+
+        Of those that start together the last waits for all others, half of them for half.
+        """
+        return 1 - self.first * (1 - beyond / 2)
+
+    def prompts(self, admitted: Numbers, *, passes: Numbers) -> Numbers:
+        """What others' prompts add to a token, over a steady loop; `admitted` is a share of the load.
+
+        The prompts that are admitted together take so many `passes`: who comes first sees most of them. A
+        short answer has no more passes than tokens, and all of them hold a prompt.
+        """
+        later = 1 - 1 / np.maximum(passes, 1)  # nobody waits for the first pass
+        passes = np.maximum(passes / self.outputs, LEAST)
+        alike = np.where(passes < 1, 0.5, (1 - 0.5 / passes) / passes)
+        decay = np.exp(-passes)
+        integral = (
+            decay * (np.log1p(1 / passes) + np.log1p(2 / passes) / 2) / 2
+        )  # exponential: between bounds
+        unlike = passes + decay - 1 + passes**2 / 2 * integral + (1 - (passes + 1) * decay) / 2
+        met = alike + self.spread * (unlike / passes**2 - alike)
+        return 1 - self.first * admitted * (1 - met * later)
+
+    def token_s(self, full_s: Numbers, *, alone_s: Numbers) -> Numbers:
+        """A pass of next tokens on average: of the last round each has less and less company."""
+        return full_s - self.first * self.spread * EMPTIER * np.maximum(full_s - alone_s, 0)
+
+    def tail_s(self, running: Numbers, *, alone_s: Numbers) -> Numbers:
+        """What the end takes longer than its tokens would among others: the longest answers of the last."""
+        longest = np.log(np.maximum(running, 1)) + EULER - 1
+        return self.spread * self.outputs * alone_s * np.maximum(longest, 0)
+
+
+def ramp_of(traffic: Traffic, *, load: Numbers, usual: Numbers) -> Ramp:
+    """The ramp of such a run; `usual`: the share that starts together where nobody says how many came."""
+    share: Numbers = 0.0
+    if traffic.requests is not None:
+        share = np.minimum(load / traffic.requests, 1.0)
+        share = np.where(np.isnan(share), usual, share)
+    spread = 0.0 if traffic.output_spread is None else np.minimum(traffic.output_spread, 1.0)
+    return Ramp(first=share, spread=spread, outputs=np.maximum(traffic.output_tok, 1))

@@ -166,6 +166,7 @@ def test_a_row_without_a_card_ran_on_its_processor():
         ("Llama2-7B pre-training", "meta-llama/Llama-2-7b-hf"),
         ("somebody/Llama-3.1-8B-Fable-Distill-GGUF", "meta-llama/Llama-3.1-8B"),
         ("Qwen3-30B-A3B-Abcd-v2.gguf", "Qwen/Qwen3-30B-A3B"),
+        ("/workspace/DeepSeek-R1-0528", "deepseek-ai/DeepSeek-R1-0528"),
     ],
 )
 def test_a_copy_is_the_model_that_its_name_begins_with(asked, model):

@@ -83,11 +83,10 @@ def read_served(row: Row) -> RunAsk:
         requests=sent.requests, output_spread=sent.output_spread,
         tpot_p99_s=sent.tpot_p99_s, ttft_p99_s=sent.ttft_p99_s, drafted_tok=drafted, accepted_tok=accepted,
     )  # fmt: skip
-    ran = row.get("value") or row.get("source") or row.get("measured")
     return RunAsk(
         case=serving_case(
             arch, serving, layout=layout or Layout(), cards=(card,) * chips, engine=engine, traffic=traffic,
-            prefill=prefill, manner=sent.manner, ran=bool(ran) and layout is not None,
+            prefill=prefill, manner=sent.manner, ran=_ran(row) and layout is not None,
         ),
         metric=row["metric"], median=sent.median, is_laid_out=layout is not None,
         is_cut=bool(row.get("disagg")) or row.get("ep") is not None or row.get("mode") != "max",
@@ -95,10 +94,16 @@ def read_served(row: Row) -> RunAsk:
     )  # fmt: skip
 
 
+def _ran(row: Row) -> bool:
+    """Whether it is a run, and no question."""
+    return bool(row.get("value") or row.get("source") or row.get("measured"))
+
+
 def _max_seqs(row: Row, engine: Engine, *, card: Card) -> float | None:
     """Of a server as it was started; who counts requests and says no setting set none."""
     stated: float | None = row.get("max_num_seqs")
-    if stated is not None or not row.get("requests") or engine.admits != "seqs":
+    capped = engine.pool == "share" and engine.admits == "seqs"
+    if stated is not None or not capped or not _ran(row) or not row.get("requests"):
         return stated
     return engine.default(engine.max_seqs, card.total_bytes, chip=card.chip.id)
 
@@ -249,7 +254,7 @@ def load_of(row: Row, arch: Arch) -> ServedLoad:
     known = _first_row("served_loads", arch, load=name) if name else {}
     limits = _first_row("served_limits", arch, scenario=scenario) if scenario in OPEN else {}
     prompt, output = row.get("prompt_tok"), row.get("output_tok")
-    known = known or _like(prompt, output)
+    known = known or (_like(prompt, output) if _ran(row) else {})
     if output is None:
         output = row.get("mean_output_tok") or known.get("output_tok")
     if prompt is None:

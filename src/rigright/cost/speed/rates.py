@@ -97,8 +97,9 @@ class SpeedTerms:
         return [stream_terms(self.streams, self.engine, chip=chip, stored=self.stored) for chip in self.chips]
 
 
+_FIXED = ("layer_s", "moe_layer_s", "latent_layer_s", "eager_layer_s", "step_s", "seq_s")
 _PLAIN = (
-    *("layer_s", "moe_layer_s", "latent_layer_s", "eager_layer_s", "step_s", "seq_s"),
+    *_FIXED,
     *("half_tok", "expert_half_tok", "expert_compute", "expert_memory", "imbalance", "touched"),
     "narrow_width",
     *("grown", "request_s", "ahead", "gathered", "sync_s", "fill_seqs", "wave"),
@@ -159,16 +160,7 @@ _TUNED = {  # terms of a manner -> what they multiply
     "compute": ("flops_per_s", "plain_flops_per_s"),
     "experts": ("expert_compute",),
     "memory": ("mem_bytes_per_s", "kv_bytes_per_s"),
-    "fixed": (
-        "layer_s",
-        "moe_layer_s",
-        "latent_layer_s",
-        "eager_layer_s",
-        "step_s",
-        "seq_s",
-        "sync_s",
-        "narrowing_s",
-    ),
+    "fixed": (*_FIXED, "sync_s", "narrowing_s"),
     "ahead": ("ahead",),
     "request": ("request_s",),
     "fill": ("fill_seqs",),

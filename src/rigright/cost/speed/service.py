@@ -74,10 +74,7 @@ class _Flow:
     running: Numbers
     per_s: Numbers
     busy: Numbers
-    wait_s: Numbers
-    wait_p50_s: Numbers
-    wait_p95_s: Numbers
-    wait_p99_s: Numbers
+    waits_s: tuple[Numbers, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,15 +117,9 @@ def serve(work: PassWork, rates: Rates, *, layout: Layout, traffic: Traffic, lim
         load, tail_s = _run(load, lone, ramp=ramp, running=running, admitted=1 - beyond, asked=asked_of)
         per_s = 1 / (1 / per_s + tail_s * ramp.first / asked)
     line = (running - 1) * load.prompt_s  # all that came at once, one after the other
-    half, late95, late99 = (_late(met, lasts, part=part) for part in PARTS)
+    waits = (np.maximum(ramp.first * line / 2, met * lasts), *late_s(met, lasts))
     flow = _Flow(
-        running=running,
-        per_s=per_s,
-        busy=asked / most,
-        wait_s=queued + np.maximum(ramp.first * line / 2, met * lasts),
-        wait_p50_s=queued + half,
-        wait_p95_s=queued + late95,
-        wait_p99_s=queued + late99,
+        running=running, per_s=per_s, busy=asked / most, waits_s=tuple(queued + wait for wait in waits)
     )
     return _service(load, flow, layout=layout, traffic=traffic)
 
@@ -289,16 +280,12 @@ def _open(work: PassWork, rates: Rates, *, layout: Layout, traffic: Traffic, lim
     slot_s = load.life_s / most / (1 - full) / 2
     if traffic.requests is not None:  # no queue of a short run grows past what chance makes of so many
         slot_s = np.minimum(slot_s, np.sqrt(traffic.requests / layout.dp) / capacity / 2)
-    waits = [(line, after), (taken, slot_s)]
-    median, late95, late99 = (endless + sum(_late(*each, part=part) for each in waits) for part in PARTS)
+    waits = ((share * lasts, *late_s(share, lasts)) for share, lasts in ((line, after), (taken, slot_s)))
     flow = _Flow(
         running=running,
         per_s=flows,
         busy=busy,
-        wait_s=endless + line * after + taken * slot_s,
-        wait_p50_s=median,
-        wait_p95_s=late95,
-        wait_p99_s=late99,
+        waits_s=tuple(endless + sum(both) for both in zip(*waits, strict=True)),
     )
     return _service(load, flow, layout=layout, traffic=traffic)
 
@@ -313,21 +300,17 @@ def _within(work: PassWork, rates: Rates, *, layout: Layout, traffic: Traffic, l
         middle = np.sqrt(low * high)
         load = _load(work, rates, running=middle, **asked)
         per_s = middle / load.life_s
-        late = load.alone_s + _late(*_line(load, per_s), part=0.01)
+        late = load.alone_s + late_s(*_line(load, per_s))[-1]
         keeps = (load.tpot_s <= KEPT * traffic.tpot_p99_s) & (late <= traffic.ttft_p99_s) & (per_s <= rate)
         low, high = np.where(keeps, middle, low), np.where(keeps, high, middle)
     load = _load(work, rates, running=low, **asked)
     per_s = low / load.life_s
     line, after = _line(load, per_s)
-    half, late95, late99 = (_late(line, after, part=part) for part in PARTS)
     flow = _Flow(
         running=low,
         per_s=np.where(np.isfinite(rate), rate, per_s),  # who keeps limits at a rate keeps the rate
         busy=low / most,
-        wait_s=line * after,
-        wait_p50_s=half,
-        wait_p95_s=late95,
-        wait_p99_s=late99,
+        waits_s=(line * after, *late_s(line, after)),
     )
     return _service(load, flow, layout=layout, traffic=traffic)
 
@@ -339,30 +322,31 @@ def _line(load: _Load, per_s: Numbers) -> tuple[Numbers, Numbers]:
     return line, load.met_s / (1 - behind) / 2
 
 
-def _late(met: Numbers, lasts: Numbers, *, part: float) -> Numbers:
-    """What this part of all requests waits longer than, where so many wait at all, so long on average."""
-    return np.maximum(np.log(np.maximum(met, LEAST) / part), 0) * lasts
+def late_s(met: Numbers, lasts: Numbers) -> tuple[Numbers, ...]:
+    """What half, 5 and 1 of 100 wait longer than, where so many wait at all, so long on average."""
+    return tuple(np.maximum(np.log(np.maximum(met, LEAST) / part), 0) * lasts for part in PARTS)
 
 
 def _service(load: _Load, flow: _Flow, *, layout: Layout, traffic: Traffic) -> Service:
     varies = traffic.prompt_spread * load.alone_s
     requests = flow.per_s * layout.dp
     total = load.decode_s
+    mean, half, late95, late99 = (load.alone_s + wait for wait in flow.waits_s)
     hidden = load.decode.compute_s + load.decode.memory_s
     worked = load.decode.gemm_s + load.decode.attention_s
     by_memory = worked * load.decode.memory_s / hidden
     return Service(
-        ttft_s=load.alone_s + flow.wait_s,
-        ttft_p50_s=load.alone_s + flow.wait_p50_s,
-        ttft_p95_s=load.alone_s + flow.wait_p95_s + P95 * varies,
-        ttft_p99_s=load.alone_s + flow.wait_p99_s + P99 * varies,
+        ttft_s=mean,
+        ttft_p50_s=half,
+        ttft_p95_s=late95 + P95 * varies,
+        ttft_p99_s=late99 + P99 * varies,
         tpot_s=load.tpot_s,
         itl_p50_s=load.itl_s,
         tpot_p95_s=load.tpot_s + (load.tpot_s - total / (1 + traffic.accepted_tok)) / 2,
         requests_per_s=requests,
         output_tok_per_s=requests * traffic.output_tok,
         running=flow.running,
-        waiting_s=flow.wait_s,
+        waiting_s=flow.waits_s[0],
         busy=flow.busy,
         step_s=total,
         prefill_s=load.prompt_s,

@@ -42,6 +42,7 @@ HEAD = "# Runs of your own, measured over predicted, as far as believed; made by
 
 Place = tuple[str, str, str, str]  # subject, chip, engine, figure
 Measured = tuple[str, RunCase]  # the model, and how it ran
+_ORDER = ("model", "weights", "chips", "load", "prompt_tok")
 _ALWAYS = ("subject", "chip", "engine", "figure", "shift", "narrow", "runs", "as_of")
 
 
@@ -99,26 +100,10 @@ def save(path: Path, made: Sequence[Anchor]) -> None:
     replaced = {_place(anchor) for anchor in made}
     kept = [anchor for anchor in old if _place(anchor) not in replaced]
     path.parent.mkdir(parents=True, exist_ok=True)
-    rows = sorted(
-        [*kept, *made],
-        key=lambda anchor: (
-            *_place(anchor),
-            anchor.model,
-            anchor.weights,
-            anchor.chips,
-            anchor.load,
-            anchor.prompt_tok,
-        ),
-    )
+    rows = sorted([*kept, *made], key=lambda one: (*_place(one), *(getattr(one, name) for name in _ORDER)))
     plain = Anchor(subject="", chip="", engine="", figure="", shift=1.0, narrow=1.0, runs=0)
-    stated = [
-        {
-            name: value
-            for name, value in asdict(anchor).items()
-            if name in _ALWAYS or value != getattr(plain, name)
-        }
-        for anchor in rows
-    ]
+    usual = asdict(plain) | dict.fromkeys(_ALWAYS)
+    stated = [{name: value for name, value in asdict(row).items() if value != usual[name]} for row in rows]
     toml.write(path, "\n".join([HEAD, *("\n[[anchor]]\n" + toml.terms(row) for row in stated)]))
 
 

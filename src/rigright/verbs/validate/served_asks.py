@@ -277,18 +277,11 @@ def load_of(row: Row, arch: Arch) -> ServedLoad:
 
 def _like(prompt: float | None, output: float | None) -> Row:
     """The load of known spread whose mean lengths these are, within a tokenizer's difference."""
-    if not prompt or not output:
-        return {}
-    return next(
-        (
-            load
-            for load in _table("served_loads")
-            if load["output_spread"]
-            and max(abs(math.log(prompt / load["prompt_tok"])), abs(math.log(output / load["output_tok"])))
-            < ALIKE
-        ),
-        {},
-    )
+    for load in _table("served_loads"):
+        pairs = ((prompt, load["prompt_tok"]), (output, load["output_tok"]))
+        if load["output_spread"] and all(tok and abs(math.log(tok / mean)) < ALIKE for tok, mean in pairs):
+            return load
+    return {}
 
 
 def _requests(row: Row) -> float | None:

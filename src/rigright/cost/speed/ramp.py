@@ -1,11 +1,13 @@
 """Ramp and tail of a run that ends: what a benchmark shows that a service never does.
 
-All of its first round start together and have half of each other's prompts before them; the last of its
-longest answers is alone with the weights. Answers are taken between all alike and exponential, as theirs
+All of its first round start together and have half of each other's prompts before them; at its end the
+longest answers are alone with the weights. Answers are taken between all alike and exponential, as theirs
 spread. Nothing here is fitted.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -15,6 +17,8 @@ from rigright.demand import Numbers, Traffic
 EULER = 0.5772  # longest of n exponential answers over their mean: ln n + this
 EMPTIER = 1 - np.log(2)  # of what company adds to a token, what answers meet less while all end
 LEAST = 1e-9
+FEWER = (0.0, 0.25, 0.5, 0.75, 1.0)
+SIMPSON = (1 / 12, 1 / 3, 1 / 6, 1 / 3, 1 / 12)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,17 +50,21 @@ class Ramp:
             decay * (np.log1p(1 / passes) + np.log1p(2 / passes) / 2) / 2
         )  # exponential: between bounds
         unlike = passes + decay - 1 + passes**2 / 2 * integral + (1 - (passes + 1) * decay) / 2
-        met = alike + self.spread * (unlike / passes**2 - alike)
+        met = alike + self.spread**2 * (unlike / passes**2 - alike)
         return 1 - self.first * admitted * (1 - met * later)
 
     def token_s(self, full_s: Numbers, *, alone_s: Numbers) -> Numbers:
         """A pass of next tokens on average: of the last round each has less and less company."""
         return full_s - self.first * self.spread * EMPTIER * np.maximum(full_s - alone_s, 0)
 
-    def tail_s(self, running: Numbers, *, alone_s: Numbers) -> Numbers:
-        """What the end takes longer than its tokens would among others: the longest answers of the last."""
-        longest = np.log(np.maximum(running, 1)) + EULER - 1
-        return self.spread * self.outputs * alone_s * np.maximum(longest, 0)
+    def tail_s(self, running: Numbers, *, fewer_s: Sequence[Numbers]) -> Numbers:
+        """What the end takes longer than its tokens would among others, with ever fewer at work.
+
+        `fewer_s`: a token with one at work, with all, and at the powers of their number between (`FEWER`).
+        """
+        mean_s = sum(weight * time for weight, time in zip(SIMPSON, fewer_s, strict=True))
+        longest_s = np.log(np.maximum(running, 1)) * mean_s + EULER * fewer_s[0] - fewer_s[-1]
+        return self.spread * self.outputs * np.maximum(longest_s, 0)
 
 
 def ramp_of(traffic: Traffic, *, load: Numbers, usual: Numbers) -> Ramp:

@@ -16,7 +16,7 @@ import numpy as np
 from rigright.base.record import dataclass, replace
 from rigright.cost.speed.parts import Part, parts_of, ranks_of
 from rigright.cost.speed.pipeline import apart_of, fullest, micro_seqs, overlap_of, pipeline_gain
-from rigright.cost.speed.ramp import Ramp, ramp_of
+from rigright.cost.speed.ramp import FEWER, ramp_of
 from rigright.cost.speed.rates import Rates
 from rigright.cost.speed.step import Pass, StepTime, longest_s, step
 from rigright.cost.speed.work import PassWork
@@ -113,8 +113,11 @@ def serve(work: PassWork, rates: Rates, *, layout: Layout, traffic: Traffic, lim
     ramp, beyond = ramp_of(traffic, load=asked * layout.dp, usual=rates.wave), 1 - running / asked
     queued = (asked - running) / per_s * ramp.queue(beyond)
     if traffic.requests is not None and traffic.concurrency is not None:
-        lone = _load(work, rates, running=np.minimum(running, 1), **asked_of)
-        load, tail_s = _run(load, lone, ramp=ramp, running=running, admitted=1 - beyond, asked=asked_of)
+        fewer_s = _fewer_s(work, rates, running=running, asked=asked_of)
+        tail_s = ramp.tail_s(running * layout.dp, fewer_s=fewer_s)
+        passes = running * traffic.prompt_tok / (limits.budget_tok * ranks_of(layout))
+        others_s = (load.tpot_s - fewer_s[-1]) * ramp.prompts(1 - beyond, passes=passes)
+        load = replace(load, tpot_s=ramp.token_s(fewer_s[-1], alone_s=fewer_s[0]) + others_s)
         per_s = 1 / (1 / per_s + tail_s * ramp.first / asked)
     line = (running - 1) * load.prompt_s  # all that came at once, one after the other
     waits = (np.maximum(ramp.first * line / 2, met * lasts), *late_s(met, lasts))
@@ -124,16 +127,10 @@ def serve(work: PassWork, rates: Rates, *, layout: Layout, traffic: Traffic, lim
     return _service(load, flow, layout=layout, traffic=traffic)
 
 
-def _run(
-    load: _Load, lone: _Load, *, ramp: Ramp, running: Numbers, admitted: Numbers, asked: Any
-) -> tuple[_Load, Numbers]:
-    """What users of a run see of a load, and how long its tail is; `lone`: the last request by itself."""
-    layout, traffic = asked["layout"], asked["traffic"]
-    full_s, alone_s = (item.decode_s / (1 + traffic.accepted_tok) for item in (load, lone))
-    passes = running * traffic.prompt_tok / (asked["limits"].budget_tok * ranks_of(layout))
-    others_s = (load.tpot_s - full_s) * ramp.prompts(admitted, passes=passes)
-    tail_s = ramp.tail_s(running * layout.dp, alone_s=alone_s)
-    return replace(load, tpot_s=ramp.token_s(full_s, alone_s=alone_s) + others_s), tail_s
+def _fewer_s(work: PassWork, rates: Rates, *, running: Numbers, asked: Any) -> list[Numbers]:
+    """A token's time as ever fewer are at work, of steps that take no prompts in."""
+    each = (_load(work, rates, running=np.maximum(running, 1) ** power, **asked) for power in FEWER)
+    return [load.decode_s / (1 + asked["traffic"].accepted_tok) for load in each]
 
 
 def _met(load: _Load, running: Numbers) -> tuple[Numbers, Numbers]:
@@ -271,8 +268,8 @@ def _open(work: PassWork, rates: Rates, *, layout: Layout, traffic: Traffic, lim
         count = traffic.requests / layout.dp
         endless = np.maximum(count - most, 0) / 2 * np.maximum(1 / capacity - 1 / arriving, 0)
         ramp = ramp_of(traffic, load=running, usual=rates.wave)
-        alone_s = _load(work, rates, running=np.minimum(running, 1), **asked).decode_s
-        tail_s = ramp.tail_s(running * layout.dp, alone_s=alone_s / (1 + traffic.accepted_tok))
+        fewer_s = _fewer_s(work, rates, running=running, asked=asked)
+        tail_s = ramp.tail_s(running * layout.dp, fewer_s=fewer_s)
         flows = count / (np.maximum(count / arriving + load.life_s, count / capacity) + tail_s)
     # few slots are all taken long before they are on average (Sakasegawa); answers alike halve the wait
     full = np.minimum(busy, SLOWEST)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from rigright.base.bounded import bounded_toml
-from rigright.verbs.calibrate.toml import key_text, value_text
+from rigright.verbs.calibrate.toml import key_text, terms
 
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
 _SECTION = re.compile(r"\s*\[(.+)\]\s*(#.*)?\Z")
@@ -59,7 +59,7 @@ def _lines(tables: Mapping[str, Any], path: tuple[str, ...], *, comments: Commen
         yield "\n" + f"{before}\n".lstrip() + f"[{'.'.join(map(key_text, path))}]"
     for key, value in own.items():
         comment = comments.get((*path, key), "")
-        yield f"{key_text(key)} = {value_text(value)}" + (f"  # {comment}" if comment else "")
+        yield terms({key: value}).rstrip() + (f"  # {comment}" if comment else "")
     for key, value in tables.items():
         if isinstance(value, Mapping):
             yield from _lines(value, (*path, key), comments=comments)

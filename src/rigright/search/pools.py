@@ -13,7 +13,7 @@ from rigright.facts.engines import Engine
 from rigright.predict.columns import at
 from rigright.predict.deployment import Deployment
 from rigright.predict.room import Room
-from rigright.predict.workers import answers_per_s, prompts_per_s
+from rigright.predict.served import answers_per_s, prompts_per_s
 from rigright.search.question import NODE_CHIPS, Kind
 from rigright.search.space import LayoutPoints, Shapes
 

@@ -15,8 +15,7 @@ from rigright.base.record import dataclass
 from rigright.demand import Numbers, Traffic
 
 EULER = 0.5772  # longest of n exponential answers over their mean: ln n + this
-EMPTIER = 1 - np.log(2)  # of what company adds to a token, what answers meet less while all end
-LEAST = 1e-9
+EMPTIER, LEAST = 1 - np.log(2), 1e-9  # of what company adds to a token, what answers miss while all end
 FEWER = (0.0, 0.25, 0.5, 0.75, 1.0)
 SIMPSON = (1 / 12, 1 / 3, 1 / 6, 1 / 3, 1 / 12)
 
@@ -30,10 +29,7 @@ class Ramp:
     outputs: Numbers
 
     def queue(self, beyond: Numbers) -> Numbers:
-        """The wait for a slot over that of a loop without end, where a share of the load is `beyond` slots.
-
-        Of those that start together the last waits for all others, half of them for half.
-        """
+        """The wait for a slot over an endless loop's, where a share of the load is `beyond` slots."""
         return 1 - self.first * (1 - beyond / 2)
 
     def prompts(self, admitted: Numbers, *, passes: Numbers) -> Numbers:

@@ -97,14 +97,14 @@ class _Load:
 def serve(work: PassWork, rates: Rates, *, layout: Layout, traffic: Traffic, limits: Limits) -> Service:
     """Replicas (layout.dp of them) under a closed or open load, or as much as fits."""
     most = admitted(rates, traffic=traffic, limits=limits)
+    asked_of: Any = {"layout": layout, "traffic": traffic, "limits": limits}
     if traffic.tpot_p99_s is not None:
-        return _within(work, rates, layout=layout, traffic=traffic, limits=limits)
+        return _within(work, rates, most=most, asked=asked_of)
     if traffic.rate_per_s is not None:
-        return _open(work, rates, layout=layout, traffic=traffic, limits=limits)
+        return _open(work, rates, most=most, asked=asked_of)
     filled = most / (1 + most / rates.fill_seqs)  # an offline run fills up, and drains
     asked = filled if traffic.concurrency is None else np.maximum(traffic.concurrency / layout.dp, 1)
     running = np.minimum(asked, most)
-    asked_of: Any = {"layout": layout, "traffic": traffic, "limits": limits}
     load = _load(work, rates, running=running, **asked_of)
     met, lasts = _met(load, running)
     per_s = running / (load.life_s + met * lasts)
@@ -240,13 +240,12 @@ def _in_round(
     return replace(time, fixed_s=time.fixed_s + waits)
 
 
-def _open(work: PassWork, rates: Rates, *, layout: Layout, traffic: Traffic, limits: Limits) -> Service:
+def _open(work: PassWork, rates: Rates, *, most: Numbers, asked: Any) -> Service:
     """More at work, slower passes, more at work: a fixed point; and a queue where it is nearly full."""
-    most = admitted(rates, traffic=traffic, limits=limits)
+    layout, traffic = asked["layout"], asked["traffic"]
     if traffic.requests is not None:  # no more are at work than come
         most = np.fmin(most, np.maximum(traffic.requests / layout.dp, 1))
     arriving = traffic.rate_per_s / layout.dp
-    asked: Any = {"layout": layout, "traffic": traffic, "limits": limits}
     capacity = most / _load(work, rates, running=most, **asked).life_s
     # in a life as many arrive as are at work: a life is nearly straight in those at work, so chords meet it
     low, high = np.ones_like(most), most
@@ -287,10 +286,9 @@ def _open(work: PassWork, rates: Rates, *, layout: Layout, traffic: Traffic, lim
     return _service(load, flow, layout=layout, traffic=traffic)
 
 
-def _within(work: PassWork, rates: Rates, *, layout: Layout, traffic: Traffic, limits: Limits) -> Service:
+def _within(work: PassWork, rates: Rates, *, most: Numbers, asked: Any) -> Service:
     """As many at work as keep the limits of 99 of 100 requests; no more than arrive at a stated rate."""
-    most = admitted(rates, traffic=traffic, limits=limits)
-    asked: Any = {"layout": layout, "traffic": traffic, "limits": limits}
+    layout, traffic = asked["layout"], asked["traffic"]
     rate = np.inf if traffic.rate_per_s is None else traffic.rate_per_s / layout.dp
     low, high = np.ones_like(most), most
     for _ in range(HALVINGS):

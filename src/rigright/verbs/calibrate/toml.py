@@ -17,7 +17,7 @@ _BARE = re.compile(r"[A-Za-z0-9_-]+\Z")
 
 def terms(values: Mapping[str, Any]) -> str:
     """Plain values, one a line."""
-    return "".join(f"{key_text(key)} = {value_text(value)}\n" for key, value in values.items())
+    return "".join(f"{key_text(key)} = {_value(value)}\n" for key, value in values.items())
 
 
 def write(path: Path, text: str) -> None:
@@ -31,16 +31,15 @@ def write(path: Path, text: str) -> None:
 
 def key_text(name: str) -> str:
     """The name of a term."""
-    return name if _BARE.match(name) else value_text(name)
+    return name if _BARE.match(name) else _value(name)
 
 
-def value_text(value: Any) -> str:
-    """A value."""
+def _value(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str):
         escaped = value.replace("\\", "\\\\").replace('"', '\\"')
         return f'"{escaped}"'
     if isinstance(value, list | tuple):
-        return f"[{', '.join(map(value_text, value))}]"
+        return f"[{', '.join(map(_value, value))}]"
     return repr(value)

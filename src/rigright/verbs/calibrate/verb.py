@@ -96,7 +96,8 @@ def calibrate(
 
 def save(path: Path, made: Sequence[Anchor]) -> None:
     """Write the anchors beside those of other chips, engines and figures that stand there."""
-    old = _toml_anchors(path) if path.is_file() else []
+    with store.use(str(path) if path.is_file() else store.NONE):
+        old = list(store.anchors())
     replaced = {_place(anchor) for anchor in made}
     kept = [anchor for anchor in old if _place(anchor) not in replaced]
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -105,12 +106,6 @@ def save(path: Path, made: Sequence[Anchor]) -> None:
     usual = asdict(plain) | dict.fromkeys(_ALWAYS)
     stated = [{name: value for name, value in asdict(row).items() if value != usual[name]} for row in rows]
     toml.write(path, "\n".join([HEAD, *("\n[[anchor]]\n" + toml.terms(row) for row in stated)]))
-
-
-def _toml_anchors(path: Path) -> list[Anchor]:
-    """The anchors of a file."""
-    with store.use(str(path)):
-        return list(store.anchors())
 
 
 def _collect(row: Judged, prediction: Prediction, *, case_runs: dict[Place, CaseRuns]) -> list[Sentence]:

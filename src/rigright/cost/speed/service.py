@@ -113,7 +113,7 @@ def serve(work: PassWork, rates: Rates, *, layout: Layout, traffic: Traffic, lim
     ramp, beyond = ramp_of(traffic, load=asked * layout.dp, usual=rates.wave), 1 - running / asked
     queued = (asked - running) / per_s * ramp.queue(beyond)
     if traffic.requests is not None and traffic.concurrency is not None:
-        fewer_s = _fewer_s(work, rates, running=running, asked=asked_of)
+        fewer_s = _fewer_s(work, rates, load=load, running=running, asked=asked_of)
         tail_s = ramp.tail_s(running * layout.dp, fewer_s=fewer_s)
         passes = running * traffic.prompt_tok / (limits.budget_tok * ranks_of(layout))
         others_s = (load.tpot_s - fewer_s[-1]) * ramp.prompts(1 - beyond, passes=passes)
@@ -127,10 +127,12 @@ def serve(work: PassWork, rates: Rates, *, layout: Layout, traffic: Traffic, lim
     return _service(load, flow, layout=layout, traffic=traffic)
 
 
-def _fewer_s(work: PassWork, rates: Rates, *, running: Numbers, asked: Any) -> list[Numbers]:
-    """A token's time as ever fewer are at work, of steps that take no prompts in."""
-    each = (_load(work, rates, running=np.maximum(running, 1) ** power, **asked) for power in FEWER)
-    return [load.decode_s / (1 + asked["traffic"].accepted_tok) for load in each]
+def _fewer_s(work: PassWork, rates: Rates, *, load: _Load, running: Numbers, asked: Any) -> list[Numbers]:
+    """A token's time as ever fewer are at work, in steps without prompts; answers alike end together."""
+    each, kept_tok = [load] * len(FEWER), 1 + asked["traffic"].accepted_tok
+    if asked["traffic"].output_spread is not None:
+        each = [_load(work, rates, running=np.maximum(running, 1) ** power, **asked) for power in FEWER]
+    return [item.decode_s / kept_tok for item in each]
 
 
 def _met(load: _Load, running: Numbers) -> tuple[Numbers, Numbers]:
@@ -267,7 +269,7 @@ def _open(work: PassWork, rates: Rates, *, most: Numbers, asked: Any) -> Service
         count = traffic.requests / layout.dp
         endless = np.maximum(count - most, 0) / 2 * np.maximum(1 / capacity - 1 / arriving, 0)
         ramp = ramp_of(traffic, load=running, usual=rates.wave)
-        fewer_s = _fewer_s(work, rates, running=running, asked=asked)
+        fewer_s = _fewer_s(work, rates, load=load, running=running, asked=asked)
         tail_s = ramp.tail_s(running * layout.dp, fewer_s=fewer_s)
         flows = count / (np.maximum(count / arriving + load.life_s, count / capacity) + tail_s)
     # few slots are all taken long before they are on average (Sakasegawa); answers alike halve the wait

@@ -7,6 +7,7 @@ import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 
+from lab import tables_text
 from lab.record import Subject
 from lab.refit import Refit, coverage_by, support
 from rigright.base.tables import DATA
@@ -28,12 +29,12 @@ def write_tables(subject: Subject, done: Refit, *, files: Sequence[str]) -> tupl
 def terms_text(path: Path, done: Refit, *, files: Sequence[str]) -> str:
     """The table of terms: its own words kept, and behind each fitted term the runs it rests on."""
     old = path.read_text(encoding="utf-8") if path.is_file() else f"# {path.stem}"
-    head = [line for line in toml.head_of(old).splitlines() if not line.startswith(_FITTED)]
+    head = [line for line in tables_text.head_of(old).splitlines() if not line.startswith(_FITTED)]
     behind = {
         path: f"{runs} runs, {sources} sources" for path, (runs, sources) in support(done.fitted).items()
     }
-    comments = toml.comments_of(old) | behind
-    return toml.dump(
+    comments = tables_text.comments_of(old) | behind
+    return tables_text.dump(
         done.fitted.tables, head="\n".join([*head, f"{_FITTED} {_rests_on(done, files)}"]), comments=comments
     )
 
@@ -54,7 +55,7 @@ def bands_text(name: str, done: Refit, *, files: Sequence[str]) -> str:
         for place, figure in enumerate(done.runs.figures)
         if figure in done.bands
     }
-    return toml.dump({"bands": done.bands, "seen": done.seen}, head=head, comments=counts)
+    return tables_text.dump({"bands": done.bands, "seen": done.seen}, head=head, comments=counts)
 
 
 def _rests_on(done: Refit, files: Sequence[str]) -> str:

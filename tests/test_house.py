@@ -44,7 +44,6 @@ EXCEPTIONS = {  # (rule, place) -> why
     ("bounds", "machine/remote/landing.py"): "it is sent alone and imports nothing of ours",
     ("bounds", "machine/bench/start.py"): "our parent process wrote it",
     ("bounds", "machine/bench/parts/collectives.py"): "our own ranks wrote it",
-    ("bounds", "verbs/calibrate/toml.py"): "text of a file that was read within bounds",
     ("bounds", "doctor/baseline.py"): "text of a file that was read within bounds",
 }
 

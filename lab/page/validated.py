@@ -58,7 +58,7 @@ class PredictedFigure:
 
 def validated() -> Mapping[str, Validation]:
     """Every file of measured runs, those of a kind together; and our own table of training runs."""
-    paths = [path for path in (*RUNS.glob("*.csv"), *RUNS.glob("new/*.csv")) if path.stem not in OTHERS]
+    paths = [path for path in (*RUNS.glob("*.csv"), *RUNS.glob("new*/*.csv")) if path.stem not in OTHERS]
     with ProcessPoolExecutor(max_workers=2) as pool:
         validations = list(pool.map(validate, map(str, [*sorted(paths), OWN])))
     given: dict[str, list[Validation]] = {}

@@ -62,35 +62,29 @@ KERNELS = {
     "fill_seqs": (3000.0, 0.5, NONE),
     "wave": (0.1, 0.5, 0.5),
     "grown": (0.7, 0.3, 1.0),
-    "mixed": (1.0, 0.1, 1.2),
 }
 CLASS = {  # what differs from class to class of chips, and how far
     "compute": 0.05,  # of 16 bit; narrow formats differ more
-    **dict.fromkeys(("block", "memory", "kv_memory", "attention"), 0.1),
-    **dict.fromkeys(("fp8", "fp4", "upcast", "expert_compute", "expert_memory"), 0.15),
-    **dict.fromkeys(("layer_s", "latent_layer_s", "narrowing_s"), 0.2),
+    **dict.fromkeys(("memory", "kv_memory"), 0.1),
+    **dict.fromkeys(("fp8", "fp4", "upcast", "expert_compute"), 0.15),
     "moe_layer_s": 0.4,
 }
 ENGINE = {  # of an engine, and how far it may stand from everybody's
-    **dict.fromkeys(("engine_compute", "engine_memory", "engine_kv", "engine_expert", "engine_touch"), 0.07),
-    **dict.fromkeys(("engine_layer", "engine_moe"), 0.15),
-    **dict.fromkeys(("sync_s", "eager_layer_s", "step_s", "seq_s", "request_s", "ahead", "wave"), 0.7),
-    "grown": 0.2,
-    "mixed": 0.08,
-    "gathered": 0.5,
+    **dict.fromkeys(("engine_compute", "engine_memory", "engine_expert", "engine_touch"), 0.07),
+    "engine_layer": 0.15,
+    **dict.fromkeys(("eager_layer_s", "step_s", "seq_s", "request_s", "ahead"), 0.7),
 }
 AGE = {  # of an engine in its older days, and how far it may stand from what it is now
     **dict.fromkeys(("engine_compute", "engine_memory"), 0.1),
     **dict.fromkeys(("engine_expert", "engine_touch"), 0.15),
     "engine_layer": 0.25,
-    "engine_moe": 0.4,
-    **dict.fromkeys(("eager_layer_s", "step_s", "seq_s", "request_s", "ahead", "wave"), 0.5),
+    **dict.fromkeys(("eager_layer_s", "step_s", "seq_s", "request_s", "ahead"), 0.5),
 }
 # Of a class that else only tuned runs used: what two replays of plain vLLM say (RTX PRO 6000, the measured
 # traces; first tokens 3 % late and 4 % early, next ones 2 and 4 %). Found by replaying: no row tells it.
 REPLAYED = {
     ("nvidia-blackwell-gddr", name): value
-    for name, value in (("compute", 0.72), ("kv_memory", 0.72), ("memory", 0.8))
+    for name, value in (("compute", 0.72), ("kv_memory", 0.735), ("memory", 0.8))
 }
 SURE = 0.02
 # Of runs tuned for one load, times what others reach: value, spread.
@@ -124,14 +118,14 @@ def dials(rows: Sequence[Row], tables: Tables) -> tuple[Dial, ...]:
     """Everybody's terms, then those of each class that was run, then those of each engine."""
     asks = [_ask(row) for row in rows]
     run = Counter(ask.chip.kind for ask in asks)
-    shared = [_shared(ask.chip.kind, run) for ask in asks]
+    classes = [_shared(ask.chip.kind, run) for ask in asks]
     engines = dict.fromkeys(ask.case.engine.id for ask in asks)
     result = [
         Dial(path=("chips", "all", name), prior=prior, spread=spread, high=most)
         for name, (prior, spread, most) in KERNELS.items()
     ]
-    for kind in dict.fromkeys(shared):
-        touched = tuple(index for index, own in enumerate(shared) if own == kind)
+    for kind in dict.fromkeys(classes):
+        touched = tuple(index for index, own in enumerate(classes) if own == kind)
         result += [
             Dial(
                 path=("chips", kind, name),
@@ -180,8 +174,9 @@ def dials(rows: Sequence[Row], tables: Tables) -> tuple[Dial, ...]:
 
 def _shared(kind: ChipClass, run: Mapping[ChipClass, int]) -> str:
     """Where the terms of a class stand: with its kin, where it was run often and no other of the kin was."""
-    alone = not any(other.kin == kind.kin and other.id != kind.id for other in run)
-    return kind.kin if alone and run[kind] >= OFTEN else kind.id
+    mine = [other for other in run if other.kin == kind.kin]
+    alone = {other.id for other in mine} == {kind.id} and kind.kin.startswith((kind.vendor or "-").lower())
+    return kind.kin if alone and sum(run[other] for other in mine) >= OFTEN else kind.id
 
 
 def keys(row: Row) -> Mapping[str, str]:

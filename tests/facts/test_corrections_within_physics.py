@@ -27,7 +27,7 @@ MOST_SHARE = {  # of a stated rate: GeForce and HBM cards boost a little above t
     "narrow_read": 1.0, "tp_bare": 1.0, "dp_bare": 1.0, "pp_bare": 1.0, "ep_bare": 1.0, "cp_bare": 1.0,
     "unbalanced": 1.0, "eager": 1.0, "vendor_mixing": 1.0, "wave": 1.0, "grown": 1.0, "touched": 1.0,
     "gathered": 1.0, "piped": 1.0, "share": 1.0, "low_share": 1.0, "quick_share": 1.0, "pair_share": 1.0,
-    "fused": 1.0, "idle": 0.3, "awake": 0.3, "hidden": 1.0, "imbalance": 2.0, "mixed": 1.5, "spread": 0.05,
+    "fused": 1.0, "idle": 0.3, "awake": 0.3, "hidden": 1.0, "imbalance": 2.0, "spread": 0.05,
     "reach_fp8": 1.0, "reach_mxfp8": 1.0, "reach_nvfp4": 1.0, "scan": 1.0, "pcie": 1.0, "absorbed": 1.0,
 }  # fmt: skip
 STREAMED = {

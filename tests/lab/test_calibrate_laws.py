@@ -18,6 +18,7 @@ from lab.record import Dial, LabError
 from lab.refit import macro_median, support
 from lab.runs import files_beside, read_runs, taught
 from lab.solve import fit
+from lab.tables_text import comments_of, dump, head_of
 from lab.terms import drop, put, rounded, start, term, tree
 from lab.weights import STRENGTH, row_weights
 from rigright.base.errors import DataError
@@ -42,16 +43,16 @@ GOOD = st.floats(0.01, 100)
 
 @given(TABLES_AT_ALL)
 def test_any_table_reads_back_as_it_was_written(table):
-    assert tomllib.loads(toml.dump(table, head="# any", comments={})) == table
+    assert tomllib.loads(dump(table, head="# any", comments={})) == table
 
 
 @given(TABLES_AT_ALL)
 def test_comments_survive_being_written(table):
     paths = [(name,) for name, value in table.items() if not isinstance(value, dict)]
     comments = dict.fromkeys(paths, "seen twice")
-    text = toml.dump(table, head="# head\n# and more", comments=comments)
-    assert toml.head_of(text) == "# head\n# and more"
-    assert {path for path, told in toml.comments_of(text).items() if told == "seen twice"} >= set(paths)
+    text = dump(table, head="# head\n# and more", comments=comments)
+    assert head_of(text) == "# head\n# and more"
+    assert {path for path, told in comments_of(text).items() if told == "seen twice"} >= set(paths)
 
 
 def test_a_table_that_is_none_is_not_written(tmp_path):

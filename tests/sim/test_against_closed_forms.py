@@ -156,7 +156,7 @@ def machine(model, on, layout):
     """Work, rates without the terms that only services have, and the pace of a replica."""
     work = work_of(open_model(model), weights="bf16", kv="16bit")
     told = rates_of([find_node(on).cards[0].chip], find_engine("vllm"), weights="bf16")
-    bare = replace(told, request_s=np.zeros(1), ahead=np.zeros(1), mixed=np.ones(1))
+    bare = replace(told, request_s=np.zeros(1), ahead=np.zeros(1))
     law = law_of(work, bare, layout=layout)
     pace = pace_of(law, max_seqs=64, budget_tok=8192, context_tok=16_384, rounds=int(layout.pp))
     return work, bare, layout, pace
@@ -205,6 +205,33 @@ def test_many_users_are_told_nearly_alike(users):
     assert counted.output_tok_per_s == pytest.approx(float(np.ravel(formula.output_tok_per_s)[0]), rel=0.10)
     tpot = ((told.last_s - told.first_s) / 255)[late].mean()
     assert tpot == pytest.approx(float(np.ravel(formula.tpot_s)[0]), rel=0.14)
+
+
+RUNS = [(64, 1, 512), (64, 8, 512), (256, 1, 64), (256, 2, 512)]
+
+
+@pytest.mark.parametrize(("users", "rounds", "seats"), RUNS)
+def test_a_run_that_ends_is_told_nearly_alike(users, rounds, seats):
+    """Answers of all lengths, all users at once: the ramp, the queue and the tail, by formula and played."""
+    work, rates, layout, _ = machine("llama-3.1-8b", "1x h100", Layout())
+    pace = pace_of(law_of(work, rates, layout=layout), max_seqs=512, budget_tok=8192, context_tok=16_384)
+    shop = make_shop("vllm_sync", blocks=1 << 20, seats=seats, budget=8192, pace=pace)
+    limits, ratios, count = Limits(pool_tok=1e9, max_seqs=seats, budget_tok=8192), [], users * rounds
+    for seed in range(6):
+        outputs = 2 + np.random.default_rng(seed).exponential(198, count).astype(int)
+        sent = Traffic(prompt_tok=256, output_tok=200, concurrency=users, requests=count, output_spread=1.0)
+        load = made_load(sent, count=count, process=Arrivals(kind="together"), seed=seed)
+        load = replace(load, output_tok=outputs)
+        found, told = played(load, shop)
+        law = serve(
+            work, rates, layout=layout, traffic=replace(sent, output_tok=outputs.mean()), limits=limits
+        )
+        output = tally(load, found, targets=NO_TARGETS).output_tok_per_s
+        tpot, ttft = (told.last_s - told.first_s) / (outputs - 1), told.first_s - told.arrival_s
+        seen = output, tpot.mean(), ttft.mean()
+        ratios.append(np.ravel([law.output_tok_per_s, law.tpot_s, law.ttft_s]) / seen)
+    off = np.abs(np.median(ratios, axis=0) - 1)
+    assert (off < [0.12, 0.12, 0.5 if seats == 512 else 0.1]).all(), "who waits for a slot waits longest"
 
 
 @pytest.mark.parametrize("stages", [2, 4])

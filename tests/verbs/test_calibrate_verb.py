@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from benchmark_files import LLAMA_BENCH
 from examples import few
+from lab.tables_text import comments_of, dump, head_of
 from rigright.base.errors import DataError
 from rigright.base.tables import DATA
 from rigright.faces.cli.main import main
 from rigright.facts import anchors as store
 from rigright.facts.anchors import RunCase
-from rigright.verbs.calibrate import toml
 from rigright.verbs.calibrate.verb import Cell, beliefs, calibrate
 from rigright.verbs.validate.verb import validate
 
@@ -254,16 +254,16 @@ def test_explain_and_plan_take_the_case_that_was_measured(tmp_path, capsys):
 
 
 def test_tables_are_written_as_they_are_read():
-    text = toml.dump(tomllib.loads(WORDS), head=toml.head_of(WORDS), comments=toml.comments_of(WORDS))
+    text = dump(tomllib.loads(WORDS), head=head_of(WORDS), comments=comments_of(WORDS))
     assert text == WORDS
     odd = {"a": {"b c": {"x": [1, 2.5, 'q"uote']}}, "top": True}
-    assert tomllib.loads(toml.dump(odd, head="# odd", comments={})) == odd
+    assert tomllib.loads(dump(odd, head="# odd", comments={})) == odd
 
 
 @pytest.mark.parametrize("path", sorted((DATA / "corrections").glob("*.toml")), ids=lambda path: path.stem)
 def test_every_table_of_corrections_can_be_written_again(path):
     text = path.read_text(encoding="utf-8")
-    again = toml.dump(tomllib.loads(text), head=toml.head_of(text), comments=toml.comments_of(text))
+    again = dump(tomllib.loads(text), head=head_of(text), comments=comments_of(text))
     assert tomllib.loads(again) == tomllib.loads(text)
 
 

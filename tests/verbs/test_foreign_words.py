@@ -46,7 +46,7 @@ STRANGERS = {  # a column, and a cell that means nothing we know, or another thi
     "chip": ("Trainium 9", "frobnicator 3", "GeForce GTX 1650 Super Duo", "MetaX C500"),
     "weights": ("frob4x", "hexa"),
     "model": (
-        *("DeepSeek (see thread)", "/workspace/DeepSeek-R1-0528", "muse-glimpse", "nobody/Thing-30B-A3B"),
+        *("DeepSeek (see thread)", "/workspace/checkpoint-1200", "muse-glimpse", "nobody/Thing-30B-A3B"),
         *("gemma-4-12B", "Mistral-Small-9-191B-2903", "mobilenetv2", "Llama-3.1-8B-Omni", "gpt3_6.7B"),
     ),
 }  # fmt: skip
@@ -166,6 +166,7 @@ def test_a_row_without_a_card_ran_on_its_processor():
         ("Llama2-7B pre-training", "meta-llama/Llama-2-7b-hf"),
         ("somebody/Llama-3.1-8B-Fable-Distill-GGUF", "meta-llama/Llama-3.1-8B"),
         ("Qwen3-30B-A3B-Abcd-v2.gguf", "Qwen/Qwen3-30B-A3B"),
+        ("/workspace/DeepSeek-R1-0528", "deepseek-ai/DeepSeek-R1-0528"),
     ],
 )
 def test_a_copy_is_the_model_that_its_name_begins_with(asked, model):

@@ -22,7 +22,7 @@ from rigright.base.record import dataclass
 from rigright.demand import Numbers, Training
 from rigright.facts.anchors import Anchor, RunCase
 
-FADE = 1.0  # doublings of load after which a neighbour tells a third
+FADE = 3.0  # doublings of load after which a neighbour tells a third
 _LENGTH = 0.5  # a doubling of a length, in doublings of load
 _SAME = 1e-6
 

@@ -66,6 +66,7 @@ class Engine:
     budget_tok: Steps | None = None  # None: the whole prompt at once
     graph_seqs: Steps | None = None  # of the largest captured graph; None: it is not stated
     max_seqs: Steps | None = None  # None: as many as are asked
+    admits: str = "seqs"
     latent_block_tok: int = 0
     pad_tok: int = 1
     swa_share: float | None = None

@@ -40,7 +40,8 @@ from rigright.predict.served import (
 from rigright.terms.speed import work_of
 
 CUT = ("tp", "pp", "ep", "dp")
-LOADED = ("concurrency", "rate_per_s", "requests", "tpot_p99_s", "ttft_p99_s")  # None is a word of its own
+# None is a word of its own
+LOADED = ("concurrency", "rate_per_s", "requests", "output_spread", "tpot_p99_s", "ttft_p99_s")
 SENT = (*LOADED, "prompt_tok", "output_tok", "cached_tok", "drafted_tok", "accepted_tok")
 ROOM = ("pool_tok", "slots", "seqs", "max_seqs", "budget_tok")  # of replicas
 MOST_SHARE = 0.97  # of the memory that an engine is given at most

@@ -159,6 +159,26 @@ def _usual_rates(chips: tuple[Chip, ...], engine: Engine, *, weights: str, manne
     return server_rates(chips, engine, weights=weights, manner=manner, tables=fitted(SUBJECT))
 
 
+def prompts_per_s(
+    work: PassWork, rates: Rates, *, layout: Layout, traffic: Traffic, budget_tok: Numbers
+) -> Numbers:
+    """Prompts of a worker that does nothing else, one after another on each of its ranks."""
+    from rigright.cost.speed.apart import prompt_alone_s
+
+    each = prompt_alone_s(work, rates, layout=layout, traffic=traffic, budget_tok=budget_tok)
+    return (layout.tp if layout.attention_dp else 1) / each
+
+
+def answers_per_s(
+    work: PassWork, rates: Rates, *, layout: Layout, traffic: Traffic, seqs: Numbers
+) -> Numbers:
+    """Answers of a worker that does nothing else, with so many sequences at work."""
+    from rigright.cost.speed import apart
+
+    token_s = apart.token_pass(work, rates, layout=layout, traffic=traffic, seqs=seqs).total_s
+    return seqs / (np.maximum(traffic.output_tok - 1, 1) * token_s / (1 + traffic.accepted_tok))
+
+
 def piped(arch: Arch, engine: Engine, *, work: PassWork, stages: Numbers) -> Numbers:
     """What is left of a pipeline's gain where an engine deals whole layers out to cards alike."""
     stages = np.asarray(stages, dtype=int)

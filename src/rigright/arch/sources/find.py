@@ -355,9 +355,12 @@ def copied(asked: str) -> Arch | None:
     name = re.sub(r"\.(?:gguf|safetensors|bin)\Z", "", asked.strip()[:MAX_NAME].lower().replace("\\", "/"))
     pieces = re.split(r"[-_ ]", name.rpartition("/")[2] or name)
     others = _OTHER_KINDS.union(tables()["kinds"]["words"])
-    for end in range(len(pieces) - 1, 0, -1):
+    whole = (
+        len(pieces) if name.startswith(("/", "~", "./")) else len(pieces) - 1
+    )  # a folder has its model's name
+    for end in range(whole, 0, -1):
         sized = [is_size(piece) for piece in pieces[:end]]
-        if pieces[end] in others or not any(sized) or all(sized):
+        if end < len(pieces) and (pieces[end] in others or not any(sized) or all(sized)):
             return None
         try:
             return find("-".join(pieces[:end]))

@@ -11,14 +11,14 @@ from rigright.cost.links import send_s
 from rigright.cost.memory.kv import entry_bytes
 from rigright.cost.speed.parts import ranks_of
 from rigright.cost.speed.pipeline import micro_seqs
+from rigright.cost.speed.ramp import ramp_of
 from rigright.cost.speed.rates import Rates
-from rigright.cost.speed.service import LEAST, Limits, first_round
+from rigright.cost.speed.service import LEAST, Limits, late_s
 from rigright.cost.speed.step import Pass, StepTime, step
 from rigright.cost.speed.work import PassWork
 from rigright.demand import Layout, Numbers, Traffic
 
 ROUNDS = 3
-PARTS = (0.5, 0.05, 0.01)  # of requests, that wait longer than what is stated
 BUSIEST = 0.999  # of the time, that workers of prompts have one in a loop
 
 
@@ -115,7 +115,7 @@ def _closed(
     load, outputs = traffic.concurrency, pools.outputs
     free = rates.request_s + pools.prompt_s + pools.handed_s
     line = np.maximum(load / pools.lines - 1, 0) * pools.prompt_s  # that a load all at once stands in
-    first = first_round(rates, load, traffic=traffic)
+    first = ramp_of(traffic, load=load, usual=rates.wave).first
     decoding, per_s = np.minimum(load, pools.most), load / (free + outputs * token(1.0).total_s)
     ttft, tpot, value, late = free, free, free, (free, free, free)
     for _ in range(ROUNDS):
@@ -125,7 +125,7 @@ def _closed(
         value = np.maximum(kept, full)
         # prompts of a service find a free worker as those of an open loop do, behind all others at most
         somebody, after = _met(pools, np.minimum(per_s * pools.prompt_s / pools.lines, BUSIEST))
-        late = tuple(np.minimum(np.maximum(np.log(somebody / part), 0) * after, line) for part in PARTS)
+        late = tuple(np.minimum(waits, line) for waits in late_s(somebody, after))
         wait = first * line / 2 + (1 - first) * np.minimum(somebody * after, line)
         ttft = np.maximum(free + wait, value)
         per_s = load / (ttft + outputs * tpot)
@@ -159,13 +159,12 @@ def _open(pools: _Pools, *, traffic: Traffic, token: Callable[[Numbers], StepTim
     capacity = np.minimum(pools.lines / pools.prompt_s, pools.most / (outputs * full_s))
     endless = np.where(arriving < capacity, 0.0, np.inf)
     somebody, after = _met(pools, line)
-    late = [np.maximum(np.log(somebody / part), 0) * after for part in PARTS]
     return _SplitFlow(
         decoding=decoding,
         tpot_s=tpot,
         per_s=np.minimum(arriving, capacity),
         busy=arriving / capacity,
-        waits_s=tuple(endless + wait for wait in (somebody * after, *late)),
+        waits_s=tuple(endless + wait for wait in (somebody * after, *late_s(somebody, after))),
     )
 
 

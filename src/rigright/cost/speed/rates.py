@@ -50,7 +50,6 @@ class Rates:
     sync_s: Numbers  # what ranks wait for each other before each sum
     fill_seqs: Numbers  # sequences of an offline run, at which filling and draining halve what is at work
     wave: Numbers  # of a load that comes at once, share of the requests that meet it so
-    mixed: Numbers  # part of a prompt's time that those who decode wait for
     wire: Wire
     token_attention_flops_per_s: Numbers = np.inf  # of next tokens, where computing holds them back
     narrow_read: Numbers = 1.0  # of the rate of reading, by narrow weights that every token goes through
@@ -98,15 +97,15 @@ class SpeedTerms:
         return [stream_terms(self.streams, self.engine, chip=chip, stored=self.stored) for chip in self.chips]
 
 
+_FIXED = ("layer_s", "moe_layer_s", "latent_layer_s", "eager_layer_s", "step_s", "seq_s")
 _PLAIN = (
-    *("layer_s", "moe_layer_s", "latent_layer_s", "eager_layer_s", "step_s", "seq_s"),
+    *_FIXED,
     *("half_tok", "expert_half_tok", "expert_compute", "expert_memory", "imbalance", "touched"),
     "narrow_width",
-    *("grown", "request_s", "ahead", "gathered", "sync_s", "fill_seqs", "wave", "mixed"),
+    *("grown", "request_s", "ahead", "gathered", "sync_s", "fill_seqs", "wave"),
 )
 _PACES = {  # terms of chips -> an engine's pace at them
     "layer_s": "engine_layer",
-    "moe_layer_s": "engine_moe",
     "latent_layer_s": "engine_layer",
     "expert_memory": "engine_touch",
 }
@@ -148,7 +147,7 @@ def rates_of(given: SpeedTerms, *, manner: str = "") -> Rates:
         mem_bytes_per_s=bandwidth * _column(terms, "memory") * _column(terms, "engine_memory"),
         narrowing_s=_column(terms, "narrowing_s") * _column(terms, "engine_layer"),
         narrow_read=_column(terms, "fp4_memory") if weights == "nvfp4" else 1.0,
-        kv_bytes_per_s=bandwidth * _column(terms, "kv_memory") * _column(terms, "engine_kv"),
+        kv_bytes_per_s=bandwidth * _column(terms, "kv_memory"),
         wire=given.wire,
         expert_compute=_column(terms, "expert_compute")
         * _column(terms, _experts_in(weights))
@@ -161,16 +160,7 @@ _TUNED = {  # terms of a manner -> what they multiply
     "compute": ("flops_per_s", "plain_flops_per_s"),
     "experts": ("expert_compute",),
     "memory": ("mem_bytes_per_s", "kv_bytes_per_s"),
-    "fixed": (
-        "layer_s",
-        "moe_layer_s",
-        "latent_layer_s",
-        "eager_layer_s",
-        "step_s",
-        "seq_s",
-        "sync_s",
-        "narrowing_s",
-    ),
+    "fixed": (*_FIXED, "sync_s", "narrowing_s"),
     "ahead": ("ahead",),
     "request": ("request_s",),
     "fill": ("fill_seqs",),

@@ -16,6 +16,7 @@ import numpy as np
 from rigright.base.record import dataclass, replace
 from rigright.cost.speed.parts import Part, parts_of, ranks_of
 from rigright.cost.speed.pipeline import apart_of, fullest, micro_seqs, overlap_of, pipeline_gain
+from rigright.cost.speed.ramp import FEWER, ramp_of
 from rigright.cost.speed.rates import Rates
 from rigright.cost.speed.step import Pass, StepTime, longest_s, step
 from rigright.cost.speed.work import PassWork
@@ -73,10 +74,7 @@ class _Flow:
     running: Numbers
     per_s: Numbers
     busy: Numbers
-    wait_s: Numbers
-    wait_p50_s: Numbers
-    wait_p95_s: Numbers
-    wait_p99_s: Numbers
+    waits_s: tuple[Numbers, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,40 +97,42 @@ class _Load:
 def serve(work: PassWork, rates: Rates, *, layout: Layout, traffic: Traffic, limits: Limits) -> Service:
     """Replicas (layout.dp of them) under a closed or open load, or as much as fits."""
     most = admitted(rates, traffic=traffic, limits=limits)
+    asked_of: Any = {"layout": layout, "traffic": traffic, "limits": limits}
     if traffic.tpot_p99_s is not None:
-        return _within(work, rates, layout=layout, traffic=traffic, limits=limits)
+        return _within(work, rates, most=most, asked=asked_of)
     if traffic.rate_per_s is not None:
-        return _open(work, rates, layout=layout, traffic=traffic, limits=limits)
+        return _open(work, rates, most=most, asked=asked_of)
     filled = most / (1 + most / rates.fill_seqs)  # an offline run fills up, and drains
     asked = filled if traffic.concurrency is None else np.maximum(traffic.concurrency / layout.dp, 1)
     running = np.minimum(asked, most)
-    load = _load(work, rates, layout=layout, traffic=traffic, limits=limits, running=running)
+    load = _load(work, rates, running=running, **asked_of)
     met, lasts = _met(load, running)
     per_s = running / (load.life_s + met * lasts)
     if traffic.concurrency is not None:  # of more replicas than requests some are idle
         per_s = per_s * np.minimum(traffic.concurrency / layout.dp, 1)
-    queued = (asked - running) / per_s
-    first = first_round(rates, asked * layout.dp, traffic=traffic)
+    ramp, beyond = ramp_of(traffic, load=asked * layout.dp, usual=rates.wave), 1 - running / asked
+    queued = (asked - running) / per_s * ramp.queue(beyond)
+    if traffic.requests is not None and traffic.concurrency is not None:
+        fewer_s = _fewer_s(work, rates, load=load, running=running, asked=asked_of)
+        tail_s = ramp.tail_s(running * layout.dp, fewer_s=fewer_s)
+        passes = running * traffic.prompt_tok / (limits.budget_tok * ranks_of(layout))
+        others_s = (load.tpot_s - fewer_s[-1]) * ramp.prompts(1 - beyond, passes=passes)
+        load = replace(load, tpot_s=ramp.token_s(fewer_s[-1], alone_s=fewer_s[0]) + others_s)
+        per_s = 1 / (1 / per_s + tail_s * ramp.first / asked)
     line = (running - 1) * load.prompt_s  # all that came at once, one after the other
-    half, late95, late99 = (_late(met, lasts, part=part) for part in PARTS)
+    waits = (np.maximum(ramp.first * line / 2, met * lasts), *late_s(met, lasts))
     flow = _Flow(
-        running=running,
-        per_s=per_s,
-        busy=asked / most,
-        wait_s=queued + np.maximum(first * line / 2, met * lasts),
-        wait_p50_s=queued + half,
-        wait_p95_s=queued + late95,
-        wait_p99_s=queued + late99,
+        running=running, per_s=per_s, busy=asked / most, waits_s=tuple(queued + wait for wait in waits)
     )
     return _service(load, flow, layout=layout, traffic=traffic)
 
 
-def first_round(rates: Rates, load: Numbers, *, traffic: Traffic) -> Numbers:
-    """The share of requests that start all at the same moment; of a service that goes on none does."""
-    if traffic.requests is None:
-        return 0.0
-    share = np.minimum(load / traffic.requests, 1.0)
-    return np.where(np.isnan(share), rates.wave, share)  # a run of which nobody says how long it was
+def _fewer_s(work: PassWork, rates: Rates, *, load: _Load, running: Numbers, asked: Any) -> list[Numbers]:
+    """A token's time as ever fewer are at work, in steps without prompts; answers alike end together."""
+    each, kept_tok = [load] * len(FEWER), 1 + asked["traffic"].accepted_tok
+    if asked["traffic"].output_spread is not None:
+        each = [_load(work, rates, running=np.maximum(running, 1) ** power, **asked) for power in FEWER]
+    return [item.decode_s / kept_tok for item in each]
 
 
 def _met(load: _Load, running: Numbers) -> tuple[Numbers, Numbers]:
@@ -211,7 +211,7 @@ def _load(
     token_s = decode_s / (1 + traffic.accepted_tok)
     # a next token waits for the prompts of one pass at most: who has no room there waits for the first
     met = np.minimum(others / outputs, room)
-    tpot = token_s + rates.mixed * met * added_s
+    tpot = token_s + met * added_s
     between = rates.ahead * np.minimum(np.maximum(running - 1, 0), 1) * decode_s
     alone = rates.request_s + chunks * pass_s / gain + between
     rest = np.maximum(traffic.output_tok - 1, 0) * tpot
@@ -242,11 +242,12 @@ def _in_round(
     return replace(time, fixed_s=time.fixed_s + waits)
 
 
-def _open(work: PassWork, rates: Rates, *, layout: Layout, traffic: Traffic, limits: Limits) -> Service:
+def _open(work: PassWork, rates: Rates, *, most: Numbers, asked: Any) -> Service:
     """More at work, slower passes, more at work: a fixed point; and a queue where it is nearly full."""
-    most = admitted(rates, traffic=traffic, limits=limits)
+    layout, traffic = asked["layout"], asked["traffic"]
+    if traffic.requests is not None:  # no more are at work than come
+        most = np.fmin(most, np.maximum(traffic.requests / layout.dp, 1))
     arriving = traffic.rate_per_s / layout.dp
-    asked: Any = {"layout": layout, "traffic": traffic, "limits": limits}
     capacity = most / _load(work, rates, running=most, **asked).life_s
     # in a life as many arrive as are at work: a life is nearly straight in those at work, so chords meet it
     low, high = np.ones_like(most), most
@@ -265,54 +266,48 @@ def _open(work: PassWork, rates: Rates, *, layout: Layout, traffic: Traffic, lim
     flows = np.minimum(arriving, capacity)
     line, after = _line(load, flows)  # who waits to be let in meets no line of prompts there
     if traffic.requests is not None:  # the queue grows until the last has come; the end is slower
-        queued = np.maximum(traffic.requests / layout.dp - most, 0) / 2
-        endless = queued * np.maximum(1 / capacity - 1 / arriving, 0)
-        flows = 1 / (1 / flows + load.life_s * layout.dp / traffic.requests)
+        count = traffic.requests / layout.dp
+        endless = np.maximum(count - most, 0) / 2 * np.maximum(1 / capacity - 1 / arriving, 0)
+        ramp = ramp_of(traffic, load=running, usual=rates.wave)
+        fewer_s = _fewer_s(work, rates, load=load, running=running, asked=asked)
+        tail_s = ramp.tail_s(running * layout.dp, fewer_s=fewer_s)
+        flows = count / (np.maximum(count / arriving + load.life_s, count / capacity) + tail_s)
     # few slots are all taken long before they are on average (Sakasegawa); answers alike halve the wait
     full = np.minimum(busy, SLOWEST)
     taken = full ** (np.sqrt(2 * (most + 1)) - 1)
     slot_s = load.life_s / most / (1 - full) / 2
     if traffic.requests is not None:  # no queue of a short run grows past what chance makes of so many
         slot_s = np.minimum(slot_s, np.sqrt(traffic.requests / layout.dp) / capacity / 2)
-    waits = [(line, after), (taken, slot_s)]
-    median, late95, late99 = (endless + sum(_late(*each, part=part) for each in waits) for part in PARTS)
+    waits = ((share * lasts, *late_s(share, lasts)) for share, lasts in ((line, after), (taken, slot_s)))
     flow = _Flow(
         running=running,
         per_s=flows,
         busy=busy,
-        wait_s=endless + line * after + taken * slot_s,
-        wait_p50_s=median,
-        wait_p95_s=late95,
-        wait_p99_s=late99,
+        waits_s=tuple(endless + sum(both) for both in zip(*waits, strict=True)),
     )
     return _service(load, flow, layout=layout, traffic=traffic)
 
 
-def _within(work: PassWork, rates: Rates, *, layout: Layout, traffic: Traffic, limits: Limits) -> Service:
+def _within(work: PassWork, rates: Rates, *, most: Numbers, asked: Any) -> Service:
     """As many at work as keep the limits of 99 of 100 requests; no more than arrive at a stated rate."""
-    most = admitted(rates, traffic=traffic, limits=limits)
-    asked: Any = {"layout": layout, "traffic": traffic, "limits": limits}
+    layout, traffic = asked["layout"], asked["traffic"]
     rate = np.inf if traffic.rate_per_s is None else traffic.rate_per_s / layout.dp
     low, high = np.ones_like(most), most
     for _ in range(HALVINGS):
         middle = np.sqrt(low * high)
         load = _load(work, rates, running=middle, **asked)
         per_s = middle / load.life_s
-        late = load.alone_s + _late(*_line(load, per_s), part=0.01)
+        late = load.alone_s + late_s(*_line(load, per_s))[-1]
         keeps = (load.tpot_s <= KEPT * traffic.tpot_p99_s) & (late <= traffic.ttft_p99_s) & (per_s <= rate)
         low, high = np.where(keeps, middle, low), np.where(keeps, high, middle)
     load = _load(work, rates, running=low, **asked)
     per_s = low / load.life_s
     line, after = _line(load, per_s)
-    half, late95, late99 = (_late(line, after, part=part) for part in PARTS)
     flow = _Flow(
         running=low,
         per_s=np.where(np.isfinite(rate), rate, per_s),  # who keeps limits at a rate keeps the rate
         busy=low / most,
-        wait_s=line * after,
-        wait_p50_s=half,
-        wait_p95_s=late95,
-        wait_p99_s=late99,
+        waits_s=(line * after, *late_s(line, after)),
     )
     return _service(load, flow, layout=layout, traffic=traffic)
 
@@ -324,30 +319,31 @@ def _line(load: _Load, per_s: Numbers) -> tuple[Numbers, Numbers]:
     return line, load.met_s / (1 - behind) / 2
 
 
-def _late(met: Numbers, lasts: Numbers, *, part: float) -> Numbers:
-    """What this part of all requests waits longer than, where so many wait at all, so long on average."""
-    return np.maximum(np.log(np.maximum(met, LEAST) / part), 0) * lasts
+def late_s(met: Numbers, lasts: Numbers) -> tuple[Numbers, ...]:
+    """What half, 5 and 1 of 100 wait longer than, where so many wait at all, so long on average."""
+    return tuple(np.maximum(np.log(np.maximum(met, LEAST) / part), 0) * lasts for part in PARTS)
 
 
 def _service(load: _Load, flow: _Flow, *, layout: Layout, traffic: Traffic) -> Service:
     varies = traffic.prompt_spread * load.alone_s
     requests = flow.per_s * layout.dp
     total = load.decode_s
+    mean, half, late95, late99 = (load.alone_s + wait for wait in flow.waits_s)
     hidden = load.decode.compute_s + load.decode.memory_s
     worked = load.decode.gemm_s + load.decode.attention_s
     by_memory = worked * load.decode.memory_s / hidden
     return Service(
-        ttft_s=load.alone_s + flow.wait_s,
-        ttft_p50_s=load.alone_s + flow.wait_p50_s,
-        ttft_p95_s=load.alone_s + flow.wait_p95_s + P95 * varies,
-        ttft_p99_s=load.alone_s + flow.wait_p99_s + P99 * varies,
+        ttft_s=mean,
+        ttft_p50_s=half,
+        ttft_p95_s=late95 + P95 * varies,
+        ttft_p99_s=late99 + P99 * varies,
         tpot_s=load.tpot_s,
         itl_p50_s=load.itl_s,
         tpot_p95_s=load.tpot_s + (load.tpot_s - total / (1 + traffic.accepted_tok)) / 2,
         requests_per_s=requests,
         output_tok_per_s=requests * traffic.output_tok,
         running=flow.running,
-        waiting_s=flow.wait_s,
+        waiting_s=flow.waits_s[0],
         busy=flow.busy,
         step_s=total,
         prefill_s=load.prompt_s,

@@ -30,8 +30,8 @@ from rigright.verbs.runs.columns import NOTHING_SAID, RunSetup
 from rigright.verbs.validate.record import Judged, Prediction, Validation
 from rigright.verbs.validate.verb import validate
 
-COMMON = 0.5  # of the variance that runs of one place share, what other models there have too
-MODEL, CASE, RUN = 0.3, 0.4, 0.3  # of the rest; all as runs of a third of the cases told the other two thirds
+COMMON = 0.25  # of the variance that runs of one place share, what other models there have too
+MODEL, CASE, RUN = 0.3, 0.45, 0.25  # of the rest; all as one run, and four, told others of sources left out
 FORMATS = 0.7  # of a model's part, what its formats have in common
 
 
@@ -154,6 +154,7 @@ HEAD = "# Runs of your own, measured over predicted, as far as believed; made by
 
 Place = tuple[str, str, str, str]  # subject, chip, engine, figure
 Measured = tuple[str, RunCase]  # the model, and how it ran
+_ORDER = ("model", "weights", "chips", "load", "prompt_tok")
 _ALWAYS = ("subject", "chip", "engine", "figure", "shift", "narrow", "runs", "as_of")
 
 
@@ -207,37 +208,16 @@ def calibrate(
 
 def save(path: Path, made: Sequence[Anchor]) -> None:
     """Write the anchors beside those of other chips, engines and figures that stand there."""
-    old = _toml_anchors(path) if path.is_file() else []
+    with store.use(str(path) if path.is_file() else store.NONE):
+        old = list(store.anchors())
     replaced = {_place(anchor) for anchor in made}
     kept = [anchor for anchor in old if _place(anchor) not in replaced]
     path.parent.mkdir(parents=True, exist_ok=True)
-    rows = sorted(
-        [*kept, *made],
-        key=lambda anchor: (
-            *_place(anchor),
-            anchor.model,
-            anchor.weights,
-            anchor.chips,
-            anchor.load,
-            anchor.prompt_tok,
-        ),
-    )
+    rows = sorted([*kept, *made], key=lambda one: (*_place(one), *(getattr(one, name) for name in _ORDER)))
     plain = Anchor(subject="", chip="", engine="", figure="", shift=1.0, narrow=1.0, runs=0)
-    stated = [
-        {
-            name: value
-            for name, value in asdict(anchor).items()
-            if name in _ALWAYS or value != getattr(plain, name)
-        }
-        for anchor in rows
-    ]
+    usual = asdict(plain) | dict.fromkeys(_ALWAYS)
+    stated = [{name: value for name, value in asdict(row).items() if value != usual[name]} for row in rows]
     toml.write(path, "\n".join([HEAD, *("\n[[anchor]]\n" + toml.terms(row) for row in stated)]))
-
-
-def _toml_anchors(path: Path) -> list[Anchor]:
-    """The anchors of a file."""
-    with store.use(str(path)):
-        return list(store.anchors())
 
 
 def _collect(row: Judged, prediction: Prediction, *, case_runs: dict[Place, CaseRuns]) -> list[Sentence]:

@@ -21,12 +21,16 @@ from rigright.demand import Layout, Serving, Traffic
 from rigright.facts.chips import Chip
 from rigright.facts.engines import Engine, at_date, find_engine
 from rigright.facts.formats import find_format, find_kv_format
+from rigright.facts.nodes import Card
 from rigright.terms.fitted import priors
 from rigright.verbs.validate import foreign
 from rigright.verbs.validate.ask import RunAsk, card_of, model_of
 
 _COLUMNS = {  # of tables of published runs: what a row is found by, and its figures
-    "served_loads": (("load", "model"), ("prompt_tok", "output_tok", "pictures", "megapixels")),
+    "served_loads": (
+        ("load", "model"),
+        ("prompt_tok", "output_tok", "pictures", "megapixels", "output_spread"),
+    ),
     "served_limits": (("scenario", "model"), ("ttft_p99_s", "tpot_p99_s")),
     "drafted_runs": (("engine", "version", "from"), ("drafted_tok", "accepted_tok")),
 }
@@ -71,24 +75,37 @@ def read_served(row: Row) -> RunAsk:
         context_tok=float(row.get("context_tok") or usual_context_tok(SERVE, arch, tok=prompt + output)),
         batch=None,
         budget_tok=row.get("max_num_batched_tokens"),
-        max_seqs=row.get("max_num_seqs"),
+        max_seqs=_max_seqs(row, engine, card=card),
         utilisation=row.get("gpu_memory_utilization"),
     )
     traffic = Traffic(
         prompt_tok=prompt, output_tok=output, concurrency=load, rate_per_s=sent.rate_per_s,
-        requests=sent.requests, tpot_p99_s=sent.tpot_p99_s, ttft_p99_s=sent.ttft_p99_s,
-        drafted_tok=drafted, accepted_tok=accepted,
+        requests=sent.requests, output_spread=sent.output_spread,
+        tpot_p99_s=sent.tpot_p99_s, ttft_p99_s=sent.ttft_p99_s, drafted_tok=drafted, accepted_tok=accepted,
     )  # fmt: skip
-    ran = row.get("value") or row.get("source") or row.get("measured")
     return RunAsk(
         case=serving_case(
             arch, serving, layout=layout or Layout(), cards=(card,) * chips, engine=engine, traffic=traffic,
-            prefill=prefill, manner=sent.manner, ran=bool(ran) and layout is not None,
+            prefill=prefill, manner=sent.manner, ran=_ran(row) and layout is not None,
         ),
         metric=row["metric"], median=sent.median, is_laid_out=layout is not None,
         is_cut=bool(row.get("disagg")) or row.get("ep") is not None or row.get("mode") != "max",
         unsaid=_open_lengths(sent), assumed=tuple(assumed),
     )  # fmt: skip
+
+
+def _ran(row: Row) -> bool:
+    """Whether it is a run, and no question."""
+    return bool(row.get("value") or row.get("source") or row.get("measured"))
+
+
+def _max_seqs(row: Row, engine: Engine, *, card: Card) -> float | None:
+    """Of a server as it was started; who counts requests and says no setting set none."""
+    stated: float | None = row.get("max_num_seqs")
+    capped = engine.pool == "share" and engine.admits == "seqs"
+    if stated is not None or not capped or not _ran(row) or not row.get("requests"):
+        return stated
+    return engine.default(engine.max_seqs, card.total_bytes, chip=card.chip.id)
 
 
 def _weights(row: Row, arch: Arch, *, chip: Chip, tuned: bool, assumed: list[Sentence]) -> str:
@@ -207,6 +224,7 @@ def drafts_of(row: Row, arch: Arch, *, engine: str) -> tuple[float, float]:
 
 
 MLPERF = "mlperf"
+ALIKE = 0.15  # logarithm: means of one set of prompts by two tokenizers
 OPEN = frozenset({"Server", "Interactive"})  # scenarios of MLPerf whose requests come at random
 SOME = math.nan
 
@@ -222,6 +240,7 @@ class ServedLoad:
     unsure: bool = False  # the benchmark's lengths are estimates of ours
     rate_per_s: float | None = None
     requests: float | None = None  # of the whole run; nan: a run of which nobody says how many it sent
+    output_spread: float | None = None  # of its answers
     ttft_p99_s: float | None = None
     tpot_p99_s: float | None = None
     median: bool = False  # the figure is that of the middle pass, not the mean
@@ -235,6 +254,7 @@ def load_of(row: Row, arch: Arch) -> ServedLoad:
     known = _first_row("served_loads", arch, load=name) if name else {}
     limits = _first_row("served_limits", arch, scenario=scenario) if scenario in OPEN else {}
     prompt, output = row.get("prompt_tok"), row.get("output_tok")
+    known = known or (_like(prompt, output) if _ran(row) else {})
     if output is None:
         output = row.get("mean_output_tok") or known.get("output_tok")
     if prompt is None:
@@ -247,11 +267,21 @@ def load_of(row: Row, arch: Arch) -> ServedLoad:
         states_prompt=row.get("prompt_tok") is not None, states_output=row.get("output_tok") is not None,
         rate_per_s=rate,
         requests=_requests(row),
+        output_spread=known.get("output_spread"),
         unsure=known.get("confidence") == "low",
         ttft_p99_s=limits.get("ttft_p99_s"), tpot_p99_s=limits.get("tpot_p99_s"),
         median=row.get("itl_p50_ms") is not None or bool(row.get("median_pass")),
         manner=MLPERF if name == MLPERF else "",
     )  # fmt: skip
+
+
+def _like(prompt: float | None, output: float | None) -> Row:
+    """The load of known spread whose mean lengths these are, within a tokenizer's difference."""
+    for load in _table("served_loads"):
+        pairs = ((prompt, load["prompt_tok"]), (output, load["output_tok"]))
+        if load["output_spread"] and all(tok and abs(math.log(tok / mean)) < ALIKE for tok, mean in pairs):
+            return load
+    return {}
 
 
 def _requests(row: Row) -> float | None:

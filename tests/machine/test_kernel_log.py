@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from fake_trees import planted
 from rigright.machine.parts import events as part
-from rigright.machine.running import log_lines
+from rigright.machine.running import messages
 from rigright.machine.running.kernel_log import JOURNAL, is_stamped, parsed
 from rigright.machine.running.log_lines import MOST_OF_A_KIND, event_of, events_of, is_worth_a_look
 from rigright.machine.world import World
@@ -280,7 +280,7 @@ def test_a_line_made_to_cost_time_is_no_kernels(stamp, pieces):
 
 def test_a_line_that_names_drivers_over_and_over_is_not_searched(monkeypatch):
     searched = []
-    monkeypatch.setattr(log_lines, "message_patterns", lambda _: searched.append(1) or ())
+    monkeypatch.setattr(messages, "fit", lambda *_: searched.append(1))
     assert event_of("NVRM: nvlink " * 40) is None
     assert searched == []
     event_of("NVRM: Xid (PCI:0000:9b:00): 31, pid=5, name=python3, " + "Ch 00000008, " * 30)

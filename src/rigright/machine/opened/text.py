@@ -5,32 +5,43 @@ It may be in any coding; colours, and what was set before each line, are taken o
 
 from __future__ import annotations
 
+import html
 import re
 import textwrap
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from itertools import islice
 
-from rigright.base.bounded import bounded_json, bounded_json_at
+from rigright.base.bounded import bounded_json_at
 from rigright.base.errors import DataError
 from rigright.base.tables import DATA, read_toml
 from rigright.base.units import MIB
 from rigright.base.words import say
-from rigright.machine.running.kernel_log import BEGINS
+from rigright.machine.running.kernel_log import begins_at, is_kernels
 
 _MARKS = ((b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"), (b"\xef\xbb\xbf", "utf-8-sig"))
 _LOOKED_AT = 2000  # bytes, to tell UTF-16 without its mark
 _MOST_ZEROS = 0.3
 _MOST_STRANGE = 0.1  # of characters: bytes that are no UTF-8
-_ESCAPES = re.compile(r"\x1b(?:\[[0-9;?]{0,20}[A-Za-z]|\][^\x07\x1b]{0,200}(?:\x07|\x1b\\)|[()][0-9A-B])")
+_ESCAPES = re.compile(  # of a terminal; or of its colours alone, as text that lost the byte before them
+    r"\x1b(?:\[[0-9;?]{0,20}[A-Za-z]|\][^\x07\x1b]{0,200}(?:\x07|\x1b\\)|[()][0-9A-B])"
+    r"|(?:\^\[|\\x1b|\\u001b|\\033|\\e)\[[0-9;]{0,12}[mK]|(?<![\w\]])\[[0-9;]{1,12}m(?![\w\]]{0,2}\])|\[0m"
+)
+_ODD = str.maketrans(  # what forums and editors put in the place of plain characters
+    {"\xa0": " ", "\u2018": "'", "\u2019": "'", "\u201c": '"', "\u201d": '"', "\0": None}
+    | dict.fromkeys("\u200b\u200c\u200d\u2060\ufeff")
+)
+_ENTITY = re.compile(r"&(?:lt|gt|quot|apos|amp|#\d{2,4}|#x[0-9a-f]{2,4});", re.IGNORECASE)
+_HIGH = re.compile(rb"[\x80-\xff]+")
 _RUN_ON = re.compile(
     r"^(</nvidia_smi_log>|[\]}])(?=[^\s,;:\]})])", re.MULTILINE
 )  # files joined without a line break
 _OVERSTRUCK = re.compile(r".\x08")
 _FIRST_LINES = 40
+_LEAST_LINE = 12  # characters that say something
 _STAMP = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)"
 _FINER = re.compile(r"(?<=\.\d{6})\d+")
-_KERNELS = re.compile(rf"(?:kernel: )?{BEGINS}")
 _OWN_STAMP = re.compile(
     rf"(?:<\d+>|\w+ *:\w+ *: )?\[?\s*(?:\d+\.\d{{3,6}}\]|{_STAMP}|(?:\w{{3}} )?\w{{3}} [ \d]\d \d\d:\d\d:)"
 )
@@ -43,12 +54,15 @@ def text_of(raw: bytes, *, name: str) -> str:
         raise DataError(say("{file} is not text: it contains zero bytes", file=name))
     if text[:_LOOKED_AT].count("\ufffd") > _MOST_STRANGE * len(text[:_LOOKED_AT]):
         raise DataError(say("{file} is not text", file=name))
-    text = text.replace("\0", "").replace("\r\n", "\n").replace("\r", "\n").replace("\xa0", " ")
-    if "\x1b" in text:
-        text = _ESCAPES.sub("", text)
+    text = text.translate(_ODD).replace("\r\n", "\n").replace("\r", "\n")
+    if "&" in text and not text.lstrip().startswith("<?xml"):
+        text = _ENTITY.sub(lambda match: html.unescape(match[0]), text)
+    text = _ESCAPES.sub("", text)
     if "\x08" in text:
         text = _OVERSTRUCK.sub("", text)
-    return _set_out(_unwrapped(_set_out(_RUN_ON.sub(r"\1\n", text))))
+    text = _unwrapped(_set_out(_RUN_ON.sub(r"\1\n", text)))
+    printed = _printed(text)
+    return _set_out(text if printed == text else _unwrapped(printed))
 
 
 def _set_out(text: str) -> str:
@@ -69,7 +83,10 @@ def _coding(raw: bytes) -> str:
         printed = sum(byte > 31 or byte in b"\t\n\r" for byte in other)
         if half and half.count(0) > _MOST_ZEROS * len(half) and printed == len(other):
             return coding
-    return "utf-8"
+    strange = raw[:_LOOKED_AT].decode("utf-8", "replace").count("\ufffd")
+    runs = _HIGH.findall(raw[:_LOOKED_AT]) if strange else []
+    is_chinese = 2 * strange > len(runs) and all(len(run) % 2 == 0 for run in runs[:-1])
+    return "gb18030" if runs and is_chinese else "utf-8"
 
 
 def _unwrapped(text: str) -> str:
@@ -86,21 +103,73 @@ def _stamped(at: str, line: str) -> str:
     """The line under its own stamp; what the kernel said without one under that which was set before it."""
     if _OWN_STAMP.match(line):
         return line
-    if not _KERNELS.match(line):
+    if not line.startswith("kernel: ") and begins_at(line) != 0:
         return line
     return f"{_FINER.sub('', at)} container kernel: {line.removeprefix('kernel: ')}"
 
 
-def _of_json(match: re.Match[str]) -> str:
-    """One line of Docker's own log files."""
-    try:
-        value = bounded_json(match[0])
-    except ValueError:
-        return match[0]
-    line, at = value.get("log"), value.get("time")
-    if not isinstance(line, str):
-        return match[0]
-    return _stamped(at, line.rstrip("\n")) if isinstance(at, str) else line.rstrip("\n")
+_LINES_OF = (  # keys of documents under which collectors of logs, clusters and tools keep lines
+    *("log", "message", "msg", "MESSAGE", "line", "stdout", "stderr", "_raw", "textPayload", "short_message"),
+)
+_TIMES_OF = ("time", "ts", "timestamp", "@timestamp", "_time")
+_WRAPPER = re.compile(rf'"(?:{"|".join(map(re.escape, _LINES_OF))}|values)"\s*:')
+_WRAPPED = re.compile(r"^[^{\n]{0,120}?(?=\{\s*\"|\[\s*\{)", re.MULTILINE)
+_UNIX = re.compile(r"(\d{10})(?:\d{3}|\d{6}|\d{9})?(?:\.\d+)?")
+
+
+def _printed(text: str) -> str:
+    """The text, where each document that passes on lines of a log, or what a command printed, is those."""
+    if not _WRAPPER.search(text) or _OF_JOURNAL in text:
+        return text
+    parts, done = [], 0
+    for match in islice(_WRAPPED.finditer(text), _MOST_SECTIONS * 100):
+        if match.start() < done:
+            continue
+        start, end = match.end(), text.find("\n", match.end())
+        for stop in (end if end >= 0 else len(text), start + _MOST_CHARS):
+            try:
+                value, size = bounded_json_at(text[start:stop], 0)
+            except ValueError:
+                continue
+            lines = [*_strings(value, "")]
+            if any(len(line) >= _LEAST_LINE for line in lines):
+                label = "" if match[0].rstrip().endswith("=>") else match[0]
+                parts += [text[done : match.start()], "\n".join(f"{label}{line}" for line in lines)]
+                done = start + size
+            break
+    return "".join((*parts, text[done:]))
+
+
+def _strings(value: object, at: str) -> Iterator[str]:
+    """Lines that a document holds, under the time that stands beside them."""
+    if isinstance(value, list):
+        is_pair = len(value) == 2 and all(isinstance(part, str) for part in value)
+        if is_pair and _UNIX.fullmatch(value[0]):
+            value = {"time": value[0], "line": value[1]}
+        else:
+            for part in value:
+                yield from _strings(part, at)
+            return
+    if not isinstance(value, dict):
+        return
+    at = next((_iso(str(value[key])) for key in _TIMES_OF if key in value), at)
+    who = (
+        "kernel: "
+        if any(part in {"kernel", "kern"} for part in value.values() if isinstance(part, str))
+        else ""
+    )
+    for key, part in value.items():
+        if isinstance(part, str) and key in _LINES_OF:
+            yield from (_stamped(at, who + line) if at else who + line for line in part.splitlines())
+        elif isinstance(part, dict | list):
+            yield from _strings(part, at)
+
+
+def _iso(stamp: str) -> str:
+    """A time as logs stamp it; "" where it is none."""
+    if unix := _UNIX.fullmatch(stamp):
+        return datetime.fromtimestamp(int(unix[1]), UTC).isoformat()
+    return stamp if re.fullmatch(_STAMP, stamp) else ""
 
 
 _WRAPS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...] = (
@@ -116,7 +185,6 @@ _WRAPS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...] = (
         re.compile(r"(?:[\w./-]{1,78}[-_]\d{1,2}|[\w./-]{1,80}(?=\s{0,20} \| [^|]*\Z))\s{0,20} \| (.*)"),
         lambda m: m[1],
     ),
-    (re.compile(r'\{"log":.*\}'), _of_json),
     (re.compile(rf"({_STAMP}) std(?:out|err) [FP] (.*)"), lambda m: _stamped(m[1], m[2])),  # containerd
     (  # kubectl logs --timestamps, docker logs -t: nothing else stamps so finely
         re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}(?:Z|[+-]\d\d:\d\d)) (.*)"),
@@ -182,6 +250,8 @@ def sections(text: str) -> list[Section]:
     for match in _HEAD.finditer(text):
         if len(result) >= _MOST_SECTIONS:
             break
+        if is_kernels(match[0]):  # it names a device as a program is named: nvme
+            continue
         _add(result, head, text=text[start : match.start()])
         stated = "" if match["fence"] else next(part for part in match.groups() if part)
         head, start = named(stated, prose=bool(match["reported"])), match.end()

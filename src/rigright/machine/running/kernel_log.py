@@ -9,6 +9,7 @@ from datetime import datetime
 
 from rigright.base.units import MEGA, MIB
 from rigright.machine.running.asking import run_command
+from rigright.machine.running.messages import GOOD, KERNEL, kernel_fit
 from rigright.machine.running.release import uptime_s
 from rigright.machine.world import World
 
@@ -27,27 +28,7 @@ MOST_OF_LABEL = 200  # of them, before it
 _CLOCK = r"\d\d:\d\d:\d\d"
 _DATE = rf"\d{{4}}[-/]\d\d[-/]\d\d[T ]{_CLOCK}(?:[.,]\d+)?(?:Z| ?UTC|[+-]\d\d:?\d\d)?"
 _DAY = rf"\w{{3}} [ \d]\d {_CLOCK}"
-_PCI = r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}"
-_SUBSYSTEMS = (  # words that begin a line of the kernel's and no other program's
-    *(r"NVRM: ", r"nvidia-nvswitch\d*: ", rf"[a-z][\w-]{{1,20}} {_PCI}[:.]", r"knvlink", r"kfd kfd: "),
-    *(r"(?:mce: )?(?:\{\d{1,9}\})?\[Hardware Error\]: ", r"EDAC \S+: ", r"mce: CPU\d", r"Memory failure: 0x"),
-    *(
-        r"(?:Memory cgroup o|O)ut of memory: Kill",
-        r"INFO: (?:task \S+:\d|rcu_)",
-        r"(?:(?:NMI )?watchdog: )?BUG: soft lockup",
-    ),
-    *(
-        r"(?:NMI )?watchdog: \S*.{0,20}LOCKUP",
-        r"nvme nvme\d+: ",
-        r"(?:blk_update_request: |Buffer )?I/O error,? dev",
-    ),
-    *(r"blk_update_request: ", r"ata\d+(?:\.\d+)?: ", r"md/raid\S*: ", r"(?:EXT4-fs|BTRFS|XFS) \S*[(e]"),
-    *(r"AMD-Vi: ", r"DMAR: \[", r"\[drm:\w", r"BERT: Error records"),
-)
-BEGINS = rf"(?:{'|'.join(_SUBSYSTEMS)})"
-_KERNEL = (  # the host is cut away now and then, and so is the word before what a driver says
-    rf"(?:[^\s:]+ )?(?:kernel: ?(?:\[\s*(\d+\.\d+)\] ?)?|(?={BEGINS}))"
-)
+_KERNEL = r"(?:[^\s:]+ )?kernel: ?(?:\[\s*(\d+\.\d+)\] ?)?"  # the host is cut away now and then
 _UNIX = re.compile(r"(\d{9,11}\.\d+) \S+ kernel: (.*)")
 _BOOT = re.compile(  # with the thread, and the host where a journal's `-o short-monotonic` names it
     r"\[\s*(\d+\.\d+)(?: <[^>\n]{1,20}>)?\](?: ?\[\s*[TC]\d+\])?\s?(?:[^\s:\[\]]+ kernel: )?(.*)"
@@ -57,17 +38,15 @@ _STEP = re.compile(r"\[(?:\s*\+\d+\.\d+|\w{3}[ \d]\d \d\d:\d\d)\]\s?(.*)")  # dm
 _ISO = re.compile(rf"(?:\w{{3}} )?({_DATE})(?: [A-Z]{{2,5}})? {_KERNEL}(.*)")
 _ISO_BARE = re.compile(rf"(?:[^\s\[]+: )*\[?({_DATE})\]?:? (?:\[\s*[TC]\d+\] )?(.*)")
 _SYSLOG = re.compile(rf"({_DAY})(?:\.\d+)? {_KERNEL}(.*)")
-_OPENS = "\uff1a\uff0c\u3002\u300c\u300e\u3010\u201c\u2018\uff08\u300a"  # of Chinese
-_LABEL = re.compile(  # whatever stands before: a date of no system's log, a host, a level, a key
-    rf"(.{{0,{MOST_OF_LABEL}}}?)(?:^|(?<=[\s|>\[\]\)\"'`:=,;({{*\u2022{_OPENS}])|(?<=\d-))"
-    rf"((?:kernel: ?)?(?:\[\s*\d+\.\d+\] ?)?{BEGINS}.*)"
-)
+_RECORD = re.compile(r"(?:\{\d{1,9}\})?\[Hardware Error\]: |BERT: Error records|NVRM: ")  # over several lines
+_LABEL_END = re.compile(r"(?:^|[^\w./-]|\d-|\\[nrt])\Z")  # of a date, a host, a level, a key
 _OF_A_PROGRAM = re.compile(  # which any user may write, and which may repeat what the kernel wrote
     rf"(?:(?:{_DAY}(?:\.\d+)?|(?:\w{{3}} )?{_DATE}(?: [A-Z]{{2,5}})?|\d{{9,11}}\.\d+)"
-    rf" (?!{BEGINS})[^\s:]+ (?!kernel:|{BEGINS})[\w./@-]+(?:\[\d+\])?: |"
+    rf" [^\s:]+ (?!kernel:)[\w./@-]+(?:\[\d+\])?: |"
     r"\[\s*\d+\.\d+\] [\w.-]+ (?!kernel:)[\w./@-]+\[\d+\]: )"
 )
-_IN_LABEL = re.compile(_DATE)
+_IN_LABEL = re.compile(rf"(?P<iso>{_DATE})|(?P<day>{_DAY})|(?<![\d.])(?P<unix>\d{{10}}(?:\.\d+)?)(?![\d.])")
+_BOOT_IN_LABEL = re.compile(r"\[\s*(\d+\.\d+)\]")
 _BY_A_PROGRAM = re.compile(r"(?<!\S)(?!kernel\b)[\w./@-]{1,80}\[\d{1,9}\]: ")
 _OF_NETWORK = re.compile(  # what the kernel tells the keeper of the network and does not write itself
     r"(?:systemd-networkd|dhcpcd)\[\d+\]: (?=\S{1,40}: (?:Lost carrier|carrier lost)\s*$)"
@@ -91,21 +70,35 @@ def is_stamped(line: str) -> bool:
     )
 
 
-def is_kernels(line: str) -> bool:
-    """Whether a line among others is the kernel's: as its lines are stamped, or begin behind a label."""
+def is_kernels(line: str, *, repeated: bool = False) -> bool:
+    """Whether a line among others is the kernel's: as its lines are stamped, or begin behind a label.
+
+    `repeated`: or a program's that repeats one.
+    """
     line = line.lstrip()
-    return is_stamped(line) or (not _is_of_a_program(line) and _behind_label(line) is not None)
+    if is_stamped(line) and not repeated:
+        return True
+    return (repeated or not _is_of_a_program(line)) and _behind_label(line, None) is not None
 
 
-def _behind_label(line: str) -> Line | None:
-    """What the kernel says in a line that something else labelled, a program's words aside."""
-    match = _LABEL.match(line[:MOST_CHARS])
-    if match is None or _BY_A_PROGRAM.search(match[1]):
+def begins_at(line: str) -> int | None:
+    """Where in a line the kernel's words begin, by the table of its messages."""
+    pair = kernel_fit(line, KERNEL) or kernel_fit(line, GOOD)
+    match = _RECORD.search(line) if pair is None else pair[1]
+    return None if match is None else match.start()
+
+
+def _behind_label(line: str, now_s: float | None) -> Line | None:
+    """What the kernel says in a line that something else labelled."""
+    start = begins_at(line)
+    if start is None or start > MOST_OF_LABEL or not _LABEL_END.search(label := line[:start]):
         return None
-    at, text = _IN_LABEL.search(match[1]), match[2].rstrip("\"'`| ")
-    boot = _BOOT.match(text.removeprefix("kernel:").lstrip())
-    since_s, text = (float(boot[1]), boot[2]) if boot else (None, text.removeprefix("kernel:").lstrip())
-    return _iso(at[0]) if at else None, since_s, text
+    at, boot = _IN_LABEL.search(label), _BOOT_IN_LABEL.search(label)
+    at_s = None
+    if at is not None:
+        iso, day, unix = at["iso"], at["day"], at["unix"]
+        at_s = _iso(iso) if iso else _of_this_year(day, now_s) if day else _seconds(unix)
+    return at_s, _seconds(boot[1]) if boot else None, line[start:].rstrip("\"'`| ")
 
 
 def kernel_log(world: World, wanted: Wanted | None = None) -> Iterator[Line] | None:
@@ -128,15 +121,20 @@ def _text(world: World) -> str | None:
 
 
 def parsed(
-    text: str, *, now_s: float | None = None, up_s: float | None = None, wanted: Wanted | None = None
+    text: str,
+    *,
+    now_s: float | None = None,
+    up_s: float | None = None,
+    wanted: Wanted | None = None,
+    repeated: bool = False,
 ) -> Iterator[Line]:
     """Each line with what its stamp says; seconds since boot become a time where now is known.
 
     A stretch of lines that are not wanted, or another program's, is one empty line: most of a log is not
-    worth its stamps.
+    worth its stamps. `repeated`: what programs repeat of the kernel's counts as its own.
     """
     booted_s = now_s - up_s if now_s is not None and up_s is not None else None
-    for line in _messages(text, wanted):
+    for line in _messages(text, wanted, repeated=repeated):
         if not line:
             yield None, None, ""
             continue
@@ -146,12 +144,12 @@ def parsed(
         yield (at_s, since_s, given) if given else (None, None, "")
 
 
-def _messages(text: str, wanted: Wanted | None) -> Iterator[str]:
+def _messages(text: str, wanted: Wanted | None, *, repeated: bool) -> Iterator[str]:
     """Lines of the kernel, those of one message together; "" for a stretch of others."""
     kept, passing = "", False
     for written in text.splitlines():
         line = _OF_NETWORK.sub("kernel: ", written, count=1) if "arrier" in written else written
-        if (wanted is not None and not wanted(line)) or _is_of_a_program(line):
+        if (wanted is not None and not wanted(line)) or (not repeated and _is_of_a_program(line)):
             if kept:
                 yield kept
             if not passing:
@@ -170,7 +168,12 @@ def _messages(text: str, wanted: Wanted | None) -> Iterator[str]:
 
 
 def _is_of_a_program(line: str) -> bool:
-    return _OF_A_PROGRAM.match(line) is not None and _OF_DMESG.match(line) is None
+    """Whether a program's name stands before what is said, and that name is no word of the kernel's own."""
+    match = _OF_A_PROGRAM.match(line) or _BY_A_PROGRAM.search(line[:MOST_OF_LABEL])
+    if match is None or _OF_DMESG.match(line) is not None:
+        return False
+    start = begins_at(line)
+    return start is None or start >= match.end()
 
 
 def _stamped(line: str, now_s: float | None) -> Line:
@@ -180,7 +183,7 @@ def _stamped(line: str, now_s: float | None) -> Line:
         if match is not None:
             return read(match, now_s)
     bare = _ISO_BARE.match(line)  # a program's as well
-    return _behind_label(line) or (
+    return _behind_label(line, now_s) or (
         (_iso(bare[1]), None, bare[2]) if bare else (None, None, line.removeprefix("kernel: "))
     )
 

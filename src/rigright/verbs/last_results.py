@@ -5,6 +5,8 @@ from __future__ import annotations
 from rigright.base.errors import RigError
 from rigright.machine.bench.record import Result
 from rigright.machine.history.store import machine_key, open_history
+from rigright.machine.opened import STANDARD_INPUT
+from rigright.machine.opened.pieces import BENCHMARK
 from rigright.machine.record import Machine
 
 _LEAST_BETWEEN_S = 600.0  # two readings: less is no rate
@@ -16,6 +18,18 @@ def results_of(machine: Machine) -> tuple[Result, ...]:
         with open_history(writes=False) as history:
             return history.last_results(machine)
     except (RigError, OSError):
+        return ()
+
+
+def results_in(file: str, machine: Machine) -> tuple[Result, ...]:
+    """The figures of a benchmark's log that was handed over."""
+    if BENCHMARK not in machine.read_as or file == STANDARD_INPUT:
+        return ()
+    from rigright.verbs.bench.record import read_results
+
+    try:
+        return read_results(file).results
+    except RigError:
         return ()
 
 

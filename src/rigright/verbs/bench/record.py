@@ -163,7 +163,7 @@ def _logged(text: str, file: str) -> tuple[Result, ...]:
         raise DataError(
             say(
                 "cannot read {file} as a benchmark: expected `bench --save` output, or a log of "
-                "nccl-tests, nvbandwidth, gpu-burn, bandwidthTest, hipBusBandwidth, perftest or SuperBench",
+                "nccl-tests, nvbandwidth, gpu-burn, bandwidthTest, hipBusBandwidth, perftest, fio or SuperBench",
                 file=file,
             ),
             hint=_hint(text, file),

@@ -136,7 +136,7 @@ def heads_of(line: str) -> list[str]:
 
 def cells_of(line: str) -> list[str]:
     """The cells of one line of a CSV."""
-    return [cell.strip() for cell in line.split(",", _MOST_CELLS)]
+    return [cell.strip(' \t\r"') for cell in line.split(",", _MOST_CELLS)]
 
 
 def size_of(value: object, *, unit: float = 1.0) -> float | None:

@@ -178,7 +178,7 @@ _SAYS_NONE = re.compile(
     r"|(?:errors?|fail\w*|failures?|critical(?: warning)?|occurred|exceptions?|timeouts?)"
     r"\W{0,4}\s{0,40}[:=|]\s{0,40}\W{0,4}"
     r"(?:0(?!x0*[1-9a-f]|\.?[1-9])|none\b|no\b|n/?a\b|false\b|ok\b|\[\]|null\b|not active)"
-    r"|error_?(?:log|rate|count)"
+    r"|error_?(?:log|rate|count)|(?:errors?|failures?|timeouts?) 0(?![\w.])"
 )
 _DOCUMENT = re.compile(r"\s*\[?\s*\{\s*\"")
 _HEADING = re.compile(r"\s*\"?[\w #/()&-]{1,40}\"?[:,]?\s*[\[{]?\s*")

@@ -162,8 +162,8 @@ def _logged(text: str, file: str) -> tuple[Result, ...]:
     if not results:
         raise DataError(
             say(
-                "cannot read {file} as a benchmark: expected `bench --save` output, or a log of "
-                "nccl-tests, nvbandwidth, gpu-burn, bandwidthTest, hipBusBandwidth, perftest, fio or SuperBench",
+                "cannot read {file} as a benchmark: expected `bench --save` output, or a log of nccl-tests, "
+                "nvbandwidth, gpu-burn, bandwidthTest, hipBusBandwidth, perftest, fio or SuperBench",
                 file=file,
             ),
             hint=_hint(text, file),

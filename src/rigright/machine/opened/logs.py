@@ -198,12 +198,6 @@ _LOG_COMMANDS = re.compile(
     r"(?:dmesg|journalctl)\b|/var/(?:log|lib/systemd/pstore)/(?:kern|syslog|messages|dmesg)"
 )
 _PANIC = re.compile(r"(?:Panic|Oops|Emergency|Shutdown|Unknown)#\d+ Part\d+")
-_PASSED_ON = re.compile(
-    r"^(\w{3} [ \d]\d [\d:.]{8,16} \S+|\d{4}-\d\d-\d\d[T ][\d:.,]{8,20}\S{0,6} \S+)"
-    r" (?:containerd|dockerd?|podman|conmon|crio|kubelet|k8s_\S+|docker/\S+|[0-9a-f]{12})"
-    r"(?:\[\d+\])?: (?=\[\s*\d+\.\d+\]|NVRM: )",
-    re.MULTILINE,
-)
 _LOOKED_AT = 400  # lines, to tell what most of them are
 _LEAST_SHARE = 0.3  # of them
 
@@ -225,7 +219,7 @@ def read_kernel_log(text: str, _head: str) -> Read:
 def _log_text(text: str) -> str:
     """A log line by line: a journal's own forms, and what container engines pass on of the kernel's lines."""
     text = _rejoined(_journal_lines(text) or text)
-    return _PASSED_ON.sub(r"\1 kernel: ", textwrap.dedent(text) if text[:1] in {" ", "\t"} else text)
+    return textwrap.dedent(text) if text[:1] in {" ", "\t"} else text
 
 
 def _is_mostly_log(text: str) -> bool:

@@ -174,11 +174,6 @@ def _iso(stamp: str) -> str:
 
 _WRAPS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...] = (
     (re.compile(r"> ?(.*)"), lambda m: m[1]),  # quoted in a mail or a thread
-    (
-        re.compile(rf"(?:/[^\s:]{{1,200}}:)?(?:\d{{1,9}}[:-])?(?={_OWN_STAMP.pattern})(.*)"),
-        lambda m: m[1],
-    ),  # grep
-    (re.compile(rf"({_STAMP}) cpu\d+:\d+\)(.*)"), lambda m: f"{m[1]} host kernel: {m[2]}"),  # ESXi
     (re.compile(r"\[(?:pod|container)/[^\]\s]{1,200}\] (.*)"), lambda m: m[1]),  # kubectl logs --prefix
     # docker compose logs; a table has more cells
     (
@@ -189,10 +184,6 @@ _WRAPS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...] = (
     (  # kubectl logs --timestamps, docker logs -t: nothing else stamps so finely
         re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}(?:Z|[+-]\d\d:\d\d)) (.*)"),
         lambda m: _stamped(m[1], m[2]),
-    ),
-    (  # syslog as RFC 5424 has it
-        re.compile(rf"(?:<\d{{1,3}}>)?1 ({_STAMP}) (\S+) (\S+) \S+ \S+ (?:-|\[.{{0,400}}?\])\s+(.*)"),
-        lambda m: f"{m[1]} {m[2]} {m[3]}: {m[4]}",
     ),
 )
 

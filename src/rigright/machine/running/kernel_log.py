@@ -28,33 +28,29 @@ MOST_OF_LABEL = 200  # of them, before it
 _CLOCK = r"\d\d:\d\d:\d\d"
 _DATE = rf"\d{{4}}[-/]\d\d[-/]\d\d[T ]{_CLOCK}(?:[.,]\d+)?(?:Z| ?UTC|[+-]\d\d:?\d\d)?"
 _DAY = rf"\w{{3}} [ \d]\d {_CLOCK}"
-_KERNEL = r"(?:[^\s:]+ )?kernel: ?(?:\[\s*(\d+\.\d+)\] ?)?"  # the host is cut away now and then
-_UNIX = re.compile(r"(\d{9,11}\.\d+) \S+ kernel: (.*)")
-_BOOT = re.compile(  # with the thread, and the host where a journal's `-o short-monotonic` names it
-    r"\[\s*(\d+\.\d+)(?: <[^>\n]{1,20}>)?\](?: ?\[\s*[TC]\d+\])?\s?(?:[^\s:\[\]]+ kernel: )?(.*)"
+_STAMPED = re.compile(  # as dmesg, journalctl, syslog and the kernel's own device print
+    r"\[\s*\+?\d+\.\d+(?: <[^>\n]{1,20}>)?\]|\[\w{3}[ \d]\d \d\d:\d\d\]|\d+,\d+,\d{1,18},[^;]*;"
+    rf"|\[\w{{3}} {_DAY}(?: \d{{4}})?\]|\d{{4}}-\d\d-\d\dT{_CLOCK},|(?:(?:\S+: )?kern: +\w+: )?\[{_DATE}\]:? "
+    rf"|(?:(?:\w{{3}} )?{_DATE}(?: [A-Z]{{2,5}})?|{_DAY}(?:\.\d+)?|\d{{9,11}}\.\d+) (?:[^\s:]+ )?kernel:"
 )
-_CALENDAR = re.compile(rf"\[\w{{3}} ({_DAY}) (\d{{4}})\]\s?(.*)")
-_STEP = re.compile(r"\[(?:\s*\+\d+\.\d+|\w{3}[ \d]\d \d\d:\d\d)\]\s?(.*)")  # dmesg -H
-_ISO = re.compile(rf"(?:\w{{3}} )?({_DATE})(?: [A-Z]{{2,5}})? {_KERNEL}(.*)")
-_ISO_BARE = re.compile(rf"(?:[^\s\[]+: )*\[?({_DATE})\]?:? (?:\[\s*[TC]\d+\] )?(.*)")
-_SYSLOG = re.compile(rf"({_DAY})(?:\.\d+)? {_KERNEL}(.*)")
-_RECORD = re.compile(r"(?:\{\d{1,9}\})?\[Hardware Error\]: |BERT: Error records|NVRM: ")  # over several lines
+_RECORD = re.compile(  # what stands over several lines; and a boot
+    r"(?:\{\d{1,9}\})?\[Hardware Error\]: |BERT: Error records|NVRM: |Linux version \d|-- (?:Boot|Reboot)"
+)
 _LABEL_END = re.compile(r"(?:^|[^\w./-]|\d-|\\[nrt])\Z")  # of a date, a host, a level, a key
 _OF_A_PROGRAM = re.compile(  # which any user may write, and which may repeat what the kernel wrote
     rf"(?:(?:{_DAY}(?:\.\d+)?|(?:\w{{3}} )?{_DATE}(?: [A-Z]{{2,5}})?|\d{{9,11}}\.\d+)"
     rf" [^\s:]+ (?!kernel:)[\w./@-]+(?:\[\d+\])?: |"
     r"\[\s*\d+\.\d+\] [\w.-]+ (?!kernel:)[\w./@-]+\[\d+\]: )"
 )
-_IN_LABEL = re.compile(rf"(?P<iso>{_DATE})|(?P<day>{_DAY})|(?<![\d.])(?P<unix>\d{{10}}(?:\.\d+)?)(?![\d.])")
-_BOOT_IN_LABEL = re.compile(r"\[\s*(\d+\.\d+)\]")
+_TIME = re.compile(
+    rf"(?P<iso>{_DATE})|(?P<day>{_DAY})(?: (?P<year>\d{{4}}))?|\d+,\d+,(?P<us>\d{{1,18}}),[^;]*;"
+    r"|(?<![\d.])(?P<unix>\d{9,11}(?:\.\d+)?)(?![\d.])|\[\s*(?P<boot>\d+\.\d+)(?: <[^>\n]{1,20}>)?\]"
+)
 _BY_A_PROGRAM = re.compile(r"(?<!\S)(?!kernel\b)[\w./@-]{1,80}\[\d{1,9}\]: ")
 _OF_NETWORK = re.compile(  # what the kernel tells the keeper of the network and does not write itself
     r"(?:systemd-networkd|dhcpcd)\[\d+\]: (?=\S{1,40}: (?:Lost carrier|carrier lost)\s*$)"
 )
-_OF_DMESG = re.compile(rf"\d{{4}}-\d\d-\d\dT{_CLOCK},")
-_BRACKETED = re.compile(rf"(?:(?:\S+: )?kern: +\w+: )?\[{_DATE}\]:? ")
 _RUNS_ON = re.compile(r"\s+NVRM: ")  # the next line of a message
-_KMSG = re.compile(r"\d+,\d+,(\d{1,18}),[^;]*;(.*)")
 _LEVEL = re.compile(  # "<6>", or "kern  :err   : " of dmesg -x
     rf"(?:<\d+>|(?:kern|user|daemon|syslog|auth|local\d) *:\w+ *: (?=\[|{_DATE}))"
 )
@@ -65,9 +61,7 @@ _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct",
 def is_stamped(line: str) -> bool:
     """Whether a line bears the stamp of a system's log, be it the kernel's or a program's."""
     line = _LEVEL.sub("", line[:MOST_CHARS], count=1)
-    return any(form.match(line) for form, _ in _FORMS) or any(
-        form.match(line) for form in (_OF_A_PROGRAM, _OF_DMESG, _BRACKETED)
-    )
+    return any(form.match(line) for form in (_STAMPED, _OF_A_PROGRAM))
 
 
 def is_kernels(line: str, *, repeated: bool = False) -> bool:
@@ -83,9 +77,9 @@ def is_kernels(line: str, *, repeated: bool = False) -> bool:
 
 def begins_at(line: str) -> int | None:
     """Where in a line the kernel's words begin, by the table of its messages."""
-    pair = kernel_fit(line, KERNEL) or kernel_fit(line, GOOD)
-    match = _RECORD.search(line) if pair is None else pair[1]
-    return None if match is None else match.start()
+    pair, record = kernel_fit(line, KERNEL) or kernel_fit(line, GOOD), _RECORD.search(line)
+    starts = [match.start() for match in (pair and pair[1], record) if match is not None]
+    return min(starts, default=None)
 
 
 def _behind_label(line: str, now_s: float | None) -> Line | None:
@@ -93,12 +87,21 @@ def _behind_label(line: str, now_s: float | None) -> Line | None:
     start = begins_at(line)
     if start is None or start > MOST_OF_LABEL or not _LABEL_END.search(label := line[:start]):
         return None
-    at, boot = _IN_LABEL.search(label), _BOOT_IN_LABEL.search(label)
-    at_s = None
-    if at is not None:
-        iso, day, unix = at["iso"], at["day"], at["unix"]
-        at_s = _iso(iso) if iso else _of_this_year(day, now_s) if day else _seconds(unix)
-    return at_s, _seconds(boot[1]) if boot else None, line[start:].rstrip("\"'`| ")
+    at_s = since_s = None
+    for stamp in _TIME.finditer(label):
+        if stamp["boot"] or stamp["us"]:
+            since_s = float(stamp["boot"]) if stamp["boot"] else int(stamp["us"][:15]) / MEGA
+        elif at_s is None:
+            at_s = _at(stamp, now_s)
+    return at_s, since_s, line[start:].rstrip("\"'`| ")
+
+
+def _at(stamp: re.Match[str], now_s: float | None) -> float | None:
+    """The time that a stamp tells."""
+    if stamp["day"]:
+        year = stamp["year"]
+        return _local(int(year), stamp["day"]) if year else _of_this_year(stamp["day"], now_s)
+    return _iso(stamp["iso"]) if stamp["iso"] else float(stamp["unix"])
 
 
 def kernel_log(world: World, wanted: Wanted | None = None) -> Iterator[Line] | None:
@@ -138,7 +141,7 @@ def parsed(
         if not line:
             yield None, None, ""
             continue
-        at_s, since_s, given = _stamped(_LEVEL.sub("", line, count=1), now_s)
+        at_s, since_s, given = _behind_label(_LEVEL.sub("", line, count=1), now_s) or (None, None, "")
         if at_s is None and since_s is not None and booted_s is not None:
             at_s = booted_s + since_s
         yield (at_s, since_s, given) if given else (None, None, "")
@@ -170,22 +173,10 @@ def _messages(text: str, wanted: Wanted | None, *, repeated: bool) -> Iterator[s
 def _is_of_a_program(line: str) -> bool:
     """Whether a program's name stands before what is said, and that name is no word of the kernel's own."""
     match = _OF_A_PROGRAM.match(line) or _BY_A_PROGRAM.search(line[:MOST_OF_LABEL])
-    if match is None or _OF_DMESG.match(line) is not None:
+    if match is None:
         return False
     start = begins_at(line)
     return start is None or start >= match.end()
-
-
-def _stamped(line: str, now_s: float | None) -> Line:
-    """One line by the form of its stamp."""
-    for form, read in _FORMS:
-        match = form.match(line)
-        if match is not None:
-            return read(match, now_s)
-    bare = _ISO_BARE.match(line)  # a program's as well
-    return _behind_label(line, now_s) or (
-        (_iso(bare[1]), None, bare[2]) if bare else (None, None, line.removeprefix("kernel: "))
-    )
 
 
 def _iso(stamp: str) -> float | None:
@@ -218,18 +209,3 @@ def _of_this_year(stamp: str, now_s: float | None) -> float | None:
         if at_s is not None and at_s <= now_s + _A_DAY_S:
             return at_s
     return None
-
-
-def _seconds(text: str | None) -> float | None:
-    return float(text) if text else None
-
-
-_FORMS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], float | None], Line]], ...] = (
-    (_BOOT, lambda m, _: (None, float(m[1]), m[2])),
-    (_UNIX, lambda m, _: (float(m[1]), None, m[2])),
-    (_KMSG, lambda m, _: (None, int(m[1][:15]) / MEGA, m[2])),
-    (_ISO, lambda m, _: (_iso(m[1]), _seconds(m[2]), m[3])),
-    (_CALENDAR, lambda m, _: (_local(int(m[2]), m[1]), None, m[3])),
-    (_STEP, lambda m, _: (None, None, m[1])),
-    (_SYSLOG, lambda m, now_s: (_of_this_year(m[1], now_s), _seconds(m[2]), m[3])),
-)

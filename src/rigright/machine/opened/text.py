@@ -8,10 +8,10 @@ from __future__ import annotations
 import html
 import re
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from itertools import islice
+from typing import Any
 
 from rigright.base.bounded import bounded_json_at
 from rigright.base.errors import DataError
@@ -39,6 +39,7 @@ _RUN_ON = re.compile(
 )  # files joined without a line break
 _OVERSTRUCK = re.compile(r".\x08")
 _FIRST_LINES = 40
+_MOST_MESSAGE = 4000  # of one message
 _LEAST_LINE = 12  # characters that say something
 _STAMP = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)"
 _FINER = re.compile(r"(?<=\.\d{6})\d+")
@@ -111,15 +112,26 @@ def _stamped(at: str, line: str) -> str:
 _LINES_OF = (  # keys of documents under which collectors of logs, clusters and tools keep lines
     *("log", "message", "msg", "MESSAGE", "line", "stdout", "stderr", "_raw", "textPayload", "short_message"),
 )
-_TIMES_OF = ("time", "ts", "timestamp", "@timestamp", "_time")
+_TIMES_OF = (
+    *(
+        "_SOURCE_REALTIME_TIMESTAMP",
+        "__REALTIME_TIMESTAMP",
+        "time",
+        "ts",
+        "timestamp",
+        "@timestamp",
+        "_time",
+        "at",
+    ),
+)
 _WRAPPER = re.compile(rf'"(?:{"|".join(map(re.escape, _LINES_OF))}|values)"\s*:')
 _WRAPPED = re.compile(r"^[^{\n]{0,120}?(?=\{\s*\"|\[\s*\{)", re.MULTILINE)
-_UNIX = re.compile(r"(\d{10})(?:\d{3}|\d{6}|\d{9})?(?:\.\d+)?")
+_UNIX = re.compile(r"(\d{10})\.?((?:\d{3}){0,3})\d{0,2}")
 
 
 def _printed(text: str) -> str:
     """The text, where each document that passes on lines of a log, or what a command printed, is those."""
-    if not _WRAPPER.search(text) or _OF_JOURNAL in text:
+    if not _WRAPPER.search(text):
         return text
     parts, done = [], 0
     for match in islice(_WRAPPED.finditer(text), _MOST_SECTIONS * 100):
@@ -144,32 +156,54 @@ def _strings(value: object, at: str) -> Iterator[str]:
     """Lines that a document holds, under the time that stands beside them."""
     if isinstance(value, list):
         is_pair = len(value) == 2 and all(isinstance(part, str) for part in value)
-        if is_pair and _UNIX.fullmatch(value[0]):
-            value = {"time": value[0], "line": value[1]}
-        else:
+        if not (is_pair and _UNIX.fullmatch(value[0])):
             for part in value:
                 yield from _strings(part, at)
             return
-    if not isinstance(value, dict):
-        return
-    at = next((_iso(str(value[key])) for key in _TIMES_OF if key in value), at)
-    who = (
-        "kernel: "
-        if any(part in {"kernel", "kern"} for part in value.values() if isinstance(part, str))
-        else ""
-    )
-    for key, part in value.items():
-        if isinstance(part, str) and key in _LINES_OF:
-            yield from (_stamped(at, who + line) if at else who + line for line in part.splitlines())
-        elif isinstance(part, dict | list):
-            yield from _strings(part, at)
+        value = {"time": value[0], "line": value[1]}  # as Loki has them
+    if isinstance(value, dict):
+        yield from lines_of(value, at=at)
+        at = _time_of(value) or at
+        for part in value.values():
+            if isinstance(part, dict | list):
+                yield from _strings(part, at)
+
+
+def lines_of(entry: Mapping[str, Any], *, at: str = "") -> Iterator[str]:
+    """What an entry of a log says: when, who, what."""
+    at = _time_of(entry) or at
+    words = {str(part) for part in entry.values()}
+    program = str(entry.get("SYSLOG_IDENTIFIER") or entry.get("_COMM") or "program").split()[:1]
+    for key in _LINES_OF:
+        said = entry.get(key)
+        if key == "MESSAGE" and isinstance(said, list):  # bytes that are no UTF-8
+            said = bytes(part & 255 for part in said[:_MOST_MESSAGE] if isinstance(part, int)).decode(
+                "utf-8", "replace"
+            )
+        if not isinstance(said, str):
+            continue
+        if "_TRANSPORT" in entry:
+            who = (
+                "kernel"
+                if entry["_TRANSPORT"] == "kernel"
+                else (program or ["program"])[0].replace("kernel", "program")
+            )
+            host = (str(entry.get("_HOSTNAME") or "host").split() or ["host"])[0]
+            yield f"{at or '0000000000.0'} {host} {who}: {' '.join(said[:_MOST_MESSAGE].splitlines())}"
+        else:
+            who = "kernel: " if words & {"kernel", "kern"} else ""
+            yield from (_stamped(at, who + line) if at else who + line for line in said.splitlines())
+
+
+def _time_of(entry: Mapping[str, Any]) -> str:
+    return next((stamp for key in _TIMES_OF if key in entry and (stamp := _iso(str(entry[key])))), "")
 
 
 def _iso(stamp: str) -> str:
     """A time as logs stamp it; "" where it is none."""
     if unix := _UNIX.fullmatch(stamp):
-        return datetime.fromtimestamp(int(unix[1]), UTC).isoformat()
-    return stamp if re.fullmatch(_STAMP, stamp) else ""
+        return f"{unix[1]}.{unix[2] or 0}"
+    return stamp if re.fullmatch(rf"{_STAMP}|\w{{3}} \d{{4}}-\d\d-\d\d [\d:.]{{8,16}} \S+", stamp) else ""
 
 
 _WRAPS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...] = (

@@ -27,7 +27,7 @@ MOST_CHARS = 2000  # of one message
 MOST_OF_LABEL = 200  # of them, before it
 _CLOCK = r"\d\d:\d\d:\d\d"
 _DATE = rf"\d{{4}}[-/]\d\d[-/]\d\d[T ]{_CLOCK}(?:[.,]\d+)?(?:Z| ?UTC|[+-]\d\d:?\d\d)?"
-_DAY = rf"\w{{3}} [ \d]\d {_CLOCK}"
+_DAY = rf"\w{{3}} [ \d]\d (?:\d{{4}} )?{_CLOCK}"
 _STAMPED = re.compile(  # as dmesg, journalctl, syslog and the kernel's own device print
     r"\[\s*\+?\d+\.\d+(?: <[^>\n]{1,20}>)?\]|\[\w{3}[ \d]\d \d\d:\d\d\]|\d+,\d+,\d{1,18},[^;]*;"
     rf"|\[\w{{3}} {_DAY}(?: \d{{4}})?\]|\d{{4}}-\d\d-\d\dT{_CLOCK},|(?:(?:\S+: )?kern: +\w+: )?\[{_DATE}\]:? "
@@ -55,6 +55,7 @@ _LEVEL = re.compile(  # "<6>", or "kern  :err   : " of dmesg -x
     rf"(?:<\d+>|(?:kern|user|daemon|syslog|auth|local\d) *:\w+ *: (?=\[|{_DATE}))"
 )
 _A_DAY_S = 86400
+_DAY_WORDS = 3  # month, day, clock
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
@@ -99,8 +100,9 @@ def _behind_label(line: str, now_s: float | None) -> Line | None:
 def _at(stamp: re.Match[str], now_s: float | None) -> float | None:
     """The time that a stamp tells."""
     if stamp["day"]:
-        year = stamp["year"]
-        return _local(int(year), stamp["day"]) if year else _of_this_year(stamp["day"], now_s)
+        words = stamp["day"].split()
+        year, day = stamp["year"] or (words.pop(2) if len(words) > _DAY_WORDS else None), " ".join(words)
+        return _local(int(year), day) if year else _of_this_year(day, now_s)
     return _iso(stamp["iso"]) if stamp["iso"] else float(stamp["unix"])
 
 

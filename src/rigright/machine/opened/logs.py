@@ -100,15 +100,11 @@ _LEAST_SHARE = 0.3  # of them
 
 
 def read_kernel_log(text: str, _head: str) -> Read:
-    """The faults it tells of; of a text that is no log, those lines that are the kernel's."""
+    """The faults it tells of; those that programs repeat where the kernel itself tells of none."""
     text = _log_text(text)
     crashed = _PANIC.match(text.lstrip()) is not None  # kept by firmware over the start that came after
-    if not _is_mostly_log(text):
-        lines = [line for line in text.splitlines() if is_worth_a_look(line)]
-        text = "\n".join(filter(is_kernels, lines)) or "\n".join(lines)
-    result = events_of(parsed(text, wanted=is_worth_a_look)) or events_of(
-        parsed(text, wanted=is_worth_a_look, repeated=True)
-    )
+    ways = (parsed(text, wanted=is_worth_a_look, repeated=repeated) for repeated in (False, True))
+    result = next(filter(None, map(events_of, ways)), ())
     events = tuple(replace(event, earlier=True) for event in result) if crashed else result
     return Read(fields={"events": events})
 
@@ -132,7 +128,7 @@ def is_log(text: str, head: str) -> bool:
         return True
     text = _log_text(text)
     return _is_mostly_log(text) or any(
-        is_worth_a_look(line) and is_kernels(line, repeated=True) for line in text.splitlines()
+        is_worth_a_look(line) and is_kernels(line) for line in text.splitlines()
     )
 
 

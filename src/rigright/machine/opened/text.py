@@ -214,9 +214,8 @@ _WRAPS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...] = (
         re.compile(r"(?:[\w./-]{1,78}[-_]\d{1,2}|[\w./-]{1,80}(?=\s{0,20} \| [^|]*\Z))\s{0,20} \| (.*)"),
         lambda m: m[1],
     ),
-    (re.compile(rf"({_STAMP}) std(?:out|err) [FP] (.*)"), lambda m: _stamped(m[1], m[2])),  # containerd
-    (  # kubectl logs --timestamps, docker logs -t: nothing else stamps so finely
-        re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}(?:Z|[+-]\d\d:\d\d)) (.*)"),
+    (  # containerd; kubectl logs --timestamps, docker logs -t: nothing else stamps so finely
+        re.compile(rf"({_STAMP}) (?:std(?:out|err) [FP] |(?<=\.\d{{9}}Z )|(?<=\.\d{{9}}[+-]\d\d:\d\d ))(.*)"),
         lambda m: _stamped(m[1], m[2]),
     ),
 )

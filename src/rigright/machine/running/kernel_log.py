@@ -65,15 +65,9 @@ def is_stamped(line: str) -> bool:
     return any(form.match(line) for form in (_STAMPED, _OF_A_PROGRAM))
 
 
-def is_kernels(line: str, *, repeated: bool = False) -> bool:
-    """Whether a line among others is the kernel's: as its lines are stamped, or begin behind a label.
-
-    `repeated`: or a program's that repeats one.
-    """
-    line = line.lstrip()
-    if is_stamped(line) and not repeated:
-        return True
-    return (repeated or not _is_of_a_program(line)) and _behind_label(line, None) is not None
+def is_kernels(line: str) -> bool:
+    """Whether a line among others repeats one of the kernel's, behind whatever label."""
+    return _behind_label(line.lstrip(), None) is not None
 
 
 def begins_at(line: str) -> int | None:

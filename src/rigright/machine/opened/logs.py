@@ -14,7 +14,7 @@ from rigright.machine.opened.text import lines_of
 from rigright.machine.record import Read
 from rigright.machine.running.kernel_log import is_kernels, is_stamped, parsed
 from rigright.machine.running.log_lines import address as kernel_address
-from rigright.machine.running.log_lines import event_of, events_of, is_worth_a_look
+from rigright.machine.running.log_lines import event_of, events_of
 from rigright.machine.running.messages import (
     FIELD,
     KERNEL,
@@ -103,7 +103,7 @@ def read_kernel_log(text: str, _head: str) -> Read:
     """The faults it tells of; those that programs repeat where the kernel itself tells of none."""
     text = _log_text(text)
     crashed = _PANIC.match(text.lstrip()) is not None  # kept by firmware over the start that came after
-    ways = (parsed(text, wanted=is_worth_a_look, repeated=repeated) for repeated in (False, True))
+    ways = (parsed(text, repeated=repeated) for repeated in (False, True))
     result = next(filter(None, map(events_of, ways)), ())
     events = tuple(replace(event, earlier=True) for event in result) if crashed else result
     return Read(fields={"events": events})
@@ -127,9 +127,7 @@ def is_log(text: str, head: str) -> bool:
     if _LOG_COMMANDS.match(head) and "Operation not permitted" not in text[:400]:
         return True
     text = _log_text(text)
-    return _is_mostly_log(text) or any(
-        is_worth_a_look(line) and is_kernels(line) for line in text.splitlines()
-    )
+    return _is_mostly_log(text) or any(map(is_kernels, text.splitlines()))
 
 
 def holds_messages(text: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import datetime
 
 from rigright.base.units import MEGA, MIB
@@ -14,7 +14,6 @@ from rigright.machine.running.release import uptime_s
 from rigright.machine.world import World
 
 Line = tuple[float | None, float | None, str]  # seconds since 1970, since boot, text
-Wanted = Callable[[str], object]
 
 JOURNAL = (
     *("journalctl", "_TRANSPORT=kernel", "-o", "short-unix", "--no-pager", "-q"),
@@ -100,13 +99,13 @@ def _at(stamp: re.Match[str], now_s: float | None) -> float | None:
     return _iso(stamp["iso"]) if stamp["iso"] else float(stamp["unix"])
 
 
-def kernel_log(world: World, wanted: Wanted | None = None) -> Iterator[Line] | None:
-    """Every line we may read, or those that are wanted; None where the log is closed to us."""
+def kernel_log(world: World) -> Iterator[Line] | None:
+    """Every line that may tell of a fault; None where the log is closed to us."""
     text = _text(world)
     if text is None:
         return None
     now_s = time.time() if world.is_live else None
-    return parsed(text, now_s=now_s, up_s=uptime_s(world), wanted=wanted)
+    return parsed(text, now_s=now_s, up_s=uptime_s(world))
 
 
 def _text(world: World) -> str | None:
@@ -120,20 +119,15 @@ def _text(world: World) -> str | None:
 
 
 def parsed(
-    text: str,
-    *,
-    now_s: float | None = None,
-    up_s: float | None = None,
-    wanted: Wanted | None = None,
-    repeated: bool = False,
+    text: str, *, now_s: float | None = None, up_s: float | None = None, repeated: bool = False
 ) -> Iterator[Line]:
-    """Each line with what its stamp says; seconds since boot become a time where now is known.
+    """Each line that tells something with what its stamp says; uptime becomes a time where now is known.
 
-    A stretch of lines that are not wanted, or another program's, is one empty line: most of a log is not
-    worth its stamps. `repeated`: what programs repeat of the kernel's counts as its own.
+    A stretch of lines that tell nothing, or are another program's, is one empty line. `repeated`: what
+    programs repeat of the kernel's counts as its own.
     """
     booted_s = now_s - up_s if now_s is not None and up_s is not None else None
-    for line in _messages(text, wanted, repeated=repeated):
+    for line in _messages(text, repeated=repeated):
         if not line:
             yield None, None, ""
             continue
@@ -143,12 +137,12 @@ def parsed(
         yield (at_s, since_s, given) if given else (None, None, "")
 
 
-def _messages(text: str, wanted: Wanted | None, *, repeated: bool) -> Iterator[str]:
+def _messages(text: str, *, repeated: bool) -> Iterator[str]:
     """Lines of the kernel, those of one message together; "" for a stretch of others."""
     kept, passing = "", False
     for written in text.splitlines():
         line = _OF_NETWORK.sub("kernel: ", written, count=1) if "arrier" in written else written
-        if (wanted is not None and not wanted(line)) or (not repeated and _is_of_a_program(line)):
+        if begins_at(line) is None or (not repeated and _is_of_a_program(line)):
             if kept:
                 yield kept
             if not passing:

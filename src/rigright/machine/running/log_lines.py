@@ -10,14 +10,11 @@ from operator import itemgetter
 
 from rigright.machine.running.kernel_log import Line
 from rigright.machine.running.log_records import begins_boot, is_of_earlier_boot, joined
-from rigright.machine.running.messages import GOOD, KERNEL, kernel_fit, kernel_marks
+from rigright.machine.running.messages import GOOD, KERNEL, kernel_fit
 from rigright.machine.system import Event
 
 MOST_CHARS = 300
 MOST_OF_A_KIND = 400  # the last ones are kept
-_AROUND = (  # what begins a boot, and lines of firmware's records, whose faults are told over several
-    *("linux version", "-- boot", "-- reboot", "[hardware error]", "bert: error records"),
-)
 _WHO = re.compile(r"pid=(?P<pid>\d{1,18})(?:, name=(?P<program>[^,]+))?")
 _UNKNOWN = "<unknown>"
 
@@ -43,12 +40,6 @@ def event_of(line: str, scope: str = KERNEL) -> Event | None:
         pid=int(pid[:9]) if pid else None,
         program=None if program in {None, _UNKNOWN} else str(program).strip(),
     )
-
-
-def is_worth_a_look(line: str) -> bool:
-    """Whether a line may tell of a fault at all, or of a boot: quickly, for nearly none does."""
-    plain = line.lower()
-    return any(map(plain.__contains__, kernel_marks())) or any(map(plain.__contains__, _AROUND))
 
 
 def address(text: str | None) -> str | None:

@@ -9,7 +9,7 @@ from datetime import datetime
 
 from rigright.base.units import MEGA, MIB
 from rigright.machine.running.asking import run_command
-from rigright.machine.running.messages import GOOD, KERNEL, kernel_fit
+from rigright.machine.running.messages import GOOD, KERNEL, kernel_fit, kernel_marks
 from rigright.machine.running.release import uptime_s
 from rigright.machine.world import World
 
@@ -35,6 +35,7 @@ _STAMPED = re.compile(  # as dmesg, journalctl, syslog and the kernel's own devi
 _RECORD = re.compile(  # what stands over several lines; and a boot
     r"(?:\{\d{1,9}\})?\[Hardware Error\]: |BERT: Error records|NVRM: |Linux version \d|-- (?:Boot|Reboot)"
 )
+_OF_RECORDS = ("linux version", "-- boot", "-- reboot", "[hardware error]", "bert: error records")
 _LABEL_END = re.compile(r"(?:^|[^\w./-]|\d-|\\[nrt])\Z")  # of a date, a host, a level, a key
 _OF_A_PROGRAM = re.compile(  # which any user may write, and which may repeat what the kernel wrote
     rf"(?:(?:{_DAY}(?:\.\d+)?|(?:\w{{3}} )?{_DATE}(?: [A-Z]{{2,5}})?|\d{{9,11}}\.\d+)"
@@ -71,6 +72,8 @@ def is_kernels(line: str) -> bool:
 
 def begins_at(line: str) -> int | None:
     """Where in a line the kernel's words begin, by the table of its messages."""
+    if not any(map(line.lower().__contains__, (*kernel_marks(), *_OF_RECORDS))):  # as nearly every line
+        return None
     pair, record = kernel_fit(line, KERNEL) or kernel_fit(line, GOOD), _RECORD.search(line)
     starts = [match.start() for match in (pair and pair[1], record) if match is not None]
     return min(starts, default=None)

@@ -91,7 +91,7 @@ def fit(line: str, patterns: tuple[MessagePattern, ...]) -> tuple[MessagePattern
 
 
 @cache
-def _kernel_marks() -> tuple[str, ...]:
+def kernel_marks() -> tuple[str, ...]:
     """Words of which one stands in every line that a row of the kernel's log fits."""
     patterns = (*message_patterns(KERNEL), *message_patterns(GOOD))
     return (*dict.fromkeys(mark for pattern in patterns for mark in pattern.marks),)
@@ -100,8 +100,7 @@ def _kernel_marks() -> tuple[str, ...]:
 def kernel_fit(line: str, scope: str) -> tuple[MessagePattern, re.Match[str]] | None:
     """The first row of the kernel's log that a line fits, and how."""
     line = line[:MOST_LOOKED_AT]
-    marks = sum(map(line.lower().count, _kernel_marks()))
-    if not marks or (len(line) > SHORT and marks > MOST_NAMED):
+    if len(line) > SHORT and sum(map(line.lower().count, kernel_marks())) > MOST_NAMED:
         return None
     return fit(line, message_patterns(scope))
 

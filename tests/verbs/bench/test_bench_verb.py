@@ -285,7 +285,7 @@ def test_what_was_measured_once_is_said_to_be(home, monkeypatch, capsys):
 ])  # fmt: skip
 def test_every_form_and_language_shows_it(played, capsys, words):
     code, out, _ = said(capsys, *words)
-    assert code == 10, "a figure is less than it should be"
+    assert code == 20, "a card is at a third of the others: a fault, as the doctor says"
     assert "780" in out
     if words == ("--lang", "zh"):
         assert "低于预期" in out

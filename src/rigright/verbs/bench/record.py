@@ -64,9 +64,8 @@ class BenchRun:
 
     @property
     def exit_code(self) -> int:
-        """As of the doctor: wrong values are a fault, a slow figure is a warning."""
-        severities = {"wrong": "fault", "slow": "warning"}
-        return exit_of(severities.get(figure.verdict, "note") for figure in self.results)
+        """As of the doctor, by the worst figure."""
+        return exit_of(figure.severity for figure in self.results)
 
     @property
     def slow_results(self) -> tuple[BaselineFigure, ...]:

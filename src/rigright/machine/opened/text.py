@@ -10,7 +10,7 @@ import re
 import textwrap
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import islice
+from itertools import accumulate, islice, pairwise
 from typing import Any
 
 from rigright.base.bounded import bounded_json_at
@@ -19,6 +19,7 @@ from rigright.base.tables import DATA, read_toml
 from rigright.base.units import MIB
 from rigright.base.words import say
 from rigright.machine.running.kernel_log import begins_at, is_kernels
+from rigright.machine.running.messages import KERNEL, TEXT, MessagePattern, fit, kernel_fit, message_patterns
 
 _MARKS = ((b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"), (b"\xef\xbb\xbf", "utf-8-sig"))
 _LOOKED_AT = 2000  # bytes, to tell UTF-16 without its mark
@@ -63,7 +64,7 @@ def text_of(raw: bytes, *, name: str) -> str:
         text = _OVERSTRUCK.sub("", text)
     text = _unwrapped(_set_out(_RUN_ON.sub(r"\1\n", text)))
     printed = _printed(text)
-    return _set_out(text if printed == text else _unwrapped(printed))
+    return _rejoined(_set_out(text if printed == text else _unwrapped(printed)))
 
 
 def _set_out(text: str) -> str:
@@ -219,6 +220,57 @@ _WRAPS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...] = (
         lambda m: _stamped(m[1], m[2]),
     ),
 )
+
+
+# --- lines that were cut
+
+_NARROWEST, _WIDEST = 60, 160  # columns of what a terminal or a mail cut
+_TERMINALS = (80, 100, 120, 132, 160)
+_MOST_CUT, _MOST_PIECES = 5000, 5  # lines of such a text, and of one that was cut
+_OWN_LINE = re.compile(  # what does not go on from the line before
+    r"[|+*>#\[{<=-]|\d{4}-\d|\w{3} [ \d]\d \d\d:|Traceback|\w*(?:Error|Exception): "
+    r"|(?:NVRM|amdgpu|mlx5_core|nvidia)\b|INFO|WARN|ERROR"
+)
+
+
+def _rejoined(text: str) -> str:
+    """Lines that a terminal or a mail cut at its width, joined where a message stands across the cut."""
+    lines = text.splitlines()
+    width = max(map(len, lines), default=0)
+    if not _NARROWEST <= width <= _WIDEST or not 1 < len(lines) <= _MOST_CUT:
+        return text
+    glues = ("", " ") if width in _TERMINALS else (" ", "")  # cut within words, or between them
+    result, place = [], 0
+    while place < len(lines):
+        pieces = [lines[place]]
+        for last, piece in pairwise(lines[place : place + _MOST_PIECES]):
+            first = piece.split(" ", 1)[0]
+            is_full = len(last) == width or (first and len(last) + 1 + len(first) > width)
+            if not is_full or _OWN_LINE.match(piece):
+                break
+            pieces.append(piece)
+        count = next(filter(None, (_pieces_of_one(pieces, glue) for glue in glues)), None)
+        result.append(pieces[0] if count is None else count[0])
+        place += 1 if count is None else count[1]
+    return "\n".join(result)
+
+
+def _pieces_of_one(pieces: list[str], glue: str) -> tuple[str, int] | None:
+    """The line that pieces make and how many they are, where a message stands across their cuts."""
+    line = glue.join(pieces)
+    pair = _row_of(line) if len(pieces) > 1 else None
+    if pair is None or not pair[1].start() < len(pieces[0]) < pair[1].end():
+        return None
+    alone = _row_of(pieces[0])
+    if alone is not None and alone[0] is pair[0]:  # the rest adds nothing
+        return None
+    ends = accumulate(len(piece) + len(glue) for piece in pieces)
+    count = next(number for number, end in enumerate(ends, 1) if pair[1].end() <= end)
+    return glue.join(pieces[:count]), count
+
+
+def _row_of(line: str) -> tuple[MessagePattern, re.Match[str]] | None:
+    return kernel_fit(line, KERNEL) or fit(line, message_patterns(TEXT))
 
 
 # --- sections

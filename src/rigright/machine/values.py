@@ -181,7 +181,7 @@ def _mark(text: str) -> str | None:
 
 
 def address(text: str | None) -> str | None:
-    """A PCI address as sysfs writes it: "00000000:1E:00.0" -> "0000:1e:00.0"; a function is 0 where none is named."""
+    """A PCI address as sysfs writes it: "00000000:1E:00.0" -> "0000:1e:00.0"; without a function it is 0."""
     match = _ADDRESS.match((text or "").lower().replace("0x", ""))
     if match is None:
         return None

@@ -101,8 +101,7 @@ def read_kernel_log(text: str, _head: str) -> Read:
 
 def _log_text(text: str) -> str:
     """A log line by line: a journal's own forms, and what container engines pass on of the kernel's lines."""
-    text = _entries(text)
-    return textwrap.dedent(text) if text[:1] in {" ", "\t"} else text
+    return _entries(textwrap.dedent(text))
 
 
 def _is_mostly_log(text: str) -> bool:
@@ -195,4 +194,7 @@ def _unknown(text: str) -> Iterator[Event]:
             and fit(line, rows) is None
             and event_of(line) is None
         ):
-            yield Event(kind=UNKNOWN, text=line.strip()[:_MOST_TEXT])
+            yield Event(
+                kind=UNKNOWN,
+                text=next((said for *_, said in parsed(line) if said), line).strip()[:_MOST_TEXT],
+            )

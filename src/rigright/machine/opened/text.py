@@ -301,7 +301,6 @@ _HEADS = "|".join(
 _HEAD = re.compile(rf"^[ \t]{{0,4}}(?:{_HEADS})[ \t]*$", re.MULTILINE)
 _KNOWN = re.compile(_COMMAND)
 _DOCUMENT = re.compile(r"^(?:\{[ \t]*\n\s{0,40}\"|\[[ \t]*\n\s{0,40}\{)", re.MULTILINE)  # over several lines
-_OF_JOURNAL = '"__REALTIME_TIMESTAMP"'
 _MOST_DOCUMENTS, _MOST_CHARS = 256, 4 * MIB  # of one
 _BEFORE = re.compile(r"(?:sudo|time)\s+(?:-\w\s+)*")
 
@@ -359,10 +358,9 @@ def _add(sections: list[Section], head: str, *, text: str) -> None:
 
 
 def _around_documents(text: str) -> Iterator[str]:
-    """A text cut at each JSON document in it, among prose or behind another; a journal stays whole."""
+    """A text cut at each JSON document in it, among prose or behind another."""
     done = 0
-    documents = _DOCUMENT.finditer(text) if _OF_JOURNAL not in text else iter(())
-    for match, _ in zip(documents, range(_MOST_DOCUMENTS), strict=False):
+    for match in islice(_DOCUMENT.finditer(text), _MOST_DOCUMENTS):
         if match.start() < done:
             continue
         try:

@@ -11,7 +11,7 @@ from itertools import chain, islice
 from rigright.base.units import MIB
 from rigright.machine.opened.text import lines_of
 from rigright.machine.record import Read
-from rigright.machine.running.kernel_log import is_kernels, is_stamped, parsed
+from rigright.machine.running.kernel_log import begins_at, is_stamped, parsed
 from rigright.machine.running.log_lines import event_of, events_of
 from rigright.machine.running.messages import (
     FIELD,
@@ -38,7 +38,8 @@ _ENTRY_FIELD = re.compile(r"(?:[ ]{4})?([A-Z_0-9]{1,64})=(.*)")
 
 def _entries(text: str) -> str:
     """A journal's `-o export` or `-o verbose`, an entry a line: its head, then a field a line."""
-    if not _ENTRY.match(text.lstrip("\n ")):
+    text = textwrap.dedent(text) if text[:1] in {" ", "\t"} else text
+    if not _ENTRY.match(text.lstrip("\n")):
         return text
     entries: list[dict[str, str]] = []
     for line in islice(text.splitlines(), _MOST_ENTRIES):
@@ -91,17 +92,12 @@ _LEAST_SHARE = 0.3  # of them
 
 def read_kernel_log(text: str, _head: str) -> Read:
     """The faults it tells of; those that programs repeat where the kernel itself tells of none."""
-    text = _log_text(text)
+    text = _entries(text)
     crashed = _PANIC.match(text.lstrip()) is not None  # kept by firmware over the start that came after
     ways = (parsed(text, repeated=repeated) for repeated in (False, True))
     result = next(filter(None, map(events_of, ways)), ())
     events = tuple(replace(event, earlier=True) for event in result) if crashed else result
     return Read(fields={"events": events})
-
-
-def _log_text(text: str) -> str:
-    """A log line by line: a journal's own forms, and what container engines pass on of the kernel's lines."""
-    return _entries(textwrap.dedent(text))
 
 
 def _is_mostly_log(text: str) -> bool:
@@ -115,8 +111,8 @@ def is_log(text: str, head: str) -> bool:
     """A log, what a command of logs printed, or a few lines of one among others."""
     if _LOG_COMMANDS.match(head) and "Operation not permitted" not in text[:400]:
         return True
-    text = _log_text(text)
-    return _is_mostly_log(text) or any(map(is_kernels, text.splitlines()))
+    text = _entries(text)
+    return _is_mostly_log(text) or any(begins_at(line) is not None for line in text.splitlines())
 
 
 def holds_messages(text: str) -> bool:
@@ -194,7 +190,5 @@ def _unknown(text: str) -> Iterator[Event]:
             and fit(line, rows) is None
             and event_of(line) is None
         ):
-            yield Event(
-                kind=UNKNOWN,
-                text=next((said for *_, said in parsed(line) if said), line).strip()[:_MOST_TEXT],
-            )
+            said = next((text for *_, text in parsed(line) if text), line)
+            yield Event(kind=UNKNOWN, text=said.strip()[:_MOST_TEXT])

@@ -18,7 +18,7 @@ from rigright.base.errors import DataError
 from rigright.base.tables import DATA, read_toml
 from rigright.base.units import MIB
 from rigright.base.words import say
-from rigright.machine.running.kernel_log import begins_at, is_kernels
+from rigright.machine.running.kernel_log import begins_at
 from rigright.machine.running.messages import KERNEL, TEXT, MessagePattern, fit, kernel_fit, message_patterns
 
 _MARKS = ((b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"), (b"\xef\xbb\xbf", "utf-8-sig"))
@@ -325,7 +325,7 @@ def sections(text: str) -> list[Section]:
     for match in _HEAD.finditer(text):
         if len(result) >= _MOST_SECTIONS:
             break
-        if is_kernels(match[0]):  # it names a device as a program is named: nvme
+        if begins_at(match[0]) is not None:  # it names a device as a program is named: nvme
             continue
         _add(result, head, text=text[start : match.start()])
         stated = "" if match["fence"] else next(part for part in match.groups() if part)

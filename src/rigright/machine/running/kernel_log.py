@@ -62,11 +62,6 @@ def is_stamped(line: str) -> bool:
     return any(form.match(line) for form in (_STAMPED, _OF_A_PROGRAM))
 
 
-def is_kernels(line: str) -> bool:
-    """Whether a line among others repeats one of the kernel's, behind whatever label."""
-    return _behind_label(line.lstrip(), None) is not None
-
-
 def begins_at(line: str) -> int | None:
     """Where in a line the kernel's words begin, by the table of its messages."""
     if not any(map(line.lower().__contains__, (*kernel_marks(), *_OF_RECORDS))):  # as nearly every line

@@ -5,14 +5,14 @@ from __future__ import annotations
 import time
 
 import pytest
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fake_trees import planted
 from rigright.machine.parts import events as part
-from rigright.machine.running import log_lines
+from rigright.machine.running import messages
 from rigright.machine.running.kernel_log import JOURNAL, is_stamped, parsed
-from rigright.machine.running.log_lines import MOST_OF_A_KIND, event_of, events_of, is_worth_a_look
+from rigright.machine.running.log_lines import MOST_OF_A_KIND, event_of, events_of
 from rigright.machine.world import World
 
 NOW_S = 1_795_300_000.0
@@ -224,40 +224,13 @@ KINDS_OF_STAMP = (
     "[Tue Nov  3 10:20:30 2026] {text}", "2026-11-03T10:20:30+00:00 node7 kernel: [{n:12.6f}] {text}",
     "Nov  3 10:20:30 node7 sshd[5]: {text}", "6,{n},{n},-;{text}", "{text}",
 )  # fmt: skip
-TEXTS = (
-    "usb 1-1: new high-speed USB device number 4", "audit: type=1400 audit(1.2:3): apparmor=STATUS", "",
-    "NVRM: Xid (PCI:0000:9b:00): 31, pid=5, name=python3, Ch 8", "-- Boot 0123456789abcdef --",
-    "Linux version 6.8.0 (build@host)", "BERT: Error records from previous boot:",
-    "[Hardware Error]: event severity: fatal", "{3}[Hardware Error]: event severity: corrected",
-    "{3}[Hardware Error]:   section_type: memory error", "mce: [Hardware Error]: Machine check events logged",
-    "NVRM: The NVIDIA GPU 0000:1b:00.0 (PCI ID: 10de:2b85)",
-    "    NVRM: installed in this system requires use of the NVIDIA open kernel modules.",
-    "mlx5_core 0000:12:00.0 ib0: Link down", "eno1: link becomes ready",
-)  # fmt: skip
-
-
-@given(st.lists(st.tuples(st.sampled_from(KINDS_OF_STAMP), st.sampled_from(TEXTS)), max_size=30))
-@example(
-    [
-        ("[{n:12.6f}] {text}", "BERT: Error records from previous boot:"),
-        ("Nov  3 10:20:30 node7 sshd[5]: {text}", "usb 1-1: new high-speed USB device number 4"),
-        ("[{n:12.6f}] {text}", "[Hardware Error]: event severity: fatal"),
-    ]
-)
-def test_lines_that_are_passed_over_change_nothing(lines):
-    """Reading only what is worth a look, stamps left unread, tells the same of any log."""
-    text = "\n".join(stamp.format(n=n, text=text) for n, (stamp, text) in enumerate(lines))
-    now_s = 1_795_000_000.0
-    assert events_of(parsed(text, now_s=now_s, wanted=is_worth_a_look)) == events_of(
-        parsed(text, now_s=now_s)
-    )
 
 
 def test_of_a_storm_the_last_are_kept_with_their_times_and_their_boot():
     storm = [f"[{n:12.6f}] NVRM: Xid (PCI:0000:9b:00): 31, pid={n}, name=python3" for n in range(3000)]
     other = "[    1.000000] EDAC MC0: 1 UE memory read error on CPU_SrcID#0"
     lines = [other, *storm, "-- Boot 0123456789abcdef0123456789abcdef --", storm[7]]
-    found = events_of(parsed("\n".join(lines), wanted=is_worth_a_look))
+    found = events_of(parsed("\n".join(lines)))
     assert [one.kind for one in found] == ["mce", *["xid"] * MOST_OF_A_KIND]
     assert [one.pid for one in found[1:]] == [*range(3000 - MOST_OF_A_KIND + 1, 3000), 7]
     assert [one.earlier for one in found] == [True] * MOST_OF_A_KIND + [None]
@@ -274,13 +247,13 @@ PIECES = (
 def test_a_line_made_to_cost_time_is_no_kernels(stamp, pieces):
     """Names of drivers over and over, over 100,000 characters: nothing is searched in vain, none fails."""
     line = stamp.format(n=1, text="".join(pieces) * (100_000 // len("".join(pieces))))
-    assert len(events_of(parsed(line, wanted=is_worth_a_look))) <= 1
+    assert len(events_of(parsed(line))) <= 1
     is_stamped(line)
 
 
 def test_a_line_that_names_drivers_over_and_over_is_not_searched(monkeypatch):
     searched = []
-    monkeypatch.setattr(log_lines, "message_patterns", lambda _: searched.append(1) or ())
+    monkeypatch.setattr(messages, "fit", lambda *_: searched.append(1))
     assert event_of("NVRM: nvlink " * 40) is None
     assert searched == []
     event_of("NVRM: Xid (PCI:0000:9b:00): 31, pid=5, name=python3, " + "Ch 00000008, " * 30)

@@ -25,6 +25,7 @@ CHECKS = {"messages", "secondary_errors"}
 AROUND = (
     *("{}", "node07: {}", "> {}", "- {}", "| {} |", "`{}`", "报错：{}", "[rank0]: {}"),
     "\x1b[31m{}\x1b[0m", "{}\r",
+    "<p>{}<br></p>", "^[[31m{}^[[0m", "+{}", "[1,3]<stderr>:{}", "(Worker pid=8, ip=10.0.0.7) {}",
     "2026-01-02 10:20:30 ERROR {}", "dmesg.log:17:{}", "Nov  3 10:20:30 host app[12]: {}",
 )  # fmt: skip
 

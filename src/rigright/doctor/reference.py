@@ -16,7 +16,7 @@ from typing import Literal
 from rigright.base.record import Flat
 from rigright.base.words import Sentence, say
 from rigright.doctor.laws import cards_of, disk_of, stated
-from rigright.doctor.record import CheckInput
+from rigright.doctor.record import CheckInput, Severity
 from rigright.facts.bench import Expectation, Reference, expected, references, size_mib_of
 from rigright.machine.bench.record import SMALLER_IS_BETTER, Result
 
@@ -24,6 +24,7 @@ Verdict = Literal["expected", "behind", "slow", "wrong", "unknown"]
 Basis = Literal["other cards", "least", "measured", "stated", "floor", "planned"]
 
 BEHIND, SLOW = 0.95, 0.90  # of the other cards' median
+_WORST_BESIDE, _WORST = 0.75, 0.5  # a fault below it: of their median, of the least
 _OF_MEASURED = 0.90  # of what a healthy one was measured at
 
 
@@ -41,6 +42,17 @@ class BaselineFigure:
     confidence: str | None = None
     checks: tuple[str, ...] = ()  # of the doctor, to look at next
     notes: tuple[Sentence, ...] = ()
+
+    @property
+    def severity(self) -> Severity:
+        """How bad it is: against other cards by their median, else against the least that is expected."""
+        if self.verdict not in {"slow", "behind", "wrong"}:
+            return "note"
+        share = 1.0 if self.share is None else self.share
+        if self.basis == "other cards":
+            return "fault" if share < _WORST_BESIDE else "warning" if share < SLOW else "note"
+        least = self.least / self.full if self.least and self.full else 0.0
+        return "fault" if self.verdict == "wrong" or share < _WORST * least else "warning"
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from rigright.machine.record import Machine
 from rigright.machine.sampling.sampler import Sampler
 from rigright.machine.tick import Tick
 from rigright.machine.world import here
-from rigright.verbs.probe import probe
+from rigright.verbs.probe import probe, results_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -231,7 +231,7 @@ def diagnose(
         raise AskError(say("--from reads a file; --for, --since and --history apply to this machine"))
     machine = probe(source)
     if source is not None:
-        return in_file(case_of(machine))
+        return in_file(case_of(machine, results=results_of(machine, source)))
     kept, results = _kept(history, machine, since_s=since_s, live_s=live_s)
     if kept:
         at_s = [tick.at_s for tick in kept]

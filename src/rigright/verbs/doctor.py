@@ -49,7 +49,7 @@ def doctor(
     earlier = probe(before) if before is not None else before_of(machine) if is_here else None
     case = case_of(
         machine,
-        results=results_of(machine) if is_here else (),
+        results=results_of(machine, from_file),
         wanted=wanted,
         baseline=expected,
         before=earlier,

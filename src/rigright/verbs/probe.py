@@ -52,13 +52,22 @@ def bundle(file: str) -> Bundled:
 _LEAST_BETWEEN_S = 600.0  # two readings: less is no rate
 
 
-def results_of(machine: Machine) -> tuple[Result, ...]:
-    """The newest figure of each benchmark; nothing without a history."""
+def results_of(machine: Machine, file: str | None = None) -> tuple[Result, ...]:
+    """The newest figure of each benchmark in the history; of a file, those of a benchmark's log in it."""
     try:
-        with open_history(writes=False) as history:
-            return history.last_results(machine)
+        if file is None:
+            with open_history(writes=False) as history:
+                return history.last_results(machine)
+        from rigright.base.files import STDIN
+        from rigright.machine.opened.pieces import BENCHMARK
+
+        if BENCHMARK in machine.read_as and file != STDIN:
+            from rigright.verbs.bench.record import read_results
+
+            return read_results(file).results
     except (RigError, OSError):
-        return ()
+        pass
+    return ()
 
 
 def before_of(machine: Machine) -> Machine | None:

@@ -187,7 +187,7 @@ def upgrade(
             )
         )
     machine = probe(source)
-    case = case_of(machine, results=results_of(machine) if source is None else ())
+    case = case_of(machine, results=results_of(machine, source))
     if bound is not None:
         diagnosed = None
     else:

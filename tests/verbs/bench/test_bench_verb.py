@@ -237,7 +237,7 @@ def said(capsys, *words):
 
 def test_the_page_leads_with_what_is_less_than_it_should_be(played, capsys):
     code, out, err = said(capsys, "--width", "100", "--lang", "en")
-    assert (code, err) == (10, "")
+    assert (code, err) == (20, "")
     lines = out.splitlines()
     first, whole = lines[0], " ".join(out.split())
     assert first.startswith("✗ 1 of 3 ")
@@ -284,7 +284,7 @@ def test_what_was_measured_once_is_said_to_be(home, monkeypatch, capsys):
 ])  # fmt: skip
 def test_every_form_and_language_shows_it(played, capsys, words):
     code, out, _ = said(capsys, *words)
-    assert code == 10, "a figure is less than it should be"
+    assert code == 20, "a card is at a third of the others: a fault, as the doctor says"
     assert "780" in out
     if words == ("--lang", "zh"):
         assert "低于预期" in out

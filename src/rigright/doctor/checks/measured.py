@@ -9,12 +9,10 @@ from rigright.base.units import show_measured
 from rigright.base.words import say
 from rigright.doctor.advice import advise
 from rigright.doctor.baseline import compared
-from rigright.doctor.record import CheckInput, Evidence, Fine, NotSeen, Severity, Verdict, check
+from rigright.doctor.record import CheckInput, Evidence, Fine, NotSeen, Verdict, check
 from rigright.doctor.reference import compare_all, wrong_values
 from rigright.machine.bench.record import SMALLER_IS_BETTER
 
-_CARD_WORST, _CARD_SLOW = 0.75, 0.90
-_WORST = 0.5
 _BASELINE_WORST = 0.75
 COUNTED = "nccl_tests"  # the part whose tool compares every value
 
@@ -32,8 +30,7 @@ def bench_behind(case: CheckInput) -> Iterator[Verdict]:
     for figure in compare_all(case.results, case):
         if figure.basis != "other cards" or figure.verdict not in {"slow", "behind"} or figure.share is None:
             continue
-        result, share = figure.result, figure.share
-        severity: Severity = "fault" if share < _CARD_WORST else "warning" if share < _CARD_SLOW else "note"
+        result, share, severity = figure.result, figure.share, figure.severity
         yield advise(
             "measured.behind",
             about=result.on,
@@ -70,16 +67,10 @@ def bench_slow(case: CheckInput) -> Iterator[Verdict]:
             says = say("{part}, {what}: as expected", part=result.part, what=result.what)
             yield Fine(says=says, about=result.on)
             continue
-        far = (
-            figure.share is not None
-            and figure.full
-            and figure.least
-            and figure.share < _WORST * figure.least / figure.full
-        )
         yield advise(
             "measured.slow",
             about=result.on,
-            severity="fault" if far else "warning",
+            severity=figure.severity,
             part=result.part,
             what=result.what,
             value=show_measured(result.value, result.unit),

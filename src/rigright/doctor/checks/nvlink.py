@@ -24,6 +24,7 @@ MOST_SHOWN = 4
 _SAME_SPEED = 0.95  # of the others': what is above it is rounding
 _SEE_PATHS = "nvidia-smi topo -m"
 _HARMLESS = "inband"
+_LEAST_LINKS = 4  # of a pair of a baseboard since A100; V100 gives one or two
 
 
 @check(say("NVLink link state"))
@@ -154,7 +155,7 @@ def nvlink_paths(case: CheckInput) -> Iterator[Verdict]:
         device.index
         for device, chip in answering(case, vendor="nvidia")
         if chip is not None and not device.mig and fabric_of(chip).kind == "switch"
-    }
+    } or _meshed(case)
     if len(linked) < 2:
         return
     paths = [item for item in case.machine.paths or () if {item.a, item.b} <= linked]
@@ -184,6 +185,13 @@ def nvlink_paths(case: CheckInput) -> Iterator[Verdict]:
         severity="warning" if case.machine.system.is_virtual and not most else None,
         pairs=tuple(Evidence(shows=sentence, command=_SEE_PATHS) for sentence in shown),
     )
+
+
+def _meshed(case: CheckInput) -> set[int]:
+    """GPUs that no name tells of, where one has as many links to several others as baseboards give."""
+    paths = [item for item in case.machine.paths or () if not any(case.chips)]
+    ends = Counter(end for path in paths if _links(path) >= _LEAST_LINKS for end in (path.a, path.b))
+    return {end for path in paths for end in (path.a, path.b)} if max(ends.values(), default=0) > 1 else set()
 
 
 def _links(path: Path) -> int:

@@ -237,13 +237,18 @@ def _unknown_argument(extras: Sequence[str], known: Sequence[str]) -> AskError:
     """The complaint about the first of the arguments without a place, with the option that is meant."""
     argument = next((word for word in extras if word.startswith("-")), extras[0])
     if not argument.startswith("-"):
+        import os
         import shlex
 
         machine = " ".join(word for word in extras if not word.startswith("-"))
-        named = say("name the machine with {option}", option=f"--on {shlex.quote(machine)}")
+        hint = say("quote names that contain spaces; see --help")
+        if "--from" in known and os.path.exists(argument):  # noqa: PTH110 - loads nothing more
+            hint = say("a file is read with --from FILE, several of one machine with --from FOLDER")
+        elif "--on" in known:
+            hint = say("name the machine with {option}", option=f"--on {shlex.quote(machine)}")
         return AskError(
             say('unexpected argument "{argument}"', argument=argument),
-            hint=named if "--on" in known else say("quote names that contain spaces; see --help"),
+            hint=hint,
         )
     from rigright.options.read import unknown_option
 

@@ -1,4 +1,4 @@
-"""What gpu-burn, SuperBench, bandwidthTest, hipBusBandwidth, GPU STREAM and perftest print, as results.
+"""What gpu-burn, SuperBench, bandwidthTest, hipBusBandwidth, GPU STREAM, perftest and fio print, as results.
 
 Foreign text: lines that do not fit are passed over. `READERS` is every form that is read; a text that is of
 another gives nothing.
@@ -198,6 +198,24 @@ def perftest(text: str) -> list[Result]:
     return results
 
 
+_FIO_JOB = re.compile(
+    r"^\S{1,60}: \(g=\d{1,4}\): rw=(rand)?(\w{1,12}), bs=(?:\(R\) )?([\d.]{1,9})([KM]i?)?B?\b", re.MULTILINE
+)
+_FIO_RATE = re.compile(r"^\s{0,8}(READ|WRITE): bw=\S{3,20} \(([\d.]{1,12})([MG])B/s\)", re.MULTILINE)
+
+
+def fio(text: str) -> list[Result]:
+    """What fio moved to and from its files, all jobs of a group together."""
+    jobs = {(bool(job[1]), job[3] + (job[4] or "").removesuffix("i")) for job in _FIO_JOB.finditer(text)}
+    if len(jobs) != 1:
+        return []
+    is_random, block = jobs.pop()
+    kind = f"random {{}} {block}iB" if is_random else "sequential {}"
+    rows = islice(_FIO_RATE.finditer(text), _MOST_LINES)
+    pairs = ((kind.format(row[1].lower()), _rate(row[2], row[3])) for row in rows)
+    return [_figure("disk", what, on="disk", rate=rate, tool="fio") for what, rate in pairs if rate]
+
+
 def _copy(name: str, memory: str) -> tuple[str, str]:
     """The part and name of a copy, as our own benchmarks have it."""
     way = _NAMES[name.lower()]
@@ -226,4 +244,5 @@ READERS: tuple[tuple[str, Callable[[str, str], list[Result]]], ...] = (  # part,
     ("superbench", lambda text, _: superbench(text)),
     ("transfer", lambda text, _: copies(text)),
     ("perftest", lambda text, _: perftest(text)),
+    ("disk", lambda text, _: fio(text)),
 )

@@ -108,7 +108,9 @@ _COLUMNS = {  # of dmon -> the words of a query
     "mclk": "clocks.mem",
     "pclk": "clocks.sm",
     "fb": "memory.used",
+    "tviol": "clocks_event_reasons.sw_thermal_slowdown",
 }
+_VIOLATED = {"0": "Not Active", "1": "Active"}
 _DMON_HEAD = re.compile(r"^# ?gpu +(?=.*\b(?:pwr|sm|mclk|fb|rxpci|pid)\b)(.*)$", re.MULTILINE)
 _DMON_ROW = re.compile(r"^ +(\d{1,3}) +(\S.*)$", re.MULTILINE)
 _APPS = re.compile(r"^(?=[\w, \[\]]*\bgpu_uuid\b)(?=[\w, \[\]]*\bpid\b)[\w, \[\]]{8,200}$", re.MULTILINE)
@@ -163,7 +165,9 @@ def _dmon_cards(text: str) -> tuple[Device, ...]:
     for names, index, cells in _tables(text, lambda names: "pid" not in names):
         if len(cells) == len(names) and (index in newest or len(newest) < _MOST_CARDS):
             fields = {
-                _COLUMNS[name]: cell for name, cell in zip(names, cells, strict=True) if name in _COLUMNS
+                _COLUMNS[name]: _VIOLATED.get(cell, cell) if name == "tviol" else cell
+                for name, cell in zip(names, cells, strict=True)
+                if name in _COLUMNS
             }
             newest[index] = {**newest.get(index, {}), **fields}
     return tuple(

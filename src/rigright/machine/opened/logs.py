@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
-from datetime import datetime
 from itertools import chain, islice
-from typing import Any
 
-from rigright.base.bounded import bounded_json_at
-from rigright.base.units import MEGA, MIB
-from rigright.machine.record import Read, telling
-from rigright.machine.running.kernel_log import is_kernels, is_stamped, parsed
-from rigright.machine.running.log_lines import address as kernel_address
-from rigright.machine.running.log_lines import event_of, events_of, is_worth_a_look
+from rigright.base.units import MIB
+from rigright.machine.opened.text import lines_of
+from rigright.machine.record import Read
+from rigright.machine.running.kernel_log import begins_at, is_stamped, parsed
+from rigright.machine.running.log_lines import event_of, events_of
 from rigright.machine.running.messages import (
     FIELD,
     MESSAGE,
@@ -28,7 +25,7 @@ from rigright.machine.running.messages import (
     possible,
     values_of,
 )
-from rigright.machine.system import Event, Software
+from rigright.machine.system import Event
 from rigright.machine.values import address
 
 _MOST_ENTRIES = 500_000
@@ -39,118 +36,19 @@ _ENTRY = re.compile(  # how one begins: in `-o export`, and in `-o verbose`, whe
 _ENTRY_FIELD = re.compile(r"(?:[ ]{4})?([A-Z_0-9]{1,64})=(.*)")
 
 
-def _journal_lines(text: str) -> str | None:
-    """The text as such lines; None where it is no journal's."""
-    start = text.lstrip("\x1e \n")[:400]
-    if (
-        start.startswith(("{", "data: {"))
-        and '"MESSAGE"' in text[:100_000]
-        and '_TIMESTAMP"' in text[:100_000]
-    ):
-        return "\n".join(filter(None, map(_line, _documents(text))))
-    if _ENTRY.match(start):
-        return "\n".join(filter(None, map(_line, _entries(text))))
-    return None
-
-
-def _documents(text: str) -> Iterator[Mapping[str, Any]]:
-    """An object a line (`-o json`, `json-seq`), or over many (`json-pretty`)."""
-    at = 0
-    for _ in range(_MOST_ENTRIES):
-        start = text.find("{", at)
-        if start < 0:
-            return
-        is_pretty = text.startswith("{\n", start)
-        end = text.find("\n}" if is_pretty else "\n", start)
-        at = end + 2 * is_pretty if end >= 0 else len(text)
-        try:
-            value, _ = bounded_json_at(text[start:at], 0)
-        except ValueError:
-            continue
-        if isinstance(value, dict):
-            yield value
-
-
-def _entries(text: str) -> Iterator[Mapping[str, Any]]:
-    """An entry begins with its head; its fields follow, a line each."""
-    entry: dict[str, str] = {}
+def _entries(text: str) -> str:
+    """A journal's `-o export` or `-o verbose`, an entry a line: its head, then a field a line."""
+    text = textwrap.dedent(text) if text[:1] in {" ", "\t"} else text
+    if not _ENTRY.match(text.lstrip("\n")):
+        return text
+    entries: list[dict[str, str]] = []
     for line in islice(text.splitlines(), _MOST_ENTRIES):
         head = _ENTRY.match(line)
-        if head and entry:
-            yield entry
-            entry = {}
-        if head and head["at"]:
-            entry["at"] = head["at"]
-        elif match := _ENTRY_FIELD.match(line):
-            entry.setdefault(match[1], match[2])
-    if entry:
-        yield entry
-
-
-def _line(entry: Mapping[str, Any]) -> str | None:
-    """When, where, who, what."""
-    value = entry.get("MESSAGE")
-    if isinstance(value, list):  # bytes that are no UTF-8
-        value = bytes(item & 255 for item in value[:_MOST_MESSAGE] if isinstance(item, int)).decode(
-            "utf-8", "replace"
-        )
-    at = entry.get("_SOURCE_REALTIME_TIMESTAMP") or entry.get("__REALTIME_TIMESTAMP")
-    if not isinstance(value, str):
-        return None
-    host = str(entry.get("_HOSTNAME") or "host").split()[:1]
-    who = str(entry.get("SYSLOG_IDENTIFIER") or entry.get("_COMM") or "program").split()[:1]
-    if entry.get("_TRANSPORT") == "kernel":
-        who = ["kernel"]
-    elif who == ["kernel"]:  # said so itself
-        who = ["program"]
-    if isinstance(at, str) and at.isdecimal() and len(at) < 20:
-        when = f"{int(at) / MEGA:.6f}"
-    else:
-        when = str(entry.get("at") or "0000000000.0")
-    first = " ".join(value[:_MOST_MESSAGE].split("\n"))
-    return f"{when} {(host or ['host'])[0]} {(who or ['program'])[0]}: {first}"
-
-
-_FABRIC_MARK = re.compile(
-    r"^\[\w{3} \d{2} \d{4} \d\d:\d\d:\d\d\] \[(?:INFO|WARN(?:ING)?|ERROR|FATAL|DEBUG)\] \[tid", re.MULTILINE
-)
-_FABRIC_LINE = re.compile(
-    r"^\[(\w{3} \d{2} \d{4} \d\d:\d\d:\d\d)\] \[(?:ERROR|FATAL)\] \[tid \d+\] (.{1,400})", re.MULTILINE
-)
-_VERSION = re.compile(r"[Ff]abric [Mm]anager version[ :]+(\d{1,4}(?:\.\d{1,4}){1,3})")
-_SXID = re.compile(r"NVSwitch (?:non-)?fatal error (\d{1,6})\b.{0,80}?pci bus id ([0-9A-Fa-f:.]{10,18})")
-
-
-def is_fabric_log(text: str) -> bool:
-    """Whether the fabric manager wrote it."""
-    return _FABRIC_MARK.search(text) is not None
-
-
-def read_fabric_log(text: str) -> Read:
-    """The manager's version, and each error of a switch as the kernel would have told it (SXid)."""
-    version = _VERSION.search(text)
-    events = []
-    for at, value in _FABRIC_LINE.findall(text):
-        match = _SXID.search(value)
-        if match is not None:
-            events.append(
-                Event(
-                    kind="sxid",
-                    text=value.strip(),
-                    at_s=_seconds(at),
-                    pci=address(match[2]),
-                    code=int(match[1]),
-                )
-            )
-    software = Software(fabric_manager=version[1]) if version else None
-    return Read(fields=telling(events=tuple(events[-_MOST_EVENTS:]), software=software))
-
-
-def _seconds(stamp: str) -> float | None:
-    try:
-        return datetime.strptime(stamp, "%b %d %Y %H:%M:%S").timestamp()  # noqa: DTZ007 - as logs are
-    except (ValueError, OverflowError):
-        return None
+        if head or not entries:
+            entries.append({"at": head["at"]} if head and head["at"] else {})
+        if match := _ENTRY_FIELD.match(line):
+            entries[-1].setdefault(match[1], match[2])
+    return "\n".join(line for entry in entries for line in lines_of(entry))
 
 
 _MOST_EVENTS = 400
@@ -168,7 +66,7 @@ _SAYS_NONE = re.compile(
     r"|(?:errors?|fail\w*|failures?|critical(?: warning)?|occurred|exceptions?|timeouts?)"
     r"\W{0,4}\s{0,40}[:=|]\s{0,40}\W{0,4}"
     r"(?:0(?!x0*[1-9a-f]|\.?[1-9])|none\b|no\b|n/?a\b|false\b|ok\b|\[\]|null\b|not active)"
-    r"|error_?(?:log|rate|count)"
+    r"|error_?(?:log|rate|count)|(?:errors?|failures?|timeouts?) 0(?![\w.])"
 )
 _DOCUMENT = re.compile(r"\s*\[?\s*\{\s*\"")
 _HEADING = re.compile(r"\s*\"?[\w #/()&-]{1,40}\"?[:,]?\s*[\[{]?\s*")
@@ -188,31 +86,18 @@ _LOG_COMMANDS = re.compile(
     r"(?:dmesg|journalctl)\b|/var/(?:log|lib/systemd/pstore)/(?:kern|syslog|messages|dmesg)"
 )
 _PANIC = re.compile(r"(?:Panic|Oops|Emergency|Shutdown|Unknown)#\d+ Part\d+")
-_PASSED_ON = re.compile(
-    r"^(\w{3} [ \d]\d [\d:.]{8,16} \S+|\d{4}-\d\d-\d\d[T ][\d:.,]{8,20}\S{0,6} \S+)"
-    r" (?:containerd|dockerd?|podman|conmon|crio|kubelet|k8s_\S+|docker/\S+|[0-9a-f]{12})"
-    r"(?:\[\d+\])?: (?=\[\s*\d+\.\d+\]|NVRM: )",
-    re.MULTILINE,
-)
 _LOOKED_AT = 400  # lines, to tell what most of them are
 _LEAST_SHARE = 0.3  # of them
 
 
 def read_kernel_log(text: str, _head: str) -> Read:
-    """The faults it tells of; of a text that is no log, those lines that are the kernel's."""
-    text = _log_text(text)
+    """The faults it tells of; those that programs repeat where the kernel itself tells of none."""
+    text = _entries(text)
     crashed = _PANIC.match(text.lstrip()) is not None  # kept by firmware over the start that came after
-    if not _is_mostly_log(text):
-        text = "\n".join(line for line in text.splitlines() if is_worth_a_look(line) and is_kernels(line))
-    result = events_of(parsed(text, wanted=is_worth_a_look))
+    ways = (parsed(text, repeated=repeated) for repeated in (False, True))
+    result = next(filter(None, map(events_of, ways)), ())
     events = tuple(replace(event, earlier=True) for event in result) if crashed else result
     return Read(fields={"events": events})
-
-
-def _log_text(text: str) -> str:
-    """A log line by line: a journal's own forms, and what container engines pass on of the kernel's lines."""
-    text = _journal_lines(text) or text
-    return _PASSED_ON.sub(r"\1 kernel: ", textwrap.dedent(text) if text[:1] in {" ", "\t"} else text)
 
 
 def _is_mostly_log(text: str) -> bool:
@@ -224,14 +109,10 @@ def _is_mostly_log(text: str) -> bool:
 
 def is_log(text: str, head: str) -> bool:
     """A log, what a command of logs printed, or a few lines of one among others."""
-    if is_fabric_log(text[:2000]) or not text:
-        return False
     if _LOG_COMMANDS.match(head) and "Operation not permitted" not in text[:400]:
         return True
-    text = _log_text(text)
-    return _is_mostly_log(text) or any(
-        is_worth_a_look(line) and is_kernels(line) for line in text.splitlines()
-    )
+    text = _entries(text)
+    return _is_mostly_log(text) or any(begins_at(line) is not None for line in text.splitlines())
 
 
 def holds_messages(text: str) -> bool:
@@ -294,9 +175,7 @@ def _event(row: MessagePattern, match: re.Match[str], *, above: str = "") -> Eve
     again = row.pattern.search(text) if above else match
     fields = values_of(row, again or match)
     pid = fields.get("pid")
-    return Event(
-        kind=MESSAGE, text=text, pci=kernel_address(fields.get("pci")), pid=int(pid[:9]) if pid else None
-    )
+    return Event(kind=MESSAGE, text=text, pci=address(fields.get("pci")), pid=int(pid[:9]) if pid else None)
 
 
 def _unknown(text: str) -> Iterator[Event]:
@@ -311,9 +190,5 @@ def _unknown(text: str) -> Iterator[Event]:
             and fit(line, rows) is None
             and event_of(line) is None
         ):
-            yield Event(kind=UNKNOWN, text=_bare(line)[:_MOST_TEXT])
-
-
-def _bare(line: str) -> str:
-    """A line without the stamp of the log that it stands in."""
-    return next((text for _, _, text in parsed(line) if text), line).strip()
+            said = next((text for *_, text in parsed(line) if text), line)
+            yield Event(kind=UNKNOWN, text=said.strip()[:_MOST_TEXT])

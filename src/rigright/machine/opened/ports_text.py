@@ -211,11 +211,13 @@ _MOST_ETHERNET = 1024
 _ETHTOOL = re.compile(r"^Settings for (\S{1,40}):\s*$", re.MULTILINE)
 
 
-def port_files(text: str) -> dict[str, bytes]:
-    """The files of /sys that it tells of; none where it is not ethtool's."""
+def port_files(text: str) -> tuple[dict[str, bytes], dict[tuple[str, ...], str]]:
+    """The files of /sys that it tells of, and each port's answer; none where it is not ethtool's."""
     contents: dict[str, bytes] = {}
+    answers: dict[tuple[str, ...], str] = {}
     for match, part in blocks(text, _ETHTOOL, most=_MOST_ETHERNET):
         stated = words_in(part, lower=True)
+        answers.setdefault(("ethtool", match[1]), part)
         speed = re.match(r"(\d{1,7})Mb/s", stated.get("speed", ""))
         files = {
             "type": "1",
@@ -226,4 +228,4 @@ def port_files(text: str) -> dict[str, bytes]:
         for name, value in files.items():
             if value is not None:
                 contents.setdefault(f"{_NET}/{match[1]}/{name}", f"{value}\n".encode())
-    return contents
+    return contents, answers

@@ -5,32 +5,45 @@ It may be in any coding; colours, and what was set before each line, are taken o
 
 from __future__ import annotations
 
+import html
 import re
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import islice
+from itertools import accumulate, islice, pairwise
+from typing import Any
 
-from rigright.base.bounded import bounded_json, bounded_json_at
+from rigright.base.bounded import bounded_json_at
 from rigright.base.errors import DataError
 from rigright.base.tables import DATA, read_toml
 from rigright.base.units import MIB
 from rigright.base.words import say
-from rigright.machine.running.kernel_log import BEGINS
+from rigright.machine.running.kernel_log import begins_at
+from rigright.machine.running.messages import KERNEL, TEXT, MessagePattern, fit, kernel_fit, message_patterns
 
 _MARKS = ((b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"), (b"\xef\xbb\xbf", "utf-8-sig"))
 _LOOKED_AT = 2000  # bytes, to tell UTF-16 without its mark
 _MOST_ZEROS = 0.3
 _MOST_STRANGE = 0.1  # of characters: bytes that are no UTF-8
-_ESCAPES = re.compile(r"\x1b(?:\[[0-9;?]{0,20}[A-Za-z]|\][^\x07\x1b]{0,200}(?:\x07|\x1b\\)|[()][0-9A-B])")
+_ESCAPES = re.compile(  # of a terminal; or of its colours alone, as text that lost the byte before them
+    r"\x1b(?:\[[0-9;?]{0,20}[A-Za-z]|\][^\x07\x1b]{0,200}(?:\x07|\x1b\\)|[()][0-9A-B])"
+    r"|(?:\^\[|\\x1b|\\u001b|\\033|\\e)\[[0-9;]{0,12}[mK]|(?<![\w\]])\[[0-9;]{1,12}m(?![\w\]]{0,2}\])|\[0m"
+)
+_ODD = str.maketrans(  # what forums and editors put in the place of plain characters
+    {"\xa0": " ", "\u2018": "'", "\u2019": "'", "\u201c": '"', "\u201d": '"', "\0": None}
+    | dict.fromkeys("\u200b\u200c\u200d\u2060\ufeff")
+)
+_ENTITY = re.compile(r"&(?:lt|gt|quot|apos|amp|#\d{2,4}|#x[0-9a-f]{2,4});", re.IGNORECASE)
+_HIGH = re.compile(rb"[\x80-\xff]+")
 _RUN_ON = re.compile(
     r"^(</nvidia_smi_log>|[\]}])(?=[^\s,;:\]})])", re.MULTILINE
 )  # files joined without a line break
 _OVERSTRUCK = re.compile(r".\x08")
 _FIRST_LINES = 40
+_MOST_MESSAGE = 4000  # of one message
+_LEAST_LINE = 12  # characters that say something
 _STAMP = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)"
 _FINER = re.compile(r"(?<=\.\d{6})\d+")
-_KERNELS = re.compile(rf"(?:kernel: )?{BEGINS}")
 _OWN_STAMP = re.compile(
     rf"(?:<\d+>|\w+ *:\w+ *: )?\[?\s*(?:\d+\.\d{{3,6}}\]|{_STAMP}|(?:\w{{3}} )?\w{{3}} [ \d]\d \d\d:\d\d:)"
 )
@@ -43,12 +56,15 @@ def text_of(raw: bytes, *, name: str) -> str:
         raise DataError(say("{file} is not text: it contains zero bytes", file=name))
     if text[:_LOOKED_AT].count("\ufffd") > _MOST_STRANGE * len(text[:_LOOKED_AT]):
         raise DataError(say("{file} is not text", file=name))
-    text = text.replace("\0", "").replace("\r\n", "\n").replace("\r", "\n").replace("\xa0", " ")
-    if "\x1b" in text:
-        text = _ESCAPES.sub("", text)
+    text = text.translate(_ODD).replace("\r\n", "\n").replace("\r", "\n")
+    if "&" in text and not text.lstrip().startswith("<?xml"):
+        text = _ENTITY.sub(lambda match: html.unescape(match[0]), text)
+    text = _ESCAPES.sub("", text)
     if "\x08" in text:
         text = _OVERSTRUCK.sub("", text)
-    return _set_out(_unwrapped(_set_out(_RUN_ON.sub(r"\1\n", text))))
+    text = _unwrapped(_set_out(_RUN_ON.sub(r"\1\n", text)))
+    printed = _printed(text)
+    return _rejoined(_set_out(text if printed == text else _unwrapped(printed)))
 
 
 def _set_out(text: str) -> str:
@@ -69,7 +85,10 @@ def _coding(raw: bytes) -> str:
         printed = sum(byte > 31 or byte in b"\t\n\r" for byte in other)
         if half and half.count(0) > _MOST_ZEROS * len(half) and printed == len(other):
             return coding
-    return "utf-8"
+    strange = raw[:_LOOKED_AT].decode("utf-8", "replace").count("\ufffd")
+    runs = _HIGH.findall(raw[:_LOOKED_AT]) if strange else []
+    is_chinese = 2 * strange > len(runs) and all(len(run) % 2 == 0 for run in runs[:-1])
+    return "gb18030" if runs and is_chinese else "utf-8"
 
 
 def _unwrapped(text: str) -> str:
@@ -86,47 +105,172 @@ def _stamped(at: str, line: str) -> str:
     """The line under its own stamp; what the kernel said without one under that which was set before it."""
     if _OWN_STAMP.match(line):
         return line
-    if not _KERNELS.match(line):
+    if not line.startswith("kernel: ") and begins_at(line) != 0:
         return line
     return f"{_FINER.sub('', at)} container kernel: {line.removeprefix('kernel: ')}"
 
 
-def _of_json(match: re.Match[str]) -> str:
-    """One line of Docker's own log files."""
-    try:
-        value = bounded_json(match[0])
-    except ValueError:
-        return match[0]
-    line, at = value.get("log"), value.get("time")
-    if not isinstance(line, str):
-        return match[0]
-    return _stamped(at, line.rstrip("\n")) if isinstance(at, str) else line.rstrip("\n")
+_LINES_OF = (  # keys of documents under which collectors of logs, clusters and tools keep lines
+    *("log", "message", "msg", "MESSAGE", "line", "stdout", "stderr", "_raw", "textPayload", "short_message"),
+)
+_TIMES_OF = (
+    *(
+        "_SOURCE_REALTIME_TIMESTAMP",
+        "__REALTIME_TIMESTAMP",
+        "time",
+        "ts",
+        "timestamp",
+        "@timestamp",
+        "_time",
+        "at",
+    ),
+)
+_WRAPPER = re.compile(rf'"(?:{"|".join(map(re.escape, _LINES_OF))}|values)"\s*:')
+_WRAPPED = re.compile(r"^[^{\n]{0,120}?(?=\{\s*\"|\[\s*\{)", re.MULTILINE)
+_UNIX = re.compile(r"(\d{10})\.?((?:\d{3}){0,3})\d{0,2}")
+
+
+def _printed(text: str) -> str:
+    """The text, where each document that passes on lines of a log, or what a command printed, is those."""
+    if not _WRAPPER.search(text):
+        return text
+    parts, done = [], 0
+    for match in islice(_WRAPPED.finditer(text), _MOST_SECTIONS * 100):
+        if match.start() < done:
+            continue
+        start, end = match.end(), text.find("\n", match.end())
+        for stop in (end if end >= 0 else len(text), start + _MOST_CHARS):
+            try:
+                value, size = bounded_json_at(text[start:stop], 0)
+            except ValueError:
+                continue
+            lines = [*_strings(value, "")]
+            if any(len(line) >= _LEAST_LINE for line in lines):
+                label = "" if match[0].rstrip().endswith("=>") else match[0]
+                parts += [text[done : match.start()], "\n".join(f"{label}{line}" for line in lines)]
+                done = start + size
+            break
+    return "".join((*parts, text[done:]))
+
+
+def _strings(value: object, at: str) -> Iterator[str]:
+    """Lines that a document holds, under the time that stands beside them."""
+    if isinstance(value, list):
+        is_pair = len(value) == 2 and all(isinstance(part, str) for part in value)
+        if not (is_pair and _UNIX.fullmatch(value[0])):
+            for part in value:
+                yield from _strings(part, at)
+            return
+        value = {"time": value[0], "line": value[1]}  # as Loki has them
+    if isinstance(value, dict):
+        yield from lines_of(value, at=at)
+        at = _time_of(value) or at
+        for part in value.values():
+            if isinstance(part, dict | list):
+                yield from _strings(part, at)
+
+
+def lines_of(entry: Mapping[str, Any], *, at: str = "") -> Iterator[str]:
+    """What an entry of a log says: when, who, what."""
+    at = _time_of(entry) or at
+    words = {str(part) for part in entry.values()}
+    program = str(entry.get("SYSLOG_IDENTIFIER") or entry.get("_COMM") or "program").split()[:1]
+    for key in _LINES_OF:
+        said = entry.get(key)
+        if key == "MESSAGE" and isinstance(said, list):  # bytes that are no UTF-8
+            said = bytes(part & 255 for part in said[:_MOST_MESSAGE] if isinstance(part, int)).decode(
+                "utf-8", "replace"
+            )
+        if not isinstance(said, str):
+            continue
+        if "_TRANSPORT" in entry:
+            who = (
+                "kernel"
+                if entry["_TRANSPORT"] == "kernel"
+                else (program or ["program"])[0].replace("kernel", "program")
+            )
+            host = (str(entry.get("_HOSTNAME") or "host").split() or ["host"])[0]
+            yield f"{at or '0000000000.0'} {host} {who}: {' '.join(said[:_MOST_MESSAGE].splitlines())}"
+        else:
+            who = "kernel: " if words & {"kernel", "kern"} else ""
+            yield from (_stamped(at, who + line) if at else who + line for line in said.splitlines())
+
+
+def _time_of(entry: Mapping[str, Any]) -> str:
+    return next((stamp for key in _TIMES_OF if key in entry and (stamp := _iso(str(entry[key])))), "")
+
+
+def _iso(stamp: str) -> str:
+    """A time as logs stamp it; "" where it is none."""
+    if unix := _UNIX.fullmatch(stamp):
+        return f"{unix[1]}.{unix[2] or 0}"
+    return stamp if re.fullmatch(rf"{_STAMP}|\w{{3}} \d{{4}}-\d\d-\d\d [\d:.]{{8,16}} \S+", stamp) else ""
 
 
 _WRAPS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...] = (
     (re.compile(r"> ?(.*)"), lambda m: m[1]),  # quoted in a mail or a thread
-    (
-        re.compile(rf"(?:/[^\s:]{{1,200}}:)?(?:\d{{1,9}}[:-])?(?={_OWN_STAMP.pattern})(.*)"),
-        lambda m: m[1],
-    ),  # grep
-    (re.compile(rf"({_STAMP}) cpu\d+:\d+\)(.*)"), lambda m: f"{m[1]} host kernel: {m[2]}"),  # ESXi
     (re.compile(r"\[(?:pod|container)/[^\]\s]{1,200}\] (.*)"), lambda m: m[1]),  # kubectl logs --prefix
     # docker compose logs; a table has more cells
     (
         re.compile(r"(?:[\w./-]{1,78}[-_]\d{1,2}|[\w./-]{1,80}(?=\s{0,20} \| [^|]*\Z))\s{0,20} \| (.*)"),
         lambda m: m[1],
     ),
-    (re.compile(r'\{"log":.*\}'), _of_json),
-    (re.compile(rf"({_STAMP}) std(?:out|err) [FP] (.*)"), lambda m: _stamped(m[1], m[2])),  # containerd
-    (  # kubectl logs --timestamps, docker logs -t: nothing else stamps so finely
-        re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}(?:Z|[+-]\d\d:\d\d)) (.*)"),
+    (  # containerd; kubectl logs --timestamps, docker logs -t: nothing else stamps so finely
+        re.compile(rf"({_STAMP}) (?:std(?:out|err) [FP] |(?<=\.\d{{9}}Z )|(?<=\.\d{{9}}[+-]\d\d:\d\d ))(.*)"),
         lambda m: _stamped(m[1], m[2]),
     ),
-    (  # syslog as RFC 5424 has it
-        re.compile(rf"(?:<\d{{1,3}}>)?1 ({_STAMP}) (\S+) (\S+) \S+ \S+ (?:-|\[.{{0,400}}?\])\s+(.*)"),
-        lambda m: f"{m[1]} {m[2]} {m[3]}: {m[4]}",
-    ),
 )
+
+
+# --- lines that were cut
+
+_NARROWEST, _WIDEST = 60, 160  # columns of what a terminal or a mail cut
+_TERMINALS = (80, 100, 120, 132, 160)
+_MOST_CUT, _MOST_PIECES = 5000, 5  # lines of such a text, and of one that was cut
+_OWN_LINE = re.compile(  # what does not go on from the line before
+    r"[|+*>#\[{<=-]|\d{4}-\d|\w{3} [ \d]\d \d\d:|Traceback|\w*(?:Error|Exception): "
+    r"|(?:NVRM|amdgpu|mlx5_core|nvidia)\b|INFO|WARN|ERROR"
+)
+
+
+def _rejoined(text: str) -> str:
+    """Lines that a terminal or a mail cut at its width, joined where a message stands across the cut."""
+    lines = text.splitlines()
+    width = max(map(len, lines), default=0)
+    if not _NARROWEST <= width <= _WIDEST or not 1 < len(lines) <= _MOST_CUT:
+        return text
+    glues = ("", " ") if width in _TERMINALS else (" ", "")  # cut within words, or between them
+    result, place = [], 0
+    while place < len(lines):
+        pieces = [lines[place]]
+        for last, piece in pairwise(lines[place : place + _MOST_PIECES]):
+            first = piece.split(" ", 1)[0]
+            is_full = len(last) == width or (first and len(last) + 1 + len(first) > width)
+            if not is_full or _OWN_LINE.match(piece):
+                break
+            pieces.append(piece)
+        count = next(filter(None, (_pieces_of_one(pieces, glue) for glue in glues)), None)
+        result.append(pieces[0] if count is None else count[0])
+        place += 1 if count is None else count[1]
+    return "\n".join(result)
+
+
+def _pieces_of_one(pieces: list[str], glue: str) -> tuple[str, int] | None:
+    """The line that pieces make and how many they are, where a message stands across their cuts."""
+    line = glue.join(pieces)
+    pair = _row_of(line) if len(pieces) > 1 else None
+    if pair is None or not pair[1].start() < len(pieces[0]) < pair[1].end():
+        return None
+    alone = _row_of(pieces[0])
+    if alone is not None and alone[0] is pair[0]:  # the rest adds nothing
+        return None
+    ends = accumulate(len(piece) + len(glue) for piece in pieces)
+    count = next(number for number, end in enumerate(ends, 1) if pair[1].end() <= end)
+    return glue.join(pieces[:count]), count
+
+
+def _row_of(line: str) -> tuple[MessagePattern, re.Match[str]] | None:
+    return kernel_fit(line, KERNEL) or fit(line, message_patterns(TEXT))
 
 
 # --- sections
@@ -157,7 +301,6 @@ _HEADS = "|".join(
 _HEAD = re.compile(rf"^[ \t]{{0,4}}(?:{_HEADS})[ \t]*$", re.MULTILINE)
 _KNOWN = re.compile(_COMMAND)
 _DOCUMENT = re.compile(r"^(?:\{[ \t]*\n\s{0,40}\"|\[[ \t]*\n\s{0,40}\{)", re.MULTILINE)  # over several lines
-_OF_JOURNAL = '"__REALTIME_TIMESTAMP"'
 _MOST_DOCUMENTS, _MOST_CHARS = 256, 4 * MIB  # of one
 _BEFORE = re.compile(r"(?:sudo|time)\s+(?:-\w\s+)*")
 
@@ -182,6 +325,8 @@ def sections(text: str) -> list[Section]:
     for match in _HEAD.finditer(text):
         if len(result) >= _MOST_SECTIONS:
             break
+        if begins_at(match[0]) is not None:  # it names a device as a program is named: nvme
+            continue
         _add(result, head, text=text[start : match.start()])
         stated = "" if match["fence"] else next(part for part in match.groups() if part)
         head, start = named(stated, prose=bool(match["reported"])), match.end()
@@ -213,10 +358,9 @@ def _add(sections: list[Section], head: str, *, text: str) -> None:
 
 
 def _around_documents(text: str) -> Iterator[str]:
-    """A text cut at each JSON document in it, among prose or behind another; a journal stays whole."""
+    """A text cut at each JSON document in it, among prose or behind another."""
     done = 0
-    documents = _DOCUMENT.finditer(text) if _OF_JOURNAL not in text else iter(())
-    for match, _ in zip(documents, range(_MOST_DOCUMENTS), strict=False):
+    for match in islice(_DOCUMENT.finditer(text), _MOST_DOCUMENTS):
         if match.start() < done:
             continue
         try:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import datetime
 
 from rigright.base.units import MEGA, MIB
 from rigright.machine.running.asking import run_command
+from rigright.machine.running.messages import GOOD, KERNEL, kernel_fit, kernel_marks
 from rigright.machine.running.release import uptime_s
 from rigright.machine.world import World
 
 Line = tuple[float | None, float | None, str]  # seconds since 1970, since boot, text
-Wanted = Callable[[str], object]
 
 JOURNAL = (
     *("journalctl", "_TRANSPORT=kernel", "-o", "short-unix", "--no-pager", "-q"),
@@ -23,98 +23,84 @@ FILES = ("/var/log/kern.log", "/var/log/messages", "/var/log/syslog", "/var/log/
 PATIENCE_S = 4.0
 MOST_BYTES = 16 * MIB
 MOST_CHARS = 2000  # of one message
-MOST_OF_LABEL = 200  # of them, before it
+_MOST_OF_LABEL = 200  # of them, before it
 _CLOCK = r"\d\d:\d\d:\d\d"
 _DATE = rf"\d{{4}}[-/]\d\d[-/]\d\d[T ]{_CLOCK}(?:[.,]\d+)?(?:Z| ?UTC|[+-]\d\d:?\d\d)?"
-_DAY = rf"\w{{3}} [ \d]\d {_CLOCK}"
-_PCI = r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}"
-_SUBSYSTEMS = (  # words that begin a line of the kernel's and no other program's
-    *(r"NVRM: ", r"nvidia-nvswitch\d*: ", rf"[a-z][\w-]{{1,20}} {_PCI}[:.]", r"knvlink", r"kfd kfd: "),
-    *(r"(?:mce: )?(?:\{\d{1,9}\})?\[Hardware Error\]: ", r"EDAC \S+: ", r"mce: CPU\d", r"Memory failure: 0x"),
-    *(
-        r"(?:Memory cgroup o|O)ut of memory: Kill",
-        r"INFO: (?:task \S+:\d|rcu_)",
-        r"(?:(?:NMI )?watchdog: )?BUG: soft lockup",
-    ),
-    *(
-        r"(?:NMI )?watchdog: \S*.{0,20}LOCKUP",
-        r"nvme nvme\d+: ",
-        r"(?:blk_update_request: |Buffer )?I/O error,? dev",
-    ),
-    *(r"blk_update_request: ", r"ata\d+(?:\.\d+)?: ", r"md/raid\S*: ", r"(?:EXT4-fs|BTRFS|XFS) \S*[(e]"),
-    *(r"AMD-Vi: ", r"DMAR: \[", r"\[drm:\w", r"BERT: Error records"),
+_DAY = rf"\w{{3}} [ \d]\d (?:\d{{4}} )?{_CLOCK}"
+_STAMPED = re.compile(  # as dmesg, journalctl, syslog and the kernel's own device print
+    r"\[\s*\+?\d+\.\d+(?: <[^>\n]{1,20}>)?\]|\[\w{3}[ \d]\d \d\d:\d\d\]|\d+,\d+,\d{1,18},[^;]*;"
+    rf"|\[\w{{3}} {_DAY}(?: \d{{4}})?\]|\d{{4}}-\d\d-\d\dT{_CLOCK},|(?:(?:\S+: )?kern: +\w+: )?\[{_DATE}\]:? "
+    rf"|(?:(?:\w{{3}} )?{_DATE}(?: [A-Z]{{2,5}})?|{_DAY}(?:\.\d+)?|\d{{9,11}}\.\d+) (?:[^\s:]+ )?kernel:"
 )
-BEGINS = rf"(?:{'|'.join(_SUBSYSTEMS)})"
-_KERNEL = (  # the host is cut away now and then, and so is the word before what a driver says
-    rf"(?:[^\s:]+ )?(?:kernel: ?(?:\[\s*(\d+\.\d+)\] ?)?|(?={BEGINS}))"
+_RECORD = re.compile(  # what stands over several lines; and a boot
+    r"(?:\{\d{1,9}\})?\[Hardware Error\]: |BERT: Error records|NVRM: |Linux version \d|-- (?:Boot|Reboot)"
 )
-_UNIX = re.compile(r"(\d{9,11}\.\d+) \S+ kernel: (.*)")
-_BOOT = re.compile(  # with the thread, and the host where a journal's `-o short-monotonic` names it
-    r"\[\s*(\d+\.\d+)(?: <[^>\n]{1,20}>)?\](?: ?\[\s*[TC]\d+\])?\s?(?:[^\s:\[\]]+ kernel: )?(.*)"
-)
-_CALENDAR = re.compile(rf"\[\w{{3}} ({_DAY}) (\d{{4}})\]\s?(.*)")
-_STEP = re.compile(r"\[(?:\s*\+\d+\.\d+|\w{3}[ \d]\d \d\d:\d\d)\]\s?(.*)")  # dmesg -H
-_ISO = re.compile(rf"(?:\w{{3}} )?({_DATE})(?: [A-Z]{{2,5}})? {_KERNEL}(.*)")
-_ISO_BARE = re.compile(rf"(?:[^\s\[]+: )*\[?({_DATE})\]?:? (?:\[\s*[TC]\d+\] )?(.*)")
-_SYSLOG = re.compile(rf"({_DAY})(?:\.\d+)? {_KERNEL}(.*)")
-_OPENS = "\uff1a\uff0c\u3002\u300c\u300e\u3010\u201c\u2018\uff08\u300a"  # of Chinese
-_LABEL = re.compile(  # whatever stands before: a date of no system's log, a host, a level, a key
-    rf"(.{{0,{MOST_OF_LABEL}}}?)(?:^|(?<=[\s|>\[\]\)\"'`:=,;({{*\u2022{_OPENS}])|(?<=\d-))"
-    rf"((?:kernel: ?)?(?:\[\s*\d+\.\d+\] ?)?{BEGINS}.*)"
-)
+_OF_RECORDS = ("linux version", "-- boot", "-- reboot", "[hardware error]", "bert: error records")
+_LABEL_END = re.compile(r"(?:^|[^\w./-]|\d-|\\[nrt])\Z")  # of a date, a host, a level, a key
 _OF_A_PROGRAM = re.compile(  # which any user may write, and which may repeat what the kernel wrote
     rf"(?:(?:{_DAY}(?:\.\d+)?|(?:\w{{3}} )?{_DATE}(?: [A-Z]{{2,5}})?|\d{{9,11}}\.\d+)"
-    rf" (?!{BEGINS})[^\s:]+ (?!kernel:|{BEGINS})[\w./@-]+(?:\[\d+\])?: |"
+    rf" [^\s:]+ (?!kernel:)[\w./@-]+(?:\[\d+\])?: |"
     r"\[\s*\d+\.\d+\] [\w.-]+ (?!kernel:)[\w./@-]+\[\d+\]: )"
 )
-_IN_LABEL = re.compile(_DATE)
-_BY_A_PROGRAM = re.compile(r"(?<!\S)(?!kernel\b)[\w./@-]{1,80}\[\d{1,9}\]: ")
-_OF_NETWORK = re.compile(  # what the kernel tells the keeper of the network and does not write itself
-    r"(?:systemd-networkd|dhcpcd)\[\d+\]: (?=\S{1,40}: (?:Lost carrier|carrier lost)\s*$)"
+_TIME = re.compile(
+    rf"(?P<iso>{_DATE})|(?P<day>{_DAY})(?: (?P<year>\d{{4}}))?|\d+,\d+,(?P<us>\d{{1,18}}),[^;]*;"
+    r"|(?<![\d.])(?P<unix>\d{9,11}(?:\.\d+)?)(?![\d.])|\[\s*(?P<boot>\d+\.\d+)(?: <[^>\n]{1,20}>)?\]"
 )
-_OF_DMESG = re.compile(rf"\d{{4}}-\d\d-\d\dT{_CLOCK},")
-_BRACKETED = re.compile(rf"(?:(?:\S+: )?kern: +\w+: )?\[{_DATE}\]:? ")
+_BY_A_PROGRAM = re.compile(r"(?<!\S)(?!kernel\b)[\w./@-]{1,80}\[\d{1,9}\]: ")
 _RUNS_ON = re.compile(r"\s+NVRM: ")  # the next line of a message
-_KMSG = re.compile(r"\d+,\d+,(\d{1,18}),[^;]*;(.*)")
 _LEVEL = re.compile(  # "<6>", or "kern  :err   : " of dmesg -x
     rf"(?:<\d+>|(?:kern|user|daemon|syslog|auth|local\d) *:\w+ *: (?=\[|{_DATE}))"
 )
 _A_DAY_S = 86400
+_DAY_WORDS = 3  # month, day, clock
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
 def is_stamped(line: str) -> bool:
     """Whether a line bears the stamp of a system's log, be it the kernel's or a program's."""
     line = _LEVEL.sub("", line[:MOST_CHARS], count=1)
-    return any(form.match(line) for form, _ in _FORMS) or any(
-        form.match(line) for form in (_OF_A_PROGRAM, _OF_DMESG, _BRACKETED)
-    )
+    return any(form.match(line) for form in (_STAMPED, _OF_A_PROGRAM))
 
 
-def is_kernels(line: str) -> bool:
-    """Whether a line among others is the kernel's: as its lines are stamped, or begin behind a label."""
-    line = line.lstrip()
-    return is_stamped(line) or (not _is_of_a_program(line) and _behind_label(line) is not None)
-
-
-def _behind_label(line: str) -> Line | None:
-    """What the kernel says in a line that something else labelled, a program's words aside."""
-    match = _LABEL.match(line[:MOST_CHARS])
-    if match is None or _BY_A_PROGRAM.search(match[1]):
+def begins_at(line: str) -> int | None:
+    """Where in a line the kernel's words begin, by the table of its messages."""
+    if not any(map(line.lower().__contains__, (*kernel_marks(), *_OF_RECORDS))):  # as nearly every line
         return None
-    at, text = _IN_LABEL.search(match[1]), match[2].rstrip("\"'`| ")
-    boot = _BOOT.match(text.removeprefix("kernel:").lstrip())
-    since_s, text = (float(boot[1]), boot[2]) if boot else (None, text.removeprefix("kernel:").lstrip())
-    return _iso(at[0]) if at else None, since_s, text
+    pair, record = kernel_fit(line, KERNEL) or kernel_fit(line, GOOD), _RECORD.search(line)
+    starts = [match.start() for match in (pair and pair[1], record) if match is not None]
+    return min(starts, default=None)
 
 
-def kernel_log(world: World, wanted: Wanted | None = None) -> Iterator[Line] | None:
-    """Every line we may read, or those that are wanted; None where the log is closed to us."""
+def _behind_label(line: str, now_s: float | None) -> Line | None:
+    """What the kernel says in a line that something else labelled."""
+    start = begins_at(line)
+    if start is None or start > _MOST_OF_LABEL or not _LABEL_END.search(label := line[:start]):
+        return None
+    at_s = since_s = None
+    for stamp in _TIME.finditer(label):
+        if stamp["boot"] or stamp["us"]:
+            since_s = float(stamp["boot"]) if stamp["boot"] else int(stamp["us"][:15]) / MEGA
+        elif at_s is None:
+            at_s = _at(stamp, now_s)
+    return at_s, since_s, line[start:].rstrip("\"'`| ")
+
+
+def _at(stamp: re.Match[str], now_s: float | None) -> float | None:
+    """The time that a stamp tells."""
+    if stamp["day"]:
+        words = stamp["day"].split()
+        year, day = stamp["year"] or (words.pop(2) if len(words) > _DAY_WORDS else None), " ".join(words)
+        return _local(int(year), day) if year else _of_this_year(day, now_s)
+    return _iso(stamp["iso"]) if stamp["iso"] else float(stamp["unix"])
+
+
+def kernel_log(world: World) -> Iterator[Line] | None:
+    """Every line that may tell of a fault; None where the log is closed to us."""
     text = _text(world)
     if text is None:
         return None
     now_s = time.time() if world.is_live else None
-    return parsed(text, now_s=now_s, up_s=uptime_s(world), wanted=wanted)
+    return parsed(text, now_s=now_s, up_s=uptime_s(world))
 
 
 def _text(world: World) -> str | None:
@@ -128,30 +114,29 @@ def _text(world: World) -> str | None:
 
 
 def parsed(
-    text: str, *, now_s: float | None = None, up_s: float | None = None, wanted: Wanted | None = None
+    text: str, *, now_s: float | None = None, up_s: float | None = None, repeated: bool = False
 ) -> Iterator[Line]:
-    """Each line with what its stamp says; seconds since boot become a time where now is known.
+    """Each line that tells something with what its stamp says; uptime becomes a time where now is known.
 
-    A stretch of lines that are not wanted, or another program's, is one empty line: most of a log is not
-    worth its stamps.
+    A stretch of lines that tell nothing, or are another program's, is one empty line. `repeated`: what
+    programs repeat of the kernel's counts as its own.
     """
     booted_s = now_s - up_s if now_s is not None and up_s is not None else None
-    for line in _messages(text, wanted):
+    for line in _messages(text, repeated=repeated):
         if not line:
             yield None, None, ""
             continue
-        at_s, since_s, given = _stamped(_LEVEL.sub("", line, count=1), now_s)
+        at_s, since_s, given = _behind_label(_LEVEL.sub("", line, count=1), now_s) or (None, None, "")
         if at_s is None and since_s is not None and booted_s is not None:
             at_s = booted_s + since_s
         yield (at_s, since_s, given) if given else (None, None, "")
 
 
-def _messages(text: str, wanted: Wanted | None) -> Iterator[str]:
+def _messages(text: str, *, repeated: bool) -> Iterator[str]:
     """Lines of the kernel, those of one message together; "" for a stretch of others."""
     kept, passing = "", False
-    for written in text.splitlines():
-        line = _OF_NETWORK.sub("kernel: ", written, count=1) if "arrier" in written else written
-        if (wanted is not None and not wanted(line)) or _is_of_a_program(line):
+    for line in text.splitlines():
+        if begins_at(line) is None or (not repeated and _is_of_a_program(line)):
             if kept:
                 yield kept
             if not passing:
@@ -170,19 +155,12 @@ def _messages(text: str, wanted: Wanted | None) -> Iterator[str]:
 
 
 def _is_of_a_program(line: str) -> bool:
-    return _OF_A_PROGRAM.match(line) is not None and _OF_DMESG.match(line) is None
-
-
-def _stamped(line: str, now_s: float | None) -> Line:
-    """One line by the form of its stamp."""
-    for form, read in _FORMS:
-        match = form.match(line)
-        if match is not None:
-            return read(match, now_s)
-    bare = _ISO_BARE.match(line)  # a program's as well
-    return _behind_label(line) or (
-        (_iso(bare[1]), None, bare[2]) if bare else (None, None, line.removeprefix("kernel: "))
-    )
+    """Whether a program's name stands before what is said, and that name is no word of the kernel's own."""
+    match = _OF_A_PROGRAM.match(line) or _BY_A_PROGRAM.search(line[:_MOST_OF_LABEL])
+    if match is None:
+        return False
+    start = begins_at(line)
+    return start is None or start >= match.end()
 
 
 def _iso(stamp: str) -> float | None:
@@ -215,18 +193,3 @@ def _of_this_year(stamp: str, now_s: float | None) -> float | None:
         if at_s is not None and at_s <= now_s + _A_DAY_S:
             return at_s
     return None
-
-
-def _seconds(text: str | None) -> float | None:
-    return float(text) if text else None
-
-
-_FORMS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], float | None], Line]], ...] = (
-    (_BOOT, lambda m, _: (None, float(m[1]), m[2])),
-    (_UNIX, lambda m, _: (float(m[1]), None, m[2])),
-    (_KMSG, lambda m, _: (None, int(m[1][:15]) / MEGA, m[2])),
-    (_ISO, lambda m, _: (_iso(m[1]), _seconds(m[2]), m[3])),
-    (_CALENDAR, lambda m, _: (_local(int(m[2]), m[1]), None, m[3])),
-    (_STEP, lambda m, _: (None, None, m[1])),
-    (_SYSLOG, lambda m, now_s: (_of_this_year(m[1], now_s), _seconds(m[2]), m[3])),
-)

@@ -6,12 +6,12 @@ import re
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from functools import cache
 from operator import itemgetter
 
 from rigright.machine.running.kernel_log import Line
-from rigright.machine.running.messages import GOOD, KERNEL, fit, message_patterns
+from rigright.machine.running.messages import GOOD, KERNEL, kernel_fit
 from rigright.machine.system import Event
+from rigright.machine.values import address
 
 MOST_PARTS = 12
 _OF_FIRMWARE = re.compile(r"(\{\d{1,9}\})?\[Hardware Error\]:\s*(.*)")
@@ -57,15 +57,7 @@ def _closed(first: Line, mark: str, *, parts: list[str]) -> Line:
 
 
 MOST_CHARS = 300
-MOST_LOOKED_AT = 500  # of a line: patterns cost more than its length
 MOST_OF_A_KIND = 400  # the last ones are kept
-_AROUND = (  # what begins a boot, and lines of firmware's records, whose faults are told over several
-    *("linux version", "-- boot", "-- reboot", "[hardware error]", "bert: error records"),
-)
-SHORT = 200  # no pattern takes long for so few characters
-MOST_NAMED = (
-    16  # marks of the table in a longer line: more are no kernel's, and each costs patterns their time
-)
 _WHO = re.compile(r"pid=(?P<pid>\d{1,18})(?:, name=(?P<program>[^,]+))?")
 _UNKNOWN = "<unknown>"
 
@@ -75,10 +67,7 @@ def event_of(line: str, scope: str = KERNEL) -> Event | None:
 
     `scope`: or of no good news, such as a link that came up.
     """
-    line = line[:MOST_LOOKED_AT]
-    if len(line) > SHORT and sum(map(line.lower().count, _marks())) > MOST_NAMED:
-        return None
-    pair = fit(line, message_patterns(scope))
+    pair = kernel_fit(line, scope)
     if pair is None:
         return None
     row, match = pair
@@ -94,27 +83,6 @@ def event_of(line: str, scope: str = KERNEL) -> Event | None:
         pid=int(pid[:9]) if pid else None,
         program=None if program in {None, _UNKNOWN} else str(program).strip(),
     )
-
-
-def is_worth_a_look(line: str) -> bool:
-    """Whether a line may tell of a fault at all, or of a boot: quickly, for nearly none does."""
-    return any(map(line.lower().__contains__, _marks()))
-
-
-@cache
-def _marks() -> tuple[str, ...]:
-    """All words of which one stands in every line that any pattern fits."""
-    patterns = (*message_patterns(KERNEL), *message_patterns(GOOD))
-    return (*dict.fromkeys(mark for pattern in patterns for mark in pattern.marks), *_AROUND)
-
-
-def address(text: str | None) -> str | None:
-    """A PCI address as sysfs writes it: a domain of four digits at least, and a function."""
-    if text is None:
-        return None
-    text = text.lower().replace("0x", "")
-    domain, _, rest = text.partition(":") if text.count(":") > 1 else ("0000", "", text)
-    return f"{domain.lstrip('0').rjust(4, '0')}:{rest}" + ("" if "." in rest else ".0")
 
 
 def events_of(lines: Iterable[Line]) -> tuple[Event, ...]:

@@ -11,6 +11,9 @@ from rigright.base.record import dataclass
 from rigright.base.tables import DATA, read_toml
 
 MOST_CHARS = 20_000  # of a text that is looked through
+_MOST_LOOKED_AT = 500  # of a line of the kernel's: patterns cost more than its length
+_SHORT = 200  # no pattern takes long for so few characters
+_MOST_NAMED = 16  # marks in a longer line: more are no kernel's, and each costs patterns their time
 KERNEL, TEXT, FIELD, GOOD = "kernel", "text", "field", "good"
 SUBJECT = "subject"  # which model and which card the messages of a text are about
 MESSAGE = "message"  # the kind of those whose finding the table names
@@ -85,6 +88,21 @@ def fit(line: str, patterns: tuple[MessagePattern, ...]) -> tuple[MessagePattern
         if any(mark in plain for mark in row.marks) and (match := row.pattern.search(line)) is not None:
             return row, match
     return None
+
+
+@cache
+def kernel_marks() -> tuple[str, ...]:
+    """Words of which one stands in every line that a row of the kernel's log fits."""
+    patterns = (*message_patterns(KERNEL), *message_patterns(GOOD))
+    return (*dict.fromkeys(mark for pattern in patterns for mark in pattern.marks),)
+
+
+def kernel_fit(line: str, scope: str) -> tuple[MessagePattern, re.Match[str]] | None:
+    """The first row of the kernel's log that a line fits, and how."""
+    line = line[:_MOST_LOOKED_AT]
+    if len(line) > _SHORT and sum(map(line.lower().count, kernel_marks())) > _MOST_NAMED:
+        return None
+    return fit(line, message_patterns(scope))
 
 
 def values_of(row: MessagePattern, match: re.Match[str]) -> dict[str, str]:

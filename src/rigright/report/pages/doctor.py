@@ -29,6 +29,7 @@ from rigright.doctor.examine import Examined, checks, group_of
 from rigright.doctor.record import Checked, CheckFinding, Fine, NotSeen
 from rigright.doctor.wires import bus_cards, hides_cards
 from rigright.machine.opened.forms import fault_forms
+from rigright.machine.opened.pieces import BENCHMARK
 from rigright.machine.record import Machine
 from rigright.machine.running.messages import UNKNOWN
 from rigright.report.findings import (
@@ -138,12 +139,16 @@ def _answer(result: Examined, first: FindingGroup | None) -> Line:
         return Line(text=_headline(first), tone=SEVERITY_TONES[result.findings[0][1].severity])
     hidden = bus_cards(machine) if hides_cards(machine) else ""
     more = f"`{shows_cards(machine)}`"  # what shows the state of its cards
-    if hidden and machine.is_capture:
+    if hidden and machine.is_capture and not result.findings:
         return Line(
             text=say("{cards} on the PCI bus; for their state, add {command}", cards=hidden, command=more)
         )
-    if hidden:  # what was not looked at is no good news
+    if hidden and not machine.is_capture:  # what was not looked at is no good news
         return Line.warn(say("{cards} on the PCI bus, but no driver lists them here", cards=hidden))
+    if BENCHMARK in machine.read_as and not (machine.devices or machine.events or result.findings):
+        return Line(
+            text=say("benchmark results, nothing wrong in them; to see them: `rigright bench --from`")
+        )
     return _sound(result, more)
 
 

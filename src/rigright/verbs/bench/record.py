@@ -65,9 +65,8 @@ class BenchRun:
 
     @property
     def exit_code(self) -> int:
-        """As of the doctor: wrong values are a fault, a slow figure is a warning."""
-        severities = {"wrong": "fault", "slow": "warning"}
-        return exit_of(severities.get(figure.verdict, "note") for figure in self.results)
+        """As of the doctor, by the worst figure."""
+        return exit_of(figure.severity for figure in self.results)
 
     @property
     def slow_results(self) -> tuple[BaselineFigure, ...]:
@@ -163,8 +162,8 @@ def _logged(text: str, file: str) -> tuple[Result, ...]:
     if not results:
         raise DataError(
             say(
-                "cannot read {file} as a benchmark: expected `bench --save` output, or a log of "
-                "nccl-tests, nvbandwidth, gpu-burn, bandwidthTest, hipBusBandwidth, perftest or SuperBench",
+                "cannot read {file} as a benchmark: expected `bench --save` output, or a log of nccl-tests, "
+                "nvbandwidth, gpu-burn, bandwidthTest, hipBusBandwidth, perftest, fio or SuperBench",
                 file=file,
             ),
             hint=_hint(text, file),

@@ -1,5 +1,5 @@
 """`validate`: compares predictions with measured runs, row by row.
 
-`record.py` defines a kind of table, `kinds/` has one file each, their columns are data/run_columns.csv.
-`door.py` reads the words of others, `ask.py` is what a row asks, `verb.py` runs a file, `scores.py` sums up.
+`record.py` defines a kind of table and sums up its errors, `kinds/` has one file each. `door.py` reads the
+words of others, `ask.py` is what a row asks, `verb.py` runs a file.
 """

@@ -105,5 +105,5 @@ def _printed(command: str, words: list[str], folder: Path, environment: Mapping[
         err.seek(0)
         printed, said = out.read(), err.read()
     if code not in WELL:
-        sys.exit(f"{command}: {said}")
+        raise RuntimeError(f"{command}: {said}")  # a worker of a pool that exits is waited for without end
     return printed

@@ -234,12 +234,9 @@ def time_tables(speed: Speed | None, samples: SampleSpeed | None) -> Iterator[Ta
         heads = (prose(say("part")), number(say("decode step")), number(one))
         yield table(heads, _ms(parts), title=say("time of a forward pass, ms"))
     if samples is not None:
+        times = _ms((_part_name(part), time_s) for part, time_s in samples.parts_s)
         title = say("time per batch on one GPU, ms, by part")
-        yield table(
-            (prose(say("part")), number(say("time"))),
-            _ms((_part_name(part), time_s) for part, time_s in samples.parts_s),
-            title=title,
-        )
+        yield table((prose(say("part")), number(say("time"))), times, title=title)
 
 
 def _ms(rows: Iterable[tuple[Shown, *tuple[float, ...]]]) -> Iterator[tuple[Shown, ...]]:

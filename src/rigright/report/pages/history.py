@@ -98,6 +98,9 @@ def _of_ticks(past: Past) -> tuple[list[Part], Shown]:
     return [Line(text=samples), *map(Line.bad, away), _pictures(span), _cards(span)], title
 
 
+_energy = readings.or_dash(lambda energy_j: f"{energy_j / (KILO * _HOUR_S):.3f} kWh")
+
+
 def _cards(span: Span) -> Table:
     """A row a card, and what its whole time comes to."""
 
@@ -116,12 +119,11 @@ def _cards(span: Span) -> Table:
             say("{reason} {share}", reason=why, share=readings.share(share)) for why, share in shares
         )
 
-    energy = readings.or_dash(lambda energy_j: f"{energy_j / (KILO * _HOUR_S):.3f} kWh")
     return records(
         span.cards,
         (
             (say("card"), lambda card: card.card),
-            (number(say("energy")), lambda card: energy(card.energy_j)),
+            (number(say("energy")), lambda card: _energy(card.energy_j)),
             (number(say("mean power")), figure("power_w", "mean")),
             (number(say("max. power")), figure("power_w", "most")),
             (number(say("mean utilisation")), figure("busy_share", "mean")),

@@ -395,9 +395,8 @@ def options_table(plans: Sequence[Plan], *, wish: PlanWish) -> Table:
     ]
     machines = [named.machine(plan) for plan in plans]
     many = len(plans) > 1
-    first: list[Row] = [(say("machine"), *machines)] if many else []
-    rows = (
-        *first,
+    rows: tuple[Row, ...] = (
+        (say("machine"), *(machines if many else ())),
         *rows_across(plans, figures, wish=wish, best={}),
         across(plans, say("limited by"), value=lambda plan: BOUNDS.get(plan.bound, plan.bound)),
         across(plans, say("based on"), value=basis),

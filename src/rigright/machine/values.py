@@ -65,7 +65,7 @@ _UNIT = re.compile(r" ?\[[^\[\]]{1,12}\]\Z")
 _MOST_CELLS = 200  # of a line
 _NUMBER = re.compile(r"(-?\d+(?:\.\d+)?)\s*([A-Za-z/%()]*)")
 _YES = {"yes": True, "enabled": True, "active": True, "no": False, "disabled": False, "not active": False}
-_ADDRESS = re.compile(r"(?:0{4})?([0-9a-f]{4}):([0-9a-f]{2}):([0-9a-f]{2})\.([0-7])\Z")
+_ADDRESS = re.compile(r"(?:([0-9a-f]{1,8}):)?([0-9a-f]{2}):([0-9a-f]{2})(?:\.([0-7]))?(?![0-9a-f:])")
 _RECOVERY = {
     "reset": "gpu reset",
     "reboot": "node reboot",
@@ -180,10 +180,12 @@ def _mark(text: str) -> str | None:
     return text if re.search(r"[1-9A-Fa-f]", text.removeprefix("GPU-")) else None
 
 
-def address(text: str) -> str | None:
-    """A PCI address as the kernel writes it: "00000000:1E:00.0" -> "0000:1e:00.0"."""
-    match = _ADDRESS.match(text.lower())
-    return None if match is None else "{}:{}:{}.{}".format(*match.groups())
+def address(text: str | None) -> str | None:
+    """A PCI address as sysfs writes it: "00000000:1E:00.0" -> "0000:1e:00.0"; without a function it is 0."""
+    match = _ADDRESS.match((text or "").lower().replace("0x", ""))
+    if match is None:
+        return None
+    return f"{(match[1] or '').lstrip('0').rjust(4, '0')}:{match[2]}:{match[3]}.{match[4] or 0}"
 
 
 def _pci_id(text: str) -> str | None:

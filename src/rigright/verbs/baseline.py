@@ -75,4 +75,4 @@ def _node(from_file: str | None, bench: str | None) -> tuple[Machine, tuple[Resu
     machine = probe(from_file)
     if bench_file is not None:
         return machine, bench_file.results
-    return machine, results_of(machine) if from_file is None else ()
+    return machine, results_of(machine, from_file)

@@ -23,7 +23,7 @@ from rigright.machine.sampling.sampler import Sampler
 from rigright.machine.tick import Tick
 from rigright.machine.world import here
 from rigright.verbs.diagnosed import BottleneckReport, Drift
-from rigright.verbs.last_results import results_in
+from rigright.verbs.last_results import results_of
 from rigright.verbs.probe import probe
 
 _LIVE_S, EVERY_S = 20.0, 0.5
@@ -52,7 +52,7 @@ def diagnose(
         raise AskError(say("--from reads a file; --for, --since and --history apply to this machine"))
     machine = probe(source)
     if source is not None:
-        return in_file(case_of(machine, results=results_in(source, machine)))
+        return in_file(case_of(machine, results=results_of(machine, source)))
     kept, results = _kept(history, machine, since_s=since_s, live_s=live_s)
     if kept:
         at_s = [tick.at_s for tick in kept]

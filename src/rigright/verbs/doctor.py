@@ -19,7 +19,7 @@ from rigright.doctor.examine import Examined, case_of, chosen, examine
 from rigright.doctor.record import Checked, Evidence, Finding, Wanted
 from rigright.facts.chips import by_id
 from rigright.facts.nodes import find_node
-from rigright.verbs.last_results import before_of, results_in, results_of
+from rigright.verbs.last_results import before_of, results_of
 from rigright.verbs.probe import probe
 
 _EXPLAIN = "rigright explain "
@@ -50,7 +50,7 @@ def doctor(
     earlier = probe(before) if before is not None else before_of(machine) if is_here else None
     case = case_of(
         machine,
-        results=results_of(machine) if from_file is None else results_in(from_file, machine),
+        results=results_of(machine, from_file),
         wanted=wanted,
         baseline=expected,
         before=earlier,

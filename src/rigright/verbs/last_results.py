@@ -12,25 +12,19 @@ from rigright.machine.record import Machine
 _LEAST_BETWEEN_S = 600.0  # two readings: less is no rate
 
 
-def results_of(machine: Machine) -> tuple[Result, ...]:
-    """The newest figure of each benchmark; nothing without a history."""
+def results_of(machine: Machine, file: str | None = None) -> tuple[Result, ...]:
+    """The newest figure of each benchmark in the history; of a file, those of a benchmark's log in it."""
     try:
-        with open_history(writes=False) as history:
-            return history.last_results(machine)
+        if file is None:
+            with open_history(writes=False) as history:
+                return history.last_results(machine)
+        if BENCHMARK in machine.read_as and file != STANDARD_INPUT:
+            from rigright.verbs.bench.record import read_results
+
+            return read_results(file).results
     except (RigError, OSError):
-        return ()
-
-
-def results_in(file: str, machine: Machine) -> tuple[Result, ...]:
-    """The figures of a benchmark's log that was handed over."""
-    if BENCHMARK not in machine.read_as or file == STANDARD_INPUT:
-        return ()
-    from rigright.verbs.bench.record import read_results
-
-    try:
-        return read_results(file).results
-    except RigError:
-        return ()
+        pass
+    return ()
 
 
 def before_of(machine: Machine) -> Machine | None:

@@ -238,7 +238,7 @@ def said(capsys, *words):
 
 def test_the_page_leads_with_what_is_less_than_it_should_be(played, capsys):
     code, out, err = said(capsys, "--width", "100", "--lang", "en")
-    assert (code, err) == (10, "")
+    assert (code, err) == (20, "")
     lines = out.splitlines()
     first, whole = lines[0], " ".join(out.split())
     assert first.startswith("✗ 1 of 3 ")

@@ -13,7 +13,7 @@ from dataclasses import replace
 from itertools import islice, pairwise
 
 from rigright.base.bounded import bounded_json
-from rigright.base.units import GIB, GIGA, MEGA, MIB
+from rigright.base.units import GIGA, MEGA, MIB
 from rigright.base.words import say
 from rigright.machine.bench.logs import collective_in, nccl_tests, nvbandwidth
 from rigright.machine.bench.record import Result
@@ -201,8 +201,7 @@ def perftest(text: str) -> list[Result]:
 _FIO_JOB = re.compile(
     r"^\S{1,60}: \(g=\d{1,4}\): rw=(rand)?(\w{1,12}), bs=(?:\(R\) )?([\d.]{1,9})([KM]i?)?B?\b", re.MULTILINE
 )
-_FIO_RATE = re.compile(r"^\s{0,8}(READ|WRITE): bw=([\d.]{1,12})([KMG]?)(i?)B/s", re.MULTILINE)
-_FIO_UNITS = {"": 1.0, "K": 1e3, "M": MEGA, "G": GIGA, "Ki": 1024.0, "Mi": MIB, "Gi": GIB}
+_FIO_RATE = re.compile(r"^\s{0,8}(READ|WRITE): bw=\S{3,20} \(([\d.]{1,12})([MG])B/s\)", re.MULTILINE)
 
 
 def fio(text: str) -> list[Result]:
@@ -212,17 +211,9 @@ def fio(text: str) -> list[Result]:
         return []
     is_random, block = jobs.pop()
     kind = f"random {{}} {block}iB" if is_random else "sequential {}"
-    return [
-        _figure(
-            "disk",
-            kind.format(row[1].lower()),
-            on="disk",
-            rate=float(row[2]) * _FIO_UNITS[row[3] + row[4]],
-            tool="fio",
-        )
-        for row in islice(_FIO_RATE.finditer(text), _MOST_LINES)
-        if _is_real(row[2])
-    ]
+    rows = islice(_FIO_RATE.finditer(text), _MOST_LINES)
+    pairs = ((kind.format(row[1].lower()), _rate(row[2], row[3])) for row in rows)
+    return [_figure("disk", what, on="disk", rate=rate, tool="fio") for what, rate in pairs if rate]
 
 
 def _copy(name: str, memory: str) -> tuple[str, str]:

@@ -6,30 +6,27 @@ import re
 import textwrap
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import lru_cache
-from itertools import accumulate, chain, islice, pairwise
+from itertools import chain, islice
 
 from rigright.base.units import MIB
 from rigright.machine.opened.text import lines_of
 from rigright.machine.record import Read
-from rigright.machine.running.kernel_log import is_kernels, is_stamped, parsed
-from rigright.machine.running.log_lines import address as kernel_address
+from rigright.machine.running.kernel_log import begins_at, is_stamped, parsed
 from rigright.machine.running.log_lines import event_of, events_of
 from rigright.machine.running.messages import (
     FIELD,
-    KERNEL,
     MESSAGE,
     SUBJECT,
     TEXT,
     UNKNOWN,
     MessagePattern,
     fit,
-    kernel_fit,
     message_patterns,
     possible,
     values_of,
 )
 from rigright.machine.system import Event
+from rigright.machine.values import address
 
 _MOST_ENTRIES = 500_000
 _MOST_MESSAGE = 4000  # of one message
@@ -41,7 +38,8 @@ _ENTRY_FIELD = re.compile(r"(?:[ ]{4})?([A-Z_0-9]{1,64})=(.*)")
 
 def _entries(text: str) -> str:
     """A journal's `-o export` or `-o verbose`, an entry a line: its head, then a field a line."""
-    if not _ENTRY.match(text.lstrip("\n ")):
+    text = textwrap.dedent(text) if text[:1] in {" ", "\t"} else text
+    if not _ENTRY.match(text.lstrip("\n")):
         return text
     entries: list[dict[str, str]] = []
     for line in islice(text.splitlines(), _MOST_ENTRIES):
@@ -57,13 +55,6 @@ _MOST_EVENTS = 400
 _MOST_LINE, _MOST_TEXT = 2000, 600  # characters looked at, and kept
 _MOST_DOCUMENT = MIB  # characters of a document whose fields stand over several lines
 _MOST_LINES = 500_000
-_NARROWEST, _WIDEST = 60, 160  # columns of what a terminal or a mail cut
-_TERMINALS = (80, 100, 120, 132, 160)
-_MOST_CUT, _MOST_PIECES = 5000, 5  # lines of such a text, and of one that was cut
-_OWN_LINE = re.compile(  # what does not go on from the line before
-    r"[|+*>#\[{<=-]|\d{4}-\d|\w{3} [ \d]\d \d\d:|Traceback|\w*(?:Error|Exception): "
-    r"|(?:NVRM|amdgpu|mlx5_core|nvidia)\b|INFO|WARN|ERROR"
-)
 _LOOKS_LIKE = re.compile(
     r"(?<![\w-])(?:errors?|fail(?:ed|ure|s)?|fatal|panic|exception|aborted|segfault|unhealthy|critical|"
     r"unable to|cannot|could not|timed ?out|time-?out)(?![\w=-])|\*ERROR\*|\w(?:Error|Exception): "
@@ -101,18 +92,12 @@ _LEAST_SHARE = 0.3  # of them
 
 def read_kernel_log(text: str, _head: str) -> Read:
     """The faults it tells of; those that programs repeat where the kernel itself tells of none."""
-    text = _log_text(text)
+    text = _entries(text)
     crashed = _PANIC.match(text.lstrip()) is not None  # kept by firmware over the start that came after
     ways = (parsed(text, repeated=repeated) for repeated in (False, True))
     result = next(filter(None, map(events_of, ways)), ())
     events = tuple(replace(event, earlier=True) for event in result) if crashed else result
     return Read(fields={"events": events})
-
-
-def _log_text(text: str) -> str:
-    """A log line by line: a journal's own forms, and what container engines pass on of the kernel's lines."""
-    text = _rejoined(_entries(text))
-    return textwrap.dedent(text) if text[:1] in {" ", "\t"} else text
 
 
 def _is_mostly_log(text: str) -> bool:
@@ -126,19 +111,17 @@ def is_log(text: str, head: str) -> bool:
     """A log, what a command of logs printed, or a few lines of one among others."""
     if _LOG_COMMANDS.match(head) and "Operation not permitted" not in text[:400]:
         return True
-    text = _log_text(text)
-    return _is_mostly_log(text) or any(map(is_kernels, text.splitlines()))
+    text = _entries(text)
+    return _is_mostly_log(text) or any(begins_at(line) is not None for line in text.splitlines())
 
 
 def holds_messages(text: str) -> bool:
     """Whether a line of it is a known message of a program, a service or a tool."""
-    text = _rejoined(text)
     return next(_messages(text, possible(text, TEXT)), None) is not None
 
 
 def read_messages(text: str) -> Read:
     """Each of them as an event, and the model and the card that the text names."""
-    text = _rejoined(text)
     rows = possible(text, SUBJECT)
     pairs = (fit(line, rows) for line in (_lines(text) if rows else ()))
     named = (Event(kind=pair[0].kind, text=pair[1]["name"].strip()) for pair in pairs if pair is not None)
@@ -147,7 +130,6 @@ def read_messages(text: str) -> Read:
 
 def holds_fields(text: str) -> bool:
     """Whether a text that nothing else reads has a known field, or is what programs log."""
-    text = _rejoined(text)
     if any(form.search(text[:20_000]) for form in (_TALKS, _OF_HARDWARE)):
         return True
     result = chain(_messages(text, possible(text, FIELD, TEXT)), _unknown(text))
@@ -156,7 +138,6 @@ def holds_fields(text: str) -> bool:
 
 def read_fields(text: str) -> Read:
     """Its fields, and what looks like an error and is not known."""
-    text = _rejoined(text)
     return _events(chain(_messages(text, possible(text, TEXT, FIELD)), _unknown(text)))
 
 
@@ -184,47 +165,6 @@ def _messages(text: str, rows: tuple[MessagePattern, ...]) -> Iterator[Event]:
             yield from (_event(row, match, above=of) for match in matches)
 
 
-@lru_cache(maxsize=4)
-def _rejoined(text: str) -> str:
-    """Lines that a terminal or a mail cut at its width, joined where a message stands across the cut."""
-    lines = text.splitlines()
-    width = max(map(len, lines), default=0)
-    if not _NARROWEST <= width <= _WIDEST or not 1 < len(lines) <= _MOST_CUT:
-        return text
-    glues = ("", " ") if width in _TERMINALS else (" ", "")  # cut within words, or between them
-    result, place = [], 0
-    while place < len(lines):
-        pieces = [lines[place]]
-        for last, piece in pairwise(lines[place : place + _MOST_PIECES]):
-            first = piece.split(" ", 1)[0]
-            is_full = len(last) == width or (first and len(last) + 1 + len(first) > width)
-            if not is_full or _OWN_LINE.match(piece):
-                break
-            pieces.append(piece)
-        count = next(filter(None, (_pieces_of_one(pieces, glue) for glue in glues)), None)
-        result.append(pieces[0] if count is None else count[0])
-        place += 1 if count is None else count[1]
-    return "\n".join(result)
-
-
-def _pieces_of_one(pieces: list[str], glue: str) -> tuple[str, int] | None:
-    """The line that pieces make and how many they are, where a message stands across their cuts."""
-    line = glue.join(pieces)
-    pair = _row_of(line) if len(pieces) > 1 else None
-    if pair is None or not pair[1].start() < len(pieces[0]) < pair[1].end():
-        return None
-    alone = _row_of(pieces[0])
-    if alone is not None and alone[0] is pair[0]:  # the rest adds nothing
-        return None
-    ends = accumulate(len(piece) + len(glue) for piece in pieces)
-    count = next(number for number, end in enumerate(ends, 1) if pair[1].end() <= end)
-    return glue.join(pieces[:count]), count
-
-
-def _row_of(line: str) -> tuple[MessagePattern, re.Match[str]] | None:
-    return kernel_fit(line, KERNEL) or fit(line, message_patterns(TEXT))
-
-
 def _lines(text: str) -> Iterator[str]:
     return (line[:_MOST_LINE] for line in islice(text.splitlines(), _MOST_LINES))
 
@@ -235,9 +175,7 @@ def _event(row: MessagePattern, match: re.Match[str], *, above: str = "") -> Eve
     again = row.pattern.search(text) if above else match
     fields = values_of(row, again or match)
     pid = fields.get("pid")
-    return Event(
-        kind=MESSAGE, text=text, pci=kernel_address(fields.get("pci")), pid=int(pid[:9]) if pid else None
-    )
+    return Event(kind=MESSAGE, text=text, pci=address(fields.get("pci")), pid=int(pid[:9]) if pid else None)
 
 
 def _unknown(text: str) -> Iterator[Event]:
@@ -252,9 +190,5 @@ def _unknown(text: str) -> Iterator[Event]:
             and fit(line, rows) is None
             and event_of(line) is None
         ):
-            yield Event(kind=UNKNOWN, text=_bare(line)[:_MOST_TEXT])
-
-
-def _bare(line: str) -> str:
-    """A line without the stamp of the log that it stands in."""
-    return next((text for _, _, text in parsed(line) if text), line).strip()
+            said = next((text for *_, text in parsed(line) if text), line)
+            yield Event(kind=UNKNOWN, text=said.strip()[:_MOST_TEXT])

@@ -10,7 +10,7 @@ import re
 import textwrap
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import islice
+from itertools import accumulate, islice, pairwise
 from typing import Any
 
 from rigright.base.bounded import bounded_json_at
@@ -18,7 +18,8 @@ from rigright.base.errors import DataError
 from rigright.base.tables import DATA, read_toml
 from rigright.base.units import MIB
 from rigright.base.words import say
-from rigright.machine.running.kernel_log import begins_at, is_kernels
+from rigright.machine.running.kernel_log import begins_at
+from rigright.machine.running.messages import KERNEL, TEXT, fit, kernel_fit, message_patterns
 
 _MARKS = ((b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"), (b"\xef\xbb\xbf", "utf-8-sig"))
 _LOOKED_AT = 2000  # bytes, to tell UTF-16 without its mark
@@ -42,7 +43,6 @@ _FIRST_LINES = 40
 _MOST_MESSAGE = 4000  # of one message
 _LEAST_LINE = 12  # characters that say something
 _STAMP = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)"
-_FINER = re.compile(r"(?<=\.\d{6})\d+")
 _OWN_STAMP = re.compile(
     rf"(?:<\d+>|\w+ *:\w+ *: )?\[?\s*(?:\d+\.\d{{3,6}}\]|{_STAMP}|(?:\w{{3}} )?\w{{3}} [ \d]\d \d\d:\d\d:)"
 )
@@ -63,7 +63,7 @@ def text_of(raw: bytes, *, name: str) -> str:
         text = _OVERSTRUCK.sub("", text)
     text = _unwrapped(_set_out(_RUN_ON.sub(r"\1\n", text)))
     printed = _printed(text)
-    return _set_out(text if printed == text else _unwrapped(printed))
+    return _rejoined(_set_out(text if printed == text else _unwrapped(printed)))
 
 
 def _set_out(text: str) -> str:
@@ -86,8 +86,8 @@ def _coding(raw: bytes) -> str:
             return coding
     strange = raw[:_LOOKED_AT].decode("utf-8", "replace").count("\ufffd")
     runs = _HIGH.findall(raw[:_LOOKED_AT]) if strange else []
-    is_chinese = 2 * strange > len(runs) and all(len(run) % 2 == 0 for run in runs[:-1])
-    return "gb18030" if runs and is_chinese else "utf-8"
+    is_even = 2 * strange > len(runs) > 0 and all(len(run) % 2 == 0 for run in runs[:-1])
+    return "gb18030" if is_even and "\ufffd" not in raw.decode("gb18030", "replace")[:-1] else "utf-8"
 
 
 def _unwrapped(text: str) -> str:
@@ -102,11 +102,9 @@ def _unwrapped(text: str) -> str:
 
 def _stamped(at: str, line: str) -> str:
     """The line under its own stamp; what the kernel said without one under that which was set before it."""
-    if _OWN_STAMP.match(line):
+    if _OWN_STAMP.match(line) or (not line.startswith("kernel: ") and begins_at(line) != 0):
         return line
-    if not line.startswith("kernel: ") and begins_at(line) != 0:
-        return line
-    return f"{_FINER.sub('', at)} container kernel: {line.removeprefix('kernel: ')}"
+    return f"{at} container kernel: {line.removeprefix('kernel: ')}"
 
 
 _LINES_OF = (  # keys of documents under which collectors of logs, clusters and tools keep lines
@@ -173,7 +171,6 @@ def lines_of(entry: Mapping[str, Any], *, at: str = "") -> Iterator[str]:
     """What an entry of a log says: when, who, what."""
     at = _time_of(entry) or at
     words = {str(part) for part in entry.values()}
-    program = str(entry.get("SYSLOG_IDENTIFIER") or entry.get("_COMM") or "program").split()[:1]
     for key in _LINES_OF:
         said = entry.get(key)
         if key == "MESSAGE" and isinstance(said, list):  # bytes that are no UTF-8
@@ -183,13 +180,8 @@ def lines_of(entry: Mapping[str, Any], *, at: str = "") -> Iterator[str]:
         if not isinstance(said, str):
             continue
         if "_TRANSPORT" in entry:
-            who = (
-                "kernel"
-                if entry["_TRANSPORT"] == "kernel"
-                else (program or ["program"])[0].replace("kernel", "program")
-            )
-            host = (str(entry.get("_HOSTNAME") or "host").split() or ["host"])[0]
-            yield f"{at or '0000000000.0'} {host} {who}: {' '.join(said[:_MOST_MESSAGE].splitlines())}"
+            who = "kernel" if entry["_TRANSPORT"] == "kernel" else "program"
+            yield f"{at or '0000000000.0'} host {who}: {' '.join(said[:_MOST_MESSAGE].splitlines())}"
         else:
             who = "kernel: " if words & {"kernel", "kern"} else ""
             yield from (_stamped(at, who + line) if at else who + line for line in said.splitlines())
@@ -221,6 +213,54 @@ _WRAPS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...] = (
 )
 
 
+# --- lines that were cut
+
+_NARROWEST, _WIDEST = 60, 160  # columns of what a terminal or a mail cut
+_TERMINALS = (80, 100, 120, 132, 160)
+_MOST_CUT, _MOST_PIECES = 5000, 5  # lines of such a text, and of one that was cut
+_OWN_LINE = re.compile(  # what does not go on from the line before
+    r"[|+*>#\[{<=-]|\d{4}-\d|\w{3} [ \d]\d \d\d:|Traceback|\w*(?:Error|Exception): "
+    r"|(?:NVRM|amdgpu|mlx5_core|nvidia)\b|INFO|WARN|ERROR"
+)
+
+
+def _rejoined(text: str) -> str:
+    """Lines that a terminal or a mail cut at its width, joined where a message stands across the cut."""
+    lines = text.splitlines()
+    width = max(map(len, lines), default=0)
+    if not _NARROWEST <= width <= _WIDEST or not 1 < len(lines) <= _MOST_CUT:
+        return text
+    glues = ("", " ") if width in _TERMINALS else (" ", "")  # cut within words, or between them
+    result, place = [], 0
+    while place < len(lines):
+        pieces = [lines[place]]
+        for last, piece in pairwise(lines[place : place + _MOST_PIECES]):
+            first = piece.split(" ", 1)[0]
+            is_full = len(last) == width or (first and len(last) + 1 + len(first) > width)
+            if not is_full or _OWN_LINE.match(piece):
+                break
+            pieces.append(piece)
+        count = next(filter(None, (_pieces_of_one(pieces, glue) for glue in glues)), None)
+        result.append(pieces[0] if count is None else count[0])
+        place += 1 if count is None else count[1]
+    return "\n".join(result)
+
+
+def _pieces_of_one(pieces: list[str], glue: str) -> tuple[str, int] | None:
+    """The line that pieces make and how many they are, where a message stands across their cuts."""
+    if len(pieces) == 1:
+        return None
+    lines = glue.join(pieces), pieces[0]
+    pair, alone = (kernel_fit(line, KERNEL) or fit(line, message_patterns(TEXT)) for line in lines)
+    if pair is None or not pair[1].start() < len(pieces[0]) < pair[1].end():
+        return None
+    if alone is not None and alone[0] is pair[0]:  # the rest adds nothing
+        return None
+    ends = accumulate(len(piece) + len(glue) for piece in pieces)
+    count = next(number for number, end in enumerate(ends, 1) if pair[1].end() <= end)
+    return glue.join(pieces[:count]), count
+
+
 # --- sections
 
 _MOST_SECTIONS = 2000
@@ -249,7 +289,6 @@ _HEADS = "|".join(
 _HEAD = re.compile(rf"^[ \t]{{0,4}}(?:{_HEADS})[ \t]*$", re.MULTILINE)
 _KNOWN = re.compile(_COMMAND)
 _DOCUMENT = re.compile(r"^(?:\{[ \t]*\n\s{0,40}\"|\[[ \t]*\n\s{0,40}\{)", re.MULTILINE)  # over several lines
-_OF_JOURNAL = '"__REALTIME_TIMESTAMP"'
 _MOST_DOCUMENTS, _MOST_CHARS = 256, 4 * MIB  # of one
 _BEFORE = re.compile(r"(?:sudo|time)\s+(?:-\w\s+)*")
 
@@ -274,7 +313,7 @@ def sections(text: str) -> list[Section]:
     for match in _HEAD.finditer(text):
         if len(result) >= _MOST_SECTIONS:
             break
-        if is_kernels(match[0]):  # it names a device as a program is named: nvme
+        if begins_at(match[0]) is not None:  # it names a device as a program is named: nvme
             continue
         _add(result, head, text=text[start : match.start()])
         stated = "" if match["fence"] else next(part for part in match.groups() if part)
@@ -307,10 +346,9 @@ def _add(sections: list[Section], head: str, *, text: str) -> None:
 
 
 def _around_documents(text: str) -> Iterator[str]:
-    """A text cut at each JSON document in it, among prose or behind another; a journal stays whole."""
+    """A text cut at each JSON document in it, among prose or behind another."""
     done = 0
-    documents = _DOCUMENT.finditer(text) if _OF_JOURNAL not in text else iter(())
-    for match, _ in zip(documents, range(_MOST_DOCUMENTS), strict=False):
+    for match in islice(_DOCUMENT.finditer(text), _MOST_DOCUMENTS):
         if match.start() < done:
             continue
         try:

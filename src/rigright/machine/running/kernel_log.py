@@ -23,7 +23,7 @@ FILES = ("/var/log/kern.log", "/var/log/messages", "/var/log/syslog", "/var/log/
 PATIENCE_S = 4.0
 MOST_BYTES = 16 * MIB
 MOST_CHARS = 2000  # of one message
-MOST_OF_LABEL = 200  # of them, before it
+_MOST_OF_LABEL = 200  # of them, before it
 _CLOCK = r"\d\d:\d\d:\d\d"
 _DATE = rf"\d{{4}}[-/]\d\d[-/]\d\d[T ]{_CLOCK}(?:[.,]\d+)?(?:Z| ?UTC|[+-]\d\d:?\d\d)?"
 _DAY = rf"\w{{3}} [ \d]\d (?:\d{{4}} )?{_CLOCK}"
@@ -43,19 +43,16 @@ _OF_A_PROGRAM = re.compile(  # which any user may write, and which may repeat wh
     r"\[\s*\d+\.\d+\] [\w.-]+ (?!kernel:)[\w./@-]+\[\d+\]: )"
 )
 _TIME = re.compile(
-    rf"(?P<iso>{_DATE})|(?P<day>{_DAY})(?: (?P<year>\d{{4}}))?|\d+,\d+,(?P<us>\d{{1,18}}),[^;]*;"
-    r"|(?<![\d.])(?P<unix>\d{9,11}(?:\.\d+)?)(?![\d.])|\[\s*(?P<boot>\d+\.\d+)(?: <[^>\n]{1,20}>)?\]"
+    rf"(?P<iso>{_DATE})|(?P<day>\w{{3}} [ \d]\d (?:(?P<inner>\d{{4}}) )?{_CLOCK})(?: (?P<year>\d{{4}}))?"
+    r"|\d+,\d+,(?P<us>\d{1,18}),[^;]*;|(?<![\d.])(?P<unix>\d{9,11}(?:\.\d+)?)(?![\d.])"
+    r"|\[\s*(?P<boot>\d+\.\d+)(?: <[^>\n]{1,20}>)?\]"
 )
 _BY_A_PROGRAM = re.compile(r"(?<!\S)(?!kernel\b)[\w./@-]{1,80}\[\d{1,9}\]: ")
-_OF_NETWORK = re.compile(  # what the kernel tells the keeper of the network and does not write itself
-    r"(?:systemd-networkd|dhcpcd)\[\d+\]: (?=\S{1,40}: (?:Lost carrier|carrier lost)\s*$)"
-)
 _RUNS_ON = re.compile(r"\s+NVRM: ")  # the next line of a message
 _LEVEL = re.compile(  # "<6>", or "kern  :err   : " of dmesg -x
     rf"(?:<\d+>|(?:kern|user|daemon|syslog|auth|local\d) *:\w+ *: (?=\[|{_DATE}))"
 )
 _A_DAY_S = 86400
-_DAY_WORDS = 3  # month, day, clock
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
@@ -63,11 +60,6 @@ def is_stamped(line: str) -> bool:
     """Whether a line bears the stamp of a system's log, be it the kernel's or a program's."""
     line = _LEVEL.sub("", line[:MOST_CHARS], count=1)
     return any(form.match(line) for form in (_STAMPED, _OF_A_PROGRAM))
-
-
-def is_kernels(line: str) -> bool:
-    """Whether a line among others repeats one of the kernel's, behind whatever label."""
-    return _behind_label(line.lstrip(), None) is not None
 
 
 def begins_at(line: str) -> int | None:
@@ -82,7 +74,7 @@ def begins_at(line: str) -> int | None:
 def _behind_label(line: str, now_s: float | None) -> Line | None:
     """What the kernel says in a line that something else labelled."""
     start = begins_at(line)
-    if start is None or start > MOST_OF_LABEL or not _LABEL_END.search(label := line[:start]):
+    if start is None or start > _MOST_OF_LABEL or not _LABEL_END.search(label := line[:start]):
         return None
     at_s = since_s = None
     for stamp in _TIME.finditer(label):
@@ -96,8 +88,8 @@ def _behind_label(line: str, now_s: float | None) -> Line | None:
 def _at(stamp: re.Match[str], now_s: float | None) -> float | None:
     """The time that a stamp tells."""
     if stamp["day"]:
-        words = stamp["day"].split()
-        year, day = stamp["year"] or (words.pop(2) if len(words) > _DAY_WORDS else None), " ".join(words)
+        year = stamp["year"] or stamp["inner"]
+        day = " ".join(word for word in stamp["day"].split() if word != year)
         return _local(int(year), day) if year else _of_this_year(day, now_s)
     return _iso(stamp["iso"]) if stamp["iso"] else float(stamp["unix"])
 
@@ -143,8 +135,7 @@ def parsed(
 def _messages(text: str, *, repeated: bool) -> Iterator[str]:
     """Lines of the kernel, those of one message together; "" for a stretch of others."""
     kept, passing = "", False
-    for written in text.splitlines():
-        line = _OF_NETWORK.sub("kernel: ", written, count=1) if "arrier" in written else written
+    for line in text.splitlines():
         if begins_at(line) is None or (not repeated and _is_of_a_program(line)):
             if kept:
                 yield kept
@@ -165,7 +156,7 @@ def _messages(text: str, *, repeated: bool) -> Iterator[str]:
 
 def _is_of_a_program(line: str) -> bool:
     """Whether a program's name stands before what is said, and that name is no word of the kernel's own."""
-    match = _OF_A_PROGRAM.match(line) or _BY_A_PROGRAM.search(line[:MOST_OF_LABEL])
+    match = _OF_A_PROGRAM.match(line) or _BY_A_PROGRAM.search(line[:_MOST_OF_LABEL])
     if match is None:
         return False
     start = begins_at(line)

@@ -12,6 +12,7 @@ from rigright.machine.running.kernel_log import Line
 from rigright.machine.running.log_records import begins_boot, is_of_earlier_boot, joined
 from rigright.machine.running.messages import GOOD, KERNEL, kernel_fit
 from rigright.machine.system import Event
+from rigright.machine.values import address
 
 MOST_CHARS = 300
 MOST_OF_A_KIND = 400  # the last ones are kept
@@ -40,15 +41,6 @@ def event_of(line: str, scope: str = KERNEL) -> Event | None:
         pid=int(pid[:9]) if pid else None,
         program=None if program in {None, _UNKNOWN} else str(program).strip(),
     )
-
-
-def address(text: str | None) -> str | None:
-    """A PCI address as sysfs writes it: a domain of four digits at least, and a function."""
-    if text is None:
-        return None
-    text = text.lower().replace("0x", "")
-    domain, _, rest = text.partition(":") if text.count(":") > 1 else ("0000", "", text)
-    return f"{domain.lstrip('0').rjust(4, '0')}:{rest}" + ("" if "." in rest else ".0")
 
 
 def events_of(lines: Iterable[Line]) -> tuple[Event, ...]:

@@ -11,9 +11,9 @@ from rigright.base.record import dataclass
 from rigright.base.tables import DATA, read_toml
 
 MOST_CHARS = 20_000  # of a text that is looked through
-MOST_LOOKED_AT = 500  # of a line of the kernel's: patterns cost more than its length
-SHORT = 200  # no pattern takes long for so few characters
-MOST_NAMED = 16  # marks in a longer line: more are no kernel's, and each costs patterns their time
+_MOST_LOOKED_AT = 500  # of a line of the kernel's: patterns cost more than its length
+_SHORT = 200  # no pattern takes long for so few characters
+_MOST_NAMED = 16  # marks in a longer line: more are no kernel's, and each costs patterns their time
 KERNEL, TEXT, FIELD, GOOD = "kernel", "text", "field", "good"
 SUBJECT = "subject"  # which model and which card the messages of a text are about
 MESSAGE = "message"  # the kind of those whose finding the table names
@@ -99,8 +99,8 @@ def kernel_marks() -> tuple[str, ...]:
 
 def kernel_fit(line: str, scope: str) -> tuple[MessagePattern, re.Match[str]] | None:
     """The first row of the kernel's log that a line fits, and how."""
-    line = line[:MOST_LOOKED_AT]
-    if len(line) > SHORT and sum(map(line.lower().count, kernel_marks())) > MOST_NAMED:
+    line = line[:_MOST_LOOKED_AT]
+    if len(line) > _SHORT and sum(map(line.lower().count, kernel_marks())) > _MOST_NAMED:
         return None
     return fit(line, message_patterns(scope))
 

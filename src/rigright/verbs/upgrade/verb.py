@@ -20,7 +20,7 @@ from rigright.doctor.record import CheckInput
 from rigright.verbs.clock import today
 from rigright.verbs.diagnose import diagnose, in_file
 from rigright.verbs.diagnosed import BottleneckReport
-from rigright.verbs.last_results import results_in, results_of
+from rigright.verbs.last_results import results_of
 from rigright.verbs.probe import probe
 from rigright.verbs.upgrade.standing import standing_of
 from rigright.verbs.upgrade.upgraded import CauseHelp, Upgraded, waves
@@ -53,7 +53,7 @@ def upgrade(
             )
         )
     machine = probe(source)
-    case = case_of(machine, results=results_of(machine) if source is None else results_in(source, machine))
+    case = case_of(machine, results=results_of(machine, source))
     if bound is not None:
         diagnosed = None
     else:

@@ -246,10 +246,7 @@ def _unknown_argument(extras: Sequence[str], known: Sequence[str]) -> AskError:
             hint = say("a file is read with --from FILE, several of one machine with --from FOLDER")
         elif "--on" in known:
             hint = say("name the machine with {option}", option=f"--on {shlex.quote(machine)}")
-        return AskError(
-            say('unexpected argument "{argument}"', argument=argument),
-            hint=hint,
-        )
+        return AskError(say('unexpected argument "{argument}"', argument=argument), hint=hint)
     from rigright.options.read import unknown_option
 
     long = [word.removeprefix("--") for word in known if word.startswith("--")]

@@ -56,11 +56,6 @@ class PastedForm:
     rest: bool = False
     log: bool = False
 
-    @property
-    def tells_faults_alone(self) -> bool:
-        """Whether it holds nothing but messages."""
-        return self.rest and self.knows is None
-
     def matches(self, section: Section) -> bool:
         """Whether a section holds some of it."""
         if self.typed is not None and section.head.startswith(self.typed):
@@ -98,8 +93,8 @@ def forms() -> tuple[PastedForm, ...]:
 
 @cache
 def fault_forms() -> frozenset[str]:
-    """The names of those that tell of faults alone."""
-    return frozenset(form.name for form in forms() if form.tells_faults_alone)
+    """The names of those that hold nothing but messages of faults."""
+    return frozenset(form.name for form in forms() if form.rest and form.knows is None)
 
 
 def forms_of(section: Section) -> Iterator[PastedForm]:

@@ -19,7 +19,7 @@ from rigright.base.tables import DATA, read_toml
 from rigright.base.units import MIB
 from rigright.base.words import say
 from rigright.machine.running.kernel_log import begins_at
-from rigright.machine.running.messages import KERNEL, TEXT, MessagePattern, fit, kernel_fit, message_patterns
+from rigright.machine.running.messages import KERNEL, TEXT, fit, kernel_fit, message_patterns
 
 _MARKS = ((b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"), (b"\xef\xbb\xbf", "utf-8-sig"))
 _LOOKED_AT = 2000  # bytes, to tell UTF-16 without its mark
@@ -43,7 +43,6 @@ _FIRST_LINES = 40
 _MOST_MESSAGE = 4000  # of one message
 _LEAST_LINE = 12  # characters that say something
 _STAMP = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)"
-_FINER = re.compile(r"(?<=\.\d{6})\d+")
 _OWN_STAMP = re.compile(
     rf"(?:<\d+>|\w+ *:\w+ *: )?\[?\s*(?:\d+\.\d{{3,6}}\]|{_STAMP}|(?:\w{{3}} )?\w{{3}} [ \d]\d \d\d:\d\d:)"
 )
@@ -87,8 +86,8 @@ def _coding(raw: bytes) -> str:
             return coding
     strange = raw[:_LOOKED_AT].decode("utf-8", "replace").count("\ufffd")
     runs = _HIGH.findall(raw[:_LOOKED_AT]) if strange else []
-    is_chinese = 2 * strange > len(runs) and all(len(run) % 2 == 0 for run in runs[:-1])
-    return "gb18030" if runs and is_chinese else "utf-8"
+    is_even = 2 * strange > len(runs) > 0 and all(len(run) % 2 == 0 for run in runs[:-1])
+    return "gb18030" if is_even and "\ufffd" not in raw.decode("gb18030", "replace")[:-1] else "utf-8"
 
 
 def _unwrapped(text: str) -> str:
@@ -103,11 +102,9 @@ def _unwrapped(text: str) -> str:
 
 def _stamped(at: str, line: str) -> str:
     """The line under its own stamp; what the kernel said without one under that which was set before it."""
-    if _OWN_STAMP.match(line):
+    if _OWN_STAMP.match(line) or (not line.startswith("kernel: ") and begins_at(line) != 0):
         return line
-    if not line.startswith("kernel: ") and begins_at(line) != 0:
-        return line
-    return f"{_FINER.sub('', at)} container kernel: {line.removeprefix('kernel: ')}"
+    return f"{at} container kernel: {line.removeprefix('kernel: ')}"
 
 
 _LINES_OF = (  # keys of documents under which collectors of logs, clusters and tools keep lines
@@ -174,7 +171,6 @@ def lines_of(entry: Mapping[str, Any], *, at: str = "") -> Iterator[str]:
     """What an entry of a log says: when, who, what."""
     at = _time_of(entry) or at
     words = {str(part) for part in entry.values()}
-    program = str(entry.get("SYSLOG_IDENTIFIER") or entry.get("_COMM") or "program").split()[:1]
     for key in _LINES_OF:
         said = entry.get(key)
         if key == "MESSAGE" and isinstance(said, list):  # bytes that are no UTF-8
@@ -184,13 +180,8 @@ def lines_of(entry: Mapping[str, Any], *, at: str = "") -> Iterator[str]:
         if not isinstance(said, str):
             continue
         if "_TRANSPORT" in entry:
-            who = (
-                "kernel"
-                if entry["_TRANSPORT"] == "kernel"
-                else (program or ["program"])[0].replace("kernel", "program")
-            )
-            host = (str(entry.get("_HOSTNAME") or "host").split() or ["host"])[0]
-            yield f"{at or '0000000000.0'} {host} {who}: {' '.join(said[:_MOST_MESSAGE].splitlines())}"
+            who = "kernel" if entry["_TRANSPORT"] == "kernel" else "program"
+            yield f"{at or '0000000000.0'} host {who}: {' '.join(said[:_MOST_MESSAGE].splitlines())}"
         else:
             who = "kernel: " if words & {"kernel", "kern"} else ""
             yield from (_stamped(at, who + line) if at else who + line for line in said.splitlines())
@@ -257,20 +248,17 @@ def _rejoined(text: str) -> str:
 
 def _pieces_of_one(pieces: list[str], glue: str) -> tuple[str, int] | None:
     """The line that pieces make and how many they are, where a message stands across their cuts."""
-    line = glue.join(pieces)
-    pair = _row_of(line) if len(pieces) > 1 else None
+    if len(pieces) == 1:
+        return None
+    lines = glue.join(pieces), pieces[0]
+    pair, alone = (kernel_fit(line, KERNEL) or fit(line, message_patterns(TEXT)) for line in lines)
     if pair is None or not pair[1].start() < len(pieces[0]) < pair[1].end():
         return None
-    alone = _row_of(pieces[0])
     if alone is not None and alone[0] is pair[0]:  # the rest adds nothing
         return None
     ends = accumulate(len(piece) + len(glue) for piece in pieces)
     count = next(number for number, end in enumerate(ends, 1) if pair[1].end() <= end)
     return glue.join(pieces[:count]), count
-
-
-def _row_of(line: str) -> tuple[MessagePattern, re.Match[str]] | None:
-    return kernel_fit(line, KERNEL) or fit(line, message_patterns(TEXT))
 
 
 # --- sections

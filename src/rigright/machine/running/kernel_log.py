@@ -37,22 +37,21 @@ _RECORD = re.compile(  # what stands over several lines; and a boot
 )
 _OF_RECORDS = ("linux version", "-- boot", "-- reboot", "[hardware error]", "bert: error records")
 _LABEL_END = re.compile(r"(?:^|[^\w./-]|\d-|\\[nrt])\Z")  # of a date, a host, a level, a key
+_KEEPER = r"(?:systemd-networkd|dhcpcd)\[\d+\]: \S{1,40}: (?:Lost|Gained|carrier)"  # links alone
 _OF_A_PROGRAM = re.compile(  # which any user may write, and which may repeat what the kernel wrote
     rf"(?:(?:{_DAY}(?:\.\d+)?|(?:\w{{3}} )?{_DATE}(?: [A-Z]{{2,5}})?|\d{{9,11}}\.\d+)"
-    rf" [^\s:]+ (?!kernel:)[\w./@-]+(?:\[\d+\])?: |"
-    r"\[\s*\d+\.\d+\] [\w.-]+ (?!kernel:)[\w./@-]+\[\d+\]: )"
+    rf" [^\s:]+ (?!kernel:|{_KEEPER})[\w./@-]+(?:\[\d+\])?: |"
+    rf"\[\s*\d+\.\d+\] [\w.-]+ (?!kernel:|{_KEEPER})[\w./@-]+\[\d+\]: )"
 )
 _TIME = re.compile(
-    rf"(?P<iso>{_DATE})|(?P<day>{_DAY})(?: (?P<year>\d{{4}}))?|\d+,\d+,(?P<us>\d{{1,18}}),[^;]*;"
-    r"|(?<![\d.])(?P<unix>\d{9,11}(?:\.\d+)?)(?![\d.])|\[\s*(?P<boot>\d+\.\d+)(?: <[^>\n]{1,20}>)?\]"
+    rf"(?P<iso>{_DATE})|(?P<day>\w{{3}} [ \d]\d (?:(?P<inner>\d{{4}}) )?{_CLOCK})(?: (?P<year>\d{{4}}))?"
+    r"|\d+,\d+,(?P<us>\d{1,18}),[^;]*;|(?<![\d.])(?P<unix>\d{9,11}(?:\.\d+)?)(?![\d.])"
+    r"|\[\s*(?P<boot>\d+\.\d+)(?: <[^>\n]{1,20}>)?\]"
 )
-_BY_A_PROGRAM = re.compile(r"(?<!\S)(?!kernel\b)[\w./@-]{1,80}\[\d{1,9}\]: ")
+_BY_A_PROGRAM = re.compile(rf"(?<!\S)(?!kernel\b|{_KEEPER})[\w./@-]{{1,80}}\[\d{{1,9}}\]: ")
 _RUNS_ON = re.compile(r"\s+NVRM: ")  # the next line of a message
-_LEVEL = re.compile(  # "<6>", or "kern  :err   : " of dmesg -x
-    rf"(?:<\d+>|(?:kern|user|daemon|syslog|auth|local\d) *:\w+ *: (?=\[|{_DATE}))"
-)
+_LEVEL = re.compile(r"(?:<\d+>|(?:kern|user|daemon|syslog|auth|local\d) *:\w+ *: )")  # "<6>"; of dmesg -x
 _A_DAY_S = 86400
-_DAY_WORDS = 3  # month, day, clock
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
@@ -88,8 +87,8 @@ def _behind_label(line: str, now_s: float | None) -> Line | None:
 def _at(stamp: re.Match[str], now_s: float | None) -> float | None:
     """The time that a stamp tells."""
     if stamp["day"]:
-        words = stamp["day"].split()
-        year, day = stamp["year"] or (words.pop(2) if len(words) > _DAY_WORDS else None), " ".join(words)
+        year = stamp["year"] or stamp["inner"]
+        day = " ".join(word for word in stamp["day"].split() if word != year)
         return _local(int(year), day) if year else _of_this_year(day, now_s)
     return _iso(stamp["iso"]) if stamp["iso"] else float(stamp["unix"])
 

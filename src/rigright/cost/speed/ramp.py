@@ -1,8 +1,7 @@
 """Ramp and tail of a run that ends: what a benchmark shows that a service never does.
 
 All of its first round start together and have half of each other's prompts before them; at its end the
-longest answers are alone with the weights. Answers are taken between all alike and exponential, as theirs
-spread. Nothing here is fitted.
+longest answers are alone with the weights. Answers lie between all alike and exponential: nothing is fitted.
 """
 
 from __future__ import annotations
@@ -35,8 +34,7 @@ class Ramp:
     def prompts(self, admitted: Numbers, *, passes: Numbers) -> Numbers:
         """What others' prompts add to a token, over a steady loop; `admitted` is a share of the load.
 
-        The prompts that are admitted together take so many `passes`: who comes first sees most of them. A
-        short answer has no more passes than tokens, and all of them hold a prompt.
+        Those admitted together take so many `passes`. A short answer has fewer, and all of them hold prompts.
         """
         later = 1 - 1 / np.maximum(passes, 1)  # nobody waits for the first pass
         passes = np.maximum(passes / self.outputs, LEAST)

@@ -671,6 +671,7 @@ def look_up(
     reverse: bool | None = None,
     limit: Texts | None = None,
     sources: bool | None = None,
+    currency: Texts | None = None,
     why: bool | None = None,
     lang: Texts | None = None,
 ) -> LookUpReply: ...

@@ -8,9 +8,10 @@ from functools import cache
 
 from rigright.base.errors import AskError
 from rigright.base.loader import rows
+from rigright.base.money import from_currency
 from rigright.base.patterns import pattern
 from rigright.base.plugins import read_facts
-from rigright.base.record import dataclass
+from rigright.base.record import dataclass, replace
 from rigright.base.words import Bilingual, say
 from rigright.facts.chips import by_id
 
@@ -93,6 +94,18 @@ class Offer:
 def offers() -> tuple[Offer, ...]:
     """Every offer of the table, in its order."""
     return read_facts("clouds.csv", Offer, chips=by_id)
+
+
+def in_usd(offer: Offer) -> Offer:
+    """An offer that names its price in another currency only, at the dated rate of our table."""
+    if offer.usd_per_h is not None or offer.native_per_h is None:
+        return offer
+    spot = offer.spot_native_per_h
+    return replace(
+        offer,
+        usd_per_h=from_currency(offer.native_per_h, offer.currency),
+        spot_usd_per_h=None if spot is None else from_currency(spot, offer.currency),
+    )
 
 
 @cache

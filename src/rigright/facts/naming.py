@@ -109,7 +109,12 @@ def _callings(chip: Chip, alias: list[_Alias]) -> Iterator[Calling]:
     for item in alias or [_Alias(id=chip.id, key=frozenset(_key(chip, asides)))]:
         texts = item.key | pieces(item.also) | isa
         yield Calling(
-            chip=chip, key=item.key, may=asides | texts | names, own=texts | (names - asides), rank=item.rank
+            chip=chip,
+            key=item.key,
+            may=asides | texts | names,
+            rank=item.rank,
+            own=texts
+            | frozenset(name for name in names - asides if not (name.isdecimal() and len(name) < 2)),
         )
     for number in sorted(numbers):
         key = frozenset({number})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import fields, replace
+from dataclasses import fields
 from datetime import date
 from typing import Any
 
@@ -11,7 +11,7 @@ from rigright.base.money import CNY, from_currency
 from rigright.base.record import dataclass
 from rigright.demand import PlanWish
 from rigright.facts.chips import Chip, by_id, chips
-from rigright.facts.clouds import Offer, offers, providers_of
+from rigright.facts.clouds import Offer, in_usd, offers, providers_of
 from rigright.facts.hosts import CPU
 from rigright.facts.nodes import Node
 from rigright.facts.own_prices import in_force
@@ -73,7 +73,7 @@ def market_on(today: date, *, currency: str = "USD", used: bool = False) -> Mark
     quotes = (quote_of(chip, today=today, currency=currency, used=used) for chip in chips())
     cards = {quote.chip: quote for quote in quotes if quote is not None and quote.mark != GUESSED}
     rented: dict[str, tuple[Offer, ...]] = {}
-    for offer in map(_in_usd, offers()):
+    for offer in map(in_usd, offers()):
         if offer.chip is not None and offer.n_chips >= 1 and (offer.usd_per_h or offer.spot_usd_per_h):
             rented[offer.chip] = (*rented.get(offer.chip, ()), offer)
     own = in_force()
@@ -98,18 +98,6 @@ def _own_offer(price: Price) -> Offer:
     }  # fmt: skip
     unknown: dict[str, Any] = dict.fromkeys(field.name for field in fields(Offer))
     return Offer(**unknown | given)
-
-
-def _in_usd(offer: Offer) -> Offer:
-    """An offer that names its price in another currency only, at the dated rate of our table."""
-    if offer.usd_per_h is not None or offer.native_per_h is None:
-        return offer
-    spot = offer.spot_native_per_h
-    return replace(
-        offer,
-        usd_per_h=from_currency(offer.native_per_h, offer.currency),
-        spot_usd_per_h=None if spot is None else from_currency(spot, offer.currency),
-    )
 
 
 def offers_of(market: Market, chip: str, *, wish: PlanWish) -> tuple[Offer, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from rigright.base.money import USD, currency_of
 from rigright.base.page import (
     Column,
     Commands,
@@ -20,11 +21,11 @@ from rigright.base.page import (
     table,
 )
 from rigright.base.words import Sentence, say, tell
+from rigright.report.pages.figures import symbol
 from rigright.verbs.look_up.listing import (
     Findings,
     Listing,
     ListingField,
-    ListingKind,
     Unit,
     source_shown,
     yes_no,
@@ -38,7 +39,7 @@ def page(result: Listing) -> Page:
     """One record in full, or many as a table."""
     kind, count = result.kind, len(result.records)
     if count == 1 or kind.full:
-        parts = [part for record in result.records for part in _one(kind, record, titled=count > 1)]
+        parts = [part for record in result.records for part in _one(result, record, titled=count > 1)]
     else:
         parts = [_table(result)] if result.records else []
     notes = tuple(Line.dim(note) for note in result.notes)
@@ -130,10 +131,10 @@ def _table(result: Listing) -> Table:
     kind, records = result.kind, result.records
     columns, cells = [], []
     for field in (*(listing_field for listing_field in kind.fields if listing_field.listed), *result.also):
-        shown = [_shown(field, record) for record in records]
+        shown = [_shown(field, record, result.currency) for record in records]
         if any(cell not in {"", UNKNOWN} for cell in shown):
             right = field.right or any(_is_number(field.read(record)) for record in records)
-            columns.append(Column(head=field.head, right=right, flexible=field.flexible))
+            columns.append(Column(head=_head(field, result), right=right, flexible=field.flexible))
             cells.append(shown)
     rows = tuple(zip(*cells, strict=True))
     tones: tuple[Tone, ...] = tuple(
@@ -142,9 +143,19 @@ def _table(result: Listing) -> Table:
     return table(columns, rows, tones=tones)
 
 
-def _one(kind: ListingKind, record: Any, *, titled: bool) -> tuple[Part, ...]:
+def _head(field: ListingField, result: Listing) -> Sentence:
+    """What a column is called, with the sign of the currency that is asked for."""
+    return say(field.head.text, sign=symbol(result.currency)) if field.unit.money else field.head
+
+
+def _one(result: Listing, record: Any, *, titled: bool) -> tuple[Part, ...]:
     """Every field that is known, one under another, then what the kind adds."""
-    known = [(field.head, _shown(field, record)) for field in kind.fields if field.read(record) is not None]
+    kind = result.kind
+    known = [
+        (_head(field, result), _shown(field, record, result.currency))
+        for field in kind.fields
+        if field.read(record) is not None and field.key != "unconfirmed"
+    ]
     first, rest = known[0], known[1:]
     answer = next((field.head for field in kind.fields if field.key == kind.answer), None)
     shown = ((head, cell) for head, cell in rest if cell not in {"", UNKNOWN} and (titled or head != answer))
@@ -152,15 +163,18 @@ def _one(kind: ListingKind, record: Any, *, titled: bool) -> tuple[Part, ...]:
     return (every, *(kind.parts(record) if kind.parts else ()))
 
 
-def _shown(field: ListingField, record: Any) -> Shown:
+def _shown(field: ListingField, record: Any, currency: str = USD) -> Shown:
     value = field.read(record)
     if value is None:
         return UNKNOWN
+    unit = field.unit
+    if unit.money and currency != USD:
+        unit = unit._replace(scale=1 / currency_of(currency).per_usd)
     if field.show is not None:
         return field.show(value)
     if isinstance(value, tuple):
-        return ", ".join(str(_cell(item, field.unit)) for item in value)
-    return _cell(value, field.unit)
+        return ", ".join(str(_cell(item, unit)) for item in value)
+    return _cell(value, unit)
 
 
 def _cell(value: Any, unit: Unit) -> Shown:

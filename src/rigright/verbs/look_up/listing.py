@@ -12,6 +12,7 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 from rigright.base.errors import AskError
+from rigright.base.money import USD
 from rigright.base.page import Part, Shown
 from rigright.base.record import dataclass
 from rigright.base.telling import RecordPrinter
@@ -30,6 +31,7 @@ class Unit(NamedTuple):
     scale: float = 1  # what one unit of the head is in the key's own; --where reads bare numbers so
     written: str = "{:,.4g}"
     parse: Callable[[str], Any] | None = None  # reads a value of --where; a number or a word otherwise
+    money: bool = False  # dollars, shown in the currency that was asked for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,6 +105,7 @@ class Listing:
     notes: tuple[Shown, ...] = ()
     also: tuple[ListingField, ...] = ()  # columns beside the listed ones: those that say what was asked
     with_sources: bool = False
+    currency: str = USD  # that amounts are shown in
 
     @property
     def exit_code(self) -> int:
@@ -150,7 +153,8 @@ def _read_params(text: str) -> float:
     return float(number[1]) * GIGA if number else float(parse_count(text))
 
 
-DOLLARS = Unit(written="{:,.0f}")
+NATIVE = Unit(written="{:,.0f}")
+DOLLARS = NATIVE._replace(money=True)
 _DAY = Unit(parse=_read_date)
 _UNITS = {  # how a key ends -> how people read and write it
     "_flops_per_s": Unit(TERA),
@@ -164,6 +168,8 @@ _UNITS = {  # how a key ends -> how people read and write it
     "as_of": _DAY,
     "launch": _DAY,
     "usd": DOLLARS,
+    "usd_per_h": Unit(written="{:,.2f}", money=True),
+    "usd_per_chip_h": Unit(written="{:,.2f}", money=True),
     "_h": Unit(written="{:,.2f}"),
 }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from rigright.base.errors import AskError
+from rigright.base.money import currency_of, home_of
 from rigright.base.words import say
 from rigright.faces.cli.answer import Answer
 
@@ -40,6 +41,7 @@ def answer(options: argparse.Namespace) -> Answer:
         backwards=options.reverse,
         limit=options.limit,
         with_sources=options.sources,
+        currency=currency_of(options.currency or home_of(options.words, options.language)).code,
         run_code=options.run_code,
         input_shape=options.input,
     )

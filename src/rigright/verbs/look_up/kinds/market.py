@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import date
+from functools import cache
 
 from rigright.base.errors import AskError
 from rigright.base.money import USD, from_currency
@@ -11,13 +12,14 @@ from rigright.base.page import Shown
 from rigright.base.units import GIGA, TERA
 from rigright.base.words import Sentence, say, worded
 from rigright.facts.chips import by_id
-from rigright.facts.clouds import Offer, offers, providers_of
+from rigright.facts.clouds import Offer, in_usd, offers, providers_of
 from rigright.facts.find import find_chips, match_chip, names_chip
 from rigright.facts.prices import Price, dated, is_stale, prices
 from rigright.facts.tariffs import KwhPrice, find_place, places, tariffs
 from rigright.verbs.look_up.filters import with_words
 from rigright.verbs.look_up.listing import (
     DOLLARS,
+    NATIVE,
     ListingKind,
     LookUpQuery,
     Unit,
@@ -29,11 +31,17 @@ from rigright.verbs.look_up.listing import (
 )
 
 
+@cache
+def _offers() -> tuple[Offer, ...]:
+    """Every offer, with dollars where it is billed in another currency."""
+    return tuple(map(in_usd, offers()))
+
+
 def _find_offers(asked: LookUpQuery) -> tuple[Offer, ...]:
     """Offers of the providers named, of the instances or chips the other words mean."""
     named = {provider for word in asked.words for provider in providers_of(word)}
     rest = " ".join(word for word in asked.words if not providers_of(word))
-    of_provider = tuple(offer for offer in offers() if not named or offer.provider in named)
+    of_provider = tuple(offer for offer in _offers() if not named or offer.provider in named)
     wanted = _chips(rest)
     called = with_words(of_provider, rest, texts=lambda offer: offer.instance)
     result = tuple(offer for offer in of_provider if offer in called or offer.chip in wanted)
@@ -52,7 +60,7 @@ def _offer_notes(asked: LookUpQuery, kept: tuple[Offer, ...]) -> tuple[Shown, ..
     newest = max((as_of for as_of in dates if as_of), default=None)
     return (
         say(
-            "prices in $/hour, each as of its own date; newest: {date}",
+            "hourly prices, each as of its own date; newest: {date}",
             date=price_date_shown(newest, asked.today),
         ),
         *stale_notes(dates, asked.today),
@@ -74,8 +82,8 @@ CLOUDS = ListingKind(
             listed=True,
             flexible=True,
         ),
-        field("usd_per_h", say("$/hour"), "price", "usd", listed=True),
-        field("usd_per_chip_h", say("$/chip-hour"), "per_chip", listed=True),
+        field("usd_per_h", say("{sign}/hour", sign="$"), "price", "usd", listed=True),
+        field("usd_per_chip_h", say("{sign}/chip-hour", sign="$"), "per_chip", listed=True),
         field("as_of", say("as of"), "since", listed=True),
         field("mem_bytes", say("memory per GPU, GB"), "mem", "memory"),
         field("vcpus", say("vCPUs")),
@@ -83,13 +91,13 @@ CLOUDS = ListingKind(
         field("nvme_bytes", say("local disk TB"), unit=Unit(TERA)),
         field("link", say("link between chips")),
         field("network_bytes_per_s", say("network Gbit/s"), "network", unit=Unit(GIGA / 8)),
-        field("spot_usd_per_h", say("$/hour, spot"), "spot"),
+        field("spot_usd_per_h", say("{sign}/hour, spot", sign="$"), "spot"),
         field("region", say("region")),
         field("currency", say("currency")),
         field("native_per_h", say("per hour in that currency")),
         *provenance(dated=False),
     ),
-    records=lambda _: offers(),
+    records=lambda _: _offers(),
     find=_find_offers,
     notes=_offer_notes,
 )
@@ -169,11 +177,11 @@ PRICES = ListingKind(
     fields=(
         field("name", say("chip"), listed=True, flexible=True),
         field("kind", say("condition"), show=lambda kind: _CONDITIONS.get(kind, say("unknown")), listed=True),
-        field("usd_min", say("low $"), "low", unit=DOLLARS, listed=True),
-        field("usd", say("typical $"), "price", listed=True),
-        field("usd_max", say("high $"), "high", unit=DOLLARS, listed=True),
+        field("usd_min", say("low {sign}", sign="$"), "low", unit=DOLLARS, listed=True),
+        field("usd", say("typical {sign}", sign="$"), "price", listed=True),
+        field("usd_max", say("high {sign}", sign="$"), "high", unit=DOLLARS, listed=True),
         field("currency", say("currency")),
-        field("native", say("typical, in that currency"), unit=DOLLARS),
+        field("native", say("typical, in that currency"), unit=NATIVE),
         field("as_of", say("as of"), "since", "date", listed=True),
         field("stale", say("age"), show=lambda stale: say("stale") if stale else "", listed=True),
         field("chip", say("id")),

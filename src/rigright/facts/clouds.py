@@ -30,7 +30,7 @@ def _instances() -> dict[str, str]:
 
 def machine_of(name: str) -> str | None:
     """The GPUs of an instance or of a slice, as they are typed: "8x h100 sxm", "4x tpu v5p"."""
-    plain = " ".join(name.casefold().split())
+    plain = " ".join(name.casefold().replace(":", " ").split())
     cut = _SLICE.fullmatch(plain)
     if cut is None:
         return _instances().get(plain)
@@ -194,6 +194,23 @@ def machine_of_family(name: str) -> str | None:
         return None
     count, chip = pairs.pop()
     return f"{count:g}x {chip}" if chip is not None and count > 1 else None
+
+
+@cache
+def clouds_of(name: str) -> frozenset[str]:
+    """The clouds that rent what is called so: an instance, a family, or anything after a cloud's own name."""
+    cloud, wanted = in_cloud(name), _joined(name)
+    if cloud is not None:
+        return providers_of(cloud[0])
+    named = [(offer.provider, {_joined(offer.instance), *_families(offer.instance)}) for offer in _fixed()]
+    named += [(row[0], {_joined(row[1])}) for row in rows("instances.csv", "provider", "instance")]
+    return frozenset(provider for provider, names in named if wanted in names)
+
+
+def in_cloud(name: str) -> tuple[str, str] | None:
+    """A cloud and what is named of it: "aws:p5", "gcp a3"; None where no cloud stands first."""
+    cloud, _, rest = re.sub(r"[:\s]+", ":", name.strip(), count=1).partition(":")
+    return (cloud, rest) if rest and providers_of(cloud) else None
 
 
 def _families(instance: str) -> set[str]:

@@ -10,7 +10,7 @@ from rigright.base.record import replace
 from rigright.base.words import ENGLISH, say
 from rigright.demand import PlanWish
 from rigright.facts.clouds import providers_of
-from rigright.facts.nodes import find_node
+from rigright.facts.nodes import find_node, rented_from
 from rigright.facts.tariffs import currency_at, find_place
 from rigright.options.read import read_wish
 from rigright.verbs.seen.here import is_place, limited
@@ -36,7 +36,10 @@ def settled(wish: PlanWish) -> PlanWish:
     if wish.have is not None and wish.buy is None:
         wish = replace(wish, buy=True)
     if wish.on is not None:
-        return replace(wish, power_w=None, on=named_for(wish.on, wish))
+        clouds = wish.clouds
+        if wish.buy is None and not clouds and not is_place(wish.on):
+            clouds = rented_from(wish.on)
+        return replace(wish, power_w=None, on=named_for(wish.on, wish), clouds=clouds)
     if wish.owned is not None and wish.power_w is not None:
         return replace(wish, power_w=None, owned=limited(wish.owned, wish.power_w))
     return wish

@@ -26,6 +26,7 @@ from rigright.base.words import OLD_PRICE, Sentence, say, with_commas, with_semi
 from rigright.choice.ways import quality_class
 from rigright.demand import Serving, Training
 from rigright.facts.chips import short
+from rigright.facts.clouds import providers_of
 from rigright.facts.formats import find_format
 from rigright.report.pages import plan_words as words
 from rigright.report.pages.brief import (
@@ -76,7 +77,11 @@ def _names(result: Compared) -> list[str]:
         f"{item.label} ({form})"
         if unlike and form and not form.lower().startswith(item.label.lower())
         else item.label
-        or (short(item.asked) if item.plan is None else named.machine(item.plan).removeprefix("1x "))
+        or (
+            short(item.asked)
+            if item.plan is None or providers_of(item.asked)
+            else named.machine(item.plan).removeprefix("1x ")
+        )
         for item, form in zip(result.contenders, forms, strict=True)
     ]
     return [

@@ -24,7 +24,7 @@ from rigright.facts.engines import find_engine
 from rigright.facts.find import names_chip
 from rigright.facts.formats import find_format
 from rigright.facts.naming import read_counts, read_tokens
-from rigright.facts.nodes import Node, find_node
+from rigright.facts.nodes import Node, find_node, rented_from
 from rigright.facts.units import sold_count
 from rigright.search.market import Market, counts_of
 from rigright.verbs.seen.here import looked_at
@@ -160,6 +160,8 @@ def _cards(asked: str, *, wish: PlanWish, market: Market, whole: bool) -> Thing:
         node = find_node(asked)
     except AskError as error:
         raise not_a_machine(asked) or error from None
+    if wish.buy is None and not wish.clouds:
+        wish = replace(wish, clouds=rented_from(asked))
     counted = any(read_counts(list(read_tokens(part))).count is not None for part in asked.split("+"))
     if (
         whole
@@ -202,6 +204,8 @@ def _instance(asked: str, provider: str, *, instance: str, wish: PlanWish, marke
     there = [offer for offer in offers() if offer.provider in providers_of(provider)]
     result = [offer for offer in there if offer.instance.casefold() == instance.casefold()]
     if not result:
+        with suppress(AskError):
+            return _cards(asked, wish=wish, market=market, whole=True)
         known = sorted({offer.instance for offer in there}, key=lambda name: (name[:2] != instance[:2], name))
         raise unknown(
             say("instance"), instance, near=known[:LISTED], see=f"rigright look-up clouds {provider}"

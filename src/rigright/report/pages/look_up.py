@@ -131,7 +131,7 @@ def _table(result: Listing) -> Table:
     kind, records = result.kind, result.records
     columns, cells = [], []
     for field in (*(listing_field for listing_field in kind.fields if listing_field.listed), *result.also):
-        shown = [_shown(field, record, result.currency) for record in records]
+        shown = [_shown(field, record, currency=result.currency) for record in records]
         if any(cell not in {"", UNKNOWN} for cell in shown):
             right = field.right or any(_is_number(field.read(record)) for record in records)
             columns.append(Column(head=_head(field, result), right=right, flexible=field.flexible))
@@ -152,7 +152,7 @@ def _one(result: Listing, record: Any, *, titled: bool) -> tuple[Part, ...]:
     """Every field that is known, one under another, then what the kind adds."""
     kind = result.kind
     known = [
-        (_head(field, result), _shown(field, record, result.currency))
+        (_head(field, result), _shown(field, record, currency=result.currency))
         for field in kind.fields
         if field.read(record) is not None and field.key != "unconfirmed"
     ]
@@ -163,7 +163,7 @@ def _one(result: Listing, record: Any, *, titled: bool) -> tuple[Part, ...]:
     return (every, *(kind.parts(record) if kind.parts else ()))
 
 
-def _shown(field: ListingField, record: Any, currency: str = USD) -> Shown:
+def _shown(field: ListingField, record: Any, *, currency: str = USD) -> Shown:
     value = field.read(record)
     if value is None:
         return UNKNOWN

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 
 from rigright.base.errors import AskError
-from rigright.base.money import currency_of, home_of
 from rigright.base.words import say
 from rigright.faces.cli.answer import Answer
 
@@ -26,6 +25,7 @@ _FILTERS = {
 
 def answer(options: argparse.Namespace) -> Answer:
     """Look it up."""
+    from rigright.base.money import currency_of, home_of
     from rigright.report.pages import look_up as pages
     from rigright.verbs.look_up.verb import LookUpWish, is_kind, kind_summaries, look_up
 

@@ -41,7 +41,7 @@ class Market:
     cards: Mapping[str, Quote]  # what one card of each chip is bought for
     offers: Mapping[str, tuple[Offer, ...]]  # whole cards with a price, by chip
     own: frozenset[str] = frozenset()  # chips whose price is the user's own
-    used: bool = False
+    used: bool | None = None  # None: what is made no more
     currency: str = "USD"
     ordered: Ordered | None = None  # puts a machine together of which somebody said more than its cards
     there: Node | None = None  # what is on or owned, where it was looked at and not named
@@ -68,7 +68,7 @@ class Market:
         return known
 
 
-def market_on(today: date, *, currency: str = "USD", used: bool = False) -> Market:
+def market_on(today: date, *, currency: str = "USD", used: bool | None = None) -> Market:
     """The market of our tables for a buyer in some currency; the user's own prices go before ours."""
     quotes = (quote_of(chip, today=today, currency=currency, used=used) for chip in chips())
     cards = {quote.chip: quote for quote in quotes if quote is not None and quote.mark != GUESSED}

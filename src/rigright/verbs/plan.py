@@ -196,8 +196,11 @@ def arch_of(model: str, wish: PlanWish) -> Arch:
     return resized(arch, wish.image_px)
 
 
-def market_of(wish: PlanWish, *, day: date) -> Market:
-    """The market of a day, the user's own prices before ours, with the machine that is on or owned."""
+def market_of(wish: PlanWish, *, day: date, used: bool | None = None) -> Market:
+    """The market of a day, the user's own prices before ours, with the machine that is on or owned.
+
+    `used`: False where new cards are asked for, though they are made no more.
+    """
     from rigright.facts.own_prices import in_force
     from rigright.verbs.ordering import orders_for
     from rigright.verbs.seen.here import looked_at
@@ -206,13 +209,13 @@ def market_of(wish: PlanWish, *, day: date) -> Market:
     there = None if named is None else looked_at(named)
     own = tuple(in_force().items())
     return _market_at(
-        there, day=day, currency=wish.currency, used=wish.used, own=own, orders=orders_for(wish)
+        there, day=day, currency=wish.currency, used=wish.used or used, own=own, orders=orders_for(wish)
     )
 
 
 @lru_cache(maxsize=MACHINES)
 def _market_at(
-    there: Node | None, *, day: date, own: object, currency: str, used: bool, orders: Orders
+    there: Node | None, *, day: date, own: object, currency: str, used: bool | None, orders: Orders
 ) -> Market:
     """The same market for all who ask beside that machine: what it is asked is remembered with it."""
     market = _market(day, currency=currency, used=used, own=own)
@@ -220,7 +223,7 @@ def _market_at(
 
 
 @lru_cache(maxsize=MARKETS)
-def _market(day: date, *, own: object, currency: str, used: bool) -> Market:
+def _market(day: date, *, own: object, currency: str, used: bool | None) -> Market:
     """What is asked on a day, once for all questions; `own`: the prices in force, which it reads."""
     from rigright.search.market import market_on
 

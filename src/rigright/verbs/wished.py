@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from rigright.base.errors import AskError
+from rigright.base.everyday import paid
 from rigright.base.money import home_of
 from rigright.base.record import replace
 from rigright.base.words import ENGLISH, say
@@ -21,7 +22,10 @@ def wish_of(
     language: str = ENGLISH,
 ) -> PlanWish:  # fmt: skip
     """The wish that options tell; `beside`: what else was typed."""
-    return read_wish(words, verb=verb, home=paid_in(words, beside, language=language))
+    wish = read_wish(words, verb=verb, home=paid_in(words, beside, language=language))
+    machines = () if verb == "compare" else (wish.on, wish.owned, *beside)
+    is_used = any(name is not None and paid(name)[0] == "used" for name in machines)
+    return replace(wish, used=True) if is_used else wish
 
 
 def paid_in(words: Mapping[str, str | None], beside: Sequence[str | None], *, language: str) -> str:

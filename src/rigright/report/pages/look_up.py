@@ -145,7 +145,8 @@ def _table(result: Listing) -> Table:
 
 def _head(field: ListingField, result: Listing) -> Sentence:
     """What a column is called, with the sign of the currency that is asked for."""
-    return say(field.head.text, sign=symbol(result.currency)) if field.unit.money else field.head
+    money = (("sign", symbol(result.currency)),)
+    return replace(field.head, values=money) if field.unit.money else field.head
 
 
 def _one(result: Listing, record: Any, *, titled: bool) -> tuple[Part, ...]:

@@ -27,6 +27,7 @@ from rigright.facts.naming import read_counts, read_tokens
 from rigright.facts.nodes import Node, find_node, rented_from
 from rigright.facts.units import sold_count
 from rigright.search.market import Market, counts_of
+from rigright.verbs.plan import market_of
 from rigright.verbs.seen.here import looked_at
 
 LEAST, MOST = 2, 8
@@ -125,9 +126,11 @@ def check_count(asked: tuple[str, ...]) -> None:
 
 
 def _read(asked: str, *, wish: PlanWish, market: Market, whole: bool = False) -> Thing:
-    way, rest = paid(asked)
+    way, rest = everyday.paid(asked)
     if way is not None:
-        wish = replace(wish, buy=way == "buy")
+        wish = replace(wish, buy=way != "rent", used=wish.used or way == "used")
+        if way in {"used", "new"}:
+            market = market_of(wish, day=market.today, used=way == "used")
         return replace(_read(rest, wish=wish, market=market, whole=whole), asked=asked)
     provider, colon, instance = asked.strip().partition(":")
     if wish.buy and providers_of(provider):
@@ -184,16 +187,6 @@ def _cards(asked: str, *, wish: PlanWish, market: Market, whole: bool) -> Thing:
         chips=_chips_of(node),
         counts=(*(count for count in had if count < most), most),
     )
-
-
-def paid(asked: str) -> tuple[str | None, str]:
-    """Whether it is bought or rented, where that is said before its name, and the name."""
-    name = asked.strip()
-    for word, way in everyday.words_of("paid").items():
-        rest = name[len(word) :]
-        if name.lower().startswith(word) and rest and (rest[0] == " " or not word.isascii()):
-            return way, rest.strip()
-    return None, asked
 
 
 def _chips_of(node: Node) -> tuple[Chip, ...]:

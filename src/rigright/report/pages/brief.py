@@ -183,6 +183,16 @@ def deciding(notes: Iterable[Shown]) -> Iterator[Sentence]:
     return (note for note in notes if isinstance(note, Sentence) and note.kind == DECIDES)
 
 
+MORE_BITS = say("4 bits do not fit: take more memory or a smaller model")
+
+
+def runs(lossy: bool, **named: Shown) -> Sentence:  # noqa: FBT001 - of the answer
+    """What a machine does with a model; `lossy`: only in a format that people would not choose."""
+    if lossy:
+        return say("{machine} holds {model} only in {format}, with a clear quality loss: {figures}", **named)
+    return say("{machine} runs {model} in {format}: {figures}", **named)
+
+
 def doubted(sentence: Sentence, doubts: Iterable[Shown]) -> Line:
     """An answer with what keeps it from a plain tick."""
     doubts = tuple(doubts)

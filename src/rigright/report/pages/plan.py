@@ -174,7 +174,7 @@ def _steps_table(result: Planned) -> Table:
             number(say("TTFT, s")),
         ),
         rows,
-        title=say("what would make it fit"),
+        title=say("what would run it better") if result.fits else say("what would make it fit"),
     )
 
 
@@ -211,7 +211,7 @@ def verdict(result: Planned) -> Line:
     )
     fields = {"machine": named.machine(first), "model": brief.model_name(result.model), "figures": figures}
     if isinstance(first.work, Serving):
-        sentence = say("{machine} runs {model} in {format}: {figures}", format=words.formats(first), **fields)
+        sentence = brief.runs(result.is_lossy, format=words.formats(first), **fields)
     else:
         sentence = say(
             "{machine} trains {model} ({format}): {figures}", format=words.formats(first), **fields
@@ -228,8 +228,24 @@ def verdict(result: Planned) -> Line:
     return brief.doubted(sentence, _doubts(result, first))
 
 
+def _remedies(result: Planned) -> Iterator[Sentence]:
+    """What lets the model run well: the first of what may be added or rented."""
+    for step in _steps(result)[:1]:
+        sentences = {
+            "change": step.label, "format": words.formats(step.plan), "figures": words.speed(step.plan)
+        }  # fmt: skip
+        if verdict(step.planned).tone == "good":
+            yield say("{change} is enough, in {format}: {figures}", **sentences)
+        else:
+            yield say("{change} would hold it, in {format}: {figures}", **sentences)
+
+
 def _doubts(result: Planned, first: Plan) -> Iterator[Shown]:
     """What keeps a plan from a plain tick: limits that may not hold, cards that idle, an overload."""
+    if result.is_lossy:
+        yield from _remedies(result)
+        if not result.steps:
+            yield brief.MORE_BITS
     yield from brief.unsure(first.certainty, safe=first.safe, limits=brief.time_limits(result.wish))
     yield from brief.idle_cards(first.supply, used=first.n_chips)
     yield from words.little_left(first)
@@ -299,16 +315,8 @@ def _refused(result: Planned) -> Sentence:
         )
     elif broken:
         sentence = say("{label}: {reason}", label=broken[0].label, reason=broken[0].reason)
-    for step in _steps(result)[:1]:
-        sentences = {
-            "change": step.label,
-            "format": words.formats(step.plan),
-            "figures": words.speed(step.plan),
-        }
-        if verdict(step.planned).tone == "good":
-            return say("{said}; {change} is enough, in {format}: {figures}", said=sentence, **sentences)
-        return say("{said}; {change} would hold it, in {format}: {figures}", said=sentence, **sentences)
-    return _or_else(sentence, result)
+    remedies = tuple(_remedies(result))
+    return with_semicolons([sentence, *remedies]) or sentence if remedies else _or_else(sentence, result)
 
 
 def _or_else(sentence: Sentence, result: Planned) -> Sentence:

@@ -55,6 +55,8 @@ def on_instead(result: Planned, other: Planned) -> str:
     if wish.work == AUTO and work in spoken():
         chips = tuple(card.chip for card in find_node(machine).cards)
         flags += "" if usual_work(wish, home=is_home(chips)) == work else f" --mode {work}"
+    if other.typed.quality != wish.quality:
+        flags += f" --quality {other.typed.quality}"
     return again(result.asked, flags, without="--max-chips")
 
 

@@ -9,6 +9,7 @@ from rigright.base import telling
 from rigright.base.errors import AskError, RigError
 from rigright.base.record import Inner, dataclass, derived
 from rigright.base.words import Sentence, say
+from rigright.choice.ways import is_lossy
 from rigright.choice.work import USUAL_TOK_PER_S
 from rigright.cost.estimate import Estimate
 from rigright.demand import PlanWish, Serving
@@ -130,6 +131,12 @@ class Planned:
     def first(self) -> Plan | None:
         """The best plan, or what comes closest."""
         return self.result.plans[0] if self.result.plans else self.result.nearest
+
+    @property
+    def is_lossy(self) -> bool:
+        """Whether the best plan has fewer than four bits, which nobody asked for."""
+        asked = bool(self.typed.weights) or self.typed.quality is not None
+        return self.first is not None and is_lossy(self.first.work, asked=asked)
 
     @property
     def shown(self) -> tuple[Plan, ...]:

@@ -11,7 +11,7 @@ from rigright.base.errors import RigError
 from rigright.base.units import from_gib, to_gib
 from rigright.base.words import say
 from rigright.choice.offload import can_offload, least_offload
-from rigright.choice.ways import Site, ways_on
+from rigright.choice.ways import FOUR_BITS, Site, ways_on
 from rigright.choice.work import USUAL_TOK_PER_S, spoken
 from rigright.cost.estimate import Estimate
 from rigright.demand import PlanWish, Serving
@@ -41,17 +41,22 @@ def steps(planned: Planned, *, arch: Arch, market: Market, ask: Ask) -> tuple[Ad
     named = stated.on if stated.on is not None else stated.owned
     node = market.there if market.there is not None else None if named is None else find_node(named)
     first = planned.first
-    if node is None or node.n_nodes > 1 or (first is not None and not _slow(first)):
+    does_well = first is not None and not (_slow(first) or planned.is_lossy)
+    if node is None or node.n_nodes > 1 or does_well:
         return ()
     asks = partial(_asked, planned, ask=ask)
     additions: list[Addition] = []
     if wish.buy is not False and not wish.clouds:
-        additions += _memory(arch, wish, node=node, market=market, ask=asks)
+        additions += _memory(arch, wish, node=node, market=market, ask=asks, lossy=planned.is_lossy)
         additions += _cards(node=node, market=market, ask=asks)
     if wish.buy is not True:
         additions += _rented(arch, wish, market=market, ask=asks)
-    least = 0.0 if first is None else _rate(first) * FASTER
-    worth = [step for step in additions if _rate(step.plan) >= least and _carries(step.plan)]
+    least = 0.0 if first is None or planned.is_lossy else _rate(first) * FASTER
+    worth = [
+        step
+        for step in additions
+        if _rate(step.plan) >= least and _carries(step.plan) and not step.planned.is_lossy
+    ]
     return tuple(
         sorted(
             worth,
@@ -70,10 +75,14 @@ def instead_of(planned: Planned, *, ask: Ask) -> Planned | None:
     return None if other is None else _asked(planned, on=machine_flag(other), ask=ask)
 
 
-def _asked(planned: Planned, *, on: str, ask: Ask, buy: bool | None = None) -> Planned | None:
+def _asked(
+    planned: Planned, *, on: str, ask: Ask, buy: bool | None = None, quality: str | None = None
+) -> Planned | None:
     """The same question of another machine, with the same kind of work; None where nothing fits."""
     stated, wish = planned.typed, planned.wish
     freed = replace(stated, on=on, owned=None, chips=(), vendors=(), most_chips=None, most_plans=1)
+    if quality is not None and planned.is_lossy:
+        freed = replace(freed, quality=quality)
     if buy is not None:
         freed = replace(freed, buy=buy, used=False)
     try:
@@ -96,8 +105,10 @@ def _carries(plan: Plan) -> bool:
     return "ttft_s" in plan.figures
 
 
-def _memory(arch: Arch, wish: PlanWish, *, node: Node, market: Market, ask: AskOn) -> Iterator[Addition]:
-    """As much more main memory as holds what the cards have no room for."""
+def _memory(
+    arch: Arch, wish: PlanWish, *, node: Node, market: Market, ask: AskOn, lossy: bool
+) -> Iterator[Addition]:
+    """As much more main memory as holds what the cards have no room for; `lossy`: what is there may do."""
     if node.has_no_cards or node.cards[0].chip.unified_memory:
         return
     site = Site(chips=tuple(dict.fromkeys(card.chip for card in node.cards)), cards=node.n_cards, mixed=True)
@@ -105,7 +116,10 @@ def _memory(arch: Arch, wish: PlanWish, *, node: Node, market: Market, ask: AskO
     if way is None:
         return
     there = 0.0 if node.host is None else node.host.ram_bytes
-    for size in (gib for gib in RAM_GIB if from_gib(gib) > there):
+    least = there if lossy else there + 1
+    for size in sorted({int(to_gib(there)), *RAM_GIB}):
+        if from_gib(size) < least or not size:
+            continue
         host = _with(node.host, size)
         serving = Serving(
             engine=way.engine.id, weights=way.weights, kv=way.kv, context_tok=wish.context_tok or 1
@@ -113,13 +127,12 @@ def _memory(arch: Arch, wish: PlanWish, *, node: Node, market: Market, ask: AskO
         if least_offload(arch, serving, cards=node.cards, host=host) is None:
             continue
         on = f"{replace(node, host=None).shown} + {host.said if node.host else f'{size}gb'}"
-        planned = ask(on=on)
+        planned = ask(on=on, quality=FOUR_BITS)
         if planned is not None and planned.plans[0].host is not None:
             server = host.cpu.segment == "server"
             usd = ram_usd(host.ram_kind, registered=server, gb=size - to_gib(there), today=market.today)
-            yield Addition(
-                kind="memory", label=say("{size} GB of RAM", size=size), on=on, planned=planned, usd=usd
-            )
+            label = say("{size} GB of RAM", size=size) if from_gib(size) > there else say("layers in RAM")
+            yield Addition(kind="memory", label=label, on=on, planned=planned, usd=usd)
         return
 
 
@@ -131,7 +144,7 @@ def _cards(*, node: Node, market: Market, ask: AskOn) -> Iterator[Addition]:
     """The fewest more cards of the same kind."""
     chip = node.cards[0].chip
     price = market.quote(chip)
-    if node.is_mixed or chip.unified_memory or node.has_no_cards:
+    if node.is_mixed or chip.unified_memory or node.has_no_cards or chip.around is None:
         return
     desk = chip.segment != "datacenter"
     for count in (number for number in (DESK if desk else SERVER) if number > node.n_cards):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from datetime import date
 from functools import cache
@@ -158,7 +159,9 @@ def _find_prices(asked: LookUpQuery) -> tuple[Seen, ...]:
         chips = frozenset(chip.id for chip in find_chips(asked.text))
     found = _prices(asked, chips)
     if not found:
-        raise AskError(say('no known price for "{text}"', text=asked.text))
+        see = say("`{see}` lists what it rents for", see=f"rigright look-up clouds {shlex.quote(asked.text)}")
+        rents = any(offer.chip in chips for offer in offers())
+        raise AskError(say('no known price for "{text}"', text=asked.text), hint=see if rents else None)
     return found
 
 

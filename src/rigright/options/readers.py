@@ -155,6 +155,12 @@ def part(text: str) -> float:
     return share
 
 
+def duty(text: str) -> float:
+    """A share of the time; a bare number above one is hours a day."""
+    bare = text.strip()
+    return float(bare) / 24 if bare.replace(".", "", 1).isdecimal() and 1 < float(bare) <= 24 else part(bare)
+
+
 def cached(text: str) -> float:
     """A share of a prompt; none of it is 0, where some is usual."""
     return part(text) if text.strip("0. %％") else 0.0

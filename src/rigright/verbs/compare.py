@@ -17,6 +17,7 @@ from rigright.money.tariff import power_usd_per_h, tariff_in
 from rigright.search.find import takes_images
 from rigright.verbs.clock import today
 from rigright.verbs.comparing.compared import Compared, Contender
+from rigright.verbs.ordering import orders_for
 from rigright.verbs.plan import arch_of, market_of, understood
 from rigright.verbs.wished import things_for
 
@@ -45,7 +46,8 @@ def compare(
     shared = None if model is None else arch_of(model, wish)
     if wish.on is None:
         things, wish = things_for(things, wish), replace(wish, power_w=None)
-    read = read_things(tuple(things), arch=shared, wish=wish, market=market_of(wish, day=today()))
+    market = replace(market_of(wish, day=today()), ordered=orders_for(wish, named=True))
+    read = read_things(tuple(things), arch=shared, wish=wish, market=market)
     archs = [own for thing in read if (own := thing.arch or shared) is not None]
     for thing, own in zip(read, archs, strict=True):
         check(own, thing.wish)

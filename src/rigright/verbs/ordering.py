@@ -98,6 +98,7 @@ class Orders:
 
     pc: Rig | None = None
     circuit: Circuit | None = None
+    is_named: bool = False  # for one machine: worth putting together where a shelf of a rack costs more
 
     @property
     def host(self) -> Host | None:
@@ -115,7 +116,9 @@ class Orders:
     @property
     def is_bound(self) -> bool:
         """Whether what stands around cards is decided by more than the cards."""
-        return self.pc is not None or (self.circuit is not None and self.circuit.is_flat)
+        place = self.circuit
+        racked = place is not None and (place.is_flat or (self.is_named and place.units is not None))
+        return self.pc is not None or racked
 
     def stands(self, chips: Sequence[tuple[Chip, int]], *, boxes: int) -> bool:
         """Whether machines alike, each with so many devices, can stand there at full power."""
@@ -187,10 +190,11 @@ def _made(
     return recommended(proposed(wanted, today=today).variants)
 
 
-def orders_for(wish: PlanWish) -> Orders:
-    """Who puts machines together for a wish."""
+def orders_for(wish: PlanWish, *, named: bool = False) -> Orders:
+    """Who puts machines together for a wish; `named`: few, that somebody named."""
     pc = None if wish.have is None else read_pc(wish.have)
-    return Orders(pc=pc, circuit=None if wish.room is None else read_room(wish.room))
+    circuit = None if wish.room is None else read_room(wish.room)
+    return Orders(pc=pc, circuit=circuit, is_named=named or wish.on is not None)
 
 
 def read_pc(text: str) -> Rig:

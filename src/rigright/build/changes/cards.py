@@ -36,7 +36,8 @@ def propose(standing: Standing) -> Iterator[Change]:
         return
     yield from _another(standing, old)
     for new in chips():
-        if new.vendor == old.vendor and not new.form.startswith(_MODULES) and not new.unified_memory:
+        slotted = not (new.form.startswith(_MODULES) or new.unified_memory)
+        if new.vendor == old.vendor and new.offered and slotted:
             yield from _instead(standing, old, new=new)
 
 

@@ -339,7 +339,7 @@ MONEY = (
     _row("years", "N", read=parse_amount, text=say("depreciation of a bought machine, in years"),
          most=1000,
          verbs=PAID),
-    _row("duty", "SHARE", read=duty, text=say("time the machine is in use: 40%, 8 hours a day, 40h/week"),
+    _row("duty", "SHARE", read=duty, text=say("time the machine is in use: 40%, 8h/day, 40h/week"),
          aliases="hours utilisation utilization", plain_in="explain",
          verbs=PAID),
     _row("used", "", read=flag(value=True), text=say("buy used cards where a used price is known"),

@@ -43,7 +43,9 @@ def compare_facts(
         for sheet in sheets
     ]
     used_at = [place for place, sheet in enumerate(sheets) if sheet.used]
-    leads = leads_of(known, FIGURES, used=used_at, least=len(sheets))
+    leads = tuple(
+        lead for lead in leads_of(known, FIGURES, used=used_at, least=len(sheets)) if lead.than is None
+    )
     return Sheets(things=sheets, leads=leads, currency=currency, notes=notes, asked=command)
 
 

@@ -180,7 +180,9 @@ def _open_length(arch: Arch, wish: PlanWish, *, first: Plan | None) -> bool:
     if first is None or not arch.vocab:
         return False
     if isinstance(first.work, Training):
-        return wish.seq_tok is None
+        from rigright.choice.training import seq_tok_of
+
+        return wish.seq_tok is None and first.work.seq_tok == seq_tok_of(arch, wish.work)
     return wish.context_tok is not None and wish.prompt_tok is None  # requests may fill their context
 
 

@@ -43,6 +43,7 @@ from rigright.report.pages.plan_next import explain_flags
 from rigright.report.pages.plan_table import across, plan_rows, plans_table
 from rigright.search import named
 from rigright.verbs.comparing.compared import HALF, Compared, Contender, Roof
+from rigright.verbs.comparing.sheets import Lead
 
 _LETTERS = "ABCDEFGH"
 _LEFT, RIGHT = 0.3, 3.0  # how far beyond its points a roof is drawn
@@ -100,7 +101,7 @@ def _verdict(result: Compared) -> Line:
     claims = grouped(
         (
             *_better(result),
-            *((lead.places, claim(lead, even=result.is_even, years=years)) for lead in result.claims),
+            *((lead.places, _claim(lead, names, result, years=years)) for lead in result.claims),
             *_paid_off(result),
         )
     )
@@ -112,9 +113,15 @@ def _verdict(result: Compared) -> Line:
         )
         for places, told in claims.items()
     )
-    if sentence is not None and len(result.contenders) > 2:
+    if sentence is not None and len(result.contenders) > 2 and not any(lead.than for lead in result.claims):
         sentence = say("{verdict} (vs next best)", verdict=sentence)
     return _doubted(sentence, result) or Line.good(sentence or say("no meaningful difference"))
+
+
+def _claim(lead: Lead, names: list[str], result: Compared, *, years: float | None) -> Sentence:
+    """How far somebody is ahead, and of whom, where that is not the next."""
+    ahead = claim(lead, even=result.is_even, years=years)
+    return ahead if lead.than is None else say("{claim} (vs {name})", claim=ahead, name=names[lead.than])
 
 
 def _doubted(sentence: Sentence | None, result: Compared) -> Line | None:
@@ -179,7 +186,7 @@ def _table(result: Compared) -> Table:
     rows: list[tuple[Shown, ...]] = [*labels, (say("machine"), *names), *plan_rows(plans)]
     if not any(plan is not None and isinstance(plan.work, Training) for plan in plans):
         rows.append(across(plans, say("concurrency"), value=words.concurrency))
-    best = {lead.figure: lead.places for lead in result.leads}
+    best = {lead.figure: lead.places for lead in result.leads if lead.than is None}
     known = figure_rows([item.figures for item in things], result.wish, best=best)
     rows += (row for _, row in known)
     if any(contender.speed for contender in things):

@@ -143,8 +143,9 @@ class Compared:
         felt = self.is_even and max(waits, default=0) >= NOTICED_S
         rents = any(item.plan is not None and item.plan.supply.how == "rent" for item in self.contenders)
         left = {"power_w"} if rents else set[str]()
-        claimed = (lead for lead in self.leads if lead.figure in CLAIMED and lead.figure not in left)
-        return tuple(lead for lead in claimed if lead.figure != "ttft_s" or (felt and lead.ratio >= SOONER))
+        claimed = [lead for lead in self.leads if lead.figure in CLAIMED and lead.figure not in left]
+        claimed = [lead for lead in claimed if lead.figure != "ttft_s" or (felt and lead.ratio >= SOONER)]
+        return tuple([lead for lead in claimed if lead.than is None] or claimed)
 
     @derived
     def wins(self) -> dict[str, tuple[str, ...]]:
@@ -152,7 +153,8 @@ class Compared:
         asked = [contender.asked for contender in self.contenders]
         figures = {name for contender in self.contenders for name in contender.figures}
         even = {name: () for name in (*CLAIMED, *MORE, *LESS) if name in figures}
-        return even | {lead.figure: tuple(asked[place] for place in lead.places) for lead in self.leads}
+        sure = (lead for lead in self.leads if lead.than is None)
+        return even | {lead.figure: tuple(asked[place] for place in lead.places) for lead in sure}
 
 
 def _is_alike(name: str, *, how: str, ways: set[str]) -> bool:

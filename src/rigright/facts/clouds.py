@@ -166,8 +166,7 @@ def find_instance(name: str) -> Offer | None:
     wanted = name.strip().casefold()
     plain = wanted.removeprefix("standard_")
     return next(
-        (offer for offer in _fixed() if plain == offer.instance.casefold().removeprefix("standard_")),
-        None,
+        (offer for offer in _fixed() if plain == offer.instance.casefold().removeprefix("standard_")), None
     )
 
 

@@ -188,11 +188,7 @@ def _choose(text: str, texts: frozenset[str], *, meant: list[Calling], sure: boo
     )
     if not sure or not ranked or (len(ranked) > 1 and ranked[0].rank == ranked[1].rank):
         raise AskError(
-            say(
-                '"{text}" is ambiguous: {choices}',
-                text=text,
-                choices=_shown_names(_by_chip(meant).values()),
-            )
+            say('"{text}" is ambiguous: {choices}', text=text, choices=_shown_names(_by_chip(meant).values()))
         )
     chip = ranked[0].chip
     others = [calling.chip for calling in meant if calling.chip is not chip]

@@ -149,8 +149,7 @@ def part(text: str) -> float:
     share = parse_share(text)
     if share > 1:
         raise AskError(
-            say('"{text}" is more than 100%', text=text),
-            hint=say("for example {example}", example="50%"),
+            say('"{text}" is more than 100%', text=text), hint=say("for example {example}", example="50%")
         )
     return share
 

@@ -245,10 +245,7 @@ def unbeaten(field: Field, place: int) -> int:
 
     Prices that are near each other count as equal: a little cheaper is no reason to be worse at all else.
     """
-    for slack in (
-        field.slack,
-        np.ones(len(field.slack)),
-    ):  # near ones may form a ring
+    for slack in (field.slack, np.ones(len(field.slack))):  # near ones may form a ring
         seen: set[int] = set()
         while place not in seen:
             seen.add(place)

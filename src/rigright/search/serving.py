@@ -198,7 +198,7 @@ def best(question: Question) -> tuple[Candidates, int] | None:
     for tried in ((*limits, *comfort), limits):
         beyond = excess_of(tried, size)
         if (beyond <= 0).any():
-            return table, _ordered(table, tried, beyond=beyond)[0]
+            return table, _picked(table, tried, beyond=beyond)[0][0][0]
     return table, nearest_to(limits, beyond=excess_of(limits, size), price=_price(table))
 
 
@@ -208,10 +208,7 @@ def tabled(question: Question) -> Candidates:
     points = scored.points
     result = options(question, kind=points.kind, n_chips=points.n_chips, replica=points.replica)
     return Candidates(
-        question=question,
-        scored=scored,
-        options=result,
-        figures=figures_of(question, scored, options=result),
+        question=question, scored=scored, options=result, figures=figures_of(question, scored, options=result)
     )
 
 
@@ -223,14 +220,9 @@ def _result(table: Candidates, limits: tuple[Limit, ...], *, comfort: tuple[Limi
     wanted = excess_of((*limits, *comfort), size)
     if comfort and (wanted <= 0).any():
         chosen = _chosen(table, (*limits, *comfort), beyond=wanted)
-        return replace(chosen, notes=(_comfort(table.question),))
+        return replace(chosen, notes=(assuming(_wanted(table.question)),))
     answer = _chosen(table, limits, beyond=beyond, kept=not comfort)
     return replace(answer, notes=(_missed(table.question),), level=MISSED) if comfort else answer
-
-
-def _comfort(question: Question) -> Sentence:
-    """What was wanted though nobody said so."""
-    return assuming(_wanted(question))
 
 
 def _missed(question: Question) -> Sentence:
@@ -244,11 +236,6 @@ def _wanted(question: Question) -> Sentence | None:
         "tpot_s": say(">= {rate} tok/s per user", rate=f"{question.pace_tok_per_s:g}"),
     }
     return with_commas([sentences[name] for name in question.comfort_s])
-
-
-def _ordered(table: Candidates, limits: Sequence[Limit], *, beyond: Numbers) -> tuple[int, ...]:
-    """The places of the plans to show among what keeps the limits, the first of them first."""
-    return tuple(place for place, _ in _picked(table, limits, beyond=beyond)[0])
 
 
 def _picked(

@@ -72,11 +72,7 @@ def filled(arch: Arch, wish: PlanWish) -> tuple[PlanWish, tuple[Sentence, ...]]:
         tokens = wish.samples * wish.epochs * seq
     notes = list(too_long(arch, wish.seq_tok))
     if wish.seq_tok is None or wish.global_batch is None:
-        notes.append(
-            assuming(
-                say("{batch} x {seq} tokens per step", batch=f"{batch:,}", seq=f"{seq:,}"),
-            )
-        )
+        notes.append(assuming(say("{batch} x {seq} tokens per step", batch=f"{batch:,}", seq=f"{seq:,}")))
     if tokens is not None and wish.train_tok is None and wish.samples is None:
         text = f"{round(tokens / MEGA):,}M"
         notes.append(say("no --tokens: chosen for one run over {tokens} tokens", tokens=text).of(DECIDES))
@@ -184,9 +180,7 @@ def plan_of(table: Candidates, place: int, *, best_at: Sequence[str] = ()) -> Pl
     tp, pp, dp, cp, ep = (int(getattr(points, name)[point]) for name in ("tp", "pp", "dp", "cp", "ep"))
     layout = way.space.layout(tp=tp, pp=pp, dp=dp, cp=cp, ep=ep)
     training = replace(
-        way.training,
-        micro_batch=int(points.micro_batch[point]),
-        accumulate=int(points.accumulate[point]),
+        way.training, micro_batch=int(points.micro_batch[point]), accumulate=int(points.accumulate[point])
     )
     box = box_of(kind.chip, cards=kind.per_node, ranks=n_chips)
     case = TrainingCase(arch=question.arch, training=training, layout=layout, chip=kind.chip, box=box)

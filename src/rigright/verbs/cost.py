@@ -37,18 +37,7 @@ from rigright.money.renting import Contract, Lease, cheapest, reserved
 from rigright.money.tariff import SECONDS_PER_H, Tariff, power_usd_per_h, tariff_in
 from rigright.terms.fitted import busy_in, power_terms
 from rigright.verbs.clock import today
-from rigright.verbs.costed import (
-    API,
-    BUY,
-    OWN,
-    RENT,
-    REPLACE,
-    RESERVED,
-    SPOT,
-    Costed,
-    CostWay,
-    Output,
-)
+from rigright.verbs.costed import API, BUY, OWN, RENT, REPLACE, RESERVED, SPOT, Costed, CostWay, Output
 from rigright.verbs.costing import Asset, subject_of
 from rigright.verbs.ordering import orders_for
 from rigright.verbs.plan import market_of, own_notes, tariff_notes

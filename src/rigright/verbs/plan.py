@@ -99,7 +99,7 @@ def _answered(model: str, wish: PlanWish, *, alone: bool, asked: str = "") -> tu
             *_named(wish, market.there),
             *rate_notes(wish),
             *_tariff(wish, answer),
-            *_own(answer, market),
+            *own_notes((plan.chip.id for plan in answer.plans if plan.supply.how == "buy"), market),
             *_unneeded(wish, answer),
             *answer.notes,
             *arch.warnings,
@@ -263,11 +263,6 @@ def rate_notes(wish: PlanWish) -> tuple[Sentence, ...]:
             date=known.as_of,
         ),
     )
-
-
-def _own(answer: SearchResult, market: Market) -> tuple[Sentence, ...]:
-    """That prices of the user's own were taken."""
-    return own_notes((plan.chip.id for plan in answer.plans if plan.supply.how == "buy"), market)
 
 
 def _unneeded(wish: PlanWish, answer: SearchResult) -> Iterator[Sentence]:

@@ -94,8 +94,7 @@ def verdict(result: Assembled) -> Sentence:
         sentence = say("{cards}: {usd} complete: GPUs {gpus}, everything else {around}", **parts)
     else:
         sentence = say(
-            "{number} machines with {cards}: {usd} complete: GPUs {gpus}, everything else {around}",
-            **parts,
+            "{number} machines with {cards}: {usd} complete: GPUs {gpus}, everything else {around}", **parts
         )
     if result.over_budget:
         limit = show_money(result.wanted.budget_usd or 0.0, result.currency)
@@ -229,16 +228,13 @@ def sheet(result: Assembled) -> Page:
     rows: list[tuple[Shown, ...]] = []
     for proposal in result.proposed.variants:
         for item in proposal.items:
-            usd = ("", "", "", "") if item.usd is None else _cells(item.usd)
+            ends = () if item.usd is None else (item.usd.low, item.usd.value, item.usd.high)
+            usd = (*(f"{end:.2f}" for end in ends), item.usd.as_of or "") if item.usd else ("",) * 4
             rows.append((proposal.label, item.kind, str(item.count), item.name, *usd))
     if result.first is None:
         heads = ("part", "rule", "reason")
         rows = [(refusal.part, refusal.rule, refusal.reason) for refusal in result.proposed.refusals]
     return Page.of(verdict(result), table(heads, rows))
-
-
-def _cells(usd: Estimate) -> tuple[str, str, str, str]:
-    return f"{usd.low:.2f}", f"{usd.value:.2f}", f"{usd.high:.2f}", usd.as_of or ""
 
 
 def _refusals(result: Assembled) -> Iterator[Shown]:

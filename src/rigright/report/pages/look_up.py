@@ -22,14 +22,7 @@ from rigright.base.page import (
 )
 from rigright.base.words import Sentence, say, tell
 from rigright.report.pages.figures import symbol
-from rigright.verbs.look_up.listing import (
-    Findings,
-    Listing,
-    ListingField,
-    Unit,
-    source_shown,
-    yes_no,
-)
+from rigright.verbs.look_up.listing import Findings, Listing, ListingField, Unit, source_shown, yes_no
 
 UNKNOWN = "-"
 _MOST_COMMANDS = 3  # commands a page of findings ends with

@@ -295,10 +295,7 @@ def limits(wish: PlanWish) -> list[Sentence]:
         ("TPOT", None if wish.tpot_s is None else limit_time(wish.tpot_s)),
         (say("batch time"), None if wish.latency_s is None else show_seconds(wish.latency_s)),
         (say("{sign}/hour", sign=symbol(currency)), None if hour is None else amount(hour, currency)),
-        (
-            say("{sign}/1M tok", sign=symbol(currency)),
-            None if million is None else amount(million, currency),
-        ),
+        (say("{sign}/1M tok", sign=symbol(currency)), None if million is None else amount(million, currency)),
         (say("power"), None if wish.power_w is None else show_watts(wish.power_w)),
     )
     sentences = [say("{name} <= {bound}", name=name, bound=bound) for name, bound in pairs if bound]

@@ -137,10 +137,7 @@ def _answer(result: Upgraded) -> Line:
 
 def _baseline(result: Upgraded) -> Sentence:
     if result.baseline:
-        return say(
-            "{count} benchmarks in the history to compare against",
-            count=result.baseline,
-        )
+        return say("{count} benchmarks in the history to compare against", count=result.baseline)
     return say("none yet: run `rigright bench --quick` before any change, so that you can measure its effect")
 
 

@@ -178,8 +178,7 @@ def _other_work(arch: Arch, wish: PlanWish) -> Iterator[AskError]:
         )
     if wish.work in WRITES and transcribes(arch):
         yield AskError(
-            say("{model} transcribes speech", model=arch.name),
-            hint=say("add --mode {modes}", modes=SPEECH),
+            say("{model} transcribes speech", model=arch.name), hint=say("add --mode {modes}", modes=SPEECH)
         )
 
 

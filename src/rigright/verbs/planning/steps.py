@@ -13,11 +13,10 @@ from rigright.base.words import say
 from rigright.choice.offload import can_offload, least_offload
 from rigright.choice.ways import FOUR_BITS, Site, ways_on
 from rigright.choice.work import USUAL_TOK_PER_S, spoken
-from rigright.cost.estimate import Estimate
+from rigright.cost.estimate import scaled
 from rigright.demand import PlanWish, Serving
 from rigright.facts.clouds import cloud_shown
 from rigright.facts.host_words import RAM_GIB, find_host
-from rigright.facts.hosts import Host
 from rigright.facts.nodes import Node, find_node
 from rigright.money.prices import priced, ram_usd
 from rigright.search.find import find
@@ -52,20 +51,11 @@ def steps(planned: Planned, *, arch: Arch, market: Market, ask: Ask) -> tuple[Ad
     if wish.buy is not True:
         additions += _rented(arch, wish, market=market, ask=asks)
     least = 0.0 if first is None or planned.is_lossy else _rate(first) * FASTER
-    worth = [
-        step
-        for step in additions
-        if _rate(step.plan) >= least and _carries(step.plan) and not step.planned.is_lossy
-    ]
+    # of an overload no first token is shown
+    served = [item for item in additions if "ttft_s" in item.plan.figures and not item.planned.is_lossy]
+    worth = [item for item in served if _rate(item.plan) >= least]
     return tuple(
-        sorted(
-            worth,
-            key=lambda addition: (
-                addition.is_slow,
-                addition.usd is None,
-                addition.usd and addition.usd.value,
-            ),
-        )
+        sorted(worth, key=lambda item: (item.is_slow, item.usd is None, item.usd and item.usd.value))
     )
 
 
@@ -100,11 +90,6 @@ def _rate(plan: Plan) -> float:
     return 1 / plan.figures["tpot_s"].value if "tpot_s" in plan.figures else 0.0
 
 
-def _carries(plan: Plan) -> bool:
-    """Whether requests are served as they arrive: of an overload no first token is shown."""
-    return "ttft_s" in plan.figures
-
-
 def _memory(
     arch: Arch, wish: PlanWish, *, node: Node, market: Market, ask: AskOn, lossy: bool
 ) -> Iterator[Addition]:
@@ -120,7 +105,8 @@ def _memory(
     for size in sorted({int(to_gib(there)), *RAM_GIB}):
         if from_gib(size) < least or not size:
             continue
-        host = _with(node.host, size)
+        host = node.host or find_host(f"{size} gb ram")
+        host = replace(host, ram_bytes=from_gib(size))
         serving = Serving(
             engine=way.engine.id, weights=way.weights, kv=way.kv, context_tok=wish.context_tok or 1
         )
@@ -134,10 +120,6 @@ def _memory(
             label = say("{size} GB of RAM", size=size) if from_gib(size) > there else say("layers in RAM")
             yield Addition(kind="memory", label=label, on=on, planned=planned, usd=usd)
         return
-
-
-def _with(host: Host | None, size_gib: int) -> Host:
-    return find_host(f"{size_gib} gb ram") if host is None else replace(host, ram_bytes=from_gib(size_gib))
 
 
 def _cards(*, node: Node, market: Market, ask: AskOn) -> Iterator[Addition]:
@@ -155,8 +137,7 @@ def _cards(*, node: Node, market: Market, ask: AskOn) -> Iterator[Addition]:
         if planned is None or plan is None or _slow(plan) or plan.host is not None or plan.n_chips < count:
             continue
         more = count - node.n_cards
-        estimate = None if price is None else priced(price, market.today)
-        usd = None if estimate is None else _times(estimate, more)
+        usd = None if price is None else scaled(priced(price, market.today), more)
         label = say("{count} more {chip}", count=more, chip=chip.name)
         yield Addition(kind="cards", label=label, on=on, planned=planned, usd=usd)
         return
@@ -176,9 +157,3 @@ def _rented(arch: Arch, wish: PlanWish, *, market: Market, ask: AskOn) -> Iterat
         if planned is not None and supply.how == "rent" and supply.usd_per_h is not None:
             label = say("rent {label}", label=cloud_shown(supply.label))
             yield Addition(kind="rent", label=label, on=on, planned=planned, usd_per_h=supply.usd_per_h)
-
-
-def _times(estimate: Estimate, count: int) -> Estimate:
-    return replace(
-        estimate, value=estimate.value * count, low=estimate.low * count, high=estimate.high * count
-    )

@@ -65,11 +65,6 @@ GUIDES = ListingKind(
 )
 
 
-def _find_myths(asked: LookUpQuery) -> tuple[Myth, ...]:
-    """By numbers; words are looked for by the list."""
-    return tuple(map(find_myth, asked.words)) if all(word.isdigit() for word in asked.words) else ()
-
-
 MYTHS = ListingKind(
     record=Myth,
     title=say("Myths, and the right figure"),
@@ -82,5 +77,5 @@ MYTHS = ListingKind(
     ),
     records=lambda _: myths(),
     answer="right",
-    find=_find_myths,
+    find=lambda asked: tuple(map(find_myth, asked.words)) if all(map(str.isdigit, asked.words)) else (),
 )

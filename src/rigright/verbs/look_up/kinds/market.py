@@ -11,7 +11,7 @@ from rigright.base.errors import AskError
 from rigright.base.money import USD, from_currency
 from rigright.base.page import Shown
 from rigright.base.units import GIGA, TERA
-from rigright.base.words import Sentence, say, worded
+from rigright.base.words import say, worded
 from rigright.facts.chips import by_id
 from rigright.facts.clouds import Offer, in_usd, offers, providers_of
 from rigright.facts.find import find_chips, match_chip, names_chip
@@ -43,17 +43,13 @@ def _find_offers(asked: LookUpQuery) -> tuple[Offer, ...]:
     named = {provider for word in asked.words for provider in providers_of(word)}
     rest = " ".join(word for word in asked.words if not providers_of(word))
     of_provider = tuple(offer for offer in _offers() if not named or offer.provider in named)
-    wanted = _chips(rest)
+    # a family of instances is found by its own name
+    wanted = {chip.id for chip in find_chips(rest)} if rest and names_chip(rest) else set[str]()
     called = with_words(of_provider, rest, texts=lambda offer: offer.instance)
     result = tuple(offer for offer in of_provider if offer in called or offer.chip in wanted)
     if not result:
         raise AskError(say('no cloud in the table offers "{text}"', text=asked.text))
     return result
-
-
-def _chips(text: str) -> frozenset[str]:
-    """The chips that words mean; a family of instances is found by its own name."""
-    return frozenset(chip.id for chip in find_chips(text)) if text and names_chip(text) else frozenset()
 
 
 def _offer_notes(asked: LookUpQuery, kept: tuple[Offer, ...]) -> tuple[Shown, ...]:
@@ -207,16 +203,11 @@ def _find_tariffs(asked: LookUpQuery) -> tuple[KwhPrice, ...]:
     return tuple(kwh_price for kwh_price in tariffs() if kwh_price.place == place)
 
 
-def _place(code: str) -> Sentence:
-    """A place by its name."""
-    return say("{text}", text=places()[code].shown)
-
-
 TARIFFS = ListingKind(
     record=KwhPrice,
     title=say("Electricity tariffs"),
     fields=(
-        field("place", say("place"), show=_place, listed=True),
+        field("place", say("place"), show=lambda code: say("{text}", text=places()[code].shown), listed=True),
         field("kind", say("kind"), show=worded("tariff"), listed=True),
         field("value", say("value"), listed=True),
         field("unit", say("unit"), show=worded("unit"), listed=True),

@@ -25,11 +25,6 @@ def _unnamed(_asked: LookUpQuery) -> tuple[ModelCard, ...]:
     )
 
 
-def _named(asked: LookUpQuery) -> ModelCard | None:
-    """The model a name means; a size alone or a path is none."""
-    return find_models(asked)[0] if is_known(asked.text) else None
-
-
 def _hidden(_: Any) -> Shown:
     """What the parts under the fields show."""
     return ""
@@ -71,7 +66,7 @@ MODEL = ListingKind(
     ),
     records=_unnamed,
     find=find_models,
-    named=_named,
+    named=lambda asked: find_models(asked)[0] if is_known(asked.text) else None,
     searched=False,
     parts=model_parts,
     full=True,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rigright.arch.sources.zoo import names
 from rigright.base.errors import RigError
-from rigright.base.page import Line, Part
+from rigright.base.page import Line
 from rigright.base.plugins import CHECKS as CHECK_PLUGINS
 from rigright.base.plugins import FACTS, TARGETS, Plugin, left_out, loaded, plugins
 from rigright.base.plugins import added as facts
@@ -18,11 +18,6 @@ from rigright.facts.clouds import offers
 from rigright.facts.prices import hosts, prices
 from rigright.verbs.export import added
 from rigright.verbs.look_up.listing import ListingKind, field
-
-
-def _manual(entry: Check) -> tuple[Part, ...]:
-    """The manual, a paragraph a line."""
-    return tuple(Line(text=paragraph) for paragraph in manual_of(entry))
 
 
 def group(entry: Check) -> str:
@@ -41,7 +36,7 @@ CHECKS = ListingKind(
     ),
     records=lambda _: tuple(checks().values()),
     find=lambda asked: tuple(checks()[name] for name in chosen(asked.words)),
-    parts=_manual,
+    parts=lambda entry: tuple(Line(text=paragraph) for paragraph in manual_of(entry)),
 )
 
 

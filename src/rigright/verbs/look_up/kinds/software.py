@@ -30,14 +30,7 @@ from rigright.facts.software import (
     version_of,
     written,
 )
-from rigright.verbs.look_up.listing import (
-    ListingKind,
-    LookUpQuery,
-    Unit,
-    doubt,
-    field,
-    provenance,
-)
+from rigright.verbs.look_up.listing import ListingKind, LookUpQuery, Unit, doubt, field, provenance
 
 _PRODUCTS = {
     "cuda": "CUDA",

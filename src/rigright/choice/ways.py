@@ -166,7 +166,8 @@ def formats_in(
     if transcribes(arch) and wish.quality is None:
         floor = NO_LOSS if more else OWN_LOSS  # as published while there is room; errors are heard
     else:
-        floor = ANY_LOSS if more and wish.quality is None else _most_loss(wish)
+        least = None if wish.quality is None else find_format(wish.quality).loss_rank
+        floor = (ANY_LOSS if more else USUAL_LOSS) if least is None else least
     run = [name for name in _own_formats(arch, engine, floor=floor) if is_run(engine, name, chips=chips)]
     emulated = {how_runs(engine.id, FP4, chip=chip) for chip in chips} == {"16-bit"}
     run = [name for name in run if name != FP4 or name == arch.stored or not emulated]
@@ -237,11 +238,6 @@ def _own_formats(arch: Arch, engine: Engine, *, floor: int) -> tuple[str, ...]:
     ]
     names = dict.fromkeys((*own, *sorted(packed, key=lambda name: find_format(name).loss_rank)))
     return tuple(names)
-
-
-def _most_loss(wish: PlanWish) -> int:
-    """The rank of the format that may lose most."""
-    return USUAL_LOSS if wish.quality is None else find_format(wish.quality).loss_rank
 
 
 def loss_of(arch: Arch, weights: str, *, kv: str = "16bit") -> float:

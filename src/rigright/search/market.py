@@ -142,11 +142,7 @@ def _counts(chip: Chip, wish: PlanWish, *, market: Market, asked: tuple[int, ...
 
 def rented_count(offer: Offer, n_chips: int) -> int:
     """The fewest devices of whole instances that hold so many; beyond one machine, of whole machines."""
-    each, number = chips_of(offer), _most_devices(offer)
+    each = chips_of(offer)
+    number = max(each, (offer.most_chips or 0) * each // max(int(offer.n_chips), 1))
     unit = each if n_chips <= number else number
     return -(-n_chips // unit) * unit
-
-
-def _most_devices(offer: Offer) -> int:
-    """Devices that one machine of an offer holds at most."""
-    return max(chips_of(offer), (offer.most_chips or 0) * chips_of(offer) // max(int(offer.n_chips), 1))

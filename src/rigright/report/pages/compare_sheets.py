@@ -122,7 +122,10 @@ def _rows(result: Sheets) -> Iterator[tuple[Sentence, Callable[[Sheet], Shown]]]
     yield say("memory GB"), lambda sheet: _number(sheet.mem_bytes, 1, to=to_gib)
     yield say("memory type"), lambda sheet: worded("memory")(sheet.mem_type)
     yield say("bandwidth GB/s"), lambda sheet: _number(sheet.mem_bytes_per_s, GIGA)
-    yield say("16-bit TFLOP/s, FP32 accumulate"), _half
+    yield (
+        say("16-bit TFLOP/s, FP32 accumulate"),  # a processor multiplies 16-bit numbers in 32 bit
+        lambda sheet: _number(None if sheet.kind == CPU_KIND else sheet.half_flops_per_s, TERA),
+    )
     yield say("FP8 TFLOP/s, FP32 accumulate"), lambda sheet: _number(sheet.fp8_flops_per_s, TERA)
     yield say("FP4 TFLOP/s"), lambda sheet: _number(sheet.fp4_flops_per_s, TERA)
     yield say("INT8 TOP/s"), lambda sheet: _number(sheet.int8_ops_per_s, TERA)
@@ -158,11 +161,6 @@ def _number(value: float | None, scale: float, *, to: Callable[[float], float] |
         return _UNKNOWN
     shown = to(value) if to else value / scale
     return f"{shown:,.0f}" if shown >= 100 else f"{shown:,.3g}"
-
-
-def _half(sheet: Sheet) -> Shown:
-    """A processor multiplies 16-bit numbers in 32 bit."""
-    return _UNKNOWN if sheet.kind == CPU_KIND else _number(sheet.half_flops_per_s, TERA)
 
 
 def _link(sheet: Sheet) -> Shown:

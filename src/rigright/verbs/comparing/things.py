@@ -13,13 +13,13 @@ from typing import Any
 from rigright.arch.record import Arch
 from rigright.arch.sources.open import open_model
 from rigright.base import everyday
-from rigright.base.errors import AskError, RigError, unknown
+from rigright.base.errors import AskError, RigError
 from rigright.base.record import dataclass
 from rigright.base.words import Sentence, say
 from rigright.cost.training.setup import METHODS
 from rigright.demand import PlanWish
 from rigright.facts.chips import Chip, by_id
-from rigright.facts.clouds import Offer, no_prices, offers, providers_of
+from rigright.facts.clouds import Offer, in_cloud, no_prices, offers, providers_of
 from rigright.facts.engines import find_engine
 from rigright.facts.find import names_chip
 from rigright.facts.formats import find_format
@@ -132,21 +132,20 @@ def _read(asked: str, *, wish: PlanWish, market: Market, whole: bool = False) ->
         if way in {"used", "new"}:
             market = market_of(wish, day=market.today, used=way == "used")
         return replace(_read(rest, wish=wish, market=market, whole=whole), asked=asked)
-    provider, colon, instance = asked.strip().partition(":")
-    if wish.buy and providers_of(provider):
+    cloud, name = in_cloud(asked) or ("", asked.strip())
+    if wish.buy and providers_of(cloud or name):
         raise AskError(
             say("{first} and {second} cannot be combined", first=asked, second="--buy"),
             hint=say("remove one of them"),
         )
-    if colon and providers_of(provider):
-        return _instance(asked, provider, instance=instance.strip(), wish=wish, market=market)
     if providers_of(asked.strip()):
         rented = replace(wish, clouds=(asked.strip(),), buy=False, aim=wish.aim or "cost")
         return Thing(asked=asked, wish=rented, market=market)
-    offered = [offer for offer in offers() if offer.instance.casefold() == asked.strip().casefold()]
-    if offered and not names_chip(asked):
+    offered = [offer for offer in offers() if offer.instance.casefold() == name.strip().casefold()]
+    offered = [offer for offer in offered if not cloud or offer.provider in providers_of(cloud)]
+    if offered and (cloud or not names_chip(asked)):
         return _rented(asked, offered, wish=wish, market=market)
-    unpriced = no_prices(provider)
+    unpriced = no_prices(asked.partition(":")[0])
     if unpriced is not None and looked_at(asked) is None:
         raise unpriced
     return _cards(asked, wish=wish, market=market, whole=whole)
@@ -191,19 +190,6 @@ def _cards(asked: str, *, wish: PlanWish, market: Market, whole: bool) -> Thing:
 
 def _chips_of(node: Node) -> tuple[Chip, ...]:
     return tuple({card.chip.id: card.chip for card in node.cards}.values())
-
-
-def _instance(asked: str, provider: str, *, instance: str, wish: PlanWish, market: Market) -> Thing:
-    there = [offer for offer in offers() if offer.provider in providers_of(provider)]
-    result = [offer for offer in there if offer.instance.casefold() == instance.casefold()]
-    if not result:
-        with suppress(AskError):
-            return _cards(asked, wish=wish, market=market, whole=True)
-        known = sorted({offer.instance for offer in there}, key=lambda name: (name[:2] != instance[:2], name))
-        raise unknown(
-            say("instance"), instance, near=known[:LISTED], see=f"rigright look-up clouds {provider}"
-        )
-    return _rented(asked, result, wish=wish, market=market)
 
 
 def _rented(asked: str, offers: list[Offer], *, wish: PlanWish, market: Market) -> Thing:

@@ -120,25 +120,15 @@ class Seen:
 
 
 def _seen(price: Price, today: date) -> Seen:
+    ends = {"usd": price.typical, "usd_min": price.low, "usd_max": price.high}
+    same = ("chip", "currency", "kind", "as_of", "listings", "source", "confidence")
     return Seen(
-        chip=price.chip,
         name=by_id()[price.chip].name,
-        usd=from_currency(price.typical, price.currency),
-        usd_min=_usd(price.low, price),
-        usd_max=_usd(price.high, price),
-        currency=price.currency,
         native=None if price.currency == USD else price.typical,
-        kind=price.kind,
-        as_of=price.as_of,
         stale=is_stale(price.as_of, today),
-        listings=price.listings,
-        source=price.source,
-        confidence=price.confidence,
+        **{name: None if end is None else from_currency(end, price.currency) for name, end in ends.items()},
+        **{name: getattr(price, name) for name in same},
     )
-
-
-def _usd(amount: float | None, price: Price) -> float | None:
-    return None if amount is None else from_currency(amount, price.currency)
 
 
 def _prices(asked: LookUpQuery, chips: frozenset[str] | None = None) -> tuple[Seen, ...]:

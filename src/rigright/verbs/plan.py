@@ -198,11 +198,8 @@ def arch_of(model: str, wish: PlanWish) -> Arch:
     return resized(arch, wish.image_px)
 
 
-def market_of(wish: PlanWish, *, day: date, used: bool | None = None) -> Market:
-    """The market of a day, the user's own prices before ours, with the machine that is on or owned.
-
-    `used`: False where new cards are asked for, though they are made no more.
-    """
+def market_of(wish: PlanWish, *, day: date) -> Market:
+    """The market of a day, the user's own prices before ours, with the machine that is on or owned."""
     from rigright.facts.own_prices import in_force
     from rigright.verbs.ordering import orders_for
     from rigright.verbs.seen.here import looked_at
@@ -211,7 +208,7 @@ def market_of(wish: PlanWish, *, day: date, used: bool | None = None) -> Market:
     there = None if named is None else looked_at(named)
     own = tuple(in_force().items())
     return _market_at(
-        there, day=day, currency=wish.currency, used=wish.used or used, own=own, orders=orders_for(wish)
+        there, day=day, currency=wish.currency, used=wish.used or None, own=own, orders=orders_for(wish)
     )
 
 

@@ -186,7 +186,7 @@ def deciding(notes: Iterable[Shown]) -> Iterator[Sentence]:
 MORE_BITS = say("4 bits do not fit: take more memory or a smaller model")
 
 
-def runs(lossy: bool, **named: Shown) -> Sentence:  # noqa: FBT001 - of the answer
+def runs(lossy: bool, **named: Shown | None) -> Sentence:  # noqa: FBT001 - of the answer
     """What a machine does with a model; `lossy`: only in a format that people would not choose."""
     if lossy:
         return say("{machine} holds {model} only in {format}, with a clear quality loss: {figures}", **named)

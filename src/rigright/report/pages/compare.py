@@ -101,7 +101,7 @@ def _verdict(result: Compared) -> Line:
     claims = grouped(
         (
             *_better(result),
-            *((lead.places, _claim(lead, names, result, years=years)) for lead in result.claims),
+            *((lead.places, _claim(lead, result, names=names, years=years)) for lead in result.claims),
             *_paid_off(result),
         )
     )
@@ -118,7 +118,7 @@ def _verdict(result: Compared) -> Line:
     return _doubted(sentence, result) or Line.good(sentence or say("no meaningful difference"))
 
 
-def _claim(lead: Lead, names: list[str], result: Compared, *, years: float | None) -> Sentence:
+def _claim(lead: Lead, result: Compared, *, names: list[str], years: float | None) -> Sentence:
     """How far somebody is ahead, and of whom, where that is not the next."""
     ahead = claim(lead, even=result.is_even, years=years)
     return ahead if lead.than is None else say("{claim} (vs {name})", claim=ahead, name=names[lead.than])

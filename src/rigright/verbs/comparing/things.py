@@ -26,8 +26,7 @@ from rigright.facts.formats import find_format
 from rigright.facts.naming import read_counts, read_tokens
 from rigright.facts.nodes import Node, find_node, rented_from
 from rigright.facts.units import sold_count
-from rigright.search.market import Market, counts_of
-from rigright.verbs.plan import market_of
+from rigright.search.market import Market, counts_of, market_on
 from rigright.verbs.seen.here import looked_at
 
 LEAST, MOST = 2, 8
@@ -130,7 +129,8 @@ def _read(asked: str, *, wish: PlanWish, market: Market, whole: bool = False) ->
     if way is not None:
         wish = replace(wish, buy=way != "rent", used=wish.used or way == "used")
         if way in {"used", "new"}:
-            market = market_of(wish, day=market.today, used=way == "used")
+            resold = market_on(market.today, currency=market.currency, used=way == "used")
+            market = replace(resold, there=market.there, ordered=market.ordered)
         return replace(_read(rest, wish=wish, market=market, whole=whole), asked=asked)
     cloud, name = in_cloud(asked) or ("", asked.strip())
     if wish.buy and providers_of(cloud or name):

@@ -6,6 +6,7 @@ import shlex
 from dataclasses import dataclass
 from datetime import date
 from functools import cache
+from typing import Any
 
 from rigright.base.errors import AskError
 from rigright.base.money import USD, from_currency
@@ -120,15 +121,13 @@ class Seen:
 
 
 def _seen(price: Price, today: date) -> Seen:
-    ends = {"usd": price.typical, "usd_min": price.low, "usd_max": price.high}
     same = ("chip", "currency", "kind", "as_of", "listings", "source", "confidence")
-    return Seen(
-        name=by_id()[price.chip].name,
-        native=None if price.currency == USD else price.typical,
-        stale=is_stale(price.as_of, today),
-        **{name: None if end is None else from_currency(end, price.currency) for name, end in ends.items()},
-        **{name: getattr(price, name) for name in same},
-    )
+    given: dict[str, Any] = {name: getattr(price, name) for name in same}
+    for name, end in (("usd", price.typical), ("usd_min", price.low), ("usd_max", price.high)):
+        given[name] = None if end is None else from_currency(end, price.currency)
+    native = None if price.currency == USD else price.typical
+    stale = is_stale(price.as_of, today)
+    return Seen(name=by_id()[price.chip].name, native=native, stale=stale, **given)
 
 
 def _prices(asked: LookUpQuery, chips: frozenset[str] | None = None) -> tuple[Seen, ...]:

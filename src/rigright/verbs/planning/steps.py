@@ -133,7 +133,7 @@ def _cards(*, node: Node, market: Market, ask: AskOn) -> Iterator[Addition]:
         around = "" if node.host is None else f" + {node.host.said}"
         on = f"{count}x {chip.name}{around}"
         planned = ask(on=on)
-        plan = None if planned is None else planned.plans[0]
+        plan = None if planned is None or planned.is_lossy else planned.plans[0]
         if planned is None or plan is None or _slow(plan) or plan.host is not None or plan.n_chips < count:
             continue
         more = count - node.n_cards

@@ -13,7 +13,7 @@ from typing import Any
 from rigright.arch.record import Arch
 from rigright.arch.sources.open import open_model
 from rigright.base import everyday
-from rigright.base.errors import AskError, RigError
+from rigright.base.errors import AskError, RigError, unknown
 from rigright.base.record import dataclass
 from rigright.base.words import Sentence, say
 from rigright.cost.training.setup import METHODS
@@ -161,7 +161,12 @@ def _cards(asked: str, *, wish: PlanWish, market: Market, whole: bool) -> Thing:
     try:
         node = find_node(asked)
     except AskError as error:
-        raise not_a_machine(asked) or error from None
+        cloud, name = in_cloud(asked) or ("", asked)
+        if not cloud:
+            raise not_a_machine(asked) or error from None
+        there = {offer.instance for offer in offers() if offer.provider in providers_of(cloud)}
+        near = sorted(there, key=lambda known: (known[:2] != name[:2], known))[:LISTED]
+        raise unknown(say("instance"), name, near=near, see=f"rigright look-up clouds {cloud}") from None
     if wish.buy is None and not wish.clouds:
         wish = replace(wish, clouds=rented_from(asked))
     counted = any(read_counts(list(read_tokens(part))).count is not None for part in asked.split("+"))

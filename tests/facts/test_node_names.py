@@ -261,6 +261,7 @@ def test_more_than_a_card_has_is_never_free():
     [
         ("gcp a3", 8, "h100-sxm5-80gb", "gcp"),
         ("gcp a2", 8, "a100-sxm4-40gb", "gcp"),
+        ("gcp g2", 1, "l4", "gcp"),
         ("A4", 8, "b200-sxm", "gcp"),
         ("p6", 8, "b200-sxm", "aws"),
         ("aws:p5", 8, "h100-sxm5-80gb", "aws"),

@@ -44,6 +44,7 @@ def is_instance(name: str) -> bool:
     return _NAMED.fullmatch(name.casefold().strip()) is not None
 
 
+_GOOGLE = pattern(r"([a-z]\d)-(?:standard|high|mega|ultra|edge)")  # g2-standard-12 -> g2
 _SERIES = pattern(r"(?:Standard_)?(N[A-Z])\d+[a-z]*(?:_([A-Z]\w+?))?_(v\d)")  # as Azure writes them
 
 
@@ -216,9 +217,12 @@ def _families(instance: str) -> set[str]:
     """What stands before the size: p5.48xlarge -> p5, a2-highgpu-1g -> a2highgpu, ND96asr_v4 -> NDv4."""
     series = _SERIES.fullmatch(instance)
     own = {_joined("".join(filter(None, series.groups())))} if series else set()
-    return own | {
-        _joined(head) for head in (instance.rpartition(".")[0], instance.rpartition("-")[0]) if head
-    }
+    google = _GOOGLE.match(instance)
+    return (
+        own
+        | ({google[1]} if google else set())
+        | {_joined(head) for head in (instance.rpartition(".")[0], instance.rpartition("-")[0]) if head}
+    )
 
 
 def _joined(name: str) -> str:

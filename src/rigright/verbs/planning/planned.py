@@ -10,7 +10,6 @@ from rigright.base.errors import AskError, RigError
 from rigright.base.record import Inner, dataclass, derived
 from rigright.base.words import Sentence, say
 from rigright.choice.ways import is_lossy
-from rigright.choice.work import USUAL_TOK_PER_S
 from rigright.cost.estimate import Estimate
 from rigright.demand import PlanWish, Serving
 from rigright.search.named import plan_told, pool
@@ -37,11 +36,6 @@ class Addition:
     def plan(self) -> Plan:
         """What it then does."""
         return self.planned.plans[0]
-
-    @property
-    def is_slow(self) -> bool:
-        """Whether people would not wait for its words."""
-        return self.plan.figures["tpot_s"].value > 1 / USUAL_TOK_PER_S
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -55,7 +55,7 @@ def steps(planned: Planned, *, arch: Arch, market: Market, ask: Ask) -> tuple[Ad
     served = [item for item in additions if "ttft_s" in item.plan.figures and not item.planned.is_lossy]
     worth = [item for item in served if _rate(item.plan) >= least]
     return tuple(
-        sorted(worth, key=lambda item: (item.is_slow, item.usd is None, item.usd and item.usd.value))
+        sorted(worth, key=lambda item: (_slow(item.plan), item.usd is None, item.usd and item.usd.value))
     )
 
 

@@ -52,7 +52,9 @@ def asked_directly(plan: Plan, wish: PlanWish, dice: random.Random) -> Iterator[
     for count in {plan.n_chips, plan.n_chips + 1, max(plan.n_chips - 1, 1), 2 * plan.n_chips}:
         yield replace(own, most_chips=count)
     if wish.users is None and plan.concurrency is not None:  # a free load is as high as is best
-        yield replace(own, users=max(plan.concurrency * dice.choice((0.5, 0.8, 1.25, 2.0)) // 1, 1.0))
+        yield replace(
+            own, users=max(plan.concurrency * dice.choice((0.5, 0.8, 0.9, 1.1, 1.25, 2.0)) // 1, 1.0)
+        )
     for form in dice.sample(FORMATS, 3):
         yield replace(own, weights=(form,))
         yield replace(wish, weights=(form,))

@@ -67,6 +67,7 @@ def questions(count: int, *, seed: int) -> Iterator[tuple[str, str, PlanWish]]:
             on=machine, buy=dice.random() < 0.75, work="serve", prompt_tok=512, output_tok=128, users=4,
             currency=dice.choice(("USD", "USD", "EUR", "CNY")),
             place=dice.choice((None, None, "germany", "china")),
+            room=dice.choice((None, "rack 4U")) if machine[1:6] == "x rtx" and machine[0] < "5" else None,
             used=dice.random() < 0.2, duty=dice.choice((1.0, 1.0, 0.3)), years=dice.choice((3.0, 1.0)),
         )  # fmt: skip
         yield dice.choice(MODELS), machine, wish

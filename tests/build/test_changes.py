@@ -16,6 +16,7 @@ from rigright.doctor.binding.judge import causes
 from rigright.facts.chips import by_id
 from rigright.facts.cpus import cpus
 from rigright.facts.parts import parts
+from rigright.verbs.ordering import read_room
 from spoken import values
 
 TODAY = date(2026, 11, 22)
@@ -101,18 +102,14 @@ def test_a_supply_that_is_too_small_speaks_against_a_hungry_card():
     assert all(fit.holds is None for fit in supplies)
 
 
-def test_a_circuit_that_is_too_weak_speaks_against_a_further_card():
-    fits = {
-        watts: [
-            one.possible
-            for one in proposed(changed(circuit_w=watts))
-            if one.kind == "cards" and not one.drops_in
-        ]
-        for watts in (250.0, 9000.0)
-    }
-    assert fits[250.0]
-    assert not any(fits[250.0])
-    assert any(fits[9000.0])
+@pytest.mark.parametrize(
+    ("room", "able"),
+    [("250V 1A", False), ("250V 45A", True), ("rack 2U", False), ("rack 4U", True), ("quiet", True)],
+)
+def test_a_place_that_is_too_weak_or_low_speaks_against_a_further_card(room, able):
+    tried = [one for one in proposed(changed(room=read_room(room))) if "RTX 4090 " in f"{one.title} "]
+    assert tried
+    assert any(one.possible for one in tried) is able
 
 
 def test_a_card_whose_memory_is_too_small_for_the_work_is_refused():

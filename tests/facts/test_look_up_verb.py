@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import date
 
 import pytest
@@ -285,6 +286,8 @@ def test_a_list_meets_a_condition_with_any_of_its_values():
 def test_clouds_are_shown_with_the_names_of_chips_and_told_with_their_ids():
     listing = found("clouds", "h100", limit=3)
     assert "H100 NVL 94GB" in render(page(found("clouds", "h100")), Screen(width=160))
+    yuan = render(page(found("clouds", "autodl", "h20", currency="CNY")), Screen(width=160))
+    assert re.search(r"¥/hour +10\.50", yuan)  # as it is billed
     assert all(offer["chip"].islower() for offer in plain(listing, "en"))
 
 

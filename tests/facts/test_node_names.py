@@ -11,7 +11,7 @@ from rigright.base.tables import DATA, read_rows
 from rigright.base.units import GIB, GIGA, MIB
 from rigright.facts.chips import by_id
 from rigright.facts.fabrics import fabric_of
-from rigright.facts.nodes import MOST_CARDS, device_of, find_node
+from rigright.facts.nodes import MOST_CARDS, device_of, find_node, rented_from
 from rigright.terms.fitted import wire_of
 from spoken import values
 
@@ -257,20 +257,25 @@ def test_more_than_a_card_has_is_never_free():
 
 
 @pytest.mark.parametrize(
-    ("name", "count", "chip"),
+    ("name", "count", "chip", "cloud"),
     [
-        ("a3", 8, "h100-sxm5-80gb"),
-        ("A4", 8, "b200-sxm"),
-        ("p6", 8, "b200-sxm"),
-        ("aws:p5", 8, "h100-sxm5-80gb"),
-        ("azure:NDv4", 8, "a100-sxm4-40gb"),
-        ("aws p5.48xlarge", 8, "h100-sxm5-80gb"),
-        ("lambda:gpu_1x_a10", 1, "a10"),
-        ("gpu-h200-sxm_8gpu-128vcpu-1600gb", 8, "h200-sxm-141gb"),
-        ("1RTXPRO6000.30V", 1, "rtx-pro-6000-blackwell-server"),
-        ("L40S-2-48G", 2, "l40s"),
+        ("gcp a3", 8, "h100-sxm5-80gb", "gcp"),
+        ("gcp a2", 8, "a100-sxm4-40gb", "gcp"),
+        ("gcp g2", 1, "l4", "gcp"),
+        ("A4", 8, "b200-sxm", "gcp"),
+        ("p6", 8, "b200-sxm", "aws"),
+        ("aws:p5", 8, "h100-sxm5-80gb", "aws"),
+        ("azure:NDv4", 8, "a100-sxm4-40gb", "azure"),
+        ("NDv5", 8, "h100-sxm5-80gb", "azure"),
+        ("aws p5.48xlarge", 8, "h100-sxm5-80gb", "aws"),
+        ("lambda:gpu_1x_a10", 1, "a10", None),
+        ("gpu-h200-sxm_8gpu-128vcpu-1600gb", 8, "h200-sxm-141gb", "nebius"),
+        ("1RTXPRO6000.30V", 1, "rtx-pro-6000-blackwell-server", "verda"),
+        ("L40S-2-48G", 2, "l40s", None),  # no price known
+        ("8x h100", 8, "h100-sxm5-80gb", None),
     ],
 )
-def test_a_family_or_an_instance_is_the_machine_it_rents(name, count, chip):
+def test_a_family_or_an_instance_is_the_machine_it_rents(name, count, chip, cloud):
     node = find_node(name)
     assert [card.chip.id for card in node.cards] == [chip] * count
+    assert rented_from(name) == (() if cloud is None else (cloud,))

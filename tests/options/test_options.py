@@ -51,6 +51,8 @@ def test_nothing_said_is_the_plain_wish():
         ({"growth": "2x"}, "growth", 2),
         ({"cached": "50%"}, "cached_share", 0.5),
         ({"duty": "0.4"}, "duty", 0.4),
+        ({"duty": "8"}, "duty", 8 / 24),
+        ({"duty": "40h/week"}, "duty", 40 / 168),
         ({"percentile": "95", "ttft": "1s"}, "percentile", 0.95),
         ({"percentile": "0.99", "tpot": "1s"}, "percentile", 0.99),
         ({"chips": "h100, mi300x"}, "chips", ("h100", "mi300x")),

@@ -322,6 +322,21 @@ def test_what_does_not_fit_is_an_answer_too():
     assert told["broken"][0]["nearest"] == 0.07
 
 
+def test_few_bits_get_no_tick_and_are_told_what_holds_four():
+    found = plan_verb(
+        "llama-3.1-70b", wish=PlanWish(on="rtx 5090 + 64gb"), asked="rigright plan llama-3.1-70b"
+    )
+    line = pages.verdict(found)
+    assert found.is_lossy
+    assert (line.tone, {one.kind for one in found.steps}) == ("warn", {"cards", "memory", "rent"})
+    assert not any(one.planned.is_lossy for one in found.steps)
+    typed = [pages.on_step(found, one) for one in found.steps if one.kind == "memory"]
+    assert typed[0].endswith("--quality Q4_K_M")
+    assert (
+        pages.verdict(plan_verb("llama-3.1-70b", wish=replace(found.typed, weights=("Q2_K",)))).tone == "good"
+    )
+
+
 def test_unknown_prices_are_said_as_unknown():
     figures = {name: one for name, one in plan().figures.items() if not name.startswith("usd")}
     unknown = planned(

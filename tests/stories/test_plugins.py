@@ -114,7 +114,7 @@ def test_a_chip_and_its_price_are_planned_with_and_said(acme, plan):
     assert bought["supply"]["usd"]["value"] == pytest.approx(1900)
     assert found["plugins"].endswith(USED)
     shown = rig("plan", "acme-lm-1", "--on", "acme x1", "--lang", "zh", path=acme).out
-    assert "acme-rig 1.2: acme/acme-lm-1, acme-x1" in shown
+    assert "acme-rig 1.2: acme-x1, acme/acme-lm-1" in shown
     assert "plugin acme-rig 1.2: data sheet of Acme" in rig("look-up", "chips", "acme x1", path=acme).out
 
 

@@ -88,6 +88,12 @@ def test_an_instance_costs_its_own_price():
     assert rented.supply.usd_per_h.value == pytest.approx(rented.figures["usd_per_h"].value)
 
 
+def test_used_and_new_are_prices_of_one_card():
+    old, new = compare_verb(("used 3090", "全新 3090"), model="qwen3-8b").contenders
+    assert (old.plan.supply.used, new.plan.supply.used) == (True, False)
+    assert old.plan.supply.usd.value < new.plan.supply.usd.value
+
+
 def test_clouds_are_compared_by_their_cheapest():
     found = compare_verb(("aws", "gcp"), model="llama-3.1-8b", wish=USERS)
     assert [one.plan.supply.label.split()[0].removesuffix("x") for one in found.contenders] == ["aws", "gcp"]

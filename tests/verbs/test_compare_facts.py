@@ -13,6 +13,7 @@ from rigright.facts.chips import chips
 from rigright.facts.cpus import cpus
 from rigright.facts.find import find_chip
 from rigright.verbs.compare_facts import compare_facts
+from rigright.verbs.comparing.sheets import leads_of
 
 TRIOS = (
     ("4090", "a6000", "rtx 6000 ada"),
@@ -122,3 +123,17 @@ def test_options_of_a_work_need_the_model(capsys):
         assert "--for" in capsys.readouterr().err
     assert main(["compare", "4090", "5090", "--currency", "CNY"]) == 0
     assert "¥" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("bands", "places", "than"),
+    [
+        (((60, 40, 100), (63, 43, 100), (20, 15, 30)), (0, 1), None),  # two alike before a third
+        (((60, 39, 100), (63, 43, 100), (41, 27, 68)), (1,), 2),  # only the first is surely before the last
+        (((60, 40, 100), (63, 42, 100), (50, 30, 90)), None, None),
+    ],
+)
+def test_a_lead_lies_outside_the_band_of_another(bands, places, than):
+    things = [(str(place), {"output_tok_per_s": band}) for place, band in enumerate(bands)]
+    leads = leads_of(things, ["output_tok_per_s"], used=())
+    assert [(lead.places, lead.than) for lead in leads] == ([] if places is None else [(places, than)])

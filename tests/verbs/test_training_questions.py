@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 
 from rigright.base.errors import AskError
 from rigright.base.words import CHINESE, tell
+from rigright.demand import PlanWish
 from rigright.faces.cli.main import main
 from rigright.facts.training import find_optimizer, optimizers, precisions
+from rigright.verbs.plan import plan
 
 ASK = ["explain", "mistralai/Mistral-7B-v0.1", "--on", "rtx 4090"]
 
@@ -59,3 +62,10 @@ def test_numbers_of_reasons_are_told_in_chinese(capsys):
     assert "最后一层每个 token 占" in shown
     for english in ("per token in the last layer", "gradients of FFN width", "parameters under"):
         assert english not in shown
+
+
+def test_a_length_that_nobody_stated_is_halved_before_a_machine_is_refused():
+    wish = PlanWish(work="finetune", method="qlora", on="rtx 4060 ti 16gb", samples=5000)
+    found = plan("qwen3-14b", wish=wish)
+    assert (found.fits, found.first.work.seq_tok, found.open_length) == (True, 1024, False)
+    assert not plan("qwen3-14b", wish=replace(wish, seq_tok=2048)).fits

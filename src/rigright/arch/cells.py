@@ -113,8 +113,7 @@ class Scope:
 
     def _alone(self, node: ast.expr) -> tuple[Config, str]:
         """An expression's value as the only key of a config, under the name of the first key it looks up."""
-        keys = (_key(part) for part in ast.walk(node))
-        key = next((key for key in keys if key and key not in self.own), ast.unparse(node))
+        key = next((key for key in _keys(node) if key not in self.own), None) or _written(node)
         return Config({key: self._value(node)}, self.config.where), key
 
     def _value(self, node: ast.expr) -> Any:
@@ -131,7 +130,7 @@ class Scope:
         return own() if callable(own) else own
 
     def _attribute(self, node: ast.Attribute) -> Any:
-        return self.config.part(ast.unparse(node.value)).raw.get(node.attr)
+        return self.config.part(_written(node.value)).raw.get(node.attr)
 
     def _subscript(self, node: ast.Subscript) -> Any:
         """One layer's entry of a list, null where the list is empty; what is no list speaks of all layers."""
@@ -167,7 +166,7 @@ class Scope:
         return bool(_OPERATORS[type(kind)](self._number(left), self._number(right)))
 
     def _call(self, node: ast.Call) -> Any:
-        name = ast.unparse(node.func)
+        name = _written(node.func)
         if name == "has":
             return bool(self._value(node.args[0]))
         if name == "matches":
@@ -186,6 +185,17 @@ class Scope:
 
     def _constant(self, node: ast.Constant) -> Any:
         return node.value
+
+
+@cache
+def _written(node: ast.expr) -> str:
+    return ast.unparse(node)
+
+
+@cache
+def _keys(node: ast.expr) -> tuple[str, ...]:
+    """The keys of a config that an expression looks up, in their order."""
+    return tuple(filter(None, map(_key, ast.walk(node))))
 
 
 def _key(node: ast.AST) -> str:

@@ -38,6 +38,18 @@ def words_of(kind: str) -> Mapping[str, str]:
     return {word: form for word, of, form in rows("everyday.csv", "word", "of", "plain") if of == kind}
 
 
+def paid(asked: str) -> tuple[str | None, str]:
+    """Whether it is bought, used or new, or rented, where that is said before its name, and the name."""
+    text = asked.strip()
+    name = text.lstrip("0123456789 ").removeprefix("x ")
+    count = text[: len(text) - len(name)]
+    for word, way in words_of("paid").items():
+        rest = name[len(word) :]
+        if name.lower().startswith(word) and rest and (rest[0] == " " or not word.isascii()):
+            return way, count + rest.strip()
+    return None, asked
+
+
 def named(option: str, text: str) -> str:
     """A word that stands for a choice or a format, as the option knows it; any other text as it is."""
     stated = plain(text)

@@ -199,7 +199,7 @@ def added() -> dict[str, str]:
 def used(answer: str) -> Sentence | None:
     """Which plugins' facts an answer names; None: none of them."""
     groups: dict[str, list[str]] = {}
-    for name, plugin in _ADDED.items():
+    for name, plugin in sorted(_ADDED.items()):  # whichever table was read first
         if re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", answer):
             groups.setdefault(plugin, []).append(name)
     shown = "; ".join(f"{plugin}: {', '.join(names)}" for plugin, names in groups.items())

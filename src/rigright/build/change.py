@@ -12,6 +12,7 @@ from datetime import date
 from rigright.base.record import Flat, Inner
 from rigright.base.units import KILO, to_gib
 from rigright.base.words import Sentence
+from rigright.build.machine import Circuit
 from rigright.cost.estimate import Estimate
 from rigright.facts.chips import Chip
 from rigright.facts.cpus import CpuModel
@@ -29,7 +30,7 @@ class Standing:
     slot_gen: int | None = None  # of the slots that cards stand in
     free_slots: tuple[int, ...] | None = None  # lanes of each free slot a card may go into
     supply_w: float | None = None  # of the power supplies
-    circuit_w: float | None = None  # that the room's circuit carries for hours
+    room: Circuit | None = None  # where it stands
     limit_share: float | None = None  # lowest power limit over its card's default
     cpu: CpuModel | None = None
     sockets: int | None = None

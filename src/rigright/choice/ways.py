@@ -12,7 +12,7 @@ from rigright.base.errors import AskError
 from rigright.base.record import dataclass
 from rigright.choice.work import RACK, is_for_one, is_home
 from rigright.cost.layers import generates, transcribes
-from rigright.demand import PlanWish, ServingWish, grown_users
+from rigright.demand import PlanWish, Serving, ServingWish, grown_users
 from rigright.facts.chips import Chip
 from rigright.facts.engines import NATIVE, Engine, engines, find_engine, how_runs
 from rigright.facts.formats import Format, find_format, find_kv_format, mixes
@@ -24,6 +24,7 @@ SERVER_CARDS = 4  # of a desk: so many are bought for engines that cut tensors
 PACKED_LOSS = 6  # files of such formats are run as they are, and not packed anew
 USUAL_LOSS = 7  # formats that lose more are taken only where nothing else fits, or when asked for
 ANY_LOSS = 99
+FOUR_BITS, FEW_BITS_LOSS = "Q4_K_M", 9  # what loses so much has fewer than four bits: people notice
 OWN_LOSS = 1  # of 16 bit
 NO_LOSS = 4  # up to here nobody tells the difference
 FULL_KV_BITS = 16
@@ -165,7 +166,8 @@ def formats_in(
     if transcribes(arch) and wish.quality is None:
         floor = NO_LOSS if more else OWN_LOSS  # as published while there is room; errors are heard
     else:
-        floor = ANY_LOSS if more and wish.quality is None else _most_loss(wish)
+        least = None if wish.quality is None else find_format(wish.quality).loss_rank
+        floor = (ANY_LOSS if more else USUAL_LOSS) if least is None else least
     run = [name for name in _own_formats(arch, engine, floor=floor) if is_run(engine, name, chips=chips)]
     emulated = {how_runs(engine.id, FP4, chip=chip) for chip in chips} == {"16-bit"}
     run = [name for name in run if name != FP4 or name == arch.stored or not emulated]
@@ -238,11 +240,6 @@ def _own_formats(arch: Arch, engine: Engine, *, floor: int) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _most_loss(wish: PlanWish) -> int:
-    """The rank of the format that may lose most."""
-    return USUAL_LOSS if wish.quality is None else find_format(wish.quality).loss_rank
-
-
 def loss_of(arch: Arch, weights: str, *, kv: str = "16bit") -> float:
     """The rank of what weights and cache lose of a model: as it is published it loses nothing of itself."""
     form, stored = find_format(weights), arch.stored
@@ -251,6 +248,11 @@ def loss_of(arch: Arch, weights: str, *, kv: str = "16bit") -> float:
     after = form.after_rank if isinstance(form, Format) else None
     rank = min(form.loss_rank, OWN_LOSS) if own else after or form.loss_rank
     return rank + (KV_LOSS if find_kv_format(kv).bits < FULL_KV_BITS else 0.0)
+
+
+def is_lossy(work: object, *, asked: bool) -> bool:
+    """Whether weights have fewer than four bits, and nobody `asked` for them."""
+    return isinstance(work, Serving) and not asked and find_format(work.weights).loss_rank >= FEW_BITS_LOSS
 
 
 def quality_class(loss_rank: float) -> int:

@@ -253,9 +253,7 @@ def _beyond(wish: PlanWish, *, most: int | None) -> tuple[Sentence, ...]:
     if most is None or longest <= most:
         return ()
     return (
-        say(
-            "{asked} tokens exceed the model's context of {most}",
-            most=f"{most:,}",
-            asked=f"{longest:,}",
-        ).of(DECIDES),
+        say("{asked} tokens exceed the model's context of {most}", most=f"{most:,}", asked=f"{longest:,}").of(
+            DECIDES
+        ),
     )

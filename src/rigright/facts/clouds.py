@@ -8,9 +8,10 @@ from functools import cache
 
 from rigright.base.errors import AskError
 from rigright.base.loader import rows
+from rigright.base.money import from_currency
 from rigright.base.patterns import pattern
 from rigright.base.plugins import read_facts
-from rigright.base.record import dataclass
+from rigright.base.record import dataclass, replace
 from rigright.base.words import Bilingual, say
 from rigright.facts.chips import by_id
 
@@ -29,7 +30,7 @@ def _instances() -> dict[str, str]:
 
 def machine_of(name: str) -> str | None:
     """The GPUs of an instance or of a slice, as they are typed: "8x h100 sxm", "4x tpu v5p"."""
-    plain = " ".join(name.casefold().split())
+    plain = " ".join(name.casefold().replace(":", " ").split())
     cut = _SLICE.fullmatch(plain)
     if cut is None:
         return _instances().get(plain)
@@ -43,6 +44,7 @@ def is_instance(name: str) -> bool:
     return _NAMED.fullmatch(name.casefold().strip()) is not None
 
 
+_GOOGLE = pattern(r"([a-z]\d)-(?:standard|high|mega|ultra|edge)")  # g2-standard-12 -> g2
 _SERIES = pattern(r"(?:Standard_)?(N[A-Z])\d+[a-z]*(?:_([A-Z]\w+?))?_(v\d)")  # as Azure writes them
 
 
@@ -93,6 +95,18 @@ class Offer:
 def offers() -> tuple[Offer, ...]:
     """Every offer of the table, in its order."""
     return read_facts("clouds.csv", Offer, chips=by_id)
+
+
+def in_usd(offer: Offer) -> Offer:
+    """An offer that names its price in another currency only, at the dated rate of our table."""
+    if offer.usd_per_h is not None or offer.native_per_h is None:
+        return offer
+    spot = offer.spot_native_per_h
+    return replace(
+        offer,
+        usd_per_h=from_currency(offer.native_per_h, offer.currency),
+        spot_usd_per_h=None if spot is None else from_currency(spot, offer.currency),
+    )
 
 
 @cache
@@ -153,8 +167,7 @@ def find_instance(name: str) -> Offer | None:
     wanted = name.strip().casefold()
     plain = wanted.removeprefix("standard_")
     return next(
-        (offer for offer in _fixed() if plain == offer.instance.casefold().removeprefix("standard_")),
-        None,
+        (offer for offer in _fixed() if plain == offer.instance.casefold().removeprefix("standard_")), None
     )
 
 
@@ -183,13 +196,33 @@ def machine_of_family(name: str) -> str | None:
     return f"{count:g}x {chip}" if chip is not None and count > 1 else None
 
 
+@cache
+def clouds_of(name: str) -> frozenset[str]:
+    """The clouds that rent what is called so: an instance, a family, or anything after a cloud's own name."""
+    cloud, wanted = in_cloud(name), _joined(name)
+    if cloud is not None:
+        return providers_of(cloud[0])
+    named = [(offer.provider, {_joined(offer.instance), *_families(offer.instance)}) for offer in _fixed()]
+    named += [(row[0], {_joined(row[1])}) for row in rows("instances.csv", "provider", "instance")]
+    return frozenset(provider for provider, names in named if wanted in names)
+
+
+def in_cloud(name: str) -> tuple[str, str] | None:
+    """A cloud and what is named of it: "aws:p5", "gcp a3"; None where no cloud stands first."""
+    cloud, _, rest = re.sub(r"[:\s]+", ":", name.strip(), count=1).partition(":")
+    return (cloud, rest) if rest and providers_of(cloud) else None
+
+
 def _families(instance: str) -> set[str]:
     """What stands before the size: p5.48xlarge -> p5, a2-highgpu-1g -> a2highgpu, ND96asr_v4 -> NDv4."""
     series = _SERIES.fullmatch(instance)
     own = {_joined("".join(filter(None, series.groups())))} if series else set()
-    return own | {
-        _joined(head) for head in (instance.rpartition(".")[0], instance.rpartition("-")[0]) if head
-    }
+    google = _GOOGLE.match(instance)
+    return (
+        own
+        | ({google[1]} if google else set())
+        | {_joined(head) for head in (instance.rpartition(".")[0], instance.rpartition("-")[0]) if head}
+    )
 
 
 def _joined(name: str) -> str:

@@ -119,11 +119,7 @@ def find_network(name: str) -> BoxNetwork:
     """A network by its id."""
     if name not in networks():
         raise AskError(
-            say(
-                'unknown network "{name}"; known: {known}',
-                name=name,
-                known=", ".join(networks()),
-            )
+            say('unknown network "{name}"; known: {known}', name=name, known=", ".join(networks()))
         )
     return networks()[name]
 

@@ -188,21 +188,17 @@ def _choose(text: str, texts: frozenset[str], *, meant: list[Calling], sure: boo
     )
     if not sure or not ranked or (len(ranked) > 1 and ranked[0].rank == ranked[1].rank):
         raise AskError(
-            say(
-                '"{text}" is ambiguous: {choices}',
-                text=text,
-                choices=_shown_names(_by_chip(meant).values()),
-            )
+            say('"{text}" is ambiguous: {choices}', text=text, choices=_shown_names(_by_chip(meant).values()))
         )
-    chip = ranked[0].chip
+    chip, sized = ranked[0].chip, _sized(text, texts, chip=ranked[0].chip)
     others = [calling.chip for calling in meant if calling.chip is not chip]
     note = say(
         'using {chip} for "{text}"; it could also mean {others}',
         text=text,
-        chip=_with_size(chip),
+        chip=_with_size(sized.chip),
         others=_shown_names(others),
     )
-    return replace(_sized(text, texts, chip=chip), note=note)
+    return replace(sized, note=note)
 
 
 def _sized(text: str, texts: frozenset[str], *, chip: Chip) -> Match:

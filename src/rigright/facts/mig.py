@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from fractions import Fraction
-from functools import cache, partial
+from functools import cache
 
 from rigright.base.errors import AskError
 from rigright.base.everyday import words_of
@@ -125,8 +125,10 @@ def split_slice(text: str) -> tuple[str, GpuPart | None]:
 def sliced(chip: Chip, part: GpuPart) -> Chip:
     """The part of a chip as a chip."""
     if part.share is not None:
-        far = partial(_distance, aim=part.share)
-        near = min(_profiles_of(chip), default=None, key=far)
+        share = part.share
+        near = min(_profiles_of(chip), default=None, key=lambda row: (
+            abs(row.slices / row.slices_of - share) + abs(row.memory_eighths / MEMORY_SLICES - share)
+        ))  # fmt: skip
         return instance_of(chip, "" if near is None else near.profile)
     share = 1 / part.parts if part.size_bytes is None else part.size_bytes / chip.mem_bytes
     if share > 1 or (part.parts and not chip.id.startswith("mi3")):
@@ -136,11 +138,6 @@ def sliced(chip: Chip, part: GpuPart) -> Chip:
         )
     item = cut(chip, share=share, mem_share=share, usable_bytes=chip.mem_usable_bytes * share)
     return replace(item, name=f"{chip.name} {part.text}")
-
-
-def _distance(profile: Profile, *, aim: float) -> float:
-    """How far its shares of compute and memory are from a share that is meant."""
-    return abs(profile.slices / profile.slices_of - aim) + abs(profile.memory_eighths / MEMORY_SLICES - aim)
 
 
 def cut(chip: Chip, *, share: float, mem_share: float, usable_bytes: float) -> Chip:

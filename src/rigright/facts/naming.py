@@ -109,7 +109,12 @@ def _callings(chip: Chip, alias: list[_Alias]) -> Iterator[Calling]:
     for item in alias or [_Alias(id=chip.id, key=frozenset(_key(chip, asides)))]:
         texts = item.key | pieces(item.also) | isa
         yield Calling(
-            chip=chip, key=item.key, may=asides | texts | names, own=texts | (names - asides), rank=item.rank
+            chip=chip,
+            key=item.key,
+            may=asides | texts | names,
+            rank=item.rank,
+            own=texts
+            | frozenset(name for name in names - asides if not (name.isdecimal() and len(name) < 2)),
         )
     for number in sorted(numbers):
         key = frozenset({number})
@@ -324,7 +329,8 @@ def read_counts(tokens: list[Token]) -> Counted:
 
 def _take_times(tokens: list[Token]) -> tuple[list[Token], int | None, int | None]:
     """Take "8x", "x8", or "2x8" at the start, which is machines times cards: rest, count, machines."""
-    if len(tokens) > 3 and tokens[1].kind == "times" and all(map(_is_small, (tokens[0], tokens[2]))):
+    small = (_counts(token) and 0 < token.value <= MOST_SAID for token in tokens[:3:2])
+    if len(tokens) > 3 and tokens[1].kind == "times" and all(small):
         return tokens[3:], tokens[2].value, tokens[0].value
     rest, count = _take_beside(tokens, "times")
     return rest, count, None
@@ -359,10 +365,6 @@ def _take_bare(tokens: list[Token]) -> tuple[list[Token], int | None]:
 def _counts(token: Token) -> bool:
     """Whether a token is a number, be it one that also stands in a chip's name."""
     return token.kind == "number" or (token.kind == "word" and token.text.isdecimal())
-
-
-def _is_small(token: Token) -> bool:
-    return _counts(token) and 0 < token.value <= MOST_SAID
 
 
 def _without(tokens: list[Token], places: set[int]) -> list[Token]:

@@ -12,7 +12,15 @@ from rigright.base.record import dataclass, replace
 from rigright.base.units import parse_bytes, show_bytes
 from rigright.base.words import Sentence, say
 from rigright.facts.chips import Chip
-from rigright.facts.clouds import find_instance, is_instance, machine_of, machine_of_family, providers_of
+from rigright.facts.clouds import (
+    clouds_of,
+    find_instance,
+    in_cloud,
+    is_instance,
+    machine_of,
+    machine_of_family,
+    offers,
+)
 from rigright.facts.computers import chip_of_computer
 from rigright.facts.fabrics import Stated, cabled, take_cabling
 from rigright.facts.find import Match, chips_meant, match_tokens, names_chip
@@ -193,9 +201,9 @@ def chip_card(chip: Chip) -> Card:
 
 def _of_instance(text: str) -> Node | None:
     """The machine that a cloud rents under this name; None where no cloud writes names so."""
-    provider, _, name = re.sub(r"[:\s]+", ":", text.strip(), count=1).partition(":")
-    if name and providers_of(provider):
-        return find_node(name)
+    cloud = in_cloud(text)
+    if cloud is not None:
+        return find_node(cloud[1])
     rented = find_instance(text)
     if rented is not None and rented.chip is not None and rented.n_chips >= 1:
         return _in_one_box(find_node(f"{rented.n_chips:g}x {rented.chip}"))
@@ -210,6 +218,14 @@ def _of_instance(text: str) -> Node | None:
             ),
         )
     return None
+
+
+def rented_from(text: str) -> tuple[str, ...]:
+    """The cloud that a machine is named after, where it rents such cards at a known price."""
+    clouds = clouds_of(text) if in_cloud(text) or not names_chip(text) else frozenset[str]()
+    chip = find_node(text).cards[0].chip.id if clouds else ""
+    there = (offer for offer in offers() if offer.provider in clouds and offer.chip == chip)
+    return tuple({offer.provider: None for offer in there if offer.usd_per_h or offer.native_per_h})
 
 
 def _find_cards(text: str, *, host: Host | None = None) -> Node:

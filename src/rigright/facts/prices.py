@@ -56,15 +56,15 @@ def _by_chip() -> dict[str, tuple[Price, ...]]:
     return result
 
 
-def newest_prices(chip: Chip, *, currency: str = "USD", used: bool = False) -> tuple[Price, ...]:
+def newest_prices(chip: Chip, *, currency: str = "USD", used: bool | None = None) -> tuple[Price, ...]:
     """What one card goes for: the newest half year of its market, used where it is made no more.
 
-    `used`: used before new, where a used price is known. Rows in the buyer's currency go before others, and
-    dated ones before those that name a year alone.
+    `used`: used before new, where a used price is known; False: new, though it is made no more.
+    Rows in the buyer's currency go before others, and dated ones before those that name a year alone.
     """
     rows = _of(chip)
-    new = () if chip.ended else (NEW, ("launch",))
-    for kinds in ((USED,), *new) if chip.ended or used else new:
+    new = () if chip.ended and used is not False else (NEW, ("launch",))
+    for kinds in ((USED,), *new) if used or (used is None and chip.ended) else new:
         known = [price for price in rows if price.kind in kinds]
         known = [price for price in known if price.currency == currency] or known
         known = [price for price in known if "-" in price.as_of] or known

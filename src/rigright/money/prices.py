@@ -55,7 +55,7 @@ class Quote:
     own: bool = False  # the user's
 
 
-def quote_of(chip: Chip, *, today: date, currency: str = "USD", used: bool = False) -> Quote | None:
+def quote_of(chip: Chip, *, today: date, currency: str = "USD", used: bool | None = None) -> Quote | None:
     """What a card is bought for on its market; None where nobody says.
 
     The user's own prices go before ours. Of what is made no more, where nobody says what a used one goes
@@ -63,7 +63,7 @@ def quote_of(chip: Chip, *, today: date, currency: str = "USD", used: bool = Fal
     """
     own = [row for row in in_force().get(chip.id, ()) if row.kind != OWN_RENT]
     if own:
-        return quoted(newest_own(own, used=used or chip.ended is not None))
+        return quoted(newest_own(own, used=chip.ended is not None if used is None else used))
     rows = newest_prices(chip, currency=currency, used=used)
     if rows:
         return quoted(rows)

@@ -9,6 +9,7 @@ from rigright.options.row import ANCHORS, Rows, row
 
 PRICE_LISTS = ("show", "import", "check", "forget")
 PLANNED = frozenset({"calibrate", "validate"})  # have planning options, too
+CURRENCY = row("currency", "CODE", read=currency, text=say("show money in this currency: CNY, EUR"))
 ROWS: dict[str, Rows] = {
     "calibrate": lambda: (
         row("from", "FILE", fields="own", count="+", required=True,
@@ -42,6 +43,7 @@ ROWS: dict[str, Rows] = {
         row("reverse", "", text=say("reverse the order")),
         row("limit", "N", read=parse_count, text=say("maximum rows; 0: all"), zero=True),
         row("sources", "", text=say("show the source of each row")),
+        CURRENCY,
     ),
     "mcp": lambda: (
         row("http", "PORT", read=port, text=say("listen on http://127.0.0.1:PORT/mcp; default: stdio")),
@@ -57,7 +59,7 @@ ROWS: dict[str, Rows] = {
             text=say("show: a card or a part (4090, ram ddr5); import, check: a CSV or JSON file, - is "
                      "stdin")),
         row("used", "", text=say("assume cards are bought used")),
-        row("currency", "CODE", read=currency, text=say("show money in this currency: CNY, EUR")),
+        CURRENCY,
         row("prices", "FILE", text=say("use the prices in this file")),
     ),
     "read": lambda: (

@@ -107,11 +107,7 @@ OTHERWISE = {  # what people type as an option and what is said with the machine
 
 
 def values_of(
-    verb: str,
-    fields: Mapping[str, str],
-    *,
-    kinds: frozenset[str] = ALL,
-    home: str | None = None,
+    verb: str, fields: Mapping[str, str], *, kinds: frozenset[str] = ALL, home: str | None = None
 ) -> dict[str, Any]:
     """Each value that was said, read; what does not go together, or says nothing of such work, is refused.
 

@@ -183,10 +183,15 @@ def part(text: str) -> float:
     share = parse_share(text)
     if share > 1:
         raise AskError(
-            say('"{text}" is more than 100%', text=text),
-            hint=say("for example {example}", example="50%"),
+            say('"{text}" is more than 100%', text=text), hint=say("for example {example}", example="50%")
         )
     return share
+
+
+def duty(text: str) -> float:
+    """A share of the time; a bare number above one is hours a day."""
+    bare = text.strip()
+    return float(bare) / 24 if bare.replace(".", "", 1).isdecimal() and 1 < float(bare) <= 24 else part(bare)
 
 
 def cached(text: str) -> float:

@@ -27,6 +27,7 @@ from rigright.options.readers import (
     cached,
     cells,
     days,
+    duty,
     images,
     params,
     part,
@@ -52,7 +53,7 @@ YEARS = frozenset({"years", "after"})
 FIGURES: Mapping[Callable[[str], Any], str] = {  # a kind of figure, by what reads it
     **dict.fromkeys((parse_count, parse_amount, whole, images), "number"),
     **dict.fromkeys((parse_seconds, days, ago), "time"),
-    **dict.fromkeys((parse_share, part, cached, spread, percentile), "share"),
+    **dict.fromkeys((parse_share, part, duty, cached, spread, percentile), "share"),
     parse_rate: "rate", parse_factor: "factor", parse_watts: "power", params: "size",
 }  # fmt: skip
 _NOT_POSITIVE = re.compile(r"-\d+(?:\.\d+)?|0(?:\.0+)?")  # told as such, whatever is counted

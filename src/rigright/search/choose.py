@@ -162,9 +162,9 @@ def _merits(field: Field, wish: PlanWish, *, picked: list[int]) -> Iterator[tupl
         own = next(
             (field.costs[name] for name in ("output_tok_per_s", "tpot_s") if name in field.costs), loss
         )
-        faster = (
-            (loss > loss[picked[0]]) & (field.alike == field.alike[picked[0]]) & _gains(own, own[picked[0]])
-        )
+        # so much less of it that it is worth a look; outputs stand below zero
+        gains = own <= own[picked[0]] * (1 / GAIN if own[picked[0]] > 0 else GAIN)
+        faster = (loss > loss[picked[0]]) & (field.alike == field.alike[picked[0]]) & gains
         yield np.where(faster, own, np.inf), field.alike + loss / MOST_LOSS
     cost = field.costs[field.main]
     bold = (
@@ -180,11 +180,6 @@ def _merits(field: Field, wish: PlanWish, *, picked: list[int]) -> Iterator[tupl
         yield np.where(near, field.costs["days"], np.inf), field.alike
     for _ in range(wish.most_plans):
         yield price, field.alike
-
-
-def _gains(column: Numbers, own: float) -> Numbers:
-    """Whether something to have less of is so much less that it is worth a look; outputs stand below zero."""
-    return column <= (own / GAIN if own > 0 else own * GAIN)
 
 
 def least(field: Field, wish: PlanWish) -> Numbers:
@@ -245,10 +240,7 @@ def unbeaten(field: Field, place: int) -> int:
 
     Prices that are near each other count as equal: a little cheaper is no reason to be worse at all else.
     """
-    for slack in (
-        field.slack,
-        np.ones(len(field.slack)),
-    ):  # near ones may form a ring
+    for slack in (field.slack, np.ones(len(field.slack))):  # near ones may form a ring
         seen: set[int] = set()
         while place not in seen:
             seen.add(place)

@@ -14,12 +14,7 @@ from rigright.choice.ways import loss_of
 from rigright.cost.estimate import SECONDS_PER_DAY, Estimate
 from rigright.cost.power import AT_REST, Busy, Draw, draw_w, machine_w, rented_w
 from rigright.demand import SAMPLES, Numbers, PlanWish
-from rigright.money.tariff import (
-    power_usd_per_h,
-    tariff_in,
-    usd_per_mtok,
-    write_off_usd_per_h,
-)
+from rigright.money.tariff import power_usd_per_h, tariff_in, usd_per_mtok, write_off_usd_per_h
 from rigright.predict.kept import TIMES, at_percentile, chance_of
 from rigright.search.question import Kind, Question
 from rigright.search.score import Scored

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import inf
 
 from rigright.arch.record import Arch
 from rigright.base.errors import AskError
@@ -13,11 +14,12 @@ from rigright.cost.layers import generates
 from rigright.demand import PlanWish
 from rigright.facts.nodes import find_node
 from rigright.search.market import Market
-from rigright.search.record import SearchResult, is_named
+from rigright.search.record import Plan, SearchResult, is_named
 
 SERVED = (AUTO, *works())
 TRAINED = ("finetune", "pretrain")
 SAMPLED = ("image", "embed")
+OWN_WORTH = 2.0
 
 
 def takes_images(arch: Arch, wish: PlanWish) -> bool:
@@ -39,14 +41,20 @@ def _or_instead(
     freed = replace(wish, on=None, owned=None, chips=(), most_chips=None, most_plans=1)
     if wish.aim is None and wish.buy is not False and not wish.clouds:
         freed = replace(freed, aim="price", buy=True)  # the smallest that does
+    does: list[Plan] = []
     for kinds in dict.fromkeys((chips, ())):
         try:
             other = search(arch, replace(freed, chips=kinds), market=replace(market, there=None))
         except AskError:
             continue
-        if other.plans:
-            return replace(answer, instead=other.plans[0])
-    return answer
+        does += other.plans[:1]
+
+    def usd(plan: Plan) -> float:
+        """To buy, else by the hour; more of the same go before another machine up to twice its price."""
+        known = (plan.figures[name].value for name in ("usd", "usd_per_h") if name in plan.figures)
+        return next(known, inf) / (OWN_WORTH if plan.chip.id in chips else 1.0)
+
+    return replace(answer, instead=min(does, key=usd)) if does else answer
 
 
 def find(

@@ -207,7 +207,7 @@ def ranks_of(table: Candidates, doubts: Doubts, *, index: Numbers, price: Number
     paid = max(kind.whole or kind.owned for kind in question.kinds)
     idle = np.maximum(paid - points.n_chips[point], 0)
     staged = staged_at(table, point)
-    level = _product_of(unusual, unsure, late, quality, slow)
+    level = grouped(unusual, unsure, late, quality, slow)
     if not question.is_loaded:
         output = surely(figures["output_tok_per_s"], staged=staged)
         poor = ~_near_most(output, loss=loss, level=level)
@@ -231,11 +231,6 @@ def _crowded(table: Candidates, point: Numbers) -> Numbers:
     points, kinds = table.scored.points, table.question.kinds
     homely = [kind.chip.segment != "datacenter" or kind.chip.ended is not None for kind in kinds]
     return np.array(homely)[points.kind[point]] & (points.n_chips[point] > DESK_CARDS)
-
-
-def _product_of(*columns: Numbers) -> Numbers:
-    """A number for each set of equal entries."""
-    return grouped(*columns)
 
 
 def _near_most(output: Numbers, *, loss: Numbers, level: Numbers) -> Numbers:

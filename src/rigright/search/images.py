@@ -267,9 +267,7 @@ def _network(arch: Arch, wish: PlanWish, *, trains: bool) -> Network:
     if trains and wish.trainer is not None and find_trainer(wish.trainer).id != loop:
         raise AskError(
             say(
-                "image networks train with {known} here, not with {trainer}",
-                known=loop,
-                trainer=wish.trainer,
+                "image networks train with {known} here, not with {trainer}", known=loop, trainer=wish.trainer
             )
         )
     if wish.steps is not None and trains:

@@ -133,11 +133,6 @@ def _taught(network: Network, way: SampleWay, *, wish: PlanWish) -> list[SampleW
     ]
 
 
-def _shares(whole: int, kinds: Sequence[Kind]) -> list[int]:
-    """Samples that a card takes of a batch over all of them, for every number of cards."""
-    return sorted({-(-whole // count) for kind in kinds for count in kind.counts})
-
-
 def _runs(kind: Kind, form: str) -> bool:
     """Whether such numbers are computed there, and how fast is stated."""
     chip = kind.chip
@@ -166,7 +161,11 @@ def _score_way(question: Question, network: Network, *, place: int) -> SampleSco
     kinds = [question.kinds[kind] for kind in way.kinds]
     whole = question.wish.global_batch
     # each card takes its share of a batch, no other
-    shares = None if whole is None or way.trains else _shares(whole, kinds)
+    shares = (
+        None
+        if whole is None or way.trains
+        else sorted({-(-whole // count) for kind in kinds for count in kind.counts})
+    )
     batches = np.array(shares or BATCHES)
     need, able = memory_of(network, way, kinds=kinds, batches=batches)
     chips = [kind.chip for kind in kinds]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import fields, replace
+from dataclasses import fields
 from datetime import date
 from typing import Any
 
@@ -11,7 +11,7 @@ from rigright.base.money import CNY, from_currency
 from rigright.base.record import dataclass
 from rigright.demand import PlanWish
 from rigright.facts.chips import Chip, by_id, chips
-from rigright.facts.clouds import Offer, offers, providers_of
+from rigright.facts.clouds import Offer, in_usd, offers, providers_of
 from rigright.facts.hosts import CPU
 from rigright.facts.nodes import Node
 from rigright.facts.own_prices import in_force
@@ -41,7 +41,7 @@ class Market:
     cards: Mapping[str, Quote]  # what one card of each chip is bought for
     offers: Mapping[str, tuple[Offer, ...]]  # whole cards with a price, by chip
     own: frozenset[str] = frozenset()  # chips whose price is the user's own
-    used: bool = False
+    used: bool | None = None  # None: what is made no more
     currency: str = "USD"
     ordered: Ordered | None = None  # puts a machine together of which somebody said more than its cards
     there: Node | None = None  # what is on or owned, where it was looked at and not named
@@ -68,12 +68,12 @@ class Market:
         return known
 
 
-def market_on(today: date, *, currency: str = "USD", used: bool = False) -> Market:
+def market_on(today: date, *, currency: str = "USD", used: bool | None = None) -> Market:
     """The market of our tables for a buyer in some currency; the user's own prices go before ours."""
     quotes = (quote_of(chip, today=today, currency=currency, used=used) for chip in chips())
     cards = {quote.chip: quote for quote in quotes if quote is not None and quote.mark != GUESSED}
     rented: dict[str, tuple[Offer, ...]] = {}
-    for offer in map(_in_usd, offers()):
+    for offer in map(in_usd, offers()):
         if offer.chip is not None and offer.n_chips >= 1 and (offer.usd_per_h or offer.spot_usd_per_h):
             rented[offer.chip] = (*rented.get(offer.chip, ()), offer)
     own = in_force()
@@ -98,18 +98,6 @@ def _own_offer(price: Price) -> Offer:
     }  # fmt: skip
     unknown: dict[str, Any] = dict.fromkeys(field.name for field in fields(Offer))
     return Offer(**unknown | given)
-
-
-def _in_usd(offer: Offer) -> Offer:
-    """An offer that names its price in another currency only, at the dated rate of our table."""
-    if offer.usd_per_h is not None or offer.native_per_h is None:
-        return offer
-    spot = offer.spot_native_per_h
-    return replace(
-        offer,
-        usd_per_h=from_currency(offer.native_per_h, offer.currency),
-        spot_usd_per_h=None if spot is None else from_currency(spot, offer.currency),
-    )
 
 
 def offers_of(market: Market, chip: str, *, wish: PlanWish) -> tuple[Offer, ...]:
@@ -154,11 +142,7 @@ def _counts(chip: Chip, wish: PlanWish, *, market: Market, asked: tuple[int, ...
 
 def rented_count(offer: Offer, n_chips: int) -> int:
     """The fewest devices of whole instances that hold so many; beyond one machine, of whole machines."""
-    each, number = chips_of(offer), _most_devices(offer)
+    each = chips_of(offer)
+    number = max(each, (offer.most_chips or 0) * each // max(int(offer.n_chips), 1))
     unit = each if n_chips <= number else number
     return -(-n_chips // unit) * unit
-
-
-def _most_devices(offer: Offer) -> int:
-    """Devices that one machine of an offer holds at most."""
-    return max(chips_of(offer), (offer.most_chips or 0) * chips_of(offer) // max(int(offer.n_chips), 1))

@@ -65,11 +65,7 @@ def plan_of(
     n_chips = int(points.n_chips[point])
     serving, memory = fitted(question, kind, serving=serving_at(table, point, way=way), layout=layout)
     supply = supply_of(
-        question,
-        kind,
-        how=int(table.options.how[place]),
-        n_chips=n_chips,
-        replica=int(points.replica[point]),
+        question, kind, how=int(table.options.how[place]), n_chips=n_chips, replica=int(points.replica[point])
     )
     load = float(points.load[point])
     figures = _figures(table, place, kind=kind, way=way, supply=supply)

@@ -20,14 +20,7 @@ from rigright.predict.timed import SampleSpeed
 from rigright.predict.trained import StepUse
 from rigright.search import images, training
 from rigright.search.choose import cost_of
-from rigright.search.figures import (
-    Limit,
-    drawn_w,
-    job_of,
-    limits_on,
-    power_w,
-    usd_per_h,
-)
+from rigright.search.figures import Limit, drawn_w, job_of, limits_on, power_w, usd_per_h
 from rigright.search.market import Market
 from rigright.search.plans import Candidates, money_of, notes_of, plan_of
 from rigright.search.question import Kind, Question, kinds_of

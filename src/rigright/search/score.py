@@ -37,15 +37,7 @@ ROOMS = 256  # and rooms of replicas
 WAYS = 128  # scores that are remembered: of a whole catalogue a dozen are some megabytes
 # of a question and of its wish, what layouts are scored by
 SPACE = ("kinds", "usual", "cut", "by_hand", "pace_tok_per_s")
-SENT = (
-    "prompt_tok",
-    "output_tok",
-    "context_tok",
-    "cached_share",
-    "users",
-    "rate_per_s",
-    "growth",
-)
+SENT = ("prompt_tok", "output_tok", "context_tok", "cached_share", "users", "rate_per_s", "growth")
 AIMED = ("ttft_s", "tpot_s", "tok_per_s", "percentile")  # what a load that nobody stated is as high as
 NO_MARKET = Market(today=date.min, cards={}, offers={})  # layouts are scored without prices
 COLUMNS = (*SERVED, HELD, *EDGES, *OF_LAYOUTS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import chain
 
 import numpy as np
 
@@ -122,7 +123,9 @@ def searched(
     """
     last: tuple[Candidates, tuple[Limit, ...], tuple[Limit, ...]] | None = None
     misses = wants = np.inf  # how far what is nearest so far is beyond the limits, and what everybody wants
-    for item in (paced for level in _levels(question, most=most) if level.ways for paced in level.paces):
+    dearer = (item for more in (_dearer,) if misses > 0 for item in more(question, most))
+    levels = chain(_levels(question, most=most), dearer)
+    for item in (paced for level in levels if level.ways for paced in level.paces):
         table = tabled(item)
         limits = limits_of(item, table.figures)
         comfort = usual_limits(item, table.figures)
@@ -147,7 +150,7 @@ def _levels(question: Question, *, most: int) -> Iterator[Question]:
 
     What is settled for at one level, told by hand, is found at the level of the same context: an unusual
     engine is looked at in the longest context first. Beyond the first, what a budget does not reach is left
-    out; where nothing keeps it, what it reaches with more money is nearest.
+    out.
     """
     if asked_offload(question.arch, question.cut) is not None:
         yield offloaded(spilling(question))
@@ -170,9 +173,17 @@ def _levels(question: Question, *, most: int) -> Iterator[Question]:
                 yield replace(in_reach(replace(item, ways=other)), level=OTHERS)
         for item in (question, *shorter):
             yield replace(in_reach(wider(item)), level=LOSSY)
-    if question.wish.budget_usd is not None and most >= ALL:
-        yield from first
-        yield offloaded(ram)
+
+
+def _dearer(question: Question, most: int) -> Iterator[Question]:
+    """What a budget reaches with more money, which is nearest where nothing keeps it."""
+    asked = asked_offload(question.arch, question.cut)
+    if question.wish.budget_usd is None or question.more or most < ALL or asked is not None:
+        return
+    yield from (
+        replace(question, wish=replace(question.wish, context_tok=tok)) for tok in question.contexts[:1]
+    )
+    yield offloaded(spilling(question))
 
 
 def wider(question: Question) -> Question:
@@ -205,10 +216,7 @@ def tabled(question: Question) -> Candidates:
     points = scored.points
     result = options(question, kind=points.kind, n_chips=points.n_chips, replica=points.replica)
     return Candidates(
-        question=question,
-        scored=scored,
-        options=result,
-        figures=figures_of(question, scored, options=result),
+        question=question, scored=scored, options=result, figures=figures_of(question, scored, options=result)
     )
 
 

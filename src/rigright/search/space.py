@@ -177,6 +177,12 @@ def loaded(
     return points, index
 
 
+def _written(question: Question) -> float:
+    """The tokens of a whole request for each that one on its way holds."""
+    prompt, output = question.wish.prompt_tok or 0, question.wish.output_tok or 0
+    return (prompt + output) / max(prompt + output / 2, 1)
+
+
 def _loads(question: Question, dp: Numbers, *, most: Numbers) -> tuple[Numbers, Numbers]:
     """Each layout with each of its loads; a replica for every request in flight is enough."""
     if question.wish.rate_per_s is not None:
@@ -185,10 +191,13 @@ def _loads(question: Question, dp: Numbers, *, most: Numbers) -> tuple[Numbers, 
         loads = np.array([grown_users(users, question.wish.growth) for users in question.users])
         which, index = np.nonzero(dp <= np.maximum(loads, 1)[:, None])
         return index, loads[which]
-    full = np.clip(np.floor(most), 1, MOST_LOAD)
-    rungs = np.broadcast_to(np.array(LOADS, dtype=float), (len(full), len(LOADS)))
-    ladder = np.concatenate([rungs, full[:, None]], axis=1)
-    below = np.concatenate([rungs < full[:, None], np.ones((len(full), 1), dtype=bool)], axis=1)
+    # as many whole requests as there is room for, and as many as are on their way: half written on average
+    whole, half = (
+        np.clip(np.floor(most * more), 1, MOST_LOAD)[:, None] for more in (1.0, _written(question))
+    )
+    rungs = np.broadcast_to(np.array(LOADS, dtype=float), (len(whole), len(LOADS)))
+    ladder = np.concatenate([rungs, whole, half], axis=1)
+    below = np.concatenate([rungs < whole, np.ones_like(whole, dtype=bool), half > whole], axis=1)
     index, step = np.nonzero(below)
     return index, ladder[index, step] * dp[index]
 

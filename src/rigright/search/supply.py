@@ -18,7 +18,7 @@ from rigright.facts.nodes import Card
 from rigright.facts.prices import is_stale
 from rigright.facts.units import devices_of, fills_boxes, sold_count
 from rigright.money.machine_price import Stored, around_usd, stored_of
-from rigright.money.prices import Quote, priced
+from rigright.money.prices import priced
 from rigright.money.renting import SIZES, cheapest, chips_of, holds, price_of
 from rigright.money.tariff import HOURS_PER_YEAR, NO_HOST
 from rigright.search.market import Market, offers_of, rented_count
@@ -201,13 +201,9 @@ def _cards_usd(market: Market, kind: Kind, *, counts: tuple[int, ...]) -> Number
         return np.full(len(counts), usd)
     price = market.quote(kind.chip, guess=kind.named)
     cards = np.array([_cards_bought(kind, count) for count in counts])
-    others = sum(np.nan if quote is None else quote.usd for quote in _beside(market, kind))
+    beside = [market.quote(card.chip, guess=True) for card in kind.beside if kind.whole]  # all is paid
+    others = sum(np.nan if quote is None else quote.usd for quote in beside)
     return cards * (np.nan if price is None else price.usd) + others
-
-
-def _beside(market: Market, kind: Kind) -> list[Quote | None]:
-    """What each other card of a machine goes for, of which all is paid."""
-    return [market.quote(card.chip, guess=True) for card in kind.beside if kind.whole]
 
 
 def _sold(market: Market, kind: Kind, *, counts: tuple[int, ...]) -> Numbers:

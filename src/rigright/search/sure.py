@@ -13,6 +13,7 @@ from rigright.predict.kept import SAFE, TIMES
 from rigright.search.record import LEAST_SPARE, Safe, Supply
 
 LONG_DAYS = 366  # nobody trains for so long
+MORE_BITS = say("4 bits do not fit: take more memory or a smaller model")
 
 
 def limit_time(time_s: float) -> str:

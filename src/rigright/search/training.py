@@ -33,16 +33,31 @@ from rigright.search.training_settled import explored, preferred, whole
 from rigright.search.training_space import PRETRAINED_COUNTS, TUNED_COUNTS, TrainingScored, training_wish
 from rigright.search.why import front
 
+LEAST_SEQ = 512  # tokens of a sequence, below which people rarely train
 BUBBLE = 0.25  # share of a step above which waiting is what limits
 
 
 def find_training(arch: Arch, wish: PlanWish, *, market: Market) -> SearchResult:
-    """The best few ways to train or tune a model within the wish, and why nothing cheaper will do."""
-    wish, notes = filled(arch, wish)
+    """The best few ways to train or tune a model within the wish, and why nothing cheaper will do.
+
+    A length that nobody stated is halved until a machine that was named has room for it.
+    """
+    stated, (wish, notes) = wish, filled(arch, wish)
     counts = PRETRAINED_COUNTS if wish.work == "pretrain" else TUNED_COUNTS
     kinds = tuple(whole(kind, wish) for kind in kinds_of(wish, counts=counts, market=market))
     question = Question(arch=arch, wish=wish, market=market, kinds=kinds, ways=())
-    return find(question, notes=notes)
+    answer, seq = find(question, notes=notes), wish.seq_tok or 0
+    if stated.seq_tok is not None or stated.on is None or answer.plans or answer.nearest is not None:
+        return answer
+    for shorter in (size for size in (seq // 2, seq // 4) if size >= LEAST_SEQ):
+        other = find_training(arch, replace(stated, seq_tok=shorter), market=market)
+        if other.plans:
+            note = say(
+                "{seq} tokens per sequence do not fit: {own} assumed", seq=f"{seq:,}", own=f"{shorter:,}"
+            )
+            own = filled(arch, replace(stated, seq_tok=shorter))[0]
+            return replace(other, wish=own, notes=(note.of(DECIDES), *other.notes))
+    return answer
 
 
 def filled(arch: Arch, wish: PlanWish) -> tuple[PlanWish, tuple[Sentence, ...]]:
@@ -55,11 +70,7 @@ def filled(arch: Arch, wish: PlanWish) -> tuple[PlanWish, tuple[Sentence, ...]]:
         tokens = wish.samples * wish.epochs * seq
     notes = list(too_long(arch, wish.seq_tok))
     if wish.seq_tok is None or wish.global_batch is None:
-        notes.append(
-            assuming(
-                say("{batch} x {seq} tokens per step", batch=f"{batch:,}", seq=f"{seq:,}"),
-            )
-        )
+        notes.append(assuming(say("{batch} x {seq} tokens per step", batch=f"{batch:,}", seq=f"{seq:,}")))
     if tokens is not None and wish.train_tok is None and wish.samples is None:
         text = f"{round(tokens / MEGA):,}M"
         notes.append(say("no --tokens: chosen for one run over {tokens} tokens", tokens=text).of(DECIDES))
@@ -139,9 +150,7 @@ def plan_of(table: Candidates, place: int, *, best_at: Sequence[str] = ()) -> Pl
     tp, pp, dp, cp, ep = (int(getattr(points, name)[point]) for name in ("tp", "pp", "dp", "cp", "ep"))
     layout = way.space.layout(tp=tp, pp=pp, dp=dp, cp=cp, ep=ep)
     training = replace(
-        way.training,
-        micro_batch=int(points.micro_batch[point]),
-        accumulate=int(points.accumulate[point]),
+        way.training, micro_batch=int(points.micro_batch[point]), accumulate=int(points.accumulate[point])
     )
     box = box_of(kind.chip, cards=kind.per_node, ranks=n_chips)
     case = TrainingCase(arch=question.arch, training=training, layout=layout, chip=kind.chip, box=box)

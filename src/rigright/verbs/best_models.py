@@ -17,6 +17,9 @@ from rigright.base.words import say
 from rigright.choice.work import AUTO, USUAL_TOK_PER_S, works
 from rigright.cost.layers import generates, transcribes
 from rigright.demand import PlanWish, Serving
+from rigright.facts.chips import Chip
+from rigright.facts.fabrics import PCIE_LANES, pcie_bytes_per_s
+from rigright.facts.hosts import Host
 from rigright.search.market import Market
 from rigright.search.question import COUNTS, Question, kinds_of, spilling
 from rigright.search.record import LOSSY, RAM, SHORT
@@ -28,7 +31,6 @@ TRIED, SHOWN = 5, 4  # models that are searched for, and that are told
 LEAST_BYTES = 0.55  # of a parameter, in four bits with their scales and what stays wider
 RAM_SHARE = 0.5  # of its bandwidth that any engine reaches
 WEIGHTS_SHARE = 0.95  # of a memory at most
-LINK_BYTES_PER_S = 64e9  # PCIe 5.0 x16: what lies in main memory crosses it for each prompt
 DOUBLINGS = 10  # steps in each, within which models are as large
 Ask = Callable[..., tuple[object, object, Planned]]
 
@@ -103,17 +105,24 @@ def _in_reach(archs: Sequence[Arch], wish: PlanWish, *, market: Market) -> Itera
             kind.chip.mem_bytes_per_s * kind.counts[-1],
             0.0 if kind.host is None else kind.host.ram_bytes,
             1.0 if kind.host is None else kind.host.mem_bytes_per_s,
+            1.0 if kind.host is None else _link_bytes_per_s(kind.chip, kind.host),
         )
         for kind in paid
     ]
-    table = np.array(limits).reshape(-1, 4).T
+    table = np.array(limits).reshape(-1, 5).T
     ttft_s = wish.ttft_s or works()["serve" if wish.work == AUTO else wish.work].ttft_s or math.inf
     for arch in archs:
-        room, rate, ram, ram_rate = table
+        room, rate, ram, ram_rate, link = table
         size, read = params(arch) * LEAST_BYTES, active_params(arch) * LEAST_BYTES
         moved = np.clip(1 - room / size, 0.0, 1.0)
         seconds = read * (1 - moved) / (rate * BEST_SHARE) + read * moved / (ram_rate * RAM_SHARE)
-        is_quick = (seconds * USUAL_TOK_PER_S <= 1) & (size * moved <= LINK_BYTES_PER_S * ttft_s)
+        is_quick = (seconds * USUAL_TOK_PER_S <= 1) & (size * moved <= link * ttft_s)
         fits = (size <= (room + ram) * WEIGHTS_SHARE) & is_quick
         if fits.any():
             yield arch, RAM if (fits & (table[2] > 0)).any() else SHORT
+
+
+def _link_bytes_per_s(chip: Chip, host: Host) -> float:
+    """How fast what lies in main memory crosses to the card, which it does for each prompt."""
+    gen = min(chip.pcie_gen or host.cpu.pcie_gen, host.cpu.pcie_gen)
+    return pcie_bytes_per_s(gen, chip.pcie_lanes or PCIE_LANES)

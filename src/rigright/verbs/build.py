@@ -159,11 +159,7 @@ def check_text(raw: bytes | str, *, name: str = "list", room: str | None = None)
 
 
 def build(
-    what: str | None = None,
-    *,
-    wish: PlanWish | None = None,
-    from_file: str | None = None,
-    asked: str = "",
+    what: str | None = None, *, wish: PlanWish | None = None, from_file: str | None = None, asked: str = ""
 ) -> Assembled:
     """Machines around cards ("2x rtx 4090"), a model's plan, or one that `plan --json` wrote."""
     wish = wish or PlanWish()
@@ -291,11 +287,7 @@ def around_plan(data: Mapping[str, Any], wish: PlanWish, *, asked: str = "") -> 
 
 
 def _wanted_by(
-    plan: Mapping[str, Any],
-    asked_for: Mapping[str, Any],
-    *,
-    wish: PlanWish,
-    params: object,
+    plan: Mapping[str, Any], asked_for: Mapping[str, Any], *, wish: PlanWish, params: object
 ) -> BuildWish | None:
     """What a plan of a file asks for; None where it names no chip that is known."""
     work, supply = asked_for.get("work"), plan.get("supply")

@@ -22,7 +22,7 @@ from rigright.predict.timed import Speed
 from rigright.search.find import takes_images
 from rigright.search.record import Plan
 from rigright.verbs.comparing.sheets import Compared, Contender, RankPass, Roof
-from rigright.verbs.ordering import things_for
+from rigright.verbs.ordering import orders_for, things_for
 from rigright.verbs.own import today
 from rigright.verbs.plan import arch_of, market_of, understood
 
@@ -117,7 +117,8 @@ def compare(
     shared = None if model is None else arch_of(model, wish)
     if wish.on is None:
         things, wish = things_for(things, wish), replace(wish, power_w=None)
-    read = read_things(tuple(things), arch=shared, wish=wish, market=market_of(wish, day=today()))
+    market = replace(market_of(wish, day=today()), ordered=orders_for(wish, named=True))
+    read = read_things(tuple(things), arch=shared, wish=wish, market=market)
     archs = [own for thing in read if (own := thing.arch or shared) is not None]
     for thing, own in zip(read, archs, strict=True):
         check(own, thing.wish)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import date
 
 from rigright.base.errors import AskError
+from rigright.base.everyday import paid
 from rigright.base.words import say
 from rigright.cost.estimate import Estimate, scaled
 from rigright.facts.chips import Chip, by_id, short
@@ -17,7 +18,7 @@ from rigright.facts.hosts import Host, host_chip
 from rigright.facts.nodes import Node, find_node
 from rigright.money.prices import priced, quote_of
 from rigright.verbs.comparing.sheets import CPU_KIND, GPU_KIND, Band, Sheet, Sheets, leads_of
-from rigright.verbs.comparing.things import check_count, not_a_machine, paid
+from rigright.verbs.comparing.things import check_count, not_a_machine
 from rigright.verbs.own import today
 
 FIGURES = ("mem_bytes", "mem_bytes_per_s", "half_flops_per_s", "power_w", "usd", "usd_per_h")  # of a verdict
@@ -31,7 +32,7 @@ def compare_facts(
     nodes = [_node(name) for name in asked]
     day = today()
     sheets = tuple(
-        _sheet(name, node, day=day, currency=currency, used=used)
+        _sheet(name, node, day=day, currency=currency, used=used or _USED.get(paid(name)[0] or ""))
         for name, node in zip(asked, nodes, strict=True)
     )
     notes = tuple(dict.fromkeys(note for node in nodes if not node.has_no_cards for note in node.notes))
@@ -42,7 +43,9 @@ def compare_facts(
         for sheet in sheets
     ]
     used_at = [place for place, sheet in enumerate(sheets) if sheet.used]
-    leads = leads_of(known, FIGURES, used=used_at, least=len(sheets))
+    leads = tuple(
+        lead for lead in leads_of(known, FIGURES, used=used_at, least=len(sheets)) if lead.than is None
+    )
     return Sheets(things=sheets, leads=leads, currency=currency, notes=notes, asked=command)
 
 
@@ -65,7 +68,7 @@ def _node(asked: str) -> Node:
     return node
 
 
-def _sheet(asked: str, node: Node, *, day: date, currency: str, used: bool) -> Sheet:
+def _sheet(asked: str, node: Node, *, day: date, currency: str, used: bool | None) -> Sheet:
     if node.has_no_cards and node.host is not None:
         return _processor(asked, node.host)
     devices = node.cards[0].chip
@@ -101,6 +104,7 @@ def _sheet(asked: str, node: Node, *, day: date, currency: str, used: bool) -> S
     )
 
 
+_USED = {"used": True, "new": False}
 _MADE_FOR = {"consumer": "desktop", "datacenter": "server"}
 
 

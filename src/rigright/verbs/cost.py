@@ -50,6 +50,7 @@ from rigright.verbs.costing import (
     Output,
     subject_of,
 )
+from rigright.verbs.ordering import orders_for
 from rigright.verbs.own import today
 from rigright.verbs.plan import market_of, own_notes, tariff_notes
 
@@ -96,6 +97,7 @@ def cost(
     subject = subject_of(what, wish=wish or PlanWish(), model=model)
     wish = subject.wish
     market = market_of(replace(wish, on=None), day=day)
+    market = replace(market, ordered=orders_for(wish, named=True))
     chip = subject.node.cards[0].chip
     tariff = tariff_in(wish, chip.segment)
     if spend.cooling is not None:

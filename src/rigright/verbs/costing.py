@@ -15,10 +15,10 @@ from rigright.base.units import GIGA, KILO, MEGA, TERA
 from rigright.base.words import Sentence, assuming, say
 from rigright.cost.estimate import Estimate, added, scaled
 from rigright.demand import CostWish, PlanWish, Serving
-from rigright.facts.clouds import no_prices, offers, providers_of
+from rigright.facts.clouds import no_prices, providers_of
 from rigright.facts.hosts import CPU_ID
 from rigright.facts.naming import read_counts, read_tokens
-from rigright.facts.nodes import Node, find_node
+from rigright.facts.nodes import Node, find_node, rented_from
 from rigright.facts.tariffs import KwhPrice
 from rigright.money.lifetime import Ledger, Payback, Term
 from rigright.money.machine_price import NOTHING, Stored, stored_of
@@ -295,15 +295,10 @@ def _named(what: str, *, wish: PlanWish) -> Asset:
     unpriced = no_prices(what.partition(":")[0])
     if unpriced is not None:
         raise unpriced
-    provider, _, instance = what.strip().partition(":")
-    named = [offer for offer in offers() if instance.strip().casefold() == offer.instance.casefold()]
-    named = [offer for offer in named if offer.provider in providers_of(provider)]
-    if named and named[0].chip is not None and named[0].n_chips >= 1:
-        node = find_node(f"{named[0].n_chips:g}x {named[0].chip}")
-        return Asset(node=node, wish=wish, clouds=(named[0].provider,))
     looked = looked_at(what)
     there = looked is not None or wish.owned is not None
-    return Asset(node=looked or find_node(what), wish=wish, is_there=there)
+    clouds = () if there else rented_from(what)
+    return Asset(node=looked or find_node(what), wish=wish, is_there=there, clouds=clouds)
 
 
 def _is_model(what: str) -> bool:

@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from rigright.base.errors import AskError
+from rigright.base.everyday import paid
 from rigright.base.money import home_of
 from rigright.base.record import dataclass, replace
 from rigright.base.units import to_gib
@@ -17,7 +18,7 @@ from rigright.demand import PlanWish
 from rigright.facts.chips import Chip, by_id
 from rigright.facts.clouds import providers_of
 from rigright.facts.hosts import CPU, Host
-from rigright.facts.nodes import Node, find_node
+from rigright.facts.nodes import Node, find_node, rented_from
 from rigright.facts.prices import orders
 from rigright.facts.tariffs import currency_at, find_place
 from rigright.facts.units import devices_of
@@ -103,6 +104,7 @@ class Orders:
 
     pc: Rig | None = None
     circuit: Circuit | None = None
+    is_named: bool = False  # for one machine: worth putting together where a shelf of a rack costs more
 
     @property
     def host(self) -> Host | None:
@@ -120,7 +122,9 @@ class Orders:
     @property
     def is_bound(self) -> bool:
         """Whether what stands around cards is decided by more than the cards."""
-        return self.pc is not None or (self.circuit is not None and self.circuit.is_flat)
+        place = self.circuit
+        racked = place is not None and (place.is_flat or (self.is_named and place.units is not None))
+        return self.pc is not None or racked
 
     def stands(self, chips: Sequence[tuple[Chip, int]], *, boxes: int) -> bool:
         """Whether machines alike, each with so many devices, can stand there at full power."""
@@ -192,10 +196,11 @@ def _made(
     return recommended(proposed(wanted, today=today).variants)
 
 
-def orders_for(wish: PlanWish) -> Orders:
-    """Who puts machines together for a wish."""
+def orders_for(wish: PlanWish, *, named: bool = False) -> Orders:
+    """Who puts machines together for a wish; `named`: few, that somebody named."""
     pc = None if wish.have is None else _read_pc(wish.have)
-    return Orders(pc=pc, circuit=None if wish.room is None else read_room(wish.room))
+    circuit = None if wish.room is None else read_room(wish.room)
+    return Orders(pc=pc, circuit=circuit, is_named=named or wish.on is not None)
 
 
 def _read_pc(text: str) -> Rig:
@@ -234,7 +239,10 @@ def wish_of(
     language: str = ENGLISH,
 ) -> PlanWish:  # fmt: skip
     """The wish that options tell; `beside`: what else was typed."""
-    return read_wish(words, verb=verb, home=paid_in(words, beside, language=language))
+    wish = read_wish(words, verb=verb, home=paid_in(words, beside, language=language))
+    machines = () if verb == "compare" else (wish.on, wish.owned, *beside)
+    is_used = any(name is not None and paid(name)[0] == "used" for name in machines)
+    return replace(wish, used=True) if is_used else wish
 
 
 def paid_in(words: Mapping[str, str | None], beside: Sequence[str | None], *, language: str) -> str:
@@ -249,7 +257,10 @@ def settled(wish: PlanWish) -> PlanWish:
     if wish.have is not None and wish.buy is None:
         wish = replace(wish, buy=True)
     if wish.on is not None:
-        return replace(wish, power_w=None, on=named_for(wish.on, wish))
+        clouds = wish.clouds
+        if wish.buy is None and not clouds and not is_place(wish.on):
+            clouds = rented_from(wish.on)
+        return replace(wish, power_w=None, on=named_for(wish.on, wish), clouds=clouds)
     if wish.owned is not None and wish.power_w is not None:
         return replace(wish, power_w=None, owned=limited(wish.owned, wish.power_w))
     return wish

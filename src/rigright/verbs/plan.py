@@ -99,7 +99,7 @@ def _answered(model: str, wish: PlanWish, *, alone: bool, asked: str = "") -> tu
             *_named(wish, market.there),
             *rate_notes(wish),
             *_tariff(wish, answer),
-            *_own(answer, market),
+            *own_notes((plan.chip.id for plan in answer.plans if plan.supply.how == "buy"), market),
             *_unneeded(wish, answer),
             *answer.notes,
             *arch.warnings,
@@ -180,7 +180,9 @@ def _open_length(arch: Arch, wish: PlanWish, *, first: Plan | None) -> bool:
     if first is None or not arch.vocab:
         return False
     if isinstance(first.work, Training):
-        return wish.seq_tok is None
+        from rigright.choice.training import seq_tok_of
+
+        return wish.seq_tok is None and first.work.seq_tok == seq_tok_of(arch, wish.work)
     return wish.context_tok is not None and wish.prompt_tok is None  # requests may fill their context
 
 
@@ -206,13 +208,13 @@ def market_of(wish: PlanWish, *, day: date) -> Market:
     there = None if named is None else looked_at(named)
     own = tuple(in_force().items())
     return _market_at(
-        there, day=day, currency=wish.currency, used=wish.used, own=own, orders=orders_for(wish)
+        there, day=day, currency=wish.currency, used=wish.used or None, own=own, orders=orders_for(wish)
     )
 
 
 @lru_cache(maxsize=MACHINES)
 def _market_at(
-    there: Node | None, *, day: date, own: object, currency: str, used: bool, orders: Orders
+    there: Node | None, *, day: date, own: object, currency: str, used: bool | None, orders: Orders
 ) -> Market:
     """The same market for all who ask beside that machine: what it is asked is remembered with it."""
     market = _market(day, currency=currency, used=used, own=own)
@@ -220,7 +222,7 @@ def _market_at(
 
 
 @lru_cache(maxsize=MARKETS)
-def _market(day: date, *, own: object, currency: str, used: bool) -> Market:
+def _market(day: date, *, own: object, currency: str, used: bool | None) -> Market:
     """What is asked on a day, once for all questions; `own`: the prices in force, which it reads."""
     from rigright.search.market import market_on
 
@@ -258,11 +260,6 @@ def rate_notes(wish: PlanWish) -> tuple[Sentence, ...]:
             date=known.as_of,
         ),
     )
-
-
-def _own(answer: SearchResult, market: Market) -> tuple[Sentence, ...]:
-    """That prices of the user's own were taken."""
-    return own_notes((plan.chip.id for plan in answer.plans if plan.supply.how == "buy"), market)
 
 
 def _unneeded(wish: PlanWish, answer: SearchResult) -> Iterator[Sentence]:

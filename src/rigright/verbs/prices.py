@@ -166,7 +166,9 @@ def _one(chip: Chip, market: Market, *, wish: PlanWish) -> ChipPrices:
     own = tuple(price for price in own if price.kind != OWN_RENT)
     used = wish.used or chip.ended is not None
     counted = (
-        newest_own(own, used=used) if own else newest_prices(chip, currency=wish.currency, used=wish.used)
+        newest_own(own, used=used)
+        if own
+        else newest_prices(chip, currency=wish.currency, used=wish.used or None)
     )
     offers = [offer for offer in market.offers.get(chip.id, ()) if offer.usd_per_h]
     return ChipPrices(

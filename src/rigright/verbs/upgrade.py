@@ -14,7 +14,6 @@ from rigright.base.errors import AskError
 from rigright.base.record import Flat, Inner, Pairs, derived
 from rigright.base.words import Sentence, say
 from rigright.build.change import LEAST_GAIN, Change, Standing, Worth, gain, ranked
-from rigright.build.machine import SAFE_SHARE
 from rigright.doctor.binding.causes import causes
 from rigright.doctor.binding.judgement import JudgedCause, Judgement, conclude
 from rigright.doctor.binding.record import FULL, WORKING
@@ -215,12 +214,13 @@ def upgraded(
     room: str | None = None,
 ) -> Upgraded:
     """Changes to one machine, by what was diagnosed or by shares that were stated."""
+    from rigright.verbs.ordering import read_room  # with the planner
+
     if shares is None:
         bounds = () if diagnosed is None else diagnosed.diagnosis.bounds
         shares = {bound.cause.name: bound.share for bound in bounds}
     judgement = conclude(examine(case)) if diagnosed is None else diagnosed.judgement
-    rated = None if room is None else _rated_w(room)
-    standing = replace(standing_of(case, today()), circuit_w=rated and rated * SAFE_SHARE)
+    standing = replace(standing_of(case, today()), room=None if room is None else read_room(room))
     changes = [change for propose in shelf.load(CHANGES, "propose").values() for change in propose(standing)]
     full = frozenset(name for name, share in shares.items() if share >= FULL)
     every = ranked(changes, shares, full=full if diagnosed is None else diagnosed.diagnosis.full)
@@ -279,10 +279,3 @@ def read_shares(text: str) -> dict[str, float]:
     if sum(fields.values()) > 1.0 + 1e-9:
         raise AskError(say('the shares in "{text}" add up to more than 100 %', text=text))
     return fields
-
-
-def _rated_w(room: str) -> float | None:
-    """What the circuit of a place gives."""
-    from rigright.verbs.ordering import read_room  # with the planner
-
-    return read_room(room).rated_w

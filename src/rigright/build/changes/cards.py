@@ -9,11 +9,11 @@ from rigright.base.units import KILO
 from rigright.base.words import Sentence, say
 from rigright.build.change import Change, Fit, Standing
 from rigright.build.judge import IMPOSSIBLE, OK, judge
-from rigright.build.machine import Cards, Rig
+from rigright.build.machine import SAFE_SHARE, Cards, Rig
 from rigright.build.rules.power import EFFICIENCY
 from rigright.cost.estimate import Estimate
 from rigright.facts.chips import Chip, chips
-from rigright.facts.shop.cards import PASSIVE, Plugs, shape_of
+from rigright.facts.shop.cards import BLOWER, PASSIVE, Plugs, shape_of
 from rigright.facts.shop.tables import Finished
 from rigright.money.prices import priced, quote_of
 
@@ -23,6 +23,7 @@ _HOST_W, _SPARE = 250.0, 1.25  # of the machine without cards; what a supply sho
 _STEP_W = 50.0
 _NEARLY = 1.05  # of the old card, for one that drops in: 2 W or 1 mm more are none
 SLOT_W = 75.0  # what a slot feeds without a plug
+_FLAT_SLOTS = 2.0  # of a card in a server lower than a card is high
 _EXAMPLE = "llama-3.1-8b"  # a comparison is of some model's work
 _MODULES = ("SXM", "OAM", "module", "SoC", "cloud")
 
@@ -36,7 +37,8 @@ def propose(standing: Standing) -> Iterator[Change]:
         return
     yield from _another(standing, old)
     for new in chips():
-        if new.vendor == old.vendor and not new.form.startswith(_MODULES) and not new.unified_memory:
+        slotted = not (new.form.startswith(_MODULES) or new.unified_memory)
+        if new.vendor == old.vendor and new.offered and slotted:
             yield from _instead(standing, old, new=new)
 
 
@@ -165,6 +167,15 @@ def _fits(standing: Standing, old: Chip, *, new: Chip) -> Iterator[Fit]:
             holds=new.mem_usable_bytes >= standing.used_bytes,
         )
     yield from _by_rules(old, new)
+    rig = Rig(cards=(Cards(chip=new, count=count, shape=shape),), room=standing.room)
+    loud = (ruling for ruling in judge(rig, ("noise",)) if ruling.verdict != OK)
+    yield from (Fit(says=ruling.reason, holds=False) for ruling in loud)
+    if standing.room is not None and standing.room.is_flat and not drops_in:
+        flat = shape.cooling in {PASSIVE, BLOWER} and (wide or 0.0) <= _FLAT_SLOTS
+        says = say(
+            "lies in a server of {most}U: 2 slots wide, passive or with a blower", most=standing.room.units
+        )
+        yield Fit(says=says, holds=None if flat else False)
 
 
 def _plug_words(plugs: Plugs | None) -> Sentence | str:
@@ -220,8 +231,9 @@ def _supply(standing: Standing, cards_w: float) -> Fit:
     need_w = (cards_w + _HOST_W) * _SPARE
     sold_w = math.ceil(need_w / _STEP_W) * _STEP_W
     wall_w = (cards_w + _HOST_W) / EFFICIENCY
-    if standing.circuit_w is not None and wall_w > standing.circuit_w:
-        names = {"wall": f"{wall_w:,.0f}", "safe": f"{standing.circuit_w:,.0f}"}
+    rated_w = None if standing.room is None else standing.room.rated_w
+    if rated_w is not None and wall_w > rated_w * SAFE_SHARE:
+        names = {"wall": f"{wall_w:,.0f}", "safe": f"{rated_w * SAFE_SHARE:,.0f}"}
         says = say("{wall} W at the wall; the circuit allows {safe} W continuously", **names)
         return Fit(says=says, holds=False)
     says = say("power supply of {need} W or more", need=f"{sold_w:.0f}")

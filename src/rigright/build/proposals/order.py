@@ -44,7 +44,7 @@ def _card_items(rig: Rig, wanted: BuildWish, *, today: date) -> Iterator[Item]:
     kind = "gpu" if closed is None else "machine"
     items = []
     for cards in rig.cards:
-        quote = quote_of(cards.chip, today=today, currency=wanted.currency, used=wanted.used)
+        quote = quote_of(cards.chip, today=today, currency=wanted.currency, used=wanted.used or None)
         name, every = cards.chip.name if closed is None else closed.name, cards.count * wanted.machines
         there = wanted.there(cards.chip.id, every)
         named = Item(kind=kind, count=cards.count - there // wanted.machines, name=name, usd=None)

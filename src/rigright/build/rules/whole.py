@@ -21,7 +21,7 @@ def cards(rig: Rig) -> Iterator[Ruling]:
     machine = rig.machine
     if machine is None:
         return
-    loose = [card for card in rig.cards if not _own(card, machine.chips)]
+    loose = [item for item in rig.cards if not item.chip.id.startswith(tuple(machine.chips or ()))]
     if not loose:
         count = rig.n_cards
         if machine.kind == "modules" and count > machine.cards_max:
@@ -65,11 +65,6 @@ def cards(rig: Rig) -> Iterator[Ruling]:
         )
     for item in loose:
         yield from _card(machine, item)
-
-
-def _own(cards: Cards, chips: frozenset[str] | None) -> bool:
-    """Whether the machine is sold with it."""
-    return any(cards.chip.id.startswith(chip) for chip in chips or ())
 
 
 def _card(machine: Finished, cards: Cards) -> Iterator[Ruling]:

@@ -110,9 +110,7 @@ def chinese_words() -> tuple[tuple[str, str], ...]:
 
 
 @cache
-def _index(
-    table: Sequence[Product],
-) -> tuple[tuple[tuple[frozenset[str], str, int], ...], Counter[str]]:
+def _index(table: Sequence[Product]) -> tuple[tuple[tuple[frozenset[str], str, int], ...], Counter[str]]:
     """Each row's words, its name written as one, and how long it is; how many rows bear a word."""
     known = []
     counts: Counter[str] = Counter()

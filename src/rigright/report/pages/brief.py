@@ -176,6 +176,13 @@ def is_cpu(chip_id: str) -> bool:
     return chip_id.startswith(CPU_ID)
 
 
+def runs(lossy: bool, **named: Shown | None) -> Sentence:  # noqa: FBT001 - of the answer
+    """What a machine does with a model; `lossy`: only in a format that people would not choose."""
+    if lossy:
+        return say("{machine} holds {model} only in {format}, with a clear quality loss: {figures}", **named)
+    return say("{machine} runs {model} in {format}: {figures}", **named)
+
+
 def doubted(sentence: Sentence, doubts: Iterable[Shown]) -> Line:
     """An answer with what keeps it from a plain tick."""
     doubts = tuple(doubts)

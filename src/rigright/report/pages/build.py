@@ -40,6 +40,7 @@ KINDS = {
 LABELS = {
     CHEAPEST: say("cheapest that works"), RECOMMENDED: say("recommended"), GROWING: say("room to grow"),
 }  # fmt: skip
+_HEAVY = frozenset({"watts", "spacing", "air"})  # doubts that no tick stands over
 _CIRCUITS = {  # what usual outlets carry for hours, by what is paid with
     CNY: ((220.0, 10.0), (220.0, 16.0), (220.0, 32.0), (380.0, 32.0), (380.0, 63.0)),
     USD: ((120.0, 15.0), (230.0, 10.0), (120.0, 20.0), (230.0, 16.0), (230.0, 32.0), (400.0, 32.0)),
@@ -52,7 +53,7 @@ def page(result: Assembled, *, why: bool = False, details: bool = False) -> Page
     if first is None:
         refusals = Points.of(_refusals(result), title=say("why not"), tone="bad")
         return Page.of(verdict(result), refusals, tone="bad")
-    unfit = any("room" in ruling.parts for ruling in first.doubts)  # for where it shall stand
+    unfit = any("room" in item.parts or item.rule in _HEAVY for item in first.doubts)
     warned = unfit or result.over_budget or proposed.nearest is not None
     refused = ((refusal.part, refusal.reason) for refusal in proposed.refusals)
     more = result.asked and not (why and details)

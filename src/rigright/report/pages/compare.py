@@ -24,6 +24,7 @@ from rigright.base.words import OLD_PRICE, Sentence, say, with_commas, with_semi
 from rigright.choice.ways import quality_class
 from rigright.demand import Serving
 from rigright.facts.chips import short
+from rigright.facts.clouds import providers_of
 from rigright.facts.formats import find_format
 from rigright.report.pages import plan_words as words
 from rigright.report.pages.brief import (
@@ -39,7 +40,7 @@ from rigright.report.pages.figures import TIME_NAMES
 from rigright.report.pages.plan_next import explain_flags
 from rigright.report.pages.plan_words import Row, across, plans_table, rows_across, table_across
 from rigright.search import named
-from rigright.verbs.comparing.sheets import HALF, Compared, Contender, Roof
+from rigright.verbs.comparing.sheets import HALF, Compared, Contender, Lead, Roof
 
 _LETTERS = "ABCDEFGH"
 _LEFT, RIGHT = 0.3, 3.0  # how far beyond its points a roof is drawn
@@ -73,8 +74,9 @@ def _names(result: Compared) -> list[str]:
     def name(item: Contender, form: str) -> str:
         if unlike and form and not form.lower().startswith(item.label.lower()):
             return f"{item.label} ({form})"
-        machine = short(item.asked) if item.plan is None else named.machine(item.plan).removeprefix("1x ")
-        return item.label or machine
+        if item.label or item.plan is None or providers_of(item.asked):
+            return item.label or short(item.asked)
+        return named.machine(item.plan).removeprefix("1x ")
 
     names = [name(item, short_format(form)) for item, form in zip(result.contenders, kept, strict=True)]
     pairs = zip(result.contenders, names, strict=True)
@@ -87,16 +89,22 @@ def _verdict(result: Compared) -> Line:
     if not plans:
         return Line.bad(say("none of these can run {model}", model=model_name(result.model)))
     years = result.wish.years if len({plan.supply.how for plan in plans}) > 1 else None
-    names, even = _names(result), result.is_even
-    leads = ((lead.places, claim(lead, even=even, years=years)) for lead in result.claims)
+    names = _names(result)
+    leads = ((lead.places, _claim(lead, result, names=names, years=years)) for lead in result.claims)
     claims = grouped((*_better(result), *leads, *_paid_off(result)))
     sentence = with_semicolons(
         say("{name}: {claims}", name=", ".join(names[place] for place in places), claims=with_commas(told))
         for places, told in claims.items()
     )
-    if sentence is not None and len(result.contenders) > 2:
+    if sentence is not None and len(result.contenders) > 2 and not any(lead.than for lead in result.claims):
         sentence = say("{verdict} (vs next best)", verdict=sentence)
     return _doubted(sentence, result) or Line.good(sentence or say("no meaningful difference"))
+
+
+def _claim(lead: Lead, result: Compared, *, names: list[str], years: float | None) -> Sentence:
+    """How far somebody is ahead, and of whom, where that is not the next."""
+    ahead = claim(lead, even=result.is_even, years=years)
+    return ahead if lead.than is None else say("{claim} (vs {name})", claim=ahead, name=names[lead.than])
 
 
 def _doubted(sentence: Sentence | None, result: Compared) -> Line | None:
@@ -155,7 +163,7 @@ def _table(result: Compared) -> Table:
     things = result.contenders
     plans, figures = [item.plan for item in things], [item.figures for item in things]
     names = (item.asked if item.plan is None else named.machine(item.plan) for item in things)
-    best = {lead.figure: lead.places for lead in result.leads}
+    best = {lead.figure: lead.places for lead in result.leads if lead.than is None}
     reasons = (item.broken[0].reason if item.broken and not item.fits else "" for item in things)
     rows: tuple[Row, ...] = (
         ("", *(item.label for item in things)),

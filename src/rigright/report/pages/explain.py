@@ -22,6 +22,7 @@ from rigright.base.page import (
 )
 from rigright.base.units import GIB, show_bytes, show_seconds, show_short, to_gib
 from rigright.base.words import Sentence, say, with_commas
+from rigright.choice.ways import is_lossy
 from rigright.cost.memory.serving import PARTS
 from rigright.facts.chips import short
 from rigright.predict.timed import Speed
@@ -103,8 +104,10 @@ def _verdict(result: Explained) -> Line:
         pace = {"ttft_s": speed.ttft_s.value, "tpot_s": speed.tpot_s.value}
         strains += sure.strained(wish.work, users=speed.concurrency, prompt_tok=speed.prompt_tok, **pace)
     money = brief.money_words(result.figures, result.supply, currency=wish.currency, days=result.days)
-    sentence = say(
-        "{machine} runs {model} in {format}: {figures}",
+    lossy = is_lossy(result.serving, asked=bool(wish.weights) or wish.quality is not None)
+    doubts += [sure.MORE_BITS] * lossy
+    sentence = brief.runs(
+        lossy,
         machine=short(result.machine),
         model=brief.model_name(result.model),
         format=brief.short_format(result.serving.weights),

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
+from rigright.base.money import USD, currency_of
 from rigright.base.page import (
     Column,
     Commands,
@@ -21,15 +22,8 @@ from rigright.base.page import (
     table,
 )
 from rigright.base.words import Sentence, say, tell
-from rigright.verbs.look_up.listing import (
-    Findings,
-    Listing,
-    ListingField,
-    ListingKind,
-    Unit,
-    source_shown,
-    yes_no,
-)
+from rigright.report.pages.figures import symbol
+from rigright.verbs.look_up.listing import Findings, Listing, ListingField, Unit, source_shown, yes_no
 
 UNKNOWN = "-"
 _MOST_COMMANDS = 3  # commands a page of findings ends with
@@ -39,7 +33,7 @@ def page(result: Listing) -> Page:
     """One record in full, or many as a table."""
     kind, count = result.kind, len(result.records)
     in_full = count == 1 or kind.full
-    parts = [part for record in result.records for part in _one(kind, record, titled=count > 1) if in_full]
+    parts = [part for record in result.records for part in _one(result, record, titled=count > 1) if in_full]
     title = _heading(kind.title, result)
     if count == 1:
         answer = next((field for field in kind.fields if field.key == kind.answer), None)
@@ -123,18 +117,29 @@ def _table(result: Listing) -> Table:
     kind, records = result.kind, result.records
     columns, cells = [], []
     for field in (*(field for field in kind.fields if field.listed), *result.also):
-        shown = [_shown(field, record) for record in records]
+        shown = [_shown(field, record, currency=result.currency) for record in records]
         if any(cell not in {"", UNKNOWN} for cell in shown):
             right = field.right or any(_is_number(field.read(record)) for record in records)
-            columns.append(Column(head=field.head, right=right, flexible=field.flexible))
+            columns.append(Column(head=_head(field, result), right=right, flexible=field.flexible))
             cells.append(shown)
     tones: list[Tone] = ["dim" if getattr(record, "stale", False) else "plain" for record in records]
     return table(columns, zip(*cells, strict=True), tones=tones)
 
 
-def _one(kind: ListingKind, record: Any, *, titled: bool) -> tuple[Part, ...]:
+def _head(field: ListingField, result: Listing) -> Sentence:
+    """What a column is called, with the sign of the currency that is asked for."""
+    money = (("sign", symbol(result.currency)),)
+    return replace(field.head, values=money) if field.unit.money else field.head
+
+
+def _one(result: Listing, record: Any, *, titled: bool) -> tuple[Part, ...]:
     """Every field that is known, one under another, then what the kind adds."""
-    known = [(field.head, _shown(field, record)) for field in kind.fields if field.read(record) is not None]
+    kind = result.kind
+    known = [
+        (_head(field, result), _shown(field, record, currency=result.currency))
+        for field in kind.fields
+        if field.read(record) is not None and field.key != "unconfirmed"
+    ]
     first, rest = known[0], known[1:]
     answer = next((field.head for field in kind.fields if field.key == kind.answer), None)
     shown = ((head, cell) for head, cell in rest if cell not in {"", UNKNOWN} and (titled or head != answer))
@@ -142,15 +147,18 @@ def _one(kind: ListingKind, record: Any, *, titled: bool) -> tuple[Part, ...]:
     return (every, *(kind.parts(record) if kind.parts else ()))
 
 
-def _shown(field: ListingField, record: Any) -> Shown:
+def _shown(field: ListingField, record: Any, *, currency: str = USD) -> Shown:
     value = field.read(record)
     if value is None:
         return UNKNOWN
+    unit = field.unit
+    if unit.money and currency != USD:
+        unit = unit._replace(scale=1 / currency_of(currency).per_usd)
     if field.show is not None:
         return field.show(value)
     if isinstance(value, tuple):
-        return ", ".join(str(_cell(item, field.unit)) for item in value)
-    return _cell(value, field.unit)
+        return ", ".join(str(_cell(item, unit)) for item in value)
+    return _cell(value, unit)
 
 
 def _cell(value: Any, unit: Unit) -> Shown:

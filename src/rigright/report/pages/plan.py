@@ -155,7 +155,7 @@ def _steps_table(result: Planned) -> Table:
             (number(say("tok/s")), rate),
             (number(say("TTFT, s")), lambda step: show_short(step.plan.figures["ttft_s"].value)),
         ),
-        title=say("what would make it fit"),
+        title=say("what would run it better") if result.fits else say("what would make it fit"),
     )
 
 
@@ -192,14 +192,23 @@ def verdict(result: Planned) -> Line:
         )
         sentence = with_commas([heard, money]) or heard
     elif isinstance(first.work, Serving):
-        sentence = say(
-            "{machine} runs {model} in {format}: {figures}", format=form, figures=figures, **fields
-        )
+        sentence = brief.runs(result.is_lossy, format=form, figures=figures, **fields)
     else:
         sentence = say(
             "{machine} trains {model} ({format}): {figures}", format=form, figures=figures, **fields
         )
-    return brief.doubted(sentence, result.doubts)
+    remedies = _remedies(result) if result.is_lossy else ()
+    return brief.doubted(sentence, (*remedies, *result.doubts))
+
+
+def _remedies(result: Planned) -> Iterator[Sentence]:
+    """What lets the model run well: the first of what may be added or rented."""
+    for step in result.steps[:1]:
+        texts = {"change": step.label, "format": words.formats(step.plan), "figures": words.speed(step.plan)}
+        if step.planned.is_sound:
+            yield say("{change} is enough, in {format}: {figures}", **texts)
+        else:
+            yield say("{change} would hold it, in {format}: {figures}", **texts)
 
 
 def _missed(result: Planned, first: Plan) -> Sentence:
@@ -239,12 +248,8 @@ def _refused(result: Planned) -> Sentence:
         sentence = say("{label}: {reason}", **fields)
         if rejection.limit == "memory":
             sentence = say("does not fit: {label}: {reason}", **fields)
-    for step in result.steps[:1]:
-        texts = {"change": step.label, "format": words.formats(step.plan), "figures": words.speed(step.plan)}
-        if step.planned.is_sound:
-            return say("{said}; {change} is enough, in {format}: {figures}", said=sentence, **texts)
-        return say("{said}; {change} would hold it, in {format}: {figures}", said=sentence, **texts)
-    return _or_else(sentence, result)
+    remedies = tuple(_remedies(result))
+    return with_semicolons([sentence, *remedies]) or sentence if remedies else _or_else(sentence, result)
 
 
 def _or_else(sentence: Sentence, result: Planned) -> Sentence:

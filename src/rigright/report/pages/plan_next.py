@@ -55,6 +55,8 @@ def on_instead(result: Planned, other: Planned) -> str:
     if wish.work == AUTO and work in spoken():
         chips = tuple(card.chip for card in find_node(machine).cards)
         flags += "" if usual_work(wish, home=is_home(chips)) == work else f" --mode {work}"
+    if other.typed.quality != wish.quality:
+        flags += f" --quality {other.typed.quality}"
     return again(result.asked, flags, without="--max-chips")
 
 
@@ -157,7 +159,8 @@ def explain_flags(
     flag = "--own" if paid and plan.supply.how == "own" else "--on"
     money = _money(plan, asked) if paid else {}
     named_so = named.machine_flag(whole) if machine is None else machine
-    return [flag, named_so, *typed(verb, _whole(plan, fields) | money, kinds=_kinds(plan))]
+    chosen = {name: value for name, value in _chosen(plan) if name not in fields}  # behind the usual order
+    return [flag, named_so, *typed(verb, fields | chosen | money, kinds=_kinds(plan))]
 
 
 def _money(plan: Plan, wish: PlanWish) -> dict[str, Any]:
@@ -187,11 +190,6 @@ def _chosen(plan: Plan) -> Iterator[tuple[str, Any]]:
             value = getattr(record, field.name)
             usual = value == field.default or (field.default is None and not value)
             yield field.name, None if usual else value
-
-
-def _whole(plan: Plan, fields: dict[str, Any]) -> dict[str, Any]:
-    """What is said in its usual order, then every choice of the plan that is not among it."""
-    return fields | {name: value for name, value in _chosen(plan) if name not in fields}
 
 
 def _served(plan: Plan, wish: PlanWish) -> dict[str, Any]:

@@ -61,6 +61,7 @@ class Lead:
     things: tuple[str, ...]  # those ahead, by name
     ratio: float  # at least 1
     used: bool = False  # the price of those ahead is a used one, and that of others a new one
+    than: Inner[int | None] = None  # the place of the last, where no other is surely behind
 
 
 def leads_of(
@@ -82,21 +83,25 @@ def leads_of(
 def _lead(
     figure: str, bands: Mapping[int, Band], *, names: Sequence[str], used: Sequence[int]
 ) -> Lead | None:
-    """Who is ahead of the next; None where no figure lies outside the band of another."""
+    """Who is ahead of the next, or the first of the last; None where none lies outside another's band."""
     order = sorted(bands, key=lambda place: bands[place][0], reverse=figure not in LESS)
     ahead = sorted(place for place in order if not _is_apart(bands[order[0]], bands[place]))
-    behind = order[len(ahead) :]
-    if not behind or {*ahead} != {*order[: len(ahead)]}:
+    behind, than = order[len(ahead) :], None
+    if not behind:
         return None
     last, near = bands[order[len(ahead) - 1]], bands[behind[0]]
-    if not _is_apart(last, near):
-        return None
+    if {*ahead} != {*order[: len(ahead)]} or not _is_apart(last, near):
+        ahead, behind, than = order[:1], order[-1:], order[-1]
+        last, near = bands[order[0]], bands[than]
+        if not _is_apart(last, near):
+            return None
     return Lead(
         figure=figure,
         places=tuple(ahead),
         things=tuple(names[place] for place in ahead),
         ratio=max(last[0], near[0]) / min(last[0], near[0]),
         used=figure == "usd" and bool({*ahead} & {*used}) and not {*behind} <= {*used},
+        than=than,
     )
 
 
@@ -248,8 +253,9 @@ class Compared:
         felt = self.is_even and max(waits, default=0) >= NOTICED_S
         rents = any(item.plan is not None and item.plan.supply.how == "rent" for item in self.contenders)
         left = {"power_w"} if rents else set[str]()
-        claimed = (lead for lead in self.leads if lead.figure in CLAIMED and lead.figure not in left)
-        return tuple(lead for lead in claimed if lead.figure != "ttft_s" or (felt and lead.ratio >= SOONER))
+        claimed = [lead for lead in self.leads if lead.figure in CLAIMED and lead.figure not in left]
+        claimed = [lead for lead in claimed if lead.figure != "ttft_s" or (felt and lead.ratio >= SOONER)]
+        return tuple([lead for lead in claimed if lead.than is None] or claimed)
 
     @derived
     def wins(self) -> dict[str, tuple[str, ...]]:
@@ -257,7 +263,8 @@ class Compared:
         asked = [contender.asked for contender in self.contenders]
         figures = {name for contender in self.contenders for name in contender.figures}
         even = {name: () for name in (*CLAIMED, *MORE, *LESS) if name in figures}
-        return even | {lead.figure: tuple(asked[place] for place in lead.places) for lead in self.leads}
+        sure = (lead for lead in self.leads if lead.than is None)
+        return even | {lead.figure: tuple(asked[place] for place in lead.places) for lead in sure}
 
 
 def _is_alike(name: str, *, how: str, ways: set[str]) -> bool:

@@ -19,14 +19,14 @@ from rigright.base.words import Sentence, say
 from rigright.cost.training.setup import METHODS
 from rigright.demand import PlanWish
 from rigright.facts.chips import Chip, by_id
-from rigright.facts.clouds import Offer, no_prices, offers, providers_of
+from rigright.facts.clouds import Offer, in_cloud, no_prices, offers, providers_of
 from rigright.facts.engines import find_engine
 from rigright.facts.find import names_chip
 from rigright.facts.formats import find_format
 from rigright.facts.naming import read_counts, read_tokens
-from rigright.facts.nodes import Node, find_node
+from rigright.facts.nodes import Node, find_node, rented_from
 from rigright.facts.units import sold_count
-from rigright.search.market import Market, counts_of
+from rigright.search.market import Market, counts_of, market_on
 from rigright.verbs.seen.here import looked_at
 
 LEAST, MOST = 2, 8
@@ -125,25 +125,27 @@ def check_count(asked: tuple[str, ...]) -> None:
 
 
 def _read(asked: str, *, wish: PlanWish, market: Market, whole: bool = False) -> Thing:
-    way, rest = paid(asked)
+    way, rest = everyday.paid(asked)
     if way is not None:
-        wish = replace(wish, buy=way == "buy")
+        wish = replace(wish, buy=way != "rent", used=wish.used or way == "used")
+        if way in {"used", "new"}:
+            resold = market_on(market.today, currency=market.currency, used=way == "used")
+            market = replace(resold, there=market.there, ordered=market.ordered)
         return replace(_read(rest, wish=wish, market=market, whole=whole), asked=asked)
-    provider, colon, instance = asked.strip().partition(":")
-    if wish.buy and providers_of(provider):
+    cloud, name = in_cloud(asked) or ("", asked.strip())
+    if wish.buy and providers_of(cloud or name):
         raise AskError(
             say("{first} and {second} cannot be combined", first=asked, second="--buy"),
             hint=say("remove one of them"),
         )
-    if colon and providers_of(provider):
-        return _instance(asked, provider, instance=instance.strip(), wish=wish, market=market)
     if providers_of(asked.strip()):
         rented = replace(wish, clouds=(asked.strip(),), buy=False, aim=wish.aim or "cost")
         return Thing(asked=asked, wish=rented, market=market)
-    offered = [offer for offer in offers() if offer.instance.casefold() == asked.strip().casefold()]
-    if offered and not names_chip(asked):
+    offered = [offer for offer in offers() if offer.instance.casefold() == name.strip().casefold()]
+    offered = [offer for offer in offered if not cloud or offer.provider in providers_of(cloud)]
+    if offered and (cloud or not names_chip(asked)):
         return _rented(asked, offered, wish=wish, market=market)
-    unpriced = no_prices(provider)
+    unpriced = no_prices(asked.partition(":")[0])
     if unpriced is not None and looked_at(asked) is None:
         raise unpriced
     return _cards(asked, wish=wish, market=market, whole=whole)
@@ -159,7 +161,14 @@ def _cards(asked: str, *, wish: PlanWish, market: Market, whole: bool) -> Thing:
     try:
         node = find_node(asked)
     except AskError as error:
-        raise not_a_machine(asked) or error from None
+        cloud, name = in_cloud(asked) or ("", asked)
+        if not cloud:
+            raise not_a_machine(asked) or error from None
+        there = {offer.instance for offer in offers() if offer.provider in providers_of(cloud)}
+        near = sorted(there, key=lambda known: (known[:2] != name[:2], known))[:LISTED]
+        raise unknown(say("instance"), name, near=near, see=f"rigright look-up clouds {cloud}") from None
+    if wish.buy is None and not wish.clouds:
+        wish = replace(wish, clouds=rented_from(asked))
     counted = any(read_counts(list(read_tokens(part))).count is not None for part in asked.split("+"))
     if (
         whole
@@ -184,29 +193,8 @@ def _cards(asked: str, *, wish: PlanWish, market: Market, whole: bool) -> Thing:
     )
 
 
-def paid(asked: str) -> tuple[str | None, str]:
-    """Whether it is bought or rented, where that is said before its name, and the name."""
-    name = asked.strip()
-    for word, way in everyday.words_of("paid").items():
-        rest = name[len(word) :]
-        if name.lower().startswith(word) and rest and (rest[0] == " " or not word.isascii()):
-            return way, rest.strip()
-    return None, asked
-
-
 def _chips_of(node: Node) -> tuple[Chip, ...]:
     return tuple({card.chip.id: card.chip for card in node.cards}.values())
-
-
-def _instance(asked: str, provider: str, *, instance: str, wish: PlanWish, market: Market) -> Thing:
-    there = [offer for offer in offers() if offer.provider in providers_of(provider)]
-    result = [offer for offer in there if offer.instance.casefold() == instance.casefold()]
-    if not result:
-        known = sorted({offer.instance for offer in there}, key=lambda name: (name[:2] != instance[:2], name))
-        raise unknown(
-            say("instance"), instance, near=known[:LISTED], see=f"rigright look-up clouds {provider}"
-        )
-    return _rented(asked, result, wish=wish, market=market)
 
 
 def _rented(asked: str, offers: list[Offer], *, wish: PlanWish, market: Market) -> Thing:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from rigright.base.errors import AskError
 from rigright.base.loader import rows
+from rigright.base.money import USD
 from rigright.base.page import Part, Shown
 from rigright.base.record import dataclass
 from rigright.base.telling import RecordPrinter
@@ -31,6 +32,7 @@ class Unit(NamedTuple):
     scale: float = 1  # what one unit of the head is in the key's own; --where reads bare numbers so
     written: str = "{:,.4g}"
     parse: Callable[[str], Any] | None = None  # reads a value of --where; a number or a word otherwise
+    money: bool = False  # dollars, shown in the currency that was asked for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,6 +106,7 @@ class Listing:
     notes: tuple[Shown, ...] = ()
     also: tuple[ListingField, ...] = ()  # columns beside the listed ones: those that say what was asked
     with_sources: bool = False
+    currency: str = USD  # that amounts are shown in
 
     @property
     def exit_code(self) -> int:
@@ -163,8 +166,11 @@ _UNITS = {  # how a key ends, or what a row names -> how people read and write i
     "params": Unit(parse=_read_params),
     "as_of": _DAY,
     "launch": _DAY,
-    "usd": Unit(written="{:,.0f}"),
+    "usd": Unit(written="{:,.0f}", money=True),
+    "usd_per_h": Unit(written="{:,.2f}", money=True),
+    "usd_per_chip_h": Unit(written="{:,.2f}", money=True),
     "_h": Unit(written="{:,.2f}"),
+    "whole": Unit(written="{:,.0f}"),
     "fine": Unit(written="{:.2f}"),
     "tb": Unit(TERA),
     "gbit": Unit(GIGA / 8),
@@ -194,12 +200,14 @@ def fields_of(
         if of != kind:
             continue
         law = {**_LAWS, **(laws or {})}[key] if written.endswith("!") else None
+        signed = (("sign", "$"),) if "{sign}" in head else ()
         if words:
             shown[key] = worded(words) if words != "-" else lambda _: ""  # parts under the fields show it
         listed, flexible, right = map(bool, place)
         field = ListingField(
-            written=written, head=Sentence(head), names=tuple(names.split()), show=shown.get(key), law=law,
-            read=_known(law or attrgetter(way or key)), listed=listed, flexible=flexible, right=right,
+            written=written, head=Sentence(head, signed), names=tuple(names.split()), law=law,
+            read=_known(law or attrgetter(way or key)), show=shown.get(key),
+            listed=listed, flexible=flexible, right=right,
             unit=_UNITS[unit or next(end for end in _UNITS if key.endswith(end))],
         )  # fmt: skip
         fields.append(field)

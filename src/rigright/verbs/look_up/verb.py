@@ -11,6 +11,7 @@ from typing import Any
 from rigright.base import everyday
 from rigright.base.errors import AskError, RigError, unknown
 from rigright.base.loader import rows
+from rigright.base.money import USD
 from rigright.base.record import dataclass
 from rigright.base.words import Sentence, say
 from rigright.verbs import own
@@ -43,6 +44,7 @@ class LookUpWish:
     backwards: bool = False
     limit: int | None = None  # records; None and 0 mean all
     with_sources: bool = False
+    currency: str = USD
     run_code: bool = False
     input_shape: str | None = None
 
@@ -106,6 +108,7 @@ def look_up(
         also=saying(kind, records, words=words) if len(records) > 1 else (),
         notes=_notes(kind, asked, kept=kept) if records else why_none(conditions, known),
         with_sources=wish.with_sources,
+        currency=wish.currency,
     )
 
 

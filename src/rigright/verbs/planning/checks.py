@@ -13,7 +13,7 @@ from rigright.choice.ways import check_format
 from rigright.cost.layers import generates, is_generator, transcribes
 from rigright.demand import PlanWish, ServingWish, TrainingWish
 from rigright.facts.chips import chips
-from rigright.facts.clouds import no_prices, offers, providers_of
+from rigright.facts.clouds import clouds_of, no_prices, offers, providers_of
 from rigright.facts.engines import find_engine
 from rigright.facts.formats import find_format, find_kv_format
 from rigright.facts.nodes import find_node
@@ -178,8 +178,7 @@ def _other_work(arch: Arch, wish: PlanWish) -> Iterator[AskError]:
         )
     if wish.work in WRITES and transcribes(arch):
         yield AskError(
-            say("{model} transcribes speech", model=arch.name),
-            hint=say("add --mode {modes}", modes=SPEECH),
+            say("{model} transcribes speech", model=arch.name), hint=say("add --mode {modes}", modes=SPEECH)
         )
 
 
@@ -216,8 +215,16 @@ def _names(wish: PlanWish) -> Iterator[AskError]:
         for name in asked:
             is_there = name.casefold() in {text.casefold() for text in there}
             if not is_there and not (kind == "cloud" and providers_of(name)):
-                yield no_prices(name) or unknown(say("{text}", text=kind), name, known=there)
+                yield _machine_of_cloud(kind, name) or unknown(say("{text}", text=kind), name, known=there)
     yield from _unrented(wish)
+
+
+def _machine_of_cloud(kind: str, name: str) -> AskError | None:
+    """Why a cloud without prices, or a machine of one, is no cloud to rent from."""
+    if kind != "cloud" or not clouds_of(name):
+        return no_prices(name)
+    hint = say("add {option}", option=f"--on {shlex.quote(name)}")
+    return AskError(say('"{name}" is a machine, not a cloud', name=name), hint=hint)
 
 
 def _unrented(wish: PlanWish) -> Iterator[AskError]:

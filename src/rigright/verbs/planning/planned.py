@@ -10,7 +10,7 @@ from rigright.base import telling
 from rigright.base.errors import AskError, RigError
 from rigright.base.record import Inner, dataclass, derived
 from rigright.base.words import Sentence, say
-from rigright.choice.work import USUAL_TOK_PER_S
+from rigright.choice.ways import is_lossy
 from rigright.cost.estimate import Estimate
 from rigright.demand import PlanWish, Serving
 from rigright.facts.engines import find_engine
@@ -39,11 +39,6 @@ class Addition:
     def plan(self) -> Plan:
         """What it then does."""
         return self.planned.plans[0]
-
-    @property
-    def is_slow(self) -> bool:
-        """Whether people would not wait for its words."""
-        return self.plan.figures["tpot_s"].value > 1 / USUAL_TOK_PER_S
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,12 +132,18 @@ class Planned:
     @property
     def is_sound(self) -> bool:
         """Whether it is answered with a tick."""
-        return self.fits and not self.doubts
+        return self.fits and not self.doubts and not self.is_lossy
 
     @property
     def first(self) -> Plan | None:
         """The best plan, or what comes closest."""
         return self.result.plans[0] if self.result.plans else self.result.nearest
+
+    @property
+    def is_lossy(self) -> bool:
+        """Whether the best plan has fewer than four bits, which nobody asked for."""
+        asked = bool(self.typed.weights) or self.typed.quality is not None
+        return self.first is not None and is_lossy(self.first.work, asked=asked)
 
     @property
     def shown(self) -> tuple[Plan, ...]:
@@ -154,6 +155,8 @@ class Planned:
 def _doubts(planned: Planned, first: Plan) -> Iterator[Sentence]:
     """Limits that may not hold, cards that idle, memory that is nearly full, an overload."""
     wish, figures = planned.wish, first.figures
+    if planned.is_lossy and not planned.steps:
+        yield sure.MORE_BITS
     yield from sure.unsure(first.certainty, safe=first.safe, limits=sure.time_limits(wish))
     yield from sure.idle_cards(first.supply, used=first.n_chips)
     if isinstance(first.work, Serving) and first.ranks:

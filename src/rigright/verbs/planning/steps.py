@@ -11,13 +11,12 @@ from rigright.base.errors import RigError
 from rigright.base.units import from_gib, to_gib
 from rigright.base.words import say
 from rigright.choice.offload import can_offload, least_offload
-from rigright.choice.ways import Site, ways_on
+from rigright.choice.ways import FOUR_BITS, Site, ways_on
 from rigright.choice.work import USUAL_TOK_PER_S, spoken
-from rigright.cost.estimate import Estimate
+from rigright.cost.estimate import scaled
 from rigright.demand import PlanWish, Serving
 from rigright.facts.clouds import cloud_shown
 from rigright.facts.host_words import RAM_GIB, find_host
-from rigright.facts.hosts import Host
 from rigright.facts.nodes import Node, find_node
 from rigright.money.prices import priced, ram_usd
 from rigright.search.find import find
@@ -41,22 +40,25 @@ def steps(planned: Planned, *, arch: Arch, market: Market, ask: Ask) -> tuple[Ad
     named = stated.on if stated.on is not None else stated.owned
     node = market.there if market.there is not None else None if named is None else find_node(named)
     first = planned.first
-    if node is None or node.n_nodes > 1 or (first is not None and not _slow(first)):
+    does_well = first is not None and not (_slow(first) or planned.is_lossy)
+    if node is None or node.n_nodes > 1 or does_well:
         return ()
     asks = partial(_asked, planned, ask=ask)
     additions: list[Addition] = []
     if wish.buy is not False and not wish.clouds:
-        additions += _memory(arch, wish, node=node, market=market, ask=asks)
+        additions += _memory(arch, wish, node=node, market=market, ask=asks, lossy=planned.is_lossy)
         additions += _cards(node=node, market=market, ask=asks)
     if wish.buy is not True:
         additions += _rented(arch, wish, market=market, ask=asks)
-    least = 0.0 if first is None else _rate(first) * FASTER
-    worth = [step for step in additions if _rate(step.plan) >= least and ("ttft_s" in step.plan.figures)]
+    least = 0.0 if first is None or planned.is_lossy else _rate(first) * FASTER
+    # of an overload no first token is shown
+    served = [item for item in additions if "ttft_s" in item.plan.figures and not item.planned.is_lossy]
+    worth = [item for item in served if _rate(item.plan) >= least]
 
     def order(addition: Addition) -> tuple[bool, bool, bool, float]:
         """What is answered with a tick first, then what is fast, then what costs least."""
         usd = addition.usd
-        return not addition.planned.is_sound, addition.is_slow, usd is None, usd.value if usd else 0.0
+        return not addition.planned.is_sound, _slow(addition.plan), usd is None, usd.value if usd else 0.0
 
     return tuple(sorted(worth, key=order))
 
@@ -67,10 +69,14 @@ def instead_of(planned: Planned, *, ask: Ask) -> Planned | None:
     return None if other is None else _asked(planned, on=machine_flag(other), ask=ask)
 
 
-def _asked(planned: Planned, *, on: str, ask: Ask, buy: bool | None = None) -> Planned | None:
+def _asked(
+    planned: Planned, *, on: str, ask: Ask, buy: bool | None = None, quality: str | None = None
+) -> Planned | None:
     """The same question of another machine, with the same kind of work; None where nothing fits."""
     stated, wish = planned.typed, planned.wish
     freed = replace(stated, on=on, owned=None, chips=(), vendors=(), most_chips=None, most_plans=1)
+    if quality is not None and planned.is_lossy:
+        freed = replace(freed, quality=quality)
     if buy is not None:
         freed = replace(freed, buy=buy, used=False)
     try:
@@ -88,8 +94,10 @@ def _rate(plan: Plan) -> float:
     return 1 / plan.figures["tpot_s"].value if "tpot_s" in plan.figures else 0.0
 
 
-def _memory(arch: Arch, wish: PlanWish, *, node: Node, market: Market, ask: AskOn) -> Iterator[Addition]:
-    """As much more main memory as holds what the cards have no room for."""
+def _memory(
+    arch: Arch, wish: PlanWish, *, node: Node, market: Market, ask: AskOn, lossy: bool
+) -> Iterator[Addition]:
+    """As much more main memory as holds what the cards have no room for; `lossy`: what is there may do."""
     if node.has_no_cards or node.cards[0].chip.unified_memory:
         return
     site = Site(chips=tuple(dict.fromkeys(card.chip for card in node.cards)), cards=node.n_cards, mixed=True)
@@ -97,45 +105,43 @@ def _memory(arch: Arch, wish: PlanWish, *, node: Node, market: Market, ask: AskO
     if way is None:
         return
     there = 0.0 if node.host is None else node.host.ram_bytes
-    for size in (gib for gib in RAM_GIB if from_gib(gib) > there):
-        host = _with(node.host, size)
+    least = there if lossy else there + 1
+    for size in sorted({int(to_gib(there)), *RAM_GIB}):
+        if from_gib(size) < least or not size:
+            continue
+        host = node.host or find_host(f"{size} gb ram")
+        host = replace(host, ram_bytes=from_gib(size))
         serving = Serving(
             engine=way.engine.id, weights=way.weights, kv=way.kv, context_tok=wish.context_tok or 1
         )
         if least_offload(arch, serving, cards=node.cards, host=host) is None:
             continue
         on = f"{replace(node, host=None).shown} + {host.said if node.host else f'{size}gb'}"
-        planned = ask(on=on)
+        planned = ask(on=on, quality=FOUR_BITS)
         if planned is not None and planned.plans[0].host is not None:
             server = host.cpu.segment == "server"
             usd = ram_usd(host.ram_kind, registered=server, gb=size - to_gib(there), today=market.today)
-            yield Addition(
-                kind="memory", label=say("{size} GB of RAM", size=size), on=on, planned=planned, usd=usd
-            )
+            label = say("{size} GB of RAM", size=size) if from_gib(size) > there else say("layers in RAM")
+            yield Addition(kind="memory", label=label, on=on, planned=planned, usd=usd)
         return
-
-
-def _with(host: Host | None, size_gib: int) -> Host:
-    return find_host(f"{size_gib} gb ram") if host is None else replace(host, ram_bytes=from_gib(size_gib))
 
 
 def _cards(*, node: Node, market: Market, ask: AskOn) -> Iterator[Addition]:
     """The fewest more cards of the same kind."""
     chip = node.cards[0].chip
     price = market.quote(chip)
-    if node.is_mixed or chip.unified_memory or node.has_no_cards:
+    if node.is_mixed or chip.unified_memory or node.has_no_cards or chip.around is None:
         return
     desk = chip.segment != "datacenter"
     for count in (number for number in (DESK if desk else SERVER) if number > node.n_cards):
         around = "" if node.host is None else f" + {node.host.said}"
         on = f"{count}x {chip.name}{around}"
         planned = ask(on=on)
-        plan = None if planned is None else planned.plans[0]
+        plan = None if planned is None or planned.is_lossy else planned.plans[0]
         if planned is None or plan is None or _slow(plan) or plan.host is not None or plan.n_chips < count:
             continue
         more = count - node.n_cards
-        estimate = None if price is None else priced(price, market.today)
-        usd = None if estimate is None else _times(estimate, more)
+        usd = None if price is None else scaled(priced(price, market.today), more)
         label = say("{count} more {chip}", count=more, chip=chip.name)
         yield Addition(kind="cards", label=label, on=on, planned=planned, usd=usd)
         return
@@ -155,9 +161,3 @@ def _rented(arch: Arch, wish: PlanWish, *, market: Market, ask: AskOn) -> Iterat
         if planned is not None and supply.how == "rent" and supply.usd_per_h is not None:
             label = say("rent {label}", label=cloud_shown(supply.label))
             yield Addition(kind="rent", label=label, on=on, planned=planned, usd_per_h=supply.usd_per_h)
-
-
-def _times(estimate: Estimate, count: int) -> Estimate:
-    return replace(
-        estimate, value=estimate.value * count, low=estimate.low * count, high=estimate.high * count
-    )

@@ -25,6 +25,7 @@ _FILTERS = {
 
 def answer(options: argparse.Namespace) -> Answer:
     """Look it up."""
+    from rigright.base.money import currency_of, home_of
     from rigright.report.pages import look_up as pages
     from rigright.verbs.look_up.verb import LookUpWish, is_kind, kind_summaries, look_up
 
@@ -40,6 +41,7 @@ def answer(options: argparse.Namespace) -> Answer:
         backwards=options.reverse,
         limit=options.limit,
         with_sources=options.sources,
+        currency=currency_of(options.currency or home_of(options.words, options.language)).code,
         run_code=options.run_code,
         input_shape=options.input,
     )

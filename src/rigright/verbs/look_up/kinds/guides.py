@@ -73,18 +73,13 @@ GUIDES = ListingKind(
 )
 
 
-def _find_myths(asked: LookUpQuery) -> tuple[Myth, ...]:
-    """By numbers; words are looked for by the list."""
-    return tuple(map(find_myth, asked.words)) if all(word.isdigit() for word in asked.words) else ()
-
-
 MYTHS = ListingKind(
     record=Myth,
     title=say("Myths, and the right figure"),
     fields=fields_of("myths"),
     records=lambda _: myths(),
     answer="right",
-    find=_find_myths,
+    find=lambda asked: tuple(map(find_myth, asked.words)) if all(map(str.isdigit, asked.words)) else (),
 )
 
 

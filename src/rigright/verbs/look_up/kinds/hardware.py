@@ -43,17 +43,15 @@ def _find_chips(asked: LookUpQuery) -> tuple[Chip, ...]:
     try:
         result = find_chips(text)
     except AskError:
-        words = [word if word.isascii() else _english(word) for word in text.split()]
+        own = (
+            [word] if word.isascii() else [item.text for item in read_tokens(word)] for word in text.split()
+        )
+        words = [word for each in own for word in each]  # "昇腾" is ascend
         result = with_words(chips(), " ".join(words), texts=_chip_words)
         if not result or not any(words):
             raise
         return result
     return (match_chip(text).chip,) if len(result) == 1 else result
-
-
-def _english(word: str) -> str:
-    """A maker or a kind of card as tables call it: "昇腾" is ascend."""
-    return " ".join(token.text for token in read_tokens(word))
 
 
 def _chip_words(chip: Chip) -> str:

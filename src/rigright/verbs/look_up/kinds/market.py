@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from datetime import date
+from functools import cache
+from typing import Any
 
 from rigright.base.errors import AskError
 from rigright.base.money import USD, from_currency
 from rigright.base.page import Shown
-from rigright.base.words import Sentence, say
+from rigright.base.words import say
 from rigright.facts.chips import by_id
-from rigright.facts.clouds import Offer, offers, providers_of
+from rigright.facts.clouds import Offer, in_usd, offers, providers_of
 from rigright.facts.find import find_chips, match_chip, names_chip
 from rigright.facts.prices import Price, dated, is_stale, prices
 from rigright.facts.tariffs import KwhPrice, find_place, places, tariffs
@@ -25,11 +28,17 @@ from rigright.verbs.look_up.listing import (
 )
 
 
+@cache
+def _offers() -> tuple[Offer, ...]:
+    """Every offer, with dollars where it is billed in another currency."""
+    return tuple(map(in_usd, offers()))
+
+
 def _find_offers(asked: LookUpQuery) -> tuple[Offer, ...]:
     """Offers of the providers named, of the instances or chips the other words mean."""
     named = {provider for word in asked.words for provider in providers_of(word)}
     rest = " ".join(word for word in asked.words if not providers_of(word))
-    of_provider = tuple(offer for offer in offers() if not named or offer.provider in named)
+    of_provider = tuple(offer for offer in _offers() if not named or offer.provider in named)
     wanted = frozenset(chip.id for chip in find_chips(rest)) if rest and names_chip(rest) else frozenset()
     called = with_words(of_provider, rest, texts=lambda offer: offer.instance)
     result = tuple(offer for offer in of_provider if offer in called or offer.chip in wanted)
@@ -43,7 +52,7 @@ def _offer_notes(asked: LookUpQuery, kept: tuple[Offer, ...]) -> tuple[Shown, ..
     newest = max((as_of for as_of in dates if as_of), default=None)
     return (
         say(
-            "prices in $/hour, each as of its own date; newest: {date}",
+            "hourly prices, each as of its own date; newest: {date}",
             date=price_date_shown(newest, asked.today),
         ),
         *stale_notes(dates, asked.today),
@@ -55,7 +64,7 @@ CLOUDS = ListingKind(
     record=Offer,
     title=say("Cloud instances"),
     fields=fields_of("clouds", shows={"chip": lambda chip: by_id()[chip].name if chip in by_id() else chip}),
-    records=lambda _: offers(),
+    records=lambda _: _offers(),
     find=_find_offers,
     notes=_offer_notes,
 )
@@ -81,25 +90,13 @@ class Seen:
 
 
 def _seen(price: Price, today: date) -> Seen:
-    return Seen(
-        chip=price.chip,
-        name=by_id()[price.chip].name,
-        usd=from_currency(price.typical, price.currency),
-        usd_min=_usd(price.low, price),
-        usd_max=_usd(price.high, price),
-        currency=price.currency,
-        native=None if price.currency == USD else price.typical,
-        kind=price.kind,
-        as_of=price.as_of,
-        stale=is_stale(price.as_of, today),
-        listings=price.listings,
-        source=price.source,
-        confidence=price.confidence,
-    )
-
-
-def _usd(amount: float | None, price: Price) -> float | None:
-    return None if amount is None else from_currency(amount, price.currency)
+    same = ("chip", "currency", "kind", "as_of", "listings", "source", "confidence")
+    given: dict[str, Any] = {name: getattr(price, name) for name in same}
+    for name, end in (("usd", price.typical), ("usd_min", price.low), ("usd_max", price.high)):
+        given[name] = None if end is None else from_currency(end, price.currency)
+    native = None if price.currency == USD else price.typical
+    stale = is_stale(price.as_of, today)
+    return Seen(name=by_id()[price.chip].name, native=native, stale=stale, **given)
 
 
 def _prices(asked: LookUpQuery, chips: frozenset[str] | None = None) -> tuple[Seen, ...]:
@@ -116,7 +113,9 @@ def _find_prices(asked: LookUpQuery) -> tuple[Seen, ...]:
         chips = frozenset(chip.id for chip in find_chips(asked.text))
     found = _prices(asked, chips)
     if not found:
-        raise AskError(say('no known price for "{text}"', text=asked.text))
+        see = say("`{see}` lists what it rents for", see=f"rigright look-up clouds {shlex.quote(asked.text)}")
+        rents = any(offer.chip in chips for offer in offers())
+        raise AskError(say('no known price for "{text}"', text=asked.text), hint=see if rents else None)
     return found
 
 
@@ -139,15 +138,10 @@ def _find_tariffs(asked: LookUpQuery) -> tuple[KwhPrice, ...]:
     return tuple(kwh_price for kwh_price in tariffs() if kwh_price.place == place)
 
 
-def _place(code: str) -> Sentence:
-    """A place by its name."""
-    return say("{text}", text=places()[code].shown)
-
-
 TARIFFS = ListingKind(
     record=KwhPrice,
     title=say("Electricity tariffs"),
-    fields=fields_of("tariffs", shows={"place": _place}),
+    fields=fields_of("tariffs", shows={"place": lambda code: say("{text}", text=places()[code].shown)}),
     records=lambda _: tariffs(),
     find=_find_tariffs,
 )

@@ -29,11 +29,6 @@ def _unnamed(_asked: LookUpQuery) -> tuple[ModelCard, ...]:
     )
 
 
-def _named(asked: LookUpQuery) -> ModelCard | None:
-    """The model a name means; a size alone or a path is none."""
-    return find_models(asked)[0] if is_known(asked.text) else None
-
-
 MODEL = ListingKind(
     record=ModelCard,
     title=say("Model"),
@@ -52,7 +47,7 @@ MODEL = ListingKind(
     ),
     records=_unnamed,
     find=find_models,
-    named=_named,
+    named=lambda asked: find_models(asked)[0] if is_known(asked.text) else None,
     searched=False,
     parts=model_parts,
     full=True,

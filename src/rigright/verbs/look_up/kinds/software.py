@@ -22,6 +22,7 @@ from rigright.facts.software import (
     Cuda,
     TensorFlow,
     TorchBuild,
+    Version,
     cuda_releases,
     driver_for,
     driver_of_chip,
@@ -30,11 +31,7 @@ from rigright.facts.software import (
     version_of,
     written,
 )
-from rigright.verbs.look_up.listing import (
-    ListingKind,
-    LookUpQuery,
-    fields_of,
-)
+from rigright.verbs.look_up.listing import ListingKind, LookUpQuery, fields_of
 
 _PRODUCTS = {
     "cuda": "CUDA",
@@ -117,59 +114,28 @@ def _capability_of(chip: Chip) -> Capability:
 def _candidates() -> Iterator[Candidate]:
     """Every release of the tables, and whether it runs on a chip."""
     for build in torch_builds():
-        yield _torch(build), build.runs_on
-    for framework in tensorflow_releases():
-        yield _tensorflow(framework), lambda _: False  # its wheels' chips are in no table
-    for toolkit in cuda_releases():
-        yield _cuda(toolkit), toolkit.runs_on
+        kernels = " ".join(map(written, build.capabilities)) + (" +PTX" if build.ptx else "")
+        own = {"build": build.build, "python": build.python, "capabilities": kernels, "notes": build.notes}
+        yield _release(build, "PyTorch", version=build.torch, cuda=build.cuda, **own), build.runs_on
+    for row in tensorflow_releases():
+        own = {"python": row.python, "notes": f"cuDNN {row.cudnn}; pip install {row.pip}"}
+        made = _release(row, "TensorFlow", version=row.tensorflow, cuda=version_of(row.cuda), **own)
+        yield made, lambda _: False  # its wheels' chips are in no table
+    for kit in cuda_releases():
+        own = {"capabilities": f"{written(kit.cc_min)}-{written(kit.cc_max)}", "notes": kit.notes}
+        yield _release(kit, "CUDA", version=kit.cuda, cuda=kit.version, **own), kit.runs_on
 
 
-def _torch(build: TorchBuild) -> Release:
+def _release(
+    row: TorchBuild | TensorFlow | Cuda, product: str, *, version: str, cuda: Version, **own: str | None
+) -> Release:
+    """A row of a table as a release."""
+    least = row.least_driver if isinstance(row, Cuda) else driver_for(cuda)
+    usual = dict.fromkeys(("build", "capabilities", "python", "notes"))
     return Release(
-        product="PyTorch",
-        version=build.torch,
-        build=build.build,
-        cuda=written(build.cuda),
-        least_driver=written(driver_for(build.cuda)),
-        capabilities=" ".join(map(written, build.capabilities)) + (" +PTX" if build.ptx else ""),
-        python=build.python,
-        source=build.source,
-        as_of=build.as_of,
-        confidence=build.confidence,
-        notes=build.notes,
-    )
-
-
-def _tensorflow(release: TensorFlow) -> Release:
-    return Release(
-        product="TensorFlow",
-        version=release.tensorflow,
-        build=None,
-        cuda=release.cuda,
-        least_driver=written(driver_for(version_of(release.cuda))),
-        capabilities=None,
-        python=release.python,
-        source=release.source,
-        as_of=release.as_of,
-        confidence=release.confidence,
-        notes=f"cuDNN {release.cudnn}; pip install {release.pip}",
-    )
-
-
-def _cuda(release: Cuda) -> Release:
-    return Release(
-        product="CUDA",
-        version=release.cuda,
-        build=None,
-        cuda=written(release.version),
-        least_driver=written(release.least_driver),
-        capabilities=f"{written(release.cc_min)}-{written(release.cc_max)}",
-        python=None,
-        source=release.source,
-        as_of=release.as_of,
-        confidence=release.confidence,
-        notes=release.notes,
-    )
+        product=product, version=version, cuda=written(cuda), least_driver=written(least),
+        source=row.source, as_of=row.as_of, confidence=row.confidence, **usual | own,
+    )  # fmt: skip
 
 
 SOFTWARE = ListingKind(

@@ -23,7 +23,9 @@ _INSIDE = pattern(r"[ \-_®™]{1,2}")
 _GAMING = pattern(r"[2-5]0[5-9]0")
 _NUMBERED = pattern(r"[0-9]{1,5}[a-z]{0,3}")
 _SERIES = pattern(r"\s*(?:系列|series\b|[- ]series)", re.IGNORECASE)
-_UNIT = pattern(r"\s?(?:[gmt]i?b|w|v|a|mm|mhz|ghz|tflops|元|美元|个|核|[,.]\d|%|年)", re.IGNORECASE)
+_UNIT = pattern(
+    r"\s?(?:(?:[gmt]i?b|w|v|a|mm|mhz|ghz|tflops)(?![a-z])|元|美元|个|核|[,.]\d|%|年)", re.IGNORECASE
+)
 _COUNT_BEFORE = pattern(
     r"(?:(\d{1,4})\s?(?:[x×*]|块|张|卡|个|颗|路|-?gpu)\s?|(双[路卡]?|两[块张个颗卡路]|dual[\s-](?:socket\s)?|two\s)|(四[块张卡]|four\s|quad\s)|(八[块张卡]|eight\s))"
     r"(?:的|服务器|nvidia|geforce|amd|\s){0,3}\Z",
@@ -71,12 +73,16 @@ def mentions(text: str) -> tuple[Mention, ...]:
 
 
 def _words(text: str) -> list[_Word]:
-    """The words of a text; a count that is written into a name is none of it: "8xH100"."""
+    """The words of a text; a count written into a name is none of it, nor is the s of several: "8xH100s"."""
     words = []
     for match in _WORD.finditer(text):
         counted = _GLUED.match(match[0])
         start = match.start() + (counted.end() if counted else 0)
-        words.append(_Word(start, match.end(), text[start : match.end()].casefold()))
+        word = text[start : match.end()].casefold()
+        word = (
+            word[:-1] if word.endswith("s") and _tells(word[:-1]) and not _tells(word) else word
+        )  # two 4090s
+        words.append(_Word(start, start + len(word), word))
     return words
 
 

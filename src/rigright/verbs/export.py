@@ -29,6 +29,7 @@ PLAN = "plan.json"  # beside what was made of it, for whoever holds measurements
 _OTHER_NAMES = {
     "k8s": "kubernetes",
     "docker": "compose",
+    "docker-compose": "compose",
     "trt-llm": "tensorrt-llm",
     "trtllm": "tensorrt-llm",
     "hf": "transformers",
@@ -48,8 +49,6 @@ def export(
     language: str = ENGLISH,
 ) -> dict[str, str]:
     """File name -> text, of one target; `watched` is where `watch --serve` answers."""
-    if target not in shelf.names(TARGETS):
-        raise _unknown(target)
     usual = ExportRequest()
     asked = ExportRequest(
         watched=tuple(map(_place, watched)) or usual.watched,
@@ -78,28 +77,30 @@ def added() -> dict[str, Plugin]:
     return result
 
 
+def target_meant(name: str) -> str:
+    """A target by its name, or by what else people call it; one that is not there is refused."""
+    bare = re.sub(r"[\s._-]", "", name.lower())
+    targets = {re.sub(r"[._-]", "", target): target for target in known()}
+    target = _OTHER_NAMES.get(name.lower()) or targets.get(bare)
+    if target is None:
+        near = difflib.get_close_matches(name, known(), n=1)
+        raise AskError(
+            say('cannot export to "{target}"', target=name),
+            hint=say("did you mean {near}?", near=near[0])
+            if near
+            else say("targets: {known}", known=", ".join(known())),
+        )
+    return target
+
+
 def is_launched(target: str) -> bool:
-    """Whether a target starts a plan; one that is not there is refused."""
-    if target not in known():
-        raise _unknown(target)
+    """Whether a target starts a plan."""
     return target in _launches() or target in added()
 
 
 def _launches() -> tuple[str, ...]:
     """The targets of a plan."""
     return tuple(shelf.load(LAUNCHES, "NAME").values())
-
-
-def _unknown(target: str) -> AskError:
-    near = (
-        [_OTHER_NAMES[target]] if target in _OTHER_NAMES else difflib.get_close_matches(target, known(), n=1)
-    )
-    return AskError(
-        say('cannot export to "{target}"', target=target),
-        hint=say("did you mean {near}?", near=near[0])
-        if near
-        else say("targets: {known}", known=", ".join(known())),
-    )
 
 
 def planned_for(model: str, target: str, *, fields: Mapping[str, str]) -> dict[str, Any]:

@@ -18,6 +18,8 @@ _RANGE = pattern(
     rf"(?<![A-Za-z0-9_.])({_NUMBER})(?:\s?([A-Za-z$]{{0,4}}))?\s?(?:-|–|—|~|～|to|至|到)\s?\\?\$?({_NUMBER})"
 )
 _ONE = pattern(rf"(?<![A-Za-z0-9_.])({_NUMBER})")
+_TIMES = pattern(r"([一两二三四五六七八九十])倍|\b(?:twice|thrice)\b|翻倍", re.IGNORECASE)
+_TIMES_SIZES = {"thrice": 3.0, **{sign: float(size) for size, sign in enumerate("三四五六七八九十", 3)}}
 _BIG = {"千": KILO, "万": 1e4, "百万": MEGA, "千万": 10 * MEGA, "亿": 1e8, "k": KILO, "K": KILO}
 _HEAD_UNIT = pattern(r"[(\[,/ ]\s?([A-Za-z/]{1,8})\s?[)\]]?\s*(?=\Z|[)\]])")
 _NEAR = 14  # characters in which such a word stands before a number
@@ -90,7 +92,12 @@ def quantities(text: str) -> tuple[StatedQuantity, ...]:
         read = read or _single(text, match)
         result += [read]
         place = max(read.end, match.end())
-    return tuple(result)
+    worded = (
+        StatedQuantity(start=at.start(), end=at.end(), low=size, high=size, unit="times", text=at[0])
+        for at in _TIMES.finditer(text)
+        for size in (_TIMES_SIZES.get(at[1] or at[0].lower(), 2.0),)
+    )
+    return tuple(sorted((*result, *worded), key=lambda item: item.start))
 
 
 def _value(text: str) -> float:

@@ -20,6 +20,7 @@ KINDS = {  # of claims that no row of data/claims.csv is about
     "price": say("price"),
     "budget": say("budget"),
     "ratio": say("ratio"),
+    "comparison": say("comparison"),
     "command": say("command"),
     "memory type": say("memory type"),
     "power supply": say("power supply"),

@@ -29,6 +29,9 @@ _TOGETHER = re.compile(r"[\s)）]*(?:/|、|,|，|or|and|&|和|或|与|及)[\s(�
 _RESPECTIVELY = ("respectively", "分别")
 _FORM = re.compile(r"\b(sxm\d?|pcie|nvl)\b\s?(?:version|variant|model|版本|版)", re.IGNORECASE)
 _BOX = re.compile(r"\b[dh]gx\b|整机|服务器|server|system|workstation")
+_LIMITED = re.compile(
+    r"power[- ]?(?:limit|cap)|undervolt|capp?ed|限(?:制|到|在|功耗|至)|降(?:压|到|至|功耗)|功耗墙"
+)
 _NEEDED = re.compile(r"所需|需求|需要|needed|required|requirement")
 _RIGHT_BEFORE = re.compile(r"\s?(?:的|of|of the|on the|nvidia)?\s?", re.IGNORECASE)
 
@@ -55,8 +58,9 @@ def figured(passage: Passage) -> Iterator[Figured]:
             continue
         box = _BOX.search(passage.besides) if quantity.unit == "w" else None
         own = box is not None and any(box[0] in entry.name.casefold() for entry in passage.subjects)
-        if quantity.unit == "w" and ((box and not own) or passage.is_of_supply(quantity)):
-            continue  # of a whole machine or its supply, which no card's figure is
+        limited = _LIMITED.search(passage.plain) is not None
+        if quantity.unit == "w" and ((box and not own) or limited or passage.is_of_supply(quantity)):
+            continue  # of a whole machine, its supply or a limit that somebody sets: no card's figure
         near = [each[quantity]] if quantity in each else list(nearest(passage, quantity))
         worded = ((entry, _worded_kind(passage, quantity, subject=entry)) for entry in near)
         plain = ((entry, _plain_kind(quantity, entry)) for entry in near)

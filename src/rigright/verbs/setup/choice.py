@@ -33,6 +33,7 @@ from rigright.facts.software import (
     version_of,
     written,
 )
+from rigright.verbs.machine_words import machine_in
 from rigright.verbs.setup.set_up import Pick
 
 TORCH, TENSORFLOW = "torch", "tensorflow"
@@ -42,7 +43,11 @@ _CALLED = {
     "hf": "transformers",
     "hf-lean": "transformers",
     "trtllm": "tensorrt-llm",
+    **dict.fromkeys(
+        ("driver", "drivers", "nvidia driver", "gpu driver", "驱动", "显卡驱动", "nvidia驱动"), TORCH
+    ),
 }
+_BETWEEN = {"on", "for", "with", "and", "a", "the"}
 _CUDA = re.compile(r"(?:\b(?:with|for|on)|[+,/])?\s*\b(?:cuda|cu)[ -]?(1[0-3])(?:\.?(\d))?\b", re.IGNORECASE)
 _VERSION = re.compile(r"(?:==|\s)v?(\d[\w.]*)\s*\Z")
 _RANKS = {"high": 0, "med": 1, "low": 2}
@@ -140,6 +145,23 @@ def find_name(asked: str) -> str:
     raise AskError(
         say('no requirements known for "{asked}"; known: {known}', asked=asked, known=", ".join(near))
     )
+
+
+def software_and_machine(words: Sequence[str]) -> tuple[str | None, str | None]:
+    """A framework or engine and the GPUs for it, as one types them in any order: "vllm 5090", "5090"."""
+    spoken = [word for text in words for word in text.split() if word.lower() not in _BETWEEN]
+    for end in range(1, len(spoken) + 1):
+        for software, machine in ((spoken[:end], spoken[end:]), (spoken[-end:], spoken[:-end])):
+            if _is_software(" ".join(software)) and (not machine or machine_in(machine) == machine):
+                return " ".join(software), " ".join(machine) or None
+    return None, " ".join(words) or None
+
+
+def _is_software(text: str) -> bool:
+    try:
+        return bool(find_name(text))
+    except AskError:
+        return False
 
 
 def picks(name: str, chips: tuple[Capability, ...], *, driver: str | None = None) -> Iterator[Pick]:

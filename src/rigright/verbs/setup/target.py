@@ -40,6 +40,7 @@ _IDS = {
     "rockylinux": "rocky",
     "suse": "sles",
     "tumbleweed": "opensuse-tumbleweed",
+    "win": WINDOWS,
 }
 OF_WSL = "2"
 _ARM_FORMS = {"superchip", "superchip board", "module/SoC"}  # of NVIDIA: with its own Arm processor
@@ -155,4 +156,5 @@ def _system(asked: str) -> tuple[str, str | None]:
     known = sorted({text for row in driver_packages() for text in row.os} | {WINDOWS, MACOS})
     if match is None or os_id not in known:
         raise AskError(say('unknown system "{asked}"; known: {known}', asked=asked, known=", ".join(known)))
-    return os_id, OF_WSL if os_id == WSL else match[2]
+    version = re.sub(r"\A(\d\d)(04|10)\Z", r"\1.\2", match[2] or "") or None  # ubuntu2204
+    return os_id, OF_WSL if os_id == WSL else version

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -56,6 +57,8 @@ def simulate(
 ) -> Simulated:
     """Play a trace or a load that is made up; `out` names a file for each request's tokens."""
     load = load or PlayWish()
+    if load.setup is None and model is not None:
+        _refuse_textless(model, on)
     check(load)
     place = _place(model, on, wish=wish or ServingWish(), load=load)
     if transcribes(place.case.arch) and place.case.traffic is not None:  # windows have a length of their own
@@ -80,6 +83,17 @@ def simulate(
     return replace(simulated, wrote=out, asked=asked)
 
 
+def _refuse_textless(model: str, on: str | None) -> None:
+    """What makes no text is done a sample at a time: `explain` has all there is to say."""
+    arch = open_model(model)
+    if not generates(arch):
+        asked = shlex.join(["rigright", "explain", model, *(() if on is None else ("--on", on))])
+        raise AskError(
+            say("`simulate` plays text generation, and {model} generates no text", model=arch.name),
+            hint=say("for its throughput: {command}", command=asked),
+        )
+
+
 def _place(model: str | None, on: str | None, *, wish: ServingWish, load: PlayWish) -> _Server:
     notes: tuple[Sentence, ...] = ()
     limit = None
@@ -93,8 +107,6 @@ def _place(model: str | None, on: str | None, *, wish: ServingWish, load: PlayWi
         raise AskError(say("give a model and --on MACHINE, or --trace with --setup"))
     node = the_node(on)
     arch = open_model(model)
-    if not generates(arch):
-        raise AskError(say("{model} makes no text and cannot be simulated", model=arch.name))
     arch = seen_with(arch, wish.images)
     work = _work(load)
     work = replace(work, prompt_tok=None, output_tok=None) if transcribes(arch) else work
@@ -224,7 +236,7 @@ def _load_words(load: PlayWish, requests: Load) -> Sentence:
         return say("{count} requests, concurrency {users}, {prompt} prompt + {output} output tokens",
                    users=load.concurrency, **fields)  # fmt: skip
     return say("{count} requests, {rate}/s ({kind}), {prompt} prompt + {output} output tokens",
-               rate=f"{load.rate_per_s:g}", kind=worded("arrivals")(load.process), **fields)  # fmt: skip
+               rate=f"{load.rate_per_s:.3g}", kind=worded("arrivals")(load.process), **fields)  # fmt: skip
 
 
 def binds(counted: Tally, fleet: ReplicaFleet, *, closed: bool = True) -> tuple[Sentence, ...]:

@@ -27,6 +27,7 @@ from rigright.options.readers import (
     cached,
     cells,
     days,
+    hours,
     images,
     params,
     part,
@@ -51,7 +52,7 @@ CALLED = {"train": "method"}  # an option that takes the words of another
 YEARS = frozenset({"years", "after"})
 FIGURES: Mapping[Callable[[str], Any], str] = {  # a kind of figure, by what reads it
     **dict.fromkeys((parse_count, parse_amount, whole, images), "number"),
-    **dict.fromkeys((parse_seconds, days, ago), "time"),
+    **dict.fromkeys((parse_seconds, days, hours, ago), "time"),
     **dict.fromkeys((parse_share, part, cached, spread, percentile), "share"),
     parse_rate: "rate", parse_factor: "factor", parse_watts: "power", params: "size",
 }  # fmt: skip

@@ -26,6 +26,7 @@ _JOINTS = "/-_.:@#&="
 _UNIT = pattern(
     r"(?:%|[KMGT]?i?B(?:/s)?|[mµ]?s|k?W|[GM]Hz|TFLOPS|tok(?:/s)?|token(?:/秒)?|min|h|°C)[,;.:)，。；）]*"
 )
+_SIGNS = {"<=", ">=", "≤", "≥", "≈"}  # which stand before their figure
 _TONES = {"plain": "", "good": "32", "warn": "33", "bad": "31", "dim": "2", "strong": "1"}
 _MARKS = {"good": ("✓ ", "[ok] "), "warn": ("! ", "[!] "), "bad": ("✗ ", "[x] ")}
 _PIECES = ("38;5;75", "38;5;215", "38;5;114", "38;5;176", "38;5;80", "38;5;203", "38;5;221", "38;5;245")
@@ -134,7 +135,8 @@ def _units(text: str, *, joined: bool = False) -> list[tuple[str, str]]:
     for word in text.split():
         parts = [word] if word.isascii() else _split_wide(word)
         space, before = units[-1] if units else ("", "")
-        if joined and before[-1:].isdigit() and _UNIT.fullmatch(parts[0]):
+        figure = before[-1:].isdigit() and _UNIT.fullmatch(parts[0]) is not None
+        if joined and (figure or before in _SIGNS):
             units[-1] = space, f"{before} {parts[0]}"
         else:
             units.append((" ", parts[0]))

@@ -71,6 +71,8 @@ def verdict(result: Costed) -> Line:
     machine, currency = short(result.machine), result.wish.currency
     own, other = result.own, result.other
     years = _years(result.wish.years)
+    if result.spend.hours is not None:
+        years = say("{hours} hours of use in {years}", hours=f"{result.spend.hours:,.4g}", years=years)
     if own is not None and own.kind == OWN and other is not None:
         spent: Shown = with_commas(_spent(way, result) for way in (own, other)) or ""
         share = f"{other.buy_is_cheaper or 0.0:.0%}"

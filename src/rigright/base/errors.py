@@ -74,6 +74,14 @@ class CommandError(RigError):
     exit_code = 127
 
 
+def clash(first: str, second: str) -> AskError:
+    """The error for two choices that shut each other out."""
+    return AskError(
+        say("{first} and {second} cannot be combined", first=first, second=second),
+        hint=say("remove one of them"),
+    )
+
+
 def unknown(
     what: Sentence, asked: str, *, near: Iterable[str] | Callable[[], Iterable[str]] = (),
     known: Iterable[str] = (), see: str | None = None,

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from rigright.base.errors import AskError, unknown
+from rigright.base.errors import AskError, clash, unknown
 from rigright.base.record import dataclass
 from rigright.base.units import (
     GIGA,
@@ -211,10 +211,7 @@ class Option:
         """Why it cannot stand beside the others that were said, by their names."""
         for other in self.bars:
             if other in fields:
-                yield AskError(
-                    say("{first} and {second} cannot be combined", first=self.flag, second=f"--{other}"),
-                    hint=say("remove one of them"),
-                )
+                yield clash(self.flag, f"--{other}")
         needed = [need.partition("=") for need in self.needs]
         met = any(name in fields and (not mark or fields[name] == value) for name, mark, value in needed)
         if needed and not met:

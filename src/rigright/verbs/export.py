@@ -49,6 +49,7 @@ def export(
     language: str = ENGLISH,
 ) -> dict[str, str]:
     """File name -> text, of one target; `watched` is where `watch --serve` answers."""
+    target = target_meant(target)
     usual = ExportRequest()
     asked = ExportRequest(
         watched=tuple(map(_place, watched)) or usual.watched,
@@ -106,6 +107,8 @@ def _launches() -> tuple[str, ...]:
 def planned_for(model: str, target: str, *, fields: Mapping[str, str]) -> dict[str, Any]:
     """The plan of a model by the options of `plan`, with the program of the target where nobody named one."""
     from rigright.arch.sources.open import open_model
+    from rigright.options.row import TRAINS
+    from rigright.options.rows import kinds_of, options_of
     from rigright.search.find import takes_images
     from rigright.verbs.plan import plan
     from rigright.verbs.planning.planned import as_data
@@ -114,9 +117,15 @@ def planned_for(model: str, target: str, *, fields: Mapping[str, str]) -> dict[s
     program = programs().get(target)
     asked = wish_of(fields)
     if program is not None and not program.works and not takes_images(open_model(model), asked):
-        fields = {("engine" if program.kind == "serve" else "trainer"): program.runs[0], **fields}
-        if program.kind == "train":
-            fields = {"mode": "finetune", **fields}
+        asks = {option.name: option.works for option in options_of("plan")}
+        of_training = kinds_of(fields.get("mode")) <= TRAINS or any(asks[name] <= TRAINS for name in fields)
+        trains = program.kind == "train" and (of_training or not program.serves)
+        engine = program.serves or program.runs[0]
+        fields = (
+            {"mode": "finetune", "trainer": program.runs[0], **fields}
+            if trains
+            else {"engine": engine, **fields}
+        )
     return as_data(plan(model, wish=wish_of(fields)), ENGLISH)
 
 

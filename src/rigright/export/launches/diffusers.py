@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from rigright.export.commands import one_node
-from rigright.export.launch import Launch
+from rigright.export.launch import TORCH_TYPES, Launch
 from rigright.export.text import comments
 
 NAME = "diffusers"
-_DTYPES = {"bf16": "bfloat16", "fp16": "float16", "fp32": "float32"}
 _BACKENDS = {
     "int8": '"bitsandbytes_8bit", {"load_in_8bit": True}',
     "nf4": '"bitsandbytes_4bit", {"load_in_4bit": True, "bnb_4bit_quant_type": "nf4"}',
 }
-_DEVICES = {"Intel": "xpu", "Apple": "mps"}
 _QUANTISED = """
 parts = {{"transformer", "unet", "text_encoder", "text_encoder_2", "text_encoder_3"}}
 backend, options = {backend}
@@ -59,9 +57,9 @@ def export(launch: Launch) -> dict[str, str]:
         size=passed.image_px,
         steps=passed.steps,
         quantised=_QUANTISED.format(backend=backend) if backend else "",
-        dtype=_DTYPES[passed.dtype],
+        dtype=TORCH_TYPES[passed.dtype],
         option=", quantization_config=quantised" if backend else "",
-        device=_DEVICES.get(launch.vendor, "cuda" if launch.vendor else "cpu"),
+        device=launch.device,
         compiled=_COMPILED if passed.compiled else "",
     )
     needs = ("and: python3 -m pip install bitsandbytes",) if backend else ()

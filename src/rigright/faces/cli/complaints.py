@@ -6,7 +6,7 @@ import re
 import shlex
 from collections.abc import Callable, Sequence
 
-from rigright.base.errors import AskError
+from rigright.base.errors import AskError, clash
 from rigright.base.loader import rows
 from rigright.base.words import say
 
@@ -16,13 +16,6 @@ _HELP = say("see --help")
 def _no_value(name: str, **_: str) -> AskError:
     hint = say("add a value; see {help}", help="--help")
     return AskError(say("{option} has no value", option=name), hint=hint)
-
-
-def _beside(name: str, other: str) -> AskError:
-    return AskError(
-        say("{first} and {second} cannot be combined", first=name, second=other),
-        hint=say("remove one of them"),
-    )
 
 
 def _flag(name: str, value: str) -> AskError:
@@ -38,7 +31,7 @@ _KNOWN: tuple[tuple[str, Callable[..., AskError]], ...] = (
     ("argument {name}: expected one argument", _no_value),
     ("argument {name}: expected at least one argument", _no_value),
     ("argument {name}: expected at most one argument", _no_value),
-    ("argument {name}: not allowed with argument {other}", _beside),
+    ("argument {first}: not allowed with argument {second}", clash),
     ("argument {name}: ignored explicit argument {value}", _flag),
     ("the following arguments are required: {names}", _missing),
     ("one of the arguments {names} is required", _missing),

@@ -26,12 +26,7 @@ def answer(options: argparse.Namespace) -> Answer:
         currency = options.currency or home_of(options.names, options.language)
         wish = PlanWish(used=options.used, currency=currency, prices_file=options.prices)
         shown = prices(options.names, wish=wish)
-        return Answer(
-            page=lambda: pages.page(shown, why=options.why),
-            plain=lambda language: pages.plain(shown, language),
-            sheet=lambda: pages.sheet(shown),
-            record=shown,
-        )
+        return Answer.of(pages, shown, options=options, take="why")
     for name, value in (
         ("--used", options.used),
         ("--currency", options.currency),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from rigright.base.errors import AskError
+from rigright.base.errors import AskError, clash
 from rigright.base.words import say
 from rigright.faces.cli.answer import Answer
 from rigright.options.machine_rows import PRINTED
@@ -30,10 +30,7 @@ def answer(options: argparse.Namespace) -> Answer:
         ("--on", on, options.on),
     ):
         if first is not None and given is not None:
-            raise AskError(
-                say("{first} and {second} cannot be combined", first=first, second=option),
-                hint=say("remove {option}", option=option),
-            )
+            raise clash(first, option)
     wish = SetupWish(
         on=on or options.on,
         from_file=options.from_file,
@@ -58,11 +55,8 @@ def answer(options: argparse.Namespace) -> Answer:
         ("--os", wish.system),
         ("--framework", wish.framework),
     ]
-    return Answer(
-        page=lambda: pages.page(result, pages.asked_line(typed)),
-        plain=lambda language: pages.plain(result, language),
-        text=None if shown is None else (lambda: shown),
-        record=result,
+    return Answer.of(
+        pages, result, asked=pages.asked_line(typed), text=None if shown is None else (lambda: shown)
     )
 
 

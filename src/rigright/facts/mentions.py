@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import cache, lru_cache
 
-from rigright.base.errors import AskError
+from rigright.base.errors import maybe
 from rigright.base.patterns import pattern
 from rigright.base.record import dataclass
 from rigright.facts.chips import Chip
@@ -206,10 +206,7 @@ def _is_name(text: str, words: Sequence[_Word], *, telling: _Word) -> bool:
 
 @lru_cache(4096)
 def _meant(text: str) -> tuple[Chip, ...]:
-    try:
-        return chips_meant(text)
-    except AskError:
-        return ()
+    return maybe(lambda: chips_meant(text)) or ()
 
 
 def _count(text: str, start: int, *, end: int) -> int:

@@ -12,6 +12,7 @@ from typing import Any
 
 from rigright.base import shelf
 from rigright.base.errors import AskError, DataError, RigError
+from rigright.base.everyday import words_of
 from rigright.base.files import unwritten, write_whole
 from rigright.base.plain import dumps
 from rigright.base.plugins import TARGETS as TARGETS_ADDED
@@ -26,14 +27,6 @@ from rigright.facts.launching import programs
 
 TARGETS = "rigright.export.targets"
 PLAN = "plan.json"  # beside what was made of it, for whoever holds measurements against it
-_OTHER_NAMES = {
-    "k8s": "kubernetes",
-    "docker": "compose",
-    "docker-compose": "compose",
-    "trt-llm": "tensorrt-llm",
-    "trtllm": "tensorrt-llm",
-    "hf": "transformers",
-}
 _FILE = re.compile(r"[A-Za-z0-9_][\w.@-]{0,100}")
 MOST_FILES, MOST_CHARS = 100, 4 * MIB  # that a plugin may hand back
 _PLACE = re.compile(r"(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+):[0-9]{1,5}")
@@ -82,7 +75,7 @@ def target_meant(name: str) -> str:
     """A target by its name, or by what else people call it; one that is not there is refused."""
     bare = re.sub(r"[\s._-]", "", name.lower())
     targets = {re.sub(r"[._-]", "", target): target for target in known()}
-    target = _OTHER_NAMES.get(name.lower()) or targets.get(bare)
+    target = words_of("target").get(name.lower()) or targets.get(bare)
     if target is None:
         near = difflib.get_close_matches(name, known(), n=1)
         raise AskError(

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields
 from typing import Any
 
-from rigright.base.errors import AskError, RigError
+from rigright.base.errors import AskError, maybe
 from rigright.base.record import dataclass
 from rigright.base.words import say
 from rigright.cost.training.setup import METHODS, OFFLOADS, RECOMPUTES, SCHEDULES, SHARDINGS
@@ -178,7 +178,4 @@ def _with(plan: Mapping[str, Any], group: str, *, name: str, value: Any) -> Mapp
 
 def _written(render: Callable[[Mapping[str, Any]], Files], plan: Mapping[str, Any]) -> Files | None:
     """The files; None where there are none of such a plan, which is a difference too."""
-    try:
-        return render(plan)
-    except RigError:
-        return None
+    return maybe(lambda: render(plan))

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from rigright.base.errors import AskError, DataError, MissingError
+from rigright.base.everyday import words_of
 from rigright.base.money import from_currency
 from rigright.base.words import Sentence, say
 from rigright.demand import PlanWish
@@ -31,10 +32,6 @@ from rigright.verbs.clock import today
 from rigright.verbs.plan import market_of
 from rigright.verbs.priced import ChipPrices, PriceList, PricesOfNames
 
-CALLED = {  # what people call kinds of parts
-    "memory": "ram", "内存": "ram", "ssd": "disk", "硬盘": "disk", "supply": "psu", "电源": "psu",
-    "motherboard": "board", "主板": "board", "处理器": "cpu", "机箱": "case", "散热": "cooler",
-}  # fmt: skip
 FAR_OFF = 4.0  # times what is known: one of the two is wrong
 
 
@@ -55,7 +52,7 @@ def prices(names: Sequence[str] = (), *, wish: PlanWish | None = None, asked: st
 
 def _parts(text: str) -> tuple[PartPrice, ...]:
     """Prices of memory, processors and the rest whose words hold all that was asked."""
-    asked = {CALLED.get(word, word) for word in text.casefold().split()}
+    asked = {words_of("part").get(word, word) for word in text.casefold().split()}
 
     def words(row: PartPrice) -> set[str]:
         given = f"{row.kind} {row.variant} {row.name}".casefold()

@@ -9,7 +9,7 @@ from rigright.base.words import say
 from rigright.export.commands import one_group
 from rigright.export.launch import Launch
 from rigright.export.launches import torchrun
-from rigright.export.text import Words, script
+from rigright.export.text import Words, dumps, script
 
 NAME = "deepspeed"
 CONFIG = "ds_config.json"
@@ -24,6 +24,14 @@ def export(launch: Launch) -> dict[str, str]:
         CONFIG: json.dumps(config(launch), indent=2) + "\n",
         "train.sh": script(command(launch), head=launch.head, environment=launch.environment),
     }
+
+
+def beside(own: dict[str, dict[str, Any]], launch: Launch, *, command: Words) -> dict[str, str]:
+    """The configuration of a program that may read this one, too, and its launch."""
+    files = {name: dumps(fields, *launch.head) for name, fields in own.items()}
+    if any("deepspeed" in fields for fields in own.values()):
+        files[CONFIG] = export(launch)[CONFIG]
+    return {**files, "train.sh": script(command, head=launch.head, environment=launch.environment)}
 
 
 def command(launch: Launch) -> Words:

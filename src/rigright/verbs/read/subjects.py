@@ -9,7 +9,8 @@ from functools import cache, lru_cache
 from rigright.arch.sources import zoo
 from rigright.arch.sources.find import find
 from rigright.arch.sources.spelling import own_part, tables
-from rigright.base.errors import RigError
+from rigright.base.errors import maybe
+from rigright.base.everyday import words_of
 from rigright.base.loader import records
 from rigright.base.patterns import pattern
 from rigright.base.record import dataclass, replace
@@ -42,19 +43,6 @@ _CARRIED = pattern(r"[GM]i?B/s", re.IGNORECASE)
 _CHANNELS = pattern(
     r"(\d{1,2}|单|双|四|六|八|single|dual|two|quad|four|eight)[- ]?(?:通道|channels?)", re.IGNORECASE
 )
-_COUNTS = {
-    "单": 1,
-    "single": 1,
-    "双": 2,
-    "dual": 2,
-    "two": 2,
-    "四": 4,
-    "quad": 4,
-    "four": 4,
-    "六": 6,
-    "八": 8,
-    "eight": 8,
-}
 _CHANNEL_BYTES = 8
 
 
@@ -206,7 +194,7 @@ def _channels(text: str) -> Iterator[ClaimSubject]:
     for match in _MODULES.finditer(text) if _CARRIED.search(text) else ():
         stated = _CHANNELS.search(text, match.end()) or _CHANNELS.search(text)
         each = float(match[1]) * MEGA * _CHANNEL_BYTES
-        counts = (1, 2) if stated is None else (_COUNTS.get(stated[1]) or int(stated[1]),)
+        counts = (1, 2) if stated is None else (int(words_of("channels").get(stated[1].lower(), stated[1])),)
         records = tuple[object, ...](
             DataLink(
                 id="memory", name=f"{match[0]} x{count}", words="", look_up="benchmarks ram",
@@ -291,7 +279,4 @@ def _model_at(text: str, words: list[re.Match[str]]) -> ClaimSubject | None:
 
 @lru_cache(2048)
 def _opened(name: str) -> ModelCard | None:
-    try:
-        return short_card(find(name), name)
-    except RigError:
-        return None
+    return maybe(lambda: short_card(find(name), name))

@@ -8,7 +8,8 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from rigright.base.errors import AskError, RigError
+from rigright.base.errors import AskError, RigError, maybe
+from rigright.base.everyday import words_of
 from rigright.base.words import say
 from rigright.facts.drivers import newest_branch
 from rigright.facts.engines import find_engine
@@ -37,16 +38,6 @@ from rigright.verbs.machine_words import machine_in
 from rigright.verbs.setup.set_up import Pick
 
 TORCH, TENSORFLOW = "torch", "tensorflow"
-_CALLED = {
-    "pytorch": TORCH,
-    "tf": TENSORFLOW,
-    "hf": "transformers",
-    "hf-lean": "transformers",
-    "trtllm": "tensorrt-llm",
-    **dict.fromkeys(
-        ("driver", "drivers", "nvidia driver", "gpu driver", "驱动", "显卡驱动", "nvidia驱动"), TORCH
-    ),
-}
 _BETWEEN = {"on", "for", "with", "and", "a", "the"}
 _CUDA = re.compile(r"(?:\b(?:with|for|on)|[+,/])?\s*\b(?:cuda|cu)[ -]?(1[0-3])(?:\.?(\d))?\b", re.IGNORECASE)
 _VERSION = re.compile(r"(?:==|\s)v?(\d[\w.]*)\s*\Z")
@@ -132,7 +123,7 @@ def is_known(name: str, version: str) -> bool:
 def find_name(asked: str) -> str:
     """An engine or framework by a loose name, with or without a version."""
     word = _bare_name(asked)
-    name = _CALLED.get(word, word)
+    name = words_of("software").get(word, word)
     if name in known_names():
         return name
     try:
@@ -158,10 +149,7 @@ def software_and_machine(words: Sequence[str]) -> tuple[str | None, str | None]:
 
 
 def _is_software(text: str) -> bool:
-    try:
-        return bool(find_name(text))
-    except AskError:
-        return False
+    return maybe(lambda: bool(find_name(text))) or False
 
 
 def picks(name: str, chips: tuple[Capability, ...], *, driver: str | None = None) -> Iterator[Pick]:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from rigright.base.errors import AskError
+from rigright.base.everyday import words_of
 from rigright.base.words import say
 from rigright.doctor.examine import case_of
 from rigright.doctor.stack import capabilities, driver
@@ -24,24 +25,6 @@ from rigright.verbs.setup.set_up import MACOS, WINDOWS, Target
 MOST_KINDS = 8
 WSL = "wsl"
 _OS = re.compile(r"\s*([a-z]+(?:[ -][a-z]+)*)[\s:-]*(\d+(?:\.\d+)?)?\s*\Z", re.IGNORECASE)
-_IDS = {
-    "alma": "almalinux",
-    "amazon": "amzn",
-    "amazon linux": "amzn",
-    "leap": "opensuse-leap",
-    "opensuse": "opensuse-leap",
-    "opensuse leap": "opensuse-leap",
-    "opensuse tumbleweed": "opensuse-tumbleweed",
-    "oracle": "ol",
-    "oracle linux": "ol",
-    "red hat": "rhel",
-    "redhat": "rhel",
-    "rocky linux": "rocky",
-    "rockylinux": "rocky",
-    "suse": "sles",
-    "tumbleweed": "opensuse-tumbleweed",
-    "win": WINDOWS,
-}
 OF_WSL = "2"
 _ARM_FORMS = {"superchip", "superchip board", "module/SoC"}  # of NVIDIA: with its own Arm processor
 _EMBEDDED = "embedded"
@@ -152,7 +135,7 @@ def _system(asked: str) -> tuple[str, str | None]:
     """A system as people name it: "ubuntu 24.04", "debian12", "rocky 9"."""
     match = _OS.match(asked)
     name = " ".join(match[1].lower().replace("-", " ").split()) if match else ""
-    os_id = _IDS.get(name, name.replace(" ", "-"))
+    os_id = words_of("system").get(name, name.replace(" ", "-"))
     known = sorted({text for row in driver_packages() for text in row.os} | {WINDOWS, MACOS})
     if match is None or os_id not in known:
         raise AskError(say('unknown system "{asked}"; known: {known}', asked=asked, known=", ".join(known)))

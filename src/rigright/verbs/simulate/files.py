@@ -6,13 +6,10 @@ import csv
 import io
 from itertools import repeat
 from math import isfinite
-from pathlib import Path
 
 import numpy as np
 
-from rigright.base.errors import AskError
-from rigright.base.files import safe_cell, write_whole
-from rigright.base.words import say
+from rigright.base.files import safe_cell, save_text
 from rigright.sim.load import Trace
 from rigright.sim.tally import Moments
 
@@ -41,11 +38,5 @@ def _moment(value: float) -> str:
 
 
 def write_requests(asked: str, *, trace: Trace | None, moments: Moments) -> None:
-    """Write the table; an error names the file."""
-    try:
-        write_whole(Path(asked), _requests_csv(trace, moments))
-    except OSError as error:
-        error.filename = asked
-        raise
-    except ValueError as error:
-        raise AskError(say("cannot write {file}: {why}", file=asked, why=error)) from None
+    """Write the table."""
+    save_text(asked, _requests_csv(trace, moments))

@@ -19,7 +19,7 @@ from functools import cache, partial
 from pathlib import Path
 
 from rigright.arch.sources.open import open_model
-from rigright.base.errors import AskError, RigError
+from rigright.base.errors import AskError, RigError, maybe
 from rigright.base.units import parse_count
 from rigright.base.words import ENGLISH, say, tell
 from rigright.demand import Serving
@@ -188,7 +188,4 @@ def _played(result: Planned, plan: Plan, *, requests: int, seed: int) -> dict[st
 @cache
 def _users_of(text: str) -> float | None:
     """What a cell of users says; what cannot be read is stated where it is asked."""
-    try:
-        return read_wish({"users": text}).users
-    except RigError:
-        return None
+    return maybe(lambda: read_wish({"users": text}).users)

@@ -6,7 +6,7 @@ import re
 from functools import cache
 
 from rigright.arch.record import Arch
-from rigright.base.errors import AskError
+from rigright.base.errors import maybe
 from rigright.base.tables import Row
 from rigright.choice.training_runs import Reported
 from rigright.cost.training.learners import GROUPS, NAMES
@@ -76,10 +76,7 @@ def _optimizer_of(optimizer: str) -> str | None:
     text = _plain(optimizer)
     if text in _ANY_ADAM:
         return None
-    try:
-        return find_optimizer(text).id
-    except AskError:
-        return None
+    return maybe(lambda: find_optimizer(text).id)
 
 
 def _is_loose(optimizer: str) -> bool:

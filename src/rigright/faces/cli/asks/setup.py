@@ -25,10 +25,7 @@ def answer(options: argparse.Namespace) -> Answer:
     from rigright.verbs.setup.verb import SetupWish, setup, write_file
 
     framework, on = software_and_machine(options.words)
-    for option, first, given in (
-        ("--framework", framework, options.framework),
-        ("--on", on, options.on),
-    ):
+    for option, first, given in (("--framework", framework, options.framework), ("--on", on, options.on)):
         if first is not None and given is not None:
             raise clash(first, option)
     wish = SetupWish(

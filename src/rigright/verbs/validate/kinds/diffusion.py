@@ -13,7 +13,7 @@ import numpy as np
 from rigright.arch.denoisers import GUESSED, Denoiser, denoiser
 from rigright.arch.sources.find import is_known
 from rigright.arch.sources.open import open_model
-from rigright.base.errors import AskError, RigError
+from rigright.base.errors import AskError, maybe
 from rigright.base.tables import Row
 from rigright.base.words import Sentence, say, with_semicolons
 from rigright.choice.networks import TRIED, Network, network_of
@@ -103,10 +103,7 @@ def _open(model: str, net: Denoiser, *, run: Mapping[str, float]) -> Network | N
     """An open network that makes square images, of a kind whose time no run of its like was fitted to."""
     if net.kind in {*TRIED, GUESSED} or run["height"] != run["width"]:
         return None
-    try:
-        return network_of(open_model(model), image_px=int(run["height"]), steps=int(run["steps"]))
-    except RigError:
-        return None
+    return maybe(lambda: network_of(open_model(model), image_px=int(run["height"]), steps=int(run["steps"])))
 
 
 def predict(row: Row) -> tuple[Prediction, ...]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from functools import cache, lru_cache
 
 from rigright.base.errors import maybe
+from rigright.base.everyday import words_of
 from rigright.base.patterns import pattern
 from rigright.base.record import dataclass
 from rigright.facts.chips import Chip
@@ -27,8 +28,9 @@ _UNIT = pattern(
     r"\s?(?:(?:[gmt]i?b|w|v|a|mm|mhz|ghz|tflops)(?![a-z])|元|美元|个|核|[,.]\d|%|年)", re.IGNORECASE
 )
 _COUNT_BEFORE = pattern(
-    r"(?:(\d{1,4})\s?(?:[x×*]|块|张|卡|个|颗|路|-?gpu)\s?|(双[路卡]?|两[块张个颗卡路]|dual[\s-](?:socket\s)?|two\s)|(四[块张卡]|four\s|quad\s)|(八[块张卡]|eight\s))"
-    r"(?:的|服务器|nvidia|geforce|amd|\s){0,3}\Z",
+    r"(?:(\d{1,4})\s?(?:[x×*]|块|张|卡|个|颗|路|-?gpu)\s?"
+    r"|(双|[两三四五六七八九十](?=[块张个颗卡路])|(?:dual|quad|two|three|four|five|six|eight)(?=[\s-]))[块张个颗卡路]?[\s-]?)"
+    r"(?:socket\s|的|服务器|nvidia|geforce|amd|\s){0,3}\Z",
     re.IGNORECASE,
 )
 _COUNT_BEHIND = pattern(r"\s?(?:[x×*]\s?(\d{1,4})(?![\dA-Za-z.])|[(（]?(双卡))", re.IGNORECASE)
@@ -216,7 +218,7 @@ def _count(text: str, start: int, *, end: int) -> int:
     if boxed is not None:
         return 8 * int(boxed[1] or 1)
     if before is not None:
-        return max(1, int(before[1])) if before[1] else 2 if before[2] else 4 if before[3] else 8
+        return max(1, int(before[1] or words_of("counted")[before[2].lower()]))
     behind = _COUNT_BEHIND.match(text[end : end + 12])
     return 1 if behind is None else max(1, int(behind[1])) if behind[1] else 2
 

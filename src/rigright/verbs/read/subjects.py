@@ -41,7 +41,7 @@ _ANY_NVLINK = "nvlink"
 _MODULES = pattern(r"(?<![A-Za-z])DDR[345][- ]?(\d{4,5})(?!\d)", re.IGNORECASE)
 _CARRIED = pattern(r"[GM]i?B/s", re.IGNORECASE)
 _CHANNELS = pattern(
-    r"(\d{1,2}|单|双|四|六|八|single|dual|two|quad|four|eight)[- ]?(?:通道|channels?)", re.IGNORECASE
+    r"(\d{1,2}|[单双四六八]|single|dual|two|quad|four|eight)[- ]?(?:通道|channels?)", re.IGNORECASE
 )
 _CHANNEL_BYTES = 8
 
@@ -194,7 +194,7 @@ def _channels(text: str) -> Iterator[ClaimSubject]:
     for match in _MODULES.finditer(text) if _CARRIED.search(text) else ():
         stated = _CHANNELS.search(text, match.end()) or _CHANNELS.search(text)
         each = float(match[1]) * MEGA * _CHANNEL_BYTES
-        counts = (1, 2) if stated is None else (int(words_of("channels").get(stated[1].lower(), stated[1])),)
+        counts = (1, 2) if stated is None else (int(words_of("counted").get(stated[1].lower(), stated[1])),)
         records = tuple[object, ...](
             DataLink(
                 id="memory", name=f"{match[0]} x{count}", words="", look_up="benchmarks ram",

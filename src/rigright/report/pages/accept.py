@@ -181,7 +181,7 @@ def _what_it_is(machine: Machine | None) -> list[Part]:
     if machine is None:
         return []
     facts: tuple[tuple[Sentence, str | None], ...] = (
-        (say("product"), machine.system.product),
+        (say("system model"), machine.system.product),
         (say("BIOS"), machine.system.bios),
         (say("CPU"), machine.cpu.name),
         (say("driver"), machine.software.driver),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from rigright.base.errors import AskError, DataError, MissingError
@@ -32,14 +34,16 @@ from rigright.verbs.clock import today
 from rigright.verbs.plan import market_of
 from rigright.verbs.priced import ChipPrices, PriceList, PricesOfNames
 
+_USED = re.compile(r"二手的?|\b(?:used|second[- ]hand)\b", re.IGNORECASE)
 FAR_OFF = 4.0  # times what is known: one of the two is wrong
 
 
 def prices(names: Sequence[str] = (), *, wish: PlanWish | None = None, asked: str = "") -> PricesOfNames:
     """Every price of the cards or parts that are meant; of all cards where none is named."""
     wish = wish or PlanWish()
+    text = _USED.sub(" ", " ".join(names)).strip()
+    wish = replace(wish, used=True) if text != " ".join(names).strip() else wish
     market = market_of(wish, day=today())
-    text = " ".join(names).strip()
     parts: tuple[PartPrice, ...] = ()
     if text:
         parts = _parts(text)
@@ -52,7 +56,8 @@ def prices(names: Sequence[str] = (), *, wish: PlanWish | None = None, asked: st
 
 def _parts(text: str) -> tuple[PartPrice, ...]:
     """Prices of memory, processors and the rest whose words hold all that was asked."""
-    asked = {words_of("part").get(word, word) for word in text.casefold().split()}
+    spoken = re.sub(r"(?<=[a-z0-9])(?=[\u4e00-\u9fff])|(?<=\d)(?=gb?(?![a-z]))", " ", text.casefold()).split()
+    asked = {"gb" if word == "g" else words_of("part").get(word, word) for word in spoken}
 
     def words(row: PartPrice) -> set[str]:
         given = f"{row.kind} {row.variant} {row.name}".casefold()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rigright.export.commands import one_node
 from rigright.export.launch import TORCH_TYPES, Launch
-from rigright.export.text import comments
+from rigright.export.text import comments, template
 
 NAME = "diffusers"
 _BACKENDS = {
@@ -20,25 +20,6 @@ quantised = PipelineQuantizationConfig(
     components_to_quantize=sorted(parts & set(DiffusionPipeline.load_config(MODEL))),
 )
 """
-_SCRIPT = """import sys
-import time
-
-import torch
-from diffusers import DiffusionPipeline{imported}
-
-MODEL, BATCH, SIZE, STEPS = {model!r}, {batch}, {size}, {steps}
-{quantised}
-pipe = DiffusionPipeline.from_pretrained(MODEL, torch_dtype=torch.{dtype}{option})
-pipe.to({device!r})
-{compiled}
-prompt = " ".join(sys.argv[1:]) or "a lighthouse above a stormy sea, oil painting"
-for run in ("first", "second"):
-    start = time.perf_counter()
-    images = pipe([prompt] * BATCH, height=SIZE, width=SIZE, num_inference_steps=STEPS).images
-    print(f"{{run}}: {{time.perf_counter() - start:.1f}} s for {{BATCH}}", file=sys.stderr)
-for place, image in enumerate(images):
-    image.save(f"image-{{place}}.png")
-"""
 _COMPILED = """
 denoiser = getattr(pipe, "transformer", None) or pipe.unet
 denoiser.compile()
@@ -50,7 +31,7 @@ def export(launch: Launch) -> dict[str, str]:
     one_node(launch, NAME)
     passed = launch.passing
     backend = _BACKENDS.get(passed.weights)
-    text = _SCRIPT.format(
+    text = template("paint").format(
         imported=", PipelineQuantizationConfig" if backend else "",
         model=launch.model,
         batch=passed.batch,

@@ -9,7 +9,7 @@ from rigright.base.words import say
 from rigright.export.commands import one_group, one_node
 from rigright.export.launch import TORCH_TYPES, Launch, ServerSettings
 from rigright.export.launches import deepspeed
-from rigright.export.text import comments
+from rigright.export.text import comments, template
 
 NAME = "transformers"
 NOTES = "notes.txt"  # JSON has no comments
@@ -19,29 +19,6 @@ _STORED = {
     "nf4": ', quantization_config=BitsAndBytesConfig(load_in_4bit=True, bnb_4bit_quant_type="nf4",'
     " bnb_4bit_compute_dtype=torch.{dtype})",
 }
-_SCRIPT = """import os
-import sys
-import time
-
-os.environ |= {environment}
-import torch
-from transformers import {loader}, AutoTokenizer, BitsAndBytesConfig
-
-MODEL, BATCH, CONTEXT, OUTPUT = {model!r}, {batch}, {context}, {output}
-tokenizer = AutoTokenizer.from_pretrained(MODEL, padding_side="left")
-tokenizer.pad_token = tokenizer.pad_token or tokenizer.eos_token
-model = {loader}.from_pretrained(MODEL, dtype=torch.{dtype}, device_map={devices}{stored})
-texts = sys.argv[1:] or ["Explain what a GPU does."] * BATCH
-if tokenizer.chat_template:
-    chats = [[{{"role": "user", "content": text}}] for text in texts]
-    texts = tokenizer.apply_chat_template(chats, add_generation_prompt=True, tokenize=False)
-cut = {{"padding": True, "truncation": True, "max_length": CONTEXT - OUTPUT}}
-inputs = tokenizer(texts, return_tensors="pt", add_special_tokens=not tokenizer.chat_template, **cut)
-start = time.perf_counter()
-result = model.generate(**inputs.to(model.device), max_new_tokens=OUTPUT)[:, inputs["input_ids"].shape[1] :]
-print(f"{{result.numel() / (time.perf_counter() - start):.0f}} tokens/s", file=sys.stderr)
-print(*tokenizer.batch_decode(result, skip_special_tokens=True), sep="\\n\\n")
-"""
 
 
 def export(launch: Launch) -> dict[str, str]:
@@ -75,7 +52,7 @@ def _generate(launch: Launch, served: ServerSettings) -> str:
     if launch.dp > 1:
         raise launch.program.refusal(f"dp {launch.dp}", hint=say("export {fitting}", fitting="vllm, sglang"))
     dtype = TORCH_TYPES[served.dtype]
-    text = _SCRIPT.format(
+    text = template("generate").format(
         loader="AutoModelForImageTextToText" if served.sees else "AutoModelForCausalLM",
         environment=json.dumps(launch.environment),
         devices=json.dumps("auto" if launch.pp > 1 else launch.device),

@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import Any
 
 from rigright.base import everyday
-from rigright.base.errors import AskError, RigError, unknown
+from rigright.base.errors import AskError, RigError, maybe, unknown
 from rigright.base.record import dataclass
 from rigright.base.words import Sentence, say
 from rigright.facts.mentions import mentions
@@ -27,6 +27,10 @@ _FIRST = 4  # records of a kind where several kinds answer
 # the kinds whose things bear names, in the order in which a name is tried
 _NAMED = ("chips", "model", "engines", "formats", "xids", "checks", "cpus", "platforms", "guides")
 _APART = frozenset({"model", "guides"})  # opened by a whole name or question, not by words of it
+_SEAM = re.compile(r"(?<=[A-Za-z0-9])(?=[\u4e00-\u9fff])|(?<=[\u4e00-\u9fff])(?=[A-Za-z0-9])")
+_QUESTION = re.compile(
+    r"\A(?:what|how|which|does|do|is|are)\b|什么|是啥|多少|怎么|如何|吗|[?？]", re.IGNORECASE
+)
 _ASKING = re.compile(
     r"什么是|是什么(?:意思)?|是啥|怎么样|如何|多少|吗|呢"
     r"|\b(?:what(?:'s| is| are)|how (?:much|many|fast|does|do|is)|does|do|is|are|an?|the|of|cost|mean)\b",
@@ -166,6 +170,10 @@ def search(text: str, *, today: date | None = None) -> Findings:
     if len(text) > _MOST_CHARS:
         raise AskError(say("query too long: {count} characters; use a name or a few words", count=len(text)))
     today = today or clock.today()
+    asked = next(_subjects(text), None) if _QUESTION.search(text) else None
+    found = None if asked is None else maybe(lambda: search(asked, today=today))
+    if found is not None:
+        return found
     hit = next(_hits(text, today), None)
     listings = {
         name: listing
@@ -188,13 +196,12 @@ def search(text: str, *, today: date | None = None) -> Findings:
 
 
 def _subjects(text: str) -> Iterator[str]:
-    """What a whole question is about: its words without those that ask, else the one thing it names."""
-    bare = _ASKING.sub(" ", text).strip(" ?？。")
-    if bare and bare != text:
-        yield bare
+    """What a whole question is about: the one thing it names, else its words without those that ask."""
     names = [mention.text for mention in mentions(text)]
-    if len(names) == 1:
-        yield names[0]
+    yield from names[:1] if len(names) == 1 and names[0] != text else ()
+    bare = _ASKING.sub(" ", text).strip(" ?？。")
+    if bare and bare != text and len(names) < 2:
+        yield bare
 
 
 def _instead(text: str, today: date) -> Sentence:
@@ -249,7 +256,7 @@ def _named(kind: ListingKind, asked: LookUpQuery) -> Any:
 def _speaking(name: str, text: str, *, today: date) -> Listing | None:
     """The records of a kind that a text finds, the first few of them."""
     kind = find_kind(name)
-    asked = LookUpQuery(words=tuple(text.split()), today=today)
+    asked = LookUpQuery(words=tuple(_SEAM.sub(" ", text).split()), today=today)
     try:
         records = _records(kind, asked)
     except RigError:

@@ -140,7 +140,7 @@ def ratios(passage: Passage) -> Iterator[GuideClaim]:
     for quantity in passage.quantities:
         counts = any(0 <= subject.start - quantity.end <= 2 for subject in passage.subjects)
         pair = (
-            compared(passage, quantity)
+            _two(passage, quantity.start)
             if quantity.unit == "times" and quantity.mid > 0 and not counts
             else None
         )
@@ -162,7 +162,10 @@ def orders(passage: Passage) -> Iterator[GuideClaim]:
         None,
     )
     kind = None if pair is None else _compared_by(passage, pair[0].kind)
-    if pair is None or found is None or kind is None or passage.is_code:
+    if pair is None or found is None or passage.is_code:
+        return
+    if kind is None:
+        yield claim_of(passage, found[1], subject=pair[0], kind="comparison", verdict=_side_by_side(pair))
         return
     sign, at = found
     (first, second), ratios = (
@@ -184,12 +187,8 @@ def orders(passage: Passage) -> Iterator[GuideClaim]:
         yield claim_of(passage, at, subject=first, kind="comparison", verdict=verdict)
 
 
-def compared(passage: Passage, quantity: StatedQuantity) -> tuple[ClaimSubject, ClaimSubject] | None:
-    """The two things that a factor compares: the nearest to it, in their order."""
-    return _two(passage, quantity.start)
-
-
 def _two(passage: Passage, place: int) -> tuple[ClaimSubject, ClaimSubject] | None:
+    """The two things of a kind that are compared: the nearest to a place, in their order."""
     for kind in (CHIP, LINK):
         known = [subject for subject in passage.subjects if subject.kind == kind]
         if len({subject.records[0] for subject in known}) > 1:
@@ -212,6 +211,13 @@ def _compared_by(passage: Passage, kind: str) -> ClaimKind | None:
     return best if lengths[best] else None
 
 
+def _side_by_side(pair: tuple[ClaimSubject, ClaimSubject]) -> ClaimVerdict:
+    """What no single figure decides: speed, price, worth."""
+    command = f'rigright compare "{pair[0].name}" "{pair[1].name}" --for llama-3.1-8b'
+    truth = say("speed and price depend on the workload")
+    return ClaimVerdict(verdict=UNKNOWN, truth=truth, command=command)
+
+
 def factor(
     passage: Passage, quantity: StatedQuantity, *, pair: tuple[ClaimSubject, ClaimSubject]
 ) -> ClaimVerdict:
@@ -219,8 +225,7 @@ def factor(
     first, second = pair
     kind = _compared_by(passage, first.kind)
     if kind is None:
-        command = f'rigright compare "{first.name}" "{second.name}" --for llama-3.1-8b'
-        return ClaimVerdict(verdict=UNKNOWN, truth=say("how fast depends on the workload"), command=command)
+        return _side_by_side(pair)
     rows = [
         (amount / other, amount, other)
         for amount in amounts(passage, first, kind=kind)

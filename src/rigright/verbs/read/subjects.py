@@ -33,7 +33,10 @@ _LOOKS = {
     LINK: "rigright look-up {look_up}",
 }
 _SIZE = pattern(r"(?<![A-Za-z0-9.])(\d{1,4}(?:\.\d{1,2})?)\s?B(?![A-Za-z0-9])")
-_BESIDE_SIZE = pattern(r"模型|model|参数|llm|parameter|lora|fine-?tun|quantiz|量化|微调", re.IGNORECASE)
+_BESIDE_SIZE = pattern(
+    r"模型|model|参数|llm|parameter|lora|fine-?tun|quantiz|量化|微调|跑|运行|部署|(?<![a-z])(?:runs?|serve|q[2-8]|int4|fp16)(?![a-z])",
+    re.IGNORECASE,
+)
 _NAMED_BY_SIZE = pattern(r"[A-Za-z]+[- ]?(?:\d(?:\.\d)?[- ])?\d{1,3}(?:\.\d)?[Bb](?![A-Za-z0-9])")
 _VERSION = pattern(r"[vV]\d")  # of a model: DeepSeek-V2
 _LANES = pattern(r"\s?x(1|2|8|16)(?![\dx])")

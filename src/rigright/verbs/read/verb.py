@@ -38,7 +38,7 @@ from rigright.verbs.read.wording import wordings
 
 STDIN = "-"
 _MOST_CONFIGURATIONS = 40  # of a text, that are worked out
-_ENDING = pattern(r"[/\\]|\.[A-Za-z0-9]{1,5}\Z")  # of a file's name
+_ENDING = pattern(r"\A[/.~]|\.[A-Za-z0-9]{1,5}\Z")  # of a file's name, or how its path begins
 _COLUMN = pattern(r"([^()]{1,16}?)\s?\(([A-Za-z/%]{1,10})\)")
 _ROW = pattern(
     r"([A-Za-z][A-Za-z0-9 .\-]{0,24}?[0-9])([0-9][0-9.,]{0,20})(?:\s?\([A-Z0-9 ]{1,8}\)([0-9][0-9.,]{0,16}))?"

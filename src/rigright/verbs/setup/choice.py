@@ -38,6 +38,7 @@ from rigright.verbs.machine_words import machine_in
 from rigright.verbs.setup.set_up import Pick
 
 TORCH, TENSORFLOW = "torch", "tensorflow"
+_INSTALL = re.compile(r"\A(?:安装|装|配置|配|install(?:ing)?\Z)", re.IGNORECASE)
 _BETWEEN = {"on", "for", "with", "and", "a", "the"}
 _CUDA = re.compile(r"(?:\b(?:with|for|on)|[+,/])?\s*\b(?:cuda|cu)[ -]?(1[0-3])(?:\.?(\d))?\b", re.IGNORECASE)
 _VERSION = re.compile(r"(?:==|\s)v?(\d[\w.]*)\s*\Z")
@@ -140,7 +141,8 @@ def find_name(asked: str) -> str:
 
 def software_and_machine(words: Sequence[str]) -> tuple[str | None, str | None]:
     """A framework or engine and the GPUs for it, as one types them in any order: "vllm 5090", "5090"."""
-    spoken = [word for text in words for word in text.split() if word.lower() not in _BETWEEN]
+    spoken = [_INSTALL.sub("", word) for text in words for word in text.split()]
+    spoken = [word for word in spoken if word and word.lower() not in _BETWEEN]
     for end in range(1, len(spoken) + 1):
         for software, machine in ((spoken[:end], spoken[end:]), (spoken[-end:], spoken[:-end])):
             if _is_software(" ".join(software)) and (not machine or machine_in(machine) == machine):

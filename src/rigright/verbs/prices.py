@@ -34,6 +34,7 @@ from rigright.verbs.clock import today
 from rigright.verbs.plan import market_of
 from rigright.verbs.priced import ChipPrices, PriceList, PricesOfNames
 
+_SIZE = re.compile(r"\d+\s*gb?(?![a-z])", re.IGNORECASE)
 _USED = re.compile(r"二手的?|\b(?:used|second[- ]hand)\b", re.IGNORECASE)
 FAR_OFF = 4.0  # times what is known: one of the two is wrong
 
@@ -46,7 +47,7 @@ def prices(names: Sequence[str] = (), *, wish: PlanWish | None = None, asked: st
     market = market_of(wish, day=today())
     parts: tuple[PartPrice, ...] = ()
     if text:
-        parts = _parts(text)
+        parts = _parts(text) or _parts(_SIZE.sub(" ", text))  # of no price, those of other sizes
         meant = () if parts else _meant(text)
     else:
         meant = tuple(chip for chip in chips() if chip.id in market.cards)
@@ -63,7 +64,7 @@ def _parts(text: str) -> tuple[PartPrice, ...]:
         given = f"{row.kind} {row.variant} {row.name}".casefold()
         return {*given.split(), *given.replace("-", " ").split()}
 
-    return tuple(row for row in all_part_prices() if asked <= words(row))
+    return tuple(row for row in all_part_prices() if asked and asked <= words(row))
 
 
 def _meant(text: str) -> tuple[Chip, ...]:

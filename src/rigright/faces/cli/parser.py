@@ -97,7 +97,7 @@ class Parser(argparse.ArgumentParser):
         """The complaint about the first of the arguments without a place, with what is meant."""
         known = list(self._option_string_actions)
         argument = next((word for word in extras if word.startswith("-")), extras[0])
-        if argument.startswith("-"):
+        if argument.startswith("-") and not (self.takes_command and not extras[0].startswith("-")):
             from rigright.options.read import unknown_option
 
             long = [word.removeprefix("--") for word in known if word.startswith("--")]

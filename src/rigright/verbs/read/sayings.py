@@ -23,6 +23,9 @@ from rigright.verbs.read.whose import places
 
 _XID = pattern(r"\bxid\b(?:\s?\([^)\n]{0,40}\))?[^0-9\n]{0,24}(\d{1,3})(?![\d.])", re.IGNORECASE)
 _STEM = 5  # signs of a word that may go on: "train" in "training"
+_FINE = pattern(
+    r"(?:不会有?|没有?|无|不存在|\bno )(?:瓶颈|问题|影响|压力|problem|issue|bottleneck)s?"
+)  # denies no saying
 _LOOSE = pattern(r"(?<=\d) (?=[倍层张块卡位条核年天个])")
 _CLAUSE = pattern(r"[,，;；。、|]|\bbut\b|但|而(?!非)")
 _DENIES = pattern(
@@ -84,6 +87,7 @@ class MarkedSaying:
         bare = next((part for part in clauses if any(word in part for word in self.groups[0])), "")
         for word in (word for group in self.groups for word in group):
             bare = bare.replace(word, " ")
+        bare = _FINE.sub(" ", bare)
         return not passage.is_code and _DENIES.search(bare) is not None
 
 

@@ -34,7 +34,7 @@ from rigright.verbs.clock import today
 from rigright.verbs.plan import market_of
 from rigright.verbs.priced import ChipPrices, PriceList, PricesOfNames
 
-_SIZE = re.compile(r"\d+\s*gb?(?![a-z])", re.IGNORECASE)
+_SIZE = re.compile(r"\d+\s*[gt]b?(?![a-z])", re.IGNORECASE)
 _USED = re.compile(r"二手的?|\b(?:used|second[- ]hand)\b", re.IGNORECASE)
 FAR_OFF = 4.0  # times what is known: one of the two is wrong
 
@@ -57,8 +57,10 @@ def prices(names: Sequence[str] = (), *, wish: PlanWish | None = None, asked: st
 
 def _parts(text: str) -> tuple[PartPrice, ...]:
     """Prices of memory, processors and the rest whose words hold all that was asked."""
-    spoken = re.sub(r"(?<=[a-z0-9])(?=[\u4e00-\u9fff])|(?<=\d)(?=gb?(?![a-z]))", " ", text.casefold()).split()
-    asked = {"gb" if word == "g" else words_of("part").get(word, word) for word in spoken}
+    spoken = re.sub(
+        r"(?<=[a-z0-9])(?=[\u4e00-\u9fff])|(?<=\d)(?=[gt]b?(?![a-z]))", " ", text.casefold()
+    ).split()
+    asked = {words_of("part").get(word, word) for word in spoken}
 
     def words(row: PartPrice) -> set[str]:
         given = f"{row.kind} {row.variant} {row.name}".casefold()

@@ -24,7 +24,7 @@ from rigright.verbs.read.whose import places
 _XID = pattern(r"\bxid\b(?:\s?\([^)\n]{0,40}\))?[^0-9\n]{0,24}(\d{1,3})(?![\d.])", re.IGNORECASE)
 _STEM = 5  # signs of a word that may go on: "train" in "training"
 _FINE = pattern(
-    r"(?:不会有?|没有?|无|不存在|\bno )(?:瓶颈|问题|影响|压力|problem|issue|bottleneck)s?"
+    r"(?:不会有?|没有?|无|不存在|\bno )(?:瓶颈|问题|压力|problem|issue|bottleneck)s?"
 )  # denies no saying
 _LOOSE = pattern(r"(?<=\d) (?=[倍层张块卡位条核年天个])")
 _CLAUSE = pattern(r"[,，;；。、|]|\bbut\b|但|而(?!非)")

@@ -362,6 +362,7 @@ def cost(
     api: Texts | None = None,
     api_usd_per_mtok: Texts | None = None,
     mtok: Texts | None = None,
+    hours: Texts | None = None,
     after: Texts | None = None,
     then: Texts | None = None,
     prices: Texts | None = None,

@@ -169,6 +169,12 @@ def days(text: str) -> float:
     return parse_seconds(f"{text}d" if bare else text) / DAY_S
 
 
+def hours(text: str) -> float:
+    """Read "200", "30d" as hours."""
+    bare = text.strip().replace(".", "", 1).isdecimal()
+    return parse_seconds(f"{text}h" if bare else text) * 24 / DAY_S
+
+
 def percentile(text: str) -> float:
     """Read "p95", "95", "95%" or "0.95" as a share."""
     share = parse_share(text.strip().lower().removeprefix("p").removesuffix("%"))

@@ -169,7 +169,8 @@ def search(text: str, *, today: date | None = None) -> Findings:
     if hit is not None or listings:
         return Findings(text=text, hit=hit, found=listings)
     subject = next(_subjects(text), text)
-    if subject != text:
+    misspelt = difflib.get_close_matches(text.split(maxsplit=1)[0], KINDS, cutoff=0.75)  # "chops 4090"
+    if subject != text and not misspelt:
         return search(subject, today=today)
     raise AskError(say('nothing found for "{text}"', text=text[:80]), hint=_instead(text, today))
 

@@ -314,5 +314,6 @@ class CostWish:
     upkeep: float = 0.0  # a year, as a share of the price of a bought machine
     api_usd_per_mtok: tuple[float, ...] = ()  # prompt and output
     mtok_per_month: float | None = None  # output tokens that are wanted; None: all that the machine makes
+    hours: float | None = None  # of use over all the years; None: by `duty`
     after_years: float | None = None  # the machine is replaced by then
     then: str | None = None  # by this one; None: by another of the same

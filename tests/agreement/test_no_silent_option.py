@@ -47,7 +47,7 @@ VALUES = {
     "growth": "30x", "grows-to": "405B", "tariff": "0.55usd", "place": "DE", "customer": "company",
     "have": "b650, 64gb, 850w", "room": "rack 2U",
     "pue": "1.9", "years": "7", "duty": "20%", "cooling": "45%", "space": "500usd",
-    "upkeep": "7%", "people": "900usd", "api": "0.15/0.6", "mtok": "50", "after": "2",
+    "upkeep": "7%", "people": "900usd", "api": "0.15/0.6", "mtok": "50", "hours": "200", "after": "2",
     "then": "1x rtx 5090", "task": "embed", "family": "qwen3", "min-params": "7B", "max-params": "3B",
     "aim": "power", "plans": "1", "limit": "2",
 }  # fmt: skip

@@ -105,3 +105,17 @@ def test_named_weights_go_before_published_ones_and_none_known_is_refused():
     plan["plans"][0]["work"]["weights"] = "hqq4"
     with pytest.raises(AskError, match=re.escape(find_format("hqq4").label)):
         launch_of(plan, "vllm")
+
+
+@pytest.mark.parametrize(
+    ("fields", "file"),
+    [
+        ({}, "generate.py"),
+        ({"mode": "finetune"}, "training_args.json"),
+        ({"method": "qlora"}, "training_args.json"),
+    ],
+)
+def test_transformers_generates_unless_a_training_is_asked_for(fields, file):
+    data = planned_for("llama-2-70b", "transformers", fields={"on": "4x rtx 4090", **fields})
+    text = launch_files("transformers", data)[file]
+    assert not file.endswith(".py") or ('device_map="auto"' in text and compile(text, file, "exec"))

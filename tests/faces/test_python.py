@@ -201,7 +201,7 @@ def test_the_signature_names_the_options():
 
 WRONG = (  # and what the error and its hint name
     (lambda: rig.plan("qwen3-8b", bugdet=5), '"bugdet"', "budget"),
-    (rig.explain, "model", "--help"),
+    (rig.explain, "model", "qwen3-32b"),
     (rig.plan, "model", "--budget 5000usd"),
     (lambda: rig.plan("qwen3-8b", mode="foo"), '"foo"', "serve, chat"),
     (lambda: rig.plan("qwen3-8b", users=-1), "--concurrency", ""),

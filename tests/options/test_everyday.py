@@ -17,6 +17,7 @@ ROWS = rows("everyday.csv", "word", "of", "plain")
 SIDES = {"around", "most", "least"}
 ELSEWHERE = SIDES | {
     "bound",
+    *("software", "system", "target", "part", "counted"),
     "kind",
     "network",
     "room",

@@ -33,8 +33,9 @@ def test_a_name_is_shown_in_full():
 
 @pytest.mark.parametrize(
     ("text", "kind"),
-    [("显存", "myths"), ("显存", "checks"), ("ascend", "chips"), ("昇腾", "chips"), ("nvlink", "chips")],
-)
+    [("显存", "myths"), ("显存", "checks"), ("ascend", "chips"), ("昇腾", "chips"), ("nvlink", "chips"),
+     ("gguf 是什么", "engines"), ("what is nvlink", "chips")],
+)  # fmt: skip
 def test_a_word_is_found_wherever_it_is_spoken_of(text, kind):
     assert search(text, today=TODAY).found[kind].total
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from rigright.base.words import Sentence, say
 
+T = TypeVar("T")
 EXIT_INTERRUPT = 130  # Ctrl-C, as a shell gives it (`__main__` has its own: it waits for no import)
 Hint = Sentence | Callable[[], Sentence | None] | None  # or what looks for it
 
@@ -72,6 +73,22 @@ class CommandError(RigError):
     """A command of the user's cannot be started; the exit code is the one a shell would give."""
 
     exit_code = 127
+
+
+def maybe(read: Callable[[], T]) -> T | None:
+    """What is read; none where it is refused."""
+    try:
+        return read()
+    except RigError:
+        return None
+
+
+def clash(first: str, second: str) -> AskError:
+    """The error for two choices that shut each other out."""
+    return AskError(
+        say("{first} and {second} cannot be combined", first=first, second=second),
+        hint=say("remove one of them"),
+    )
 
 
 def unknown(

@@ -160,6 +160,8 @@ def save_text(file: str | Path, text: str) -> None:
         write_whole(path, text)
     except OSError as error:
         raise unwritten(file, error) from None
+    except ValueError as error:
+        raise AskError(say("cannot write {file}: {why}", file=file, why=error)) from None
 
 
 def check_place(file: str | Path) -> None:

@@ -9,7 +9,7 @@ from itertools import product
 import numpy as np
 
 from rigright.arch.record import Arch, Mixer
-from rigright.base.errors import AskError
+from rigright.base.errors import AskError, clash
 from rigright.base.record import replace
 from rigright.base.words import say
 from rigright.cost.layers import takes_samples
@@ -97,14 +97,7 @@ def over_attention(wish: ServingWish, *, cards: int) -> ServingWish:
     if ep % tp or ranks < 2 or dp == 0 or ep * (wish.pp or 1) * (dp or 1) > cards:
         return wish
     if wish.attention_dp is False:
-        raise AskError(
-            say(
-                "{first} and {second} cannot be combined",
-                first=f"--tp {tp} --ep {ep}",
-                second="--no-attention-dp",
-            ),
-            hint=say("remove one of them"),
-        )
+        raise clash(f"--tp {tp} --ep {ep}", "--no-attention-dp")
     return replace(wish, tp=ep, dp=dp, attention_dp=True)
 
 

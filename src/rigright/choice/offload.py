@@ -12,7 +12,7 @@ from functools import cache
 from math import ceil
 
 from rigright.arch.record import Arch, Cut
-from rigright.base.errors import AskError
+from rigright.base.errors import AskError, clash
 from rigright.base.words import Sentence, say
 from rigright.cost.layers import lanes, mixers_of
 from rigright.cost.memory.kv import token_bytes
@@ -40,10 +40,7 @@ def asked_offload(arch: Arch, wish: ServingWish) -> Offload | None:
         return None
     if wish.engine is not None and not can_offload(find_engine(wish.engine)):
         option = "--cpu-moe" if wish.gpu_layers is None else "--gpu-layers"
-        raise AskError(
-            say("{first} and {second} cannot be combined", first=option, second=f"--engine {wish.engine}"),
-            hint=say("remove one of them"),
-        )
+        raise clash(option, f"--engine {wish.engine}")
     count = len(arch.trunk.layers)
     layers = 0 if wish.gpu_layers is None else min(max(count + 1 - wish.gpu_layers, 0), count)
     routed = [bool(layer.ffn is not None and layer.ffn.experts) for layer in arch.trunk.layers]

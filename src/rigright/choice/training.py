@@ -12,7 +12,7 @@ from typing import Any
 
 from rigright.arch.count import params
 from rigright.arch.record import Arch
-from rigright.base.errors import AskError
+from rigright.base.errors import AskError, clash
 from rigright.base.record import dataclass, replace
 from rigright.base.units import GIGA
 from rigright.base.words import say
@@ -150,10 +150,7 @@ def _check_trainer(wish: TrainingWish) -> None:
     for name in trainer.uncut:
         if (getattr(wish, name) or 1) > 1:
             cut = f"--{name} {getattr(wish, name)}"
-            raise AskError(
-                say("{first} and {second} cannot be combined", first=f"--trainer {wish.trainer}", second=cut),
-                hint=say("remove one of them"),
-            )
+            raise clash(f"--trainer {wish.trainer}", cut)
 
 
 def looped(arch: Arch, method: str) -> str:

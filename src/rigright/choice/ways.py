@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from rigright.arch.record import Arch
-from rigright.base.errors import AskError
+from rigright.base.errors import maybe
 from rigright.base.record import dataclass
 from rigright.choice.work import RACK, is_for_one, is_home
 from rigright.cost.layers import generates, transcribes
@@ -140,10 +140,7 @@ def _loads(engine: Engine, stored: str, *, chips: Sequence[Chip]) -> bool:
 
 def _is_gguf(name: str) -> bool:
     """Whether a name can mean a GGUF file alone; "q4" and "int4" mean what the engine at hand has."""
-    try:
-        return find_format(name).id.startswith(GGUF)
-    except AskError:
-        return False
+    return maybe(lambda: find_format(name).id.startswith(GGUF)) or False
 
 
 def reads_gguf(engine: Engine) -> bool:

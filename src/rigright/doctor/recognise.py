@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from rigright.base.errors import RigError
+from rigright.base.errors import maybe
 from rigright.facts.chips import Chip, chips
 from rigright.facts.find import match_chip
 from rigright.machine.device import Device
@@ -33,10 +33,7 @@ def chip_of(device: Device) -> Chip | None:
 @lru_cache(maxsize=256)
 def _meant(name: str | None, total_bytes: float | None) -> Chip | None:
     """Cards of one machine mostly bear one name: it is read once."""
-    try:
-        return match_chip(name, total_bytes=total_bytes).chip if name else None
-    except RigError:
-        return None
+    return maybe(lambda: match_chip(name, total_bytes=total_bytes).chip if name else None)
 
 
 def _has_room(chip: Chip, total_bytes: float | None) -> bool:

@@ -8,16 +8,15 @@ from typing import cast
 
 from rigright.arch.denoisers import Denoiser
 from rigright.arch.record import Arch
-from rigright.base.errors import AskError
 from rigright.base.record import dataclass
 from rigright.base.units import MEGA
-from rigright.base.words import say
 from rigright.demand import Size
 from rigright.facts.checkpoints import Making
 from rigright.facts.launching import Launcher
 from rigright.machine.bench.record import SentLoad
 
 _BLACKWELL = (10, 0)
+TORCH_TYPES = {"bf16": "bfloat16", "fp16": "float16", "fp32": "float32"}
 EVERYWHERE = "0.0.0.0"  # noqa: S104 - a server that other nodes reach
 _DOWNLOAD_BYTES_PER_S = 100 * MEGA
 
@@ -41,6 +40,7 @@ class ServerSettings:
     weights_bytes: float
     has_experts: bool = False
     hears: bool = False  # its prompts are speech
+    sees: bool = False  # or images beside text
     gpu_layers: int | None = None
     cpu_moe: int | None = None
     batch_tok: int | None = None  # of a pass where a part of the model lies in main memory
@@ -166,6 +166,11 @@ class Launch:
         return (f"{self.program.label} {self.program.version}: {self.name}", *self.why, *notes, *needs, *made)
 
     @property
+    def device(self) -> str:
+        """What PyTorch calls its cards."""
+        return {"Intel": "xpu", "Apple": "mps"}.get(self.vendor, "cuda" if self.vendor else "cpu")
+
+    @property
     def health(self) -> str:
         """Where it answers 200 once it serves."""
         return f"http://127.0.0.1:{self.port}{self.program.health}"
@@ -252,13 +257,7 @@ class Launch:
 
         own = int(dividing(shared, self.training.sharding))
         if shared % own or own % self.cp:
-            raise AskError(
-                say(
-                    "{engine} is not exported with {choice}",
-                    engine=self.program.label,
-                    choice=f"sharding {self.training.sharding}, dp {self.dp}, cp {self.cp}",
-                )
-            )
+            raise self.program.refusal(f"sharding {self.training.sharding}, dp {self.dp}, cp {self.cp}")
         return shared // own
 
     @property

@@ -8,6 +8,8 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Self
 
+from rigright.base import tables
+
 Words = tuple[tuple[str, ...], ...]  # a command in groups: a flag and its value stand on one line
 
 
@@ -146,3 +148,8 @@ def _is_block(value: Any) -> bool:
 def _scalar(value: Any) -> str:
     text = json.dumps(value, ensure_ascii=False)
     return _UNPRINTABLE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+
+
+def template(name: str) -> str:
+    """A script whose marks a launch fills in."""
+    return (tables.DATA / "train" / f"{name}.txt").read_text("utf-8")

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from functools import cache
 
-from rigright.base.errors import AskError, unknown
+from rigright.base.errors import AskError, maybe, unknown
 from rigright.base.loader import rows
 from rigright.base.patterns import pattern
 from rigright.base.record import dataclass, replace
@@ -68,10 +68,7 @@ def find_chips(text: str) -> tuple[Chip, ...]:
 
 def names_chip(text: str) -> bool:
     """Whether a text calls a chip by its name, and not by a family of instances that have it."""
-    try:
-        return bool(_read(text, read_counts(read_tokens(text)).name)[1])
-    except AskError:
-        return False
+    return maybe(lambda: bool(_read(text, read_counts(read_tokens(text)).name)[1])) or False
 
 
 def chips_meant(text: str) -> tuple[Chip, ...]:

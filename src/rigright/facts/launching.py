@@ -6,10 +6,11 @@ from dataclasses import field
 from functools import cache
 from typing import Any
 
+from rigright.base.errors import AskError
 from rigright.base.loader import blocks, records
 from rigright.base.record import dataclass, derived
 from rigright.base.tables import DATA, frozen, read_toml
-from rigright.base.words import Sentence, in_both
+from rigright.base.words import Sentence, in_both, say
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,6 +23,7 @@ class Launcher:
     source: str
     kind: str  # "serve", "train", or "sample": whole texts or images, one pass each
     runs: tuple[str, ...]  # engines or trainers of a plan that it carries out
+    serves: str = ""  # the engine that a trainer's library is, too
     works: tuple[str, ...] = ()  # kinds of work, where it passes whole samples
     port: int | None = None
     health: str = ""
@@ -57,6 +59,12 @@ class Launcher:
 
     def __hash__(self) -> int:
         return hash(self.id)  # its tables have none
+
+    def refusal(self, choice: str, *, hint: Sentence | None = None) -> AskError:
+        """The error for a choice of a plan that it cannot be started with."""
+        return AskError(
+            say("{engine} is not exported with {choice}", engine=self.label, choice=choice), hint=hint
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import cache, lru_cache
 
-from rigright.base.errors import AskError
+from rigright.base.errors import maybe
+from rigright.base.everyday import words_of
 from rigright.base.patterns import pattern
 from rigright.base.record import dataclass
 from rigright.facts.chips import Chip
@@ -23,10 +24,13 @@ _INSIDE = pattern(r"[ \-_®™]{1,2}")
 _GAMING = pattern(r"[2-5]0[5-9]0")
 _NUMBERED = pattern(r"[0-9]{1,5}[a-z]{0,3}")
 _SERIES = pattern(r"\s*(?:系列|series\b|[- ]series)", re.IGNORECASE)
-_UNIT = pattern(r"\s?(?:[gmt]i?b|w|v|a|mm|mhz|ghz|tflops|元|美元|个|核|[,.]\d|%|年)", re.IGNORECASE)
+_UNIT = pattern(
+    r"\s?(?:(?:[gmt]i?b|w|v|a|mm|mhz|ghz|tflops)(?![a-z])|元|美元|个|核|[,.]\d|%|年)", re.IGNORECASE
+)
 _COUNT_BEFORE = pattern(
-    r"(?:(\d{1,4})\s?(?:[x×*]|块|张|卡|个|颗|路|-?gpu)\s?|(双[路卡]?|两[块张个颗卡路]|dual[\s-](?:socket\s)?|two\s)|(四[块张卡]|four\s|quad\s)|(八[块张卡]|eight\s))"
-    r"(?:的|服务器|nvidia|geforce|amd|\s){0,3}\Z",
+    r"(?:(\d{1,4})\s?(?:[x×*]|块|张|卡|个|颗|路|-?gpu)\s?"
+    r"|(双|[两三四五六七八九十](?=[块张个颗卡路])|(?:dual|quad|two|three|four|five|six|eight)(?=[\s-]))[块张个颗卡路]?[\s-]?)"
+    r"(?:socket\s|的|服务器|nvidia|geforce|amd|\s){0,3}\Z",
     re.IGNORECASE,
 )
 _COUNT_BEHIND = pattern(r"\s?(?:[x×*]\s?(\d{1,4})(?![\dA-Za-z.])|[(（]?(双卡))", re.IGNORECASE)
@@ -71,12 +75,16 @@ def mentions(text: str) -> tuple[Mention, ...]:
 
 
 def _words(text: str) -> list[_Word]:
-    """The words of a text; a count that is written into a name is none of it: "8xH100"."""
+    """The words of a text; a count written into a name is none of it, nor is the s of several: "8xH100s"."""
     words = []
     for match in _WORD.finditer(text):
         counted = _GLUED.match(match[0])
         start = match.start() + (counted.end() if counted else 0)
-        words.append(_Word(start, match.end(), text[start : match.end()].casefold()))
+        word = text[start : match.end()].casefold()
+        word = (
+            word[:-1] if word.endswith("s") and _tells(word[:-1]) and not _tells(word) else word
+        )  # two 4090s
+        words.append(_Word(start, start + len(word), word))
     return words
 
 
@@ -200,10 +208,7 @@ def _is_name(text: str, words: Sequence[_Word], *, telling: _Word) -> bool:
 
 @lru_cache(4096)
 def _meant(text: str) -> tuple[Chip, ...]:
-    try:
-        return chips_meant(text)
-    except AskError:
-        return ()
+    return maybe(lambda: chips_meant(text)) or ()
 
 
 def _count(text: str, start: int, *, end: int) -> int:
@@ -213,7 +218,7 @@ def _count(text: str, start: int, *, end: int) -> int:
     if boxed is not None:
         return 8 * int(boxed[1] or 1)
     if before is not None:
-        return max(1, int(before[1])) if before[1] else 2 if before[2] else 4 if before[3] else 8
+        return max(1, int(before[1] or words_of("counted")[before[2].lower()]))
     behind = _COUNT_BEHIND.match(text[end : end + 12])
     return 1 if behind is None else max(1, int(behind[1])) if behind[1] else 2
 

@@ -113,7 +113,7 @@ TRAITS = (
     Trait("gpu_link", say("GPU PCIe link"), each(_link), weight="fault"),
     Trait("gpu_links_active", say("active NVLinks of a GPU"), each(_active), weight="fault"),
     Trait("fabric_manager", say("fabric manager"), lambda m: m.software.fabric_manager),
-    Trait("product", say("product"), lambda m: m.system.product, weight="note"),
+    Trait("product", say("system model"), lambda m: m.system.product, weight="note"),
     Trait("bios", say("BIOS"), lambda m: m.system.bios),
     Trait("processor", say("CPU"), lambda m: m.cpu.name),
     Trait(

@@ -53,8 +53,8 @@ ROWS: dict[str, Rows] = {
         row("list", "", text=say("list the tools and their arguments")),
     ),
     "prices": lambda: (
-        row("what", "WHAT", placed=True, choices=lambda: PRICE_LISTS,
-            text=say("show, import, check or forget")),
+        row("what", "WHAT", placed=True, offered="price lists",
+            text=say("show, import, check or forget; a name alone is shown")),
         row("names", "NAME", placed=True, count="*",
             text=say("show: a card or a part (4090, ram ddr5); import, check: a CSV or JSON file, - is "
                      "stdin")),

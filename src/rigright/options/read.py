@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
-from rigright.base.errors import AskError
+from rigright.base.errors import AskError, clash
 from rigright.base.loader import rows
 from rigright.base.money import USD, home_of
 from rigright.base.words import Sentence, say
@@ -49,10 +49,7 @@ def kinds_typed(fields: Mapping[str, str]) -> frozenset[str]:
     trains = mode is not None and kinds <= TRAINS
     wrong = "serve" if trains else "train" if mode is not None else None
     if wrong in fields:
-        raise AskError(
-            say("{first} and {second} cannot be combined", first=f"--mode {mode}", second=f"--{wrong}"),
-            hint=say("remove one of them"),
-        )
+        raise clash(f"--mode {mode}", f"--{wrong}")
     return TRAINS if "train" in fields else kinds
 
 

@@ -25,7 +25,7 @@ from rigright.demand import Images, Length, Size
 if TYPE_CHECKING:
     from rigright.base.money import Money
 
-DAY_S = 86400
+DAY_S, HOUR_S = 86400, 3600
 LEAST_CELLS = 20  # no screen is taken to be narrower
 _SIZES = {"m": 1 / KILO, "b": 1.0, "t": KILO}
 
@@ -167,6 +167,17 @@ def days(text: str) -> float:
     """Read "14", "36h" as days."""
     bare = text.strip().replace(".", "", 1).isdecimal()
     return parse_seconds(f"{text}d" if bare else text) / DAY_S
+
+
+def hours(text: str) -> float:
+    """Read "200", "30d" as hours; a bare number of a day's may mean each day."""
+    bare = text.strip().replace(".", "", 1).isdecimal()
+    if bare and float(text) <= DAY_S / HOUR_S:
+        raise AskError(
+            say("{hours} hours a day, or in all?", hours=text.strip()),
+            hint=say("--duty {hours}h/day, or --hours {hours}h", hours=text.strip()),
+        )
+    return parse_seconds(f"{text}h" if bare else text) * 24 / DAY_S
 
 
 def percentile(text: str) -> float:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from rigright.base.errors import AskError, unknown
+from rigright.base.errors import AskError, clash, unknown
 from rigright.base.record import dataclass
 from rigright.base.units import (
     GIGA,
@@ -28,6 +28,7 @@ from rigright.options.readers import (
     cells,
     days,
     duty,
+    hours,
     images,
     params,
     part,
@@ -52,7 +53,7 @@ CALLED = {"train": "method"}  # an option that takes the words of another
 YEARS = frozenset({"years", "after"})
 FIGURES: Mapping[Callable[[str], Any], str] = {  # a kind of figure, by what reads it
     **dict.fromkeys((parse_count, parse_amount, whole, images), "number"),
-    **dict.fromkeys((parse_seconds, days, ago), "time"),
+    **dict.fromkeys((parse_seconds, days, hours, ago), "time"),
     **dict.fromkeys((parse_share, part, duty, cached, spread, percentile), "share"),
     parse_rate: "rate", parse_factor: "factor", parse_watts: "power", params: "size",
 }  # fmt: skip
@@ -211,10 +212,7 @@ class Option:
         """Why it cannot stand beside the others that were said, by their names."""
         for other in self.bars:
             if other in fields:
-                yield AskError(
-                    say("{first} and {second} cannot be combined", first=self.flag, second=f"--{other}"),
-                    hint=say("remove one of them"),
-                )
+                yield clash(self.flag, f"--{other}")
         needed = [need.partition("=") for need in self.needs]
         met = any(name in fields and (not mark or fields[name] == value) for name, mark, value in needed)
         if needed and not met:

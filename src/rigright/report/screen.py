@@ -23,6 +23,10 @@ _HUGS_LEFT = "，。、；：！？）》」』】”’…％,.;:!?)]}%"  # nev
 _HUGS_RIGHT = "（《「『【“‘([{"  # never ends a line
 _OURS = pattern(r"(?<![\w./-])rigright (?=[a-z])")
 _JOINTS = "/-_.:@#&="
+_UNIT = pattern(
+    r"(?:%|[KMGT]?i?B(?:/s)?|[mµ]?s|k?W|[GM]Hz|TFLOPS|tok(?:/s)?|token(?:/秒)?|min|h|°C)[,;.:)，。；）]*"
+)
+_SIGNS = {"<=", ">=", "≤", "≥", "≈"}  # which stand before their figure
 _TONES = {"plain": "", "good": "32", "warn": "33", "bad": "31", "dim": "2", "strong": "1"}
 _MARKS = {"good": ("✓ ", "[ok] "), "warn": ("! ", "[!] "), "bad": ("✗ ", "[x] ")}
 _PIECES = ("38;5;75", "38;5;215", "38;5;114", "38;5;176", "38;5;80", "38;5;203", "38;5;221", "38;5;245")
@@ -66,7 +70,7 @@ def wrap(text: str, cells: int) -> list[str]:
     """Lines of at most so many cells; Chinese may break anywhere but before closing marks."""
     cells = max(cells, 2)
     lines = [""]
-    for space, unit in _units(text):
+    for space, unit in _units(text, joined=cells >= NARROW_CELLS):
         gap = space if lines[-1] else ""
         if width(lines[-1]) + len(gap) + width(unit) <= cells:
             lines[-1] += gap + unit
@@ -82,7 +86,7 @@ def wrap_prose(text: str, cells: int) -> list[str]:
     for place, part in enumerate(parts):
         is_command = place % 2 == 1
         spaced = not place or parts[place - 1][-1:].isspace() or part[:1].isspace()
-        units = [(" ", f"`{part}`")] if is_command else _units(part)
+        units = [(" ", f"`{part}`")] if is_command else _units(part, joined=True)
         for number, (space, unit) in enumerate(units):
             gap = space if lines[-1] and (number or spaced) else ""
             if width(lines[-1]) + len(gap) + width(unit) <= cells or unit[0] in _HUGS_LEFT:
@@ -125,12 +129,17 @@ def _pieces(unit: str, cells: int) -> list[str]:
     return [*pieces, unit] if unit else pieces
 
 
-def _units(text: str) -> list[tuple[str, str]]:
-    """What never breaks inside, each with the space before it."""
+def _units(text: str, *, joined: bool = False) -> list[tuple[str, str]]:
+    """What never breaks inside, each with the space before it; `joined`: a figure keeps its unit."""
     units: list[tuple[str, str]] = []
     for word in text.split():
         parts = [word] if word.isascii() else _split_wide(word)
-        units.append((" ", parts[0]))
+        space, before = units[-1] if units else ("", "")
+        figure = before[-1:].isdigit() and _UNIT.fullmatch(parts[0]) is not None
+        if joined and (figure or before in _SIGNS):
+            units[-1] = space, f"{before} {parts[0]}"
+        else:
+            units.append((" ", parts[0]))
         units.extend(("", part) for part in parts[1:])
     return units
 

@@ -105,6 +105,7 @@ def cost(
     duty = _duty(subject, wish=wish, spend=spend)
     wish, tariff = replace(wish, duty=duty), replace(tariff, duty=duty)
     power, idle = drawn(subject, rented=wish.buy is False and not subject.is_there)
+    idle = 0.0 if spend.hours is not None else idle
     bought = _bought(subject, market)
     running = _monthly(power, idle, tariff=tariff)
     months = wish.years * MONTHS_PER_YEAR
@@ -168,6 +169,8 @@ def _notes(subject: Asset, wish: PlanWish, *, bought: Bought | None, market: Mar
 
 def _duty(subject: Asset, *, wish: PlanWish, spend: CostWish) -> float:
     """The share of the time it works: as it was said, or as the tokens that are wanted take."""
+    if spend.hours is not None:
+        return min(spend.hours / (HOURS_PER_MONTH * MONTHS_PER_YEAR * wish.years), 1.0)
     made = subject.output_tok_per_s
     if spend.mtok_per_month is None or not made:
         return wish.duty

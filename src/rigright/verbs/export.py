@@ -12,6 +12,7 @@ from typing import Any
 
 from rigright.base import shelf
 from rigright.base.errors import AskError, DataError, RigError
+from rigright.base.everyday import words_of
 from rigright.base.files import unwritten, write_whole
 from rigright.base.plain import dumps
 from rigright.base.plugins import TARGETS as TARGETS_ADDED
@@ -26,13 +27,6 @@ from rigright.facts.launching import programs
 
 TARGETS = "rigright.export.targets"
 PLAN = "plan.json"  # beside what was made of it, for whoever holds measurements against it
-_OTHER_NAMES = {
-    "k8s": "kubernetes",
-    "docker": "compose",
-    "trt-llm": "tensorrt-llm",
-    "trtllm": "tensorrt-llm",
-    "hf": "transformers",
-}
 _FILE = re.compile(r"[A-Za-z0-9_][\w.@-]{0,100}")
 MOST_FILES, MOST_CHARS = 100, 4 * MIB  # that a plugin may hand back
 _PLACE = re.compile(r"(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+):[0-9]{1,5}")
@@ -48,8 +42,7 @@ def export(
     language: str = ENGLISH,
 ) -> dict[str, str]:
     """File name -> text, of one target; `watched` is where `watch --serve` answers."""
-    if target not in shelf.names(TARGETS):
-        raise _unknown(target)
+    target = target_meant(target)
     usual = ExportRequest()
     asked = ExportRequest(
         watched=tuple(map(_place, watched)) or usual.watched,
@@ -78,10 +71,24 @@ def added() -> dict[str, Plugin]:
     return result
 
 
+def target_meant(name: str) -> str:
+    """A target by its name, or by what else people call it; one that is not there is refused."""
+    bare = re.sub(r"[\s._-]", "", name.lower())
+    targets = {re.sub(r"[._-]", "", target): target for target in known()}
+    target = words_of("target").get(name.lower()) or targets.get(bare)
+    if target is None:
+        near = difflib.get_close_matches(name, known(), n=1)
+        raise AskError(
+            say('cannot export to "{target}"', target=name),
+            hint=say("did you mean {near}?", near=near[0])
+            if near
+            else say("targets: {known}", known=", ".join(known())),
+        )
+    return target
+
+
 def is_launched(target: str) -> bool:
-    """Whether a target starts a plan; one that is not there is refused."""
-    if target not in known():
-        raise _unknown(target)
+    """Whether a target starts a plan."""
     return target in _launches() or target in added()
 
 
@@ -90,21 +97,11 @@ def _launches() -> tuple[str, ...]:
     return tuple(shelf.load(LAUNCHES, "NAME").values())
 
 
-def _unknown(target: str) -> AskError:
-    near = (
-        [_OTHER_NAMES[target]] if target in _OTHER_NAMES else difflib.get_close_matches(target, known(), n=1)
-    )
-    return AskError(
-        say('cannot export to "{target}"', target=target),
-        hint=say("did you mean {near}?", near=near[0])
-        if near
-        else say("targets: {known}", known=", ".join(known())),
-    )
-
-
 def planned_for(model: str, target: str, *, fields: Mapping[str, str]) -> dict[str, Any]:
     """The plan of a model by the options of `plan`, with the program of the target where nobody named one."""
     from rigright.arch.sources.open import open_model
+    from rigright.options.row import TRAINS
+    from rigright.options.rows import kinds_of, options_of
     from rigright.search.find import takes_images
     from rigright.verbs.ordering import wish_of
     from rigright.verbs.plan import plan
@@ -113,9 +110,15 @@ def planned_for(model: str, target: str, *, fields: Mapping[str, str]) -> dict[s
     program = programs().get(target)
     asked = wish_of(fields)
     if program is not None and not program.works and not takes_images(open_model(model), asked):
-        fields = {("engine" if program.kind == "serve" else "trainer"): program.runs[0], **fields}
-        if program.kind == "train":
-            fields = {"mode": "finetune", **fields}
+        asks = {option.name: option.works for option in options_of("plan")}
+        of_training = kinds_of(fields.get("mode")) <= TRAINS or any(asks[name] <= TRAINS for name in fields)
+        trains = program.kind == "train" and (of_training or not program.serves)
+        engine = program.serves or program.runs[0]
+        fields = (
+            {"mode": "finetune", "trainer": program.runs[0], **fields}
+            if trains
+            else {"engine": engine, **fields}
+        )
     return as_data(plan(model, wish=wish_of(fields)), ENGLISH)
 
 

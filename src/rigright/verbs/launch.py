@@ -245,7 +245,7 @@ def _work(
     if not fitting:
         raise AskError(say("no export for {engine} yet", engine=runs))
     if target is None:
-        return work, next(launcher for launcher in fitting if launcher.starts)
+        return work, next((launcher for launcher in fitting if launcher.starts), fitting[0])
     program = programs()[target]
     if program not in fitting:
         asked = program.runs[0]
@@ -327,13 +327,7 @@ def _safe(name: str) -> str:
 def _check_formats(work: Serving, program: Launcher) -> None:
     """Refuse weights and caches that the program of today does not have."""
     if work.weights in program.gone:
-        raise AskError(
-            say(
-                "{engine} is not exported with {choice}",
-                engine=program.label,
-                choice=f"weights {work.weights}",
-            )
-        )
+        raise program.refusal(f"weights {work.weights}")
     if work.kv not in program.kv:
         raise AskError(say("{engine} has no {kv} KV cache", engine=program.label, kv=work.kv))
 
@@ -379,6 +373,7 @@ def _served(
         weights_bytes=case.weights.total_bytes,
         has_experts=has_experts(arch),
         hears=arch.task == "speech",
+        sees=arch.task == "image-text",
         gpu_layers=0 if node.has_no_cards else gpu_layers(arch, offload),
         cpu_moe=cpu_moe(arch, offload),
         batch_tok=work.budget_tok or (engine.ram_batch if work.offload else None),
@@ -436,13 +431,7 @@ def _trained(
     modules = [name for word in words for name in _MODULES.get(word, (f"{word}_proj",))]
     precision = setup.precision.id.partition("-")[0]
     if precision in _NARROW and precision not in program.narrow:
-        raise AskError(
-            say(
-                "{engine} is not exported with {choice}",
-                engine=program.label,
-                choice=f"precision {precision}",
-            )
-        )
+        raise program.refusal(f"precision {precision}")
     tokens = data["wish"].get("train_tok")
     step_tok = work.micro_batch * (work.accumulate or 1) * work.seq_tok * plan["layout"]["dp"]
     return TrainerSettings(

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
-from rigright.base.errors import AskError, MissingError, RigError
+from rigright.base.errors import AskError, MissingError, maybe
 from rigright.base.record import dataclass
 from rigright.base.units import MIB
 from rigright.base.words import say
@@ -189,7 +189,7 @@ def check_cut(lost: tuple[Lost, ...], program: Launcher) -> None:
     """Refuse a plan that the files would start as another one."""
     cut = ", ".join(item.shown for item in lost if item.cuts)
     if cut:
-        raise AskError(say("{engine} is not exported with {choice}", engine=program.label, choice=cut))
+        raise program.refusal(cut)
 
 
 def check_apart(launch: Launch, target: str) -> None:
@@ -205,7 +205,7 @@ def check_apart(launch: Launch, target: str) -> None:
         )
     if able:
         apart += f" on {launch.nodes} nodes"
-    raise AskError(say("{engine} is not exported with {choice}", engine=program.label, choice=apart))
+    raise program.refusal(apart)
 
 
 def note_of(lost: tuple[Lost, ...]) -> tuple[str, ...]:
@@ -288,7 +288,4 @@ def _with(plan: Mapping[str, Any], group: str, *, name: str, value: Any) -> Mapp
 
 def _written(render: Callable[[Mapping[str, Any]], Files], plan: Mapping[str, Any]) -> Files | None:
     """The files; None where there are none of such a plan, which is a difference too."""
-    try:
-        return render(plan)
-    except RigError:
-        return None
+    return maybe(lambda: render(plan))

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from rigright.base.errors import AskError
+from rigright.base.errors import AskError, maybe
 from rigright.base.everyday import paid
 from rigright.base.money import home_of
 from rigright.base.record import dataclass, replace
@@ -76,10 +76,7 @@ def wanted_for(node: Node) -> BuildWish:
 
 def node_in(machine: object) -> Node | None:
     """A machine in words, as a plan's file has it; None where it is no such text."""
-    try:
-        return find_node(machine) if isinstance(machine, str) else None
-    except AskError:
-        return None
+    return maybe(lambda: find_node(machine) if isinstance(machine, str) else None)
 
 
 def host_in(machine: object) -> Host | None:

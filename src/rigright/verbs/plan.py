@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 from rigright.arch.count import active_params, params
 from rigright.arch.sources.open import open_model
 from rigright.base.errors import AskError
-from rigright.base.money import USD, currency_of, from_currency, show_money
+from rigright.base.money import CNY, USD, currency_of, from_currency, show_money
 from rigright.base.record import replace
-from rigright.base.words import Sentence, say, with_commas
+from rigright.base.words import Bilingual, Sentence, say, with_commas
 from rigright.choice.work import seen_with
 from rigright.demand import PlanWish, Serving, Training
 from rigright.facts.chips import by_id
@@ -255,7 +255,7 @@ def rate_notes(wish: PlanWish) -> tuple[Sentence, ...]:
     return (
         say(
             "{currency} at {rate} per dollar ({date})",
-            currency=known.code,
+            currency=Bilingual(known.code, "元" if wish.currency == CNY else known.code),
             rate=f"{known.per_usd:g}",
             date=known.as_of,
         ),

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 from rigright.base.errors import AskError, DataError, MissingError
+from rigright.base.everyday import words_of
 from rigright.base.money import from_currency
 from rigright.base.record import Flat, Inner, dataclass, derived
 from rigright.base.words import Sentence, say
@@ -115,21 +118,20 @@ class PriceList:
         return max((WRONG if flaw.wrong else DOUBTS for flaw in self.flaws), default=FINE)
 
 
-CALLED = {  # what people call kinds of parts
-    "memory": "ram", "内存": "ram", "ssd": "disk", "硬盘": "disk", "supply": "psu", "电源": "psu",
-    "motherboard": "board", "主板": "board", "处理器": "cpu", "机箱": "case", "散热": "cooler",
-}  # fmt: skip
+_SIZE = re.compile(r"\d+\s*[gt]b?(?![a-z])", re.IGNORECASE)
+_USED = re.compile(r"二手的?|\b(?:used|second[- ]hand)\b", re.IGNORECASE)
 FAR_OFF = 4.0  # times what is known: one of the two is wrong
 
 
 def prices(names: Sequence[str] = (), *, wish: PlanWish | None = None, asked: str = "") -> PricesOfNames:
     """Every price of the cards or parts that are meant; of all cards where none is named."""
     wish = wish or PlanWish()
+    text = _USED.sub(" ", " ".join(names)).strip()
+    wish = replace(wish, used=True) if text != " ".join(names).strip() else wish
     market = market_of(wish, day=today())
-    text = " ".join(names).strip()
     parts: tuple[PartPrice, ...] = ()
     if text:
-        parts = _parts(text)
+        parts = _parts(text) or _parts(_SIZE.sub(" ", text))  # of no price, those of other sizes
         meant = () if parts else _meant(text)
     else:
         meant = tuple(chip for chip in chips() if chip.id in market.cards)
@@ -139,13 +141,16 @@ def prices(names: Sequence[str] = (), *, wish: PlanWish | None = None, asked: st
 
 def _parts(text: str) -> tuple[PartPrice, ...]:
     """Prices of memory, processors and the rest whose words hold all that was asked."""
-    asked = {CALLED.get(word, word) for word in text.casefold().split()}
+    spoken = re.sub(
+        r"(?<=[a-z0-9])(?=[\u4e00-\u9fff])|(?<=\d)(?=[gt]b?(?![a-z]))", " ", text.casefold()
+    ).split()
+    asked = {words_of("part").get(word, word) for word in spoken}
 
     def words(row: PartPrice) -> set[str]:
         given = f"{row.kind} {row.variant} {row.name}".casefold()
         return {*given.split(), *given.replace("-", " ").split()}
 
-    return tuple(row for row in all_part_prices() if asked <= words(row))
+    return tuple(row for row in all_part_prices() if asked and asked <= words(row))
 
 
 def _meant(text: str) -> tuple[Chip, ...]:

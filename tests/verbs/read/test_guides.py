@@ -123,6 +123,13 @@ def test_a_true_figure_is_right_and_another_is_wrong_and_the_true_one_is_shown(p
         ("Speculative decoding makes generation faster.", "advice", RIGHT),
         ("Tensor parallelism requires NVLink.", "advice", WRONG),
         ('pip install "jax[cuda12_pip]"', "command", DATED),
+        ("PCIe 5.0 x8 与 PCIe 4.0 x16 带宽相同", "comparison", RIGHT),
+        ("PCIe 4.0 x8 equals PCIe 4.0 x16.", "comparison", WRONG),
+        ("The 5070 Ti has less memory than the 4090.", "comparison", RIGHT),
+        ("DDR5-6000 双通道带宽约 96GB/s", "bandwidth", RIGHT),
+        ("A 1000W PSU is enough for two 4090s.", "power supply", WRONG),
+        ("每增加一倍上下文，KV缓存翻倍", "advice", RIGHT),
+        ("两张 4090 速度翻倍", "advice", WRONG),
     ],
 )
 def test_a_claim_of_each_kind_is_judged(text, kind, verdict):

@@ -42,7 +42,7 @@ from rigright.facts.software import (
 from rigright.machine.world import ROOT
 from rigright.report.pages.setup import page
 from rigright.report.setup_files import dockerfile, requirements, script
-from rigright.verbs.setup.choice import known_names, picks
+from rigright.verbs.setup.choice import known_names, picks, software_and_machine
 from rigright.verbs.setup.notes import notes_of
 from rigright.verbs.setup.target import driver_way, ways_of
 from rigright.verbs.setup.verb import SetupWish, setup
@@ -318,6 +318,20 @@ def test_cuda_that_nothing_is_built_for_has_no_tick():
     made = setup(SetupWish(on="rtx 3090", framework="torch cuda 10.2"))
     assert made.pick.cuda.startswith("11.")
     assert made.instead is not None
+
+
+@pytest.mark.parametrize(
+    ("words", "software", "machine"),
+    [
+        (["vllm", "5090"], "vllm", "5090"),
+        (["2x 4090", "vllm 0.33"], "vllm 0.33", "2x 4090"),
+        (["显卡驱动", "4090"], "显卡驱动", "4090"),
+        (["torch", "2.7"], "torch 2.7", None),
+        (["8x h100"], None, "8x h100"),
+    ],
+)
+def test_software_and_machine_are_named_in_any_order(words, software, machine):
+    assert software_and_machine(words) == (software, machine)
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@ import { spoken } from "./words.js";
 
 const LABELS = {
   accumulate: ["Gradient accumulation", "梯度累积步数"], after: ["Replace after, years", "几年后更换"], aim: ["What comes first", "优先目标"],
-  all: ["All findings", "全部结果"], free: ["Free GPU memory", "空闲显存"], all_formats: ["All formats", "列出全部格式"], api: ["API price", "API 价格"],
+  hours: ["Hours of use", "使用小时数"], all: ["All findings", "全部结果"], free: ["Free GPU memory", "空闲显存"], all_formats: ["All formats", "列出全部格式"], api: ["API price", "API 价格"],
   attention_dp: ["Attention data parallel", "注意力数据并行"], base: ["Base format", "基座格式"], batch: ["Batch", "批大小"], budget: ["Budget", "预算"],
   buy: ["Buy only", "只购买"], cached: ["Prefix cache hits", "前缀缓存命中率"], chips: ["GPUs", "限定 GPU"], chunked_loss: ["Chunked loss", "分块交叉熵"],
   cloud: ["Clouds", "限定云厂商"], compiled: ["Compiled", "编译模型"], concurrency: ["Concurrency", "并发"], context: ["Context", "上下文长度"],

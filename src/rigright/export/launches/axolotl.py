@@ -6,7 +6,7 @@ from typing import Any
 
 from rigright.export.launch import Launch
 from rigright.export.launches import accelerate, deepspeed, torchrun
-from rigright.export.text import Words, dumps, script
+from rigright.export.text import Words
 
 NAME = "axolotl"
 CONFIG = "axolotl.yaml"
@@ -14,11 +14,7 @@ CONFIG = "axolotl.yaml"
 
 def export(launch: Launch) -> dict[str, str]:
     """The configuration and the launch."""
-    files = {CONFIG: dumps(config(launch), *launch.head)}
-    if "deepspeed" in config(launch):
-        files[deepspeed.CONFIG] = deepspeed.export(launch)[deepspeed.CONFIG]
-    files["train.sh"] = script(command(launch), head=launch.head, environment=launch.environment)
-    return files
+    return deepspeed.beside({CONFIG: config(launch)}, launch, command=command(launch))
 
 
 def command(launch: Launch) -> Words:

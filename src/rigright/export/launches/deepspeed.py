@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from rigright.base.errors import AskError
 from rigright.base.words import say
 from rigright.export.commands import one_group
 from rigright.export.launch import Launch
 from rigright.export.launches import torchrun
-from rigright.export.text import Words, script
+from rigright.export.text import Words, dumps, script
 
 NAME = "deepspeed"
 CONFIG = "ds_config.json"
@@ -25,6 +24,14 @@ def export(launch: Launch) -> dict[str, str]:
         CONFIG: json.dumps(config(launch), indent=2) + "\n",
         "train.sh": script(command(launch), head=launch.head, environment=launch.environment),
     }
+
+
+def beside(own: dict[str, dict[str, Any]], launch: Launch, *, command: Words) -> dict[str, str]:
+    """The configuration of a program that may read this one, too, and its launch."""
+    files = {name: dumps(fields, *launch.head) for name, fields in own.items()}
+    if any("deepspeed" in fields for fields in own.values()):
+        files[CONFIG] = export(launch)[CONFIG]
+    return {**files, "train.sh": script(command, head=launch.head, environment=launch.environment)}
 
 
 def command(launch: Launch) -> Words:
@@ -77,15 +84,10 @@ def _check_offload(launch: Launch, stage: int) -> None:
     trained = launch.training
     if stage < (WHOLE_STAGE if trained.offload.startswith("all") else 1):
         choice = f"offload {trained.offload}, sharding {trained.sharding}"
-        raise AskError(
-            say("{engine} is not exported with {choice}", engine=launch.program.label, choice=choice),
-            hint=say("use --sharding zero3"),
-        )
+        raise launch.program.refusal(choice, hint=say("use --sharding zero3"))
     if trained.chosen not in _ON_PROCESSORS:
         choice = f"offload {trained.offload}, optimizer {trained.chosen}"
-        raise AskError(
-            say("{engine} is not exported with {choice}", engine=launch.program.label, choice=choice)
-        )
+        raise launch.program.refusal(choice)
 
 
 def _bf16(launch: Launch, stage: int) -> dict[str, Any]:
@@ -94,13 +96,8 @@ def _bf16(launch: Launch, stage: int) -> dict[str, Any]:
     fields: dict[str, Any] = {"enabled": trained.precision == "bf16"}
     if trained.mixed == "bf16" and not trained.is_adapter:
         if stage == 0:
-            raise AskError(
-                say(
-                    "{engine} is not exported with {choice}",
-                    engine=launch.program.label,
-                    choice=f"precision {trained.mixed}, sharding none",
-                ),
-                hint=say("use --sharding zero1 | zero2 | zero3"),
+            raise launch.program.refusal(
+                f"precision {trained.mixed}, sharding none", hint=say("use --sharding zero1 | zero2 | zero3")
             )
         fields |= {"bf16_master_weights_and_grads": True, "bf16_optimizer_states": True}
     return fields

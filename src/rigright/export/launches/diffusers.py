@@ -5,16 +5,14 @@ from __future__ import annotations
 from rigright.base.errors import AskError
 from rigright.base.words import say
 from rigright.export.commands import one_node
-from rigright.export.launch import Launch
-from rigright.export.text import comments
+from rigright.export.launch import TORCH_TYPES, Launch
+from rigright.export.text import comments, template
 
 NAME = "diffusers"
-_DTYPES = {"bf16": "bfloat16", "fp16": "float16", "fp32": "float32"}
 _BACKENDS = {
     "int8": '"bitsandbytes_8bit", {"load_in_8bit": True}',
     "nf4": '"bitsandbytes_4bit", {"load_in_4bit": True, "bnb_4bit_quant_type": "nf4"}',
 }
-_DEVICES = {"Intel": "xpu", "Apple": "mps"}
 _QUANTISED = """
 parts = {{"transformer", "transformer_2", "unet", "text_encoder", "text_encoder_2", "text_encoder_3"}}
 backend, options = {backend}
@@ -23,25 +21,6 @@ quantised = PipelineQuantizationConfig(
     quant_kwargs=options,
     components_to_quantize=sorted(parts & set(DiffusionPipeline.load_config(MODEL))),
 )
-"""
-_SCRIPT = """import sys
-import time
-
-import torch
-from diffusers import DiffusionPipeline{imported}
-{utilities}
-MODEL, BATCH, STEPS = {model!r}, {batch}, {steps}
-SIZE = {size}
-{quantised}
-pipe = DiffusionPipeline.from_pretrained(MODEL, torch_dtype=torch.{dtype}{option})
-{placed}
-{compiled}
-{asked}
-for run in ("first", "second"):
-    start = time.perf_counter()
-    made = pipe({prompts}, num_inference_steps=STEPS, **SIZE)
-    print(f"{{run}}: {{time.perf_counter() - start:.1f}} s for {{BATCH}}", file=sys.stderr)
-{saved}
 """
 _TEXT = 'prompt = " ".join(sys.argv[1:]) or "a lighthouse above a stormy sea, oil painting"'
 _GIVEN = """if len(sys.argv) < 2:
@@ -66,7 +45,7 @@ def export(launch: Launch) -> dict[str, str]:
     one_node(launch, NAME)
     passed = launch.passing
     backend = _BACKENDS.get(passed.weights)
-    device = _DEVICES.get(launch.vendor, "cuda" if launch.vendor else "cpu")
+    device = launch.device
     placed = f"pipe.enable_model_cpu_offload(device={device!r})" if passed.waits else f"pipe.to({device!r})"
     size: dict[str, int] = {}
     picture = passed.picture
@@ -77,7 +56,7 @@ def export(launch: Launch) -> dict[str, str]:
         size |= {"num_frames": passed.frames or 1}
         placed += f"\n{_VAE}"
     utilities = ", ".join((*(("export_to_video",) * makes_videos), *(("load_image",) * starts)))
-    text = _SCRIPT.format(
+    text = template("paint").format(
         imported=", PipelineQuantizationConfig" if backend else "",
         utilities=f"from diffusers.utils import {utilities}\n" if utilities else "",
         model=_repository(launch),
@@ -85,7 +64,7 @@ def export(launch: Launch) -> dict[str, str]:
         size=size,
         steps=passed.steps,
         quantised=_QUANTISED.format(backend=backend) if backend else "",
-        dtype=_DTYPES[passed.dtype],
+        dtype=TORCH_TYPES[passed.dtype],
         option=", quantization_config=quantised" if backend else "",
         placed=placed,
         compiled=_COMPILED if passed.compiled else "",

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from rigright.base.errors import AskError
-from rigright.base.words import say
 from rigright.export.launch import Launch
 from rigright.export.launches import deepspeed, transformers
-from rigright.export.text import Variable, Words, dumps, script
+from rigright.export.text import Variable, Words
 
 NAME = "llama-factory"
 CONFIG = "train.yaml"
@@ -16,11 +14,7 @@ CONFIG = "train.yaml"
 
 def export(launch: Launch) -> dict[str, str]:
     """The configuration and the launch."""
-    files = {CONFIG: dumps(config(launch), *launch.head)}
-    if "deepspeed" in config(launch):
-        files[deepspeed.CONFIG] = deepspeed.export(launch)[deepspeed.CONFIG]
-    files["train.sh"] = script(command(launch), head=launch.head, environment=launch.environment)
-    return files
+    return deepspeed.beside({CONFIG: config(launch)}, launch, command=command(launch))
 
 
 def command(launch: Launch) -> Words:
@@ -45,9 +39,7 @@ def config(launch: Launch) -> dict[str, Any]:
     pure = trained.mixed == "bf16" and not trained.is_adapter
     if pure and trained.sharding == "zero3":
         choice = "precision bf16, sharding zero3"
-        raise AskError(
-            say("{engine} is not exported with {choice}", engine=launch.program.label, choice=choice)
-        )
+        raise launch.program.refusal(choice)
     fields: dict[str, Any] = {
         "model_name_or_path": launch.model,
         "stage": "sft",

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from rigright.base.tables import DATA
 from rigright.export.launch import Launch
-from rigright.export.text import Variable, Words, comments, given, script
+from rigright.export.text import Variable, Words, comments, given, script, template
 from rigright.facts.training import find_precision
 
 NAME = "torchrun"
@@ -30,9 +29,7 @@ def training_script(launch: Launch, program: str) -> dict[str, str]:
     plan = {name.upper(): getattr(launch.training, name) for name in SET}
     plan["WEIGHTS_IN_FP32"] = find_precision(launch.training.mixed).param == 4
     lines = "\n".join(f"{name} = {value!r}" for name, value in {"MODEL": launch.model, **plan}.items())
-    parts = {
-        name: (DATA / "train" / f"{name}.txt").read_text("utf-8").rstrip() for name in (program, "model")
-    }
+    parts = {name: template(name).rstrip() for name in (program, "model")}
     text = parts[program].replace("{plan}", lines).replace("{model}", parts["model"])
     return {OURS: f"{comments(launch.head)}{text}\n"}
 

@@ -1,22 +1,30 @@
-"""Transformers: what its Trainer (and TRL's) is stated, and PEFT's adapter."""
+"""Transformers: a script that generates as planned; or what its Trainer is stated, and PEFT's adapter."""
 
 from __future__ import annotations
 
 import json
 from typing import Any
 
-from rigright.export.commands import one_group
-from rigright.export.launch import Launch
+from rigright.base.words import say
+from rigright.export.commands import one_group, one_node
+from rigright.export.launch import TORCH_TYPES, Launch, ServerSettings
 from rigright.export.launches import deepspeed
-from rigright.export.text import comments
+from rigright.export.text import comments, template
 
 NAME = "transformers"
 NOTES = "notes.txt"  # JSON has no comments
 LIGER = "liger"
+_STORED = {
+    "int8": ", quantization_config=BitsAndBytesConfig(load_in_8bit=True)",
+    "nf4": ', quantization_config=BitsAndBytesConfig(load_in_4bit=True, bnb_4bit_quant_type="nf4",'
+    " bnb_4bit_compute_dtype=torch.{dtype})",
+}
 
 
 def export(launch: Launch) -> dict[str, str]:
-    """One file for `HfArgumentParser.parse_json_file`; one for PEFT where adapters are trained."""
+    """The script; or a file for `HfArgumentParser.parse_json_file`, and PEFT's where adapters are trained."""
+    if launch.served is not None:
+        return {"generate.py": _generate(launch, launch.served)}
     files = {"training_args.json": json.dumps(arguments(launch), indent=2) + "\n"}
     if "deepspeed" in arguments(launch):
         files[deepspeed.CONFIG] = deepspeed.export(launch)[deepspeed.CONFIG]
@@ -36,6 +44,27 @@ def export(launch: Launch) -> dict[str, str]:
         }
         files["adapter_config.json"] = json.dumps(adapter, indent=2, ensure_ascii=False) + "\n"
     return files
+
+
+def _generate(launch: Launch, served: ServerSettings) -> str:
+    """One batch of prompts, the layers spread over the GPUs."""
+    one_node(launch, NAME)
+    if launch.dp > 1:
+        raise launch.program.refusal(f"dp {launch.dp}", hint=say("export {fitting}", fitting="vllm, sglang"))
+    dtype = TORCH_TYPES[served.dtype]
+    text = template("generate").format(
+        loader="AutoModelForImageTextToText" if served.sees else "AutoModelForCausalLM",
+        environment=json.dumps(launch.environment),
+        devices=json.dumps("auto" if launch.pp > 1 else launch.device),
+        model=launch.model,
+        batch=served.max_seqs,
+        context=served.context_tok,
+        output=served.load.output_tok,
+        dtype=dtype,
+        stored=_STORED.get(served.weights, "").format(dtype=dtype),
+    )
+    needs = "needs: python3 -m pip install transformers accelerate bitsandbytes"
+    return comments((*launch.head, needs, "to fine-tune instead: --mode finetune")) + text
 
 
 def arguments(launch: Launch) -> dict[str, Any]:

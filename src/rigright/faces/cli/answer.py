@@ -25,6 +25,29 @@ class Answer:
     record: Any = None  # what the verb found, for programs
     aside: bool = False  # shown on stderr: stdout belongs to somebody else's command
 
+    @classmethod
+    def of(
+        cls,
+        pages: Any,
+        record: Any,
+        *,
+        options: Any = None,
+        take: str = "",
+        exit_code: int = 0,
+        text: Callable[[], str] | None = None,
+        **shown: Any,
+    ) -> Answer:
+        """Of what a verb found: its module of pages shows it, with options that it takes, and tells it."""
+        sheet, names = getattr(pages, "sheet", None), take.split()
+        return cls(
+            page=lambda: pages.page(record, **shown, **{key: getattr(options, key) for key in names}),
+            plain=lambda language: pages.plain(record, language),
+            exit_code=exit_code,
+            text=text,
+            sheet=None if sheet is None else lambda: sheet(record),
+            record=record,
+        )
+
     def data(self, language: str) -> Any:
         """What `--json` prints."""
         data = self.plain(language)

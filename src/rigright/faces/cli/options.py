@@ -179,6 +179,7 @@ def words(option: Option) -> tuple[str, ...]:
 _LISTS = {  # words that a shell completes -> the module that knows them, and the function or mapping
     "targets": ("rigright.verbs.export", "known"),
     "kinds": ("rigright.verbs.look_up.verb", "kind_names"),
+    "price lists": ("rigright.options.know_rows", "PRICE_LISTS"),
     "shells": ("rigright.verbs.completion", "SHELLS"),
     "models": ("rigright.arch.sources.zoo", "names"),
     "chips": ("rigright.facts.chips", "by_id"),

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import os
 import re
+import shlex
 import sys
 from collections.abc import Sequence
 from itertools import pairwise, zip_longest
@@ -84,7 +86,7 @@ class Parser(argparse.ArgumentParser):
             if extras:
                 options, extras = parse(_unquoted(arguments, extras))
         if extras:
-            raise _unknown_argument(extras, list(self._option_string_actions))
+            raise self._unknown_argument(extras)
         for action in self._actions:
             value = getattr(options, action.dest, None)
             if action.option_strings and (value == "" or (isinstance(value, list) and "" in value)):
@@ -97,6 +99,27 @@ class Parser(argparse.ArgumentParser):
         options.command = behind
         return options
 
+    def _unknown_argument(self, extras: Sequence[str]) -> AskError:
+        """The complaint about the first of the arguments without a place, with what is meant."""
+        known = list(self._option_string_actions)
+        argument = next((word for word in extras if word.startswith("-")), extras[0])
+        if argument.startswith("-") and not (self.takes_command and not extras[0].startswith("-")):
+            from rigright.options.read import unknown_option
+
+            long = [word.removeprefix("--") for word in known if word.startswith("--")]
+            return unknown_option(argument.partition("=")[0], long, dash="--")
+        from rigright.faces.cli.complaints import example_of
+
+        example = example_of(self.prog, extras)
+        hint = say("quote names that contain spaces; see --help")
+        if "--from" in known and os.path.exists(argument):  # noqa: PTH110 - loads nothing more
+            hint = say("a file is read with --from FILE, several of one machine with --from FOLDER")
+        elif "--on" in known:
+            hint = say("name the machine with {option}", option=shlex.join(["--on", " ".join(extras)]))
+        elif example is not None:
+            hint = say("for example {example}", example=example)
+        return AskError(say('unexpected argument "{argument}"', argument=argument), hint=hint)
+
     def _print_message(self, message: str, file: Any = None) -> None:
         """Help and version as written; argparse itself would be silent about a full disk."""
         (file or sys.stderr).write(message)
@@ -105,7 +128,7 @@ class Parser(argparse.ArgumentParser):
         """A complaint of argparse becomes an error like all others."""
         from rigright.faces.cli.complaints import understand
 
-        raise understand(message)
+        raise understand(message, self.prog)
 
 
 def _filled(arguments: Sequence[str], taken: Sequence[Group]) -> list[str]:
@@ -231,23 +254,3 @@ class Formatter(argparse.HelpFormatter):
 def translate(text: str, language: str) -> str:
     """A sentence without values, known by its English text."""
     return sentences(language).get(text, text)
-
-
-def _unknown_argument(extras: Sequence[str], known: Sequence[str]) -> AskError:
-    """The complaint about the first of the arguments without a place, with the option that is meant."""
-    argument = next((word for word in extras if word.startswith("-")), extras[0])
-    if not argument.startswith("-"):
-        import os
-        import shlex
-
-        machine = " ".join(word for word in extras if not word.startswith("-"))
-        hint = say("quote names that contain spaces; see --help")
-        if "--from" in known and os.path.exists(argument):  # noqa: PTH110 - loads nothing more
-            hint = say("a file is read with --from FILE, several of one machine with --from FOLDER")
-        elif "--on" in known:
-            hint = say("name the machine with {option}", option=f"--on {shlex.quote(machine)}")
-        return AskError(say('unexpected argument "{argument}"', argument=argument), hint=hint)
-    from rigright.options.read import unknown_option
-
-    long = [word.removeprefix("--") for word in known if word.startswith("--")]
-    return unknown_option(argument.partition("=")[0], long, dash="--")

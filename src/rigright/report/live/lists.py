@@ -104,7 +104,7 @@ _memory = attrgetter("mem_used_bytes", "mem_total_bytes")
 _power = attrgetter("power_w", "power_limit_w")
 FIGURES = (  # of a card, wherever it is shown
     ListColumn(say("busy"), attrgetter("busy_share"), readings.share, 1, 5),
-    ListColumn(say("memory"), _memory, lambda pair: readings.memory(*pair), 2, 13),
+    ListColumn(say("VRAM"), _memory, lambda pair: readings.memory(*pair), 2, 13),
     ListColumn(say("power"), _power, lambda pair: readings.power(*pair), 4, 9),
     ListColumn(say("heat"), attrgetter("gpu_c"), readings.celsius, 3, 6),
     ListColumn(say("clock"), attrgetter("sm_hz"), readings.clock_rate, 8, 8, optional=True),

@@ -164,7 +164,7 @@ def _what_it_is(machine: Machine | None) -> Iterator[Part]:
     if machine is None:
         return
     rows = (
-        (say("product"), machine.system.product),
+        (say("system model"), machine.system.product),
         (say("BIOS"), machine.system.bios),
         (say("CPU"), machine.cpu.name),
         (say("driver"), machine.software.driver),

@@ -25,7 +25,7 @@ from rigright.base.page import (
     table,
 )
 from rigright.base.units import KILO, MEGA, show_short
-from rigright.base.words import Sentence, say, with_commas
+from rigright.base.words import Bilingual, Sentence, say, with_commas
 from rigright.cost.estimate import Estimate, scaled
 from rigright.facts.chips import short
 from rigright.facts.clouds import cloud_shown
@@ -72,6 +72,9 @@ def verdict(result: Costed) -> Line:
     """When buying has paid for itself, or what the years cost where there is nothing to hold it against."""
     currency, own, other = result.wish.currency, result.own, result.other
     fields: dict[str, Shown] = {"machine": short(result.machine), "years": _years(result.wish.years)}
+    if result.spend.hours is not None:
+        hours = f"{result.spend.hours:,.4g}"
+        fields["years"] = say("{hours} hours of use in {years}", hours=hours, years=fields["years"])
     if own is None or other is None or (other.payback is None and own.kind != OWN):
         way = own or min(result.cost_ways, key=lambda way: way.ledger.total.value)
         usd = money_between(way.ledger.total, currency)
@@ -272,10 +275,9 @@ def assumed(result: Costed, *, flags: bool = True) -> Iterator[Sentence]:
     """What nobody said, and what is not counted; `flags`: with the options that say it."""
     wish, output = result.wish, result.output
     if output is not None and output.output_tok:
-        yield say(
-            "{model}: {tokens}M output tokens per month", model=model_name(output.model) or say("needed"),
-            tokens=show_short(output.output_tok / MEGA),
-        )  # fmt: skip
+        made, model = output.output_tok / MEGA, model_name(output.model) or say("needed")
+        tokens = Bilingual(f"{show_short(made)}M", f"{show_short(made / 100)} 亿")
+        yield say("{model}: {tokens} output tokens per month", model=model, tokens=tokens)
     foreign = [way for way in result.cost_ways if way.currency == CNY and wish.currency != CNY]
     names = with_commas({say("{cloud}", cloud=cloud_shown(way.label)): None for way in foreign})
     yield say("{clouds}: in China, billed in yuan", clouds=names)

@@ -92,7 +92,7 @@ def _nodes(rows: Sequence[Row], result: Fleet) -> Table:
     of_doctor, single = result.what == "doctor", all(len(row.nodes) == 1 for row in rows)
 
     def state(row: Row) -> Shown:
-        return STATES[row.state] if of_doctor or row.state != WELL else say("answered")
+        return STATES[row.state] if of_doctor or row.state != WELL else say("replied")
 
     return records(
         rows,
@@ -189,7 +189,7 @@ def _slow(stragglers: Sequence[Straggler]) -> Table:
         stragglers,
         (
             (say("node"), lambda node: node.node),
-            (say("on"), lambda node: node.on),
+            (say("where"), lambda node: node.on),
             (prose(say("measured")), lambda node: f"{node.spread.part}: {node.spread.what}"),
             (number(say("value")), lambda node: show_measured(node.value, node.spread.unit)),
             (number(say("median")), lambda node: show_measured(node.spread.median, node.spread.unit)),

@@ -38,7 +38,7 @@ Show = Callable[[float], str]
 _PICTURES: dict[str, tuple[Sentence, Show, float | None]] = {  # column -> label, how it is shown, top
     "busy_share": (say("busy"), readings.share, 1.0),
     "power_w": (say("power"), show_watts, None),
-    "mem_used_bytes": (say("memory"), show_bytes, None),
+    "mem_used_bytes": (say("VRAM"), show_bytes, None),
     "gpu_c": (say("heat"), readings.celsius, None),
     "cpu_share": (say("cpu"), readings.share, 1.0),
     "disk_read_bytes_per_s": (say("disk in"), readings.flow, None),
@@ -166,7 +166,7 @@ def _of_bench(past: Past) -> tuple[list[Part], Shown]:
             (say("when"), lambda result: _date(result.at_s or 0.0)),
             (say("part"), lambda result: result.part),
             (prose(say("what")), lambda result: result.what),
-            (say("on"), lambda result: result.on),
+            (say("where"), lambda result: result.on),
             (number(say("value")), lambda result: show_measured(result.value, result.unit)),
         ),
     )

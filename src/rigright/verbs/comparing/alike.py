@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from rigright.arch.record import Arch
-from rigright.base.errors import AskError
+from rigright.base.errors import AskError, maybe
 from rigright.base.words import ASSUMED, Sentence, say
 from rigright.choice.ways import USUAL_LOSS, quality_class
 from rigright.choice.work import USUAL_TOK_PER_S, works
@@ -54,10 +54,7 @@ def _plans_of(arch: Arch, thing: Thing) -> SearchResult:
 
 def _sold(arch: Arch, thing: Thing, *, most: int | None) -> SearchResult | None:
     """The plans on so many cards; None where as few are not sold this way."""
-    try:
-        return _at_most(arch, thing, most=most)
-    except AskError:
-        return None
+    return maybe(lambda: _at_most(arch, thing, most=most))
 
 
 def _at_most(arch: Arch, thing: Thing, *, most: int | None) -> SearchResult:

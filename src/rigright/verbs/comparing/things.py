@@ -13,7 +13,7 @@ from typing import Any
 from rigright.arch.record import Arch
 from rigright.arch.sources.open import open_model
 from rigright.base import everyday
-from rigright.base.errors import AskError, RigError, unknown
+from rigright.base.errors import AskError, RigError, clash, unknown
 from rigright.base.record import dataclass
 from rigright.base.words import Sentence, say
 from rigright.cost.training.setup import METHODS
@@ -134,10 +134,7 @@ def _read(asked: str, *, wish: PlanWish, market: Market, whole: bool = False) ->
         return replace(_read(rest, wish=wish, market=market, whole=whole), asked=asked)
     cloud, name = in_cloud(asked) or ("", asked.strip())
     if wish.buy and providers_of(cloud or name):
-        raise AskError(
-            say("{first} and {second} cannot be combined", first=asked, second="--buy"),
-            hint=say("remove one of them"),
-        )
+        raise clash(asked, "--buy")
     if providers_of(asked.strip()):
         rented = replace(wish, clouds=(asked.strip(),), buy=False, aim=wish.aim or "cost")
         return Thing(asked=asked, wish=rented, market=market)

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import difflib
+import re
+import shlex
 from collections.abc import Iterator
 from datetime import date
 from importlib import import_module
 from typing import Any
 
 from rigright.base import everyday
-from rigright.base.errors import AskError, RigError, unknown
+from rigright.base.errors import AskError, RigError, maybe, unknown
 from rigright.base.loader import rows
 from rigright.base.money import USD
 from rigright.base.record import dataclass
 from rigright.base.words import Sentence, say
+from rigright.facts.mentions import mentions
 from rigright.verbs import own
 from rigright.verbs.look_up.filters import read_condition, saying, sort_records, speaking_of, why_none
 from rigright.verbs.look_up.listing import Findings, Listing, ListingKind, LookUpQuery, doubt_notes
@@ -26,6 +29,15 @@ _FIRST = 4  # records of a kind where several kinds answer
 # the kinds whose things bear names, in the order in which a name is tried
 _NAMED = ("chips", "model", "engines", "formats", "xids", "checks", "cpus", "platforms", "guides")
 _APART = frozenset({"model", "guides"})  # opened by a whole name or question, not by words of it
+_SEAM = re.compile(r"(?<=[A-Za-z0-9])(?=[\u4e00-\u9fff])|(?<=[\u4e00-\u9fff])(?=[A-Za-z0-9])")
+_QUESTION = re.compile(
+    r"\A(?:what|how|which|does|do|is|are)\b|什么|是啥|多少|怎么|如何|吗|[?？]", re.IGNORECASE
+)
+_ASKING = re.compile(
+    r"什么是|是什么(?:意思)?|是啥|怎么样|如何|多少|吗|呢"
+    r"|\b(?:what(?:'s| is| are)|how (?:much|many|fast|does|do|is)|does|do|is|are|an?|the|of|cost|mean)\b",
+    re.IGNORECASE,
+)
 
 
 # kind -> the file of `kinds/` that bears its `ListingKind` under the same name, and a line of help
@@ -140,6 +152,10 @@ def search(text: str, *, today: date | None = None) -> Findings:
     if len(text) > _MOST_CHARS:
         raise AskError(say("query too long: {count} characters; use a name or a few words", count=len(text)))
     today = today or own.today()
+    asked = next(_subjects(text), None) if _QUESTION.search(text) else None
+    found = None if asked is None else maybe(lambda: search(asked, today=today))
+    if found is not None:
+        return found
     hit = next(_hits(text, today), None)
     listings = {
         name: listing
@@ -153,14 +169,33 @@ def search(text: str, *, today: date | None = None) -> Findings:
         and " " not in text.strip()
     ):
         hit = None  # one word that cards bear asks for those, not for what a guide says of it
-    if hit is None and not listings:
-        near = ", ".join(_near(text, today))
-        lists = say("`{see}` lists all", see="rigright look-up")
-        raise AskError(
-            say('nothing found for "{text}"', text=text[:80]),
-            hint=say("did you mean {near}?", near=near) if near else lists,
-        )
-    return Findings(text=text, hit=hit, found=listings)
+    if hit is not None or listings:
+        return Findings(text=text, hit=hit, found=listings)
+    subject = next(_subjects(text), text)
+    misspelt = difflib.get_close_matches(text.split(maxsplit=1)[0], KINDS, cutoff=0.75)  # "chops 4090"
+    if subject != text and not misspelt:
+        return search(subject, today=today)
+    raise AskError(say('nothing found for "{text}"', text=text[:80]), hint=_instead(text, today))
+
+
+def _subjects(text: str) -> Iterator[str]:
+    """What a whole question is about: the one thing it names, else its words without those that ask."""
+    names = [mention.text for mention in mentions(text)]
+    yield from names[:1] if len(names) == 1 and names[0] != text else ()
+    bare = _ASKING.sub(" ", text).strip(" ?？。")
+    if bare and bare != text and len(names) < 2:
+        yield bare
+
+
+def _instead(text: str, today: date) -> Sentence:
+    """What to type where nothing is found: several machines are compared, a misspelt name is put right."""
+    names = [mention.text for mention in mentions(text)]
+    near = ", ".join(_near(text, today))
+    if len(names) > 1:
+        return say("did you mean {near}?", near=shlex.join(["rigright", "compare", *names]))
+    if near:
+        return say("did you mean {near}?", near=near)
+    return say("`{see}` lists all", see="rigright look-up")
 
 
 def _near(text: str, today: date) -> list[str]:
@@ -204,7 +239,7 @@ def _named(kind: ListingKind, asked: LookUpQuery) -> Any:
 def _speaking(name: str, text: str, *, today: date) -> Listing | None:
     """The records of a kind that a text finds, the first few of them."""
     kind = find_kind(name)
-    asked = LookUpQuery(words=tuple(text.split()), today=today)
+    asked = LookUpQuery(words=tuple(_SEAM.sub(" ", text).split()), today=today)
     try:
         records = _records(kind, asked)
     except RigError:

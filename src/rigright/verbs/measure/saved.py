@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from rigright.base.errors import AskError, DataError, RigError
+from rigright.base.errors import AskError, DataError, RigError, maybe
 from rigright.base.files import check_place, write_whole
 from rigright.base.tables import head_of
 from rigright.base.units import KILO, to_gib
@@ -223,10 +223,7 @@ def _why_no_power(measured: Measured) -> Sentence:
 
 def _is(name: str, chip: Chip) -> bool:
     """Whether a driver's name may mean this chip."""
-    try:
-        return any(match.id == chip.id for match in find_chips(name))
-    except RigError:
-        return False
+    return maybe(lambda: any(match.id == chip.id for match in find_chips(name))) or False
 
 
 def with_runs(measured: Measured, files: Sequence[str], *, plan: str, save_as: str | None) -> Measured:

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterator
 
 from rigright.arch.record import Arch
-from rigright.base.errors import AskError, unknown
+from rigright.base.errors import AskError, clash, unknown
 from rigright.base.words import say
 from rigright.choice.drafts import HEAD
 from rigright.choice.ways import check_format
@@ -56,10 +56,7 @@ def check_single(arch: Arch, wish: ServingWish | TrainingWish, *, work: PlanWish
     trains = isinstance(wish, TrainingWish)
     if isinstance(wish, ServingWish):
         if wish.batch is not None and wish.rate_per_s is not None and generates(arch):
-            raise AskError(
-                say("{first} and {second} cannot be combined", first="--batch", second="--rate"),
-                hint=say("remove one of them"),
-            )
+            raise clash("--batch", "--rate")
         _check_lengths(wish)
         for error in _headless(arch, wish.draft):
             raise error
@@ -238,7 +235,4 @@ def _unrented(wish: PlanWish) -> Iterator[AskError]:
     rented = {offer.chip for offer in offers() if offer.provider.casefold() in asked}
     if there and there.isdisjoint(rented):
         first, second = f"--on {shlex.quote(wish.on)}", f"--cloud {','.join(wish.clouds)}"
-        yield AskError(
-            say("{first} and {second} cannot be combined", first=first, second=second),
-            hint=say("remove one of them"),
-        )
+        yield clash(first, second)

@@ -38,6 +38,9 @@ _TOGETHER = re.compile(r"[\s)）]*(?:/|、|,|，|or|and|&|和|或|与|及)[\s(�
 _RESPECTIVELY = ("respectively", "分别")
 _FORM = re.compile(r"\b(sxm\d?|pcie|nvl)\b\s?(?:version|variant|model|版本|版)", re.IGNORECASE)
 _BOX = re.compile(r"\b[dh]gx\b|整机|服务器|server|system|workstation")
+_LIMITED = re.compile(
+    r"power[- ]?(?:limit|cap)|undervolt|capp?ed|限(?:制|到|在|功耗|至)|降(?:压|到|至|功耗)|功耗墙"
+)
 _NEEDED = re.compile(r"所需|需求|需要|needed|required|requirement")
 _RIGHT_BEFORE = re.compile(r"\s?(?:的|of|of the|on the|nvidia)?\s?", re.IGNORECASE)
 
@@ -64,8 +67,9 @@ def figured(passage: Passage) -> Iterator[Figured]:
             continue
         box = _BOX.search(passage.besides) if quantity.unit == "w" else None
         own = box is not None and any(box[0] in entry.name.casefold() for entry in passage.subjects)
-        if quantity.unit == "w" and ((box and not own) or passage.is_of_supply(quantity)):
-            continue  # of a whole machine or its supply, which no card's figure is
+        limited = _LIMITED.search(passage.plain) is not None
+        if quantity.unit == "w" and ((box and not own) or limited or passage.is_of_supply(quantity)):
+            continue  # of a whole machine, its supply or a limit that somebody sets: no card's figure
         near = [each[quantity]] if quantity in each else list(nearest(passage, quantity))
         worded = ((entry, _worded_kind(passage, quantity, subject=entry)) for entry in near)
         plain = ((entry, _plain_kind(quantity, entry)) for entry in near)
@@ -207,7 +211,7 @@ _NOT = re.compile(r"(?:不是|并非|而非|is not|isn't|rather than|not)\s?\Z",
 _NATIVE = frozenset({"fp8", "fp4", "bf16", "tf32", "int8"})
 OFF, _ROUGHLY = 0.1, 0.25  # how far such a factor may be off
 _NEAR_LINK = 24  # signs behind the name of a link in which its own figure stands
-_COMMON = frozenset({"VRAM", "cores"})  # words that stand beside other quantities as well
+_ORDERS = ((0, "as much"), (1, "more than"), (-1, "less than another"))
 Known = Sequence[tuple[object, float]]  # records that a name may mean, and what each has
 
 
@@ -329,7 +333,7 @@ def ratios(passage: Passage) -> Iterator[GuideClaim]:
     for quantity in passage.quantities:
         counts = any(0 <= subject.start - quantity.end <= 2 for subject in passage.subjects)
         pair = (
-            compared(passage, quantity)
+            _two(passage, quantity.start)
             if quantity.unit == "times" and quantity.mid > 0 and not counts
             else None
         )
@@ -338,29 +342,73 @@ def ratios(passage: Passage) -> Iterator[GuideClaim]:
             yield claim_of(passage, quantity.start, subject=pair[0], kind="ratio", verdict=verdict)
 
 
-def compared(passage: Passage, quantity: StatedQuantity) -> tuple[ClaimSubject, ClaimSubject] | None:
-    """The two things that a factor compares: the nearest to it, in their order."""
+def orders(passage: Passage) -> Iterator[GuideClaim]:
+    """Which of two things of a kind is said to have more, or that they have as much, without a factor."""
+    pair = None if any(q.unit == "times" for q in passage.quantities) else _two(passage, len(passage.plain))
+    found = next(
+        (
+            (sign, passage.plain.find(parts[0]))
+            for sign, way in _ORDERS
+            for parts in (word.split("~") for word in words_for(way))
+            if all(part in passage.plain for part in parts)
+        ),
+        None,
+    )
+    kind = None if pair is None else _compared_by(passage, pair[0].kind)
+    if pair is None or found is None or passage.is_code:
+        return
+    if kind is None:
+        yield claim_of(passage, found[1], subject=pair[0], kind="comparison", verdict=_side_by_side(pair))
+        return
+    sign, at = found
+    (first, second), ratios = (
+        pair,
+        [
+            amount / other
+            for amount in amounts(passage, pair[0], kind=kind)
+            for other in amounts(passage, pair[1], kind=kind)
+            if other
+        ],
+    )
+    least = _ROUGHLY if any(word in passage.plain for word in words_for("by far")) else 0.0
+    holds = any(abs(ratio - 1) <= OFF if sign == 0 else (ratio - 1) * sign > least for ratio in ratios)
+    if ratios:
+        values = [kind.shown(amounts(passage, each, kind=kind)[0]) for each in pair]
+        truth = say("{one} ({first}), {other} ({second})", one=values[0], other=values[1],
+                    first=first.shown, second=second.shown)  # fmt: skip
+        verdict = ClaimVerdict(verdict=RIGHT if holds else WRONG, truth=truth)
+        yield claim_of(passage, at, subject=first, kind="comparison", verdict=verdict)
+
+
+def _two(passage: Passage, place: int) -> tuple[ClaimSubject, ClaimSubject] | None:
+    """The two things of a kind that are compared: the nearest to a place, in their order."""
     for kind in (CHIP, LINK):
         known = [subject for subject in passage.subjects if subject.kind == kind]
         if len({subject.records[0] for subject in known}) > 1:
-            near = sorted(known, key=lambda subject: abs(subject.start - quantity.start))[:2]
+            near = sorted(known, key=lambda subject: abs(subject.start - place))[:2]
             first, second = sorted(near, key=lambda subject: subject.start)
             return first, second
     return None
 
 
 def _compared_by(passage: Passage, kind: str) -> ClaimKind | None:
-    """The quantity that is compared: one whose word stands in the passage."""
+    """The quantity that is compared: the one of which the longest word stands in the passage."""
     if kind == LINK:
         return kind_named("bandwidth", LINK)
-    named = [
-        item
-        for item in kinds()
-        if item.of == kind
-        and item.fields
-        and any(word.removeprefix("~") in passage.plain for word in item.said)
-    ]
-    return next((item for item in named if item.id not in _COMMON), next(iter(named), None))
+    known = [item for item in kinds() if item.of == kind and item.fields]
+    lengths = {
+        item: max((len(word) for word in item.said if word.removeprefix("~") in passage.plain), default=0)
+        for item in known
+    }
+    best = max(known, key=lambda item: lengths[item])
+    return best if lengths[best] else None
+
+
+def _side_by_side(pair: tuple[ClaimSubject, ClaimSubject]) -> ClaimVerdict:
+    """What no single figure decides: speed, price, worth."""
+    command = f'rigright compare "{pair[0].name}" "{pair[1].name}" --for llama-3.1-8b'
+    truth = say("speed and price depend on the workload")
+    return ClaimVerdict(verdict=UNKNOWN, truth=truth, command=command)
 
 
 def factor(
@@ -370,10 +418,7 @@ def factor(
     first, second = pair
     kind = _compared_by(passage, first.kind)
     if kind is None:
-        command = f'rigright compare "{first.name}" "{second.name}" --for llama-3.1-8b'
-        return ClaimVerdict(
-            verdict=UNKNOWN, truth=say("not checked: how fast depends on the work"), command=command
-        )
+        return _side_by_side(pair)
     rows = [
         (amount / other, amount, other)
         for amount in amounts(passage, first, kind=kind)

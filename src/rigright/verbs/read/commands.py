@@ -104,7 +104,7 @@ def package(word: str) -> ClaimVerdict:
             truth = say("{why}; use {instead}", why=gone.reason, instead=gone.instead)
         return ClaimVerdict(verdict=WRONG if gone.harms else DATED, truth=truth)
     if _newest_of(bare) is None:
-        return ClaimVerdict(verdict=UNKNOWN, truth=say("not checked: nothing here knows this package"))
+        return ClaimVerdict(verdict=UNKNOWN, truth=say("this package is not in the tables"))
     version = re.search(r"==([\d.]+)", word)
     return versioned(bare, None if version is None else version[1])
 
@@ -181,7 +181,7 @@ def queries(passage: Passage) -> Iterator[_JudgedCommand]:
         strange = [name for name in query[1].split(",") if name and name not in fields]
         if any("cuda_core" in name for name in strange):
             continue  # which the table of myths knows
-        truth = say("not checked: {names}", names=", ".join(strange[:6]))
+        truth = say("unknown here: {names}", names=", ".join(strange[:6]))
         if not strange:
             truth = say("nvidia-smi knows these fields")
         verdict = ClaimVerdict(verdict=UNKNOWN if strange else RIGHT, truth=truth, command="rigright probe")

@@ -10,7 +10,7 @@ from rigright.arch.cache import kv_bytes_per_token
 from rigright.arch.count import params
 from rigright.arch.record import Arch
 from rigright.arch.sources.find import find
-from rigright.base.errors import RigError
+from rigright.base.errors import RigError, maybe
 from rigright.base.patterns import pattern
 from rigright.base.record import dataclass, replace
 from rigright.base.units import GIB, GIGA, KIB, KILO, show_bytes, show_short
@@ -100,10 +100,7 @@ class StatedMachine:
 def arch_of(subject: ClaimSubject) -> Arch | None:
     """The model that a subject is."""
     card = subject.records[0]
-    try:
-        return find(card.asked) if isinstance(card, ModelCard) else None
-    except RigError:
-        return None
+    return maybe(lambda: find(card.asked) if isinstance(card, ModelCard) else None)
 
 
 def _format_named(text: str, at: int | None = None) -> str | None:

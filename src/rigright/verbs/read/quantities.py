@@ -6,6 +6,7 @@ import math
 import re
 from functools import cache
 
+from rigright.base.everyday import words_of
 from rigright.base.loader import rows
 from rigright.base.patterns import pattern
 from rigright.base.record import dataclass
@@ -18,6 +19,8 @@ _RANGE = pattern(
     rf"(?<![A-Za-z0-9_.])({_NUMBER})(?:\s?([A-Za-z$]{{0,4}}))?\s?(?:-|–|—|~|～|to|至|到)\s?\\?\$?({_NUMBER})"
 )
 _ONE = pattern(rf"(?<![A-Za-z0-9_.])({_NUMBER})")
+_TIMES = pattern(r"([一两三四五六七八九十])倍|\b(?:twice|thrice|half(?= of))\b|一半|翻倍", re.IGNORECASE)
+_TIMES_SIZES = {"thrice": "3", "half": "0.5", "一半": "0.5"}
 _BIG = {"千": KILO, "万": 1e4, "百万": MEGA, "千万": 10 * MEGA, "亿": 1e8, "k": KILO, "K": KILO}
 _HEAD_UNIT = pattern(r"[(\[,/ ]\s?([A-Za-z/]{1,8})\s?[)\]]?\s*(?=\Z|[)\]])")
 _NEAR = 14  # characters in which such a word stands before a number
@@ -90,7 +93,12 @@ def quantities(text: str) -> tuple[StatedQuantity, ...]:
         read = read or _single(text, match)
         result += [read]
         place = max(read.end, match.end())
-    return tuple(result)
+    worded = (
+        StatedQuantity(start=at.start(), end=at.end(), low=size, high=size, unit="times", text=at[0])
+        for at in _TIMES.finditer(text)
+        for size in (float({**words_of("counted"), **_TIMES_SIZES}.get(at[1] or at[0].lower(), "2")),)
+    )
+    return tuple(sorted((*result, *worded), key=lambda item: item.start))
 
 
 def _value(text: str) -> float:

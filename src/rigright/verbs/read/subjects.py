@@ -9,10 +9,12 @@ from functools import cache, lru_cache
 from rigright.arch.sources import zoo
 from rigright.arch.sources.find import find
 from rigright.arch.sources.spelling import own_part, tables
-from rigright.base.errors import RigError
+from rigright.base.errors import maybe
+from rigright.base.everyday import words_of
 from rigright.base.loader import records
 from rigright.base.patterns import pattern
 from rigright.base.record import dataclass, replace
+from rigright.base.units import MEGA
 from rigright.facts.chips import Chip, chips
 from rigright.facts.mentions import Mention, mentions
 from rigright.verbs.look_up.model_card import ModelCard, short_card
@@ -31,11 +33,20 @@ _LOOKS = {
     LINK: "rigright look-up {look_up}",
 }
 _SIZE = pattern(r"(?<![A-Za-z0-9.])(\d{1,4}(?:\.\d{1,2})?)\s?B(?![A-Za-z0-9])")
-_BESIDE_SIZE = pattern(r"模型|model|参数|llm|parameter|lora|fine-?tun|quantiz|量化|微调", re.IGNORECASE)
+_BESIDE_SIZE = pattern(
+    r"模型|model|参数|llm|parameter|lora|fine-?tun|quantiz|量化|微调|跑|运行|部署|(?<![a-z])(?:runs?|serve|q[2-8]|int4|fp16)(?![a-z])",
+    re.IGNORECASE,
+)
 _NAMED_BY_SIZE = pattern(r"[A-Za-z]+[- ]?(?:\d(?:\.\d)?[- ])?\d{1,3}(?:\.\d)?[Bb](?![A-Za-z0-9])")
 _VERSION = pattern(r"[vV]\d")  # of a model: DeepSeek-V2
 _LANES = pattern(r"\s?x(1|2|8|16)(?![\dx])")
 _ANY_NVLINK = "nvlink"
+_MODULES = pattern(r"(?<![A-Za-z])DDR[345][- ]?(\d{4,5})(?!\d)", re.IGNORECASE)
+_CARRIED = pattern(r"[GM]i?B/s", re.IGNORECASE)
+_CHANNELS = pattern(
+    r"(\d{1,2}|[单双四六八]|single|dual|two|quad|four|eight)[- ]?(?:通道|channels?)", re.IGNORECASE
+)
+_CHANNEL_BYTES = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,6 +153,7 @@ def _links(text: str) -> Iterator[ClaimSubject]:
     if len(plain) != len(text):
         return
     yield from _named_links(text, plain)
+    yield from _channels(text)
     at = plain.find(_ANY_NVLINK)
     if at >= 0:  # some generation of it
         values = tuple[object, ...](
@@ -169,15 +181,32 @@ def generation(cell: str) -> tuple[ClaimSubject, ...]:
 def _named_links(text: str, plain: str) -> Iterator[ClaimSubject]:
     for link in links():
         for word in link.words.split("|"):
-            at = plain.find(word)
-            end = at + len(word)
-            behind = plain[end : end + 1]
-            if at >= 0 and not (behind.isascii() and behind.isalnum()) and behind != ".":
+            for at in (match.start() for match in re.finditer(re.escape(word), plain)):
+                end = at + len(word)
+                behind = plain[end : end + 1]
+                if (behind.isascii() and behind.isalnum() and not _LANES.match(plain, end)) or behind == ".":
+                    continue
                 lanes = _LANES.match(plain, end) if link.name.endswith(" x16") else None
                 end = end if lanes is None else lanes.end()
                 record = link if lanes is None else link.of_lanes(int(lanes[1]))
                 yield ClaimSubject(kind=LINK, start=at, end=end, text=text[at:end], records=(record,))
-                break
+
+
+def _channels(text: str) -> Iterator[ClaimSubject]:
+    """Memory by speed and channels, where a text tells what it carries: "DDR5-6000 双通道 96 GB/s"."""
+    for match in _MODULES.finditer(text) if _CARRIED.search(text) else ():
+        stated = _CHANNELS.search(text, match.end()) or _CHANNELS.search(text)
+        each = float(match[1]) * MEGA * _CHANNEL_BYTES
+        counts = (1, 2) if stated is None else (int(words_of("counted").get(stated[1].lower(), stated[1])),)
+        records = tuple[object, ...](
+            DataLink(
+                id="memory", name=f"{match[0]} x{count}", words="", look_up="benchmarks ram",
+                one_way_bytes_per_s=each * count, both_ways_bytes_per_s=each * count,
+                source="JEDEC: 64 data bits a channel", as_of="2026-11", confidence="high",
+            )
+            for count in counts
+        )  # fmt: skip
+        yield ClaimSubject(kind=LINK, start=match.start(), end=match.end(), text=match[0], records=records)
 
 
 @cache
@@ -253,7 +282,4 @@ def _model_at(text: str, words: list[re.Match[str]]) -> ClaimSubject | None:
 
 @lru_cache(2048)
 def _opened(name: str) -> ModelCard | None:
-    try:
-        return short_card(find(name), name)
-    except RigError:
-        return None
+    return maybe(lambda: short_card(find(name), name))

@@ -15,7 +15,7 @@ from rigright.base.words import say
 from rigright.build.judge import DOUBT, IMPOSSIBLE
 from rigright.build.listed import is_parts_table, lists_in
 from rigright.verbs.build import check_text
-from rigright.verbs.read.claims import claim_of, figures, ratios
+from rigright.verbs.read.claims import claim_of, figures, orders, ratios
 from rigright.verbs.read.commands import commands_in
 from rigright.verbs.read.models import configured, machines, needs
 from rigright.verbs.read.passages import MOST_BYTES, SHOWN, Passage, lines_of, passages
@@ -35,6 +35,7 @@ from rigright.verbs.read.subjects import CHIP, subjects
 from rigright.verbs.read.wording import errors_in, sayings, wordings
 
 _MOST_CONFIGURATIONS = 40  # of a text, that are worked out
+_ENDING = pattern(r"\A[/.~]|\.[A-Za-z0-9]{1,5}\Z")  # of a file's name, or how its path begins
 _COLUMN = pattern(r"([^()]{1,16}?)\s?\(([A-Za-z/%]{1,10})\)")
 _ROW = pattern(
     r"([A-Za-z][A-Za-z0-9 .\-]{0,24}?[0-9])([0-9][0-9.,]{0,20})(?:\s?\([A-Z0-9 ]{1,8}\)([0-9][0-9.,]{0,16}))?"
@@ -45,10 +46,15 @@ _RULED: dict[str, Verdict] = {IMPOSSIBLE: WRONG, DOUBT: UNKNOWN}
 
 
 def read(file: str) -> ReadGuide:
-    """The guide in a file; `-` is standard input; what is no file and has a space is the text itself."""
-    if any(sign.isspace() for sign in file.strip()) and not is_file(file):
+    """The guide in a file; `-` is standard input; what is no file and reads like a sentence is the text."""
+    if not is_file(file) and (any(sign.isspace() for sign in file.strip()) or _is_sentence(file)):
         return read_text(file, name=file.strip()[:SHOWN])
     return read_text(read_bounded(file, MOST_BYTES), name=called(file), list_file=file)
+
+
+def _is_sentence(text: str) -> bool:
+    """Whether a word without spaces is Chinese prose, and no name of a file."""
+    return not text.isascii() and _ENDING.search(text) is None
 
 
 def is_file(text: str) -> bool:
@@ -80,7 +86,10 @@ def read_text(raw: bytes | str, *, name: str = "text", list_file: str = STDIN) -
         for subject, machine in machines(passage):
             left -= 1
             if left < 0:
-                truth = say("not checked: more than {count} configurations", count=_MOST_CONFIGURATIONS)
+                truth = say(
+                    "only the first {count} configurations of a text are worked out",
+                    count=_MOST_CONFIGURATIONS,
+                )
                 verdict = ClaimVerdict(verdict=UNKNOWN, truth=truth, command=machine.command)
                 readers.append(claim_of(passage, 0, subject=subject, kind="configuration", verdict=verdict))
             else:
@@ -91,7 +100,7 @@ def read_text(raw: bytes | str, *, name: str = "text", list_file: str = STDIN) -
         says = sum(sign.isalnum() for sign in passage.text) > 1
         if says and not readers and not explained and passage.line not in listed:
             unread.append(UnreadLine(line=passage.line, text=passage.around(0)))
-    taken = {item.line for item in claims}
+    taken, explained_at = {item.line for item in claims}, {error.line for error in errors}
     return ReadGuide(
         name=name,
         lines=len(lines),
@@ -101,7 +110,8 @@ def read_text(raw: bytes | str, *, name: str = "text", list_file: str = STDIN) -
             dict.fromkeys(
                 unread_line
                 for unread_line in unread
-                if " | " not in unread_line.text or unread_line.line not in taken
+                if unread_line.line not in explained_at
+                and (" | " not in unread_line.text or unread_line.line not in taken)
             )
         ),
         cut=cut,
@@ -141,7 +151,7 @@ def decoded(raw: bytes | str, *, name: str) -> str:
     return raw.decode("utf-8", errors="replace")
 
 
-READERS = (figures, needs, wordings, ratios, prices_in, commands_in, sayings, _supplies)
+READERS = (figures, needs, wordings, ratios, orders, prices_in, commands_in, sayings, _supplies)
 
 
 def _parts_lists(lines: Sequence[str], *, command: str) -> Iterator[tuple[set[int], list[GuideClaim]]]:

@@ -34,6 +34,10 @@ from rigright.verbs.read.subjects import CHIP, CPU, OFFER, ClaimSubject
 
 _XID = pattern(r"\bxid\b(?:\s?\([^)\n]{0,40}\))?[^0-9\n]{0,24}(\d{1,3})(?![\d.])", re.IGNORECASE)
 _STEM = 5  # signs of a word that may go on: "train" in "training"
+_FINE = pattern(
+    r"(?:不会有?|没有?|无|不存在|\bno )(?:瓶颈|问题|压力|problem|issue|bottleneck)s?"
+)  # denies no saying
+_LOOSE = pattern(r"(?<=\d) (?=[倍层张块卡位条核年天个])")
 _CLAUSE = pattern(r"[,，;；。、|]|\bbut\b|但|而(?!非)")
 _DENIES = pattern(
     r"并非|不是|不会|不能|不支持|不需要|不存在|无需|没有|无法|不再|误区"
@@ -94,12 +98,13 @@ class MarkedSaying:
         bare = next((part for part in clauses if any(word in part for word in self.groups[0])), "")
         for word in (word for group in self.groups for word in group):
             bare = bare.replace(word, " ")
+        bare = _FINE.sub(" ", bare)
         return not passage.is_code and _DENIES.search(bare) is not None
 
 
 def sayings(passage: Passage) -> Iterator[GuideClaim]:
     """What a passage says that guides say: of one thing the first row that knows it judges."""
-    text = f"{passage.topic} {passage.plain}"
+    text = _LOOSE.sub("", f"{passage.topic} {passage.plain}")
     judged = list[Myth | GuideItem]()
     for saying in MarkedSaying.every():
         if saying.about in judged or not saying.stands_in(passage, text):
@@ -144,6 +149,7 @@ def errors_in(passage: Passage) -> Iterator[ExplainedError]:
             do=step.says,
             command=step.command or "rigright doctor",
         )
+        return
     for result in _XID.finditer(passage.text):
         xid = xids().get(int(result[1]))
         means: Sentence = say("XID {code} is not listed", code=result[1]) if xid is None else xid.meaning

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rigright.base.bounded import bounded_json
-from rigright.base.errors import DataError, MissingError, RigError
+from rigright.base.errors import DataError, MissingError, maybe
 from rigright.base.files import read_first, unread
 from rigright.base.money import USD
 from rigright.base.units import MIB
@@ -77,10 +77,7 @@ class PlannedRun:
     @property
     def fills_cards(self) -> bool:
         """Whether the engine takes its share of each card at once, however little of it is needed."""
-        try:
-            return find_engine(str(self.work.get("engine"))).pool == "share"
-        except RigError:
-            return False
+        return maybe(lambda: find_engine(str(self.work.get("engine"))).pool == "share") or False
 
     def device_bytes(self) -> tuple[float, float, float] | None:
         """What the driver will show of the fullest card: value, low and high."""

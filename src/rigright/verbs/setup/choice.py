@@ -8,7 +8,8 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from rigright.base.errors import AskError, RigError
+from rigright.base.errors import AskError, RigError, maybe
+from rigright.base.everyday import words_of
 from rigright.base.page import Shown
 from rigright.base.record import Inner, derived
 from rigright.base.words import Sentence, say
@@ -36,6 +37,7 @@ from rigright.facts.software import (
     version_of,
     written,
 )
+from rigright.verbs.machine_words import machine_in
 
 WINDOWS, MACOS = "windows", "macos"  # systems that /etc/os-release does not name
 
@@ -166,13 +168,8 @@ class SetUp:
 
 
 TORCH, TENSORFLOW = "torch", "tensorflow"
-_CALLED = {
-    "pytorch": TORCH,
-    "tf": TENSORFLOW,
-    "hf": "transformers",
-    "hf-lean": "transformers",
-    "trtllm": "tensorrt-llm",
-}
+_INSTALL = re.compile(r"\A(?:安装|装|配置|配|install(?:ing)?\Z)", re.IGNORECASE)
+_BETWEEN = {"on", "for", "with", "and", "a", "the"}
 _CUDA = re.compile(r"(?:\b(?:with|for|on)|[+,/])?\s*\b(?:cuda|cu)[ -]?(1[0-3])(?:\.?(\d))?\b", re.IGNORECASE)
 _VERSION = re.compile(r"(?:==|\s)v?(\d[\w.]*)\s*\Z")
 _RANKS = {"high": 0, "med": 1, "low": 2}
@@ -257,7 +254,7 @@ def is_known(name: str, version: str) -> bool:
 def find_name(asked: str) -> str:
     """An engine or framework by a loose name, with or without a version."""
     word = _bare_name(asked)
-    name = _CALLED.get(word, word)
+    name = words_of("software").get(word, word)
     if name in known_names():
         return name
     try:
@@ -270,6 +267,21 @@ def find_name(asked: str) -> str:
     raise AskError(
         say('no requirements known for "{asked}"; known: {known}', asked=asked, known=", ".join(near))
     )
+
+
+def software_and_machine(words: Sequence[str]) -> tuple[str | None, str | None]:
+    """A framework or engine and the GPUs for it, as one types them in any order: "vllm 5090", "5090"."""
+    spoken = [_INSTALL.sub("", word) for text in words for word in text.split()]
+    spoken = [word for word in spoken if word and word.lower() not in _BETWEEN]
+    for end in range(1, len(spoken) + 1):
+        for software, machine in ((spoken[:end], spoken[end:]), (spoken[-end:], spoken[:-end])):
+            if _is_software(" ".join(software)) and (not machine or machine_in(machine) == machine):
+                return " ".join(software), " ".join(machine) or None
+    return None, " ".join(words) or None
+
+
+def _is_software(text: str) -> bool:
+    return maybe(lambda: bool(find_name(text))) or False
 
 
 def picks(name: str, chips: tuple[Capability, ...], *, driver: str | None = None) -> Iterator[Pick]:

@@ -45,7 +45,7 @@ def without_nvidia(target: Target, name: str, *, ways: tuple[DriverPackages, ...
     ready = _by_itself(target, name)
     if ready is not None:
         return ready
-    made = ", ".join(target.vendors)
+    made = ", ".join(sorted({chip.vendor for chip in target.chips}) or target.vendors)
     if target.os_id == WINDOWS:
         sentence = say(
             "requirements of {name} on {vendor} GPUs on Windows are unknown", name=name, vendor=made
@@ -138,13 +138,15 @@ def _with(torch: Pick | None, name: str) -> Pick | None:
 
 def _instead(target: Target) -> Iterator[Sentence]:
     """What is known to run on such cards."""
-    names = {name for name in (TORCH, *programs()) if name == TORCH or _image(target, name) is not None}
+    names = {name for name in programs() if _image(target, name) is not None}
+    names |= {TORCH} if _other_torch(target.vendors[0]) is not None else set()
     names |= {
         engine_install.name
         for engine_install in engine_installs()
         if {*target.vendors} <= {*engine_install.vendors}
     }
-    yield say("known on these GPUs: {names}", names=", ".join(sorted(names)))
+    if names:
+        yield say("known on these GPUs: {names}", names=", ".join(sorted(names)))
 
 
 def _way(target: Target) -> MakerPackages | None:

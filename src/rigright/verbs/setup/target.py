@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from rigright.base.errors import AskError
+from rigright.base.everyday import words_of
 from rigright.base.words import say
 from rigright.doctor.examine import case_of
 from rigright.doctor.stack import capabilities, driver
@@ -37,23 +38,6 @@ from rigright.verbs.setup.choice import MACOS, WINDOWS, Pick, Target
 MOST_KINDS = 8
 WSL = "wsl"
 _OS = re.compile(r"\s*([a-z]+(?:[ -][a-z]+)*)[\s:-]*(\d+(?:\.\d+)?)?\s*\Z", re.IGNORECASE)
-_IDS = {
-    "alma": "almalinux",
-    "amazon": "amzn",
-    "amazon linux": "amzn",
-    "leap": "opensuse-leap",
-    "opensuse": "opensuse-leap",
-    "opensuse leap": "opensuse-leap",
-    "opensuse tumbleweed": "opensuse-tumbleweed",
-    "oracle": "ol",
-    "oracle linux": "ol",
-    "red hat": "rhel",
-    "redhat": "rhel",
-    "rocky linux": "rocky",
-    "rockylinux": "rocky",
-    "suse": "sles",
-    "tumbleweed": "opensuse-tumbleweed",
-}
 OF_WSL = "2"
 _ARM_FORMS = {"superchip", "superchip board", "module/SoC"}  # of NVIDIA: with its own Arm processor
 _EMBEDDED = "embedded"
@@ -164,11 +148,12 @@ def _system(asked: str) -> tuple[str, str | None]:
     """A system as people name it: "ubuntu 24.04", "debian12", "rocky 9"."""
     match = _OS.match(asked)
     name = " ".join(match[1].lower().replace("-", " ").split()) if match else ""
-    os_id = _IDS.get(name, name.replace(" ", "-"))
+    os_id = words_of("system").get(name, name.replace(" ", "-"))
     known = sorted({text for row in driver_packages() for text in row.os} | {WINDOWS, MACOS})
     if match is None or os_id not in known:
         raise AskError(say('unknown system "{asked}"; known: {known}', asked=asked, known=", ".join(known)))
-    return os_id, OF_WSL if os_id == WSL else match[2]
+    version = re.sub(r"\A(\d\d)(04|10)\Z", r"\1.\2", match[2] or "") or None  # ubuntu2204
+    return os_id, OF_WSL if os_id == WSL else version
 
 
 IN_WINDOWS = ("wsl1", "wsl2")

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import csv
 import io
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from itertools import repeat
 from math import isfinite
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from rigright.arch.sources.open import open_model
 from rigright.base.errors import AskError
-from rigright.base.files import safe_cell, write_whole
+from rigright.base.files import safe_cell, save_text
 from rigright.base.record import Flat, Inner, derived
 from rigright.base.words import Sentence, say, worded
 from rigright.choice.case import Case
@@ -123,17 +123,6 @@ def _moment(value: float) -> str:
     return f"{value:.6f}" if isfinite(value) else ""
 
 
-def _write_requests(asked: str, *, trace: Trace | None, moments: Moments) -> None:
-    """Write the table; an error names the file."""
-    try:
-        write_whole(Path(asked), _requests_csv(trace, moments))
-    except OSError as error:
-        error.filename = asked
-        raise
-    except ValueError as error:
-        raise AskError(say("cannot write {file}: {why}", file=asked, why=error)) from None
-
-
 FULL, CROWDED = 0.97, 0.5  # of the cache or the time in use; requests that wait for each that is at work
 SATURATED = 0.97  # of the time at work
 
@@ -158,6 +147,8 @@ def simulate(
 ) -> Simulated:
     """Play a trace or a load that is made up; `out` names a file for each request's tokens."""
     load = load or PlayWish()
+    if load.setup is None and model is not None:
+        _refuse_textless(model, on)
     check(load)
     place = _place(model, on, wish=wish or ServingWish(), load=load)
     if transcribes(place.case.arch) and place.case.traffic is not None:  # windows have a length of their own
@@ -178,8 +169,19 @@ def simulate(
             simulated, against=_against(trace, moments_of(played)), notes=(*simulated.notes, *trace.notes)
         )
     if out is not None:
-        _write_requests(out, trace=trace, moments=moments_of(played))
+        save_text(out, _requests_csv(trace, moments_of(played)))
     return replace(simulated, wrote=out, asked=asked)
+
+
+def _refuse_textless(model: str, on: str | None) -> None:
+    """What makes no text is done a sample at a time: `explain` has all there is to say."""
+    arch = open_model(model)
+    if not generates(arch):
+        asked = shlex.join(["rigright", "explain", model, *(() if on is None else ("--on", on))])
+        raise AskError(
+            say("`simulate` plays text generation, and {model} generates no text", model=arch.name),
+            hint=say("for its throughput: {command}", command=asked),
+        )
 
 
 def _place(model: str | None, on: str | None, *, wish: ServingWish, load: PlayWish) -> _Server:
@@ -195,8 +197,6 @@ def _place(model: str | None, on: str | None, *, wish: ServingWish, load: PlayWi
         raise AskError(say("give a model and --on MACHINE, or --trace with --setup"))
     node = the_node(on)
     arch = open_model(model)
-    if not generates(arch):
-        raise AskError(say("{model} makes no text and cannot be simulated", model=arch.name))
     arch = seen_with(arch, wish.images)
     work = _work(load)
     work = replace(work, prompt_tok=None, output_tok=None) if transcribes(arch) else work
@@ -326,7 +326,7 @@ def _load_words(load: PlayWish, requests: Load) -> Sentence:
         return say("{count} requests, concurrency {users}, {prompt} prompt + {output} output tokens",
                    users=load.concurrency, **fields)  # fmt: skip
     return say("{count} requests, {rate}/s ({kind}), {prompt} prompt + {output} output tokens",
-               rate=f"{load.rate_per_s:g}", kind=worded("arrivals")(load.process), **fields)  # fmt: skip
+               rate=f"{load.rate_per_s:.3g}", kind=worded("arrivals")(load.process), **fields)  # fmt: skip
 
 
 def binds(counted: Tally, fleet: ReplicaFleet, *, closed: bool = True) -> tuple[Sentence, ...]:

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from rigright.arch.sources.open import open_model
-from rigright.base.errors import AskError, MissingError, RigError
+from rigright.base.errors import AskError, MissingError, RigError, maybe
 from rigright.base.extras import absent
 from rigright.base.tables import DATA
 from rigright.base.units import parse_count
@@ -254,7 +254,4 @@ def _played(result: Planned, plan: Plan, *, requests: int, seed: int) -> dict[st
 @cache
 def _users_of(text: str) -> float | None:
     """What a cell of users says; what cannot be read is stated where it is asked."""
-    try:
-        return read_wish({"users": text}).users
-    except RigError:
-        return None
+    return maybe(lambda: read_wish({"users": text}).users)

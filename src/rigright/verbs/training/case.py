@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from rigright.arch.record import Arch
-from rigright.base.errors import AskError
+from rigright.base.errors import AskError, clash
 from rigright.base.record import Inner, Pairs, dataclass, derived
 from rigright.base.units import MIB
 from rigright.base.words import Sentence, assuming, say
@@ -259,14 +259,7 @@ def _check_idle(wish: TrainingWish, *, layout: Layout) -> None:
     """Refuse what was said of a pipeline, or of tensor parallel, that the training does not have."""
     schedule, chunks = wish.schedule or "", wish.virtual_stages or 1
     if chunks > 1 and schedule in {"1f1b", "gpipe"}:
-        raise AskError(
-            say(
-                "{first} and {second} cannot be combined",
-                first=f"--schedule {schedule}",
-                second=f"--virtual-stages {chunks}",
-            ),
-            hint=say("remove one of them"),
-        )
+        raise clash(f"--schedule {schedule}", f"--virtual-stages {chunks}")
     for option, is_said, other, count in (
         ("--schedule", schedule not in {"", "1f1b"}, "--pp", layout.pp),
         ("--virtual-stages", chunks > 1, "--pp", layout.pp),

@@ -5,13 +5,12 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
-from rigright.base.errors import AskError, RigError
-from rigright.base.files import safe_cell, write_whole
+from rigright.base.errors import AskError, RigError, maybe
+from rigright.base.files import safe_cell, save_text
 from rigright.base.record import Inner, dataclass, derived, replace
 from rigright.base.tables import CellReader, Row
 from rigright.base.words import ENGLISH, Sentence, say, tell
@@ -140,10 +139,7 @@ def caught(law: Callable[P, T], *given: P.args, **named: P.kwargs) -> T | RigErr
 
 def lookup(find: Callable[[str], T], asked: str) -> T | None:
     """What a name is found as; None: nobody knows it."""
-    try:
-        return find(asked)
-    except RigError:
-        return None
+    return maybe(lambda: find(asked))
 
 
 def together(law: Callable[[Sequence[A]], Sequence[T]], asked: Sequence[A | RigError]) -> list[T | RigError]:
@@ -230,14 +226,8 @@ def _figures(prediction: Prediction) -> tuple[str, str, str]:
 
 
 def write_predictions(validation: Validation, asked: str, *, language: str = ENGLISH) -> None:
-    """Write the table of predictions; an error names the file."""
-    try:
-        write_whole(Path(asked), predictions_csv(validation, language))
-    except OSError as error:
-        error.filename = asked
-        raise
-    except ValueError as error:
-        raise AskError(say("cannot write {file}: {why}", file=asked, why=error)) from None
+    """Write the table of predictions."""
+    save_text(asked, predictions_csv(validation, language))
 
 
 NEAR = 0.2  # an error that most can live with

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from rigright.base.errors import AskError
+from rigright.base.errors import clash
 from rigright.base.words import say
 from rigright.faces.cli.answer import Answer
 
@@ -16,18 +16,12 @@ def answer(options: argparse.Namespace) -> Answer:
     """Judge a list, or put a machine together."""
     named = [value for value in (options.what, options.check, options.from_file) if value is not None]
     if len(named) > 1:
-        raise AskError(
-            say("{first} and {second} cannot be combined", first=named[0], second=named[1]),
-            hint=say("remove one of them"),
-        )
+        raise clash(named[0], named[1])
     from rigright.faces.cli.options import typed_options
 
     if options.check is not None:
         for option in typed_options(options, "plan").keys() - {"room"}:
-            raise AskError(
-                say("{first} and {second} cannot be combined", first="--check", second=f"--{option}"),
-                hint=say("remove one of them"),
-            )
+            raise clash("--check", f"--{option}")
         return _checked(options)
     from rigright.options.read import command
     from rigright.report.pages import build as pages
@@ -43,12 +37,7 @@ def answer(options: argparse.Namespace) -> Answer:
         from_file=options.from_file,
         asked=command("build", typed, fields=fields),
     )
-    return Answer(
-        page=lambda: pages.page(result, why=options.why, details=options.details),
-        plain=lambda language: pages.plain(result, language),
-        sheet=lambda: pages.sheet(result),
-        record=result,
-    )
+    return Answer.of(pages, result, options=options, take="why details")
 
 
 def _checked(options: argparse.Namespace) -> Answer:
@@ -57,10 +46,4 @@ def _checked(options: argparse.Namespace) -> Answer:
     from rigright.verbs.build import EXITS, check
 
     result = check(options.check, room=options.room)
-    return Answer(
-        page=lambda: pages.page(result, details=options.details),
-        plain=lambda language: pages.plain(result, language),
-        exit_code=EXITS[result.verdict],
-        sheet=lambda: pages.sheet(result),
-        record=result,
-    )
+    return Answer.of(pages, result, options=options, take="details", exit_code=EXITS[result.verdict])

@@ -22,8 +22,4 @@ def answer(options: argparse.Namespace) -> Answer:
     setup = setup_of("calibrate", typed_options(options, "calibrate"))
     with counting(options.language) as progress:
         anchored = calibrate(options.own, out=options.out, setup=setup, progress=progress)
-    return Answer(
-        page=lambda: pages.page(anchored),
-        plain=lambda language: pages.plain(anchored, language),
-        record=anchored,
-    )
+    return Answer.of(pages, anchored)

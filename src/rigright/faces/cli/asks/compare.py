@@ -42,11 +42,7 @@ def answer(options: argparse.Namespace) -> Answer:
         wish=wish_of(fields, verb="compare", beside=[*options.things, *model], language=options.language),
         asked=command("compare", [*options.things, *model], fields=fields),
     )
-    return Answer(
-        page=lambda: pages.page(result, why=options.why, details=options.details),
-        plain=lambda language: pages.plain(result, language),
-        record=result,
-    )
+    return Answer.of(pages, result, options=options, take="why details")
 
 
 def question(words: Sequence[str]) -> tuple[list[str], dict[str, str]]:
@@ -92,8 +88,4 @@ def _facts(options: argparse.Namespace, fields: dict[str, str]) -> Answer:
         used=wish.used,
         command=command("compare", options.things, fields=fields),
     )
-    return Answer(
-        page=lambda: pages.page(result, details=options.details),
-        plain=lambda language: pages.plain(result, language),
-        record=result,
-    )
+    return Answer.of(pages, result, options=options, take="details")

@@ -40,9 +40,4 @@ def answer(options: argparse.Namespace) -> Answer:
         model=model,
         asked=command("cost", typed, fields=fields),
     )
-    return Answer(
-        page=lambda: pages.page(result, why=options.why, details=options.details),
-        plain=lambda language: pages.plain(result, language),
-        sheet=lambda: pages.sheet(result),
-        record=result,
-    )
+    return Answer.of(pages, result, options=options, take="why details")

@@ -25,12 +25,7 @@ def answer(options: argparse.Namespace) -> Answer:
         history=options.history,
         progress=lambda gone_s, all_s: show_progress(gone_s, all_s, language=options.language),
     )
-    return Answer(
-        page=lambda: pages.page(result),
-        plain=lambda language: pages.plain(result, language),
-        exit_code=result.exit_code,
-        record=result,
-    )
+    return Answer.of(pages, result, exit_code=result.exit_code)
 
 
 def show_progress(gone_s: float, all_s: float, *, language: str) -> None:

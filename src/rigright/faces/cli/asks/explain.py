@@ -39,20 +39,12 @@ def answer(options: argparse.Namespace) -> Answer:
         trained = explain_training(
             options.model, options.on, wish=fill(TrainingWish, "explain", values=values), **given
         )
-        return Answer(
-            page=lambda: training.page(trained, why=options.why, details=options.details),
-            plain=lambda language: training.plain(trained, language),
-            record=trained,
-        )
+        return Answer.of(training, trained, options=options, take="why details")
     from rigright.report.pages import explain as pages
     from rigright.verbs.explain import explain
 
     result = explain(options.model, options.on, wish=fill(ServingWish, "explain", values=values), **given)
-    return Answer(
-        page=lambda: pages.page(result, why=options.why, details=options.details),
-        plain=lambda language: pages.plain(result, language),
-        record=result,
-    )
+    return Answer.of(pages, result, options=options, take="why details")
 
 
 def _home(options: argparse.Namespace, fields: Mapping[str, str]) -> str:

@@ -17,8 +17,9 @@ SUMMARY = say("launch files for a plan: vllm, sglang, llama.cpp, deepspeed ...; 
 def answer(options: argparse.Namespace) -> Answer:
     """Export."""
     from rigright.report.pages.export import Exported, page, plain, text
-    from rigright.verbs.export import PLAN, by_plugin, is_launched, one_plan, write
+    from rigright.verbs.export import PLAN, by_plugin, is_launched, one_plan, target_meant, write
 
+    options.target = target_meant(options.target)
     if options.check is not None:
         return _checked(options)
     data = _plan(options) if is_launched(options.target) else None

@@ -38,8 +38,4 @@ def answer(options: argparse.Namespace) -> Answer:
     result = fit(
         options.on, wish=fill(FitWish, "fit", values=values), asked=command("fit", [], fields=fields)
     )
-    return Answer(
-        page=lambda: pages.page(result, details=options.details),
-        plain=lambda language: pages.plain(result, language),
-        record=result,
-    )
+    return Answer.of(pages, result, options=options, take="details")

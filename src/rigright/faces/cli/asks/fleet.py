@@ -37,12 +37,7 @@ def _fleet(options: argparse.Namespace) -> Answer:
             number, silent, count=count, language=options.language
         ),
     )
-    return Answer(
-        page=lambda: pages.page(result, everything=options.everything),
-        plain=lambda language: pages.plain(result, language),
-        exit_code=result.exit_code,
-        record=result,
-    )
+    return Answer.of(pages, result, options=options, take="everything", exit_code=result.exit_code)
 
 
 def _accept(options: argparse.Namespace) -> Answer:
@@ -71,12 +66,7 @@ def _accept(options: argparse.Namespace) -> Answer:
     )
     screen = Screen(language=options.language)
     result = keep_reports(result, lambda verdict: render(pages.node_page(verdict, result), screen))
-    return Answer(
-        page=lambda: pages.page(result, everything=options.everything),
-        plain=lambda language: pages.plain(result, language),
-        exit_code=result.exit_code,
-        record=result,
-    )
+    return Answer.of(pages, result, options=options, take="everything", exit_code=result.exit_code)
 
 
 def _health(options: argparse.Namespace) -> Answer:

@@ -29,9 +29,4 @@ def answer(options: argparse.Namespace) -> Answer:
         file=options.file,
         every_s=every_s,
     )
-    return Answer(
-        page=lambda: pages.page(past),
-        plain=lambda language: pages.plain(past, language),
-        sheet=lambda: pages.sheet(past),
-        record=past,
-    )
+    return Answer.of(pages, past)

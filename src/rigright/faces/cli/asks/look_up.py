@@ -46,7 +46,7 @@ def answer(options: argparse.Namespace) -> Answer:
         input_shape=options.input,
     )
     words = (*options.words, *options.shape)
-    if not is_kind(options.kind):
+    if " " in options.kind.strip() or not is_kind(options.kind):
         spoken = " ".join((options.kind, *options.words)).split()
         named = next((word for word in spoken if is_kind(word)), None)
         if named is None:

@@ -6,6 +6,7 @@ import argparse
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 
 from rigright.base.words import say
 from rigright.faces.cli.answer import Answer
@@ -40,14 +41,7 @@ def answer(options: argparse.Namespace) -> Answer:
     beside.cancel()
     from rigright.report.pages import measure as pages
 
-    return Answer(
-        page=lambda: pages.page(result),
-        plain=lambda language: pages.plain(result, language),
-        sheet=lambda: pages.sheet(result),
-        exit_code=result.exit_code,
-        aside=True,
-        record=result,
-    )
+    return replace(Answer.of(pages, result, exit_code=result.exit_code), aside=True)
 
 
 @contextmanager

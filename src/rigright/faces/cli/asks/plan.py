@@ -26,9 +26,4 @@ def answer(options: argparse.Namespace) -> Answer:
         why=options.why,
         asked=command("plan", [options.model] if options.model else [], fields=fields),
     )
-    return Answer(
-        page=lambda: pages.page(result, why=options.why, details=options.details),
-        plain=lambda language: pages.plain(result, language),
-        sheet=lambda: pages.sheet(result),
-        record=result,
-    )
+    return Answer.of(pages, result, options=options, take="why details")

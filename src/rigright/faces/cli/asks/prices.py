@@ -16,19 +16,17 @@ def answer(options: argparse.Namespace) -> Answer:
     """Show, keep or judge."""
     from rigright.base.money import home_of
     from rigright.demand import PlanWish
+    from rigright.options.know_rows import PRICE_LISTS
     from rigright.report.pages import prices as pages
     from rigright.verbs.prices import check, forget, keep, prices
 
+    if options.what not in PRICE_LISTS:  # a name alone
+        options.what, options.names = "show", [options.what, *options.names]
     if options.what == "show":
         currency = options.currency or home_of(options.names, options.language)
         wish = PlanWish(used=options.used, currency=currency, prices_file=options.prices)
         shown = prices(options.names, wish=wish)
-        return Answer(
-            page=lambda: pages.page(shown, why=options.why),
-            plain=lambda language: pages.plain(shown, language),
-            sheet=lambda: pages.sheet(shown),
-            record=shown,
-        )
+        return Answer.of(pages, shown, options=options, take="why")
     for name, value in (
         ("--used", options.used),
         ("--currency", options.currency),

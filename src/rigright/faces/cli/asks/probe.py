@@ -23,8 +23,4 @@ def answer(options: argparse.Namespace) -> Answer:
     machine = probe(options.from_file) if bundled is None else bundled.machine
     if options.save is not None:
         save(machine, options.save)
-    return Answer(
-        page=lambda: pages.page(machine, everything=options.all, saved=options.save, bundled=bundled),
-        plain=lambda language: pages.plain(machine, language),
-        record=machine,
-    )
+    return Answer.of(pages, machine, everything=options.all, saved=options.save, bundled=bundled)

@@ -17,9 +17,4 @@ def answer(options: argparse.Namespace) -> Answer:
     from rigright.verbs.read.verb import read
 
     result = read(options.file)
-    return Answer(
-        page=lambda: pages.page(result, details=options.details),
-        plain=lambda language: pages.plain(result, language),
-        sheet=lambda: pages.sheet(result),
-        record=result,
-    )
+    return Answer.of(pages, result, options=options, take="details")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from rigright.base.errors import AskError
+from rigright.base.errors import AskError, clash
 from rigright.base.words import say
 from rigright.faces.cli.answer import Answer
 from rigright.options.machine_rows import PRINTED
@@ -21,22 +21,19 @@ _FILES = ("script", "docker", "requirements")
 def answer(options: argparse.Namespace) -> Answer:
     """Choose, and tell or write it."""
     from rigright.report.pages import setup as pages
+    from rigright.verbs.setup.choice import software_and_machine
     from rigright.verbs.setup.verb import SetupWish, setup, write_file
 
-    words = " ".join(options.words)
-    named = _is_software(words)
-    for option, given in (("--framework", options.framework), ("--on", options.on)):
-        if words and given is not None and named == (option == "--framework"):
-            raise AskError(
-                say("{first} and {second} cannot be combined", first=words, second=option),
-                hint=say("remove {option}", option=option),
-            )
+    framework, on = software_and_machine(options.words)
+    for option, first, given in (("--framework", framework, options.framework), ("--on", on, options.on)):
+        if first is not None and given is not None:
+            raise clash(first, option)
     wish = SetupWish(
-        on=options.on if named or not words else words,
+        on=on or options.on,
         from_file=options.from_file,
         system=options.system,
         wanted=options.wanted,
-        framework=words if named else options.framework,
+        framework=framework or options.framework,
     )
     result = setup(wish)
     # the one file that goes to the screen
@@ -55,22 +52,9 @@ def answer(options: argparse.Namespace) -> Answer:
         ("--os", wish.system),
         ("--framework", wish.framework),
     ]
-    return Answer(
-        page=lambda: pages.page(result, pages.asked_line(typed)),
-        plain=lambda language: pages.plain(result, language),
-        text=None if shown is None else (lambda: shown),
-        record=result,
+    return Answer.of(
+        pages, result, asked=pages.asked_line(typed), text=None if shown is None else (lambda: shown)
     )
-
-
-def _is_software(words: str) -> bool:
-    """Whether they name a framework or an engine, and no machine."""
-    from rigright.verbs.setup.choice import find_name
-
-    try:
-        return bool(words) and bool(find_name(words))
-    except AskError:
-        return False
 
 
 def _text(kind: str, result: SetUp, *, language: str) -> str:

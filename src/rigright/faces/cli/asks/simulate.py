@@ -33,8 +33,4 @@ def answer(options: argparse.Namespace) -> Answer:
         out=values.get("out"),
         asked=command("simulate", [options.model] if options.model else [], fields=fields),
     )
-    return Answer(
-        page=lambda: pages.page(result, details=options.details),
-        plain=lambda language: pages.plain(result, language),
-        record=result,
-    )
+    return Answer.of(pages, result, options=options, take="details")

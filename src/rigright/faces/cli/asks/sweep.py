@@ -27,12 +27,7 @@ def answer(options: argparse.Namespace) -> Answer:
         on_ray=options.ray,
         progress=lambda done, questions: _progress(done, questions, language=options.language),
     )
-    return Answer(
-        page=lambda: pages.page(result, details=options.details),
-        plain=lambda language: pages.plain(result, language),
-        sheet=lambda: pages.sheet(result),
-        record=result,
-    )
+    return Answer.of(pages, result, options=options, take="details")
 
 
 def _progress(done: int, questions: int, *, language: str) -> None:

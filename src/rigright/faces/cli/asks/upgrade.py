@@ -30,9 +30,4 @@ def answer(options: argparse.Namespace) -> Answer:
         progress=lambda gone_s, all_s: show_progress(gone_s, all_s, language=options.language),
     )
     result = replace(result, currency=home if budget is None else budget.currency or home)
-    return Answer(
-        page=lambda: pages.page(result),
-        plain=lambda language: pages.plain(result, language),
-        exit_code=result.exit_code,
-        record=result,
-    )
+    return Answer.of(pages, result, exit_code=result.exit_code)

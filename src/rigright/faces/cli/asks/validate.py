@@ -32,9 +32,6 @@ def answer(options: argparse.Namespace) -> Answer:
         result = validate(options.files, setup=setup, progress=progress)
     if out is not None and out != STDIN:
         write_predictions(result, out, language=options.language)
-    return Answer(
-        page=lambda: pages.page(result),
-        plain=lambda language: pages.plain(result, language),
-        text=(lambda: predictions_csv(result, options.language)) if out == STDIN else None,
-        record=result,
+    return Answer.of(
+        pages, result, text=(lambda: predictions_csv(result, options.language)) if out == STDIN else None
     )

@@ -43,11 +43,7 @@ def answer(options: argparse.Namespace) -> Answer:
     with watch(wish) as moments:
         if options.once:
             moment = moments.twice()
-            return Answer(
-                page=lambda: pages.page(moment),
-                plain=lambda language: pages.plain(moment, language),
-                record=moment,
-            )
+            return Answer.of(pages, moment)
         _until_stopped(moments, lambda: (live if is_live else _lines)(moments, options))
     options.form = "text"  # all was said while it went on
     return Answer(page=lambda: pages.page(None), plain=lambda _language: None, text=str)

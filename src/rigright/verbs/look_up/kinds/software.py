@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from rigright.base.errors import AskError
+from rigright.base.errors import AskError, maybe
 from rigright.base.words import say
 from rigright.facts.chips import Chip
 from rigright.facts.engines import Engine, engines, find_engine
@@ -198,10 +198,7 @@ def _find_formats(asked: LookUpQuery) -> tuple[Format | GgufMix, ...]:
 
 
 def _exact(name: str) -> Format | GgufMix | None:
-    try:
-        return find_format(name)
-    except AskError:
-        return None
+    return maybe(lambda: find_format(name))
 
 
 FORMATS = ListingKind(

@@ -13,7 +13,7 @@ import numpy as np
 from rigright.arch.denoisers import GUESSED, Denoiser, denoiser
 from rigright.arch.sources.find import is_known
 from rigright.arch.sources.open import open_model
-from rigright.base.errors import AskError, RigError
+from rigright.base.errors import AskError, RigError, maybe
 from rigright.base.tables import Row
 from rigright.base.words import Sentence, say, with_semicolons
 from rigright.choice.case import stored_on
@@ -109,10 +109,7 @@ def _open(model: str, net: Denoiser, *, run: Mapping[str, float]) -> Network | N
     if net.kind in {*TRIED, GUESSED}:
         return None
     size = Size(width_px=int(run["width"]), height_px=int(run["height"]))
-    try:
-        return network_of(open_model(model), picture=size, steps=int(run["steps"]))
-    except RigError:
-        return None
+    return maybe(lambda: network_of(open_model(model), picture=size, steps=int(run["steps"])))
 
 
 def _moved_s(row: Row, run: Mapping[str, float]) -> float:

@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from rigright.arch.record import Arch
-from rigright.base.errors import AskError, RigError
+from rigright.base.errors import RigError, maybe
 from rigright.base.record import dataclass, replace
 from rigright.base.tables import Row
 from rigright.base.units import GIB, show_bytes, to_gib
@@ -104,10 +104,7 @@ def _optimizer_of(optimizer: str) -> str | None:
     text = _plain(optimizer)
     if text in _ANY_ADAM:
         return None
-    try:
-        return find_optimizer(text).id
-    except AskError:
-        return None
+    return maybe(lambda: find_optimizer(text).id)
 
 
 def _is_loose(optimizer: str) -> bool:

@@ -19,7 +19,7 @@ READERS = known(
     " rocminfo sensors smartctl sort swapon sysctl systemctl tail timedatectl chronyc timeout ulimit"
     " uname vmstat rpm cpupower sudo"
     " apt-mark all_reduce_perf perfquery nvidia-imex-ctl ras-mc-ctl mlxfwmanager rocm-smi nvme dcgmi"
-    " lsof uniq iblinkinfo kubectl npu-smi hl-smi hf ss sinfo xpu-smi"
+    " lsof uniq iblinkinfo kubectl npu-smi hl-smi hf ss sinfo xpu-smi sacct show_gids nc"
 )
 CHANGERS = known(
     "apt apt-get dnf modprobe rmmod update-grub grubby update-initramfs dracut setpci mount umount mkswap"

@@ -157,7 +157,7 @@ def test_the_keeper_of_the_network_tells_of_lost_carriers_and_no_other_program_d
     lines = [stamp.format(n, "systemd-networkd[812]", lost) for n in range(3)]
     lines += [stamp.format(4, "mallory[9]", lost)]
     events = events_of(parsed("\n".join(lines)))
-    assert [(one.kind, one.text) for one in events] == [("link", lost)] * 3
+    assert [(one.kind, one.text) for one in events] == [("link", f"systemd-networkd[812]: {lost}")] * 3
     machine = eight(ports=(port(0),), events=tuple(replace(one, at_s=NOW_S - 60) for one in events))
     told = [one for _, one in examine(case_of(machine), ("log_links",)).findings]
     assert [(one.severity, one.about) for one in told] == [("warning", "ibp24s0")]

@@ -174,7 +174,7 @@ def hours(text: str) -> float:
     bare = text.strip().replace(".", "", 1).isdecimal()
     if bare and float(text) <= DAY_S / HOUR_S:
         raise AskError(
-            say("{hours} hours a day, or in all?", hours=text.strip()),
+            say("{hours} hours per day, or in all?", hours=text.strip()),
             hint=say("--duty {hours}h/day, or --hours {hours}h", hours=text.strip()),
         )
     return parse_seconds(f"{text}h" if bare else text) * 24 / DAY_S

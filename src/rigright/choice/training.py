@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import fields
 from itertools import product
+from math import gcd
 from typing import Any
 
 from rigright.arch.count import params
@@ -19,15 +20,25 @@ from rigright.base.words import say
 from rigright.cost.layers import is_generator
 from rigright.cost.training.learners import learnt_params, trunk_of
 from rigright.cost.training.setup import mixed_of
-from rigright.demand import Layout, PlanWish, Training, TrainingWish
+from rigright.demand import Layout, PlanWish, PostTraining, Training, TrainingWish
 from rigright.facts.chips import Chip
 from rigright.facts.engines import how_runs
-from rigright.facts.training import Recipe, Trainer, find_precision, find_trainer, recipes
+from rigright.facts.training import (
+    Recipe,
+    Trainer,
+    find_precision,
+    find_trainer,
+    objectives,
+    recipes,
+)
 
 TRIED = ("full", "lora", "qlora")  # methods, where nobody names one
 LOOP = "pytorch"  # that trains whole samples
 CUTTERS = ("megatron", "torchtitan")  # trainers that cut tensors and stages
 SEQ_TOK, STEP_TOK = 2048, 2**17  # of a fine-tuning: tokens of a sample, and of a step
+PROMPT_TOK, GROUP, PROMPTS = 512, 8, 8  # of a rollout: tokens of a prompt, completions of it, prompts of a step
+ROLLOUT = "sleep"  # the engine lets go of its memory while the model learns
+ENGINE_TP, ENGINE_WAVES = (1, 2, 4, 8), (1, 4, 16)  # GPUs of an engine, parts of what it writes in turn
 TUNED_TOK = 50_000 * SEQ_TOK  # of one tuning where nobody says
 TUNED_CARDS = 64  # more cards than that are for pre-training
 LARGE_PARAMS = 20 * GIGA  # of a model that is tuned in full, from which on its tensors may be cut
@@ -104,16 +115,22 @@ def tokens_of(wish: PlanWish) -> float | None:
     return TUNED_TOK if wish.work == "finetune" and free else None
 
 
-def seq_tok_of(arch: Arch, work: str) -> int:
+def seq_tok_of(arch: Arch, work: str, *, completion_tok: int | None = None) -> int:
     """Tokens of a sample where nobody says."""
     usual = _recipe_of(arch).seq_tok if work == "pretrain" else SEQ_TOK
+    usual = usual if completion_tok is None else completion_tok + PROMPT_TOK
     return min(usual, arch.max_context_tok or usual)
 
 
-def batch_of(arch: Arch, work: str, *, seq_tok: int, cards: int) -> int:
+def batch_of(
+    arch: Arch, work: str, *, seq_tok: int, cards: int, wish: TrainingWish | PlanWish | None = None
+) -> int:
     """Sequences of a step where nobody says: a tuning on many cards gives each at least one."""
     if work == "pretrain":
         return max(_recipe_of(arch).batch_tok // seq_tok, 1)
+    if wish is not None and rolled_out(wish):
+        group = wish.group or GROUP
+        return group * (wish.prompts or max(PROMPTS, -(-cards // group)))
     return max(STEP_TOK // seq_tok, cards, 1)
 
 
@@ -134,10 +151,16 @@ def able_of(chip: Chip) -> Able:
 
 
 def _check_trainer(wish: TrainingWish) -> None:
-    """Refuse a program for a method that it does not train by, or a cut that it does not make."""
+    """Refuse a program for a loss or method that it does not train by, or a cut that it does not make."""
     if wish.trainer is None:
         return
     trainer = find_trainer(wish.trainer)
+    row = None if wish.objective is None else objectives()[wish.objective]
+    if row is not None and trainer.id not in row.trainers:
+        raise AskError(
+            say("{engine} does not train {asked}", engine=trainer.label, asked=row.label),
+            hint=say("use --trainer {names}", names=" | ".join(row.trainers)),
+        )
     if wish.method is not None and not trainer.trains(wish.method):
         raise AskError(
             say(
@@ -189,7 +212,62 @@ def spaces_of(arch: Arch, wish: TrainingWish, *, work: str, able: Able, usual: b
         spaces = _pretraining(arch, wish, able=able, usual=usual)
     else:
         spaces = _tuning(arch, wish, able=able, usual=usual)
-    return tuple(dict.fromkeys(_fixed(space, wish, able=able) for space in spaces))
+    fixed = (_fixed(space, wish, able=able) for space in spaces)
+    if wish.objective is not None:
+        fixed = (after for space in fixed for after in post_trained(arch, space, wish=wish))
+    return tuple(dict.fromkeys(fixed))
+
+
+def post_trained(arch: Arch, space: Space, *, wish: TrainingWish) -> Iterator[Space]:
+    """The same with a loss of post-training; with each way to set up the engine that writes completions."""
+    row = objectives()[wish.objective or ""]
+    references = row.references if wish.references is None else wish.references
+    post = PostTraining(objective=row.id)
+    if not row.rollout:
+        yield replace(space, training=replace(space.training, references=references, post=post))
+        return
+    post = replace(
+        post,
+        group=wish.group or GROUP,
+        completion_tok=completion_of(space.training.seq_tok, wish.completion_tok),
+        rollout=wish.rollout or ROLLOUT,
+        rollout_gpus=wish.rollout_gpus or 0,
+    )
+    heads = gcd(*(layer.mixer.heads for layer in trunk_of(arch).layers if layer.mixer is not None))
+    for tp, waves in product(ENGINE_TP, ENGINE_WAVES):
+        if heads % tp or post.rollout_gpus % tp:
+            continue
+        engine = replace(post, rollout_tp=tp, waves=waves)
+        training = replace(space.training, references=references, post=engine)
+        alone = 1 if post.rollout == "apart" else tp
+        yield replace(space, training=training, least_ranks=max(space.least_ranks, alone))
+
+
+def completion_of(seq_tok: int, stated: int | None) -> int:
+    """Tokens of a completion: those said, else all but a usual prompt."""
+    if stated is not None and stated >= seq_tok:
+        raise AskError(
+            say(
+                "{first} and {second} cannot be combined",
+                first=f"--completion {stated}",
+                second=f"--seq {seq_tok}",
+            ),
+            hint=say("--seq counts prompt and completion: use --seq {tokens}", tokens=stated + PROMPT_TOK),
+        )
+    return stated or max(seq_tok - PROMPT_TOK, seq_tok // 2)
+
+
+def rolled_out(wish: TrainingWish | PlanWish) -> bool:
+    """Whether completions are written in each step."""
+    return wish.objective is not None and objectives()[wish.objective].rollout
+
+
+def sequences_in(wish: TrainingWish | PlanWish) -> int:
+    """Sequences that one sample of the data becomes: a pair, or the completions of a prompt."""
+    if wish.objective is None:
+        return 1
+    row = objectives()[wish.objective]
+    return (wish.group or GROUP) if row.rollout else row.sequences
 
 
 def _pretraining(arch: Arch, wish: TrainingWish, *, able: Able, usual: bool) -> Iterator[Space]:
@@ -241,7 +319,9 @@ def _every(arch: Arch) -> dict[str, tuple[int, ...]]:
 
 def _tuning(arch: Arch, wish: TrainingWish, *, able: Able, usual: bool) -> Iterator[Space]:
     """Whole replicas, or divided ones; where none fits, states in 8 bit or on the host."""
-    trainer = find_trainer(wish.trainer or ("megatron" if _cuts(wish) else "hf"))
+    row = None if wish.objective is None else objectives()[wish.objective]
+    usual_one = row.trainers[0] if row else "megatron" if _cuts(wish) else "hf"
+    trainer = find_trainer(wish.trainer or usual_one)
     for method in (wish.method,) if wish.method else filter(trainer.trains, TRIED):
         home = method != "full" and able.home
         for recompute in ("full",) if home else ("none", "full"):
@@ -253,12 +333,13 @@ def _tuning(arch: Arch, wish: TrainingWish, *, able: Able, usual: bool) -> Itera
             yield from (_space(training, wish, modest=home) for training in plain)
             if method != "full" or wish.trainer is not None:
                 continue
-            if params(arch) >= LARGE_PARAMS:
+            if params(arch) >= LARGE_PARAMS and row is None:
                 cut = _cut(arch, find_trainer("torchtitan"), method=method, recompute=recompute, able=able)
                 yield _space(cut, wish, sequence_parallel=True, **_every(arch))
             if not usual:
                 yield from (_space(replace(item, optimizer="adamw-8bit"), wish) for item in plain)
-                offloaded = replace(plain[0], trainer="deepspeed", sharding="zero3", offload="optimizer-cpu")
+                runner = "deepspeed" if row is None else trainer.id
+                offloaded = replace(plain[0], trainer=runner, sharding="zero3", offload="optimizer-cpu")
                 yield _space(offloaded, wish)
 
 

@@ -24,6 +24,7 @@ from rigright.cost.training.time import TrainingTime, own_case, training_time
 from rigright.demand import Layout, Training
 from rigright.facts.chips import Chip
 from rigright.facts.fabrics import fabric_of
+from rigright.facts.training import objectives
 from rigright.predict.columns import at
 from rigright.terms.fitted import wire_of_fabrics
 from rigright.terms.known import known_of_one
@@ -64,6 +65,14 @@ def setup_of(arch: Arch, training: Training) -> Setup:
     return set_up(training, hidden=trunk_of(arch).hidden)
 
 
+def counted(training: Training) -> Training:
+    """As the laws count it: a pair is two sequences."""
+    if training.post is None:
+        return training
+    pairs = objectives()[training.post.objective].sequences
+    return replace(training, micro_batch=training.micro_batch * pairs)
+
+
 def is_timed(arch: Arch) -> bool:
     """Whether a law of time is for such a model: one of tokens."""
     return bool(arch.vocab)
@@ -74,6 +83,11 @@ def step_rates(
 ) -> TrainingRates:
     """The rates of chips under a trainer, in their order; `tables`: other terms than the table's."""
     setup = setup_of(arch, replace(training, **_ONES))
+    if training.post is not None and training.post.rollout:
+        from rigright.predict.rollout import rollout_rates
+
+        rates = _rates(setup, wired, tables=tables)
+        return replace(rates, rollout=rollout_rates([chip for chip, _ in wired]))
     if tables is None:
         return _usual_rates(setup, tuple(wired))
     return _rates(setup, wired, tables=tables)
@@ -91,7 +105,11 @@ def _rates(setup: Setup, wired: Sequence[Wired], *, tables: Mapping[str, Any] | 
 
 def steps(arch: Arch, training: Training, *, layout: Layout, rates: TrainingRates) -> TrainingTime:
     """Steps of trainings that share a model and their settings; every number may be an array."""
-    return training_time(arch, setup_of(arch, training), layout=layout, rates=rates)
+    if training.post is None:
+        return training_time(arch, setup_of(arch, training), layout=layout, rates=rates)
+    from rigright.predict.rollout import post_time
+
+    return post_time(arch, training, layout=layout, rates=rates)
 
 
 def steps_of(cases: Sequence[TrainingCase], *, tables: Mapping[str, Any] | None = None) -> TrainingTime:

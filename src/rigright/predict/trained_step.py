@@ -8,12 +8,13 @@ import numpy as np
 
 from rigright.base.record import Inner, Pairs, dataclass, derived, replace
 from rigright.cost.estimate import Estimate
+from rigright.cost.training.time import LINKS
 from rigright.cost.unsaid import trials, weighed
 from rigright.predict.trained import TrainingCase, edges_of, is_timed, steps_of
 from rigright.terms.fitted import priors
 
-PARTS = ("forward", "backward", "recompute", "optimizer", "tp", "dp", "pp", "ep", "cp", "bubble", "host")
-LINKS = ("tp", "dp", "pp", "ep", "cp")
+PARTS = ("rollout", "scoring", "forward", "backward", "recompute", "optimizer", *LINKS, "bubble", "host")
+HOUR_S = 3600
 LEAST_SHARE = 0.002  # of a step: what takes less is not stated
 
 
@@ -29,8 +30,15 @@ class StepUse:
     samples_per_s: float  # of all ranks
     mfu: float  # of the stated peak, useful work alone
     hfu: float  # of the stated peak, recomputing counted
-    bound: str  # "compute", "links", "bubble", "host", "optimizer"
+    bound: str  # "compute", "links", "bubble", "host", "optimizer", "rollout", "scoring"
     moved: Inner[float] = 1.0  # by own runs: a factor of every rate
+
+    @derived
+    def steps_per_h(self) -> Estimate:
+        """Steps an hour."""
+        step = self.step_s
+        hour = HOUR_S
+        return replace(step, value=hour / step.value, low=hour / step.high, high=hour / step.low)
 
     @derived
     def tok_per_s(self) -> float:
@@ -59,6 +67,11 @@ def step_use(case: TrainingCase) -> StepUse | None:
     if not np.isfinite(training_time.step_s[0]):
         return None
     low, high, moved, known = edges_of(case)
+    post = case.training.post
+    if post is not None and post.rollout:
+        from rigright.predict.rollout import NEVER_TIMED
+
+        low, high, known = low * NEVER_TIMED[0], high * NEVER_TIMED[1], "physics"
     rate = weighed(training_time.tok_per_s_per_chip, hosts, band=(low, high))
     speed = Estimate(value=rate.value * moved, low=rate.low * moved, high=rate.high * moved, mark=known)
     step_s = float(training_time.step_s[0]) / moved
@@ -84,8 +97,8 @@ def step_use(case: TrainingCase) -> StepUse | None:
 
 
 def bound_of(parts_s: Mapping[str, float]) -> str:
-    """What most of a step goes into: "compute", "links", "bubble", "host", "optimizer"."""
+    """What most of a step goes into: "compute", "links", "bubble", "host", "optimizer", "rollout", "scoring"."""
     compute = sum(parts_s[name] for name in ("forward", "backward", "recompute"))
     shares = {"compute": compute, "links": sum(parts_s[name] for name in LINKS)}
-    shares |= {name: parts_s[name] for name in ("bubble", "host", "optimizer")}
+    shares |= {name: parts_s[name] for name in ("rollout", "scoring", "bubble", "host", "optimizer")}
     return max(shares, key=lambda name: shares[name])

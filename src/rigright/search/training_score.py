@@ -12,11 +12,11 @@ from rigright.arch.record import Arch
 from rigright.base.record import dataclass, replace
 from rigright.choice.training import Space
 from rigright.choice.training_runs import box_of
+from rigright.cost.training.time import LINKS
 from rigright.demand import Layout, Numbers
 from rigright.predict.columns import at, each_chunk, joined
 from rigright.predict.trained import TrainingRates, step_rates, steps
 from rigright.predict.trained_memory import least_bytes
-from rigright.predict.trained_step import LINKS
 from rigright.search.question import Kind, Question
 from rigright.search.score import Misfits
 from rigright.search.training_space import Cuts, TrainingWay, cuts_of

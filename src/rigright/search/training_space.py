@@ -20,6 +20,7 @@ from rigright.search.question import Kind, Question
 
 TUNED_COUNTS = (1, 2, 3, 4, 5, 6, 7, 8, 16, 24, 32, 64)
 PRETRAINED_COUNTS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096)
+SAID = ("method", "objective", "group", "prompts", "completion_tok", "trainer", "seq_tok", "global_batch")
 OVERSHOOT = 1.25  # a step may gather so much more than was asked, where replicas do not divide it
 LINKED = 4  # chips of a link domain that pre-training wants at least
 
@@ -71,9 +72,7 @@ class Cuts:
 
 def training_wish(wish: PlanWish) -> TrainingWish:
     """What a wish for a plan says of the training."""
-    return TrainingWish(
-        method=wish.method, trainer=wish.trainer, seq_tok=wish.seq_tok, global_batch=wish.global_batch
-    )
+    return TrainingWish(**{name: getattr(wish, name) for name in SAID})
 
 
 def ways_of(

@@ -6,11 +6,12 @@ Every number of the demand and layout may be an array; the result has their comm
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import fields
 
 import numpy as np
 
 from rigright.arch.record import Arch
-from rigright.base.record import dataclass
+from rigright.base.record import dataclass, replace
 from rigright.base.units import GIB
 from rigright.cost.own_runs import PEAK, OwnMemory
 from rigright.cost.training.acts import Acts, activations
@@ -32,12 +33,27 @@ PARTS = (
     "buckets",
     "casts",
     "step",
+    "engine",
+    "kv",
 )
-LASTING = frozenset({"frozen", "weights", "master", "optimizer", "gradients"})
+LASTING = frozenset({"frozen", "weights", "master", "optimizer", "gradients", "engine", "kv"})
+SCORED = 6 / 14  # of the bytes of logits: in 16 bit and in fp32, with no gradients
 PASSES = ("backward-start", "backward-end")
 SQUEEZED = 1.01  # reserved over allocated on cards that were all but full (fms-acceleration, 74.8 GiB of 80)
 
 Parts = dict[str, Numbers]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineBytes:
+    """What an engine that writes completions takes of a GPU."""
+
+    mode: str  # "sleep": lets go of its weights and cache while the model learns; "colocate"; "apart"
+    always_bytes: Numbers  # its kernels and graphs
+    awake_bytes: Numbers  # its own copy of the weights, its step
+    cache_bytes: Numbers
+
+
 Terms = Mapping[str, float]  # of data/corrections/memory_training.toml
 
 
@@ -77,23 +93,30 @@ class TrainingMemory:
 
 
 def rank_memory(
-    arch: Arch, setup: Setup, *, layout: Layout, stage: Numbers, terms: Terms, own: OwnMemory
-) -> TrainingMemory:
-    """Memory of the ranks of one stage (0 is the first; an array asks for many); `own`: peaks of own runs."""
+    arch: Arch, setup: Setup, *, layout: Layout, stage: Numbers, terms: Terms, own: OwnMemory,
+    engine: EngineBytes | None = None,
+) -> TrainingMemory:  # fmt: skip
+    """Memory of the ranks of one stage (0 is the first; an array asks for many).
+
+    `own`: peaks of own runs; `engine`: what writes the completions that are learnt from.
+    """
     arch = untied(arch) if setup.trainer.unties else arch
     here = stage_of(arch, setup, layout=layout, index=stage)
     # states of what learns, and what is frozen beside it
     idle = bystander_bytes(here.arch) * here.first
-    if here.setup.full:
-        copies = here.setup.training.references
-        states = _StepState(
-            states=full_states(here), frozen=idle + (copies * frozen_bytes(here) if copies else 0)
-        )
-    else:
-        states = _StepState(states=adapter_states(here), frozen=frozen_bytes(here) + idle)
+    copies = setup.copies + (not setup.full)
+    learnt = full_states(here) if setup.full else adapter_states(here)
+    if setup.learning > 1:
+        sizes = {field.name: getattr(learnt, field.name) * setup.learning for field in fields(learnt)}
+        learnt = replace(learnt, **sizes)
+    states = _StepState(
+        states=learnt,
+        frozen=idle + (copies * frozen_bytes(here) if copies else 0),
+    )
     step_state, host = _offloaded(setup, states)
     phases = _phases(here, step_state, acts=activations(here))
     phases = {name: _moved(parts, own.shift.get(PEAK, 1.0)) for name, parts in phases.items()}
+    phases = phases if engine is None else _with_engine(phases, engine)
     totals = {name: sum(parts.values(), start=np.zeros(())) for name, parts in phases.items()}
     allocated = np.maximum.reduce(np.broadcast_arrays(*totals.values()))
     reserved = np.maximum(_reserved(phases, setup, terms=terms), allocated)
@@ -112,6 +135,16 @@ def rank_memory(
         nvme_bytes=host * on_nvme,
         narrow=own.narrow.get(PEAK, 1.0),
     )
+
+
+def _with_engine(phases: dict[str, Parts], engine: EngineBytes) -> dict[str, Parts]:
+    """The same with an engine that wakes, stays, or has GPUs of its own."""
+    asleep = {"engine": engine.always_bytes}
+    awake = {"engine": engine.always_bytes + engine.awake_bytes, "kv": engine.cache_bytes}
+    if engine.mode == "apart":
+        return phases | {"rollout": awake}
+    beside = awake if engine.mode == "colocate" else asleep
+    return {"rollout": phases["load"] | awake} | {name: parts | beside for name, parts in phases.items()}
 
 
 def _moved(parts: Parts, shift: float) -> Parts:
@@ -167,8 +200,11 @@ def _phases(stage: TrainingStage, step_state: _StepState, *, acts: Acts) -> dict
         "loss": acts.loss,
     }
     end = {"gradients": gradients, "activations": acts.returned, "working": acts.ending}
+    scored = {"working": acts.working - acts.loss, "loss": acts.loss * SCORED}
+    scored = {name: np.maximum(size, 0) for name, size in scored.items()}
     return {
         "load": standing,
+        **({"scoring": standing | {"gathered": passing["gathered"]} | scored} if setup.forwards else {}),
         "backward-start": standing | passing | start,
         "backward-end": standing | passing | end,
         "step": standing

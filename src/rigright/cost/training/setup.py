@@ -14,7 +14,7 @@ from rigright.cost.training.learners import trunk_of
 from rigright.cost.training.saved import Habit
 from rigright.cost.weights import Form
 from rigright.demand import Layout, Numbers, Training
-from rigright.facts.training import Optimizer, Precision, Trainer
+from rigright.facts.training import Objective, Optimizer, Precision, Trainer
 
 METHODS = ("full", "lora", "qlora", "dora")
 RECOMPUTES = ("none", "selective", "full")
@@ -35,11 +35,33 @@ class Setup:
     habit: Habit
     base: Form  # of a base that does not learn
     whole: Form  # of layers that are made whole
+    objective: Objective | None = None  # of post-training
 
     @property
     def full(self) -> bool:
         """Whether the base itself learns."""
         return self.training.method == "full"
+
+    @property
+    def copies(self) -> int:
+        """Frozen models of the same size beside it: adapters have their reference in the base, critics not."""
+        row, given = self.objective, self.training.references
+        if row is None:
+            return given if self.full else 0
+        return given + row.rewards if self.full else row.rewards + row.critics
+
+    @property
+    def learning(self) -> int:
+        """Models of that size that learn: with those that judge what it writes."""
+        return 1 if self.objective is None else 1 + self.objective.critics
+
+    @property
+    def forwards(self) -> int:
+        """Passes without gradients over each sequence, beside its own."""
+        row, given = self.objective, self.training.references
+        if row is None:
+            return given if self.full else min(given, 1)
+        return row.forwards - (row.references if given == 0 else 0)
 
     @property
     def gathered(self) -> bool:

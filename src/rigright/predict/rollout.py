@@ -1,0 +1,144 @@
+"""Completions that a model learns from are written by an engine in each step: its memory, its time.
+
+The laws are those of serving and of training; this joins them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from rigright.arch.count import params
+from rigright.arch.record import Arch
+from rigright.base.record import dataclass, replace
+from rigright.cost.memory.kv import token_bytes
+from rigright.cost.memory.serving import serving_memory
+from rigright.cost.speed.rates import Rates
+from rigright.cost.speed.step import Pass
+from rigright.cost.training.memory import EngineBytes
+from rigright.cost.training.time import TrainingTime, training_time
+from rigright.demand import Layout, Numbers, PostTraining, Serving, Training
+from rigright.facts.chips import Chip, by_id
+from rigright.facts.engines import find_engine
+from rigright.facts.formats import find_kv_format
+from rigright.facts.nodes import chip_card
+from rigright.facts.training import find_trainer
+from rigright.predict.served import DEFAULT_SEQS, prompt_alone, server_rates, token_pass
+from rigright.predict.trained import TrainingRates, counted, setup_of
+from rigright.terms.memory import device_of, started, weigh
+from rigright.terms.speed import work_of
+
+ENGINE, WEIGHTS, KV = "vllm", "bf16", "16bit"
+USUAL = "h100-sxm5-80gb"  # kernels and graphs of an engine are counted on such a card
+WEIGHT_BYTES = 2
+NEVER_TIMED = (0.6, 1.5)  # measured over predicted, of a step that is assembled from two laws
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """What one engine writes in a step: numbers or arrays."""
+
+    seqs: Numbers  # completions of it
+    at_once: Numbers
+    prompts: Numbers
+
+
+def written(training: Training, layout: Layout) -> Written:
+    """All ranks are engines together, unless those have GPUs of their own."""
+    post = _post(training)
+    whole = np.asarray(training.micro_batch, dtype=float) * layout.dp
+    whole = whole * (layout.pp if training.accumulate is None else training.accumulate)
+    ranks = np.asarray(layout.tp) * layout.pp * layout.dp * layout.cp
+    engines = np.maximum((post.rollout_gpus or ranks) / post.rollout_tp, 1)
+    seqs = np.ceil(whole / engines)
+    at_once = np.ceil(np.minimum(seqs, DEFAULT_SEQS) / post.waves)
+    return Written(seqs=seqs, at_once=at_once, prompts=np.ceil(seqs / post.group))
+
+
+def _post(training: Training) -> PostTraining:
+    if training.post is None:
+        raise ValueError("a training on given texts writes none")
+    return training.post
+
+
+@lru_cache(maxsize=64)
+def _awake(arch: Arch, tp: int) -> tuple[float, float]:
+    """Bytes of an engine on each of its GPUs: what stays while it sleeps, and what it lets go of."""
+    serving = Serving(engine=ENGINE, weights=WEIGHTS, kv=KV, context_tok=1)
+    device = device_of(chip_card(by_id()[USUAL]), find_engine(ENGINE))
+    memory = serving_memory(
+        arch, weigh(arch, WEIGHTS), start=started(serving), layout=Layout(tp=tp), device=device
+    )
+    stays = memory.libraries_bytes + memory.graphs_bytes + memory.tables_bytes
+    return float(stays), float(memory.weights_bytes + memory.step_bytes)
+
+
+def engine_bytes(arch: Arch, training: Training, *, layout: Layout) -> EngineBytes:
+    """What the engine takes of each of its GPUs; the cache holds what it writes at once."""
+    post = _post(training)
+    stays, awake = _awake(arch, post.rollout_tp)
+    if find_trainer(training.trainer).shares_weights:
+        awake -= float(weigh(arch, WEIGHTS).total_bytes) / post.rollout_tp
+    form = find_kv_format(KV)
+    each = token_bytes(arch, Layout(tp=post.rollout_tp), element_bytes=form.element_bytes)
+    held = written(training, layout).at_once * np.asarray(training.seq_tok)
+    return EngineBytes(
+        mode=post.rollout, always_bytes=stays, awake_bytes=max(awake, 0.0), cache_bytes=held * each
+    )
+
+
+def rollout_rates(chips: Sequence[Chip]) -> Rates:
+    """What chips reach while completions are written, in their order."""
+    return server_rates(chips, find_engine(ENGINE), weights=WEIGHTS)
+
+
+def sync_bytes(arch: Arch, training: Training) -> float:
+    """New weights that each GPU of an engine gets in a step."""
+    return WEIGHT_BYTES * params(arch) / _post(training).rollout_tp
+
+
+def rollout_s(arch: Arch, training: Training, *, layout: Layout, rates: TrainingRates) -> Numbers:
+    """Seconds until the last completion is written, each of its full length; weights come first."""
+    post, load = _post(training), written(training, layout)
+    work, cut = work_of(arch, weights=WEIGHTS, kv=KV), Layout(tp=post.rollout_tp)
+    speed: Rates = rates.rollout
+    prompt_tok = np.asarray(training.seq_tok, dtype=float) - post.completion_tok
+    asked = Pass(prefill_tok=load.prompts * prompt_tok, prefill_seqs=load.prompts)
+    budget = device_of(chip_card(by_id()[USUAL]), find_engine(ENGINE)).budget_tok
+    prompt = prompt_alone(work, speed, layout=cut, prompt=asked, budget_tok=budget)
+    context = prompt_tok + post.completion_tok / 2
+    token = token_pass(work, speed, layout=cut, seqs=load.at_once, context_tok=context)
+    passes = np.ceil(load.seqs / load.at_once) * post.completion_tok
+    return prompt.total_s + passes * token.total_s + sync_bytes(arch, training) / rates.pcie_bytes_per_s
+
+
+def post_time(arch: Arch, training: Training, *, layout: Layout, rates: TrainingRates) -> TrainingTime:
+    """A step of post-training: completions are written, scored, and learnt from, one after another."""
+    setup = setup_of(arch, counted(training))
+    plain = training_time(arch, setup, layout=layout, rates=rates)
+    scoring = np.asarray(plain.scoring_s)
+    # critics learn beside the model
+    learning = {
+        field.name: getattr(plain, field.name) * setup.learning
+        for field in fields(plain)
+        if field.name.endswith("_s") and field.name not in {"step_s", "scoring_s", "samples_per_s"}
+    }
+    rollout = (
+        rollout_s(arch, training, layout=layout, rates=rates) if _post(training).rollout else np.zeros(())
+    )
+    step = (plain.step_s - scoring) * setup.learning + scoring + rollout
+    slower = plain.step_s / step
+    pairs = counted(replace(training, micro_batch=1)).micro_batch
+    rest: dict[str, Any] = {
+        name: getattr(plain, name) * slower for name in ("tok_per_s_per_chip", "mfu", "hfu")
+    }
+    return replace(
+        plain,
+        **learning | rest | {"rollout_s": rollout},
+        step_s=step,
+        samples_per_s=plain.samples_per_s * slower / pairs,
+    )

@@ -174,6 +174,8 @@ class TrainingWish:
     completion_tok: int | None = None
     rollout: str | None = None
     rollout_gpus: int | None = None
+    rollout_tp: int | None = None
+    waves: int | None = None
     image_size: int | None = None  # pixels of a side
     sequence_parallel: bool | None = None
     tp: int | None = None

@@ -234,7 +234,8 @@ def post_trained(arch: Arch, space: Space, *, wish: TrainingWish) -> Iterator[Sp
         rollout_gpus=wish.rollout_gpus or 0,
     )
     heads = gcd(*(layer.mixer.heads for layer in trunk_of(arch).layers if layer.mixer is not None))
-    for tp, waves in product(ENGINE_TP, ENGINE_WAVES):
+    widths = ENGINE_TP if wish.rollout_tp is None else (wish.rollout_tp,)
+    for tp, waves in product(widths, ENGINE_WAVES if wish.waves is None else (wish.waves,)):
         if heads % tp or post.rollout_gpus % tp:
             continue
         engine = replace(post, rollout_tp=tp, waves=waves)

@@ -94,6 +94,7 @@ class Trainer:
     program: str = ""  # the row this is an earlier time of; itself where none
     until: str = ""
     shares_weights: bool = False
+    chosen_logit: float = 18
     methods: tuple[str, ...] = ()  # that it trains by; every one where none is named
     uncut: tuple[str, ...] = ()  # ways to cut a model that it does not have: "tp", "pp", "cp", "ep"
     aliases: tuple[str, ...] = ()
@@ -126,6 +127,7 @@ class Objective:
     forwards: int = 0
     rollout: bool = False
     logits: bool = True
+    fused: tuple[str, ...] = ()
     kind: str = ""
     program: str = ""
     module: str = "trl"

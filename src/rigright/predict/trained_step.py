@@ -40,6 +40,14 @@ class StepUse:
         hour = HOUR_S
         return replace(step, value=hour / step.value, low=hour / step.high, high=hour / step.low)
 
+    @property
+    def samples_rate(self) -> Estimate:
+        """Samples a second with the band of the step."""
+        rate, step = self.samples_per_s, self.step_s
+        return replace(
+            step, value=rate, low=rate * step.value / step.high, high=rate * step.value / step.low
+        )
+
     @derived
     def tok_per_s(self) -> float:
         """Of all ranks."""

@@ -43,6 +43,8 @@ class Settled:
 def settle(arch: Arch, node: Node, *, stated: TrainingWish) -> Settled:
     """The fastest that fits, among what the plan for this machine looks at; else what needs least memory."""
     work = work_of(stated, cards=node.n_cards)
+    if stated.rollout == "apart" and stated.rollout_gpus is None:
+        stated = replace(stated, rollout_gpus=max(node.n_cards // 4, 1))
     cards = node.n_cards - (stated.rollout_gpus or 0)
     if cards < 1:
         raise AskError(say("--rollout-gpus {count} leaves no GPU to train on", count=stated.rollout_gpus))

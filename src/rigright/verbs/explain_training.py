@@ -10,6 +10,7 @@ import numpy as np
 from rigright.arch.count import params
 from rigright.arch.sources.open import open_model
 from rigright.base.words import Sentence
+from rigright.choice.training import sequences_in
 from rigright.cost.estimate import Estimate, days_of
 from rigright.cost.training.learners import learnt_params
 from rigright.demand import PlanWish, TrainingWish
@@ -28,6 +29,7 @@ from rigright.verbs.training.trained import Trained
 if TYPE_CHECKING:
     from rigright.search.market import Market
     from rigright.search.priced import Priced
+    from rigright.verbs.training.post import Rollout
 
 TRAINED = frozenset({"finetune", "pretrain"})
 
@@ -56,7 +58,7 @@ def explain_training(
     setup, ranks, memory = case.setup(), rank_uses(case), case.memory()
     worst = min(ranks, key=lambda rank: rank.spare_bytes)
     step, samples = slowest(case.on_each()), case.samples()
-    days = _days(work, step=step, samples=samples, seq_tok=case.training.seq_tok)
+    days = _days(work, step=step, samples=samples, sample_tok=case.training.seq_tok * sequences_in(wish))
     fits, far = worst.spare_bytes >= 0, reach(case)
     reached = {} if days is None else {"days": days.value}
     priced, more = _priced(case, work, step=step, samples=samples) if fits else (None, ())
@@ -86,6 +88,7 @@ def explain_training(
         wish=work,
         certainty={} if days is None else kept_by(work, {"days": days}),
         broken=missed(work, reached, label=node.shown),
+        rollout=_rollout(case),
         remedies=() if fits else remedies(case),
         why=(*reasons(case, worst), *(time_reasons(case, step) if step else ())) if why else (),
         notes=(*case.notes, *case.arch.warnings, *more),
@@ -93,14 +96,23 @@ def explain_training(
     )
 
 
+def _rollout(case: TrainingOnCards) -> Rollout | None:
+    """How completions are written, where they are."""
+    if case.training.post is None:
+        return None
+    from rigright.verbs.training.post import rollout_of
+
+    return rollout_of(case)
+
+
 def _days(
-    work: PlanWish, *, step: StepUse | None, samples: SampleSpeed | None, seq_tok: float
+    work: PlanWish, *, step: StepUse | None, samples: SampleSpeed | None, sample_tok: float
 ) -> Estimate | None:
     """How long all of it takes; None where nobody said how much, or the speed is not known."""
     many = None if work.samples is None else work.samples * work.epochs
     if step is None:
         return None if samples is None or many is None else days_of(many, samples.rate)
-    tokens = many * seq_tok if work.train_tok is None and many is not None else work.train_tok
+    tokens = many * sample_tok if work.train_tok is None and many is not None else work.train_tok
     return None if tokens is None else days_of(tokens / step.ranks, step.tok_per_s_per_chip)
 
 
@@ -130,7 +142,8 @@ def _on_market(
 
     layout, node = case.layout, case.node
     n_chips = int(layout.tp * layout.pp * layout.dp * layout.cp)
-    tokens = None if work.samples is None else work.samples * work.epochs * case.training.seq_tok
+    each = case.training.seq_tok * sequences_in(case.wish)
+    tokens = None if work.samples is None else work.samples * work.epochs * each
     wish = replace(work, work=work.work if work.work in TRAINED else case.wish.work or "finetune")
     wish = replace(wish, train_tok=work.train_tok if work.train_tok is not None else tokens)
     question = sought(case.arch, node, wish=wish, market=market)

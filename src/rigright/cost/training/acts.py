@@ -133,7 +133,7 @@ def _loss(stage: TrainingStage, through: _Pass) -> Numbers:
         return tokens * habit.hidden * (STAT_BYTES + habit.compute)
     if post is not None and post.completion_tok:  # no logits of prompts
         tokens = tokens * post.completion_tok / np.asarray(stage.setup.training.seq_tok)
-    if stage.setup.training.chunked_loss or not habit.trainer.logit:
+    if not stage.setup.logit:
         return tokens * habit.hidden * LOSS_CHUNK
-    logits = stage.arch.vocab * habit.trainer.logit / np.asarray(stage.layout.tp)
+    logits = stage.arch.vocab * stage.setup.logit / np.asarray(stage.layout.tp)
     return tokens * (logits + habit.hidden * (STAT_BYTES + habit.compute))

@@ -56,6 +56,15 @@ class Setup:
         return 1 if self.objective is None else 1 + self.objective.critics
 
     @property
+    def logit(self) -> float:
+        """Bytes a logit at the peak; 0 where logits never stand whole."""
+        if self.training.chunked_loss:
+            return 0
+        if self.objective is None:
+            return self.trainer.logit
+        return 0 if self.trainer.id in self.objective.fused else self.trainer.chosen_logit
+
+    @property
     def forwards(self) -> int:
         """Passes without gradients over each sequence, beside its own."""
         row, given = self.objective, self.training.references

@@ -10,10 +10,19 @@ from typing import TYPE_CHECKING
 from rigright.base.money import show_money
 from rigright.base.page import Bar, Bars, Line, Piece, Shown, Table, number, prose, records, table
 from rigright.base.units import KIB, KILO, show_bytes, show_seconds, show_short, to_gib
-from rigright.base.words import ASSUMED, DECIDES, Sentence, assuming, say, with_commas, with_semicolons
+from rigright.base.words import (
+    ASSUMED,
+    DECIDES,
+    Sentence,
+    assuming,
+    say,
+    with_commas,
+    with_semicolons,
+    worded,
+)
 from rigright.choice.work import USUAL_TOK_PER_S, patience_s, works
 from rigright.cost.estimate import SECONDS_PER_DAY, Estimate
-from rigright.demand import PlanWish
+from rigright.demand import PlanWish, Training
 from rigright.facts.hosts import CPU_ID
 from rigright.options.rows import rivals
 from rigright.predict.kept import SAFE, TIMES
@@ -37,6 +46,7 @@ TRAINED = {
     **dict.fromkeys(("gradients", "buckets"), say("gradients")),
     **dict.fromkeys(("optimizer", "step"), say("optimizer")),
     **dict.fromkeys(("activations", "working", "loss"), say("activations")),
+    **dict.fromkeys(("engine", "kv"), say("rollout engine")),
 }
 NAMES = {
     "weights": say("weights"),
@@ -382,3 +392,13 @@ def old_prices(dates: Iterable[object]) -> Line | None:
     if not dates:
         return None
     return Line.warn(say("prices as of {date}; verify before buying", date=", ".join(dates)))
+
+
+def taught_by(objective: str | None, method: str | None) -> Sentence | str:
+    """How a model is trained: "GRPO, LoRA"."""
+    return with_commas([worded("objective")(objective or ""), worded("method")(method or "")]) or ""
+
+
+def training_of(work: Training) -> Sentence | str:
+    """The same of a training."""
+    return taught_by(None if work.post is None else work.post.objective, work.method)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from rigright.base.money import show_money
 from rigright.base.page import Shown
 from rigright.base.units import KILO, show_count, show_seconds, show_short, show_watts
-from rigright.base.words import DOUBT, Sentence, say, with_commas, worded
+from rigright.base.words import DOUBT, Sentence, say, with_commas
 from rigright.cost.estimate import SECONDS_PER_DAY, Estimate
 from rigright.demand import Layout, PlanWish, Serving, Training
 from rigright.facts.clouds import cloud_shown
@@ -23,6 +23,8 @@ from rigright.report.pages.brief import (
     money_words,
     safe_load,
     show_tokens,
+    taught_by,
+    training_of,
 )
 from rigright.report.pages.figures import FIGURES, SAMPLES, TIME_NAMES, amount, rate_of, symbol
 from rigright.search import named
@@ -101,7 +103,7 @@ def formats(plan: Plan) -> Sentence | str:
     """What weights and caches are kept in; of a training, its method and how states are cut."""
     if not isinstance(plan.work, Serving):
         sharding = "" if plan.work.sharding == "none" else plan.work.sharding
-        return with_commas([worded("method")(plan.work.method), sharding]) or ""
+        return with_commas([training_of(plan.work), sharding]) or ""
     weights = plan.work.weights.removeprefix("gguf:")
     return weights if plan.work.kv == "16bit" else say("{weights}, {kv} KV", weights=weights, kv=plan.work.kv)
 
@@ -279,7 +281,7 @@ def _learning(wish: PlanWish) -> list[Shown]:
         return []
     seq, batch = wish.seq_tok, wish.global_batch
     return [
-        worded("method")(wish.method or ""),
+        taught_by(wish.objective, wish.method),
         "" if wish.train_tok is None else say("{tokens} tokens", tokens=show_count(wish.train_tok)),
         "" if not (seq and batch) else say("steps of {batch} x {seq}", batch=f"{batch:,}", seq=f"{seq:,}"),
         "" if wish.days is None else say("within {time}", time=show_seconds(wish.days * SECONDS_PER_DAY)),

@@ -22,7 +22,7 @@ from rigright.base.page import (
     table,
 )
 from rigright.base.units import GIGA, show_bytes, show_count, show_seconds, show_short
-from rigright.base.words import Sentence, say, with_commas, worded
+from rigright.base.words import Sentence, say, with_commas
 from rigright.cost.estimate import Estimate
 from rigright.facts.chips import short
 from rigright.predict.trained_step import StepUse
@@ -42,7 +42,9 @@ _HOUR_S = 3600
 TIMES = {
     "forward": say("forward pass"),
     "backward": say("backward pass"),
-    "recompute": say("recomputation and reference passes"),
+    "recompute": say("recomputation"),
+    "scoring": say("scoring: reference, reward and old log-probabilities"),
+    "rollout": say("rollout, weights to the engine first"),
     "optimizer": say("optimizer"),
     "tp": say("tensor parallel, exposed"),
     "dp": say("data parallel, exposed"),
@@ -57,6 +59,8 @@ BOUNDS = {
     "links": say("limited by the interconnect"),
     "bubble": say("limited by the pipeline bubble"),
     "host": say("limited by CPU launches: use larger micro-batches"),
+    "rollout": say("limited by the rollout: completions are written token by token"),
+    "scoring": say("limited by scoring passes"),
     "optimizer": say("limited by the optimizer: accumulate more micro-batches"),
 }
 NAMES = {
@@ -72,14 +76,25 @@ NAMES = {
     "buckets": say("buckets"),
     "casts": say("cast copies"),
     "step": say("optimizer step"),
+    "engine": say("rollout engine"),
+    "kv": say("KV cache of the rollout"),
     "reserved": say("reserved"),
     "device": say("device"),
 }
 PHASES = {
     "load": say("after loading"),
+    "update": say("update"),
+    "rollout": say("rollout"),
+    "scoring": say("scoring"),
     "backward-start": say("start of the backward pass"),
     "backward-end": say("end of the backward pass"),
     "step": say("optimizer step"),
+}
+APART = ("rollout", "scoring")  # phases of a step before the model learns
+MODES = {
+    "sleep": say("asleep while the model learns"),
+    "colocate": say("awake while the model learns"),
+    "apart": say("on GPUs of its own"),
 }
 MOST_STAGES = 8  # shown one by one; the rest in `--json`
 
@@ -108,7 +123,7 @@ def _brief(result: Trained) -> Iterator[Part]:
         return
     rows: list[tuple[Shown, ...]] = []
     if result.time is not None:
-        rows += step_rows(result.time)
+        rows += step_rows(result.time, learns_from=result.training.post is not None)
     if result.samples is not None:
         rows += sample_speeds(result.samples)
     rows += money_rows(result.figures, wish=result.wish)
@@ -118,6 +133,9 @@ def _brief(result: Trained) -> Iterator[Part]:
     if result.limits.seq_tok is not None:
         rows.append((say("max sequence, tokens"), f"{result.limits.seq_tok:,}", ""))
     yield estimates_table(rows)
+    if result.training.post is not None:
+        yield _phases(result)
+        yield from map(Line.dim, _engines(result))
     if result.time is not None:
         yield Line.dim(BOUNDS[result.time.bound])
 
@@ -128,6 +146,8 @@ def _detailed(result: Trained) -> Iterator[Part]:
     yield Line.dim(machine)
     yield _bars(result)
     yield _table(result)
+    if result.training.post is not None:
+        yield _phases(result)
     if result.time is not None:
         yield time_table(result.time)
     if result.samples is not None:
@@ -149,7 +169,7 @@ def _verdict(result: Trained) -> Line:
         return Line.bad(brief.misses(short(result.machine), result.broken, fields={}))
     figures: list[Shown] = [say("peak {size} of {total}", size=size, total=total)]
     if result.time is not None:
-        figures.insert(0, say("{rate} tok/s", rate=show_short(result.time.tok_per_s)))
+        figures.insert(0, _pace(result.time, steps=result.training.post is not None))
     elif result.samples is not None:
         figures.insert(0, say("{rate} images/s", rate=show_short(result.samples.rate.value)))
     if result.days is not None:
@@ -158,9 +178,54 @@ def _verdict(result: Trained) -> Line:
         brief.money_words(result.figures, result.supply, currency=result.wish.currency, days=result.days)
     )
     sentence = say("{machine} trains {model} ({format}): {figures}", machine=short(result.machine),
-               model=brief.model_name(result.model), format=worded("method")(result.training.method),
+               model=brief.model_name(result.model), format=brief.training_of(result.training),
                figures=with_commas(figures) or "")  # fmt: skip
     return brief.doubted(sentence, _doubts(result))
+
+
+def _pace(step: StepUse, *, steps: bool) -> Sentence:
+    if steps:
+        return say("{rate} steps/hour", rate=show_short(step.steps_per_h.value))
+    return say("{rate} tok/s", rate=show_short(step.tok_per_s))
+
+
+def _phases(result: Trained) -> Table:
+    """Memory and time of what follows upon each other in a step."""
+    worst, times = result.worst, dict(result.time.parts_s) if result.time else {}
+    sizes = dict(worst.phases_bytes)
+    update = max(size for name, size in sizes.items() if name not in {*APART, "load"})
+    took = {name: times.get(name, 0.0) for name in APART}
+    took["update"] = sum(times.values()) - sum(took.values())
+    peak = worst.peak_phase if worst.peak_phase in APART else "update"
+    rows = [
+        (
+            say("{phase} (peak)", phase=PHASES[name]) if name == peak else PHASES[name],
+            show_bytes(size),
+            show_seconds(took[name]) if times else "",
+        )
+        for name, size in (*((name, sizes[name]) for name in APART if name in sizes), ("update", update))
+    ]
+    return table((say("phase"), number(say("allocated per GPU")), number(say("time"))), rows)
+
+
+def _engines(result: Trained) -> Iterator[Sentence]:
+    """How completions are written."""
+    row = result.rollout
+    if row is None:
+        return
+    yield say(
+        "{prompts} prompts x {group} completions per step, {completion} of {tokens} tokens written",
+        prompts=row.prompts, group=row.group, completion=f"{row.completion_tok:,}",
+        tokens=f"{row.prompt_tok + row.completion_tok:,}",
+    )  # fmt: skip
+    engines = {
+        "count": row.engines, "gpus": row.engine_gpus, "seqs": row.at_once, "share": f"{row.share:.2f}",
+    }  # fmt: skip
+    yield say(
+        "rollout: vLLM, {count} x tensor parallel {gpus}, {seqs} completions at once each, "
+        "gpu_memory_utilization {share}, {mode}", mode=MODES[row.mode], **engines,
+    )  # fmt: skip
+    yield say("each engine GPU gets {size} of new weights per step", size=show_bytes(row.sync_bytes))
 
 
 def _doubts(result: Trained) -> Iterator[Sentence]:
@@ -227,9 +292,12 @@ def _table(result: Trained) -> Table:
     return table((say("part"), *(number(_label(group)) for group in groups)), rows, totals=True)
 
 
-def step_rows(step: StepUse) -> Iterator[tuple[Shown, ...]]:
-    """What a person wants of a step, with its band."""
+def step_rows(step: StepUse, *, learns_from: bool = False) -> Iterator[tuple[Shown, ...]]:
+    """What a person wants of a step, with its band; `learns_from`: preferences or rewards."""
     yield figure_row(say("step, s"), step.step_s)
+    if learns_from:
+        yield figure_row(say("steps/hour"), step.steps_per_h)
+        yield figure_row(say("samples/s"), step.samples_rate)
     yield figure_row(say("tok/s per GPU"), step.tok_per_s_per_chip)
     yield say("MFU, %"), show_short(100 * step.mfu), ""
     yield say("1B tokens, hours"), show_short(GIGA / step.tok_per_s / _HOUR_S), ""
@@ -268,6 +336,7 @@ def _range(seconds: Estimate) -> str:
 def _facts(result: Trained) -> Iterator[Sentence]:
     if result.time is not None:
         yield from speed_facts(result.time)
+    yield from _engines(result)
     yield _learns(result)
     yield say("max micro-batch at this length: {batch}", batch=result.limits.micro_batch)
     if result.limits.seq_tok is not None:

@@ -126,7 +126,8 @@ def build_case(arch: Arch, node: Node, *, wish: TrainingWish) -> TrainingOnCards
     sentences = training_notes(
         arch, training, layout=layout, chip=smallest.chip, room_bytes=smallest.room_bytes
     )
-    batch = batch_notes(training, layout=layout, batch=settled.batch, cards=node.n_cards)
+    writing = 0 if training.post is None else training.post.rollout_gpus
+    batch = batch_notes(training, layout=layout, batch=settled.batch, cards=node.n_cards - writing)
     lengths = _length_notes(arch, wish, training=training, layout=layout, room_bytes=smallest.room_bytes)
     return TrainingOnCards(
         arch=arch,

@@ -34,7 +34,7 @@ def reasons(case: TrainingOnCards, worst: RankUse) -> tuple[Reason, ...]:
             size=show_bytes(a_token),
         ),
         "working": say("{count} gradients of FFN width", count=f"{trainer.wide_grads:g}"),
-        "loss": f"{trainer.logit:g} B; {case.arch.vocab}",
+        "loss": f"{setup.logit:g} B; {case.arch.vocab}",
         "gathered": setup.training.sharding,
         "buckets": f"{trainer.ddp_copies:g}",
         "casts": "2 B",

@@ -105,7 +105,7 @@ def _changes(case: TrainingOnCards) -> Iterator[Change]:
         "recompute": habit.recompute != "full",
         "selective": habit.recompute == "none" and not habit.flash,
         "flash": not habit.flash,
-        "chunks": habit.trainer.logit and not training.chunked_loss,
+        "chunks": setup.logit,
         "sequence_parallel": layout.tp > 1 and not layout.sequence_parallel,
         "states_8bit": optimizer.id.startswith("adamw") and optimizer.bytes is None,
         "fused": optimizer.step_copies,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field
+from typing import TYPE_CHECKING
 
 from rigright.base.record import Inner, Pairs, dataclass, derived
 from rigright.base.words import Sentence
@@ -13,6 +14,9 @@ from rigright.predict.timed import SampleSpeed
 from rigright.predict.trained_step import StepUse
 from rigright.search.record import Rejection, Supply
 from rigright.verbs.serving.explained import Reason, Remedy
+
+if TYPE_CHECKING:
+    from rigright.verbs.training.post import Rollout
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +73,7 @@ class Trained:
     limits: Reach  # how far it goes, all else as asked
     samples: SampleSpeed | None = None  # of a network that learns from whole images
     time: StepUse | None = None  # None: the speed of such a model or card is not known
+    rollout: Rollout | None = None  # engines that write what it learns from
     remedies: tuple[Remedy, ...] = ()  # where it does not fit: what helps
     why: tuple[Reason, ...] = ()  # with `--why`
     quicker: Inner[int | None] = None  # a larger micro-batch that is faster

@@ -19,7 +19,7 @@ from rigright.choice.case import serving_case
 from rigright.choice.offload import cpu_moe, gpu_layers
 from rigright.cost.memory.places import dealt_bounds
 from rigright.cost.weights import has_experts, stored
-from rigright.demand import Layout, Offload, Serving, Training
+from rigright.demand import Layout, Offload, PostTraining, Serving, Training
 from rigright.export.launch import Launch, SampleSettings, ServerSettings, TrainerSettings
 from rigright.facts.checkpoints import Making, published, quantizer
 from rigright.facts.chips import Chip, by_id
@@ -27,7 +27,7 @@ from rigright.facts.engines import find_engine
 from rigright.facts.formats import GGUF, find_format
 from rigright.facts.launching import Launcher, programs
 from rigright.facts.nodes import find_node
-from rigright.facts.training import find_trainer
+from rigright.facts.training import find_trainer, objectives
 from rigright.facts.units import most_in_node, node_of
 from rigright.predict.served import started_for
 from rigright.terms.memory import device_of, started
@@ -152,12 +152,14 @@ def _work(
     words, runs = dict(plan["work"]), runs_with(plan)
     if words.get("offload") and "trainer" not in words:
         words["offload"] = Offload(**words["offload"])
+    if words.get("post"):
+        words["post"] = PostTraining(**words["post"])
     work: Serving | Training = Training(**words) if "trainer" in words else Serving(**words)
     passed = is_sample(plan)
     fitting = [
         launcher
         for launcher in programs().values()
-        if runs in launcher.runs and (kind in launcher.works if passed else not launcher.works)
+        if runs in launcher.runs and launcher.post == bool(words.get("post")) and (kind in launcher.works if passed else not launcher.works)
     ]
     if not fitting:
         raise AskError(say("no export for {engine} yet", engine=runs))
@@ -359,6 +361,8 @@ def _trained(
         )
     tokens = data["wish"].get("train_tok")
     step_tok = work.micro_batch * (work.accumulate or 1) * work.seq_tok * plan["layout"]["dp"]
+    if work.post is not None:
+        step_tok *= objectives()[work.post.objective].sequences
     return TrainerSettings(
         trainer=trainer.id,
         method=work.method,
@@ -382,4 +386,19 @@ def _trained(
         dropout=float(setup.habit.dropout),
         steps=None if not tokens else max(int(tokens // step_tok), 1),
         epochs=data["wish"].get("epochs") or 1.0,
+        references=work.references,
+        post=work.post,
+        rollout_share=_rollout_share(data, plan, work=work),
     )
+
+
+def _rollout_share(data: Mapping[str, Any], plan: Mapping[str, Any], *, work: Training) -> float:
+    """Of the memory of a GPU, what the engine that writes completions is given."""
+    if work.post is None or not work.post.rollout:
+        return 0.0
+    if work.post.rollout == "apart":
+        raise AskError(say("no export for {engine} yet", engine="rollout apart"))
+    from rigright.predict.rollout import engine_bytes
+
+    taken = engine_bytes(open_model(data["model"]), work, layout=Layout(**plan["layout"]))
+    return float(taken.always_bytes + taken.awake_bytes + taken.cache_bytes) / float(plan["room_bytes"])

@@ -34,7 +34,9 @@ _BOUNDS = {
 def head_of(data: Mapping[str, Any], plan: Mapping[str, Any], *, program: Launcher) -> Iterator[str]:
     """Its lines, the plan itself first."""
     layout, work = plan["layout"], plan["work"]
-    what = work.get("weights") or f"{work['method']} training"
+    post = work.get("post")
+    learns = f"{work.get('method')} training" + (f" ({post['objective']})" if post else "")
+    what = work.get("weights") or learns
     cut = [f"{name} {layout[name]}" for name in _CUTS if layout[name] != 1]
     cut += ["attention data parallel"] if layout.get("attention_dp") else []
     cut += ["sequence parallel"] if layout.get("sequence_parallel") and layout["tp"] > 1 else []
@@ -50,6 +52,11 @@ def head_of(data: Mapping[str, Any], plan: Mapping[str, Any], *, program: Launch
         yield (
             f"step: {sequences:,} sequences of {work['seq_tok']:,} tokens ({tokens} tokens):"
             f" micro-batch {work['micro_batch']}, {accumulate:,} accumulated, {layout['dp']:,} data parallel"
+        )
+    if post and post["rollout"]:
+        yield (
+            f"rollout: groups of {post['group']}, completions of {post['completion_tok']:,} tokens,"
+            f" engines of {post['rollout_tp']} GPU, {post['rollout']}"
         )
     reasons = [str(reason) for reason in plan.get("reasons", ())]
     if reasons:

@@ -19,6 +19,7 @@ WORTH = 1.03  # times as fast, below which a larger micro-batch is no advice
 
 SHARDED = ("none", "zero1", "zero2", "fsdp")
 SHORT_TOK = 1024  # sequences below that are not halved
+LEAST_GROUP = 4  # completions of a prompt that are still told apart
 Change = tuple[dict[str, object], Sentence, Sentence]  # what is set, in words, its price
 Weighed = tuple[Remedy, Change]
 
@@ -99,6 +100,14 @@ def _changes(case: TrainingOnCards) -> Iterator[Change]:
     """What is open of data/training_changes.toml, in its order."""
     setup, training, layout = case.setup(), case.training, case.layout
     habit, optimizer, half = setup.habit, setup.optimizer, training.seq_tok // 2
+    post = training.post
+    written = post is not None and bool(post.rollout)
+    computed: dict[str, dict[str, object]] = {"shorter": {"seq_tok": half}}
+    if post is not None and written:
+        short = post.completion_tok // 2
+        computed["completion"] = {"completion_tok": short, "seq_tok": training.seq_tok - post.completion_tok + short}
+        computed["group"] = {"group": post.group // 2}
+        half = short
     level = SHARDED.index(training.sharding) if training.sharding in SHARDED else len(SHARDED)
     several = layout.dp * layout.cp > 1
     is_open = {
@@ -113,14 +122,20 @@ def _changes(case: TrainingOnCards) -> Iterator[Change]:
         "offload_all": not training.offload.startswith("all"),
         **{name: several and place > level for place, name in enumerate(SHARDED)},
         "micro_batch": training.micro_batch > 1,
-        "shorter": training.seq_tok >= SHORT_TOK and case.arch.vocab,
+        "shorter": training.seq_tok >= SHORT_TOK and case.arch.vocab and not written,
+        "sleep": written and post.rollout != "sleep",
+        "group": written and post.group >= 2 * LEAST_GROUP and layout.dp * training.micro_batch < post.group,
+        "completion": written and post.completion_tok >= SHORT_TOK,
+        "precompute": setup.forwards and post and not written and training.references,
+        "no_kl": written and training.references,
         "lora": training.method == "full",
         "qlora": training.method != "qlora" and (case.arch.vocab or is_generator(case.arch)),
     }
     for name, row in read_toml(DATA / "training_changes.toml").items():
         if is_open[name]:
-            change, price = (in_both(*row[text], values={"tokens": half}) for text in ("change", "price"))
-            yield {"seq_tok": half} if name == "shorter" else row["set"], change, price
+            values = {"tokens": half, **computed.get(name, {})}
+            change, price = (in_both(*row[text], values=values) for text in ("change", "price"))
+            yield computed.get(name, row["set"]), change, price
 
 
 def _together(case: TrainingOnCards, gentle: list[Weighed]) -> tuple[Remedy, Weighed] | None:

@@ -99,7 +99,7 @@ class ServingWish:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PostTraining:
-    """Learning from preferences or rewards: which loss, and where the completions it learns from are written."""
+    """Learning from preferences or rewards: by which loss, and where its completions are written."""
 
     objective: str  # id in data/objectives.toml
     group: int = 1  # completions of a prompt, compared with each other (num_generations)

@@ -36,7 +36,11 @@ TRIED = ("full", "lora", "qlora")  # methods, where nobody names one
 LOOP = "pytorch"  # that trains whole samples
 CUTTERS = ("megatron", "torchtitan")  # trainers that cut tensors and stages
 SEQ_TOK, STEP_TOK = 2048, 2**17  # of a fine-tuning: tokens of a sample, and of a step
-PROMPT_TOK, GROUP, PROMPTS = 512, 8, 8  # of a rollout: tokens of a prompt, completions of it, prompts of a step
+PROMPT_TOK, GROUP, PROMPTS = (
+    512,
+    8,
+    8,
+)  # of a rollout: tokens of a prompt, completions of it, prompts of a step
 ROLLOUT = "sleep"  # the engine lets go of its memory while the model learns
 ENGINE_TP, ENGINE_WAVES = (1, 2, 4, 8), (1, 4, 16)  # GPUs of an engine, parts of what it writes in turn
 TUNED_TOK = 50_000 * SEQ_TOK  # of one tuning where nobody says

@@ -112,7 +112,7 @@ class Trainer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Objective:
-    """What a loss of post-training needs beside the model that learns; see the head of data/objectives.toml."""
+    """What a loss needs beside the model that learns; see the head of data/objectives.toml."""
 
     id: str
     label: str

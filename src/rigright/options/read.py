@@ -24,7 +24,11 @@ def read_wish(words: Mapping[str, str | None], *, verb: str = "plan", home: str 
     """
     fields = parted(verb, _typed_of(verb, words))
     mode = None
-    if "mode" not in fields and {"method", "objective", "trainer"} & set(fields) and "finetune" in _modes_of(verb):
+    if (
+        "mode" not in fields
+        and {"method", "objective", "trainer"} & set(fields)
+        and "finetune" in _modes_of(verb)
+    ):
         fields["mode"] = "finetune"
     if "mode" in fields:
         mode = (
@@ -38,18 +42,15 @@ def read_wish(words: Mapping[str, str | None], *, verb: str = "plan", home: str 
 
 def parted(verb: str, fields: Mapping[str, str]) -> dict[str, str]:
     """The loss and the method apart, where a training was said by both: "grpo lora"."""
-    name = "train" if "train" in fields else "method"
-    able = "objective" not in fields and any(option.name == "objective" for option in options_of(verb))
-    pair = trains_as(fields[name]) if able and name in fields else None
-    if pair is None:
+    if "objective" in fields or all(option.name != "objective" for option in options_of(verb)):
         return dict(fields)
-    objective, method = pair
-    method = method or ("full" if name == "train" else "")
-    return {
-        **{key: text for key, text in fields.items() if key != name},
-        **({name: method} if method else {}),
-        "objective": objective,
-    }
+    for name, rest in (("train", "full"), ("method", ""), ("mode", "")):
+        pair = trains_as(fields[name]) if name in fields else None
+        if pair is not None:
+            method = {"method" if name == "mode" else name: pair[1] or rest}
+            plain = {key: text for key, text in fields.items() if key != name}
+            return {**plain, **(method if pair[1] or rest else {}), "objective": pair[0]}
+    return dict(fields)
 
 
 def _modes_of(verb: str) -> tuple[str, ...]:

@@ -7,8 +7,6 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from rigright.base.everyday import named as named_word
-from rigright.base.numerals import plain
 from rigright.base.units import (
     GIGA,
     KILO,
@@ -82,7 +80,9 @@ GPUS, FAR, LONG_S = int(MEGA), KILO * TERA, GIGA  # the most GPUs, units of what
 
 def objectives() -> tuple[str, ...]:
     """Every loss of post-training."""
-    return tuple(dict.fromkeys(_objectives().values()))
+    from rigright.base.tables import DATA, read_toml
+
+    return tuple(read_toml(DATA / "objectives.toml"))
 
 
 @cache
@@ -96,7 +96,9 @@ def _objectives() -> dict[str, str]:
 
 
 def trains_as(text: str) -> tuple[str, str] | None:
-    """The loss and the method of such words as "GRPO LoRA", "qlora+dpo", "强化学习"; None where they name none."""
+    """The loss and the method of words such as "GRPO LoRA", "qlora+dpo"; None where they name no loss."""
+    from rigright.base.numerals import plain
+
     rest = plain(text)
     if rest in METHODS:
         return None
@@ -104,8 +106,11 @@ def trains_as(text: str) -> tuple[str, str] | None:
         before, there, after = rest.partition(word)
         if there and not (word.isascii() and _JOINED.search(before[-1:] + "|" + after[:1])):
             rest = " ".join(_AROUND.sub(" ", f"{before} {after}").split())
-            method = named_word("method", rest) if rest else rest
-            return (name, method) if method in {"", *METHODS} else None
+            if rest:
+                from rigright.base.everyday import named
+
+                rest = named("method", rest)
+            return (name, rest) if rest in {"", *METHODS} else None
     return None
 
 
@@ -230,9 +235,9 @@ LAYOUT = (
          text=say("sequence parallel on top of tensor parallel"), verbs="explain", works=TRAINS),
 )  # fmt: skip
 TRAINING = (
-    _row("train", "METHOD", read=str, text=say("train instead of serve: full, lora, qlora, dora; dpo, grpo lora"),
-         verbs="explain", fields="method", works=TRAINS, choices=lambda: METHODS, bare="full",
-         bars="serve"),
+    _row("train", "METHOD", read=str, verbs="explain", fields="method", works=TRAINS,
+         text=say("train, not serve: full, lora, qlora, dora; with a loss: grpo lora"),
+         choices=lambda: METHODS, bare="full", bars="serve"),
     _row("serve", "", read=flag(value=True), text=say("serve (default)"), verbs="explain"),
     _row("tokens", "N", read=parse_amount, fields="train_tok",
          text=say("tokens to train on, or of a batch job: 10B"),
@@ -245,7 +250,7 @@ TRAINING = (
          verbs=f"{PLANS} explain {RUNS}", works=frozenset({TRAIN})),
     _row("method", "METHOD", read=str, text=say("full, lora, qlora, dora"), aliases="train",
          verbs=f"{PLANS} {RUNS}", works=TRAINS, choices=lambda: METHODS, bare="full"),
-    _row("objective", "NAME", read=str, text=say("loss of post-training: dpo, kto, orpo, simpo, reward, grpo ..."),
+    _row("objective", "NAME", read=str, text=say("loss: dpo, kto, orpo, simpo, reward, grpo, rloo, ppo"),
          verbs=f"{PLANS} explain", works=frozenset({TRAIN}), choices=objectives),
     _row("group", "N", read=parse_count, text=say("completions per prompt (num_generations): 8"),
          verbs=f"{PLANS} explain", works=frozenset({TRAIN}), needs=ROLLED, most=4096,
@@ -255,13 +260,13 @@ TRAINING = (
     _row("completion", "N", read=parse_count, text=say("tokens of a completion, part of --seq"),
          fields="completion_tok", verbs=f"{PLANS} explain", works=frozenset({TRAIN}), needs=ROLLED,
          aliases="max-completion-length generate-max-len"),
-    _row("rollout", "NAME", read=str, text=say("rollout engine: sleep (shares the GPUs, frees them), colocate, apart"),
+    _row("rollout", "NAME", read=str, text=say("rollout engine: sleep between rollouts, colocate, apart"),
          verbs="explain", works=frozenset({TRAIN}), needs=ROLLED, choices=lambda: ROLLOUTS),
     _row("rollout-gpus", "N", read=parse_count, text=say("GPUs of a rollout engine that stands apart"),
          verbs="explain", works=frozenset({TRAIN}), needs="rollout=apart", most=GPUS),
     _row("rollout-tp", "N", read=parse_count, text=say("GPUs of one rollout engine (tensor parallel)"),
          verbs="explain", works=frozenset({TRAIN}), needs=ROLLED, most=GPUS),
-    _row("waves", "N", read=parse_count, text=say("parts of a step's completions that an engine writes in turn"),
+    _row("waves", "N", read=parse_count, text=say("parts of its completions an engine writes in turn"),
          verbs="explain", works=frozenset({TRAIN}), needs=ROLLED, most=4096),
     _row("trainer", "NAME", read=str, text=say("framework: hf, pytorch, deepspeed, megatron ..."),
          verbs=f"{PLANS} explain {RUNS}", works=TRAINS),

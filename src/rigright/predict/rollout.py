@@ -6,9 +6,7 @@ The laws are those of serving and of training; this joins them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
@@ -20,7 +18,9 @@ from rigright.cost.memory.serving import serving_memory
 from rigright.cost.speed.rates import Rates
 from rigright.cost.speed.step import Pass
 from rigright.cost.training.memory import EngineBytes
-from rigright.cost.training.time import TrainingTime, training_time
+from rigright.cost.training.rates import TrainingRates
+from rigright.cost.training.setup import Setup
+from rigright.cost.training.time import LEARNT, TrainingTime
 from rigright.demand import Layout, Numbers, PostTraining, Serving, Training
 from rigright.facts.chips import Chip, by_id
 from rigright.facts.engines import find_engine
@@ -28,7 +28,6 @@ from rigright.facts.formats import find_kv_format
 from rigright.facts.nodes import chip_card
 from rigright.facts.training import find_trainer
 from rigright.predict.served import DEFAULT_SEQS, prompt_alone, server_rates, token_pass
-from rigright.predict.trained import TrainingRates, counted, setup_of
 from rigright.terms.memory import device_of, started, weigh
 from rigright.terms.speed import work_of
 
@@ -116,29 +115,19 @@ def rollout_s(arch: Arch, training: Training, *, layout: Layout, rates: Training
     return prompt.total_s + passes * token.total_s + sync_bytes(arch, training) / rates.pcie_bytes_per_s
 
 
-def post_time(arch: Arch, training: Training, *, layout: Layout, rates: TrainingRates) -> TrainingTime:
-    """A step of post-training: completions are written, scored, and learnt from, one after another."""
-    setup = setup_of(arch, counted(training))
-    plain = training_time(arch, setup, layout=layout, rates=rates)
+def post_time(
+    arch: Arch, setup: Setup, *, plain: TrainingTime, layout: Layout, rates: TrainingRates
+) -> TrainingTime:
+    """A step of post-training: completions are written, scored, and learnt from; `plain`: of one learner."""
+    training, pairs = setup.training, 1 if setup.objective is None else setup.objective.sequences
     scoring = np.asarray(plain.scoring_s)
     # critics learn beside the model
-    learning = {
-        field.name: getattr(plain, field.name) * setup.learning
-        for field in fields(plain)
-        if field.name.endswith("_s") and field.name not in {"step_s", "scoring_s", "samples_per_s"}
-    }
-    rollout = (
-        rollout_s(arch, training, layout=layout, rates=rates) if _post(training).rollout else np.zeros(())
-    )
-    step = (plain.step_s - scoring) * setup.learning + scoring + rollout
+    parts = {name: getattr(plain, name) * setup.learning for name in LEARNT}
+    written_s: Numbers = np.zeros(())
+    if _post(training).rollout:
+        written_s = rollout_s(arch, training, layout=layout, rates=rates)
+    step = (plain.step_s - scoring) * setup.learning + scoring + written_s
     slower = plain.step_s / step
-    pairs = counted(replace(training, micro_batch=1)).micro_batch
-    rest: dict[str, Any] = {
-        name: getattr(plain, name) * slower for name in ("tok_per_s_per_chip", "mfu", "hfu")
-    }
-    return replace(
-        plain,
-        **learning | rest | {"rollout_s": rollout},
-        step_s=step,
-        samples_per_s=plain.samples_per_s * slower / pairs,
-    )
+    parts |= {name: getattr(plain, name) * slower for name in ("tok_per_s_per_chip", "mfu", "hfu")}
+    parts |= {"step_s": step, "rollout_s": written_s, "samples_per_s": plain.samples_per_s * slower / pairs}
+    return replace(plain, **parts)

@@ -105,11 +105,13 @@ def _rates(setup: Setup, wired: Sequence[Wired], *, tables: Mapping[str, Any] | 
 
 def steps(arch: Arch, training: Training, *, layout: Layout, rates: TrainingRates) -> TrainingTime:
     """Steps of trainings that share a model and their settings; every number may be an array."""
+    setup = setup_of(arch, counted(training))
+    plain = training_time(arch, setup, layout=layout, rates=rates)
     if training.post is None:
-        return training_time(arch, setup_of(arch, training), layout=layout, rates=rates)
+        return plain
     from rigright.predict.rollout import post_time
 
-    return post_time(arch, training, layout=layout, rates=rates)
+    return post_time(arch, setup, plain=plain, layout=layout, rates=rates)
 
 
 def steps_of(cases: Sequence[TrainingCase], *, tables: Mapping[str, Any] | None = None) -> TrainingTime:

@@ -49,14 +49,14 @@ def training_memory(
     arch: Arch, training: Training, *, layout: Layout, stage: Numbers = 0, terms: Terms | None = None
 ) -> TrainingMemory:
     """Memory of the ranks of one stage (0 is the first; an array asks for many). `terms`: not ours."""
-    engine = None
-    if training.post is not None and training.post.rollout:
-        from rigright.predict.rollout import engine_bytes
-
-        engine = engine_bytes(arch, training, layout=layout)
     setup = setup_of(arch, counted(training))
     terms, own = terms or memory_terms(), own_peaks(arch, setup)
-    return rank_memory(arch, setup, layout=layout, stage=stage, terms=terms, own=own, engine=engine)
+    memory = rank_memory(arch, setup, layout=layout, stage=stage, terms=terms, own=own)
+    if training.post is None or not training.post.rollout:
+        return memory
+    from rigright.predict.rollout import engine_bytes
+
+    return memory.with_engine(engine_bytes(arch, training, layout=layout))
 
 
 @unmoved

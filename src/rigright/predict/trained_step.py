@@ -44,9 +44,7 @@ class StepUse:
     def samples_rate(self) -> Estimate:
         """Samples a second with the band of the step."""
         rate, step = self.samples_per_s, self.step_s
-        return replace(
-            step, value=rate, low=rate * step.value / step.high, high=rate * step.value / step.low
-        )
+        return replace(step, value=rate, low=rate * step.value / step.high, high=rate * step.value / step.low)
 
     @derived
     def tok_per_s(self) -> float:
@@ -105,7 +103,7 @@ def step_use(case: TrainingCase) -> StepUse | None:
 
 
 def bound_of(parts_s: Mapping[str, float]) -> str:
-    """What most of a step goes into: "compute", "links", "bubble", "host", "optimizer", "rollout", "scoring"."""
+    """What most of a step goes into: "compute", "links", "bubble", "host", "rollout" ..."""
     compute = sum(parts_s[name] for name in ("forward", "backward", "recompute"))
     shares = {"compute": compute, "links": sum(parts_s[name] for name in LINKS)}
     shares |= {name: parts_s[name] for name in ("rollout", "scoring", "bubble", "host", "optimizer")}

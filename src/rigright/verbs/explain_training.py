@@ -21,7 +21,7 @@ from rigright.search.market import is_priced
 from rigright.search.why import missed
 from rigright.verbs.planning.checks import check_single
 from rigright.verbs.seen.here import the_node
-from rigright.verbs.training.case import TrainingOnCards, build_case, rank_uses, reach
+from rigright.verbs.training.case import TrainingOnCards, build_case, rank_uses, reach, rollout_of
 from rigright.verbs.training.reasons import reasons, time_reasons
 from rigright.verbs.training.remedies import quicker, remedies
 from rigright.verbs.training.trained import Trained
@@ -29,7 +29,6 @@ from rigright.verbs.training.trained import Trained
 if TYPE_CHECKING:
     from rigright.search.market import Market
     from rigright.search.priced import Priced
-    from rigright.verbs.training.post import Rollout
 
 TRAINED = frozenset({"finetune", "pretrain"})
 
@@ -88,21 +87,12 @@ def explain_training(
         wish=work,
         certainty={} if days is None else kept_by(work, {"days": days}),
         broken=missed(work, reached, label=node.shown),
-        rollout=_rollout(case),
+        rollout=rollout_of(case),
         remedies=() if fits else remedies(case),
         why=(*reasons(case, worst), *(time_reasons(case, step) if step else ())) if why else (),
         notes=(*case.notes, *case.arch.warnings, *more),
         asked=asked,
     )
-
-
-def _rollout(case: TrainingOnCards) -> Rollout | None:
-    """How completions are written, where they are."""
-    if case.training.post is None:
-        return None
-    from rigright.verbs.training.post import rollout_of
-
-    return rollout_of(case)
 
 
 def _days(

@@ -159,7 +159,9 @@ def _work(
     fitting = [
         launcher
         for launcher in programs().values()
-        if runs in launcher.runs and launcher.post == bool(words.get("post")) and (kind in launcher.works if passed else not launcher.works)
+        if runs in launcher.runs
+        and launcher.post == bool(words.get("post"))
+        and (kind in launcher.works if passed else not launcher.works)
     ]
     if not fitting:
         raise AskError(say("no export for {engine} yet", engine=runs))

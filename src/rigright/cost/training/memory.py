@@ -82,6 +82,27 @@ class TrainingMemory:
             fields = {part: np.where(here, parts.get(part, 0.0), size) for part, size in fields.items()}
         return fields
 
+    def with_engine(self, engine: EngineBytes) -> TrainingMemory:
+        """The same beside an engine that wakes, stays, or has GPUs of its own."""
+        asleep = {"engine": engine.always_bytes}
+        awake = {"engine": engine.always_bytes + engine.awake_bytes, "kv": engine.cache_bytes}
+        beside = {"sleep": asleep, "colocate": awake, "apart": {}}[engine.mode]
+        rest = {name: parts | beside for name, parts in self.by_phase.items()}
+        phases = {"rollout": (self.by_phase["load"] if beside else {}) | awake, **rest}
+        totals = {name: sum(parts.values(), start=np.zeros(())) for name, parts in phases.items()}
+        allocated = np.maximum.reduce(np.broadcast_arrays(*totals.values()))
+        reserved = np.maximum(self.reserved_bytes + sum(beside.values(), start=np.zeros(())), allocated)
+        context = self.device_bytes - self.reserved_bytes
+        return replace(
+            self,
+            by_phase=phases,
+            phases=totals,
+            allocated_bytes=allocated,
+            reserved_bytes=reserved,
+            device_bytes=reserved + context,
+            least_bytes=allocated * SQUEEZED + context,
+        )
+
     def shown_bytes(self, room_bytes: Numbers) -> Numbers:
         """What people are told: the figure of the driver, or what is needed where the card has less."""
         return np.where(self.device_bytes <= room_bytes, self.device_bytes, self.least_bytes)
@@ -93,13 +114,9 @@ class TrainingMemory:
 
 
 def rank_memory(
-    arch: Arch, setup: Setup, *, layout: Layout, stage: Numbers, terms: Terms, own: OwnMemory,
-    engine: EngineBytes | None = None,
-) -> TrainingMemory:  # fmt: skip
-    """Memory of the ranks of one stage (0 is the first; an array asks for many).
-
-    `own`: peaks of own runs; `engine`: what writes the completions that are learnt from.
-    """
+    arch: Arch, setup: Setup, *, layout: Layout, stage: Numbers, terms: Terms, own: OwnMemory
+) -> TrainingMemory:
+    """Memory of the ranks of one stage (0 is the first; an array asks for many); `own`: peaks of own runs."""
     arch = untied(arch) if setup.trainer.unties else arch
     here = stage_of(arch, setup, layout=layout, index=stage)
     # states of what learns, and what is frozen beside it
@@ -116,7 +133,6 @@ def rank_memory(
     step_state, host = _offloaded(setup, states)
     phases = _phases(here, step_state, acts=activations(here))
     phases = {name: _moved(parts, own.shift.get(PEAK, 1.0)) for name, parts in phases.items()}
-    phases = phases if engine is None else _with_engine(phases, engine)
     totals = {name: sum(parts.values(), start=np.zeros(())) for name, parts in phases.items()}
     allocated = np.maximum.reduce(np.broadcast_arrays(*totals.values()))
     reserved = np.maximum(_reserved(phases, setup, terms=terms), allocated)
@@ -135,16 +151,6 @@ def rank_memory(
         nvme_bytes=host * on_nvme,
         narrow=own.narrow.get(PEAK, 1.0),
     )
-
-
-def _with_engine(phases: dict[str, Parts], engine: EngineBytes) -> dict[str, Parts]:
-    """The same with an engine that wakes, stays, or has GPUs of its own."""
-    asleep = {"engine": engine.always_bytes}
-    awake = {"engine": engine.always_bytes + engine.awake_bytes, "kv": engine.cache_bytes}
-    if engine.mode == "apart":
-        return phases | {"rollout": awake}
-    beside = awake if engine.mode == "colocate" else asleep
-    return {"rollout": phases["load"] | awake} | {name: parts | beside for name, parts in phases.items()}
 
 
 def _moved(parts: Parts, shift: float) -> Parts:

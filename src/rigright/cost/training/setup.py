@@ -44,7 +44,7 @@ class Setup:
 
     @property
     def copies(self) -> int:
-        """Frozen models of the same size beside it: adapters have their reference in the base, critics not."""
+        """Frozen models of its size beside it: adapters have their reference in the base."""
         row, given = self.objective, self.training.references
         if row is None:
             return given if self.full else 0

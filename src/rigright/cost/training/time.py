@@ -153,6 +153,22 @@ def _replicas(case: StepCase) -> tuple[Numbers, Numbers]:
 
 BUBBLES = {"1f1b": 1.0, "gpipe": 1.0, "interleaved": 1.0, "zero-bubble": 1 / 3}
 SHARPNESS = 4  # how suddenly the slower of host and device takes over
+LEARNT = tuple(
+    f"{name}_s"
+    for name in (
+        "forward",
+        "backward",
+        "recompute",
+        "optimizer",
+        "tp",
+        "dp",
+        "pp",
+        "ep",
+        "cp",
+        "bubble",
+        "host",
+    )
+)  # fmt: skip - parts of a step in which a model learns
 LINKS = ("tp", "dp", "pp", "ep", "cp")
 STEP_ACCESSES = 2  # each state is read and written
 HOST_BYTES_PER_S = 20 * GIGA  # of states that one rank's share of a CPU works through

@@ -27,7 +27,7 @@ def command(launch: Launch) -> Words:
             say("{engine} is not exported with {choice}", engine=launch.program.label, choice=choice)
         )
     if post.rollout:
-        return ("python3", "-m", f"openrlhf.cli.{ROLLED}"), *_rolled(launch), *_common(launch)
+        return ("python3", "-m", f"openrlhf.cli.{ROLLED}"), *_rolled(launch), *_batch(launch)
     if launch.nodes > 1:
         raise AskError(
             say(
@@ -36,14 +36,22 @@ def command(launch: Launch) -> Words:
                 choice=f"{launch.nodes} nodes",
             )
         )
-    start = ("deepspeed", "--num_gpus", str(launch.gpus), "--module", f"openrlhf.cli.{PROGRAMS[post.objective]}")
-    return start, *_offline(launch), *_common(launch)
+    start = (
+        "deepspeed",
+        "--num_gpus",
+        str(launch.gpus),
+        "--module",
+        f"openrlhf.cli.{PROGRAMS[post.objective]}",
+    )
+    return start, *_offline(launch), *_batch(launch)
 
 
-def _common(launch: Launch) -> Words:
+def _batch(launch: Launch) -> Words:
     trained = launch.training
     step = trained.micro_batch * trained.accumulate * launch.dp
-    targets = (("--ds.lora.target_modules", *trained.targets),) if trained.is_adapter and trained.targets else ()
+    targets = (
+        (("--ds.lora.target_modules", *trained.targets),) if trained.is_adapter and trained.targets else ()
+    )
     return targets + given(
         ("--train.micro_batch_size", trained.micro_batch),
         ("--train.batch_size", step),
@@ -75,7 +83,11 @@ def _offline(launch: Launch) -> Words:
 def _rolled(launch: Launch) -> Words:
     trained, post = launch.training, launch.post
     step = trained.micro_batch * trained.accumulate * launch.dp
-    places = ("actor", *(("ref",) if trained.references else ()), *(("critic", "reward") if _ppo(launch) else ()))
+    places = (
+        "actor",
+        *(("ref",) if trained.references else ()),
+        *(("critic", "reward") if _ppo(launch) else ()),
+    )
     return given(
         ("--actor.model_name_or_path", launch.model),
         ("--data.prompt_dataset", Variable("DATA")),

@@ -8,6 +8,7 @@ from rigright.export.launch import Launch
 from rigright.export.text import Variable, Words, script
 
 NAME = "verl"
+WIDE = {"bf16": "bfloat16", "fp16": "float16"}
 ESTIMATORS = {"grpo": "grpo", "rloo": "rloo", "ppo": "gae"}
 
 
@@ -28,15 +29,13 @@ def _word(name: str, value: object) -> str:
 def overrides(launch: Launch) -> tuple[tuple[str, object], ...]:
     """Each key of its configuration that the plan decides."""
     trained, post = launch.training, launch.post
-    if trained.method in {"qlora", "dora"} or trained.precision not in {"bf16", "fp16"}:
-        choice = trained.method if trained.method in {"qlora", "dora"} else trained.precision
+    for choice in ({trained.method} & {"qlora", "dora"}) | ({trained.precision} - set(WIDE)):
         raise AskError(
             say("{engine} is not exported with {choice}", engine=launch.program.label, choice=choice)
         )
     actor, rollout = "actor_rollout_ref.actor", "actor_rollout_ref.rollout"
     step = trained.micro_batch * trained.accumulate * launch.dp
     micro = trained.micro_batch
-    wide = {"bf16": "bfloat16", "fp16": "float16"}[trained.precision]
     pairs: dict[str, object] = {
         "algorithm.adv_estimator": ESTIMATORS[post.objective],
         "data.train_files": Variable("DATA"),
@@ -52,7 +51,7 @@ def overrides(launch: Launch) -> tuple[tuple[str, object], ...]:
         f"{actor}.ppo_micro_batch_size_per_gpu": micro,
         f"{actor}.optim.lr": 1e-5 if trained.is_adapter else 1e-6,
         f"{actor}.use_kl_loss": bool(trained.references) and post.objective != "ppo",
-        f"{actor}.fsdp_config.dtype": wide,
+        f"{actor}.fsdp_config.dtype": WIDE[trained.precision],
         f"{actor}.fsdp_config.model_dtype": "bf16" if trained.is_adapter else "fp32",
         f"{actor}.fsdp_config.param_offload": trained.offload == "all-cpu",
         f"{actor}.fsdp_config.optimizer_offload": trained.offload != "none",
@@ -71,20 +70,31 @@ def overrides(launch: Launch) -> tuple[tuple[str, object], ...]:
     }
     if trained.steps:
         pairs["trainer.total_training_steps"] = trained.steps
-    if trained.is_adapter:
-        pairs[f"{rollout}.load_format"] = "safetensors"  # the engine loads the base itself, then adapters
-        pairs["actor_rollout_ref.model.lora_rank"] = trained.rank
-        pairs["actor_rollout_ref.model.lora_alpha"] = 2 * trained.rank
-        pairs["actor_rollout_ref.model.target_modules"] = (
-            f"[{','.join(trained.targets)}]" if trained.targets else "all-linear"
-        )
-    if post.objective == "ppo":
-        pairs |= {
-            "algorithm.use_kl_in_reward": bool(trained.references),
-            "critic.model.path": launch.model,
-            "critic.model.enable_gradient_checkpointing": trained.recompute == "full",
-            "critic.ppo_micro_batch_size_per_gpu": micro,
-            "reward.reward_model.enable": True,
-            "reward.reward_model.model_path": Variable("REWARD"),
-        }
-    return tuple(pairs.items())
+    return tuple((pairs | _adapters(launch) | _judges(launch)).items())
+
+
+def _adapters(launch: Launch) -> dict[str, object]:
+    trained, model = launch.training, "actor_rollout_ref.model"
+    if not trained.is_adapter:
+        return {}
+    return {
+        "actor_rollout_ref.rollout.load_format": "safetensors",  # the engine loads the base itself
+        f"{model}.lora_rank": trained.rank,
+        f"{model}.lora_alpha": 2 * trained.rank,
+        f"{model}.target_modules": f"[{','.join(trained.targets)}]" if trained.targets else "all-linear",
+    }
+
+
+def _judges(launch: Launch) -> dict[str, object]:
+    """The critic and the reward model of PPO."""
+    trained = launch.training
+    if launch.post.objective != "ppo":
+        return {}
+    return {
+        "algorithm.use_kl_in_reward": bool(trained.references),
+        "critic.model.path": launch.model,
+        "critic.model.enable_gradient_checkpointing": trained.recompute == "full",
+        "critic.ppo_micro_batch_size_per_gpu": trained.micro_batch,
+        "reward.reward_model.enable": True,
+        "reward.reward_model.model_path": Variable("REWARD"),
+    }

@@ -34,7 +34,7 @@ from rigright.predict.trained_memory import (
 from rigright.predict.trained_notes import batch_notes, length_decides, too_long, training_notes
 from rigright.search.training_settled import settle
 from rigright.verbs.serving.samples import learning_speed
-from rigright.verbs.training.trained import RankUse, Reach
+from rigright.verbs.training.trained import RankUse, Reach, Rollout
 
 CUTS = ("tp", "pp", "dp", "cp")
 COUNTS = (*CUTS, "ep", "micro_batch", "seq_tok", "rank", "accumulate", "virtual_stages", "global_batch")
@@ -238,6 +238,32 @@ def rank_uses(case: TrainingOnCards) -> tuple[RankUse, ...]:
             )
         )
     return tuple(uses)
+
+
+def rollout_of(case: TrainingOnCards) -> Rollout | None:
+    """The engines of a training; None where nothing is written."""
+    training, layout, post = case.training, case.layout, case.training.post
+    if post is None or not post.rollout:
+        return None
+    from rigright.predict.rollout import sync_bytes, written
+
+    load = written(training, layout)
+    ranks = int(layout.tp * layout.pp * layout.dp * layout.cp)
+    step = int(training.micro_batch * (training.accumulate or 1) * layout.dp)
+    parts = case.memory().by_phase["rollout"]
+    taken = float((parts["engine"] + parts["kv"]).max())
+    return Rollout(
+        mode=post.rollout,
+        prompts=-(-step // post.group),
+        group=post.group,
+        prompt_tok=int(training.seq_tok - post.completion_tok),
+        completion_tok=post.completion_tok,
+        engines=max((post.rollout_gpus or ranks) // post.rollout_tp, 1),
+        engine_gpus=post.rollout_tp,
+        at_once=int(load.at_once),
+        share=taken / case.card_bytes,
+        sync_bytes=sync_bytes(case.arch, training),
+    )
 
 
 def reach(case: TrainingOnCards) -> Reach:

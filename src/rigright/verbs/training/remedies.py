@@ -8,6 +8,7 @@ from rigright.base.tables import DATA, read_toml
 from rigright.base.words import Sentence, in_both, say, with_semicolons
 from rigright.choice.training import MICRO_BATCHES
 from rigright.cost.layers import is_generator
+from rigright.demand import Training
 from rigright.options.read import typed
 from rigright.predict.trained_notes import length_decides
 from rigright.predict.trained_step import slowest
@@ -100,14 +101,8 @@ def _changes(case: TrainingOnCards) -> Iterator[Change]:
     """What is open of data/training_changes.toml, in its order."""
     setup, training, layout = case.setup(), case.training, case.layout
     habit, optimizer, half = setup.habit, setup.optimizer, training.seq_tok // 2
-    post = training.post
+    post, computed = training.post, {"shorter": {"seq_tok": half}, **_of_rollout(training)}
     written = post is not None and bool(post.rollout)
-    computed: dict[str, dict[str, object]] = {"shorter": {"seq_tok": half}}
-    if post is not None and written:
-        short = post.completion_tok // 2
-        computed["completion"] = {"completion_tok": short, "seq_tok": training.seq_tok - post.completion_tok + short}
-        computed["group"] = {"group": post.group // 2}
-        half = short
     level = SHARDED.index(training.sharding) if training.sharding in SHARDED else len(SHARDED)
     several = layout.dp * layout.cp > 1
     is_open = {
@@ -123,19 +118,36 @@ def _changes(case: TrainingOnCards) -> Iterator[Change]:
         **{name: several and place > level for place, name in enumerate(SHARDED)},
         "micro_batch": training.micro_batch > 1,
         "shorter": training.seq_tok >= SHORT_TOK and case.arch.vocab and not written,
-        "sleep": written and post.rollout != "sleep",
-        "group": written and post.group >= 2 * LEAST_GROUP and layout.dp * training.micro_batch < post.group,
-        "completion": written and post.completion_tok >= SHORT_TOK,
-        "precompute": setup.forwards and post and not written and training.references,
-        "no_kl": written and training.references,
+        **{name: name in computed for name in ("sleep", "group", "completion", "no_kl")},
+        "precompute": post and not written and training.references,
+        "shared": written and setup.trainer.uncut and training.method != "full" and layout.dp == 1,
         "lora": training.method == "full",
         "qlora": training.method != "qlora" and (case.arch.vocab or is_generator(case.arch)),
     }
     for name, row in read_toml(DATA / "training_changes.toml").items():
         if is_open[name]:
-            values = {"tokens": half, **computed.get(name, {})}
+            asked = {**row["set"], **computed.get(name, {})}
+            kept = {"objective": post.objective} if post is not None and "method" in asked else {}
+            values = {"tokens": f"{asked.get('completion_tok', half):,}", **asked}
             change, price = (in_both(*row[text], values=values) for text in ("change", "price"))
-            yield computed.get(name, row["set"]), change, price
+            yield asked | kept, change, price
+
+
+def _of_rollout(training: Training) -> dict[str, dict[str, object]]:
+    """What is open where completions are written in each step, by its row."""
+    post = training.post
+    if post is None or not post.rollout:
+        return {}
+    short = post.completion_tok // 2
+    changes: dict[str, dict[str, object]] = {}
+    if post.rollout != "sleep":
+        changes["sleep"] = {"rollout": "sleep", "rollout_gpus": None}
+    if post.group >= 2 * LEAST_GROUP:
+        changes["group"] = {"group": post.group // 2}
+    if post.completion_tok >= SHORT_TOK:
+        length = training.seq_tok - post.completion_tok + short
+        changes["completion"] = {"completion_tok": short, "seq_tok": length}
+    return changes | ({"no_kl": {}} if training.references else {})
 
 
 def _together(case: TrainingOnCards, gentle: list[Weighed]) -> tuple[Remedy, Weighed] | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field
-from typing import TYPE_CHECKING
 
 from rigright.base.record import Inner, Pairs, dataclass, derived
 from rigright.base.words import Sentence
@@ -14,9 +13,6 @@ from rigright.predict.timed import SampleSpeed
 from rigright.predict.trained_step import StepUse
 from rigright.search.record import Rejection, Supply
 from rigright.verbs.serving.explained import Reason, Remedy
-
-if TYPE_CHECKING:
-    from rigright.verbs.training.post import Rollout
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +38,22 @@ class RankUse:
     def spare_bytes(self) -> float:
         """What is left; negative: so much is missing."""
         return self.total_bytes - self.least_bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rollout:
+    """Engines that write the completions of a step."""
+
+    mode: str  # "sleep", "colocate", "apart"
+    prompts: int  # of a step
+    group: int  # completions of each
+    prompt_tok: int
+    completion_tok: int
+    engines: int
+    engine_gpus: int  # of each
+    at_once: int  # completions that an engine writes at once
+    share: float  # of the memory of a GPU, for its weights and cache (gpu_memory_utilization)
+    sync_bytes: float  # of new weights, that each of its GPUs gets in a step
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

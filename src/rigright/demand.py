@@ -272,7 +272,7 @@ class PlanWish:
     objective: str | None = None  # "dpo", "grpo", "ppo" ...
     group: int | None = None  # completions of a prompt
     prompts: int | None = None  # of an optimizer step, each with a group of completions
-    completion_tok: int | None = None
+    completion_tok: int | None = None  # tokens of a completion
     trainer: str | None = None
     image_px: int | None = None  # of a side, of images that are made or looked at
     images: Images | None = None  # in each request

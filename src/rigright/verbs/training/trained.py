@@ -47,9 +47,9 @@ class Rollout:
     mode: str  # "sleep", "colocate", "apart"
     prompts: int  # of a step
     group: int  # completions of each
-    prompt_tok: int
-    completion_tok: int
-    engines: int
+    prompt_tok: int  # tokens of a prompt
+    completion_tok: int  # tokens of a completion
+    engines: int  # that write at once
     engine_gpus: int  # of each
     at_once: int  # completions that an engine writes at once
     share: float  # of the memory of a GPU, for its weights and cache (gpu_memory_utilization)

@@ -132,7 +132,8 @@ def test_the_next_command_of_a_plan_answers_with_its_figures(method):
     ("on", "objective", "said"),
     [
         ("1x rtx 4090", "grpo", {"method": "full", "trainer": "trl-1.14"}),
-        ("2x a100 80gb", "dpo", {"method": "full", "sharding": "none", "optimizer": "adamw", "micro_batch": 4}),
+        ("2x a100 80gb", "dpo", {"method": "full", "sharding": "none", "optimizer": "adamw",
+                                 "micro_batch": 4}),
         ("4x a100 40gb", "ppo", {"method": "full", "optimizer": "adamw", "micro_batch": 8}),
         ("4x h100", "grpo", {"method": "full", "rollout": "colocate", "rollout_tp": 1, "waves": 1,
                              "sharding": "none", "optimizer": "adamw"}),

@@ -350,7 +350,7 @@ def _tuning(arch: Arch, wish: TrainingWish, *, able: Able, usual: bool) -> Itera
 
 def _plain(trainer: Trainer, method: str, *, recompute: str | None) -> Iterator[Training]:
     """Whole replicas (each card a copy), then what divides them."""
-    shardings = ("none", "zero2", "zero3") if trainer.id == "deepspeed" else ("none", "fsdp")
+    shardings = ("none", "zero2", "zero3") if trainer.mixed == "bf16-zero" else ("none", "fsdp")
     for sharding in shardings:
         yield Training(trainer=trainer.id, method=method, recompute=recompute, sharding=sharding)
 

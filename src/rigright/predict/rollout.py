@@ -5,7 +5,7 @@ The laws are those of serving and of training; this joins them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -13,6 +13,7 @@ import numpy as np
 from rigright.arch.count import params
 from rigright.arch.record import Arch
 from rigright.base.record import dataclass, replace
+from rigright.base.words import DECIDES, Sentence, say
 from rigright.cost.memory.kv import token_bytes
 from rigright.cost.memory.serving import serving_memory
 from rigright.cost.speed.rates import Rates
@@ -23,10 +24,10 @@ from rigright.cost.training.setup import Setup
 from rigright.cost.training.time import LEARNT, TrainingTime
 from rigright.demand import Layout, Numbers, PostTraining, Serving, Training
 from rigright.facts.chips import Chip, by_id
-from rigright.facts.engines import find_engine
+from rigright.facts.engines import find_engine, how_runs
 from rigright.facts.formats import find_kv_format
 from rigright.facts.nodes import chip_card
-from rigright.facts.training import find_trainer
+from rigright.facts.training import find_trainer, objectives
 from rigright.predict.served import DEFAULT_SEQS, prompt_alone, server_rates, token_pass
 from rigright.terms.memory import device_of, started, weigh
 from rigright.terms.speed import work_of
@@ -91,8 +92,15 @@ def engine_bytes(arch: Arch, training: Training, *, layout: Layout) -> EngineByt
 
 
 def rollout_rates(chips: Sequence[Chip]) -> Rates:
-    """What chips reach while completions are written, in their order."""
-    return server_rates(chips, find_engine(ENGINE), weights=WEIGHTS)
+    """What chips reach while completions are written, in their order; nan where the engine does not run."""
+    rates = server_rates(chips, find_engine(ENGINE), weights=WEIGHTS)
+    able = np.array([is_written_on(chip) for chip in chips])
+    return replace(rates, step_s=np.where(able, rates.step_s, np.nan))
+
+
+def is_written_on(chip: Chip) -> bool:
+    """Whether the engine runs there."""
+    return any(how_runs(ENGINE, form, chip=chip) for form in ("bf16", "fp16"))
 
 
 def sync_bytes(arch: Arch, training: Training) -> float:
@@ -131,3 +139,18 @@ def post_time(
     parts |= {name: getattr(plain, name) * slower for name in ("tok_per_s_per_chip", "mfu", "hfu")}
     parts |= {"step_s": step, "rollout_s": written_s, "samples_per_s": plain.samples_per_s * slower / pairs}
     return replace(plain, **parts)
+
+
+def post_notes(training: Training, *, chip: Chip) -> Iterator[Sentence]:
+    """What was taken of the models around the one that learns, and of what is written."""
+    post, setup = _post(training), objectives()[_post(training).objective]
+    if post.rollout and not is_written_on(chip):
+        yield say("vLLM does not run on {chip}: the speed of the rollout is not known", chip=chip.name).of(
+            DECIDES
+        )
+    if post.rollout:
+        yield say("every completion is taken at its full length; shorter ones end sooner")
+    if setup.rewards:
+        yield say("reward model and critic are taken as large as the model")
+    if setup.references and training.references and training.method == "full" and post.rollout:
+        yield say("with a reference model (KL term); --references 0 trains without")

@@ -99,6 +99,6 @@ def preferred(question: Question, scored: TrainingScored, *, index: Numbers) -> 
 
 def _near(speed: Numbers, group: Numbers, *, times: float) -> Numbers:
     """Whether the fastest of its group is at most so many times as fast as each."""
-    fastest = np.zeros(group.max() + 1)
-    np.maximum.at(fastest, group, speed)
-    return speed >= fastest[group] / times
+    fastest, known = np.zeros(group.max() + 1), np.nan_to_num(speed)
+    np.maximum.at(fastest, group, known)
+    return known >= fastest[group] / times

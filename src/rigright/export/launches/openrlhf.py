@@ -21,8 +21,9 @@ def export(launch: Launch) -> dict[str, str]:
 def command(launch: Launch) -> Words:
     """On Ray where completions are written; else one program a GPU, as DeepSpeed starts it."""
     post = launch.post
-    if launch.training.method == "dora" or launch.training.precision != "bf16":
-        choice = launch.training.method if launch.training.method == "dora" else launch.training.precision
+    trained = launch.training
+    able = {"lora", "qlora", "full", "bf16", "none", "zero1", "zero2", "zero3", "optimizer-cpu"}
+    for choice in {trained.method, trained.precision, trained.sharding, trained.offload} - able:
         raise AskError(
             say("{engine} is not exported with {choice}", engine=launch.program.label, choice=choice)
         )

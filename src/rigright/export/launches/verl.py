@@ -8,6 +8,7 @@ from rigright.export.launch import Launch
 from rigright.export.text import Variable, Words, script
 
 NAME = "verl"
+GROUPS = {"none": 1, "fsdp": -1, "hsdp": 8}  # ranks that divide the states; -1: all
 WIDE = {"bf16": "bfloat16", "fp16": "float16"}
 ESTIMATORS = {"grpo": "grpo", "rloo": "rloo", "ppo": "gae"}
 
@@ -29,7 +30,9 @@ def _word(name: str, value: object) -> str:
 def overrides(launch: Launch) -> tuple[tuple[str, object], ...]:
     """Each key of its configuration that the plan decides."""
     trained, post = launch.training, launch.post
-    for choice in ({trained.method} & {"qlora", "dora"}) | ({trained.precision} - set(WIDE)):
+    apart = {f"sharding {trained.sharding}"} - {f"sharding {name}" for name in GROUPS}
+    apart |= {f"offload {trained.offload}"} & {"offload optimizer-nvme", "offload all-nvme"}
+    for choice in ({trained.method} & {"qlora", "dora"}) | ({trained.precision} - set(WIDE)) | apart:
         raise AskError(
             say("{engine} is not exported with {choice}", engine=launch.program.label, choice=choice)
         )
@@ -55,7 +58,7 @@ def overrides(launch: Launch) -> tuple[tuple[str, object], ...]:
         f"{actor}.fsdp_config.model_dtype": "bf16" if trained.is_adapter else "fp32",
         f"{actor}.fsdp_config.param_offload": trained.offload == "all-cpu",
         f"{actor}.fsdp_config.optimizer_offload": trained.offload != "none",
-        f"{actor}.fsdp_config.fsdp_size": -1 if trained.sharding != "none" else 1,
+        f"{actor}.fsdp_config.fsdp_size": GROUPS[trained.sharding],
         f"{rollout}.name": "vllm",
         f"{rollout}.n": post.group,
         f"{rollout}.tensor_model_parallel_size": post.rollout_tp,

@@ -250,7 +250,7 @@ TRAINING = (
          verbs=f"{PLANS} explain {RUNS}", works=frozenset({TRAIN})),
     _row("method", "METHOD", read=str, text=say("full, lora, qlora, dora"), aliases="train",
          verbs=f"{PLANS} {RUNS}", works=TRAINS, choices=lambda: METHODS, bare="full"),
-    _row("objective", "NAME", read=str, text=say("loss: dpo, kto, orpo, simpo, reward, grpo, rloo, ppo"),
+    _row("objective", "NAME", read=str, text=say("loss of preferences or rewards"),
          verbs=f"{PLANS} explain", works=frozenset({TRAIN}), choices=objectives),
     _row("group", "N", read=parse_count, text=say("completions per prompt (num_generations): 8"),
          verbs=f"{PLANS} explain", works=frozenset({TRAIN}), needs=ROLLED, most=4096,

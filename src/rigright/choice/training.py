@@ -132,7 +132,7 @@ def batch_of(
     """Sequences of a step where nobody says: a tuning on many cards gives each at least one."""
     if work == "pretrain":
         return max(_recipe_of(arch).batch_tok // seq_tok, 1)
-    if wish is not None and rolled_out(wish):
+    if wish is not None and has_rollout(wish):
         group = wish.group or GROUP
         return group * (wish.prompts or max(PROMPTS, -(-cards // group)))
     return max(STEP_TOK // seq_tok, cards, 1)
@@ -218,11 +218,11 @@ def spaces_of(arch: Arch, wish: TrainingWish, *, work: str, able: Able, usual: b
         spaces = _tuning(arch, wish, able=able, usual=usual)
     fixed = (_fixed(space, wish, able=able) for space in spaces)
     if wish.objective is not None:
-        fixed = (after for space in fixed for after in post_trained(arch, space, wish=wish))
+        fixed = (after for space in fixed for after in with_loss(arch, space, wish=wish))
     return tuple(dict.fromkeys(fixed))
 
 
-def post_trained(arch: Arch, space: Space, *, wish: TrainingWish) -> Iterator[Space]:
+def with_loss(arch: Arch, space: Space, *, wish: TrainingWish) -> Iterator[Space]:
     """The same with a loss of post-training; with each way to set up the engine that writes completions."""
     row = objectives()[wish.objective or ""]
     references = row.references if wish.references is None else wish.references
@@ -262,7 +262,7 @@ def completion_of(seq_tok: int, stated: int | None) -> int:
     return stated or max(seq_tok - PROMPT_TOK, seq_tok // 2)
 
 
-def rolled_out(wish: TrainingWish | PlanWish) -> bool:
+def has_rollout(wish: TrainingWish | PlanWish) -> bool:
     """Whether completions are written in each step."""
     return wish.objective is not None and objectives()[wish.objective].rollout
 

@@ -7,10 +7,8 @@ from pathlib import PurePosixPath
 from typing import cast
 
 from rigright.arch.record import Arch
-from rigright.base.errors import AskError
 from rigright.base.record import dataclass
 from rigright.base.units import MEGA
-from rigright.base.words import say
 from rigright.demand import PostTraining
 from rigright.facts.checkpoints import Making
 from rigright.facts.launching import Launcher
@@ -256,13 +254,7 @@ class Launch:
 
         own = int(dividing(shared, self.training.sharding))
         if shared % own or own % self.cp:
-            raise AskError(
-                say(
-                    "{engine} is not exported with {choice}",
-                    engine=self.program.label,
-                    choice=f"sharding {self.training.sharding}, dp {self.dp}, cp {self.cp}",
-                )
-            )
+            raise self.program.refuses(f"sharding {self.training.sharding}, dp {self.dp}, cp {self.cp}")
         return shared // own
 
     @property

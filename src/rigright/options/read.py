@@ -22,7 +22,7 @@ def read_wish(words: Mapping[str, str | None], *, verb: str = "plan", home: str 
 
     `home`: the currency of who asks, see `home_of`.
     """
-    fields = parted(verb, _typed_of(verb, words))
+    fields = split_training(verb, _typed_of(verb, words))
     mode = None
     if (
         "mode" not in fields
@@ -40,7 +40,7 @@ def read_wish(words: Mapping[str, str | None], *, verb: str = "plan", home: str 
     return fill(PlanWish, verb, values={**values, "budget_said": fields.get("budget")})
 
 
-def parted(verb: str, fields: Mapping[str, str]) -> dict[str, str]:
+def split_training(verb: str, fields: Mapping[str, str]) -> dict[str, str]:
     """The loss and the method apart, where a training was said by both: "grpo lora"."""
     if "objective" in fields or all(option.name != "objective" for option in options_of(verb)):
         return dict(fields)
@@ -134,7 +134,7 @@ def values_of(
 
     `kinds`: what the work may be, as far as it is known before the model is.
     """
-    fields = parted(verb, fields)
+    fields = split_training(verb, fields)
     table = {option.name: option for option in options_of(verb)}
     values = {name: table[name].value(text) for name, text in fields.items()}
     values = {

@@ -39,7 +39,7 @@ NEVER_TIMED = (0.6, 1.5)  # measured over predicted, of a step that is assembled
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Written:
+class RolloutLoad:
     """What one engine writes in a step: numbers or arrays."""
 
     seqs: Numbers  # completions of it
@@ -47,7 +47,7 @@ class Written:
     prompts: Numbers
 
 
-def written(training: Training, layout: Layout) -> Written:
+def rollout_load(training: Training, layout: Layout) -> RolloutLoad:
     """All ranks are engines together, unless those have GPUs of their own."""
     post = _post(training)
     whole = np.asarray(training.micro_batch, dtype=float) * layout.dp
@@ -56,7 +56,7 @@ def written(training: Training, layout: Layout) -> Written:
     engines = np.maximum((post.rollout_gpus or ranks) / post.rollout_tp, 1)
     seqs = np.ceil(whole / engines)
     at_once = np.ceil(np.minimum(seqs, DEFAULT_SEQS) / post.waves)
-    return Written(seqs=seqs, at_once=at_once, prompts=np.ceil(seqs / post.group))
+    return RolloutLoad(seqs=seqs, at_once=at_once, prompts=np.ceil(seqs / post.group))
 
 
 def _post(training: Training) -> PostTraining:
@@ -85,7 +85,7 @@ def engine_bytes(arch: Arch, training: Training, *, layout: Layout) -> EngineByt
         awake -= float(weigh(arch, WEIGHTS).total_bytes) / post.rollout_tp
     form = find_kv_format(KV)
     each = token_bytes(arch, Layout(tp=post.rollout_tp), element_bytes=form.element_bytes)
-    held = written(training, layout).at_once * np.asarray(training.seq_tok)
+    held = rollout_load(training, layout).at_once * np.asarray(training.seq_tok)
     return EngineBytes(
         mode=post.rollout, always_bytes=stays, awake_bytes=max(awake, 0.0), cache_bytes=held * each
     )
@@ -94,11 +94,11 @@ def engine_bytes(arch: Arch, training: Training, *, layout: Layout) -> EngineByt
 def rollout_rates(chips: Sequence[Chip]) -> Rates:
     """What chips reach while completions are written, in their order; nan where the engine does not run."""
     rates = server_rates(chips, find_engine(ENGINE), weights=WEIGHTS)
-    able = np.array([is_written_on(chip) for chip in chips])
+    able = np.array([runs_engine(chip) for chip in chips])
     return replace(rates, step_s=np.where(able, rates.step_s, np.nan))
 
 
-def is_written_on(chip: Chip) -> bool:
+def runs_engine(chip: Chip) -> bool:
     """Whether the engine runs there."""
     return any(how_runs(ENGINE, form, chip=chip) for form in ("bf16", "fp16"))
 
@@ -110,7 +110,7 @@ def sync_bytes(arch: Arch, training: Training) -> float:
 
 def rollout_s(arch: Arch, training: Training, *, layout: Layout, rates: TrainingRates) -> Numbers:
     """Seconds until the last completion is written, each of its full length; weights come first."""
-    post, load = _post(training), written(training, layout)
+    post, load = _post(training), rollout_load(training, layout)
     work, cut = work_of(arch, weights=WEIGHTS, kv=KV), Layout(tp=post.rollout_tp)
     speed: Rates = rates.rollout
     prompt_tok = np.asarray(training.seq_tok, dtype=float) - post.completion_tok
@@ -144,7 +144,7 @@ def post_time(
 def post_notes(training: Training, *, chip: Chip) -> Iterator[Sentence]:
     """What was taken of the models around the one that learns, and of what is written."""
     post, setup = _post(training), objectives()[_post(training).objective]
-    if post.rollout and not is_written_on(chip):
+    if post.rollout and not runs_engine(chip):
         yield say("vLLM does not run on {chip}: the speed of the rollout is not known", chip=chip.name).of(
             DECIDES
         )

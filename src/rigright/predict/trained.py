@@ -65,7 +65,7 @@ def setup_of(arch: Arch, training: Training) -> Setup:
     return set_up(training, hidden=trunk_of(arch).hidden)
 
 
-def counted(training: Training) -> Training:
+def in_sequences(training: Training) -> Training:
     """As the laws count it: a pair is two sequences."""
     if training.post is None:
         return training
@@ -105,7 +105,7 @@ def _rates(setup: Setup, wired: Sequence[Wired], *, tables: Mapping[str, Any] | 
 
 def steps(arch: Arch, training: Training, *, layout: Layout, rates: TrainingRates) -> TrainingTime:
     """Steps of trainings that share a model and their settings; every number may be an array."""
-    setup = setup_of(arch, counted(training))
+    setup = setup_of(arch, in_sequences(training))
     plain = training_time(arch, setup, layout=layout, rates=rates)
     if training.post is None:
         return plain

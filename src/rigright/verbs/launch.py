@@ -248,13 +248,7 @@ def _safe(name: str) -> str:
 def _check_formats(work: Serving, program: Launcher) -> None:
     """Refuse weights and caches that the program of today does not have."""
     if work.weights in program.gone:
-        raise AskError(
-            say(
-                "{engine} is not exported with {choice}",
-                engine=program.label,
-                choice=f"weights {work.weights}",
-            )
-        )
+        raise program.refuses(f"weights {work.weights}")
     if work.kv not in program.kv:
         raise AskError(say("{engine} has no {kv} KV cache", engine=program.label, kv=work.kv))
 
@@ -354,13 +348,7 @@ def _trained(
     modules = [name for word in words for name in _MODULES.get(word, (f"{word}_proj",))]
     precision = setup.precision.id.partition("-")[0]
     if precision in _NARROW and precision not in program.narrow:
-        raise AskError(
-            say(
-                "{engine} is not exported with {choice}",
-                engine=program.label,
-                choice=f"precision {precision}",
-            )
-        )
+        raise program.refuses(f"precision {precision}")
     tokens = data["wish"].get("train_tok")
     step_tok = work.micro_batch * (work.accumulate or 1) * work.seq_tok * plan["layout"]["dp"]
     if work.post is not None:

@@ -7,6 +7,7 @@ from typing import Any
 from rigright.base.tables import DATA
 from rigright.export.launch import Launch
 from rigright.export.launches import accelerate, transformers
+from rigright.export.post import settings_of
 from rigright.export.text import Words, comments, dumps, script
 from rigright.facts.training import find_precision, objectives
 
@@ -41,28 +42,10 @@ def command(launch: Launch) -> Words:
 
 def settings(launch: Launch) -> dict[str, Any]:
     """The arguments of TRL's configuration."""
-    trained = launch.training
-    row, post = objectives()[launch.post.objective], launch.post
     fields = transformers.arguments(launch)
     for name in ("fsdp", "fsdp_config", "deepspeed"):  # accelerate has them
         fields.pop(name, None)
-    fields["learning_rate"] = (1e-5 if trained.is_adapter else 1e-6) * (1 if post.rollout else 0.5)
-    if not post.rollout:
-        fields["max_length"] = trained.seq_tok
-        if row.references:
-            fields["precompute_ref_log_probs"] = not trained.references
-        return fields | ({"loss_type": row.loss_type} if row.loss_type else {})
-    return fields | {
-        "num_generations": post.group,
-        "max_completion_length": post.completion_tok,
-        "beta": 0.001 if trained.references else 0.0,
-        "use_vllm": True,
-        "vllm_mode": "colocate",
-        "vllm_enable_sleep_mode": post.rollout == "sleep",
-        "vllm_tensor_parallel_size": post.rollout_tp,
-        "vllm_gpu_memory_utilization": round(trained.rollout_share, 2),
-        "vllm_max_model_length": trained.seq_tok,
-    }
+    return fields | settings_of(launch, "trl rollout" if launch.post.rollout else "trl")
 
 
 def _script(launch: Launch) -> str:

@@ -20,10 +20,10 @@ from rigright.report.pages.brief import (
     images_rate,
     limit_time,
     little_spare,
+    method_label,
     money_words,
     safe_load,
     show_tokens,
-    taught_by,
     training_of,
 )
 from rigright.report.pages.figures import FIGURES, SAMPLES, TIME_NAMES, amount, rate_of, symbol
@@ -281,7 +281,7 @@ def _learning(wish: PlanWish) -> list[Shown]:
         return []
     seq, batch = wish.seq_tok, wish.global_batch
     return [
-        taught_by(wish.objective, wish.method),
+        method_label(wish.objective, wish.method),
         "" if wish.train_tok is None else say("{tokens} tokens", tokens=show_count(wish.train_tok)),
         "" if not (seq and batch) else say("steps of {batch} x {seq}", batch=f"{batch:,}", seq=f"{seq:,}"),
         "" if wish.days is None else say("within {time}", time=show_seconds(wish.days * SECONDS_PER_DAY)),

@@ -245,9 +245,9 @@ def rollout_of(case: TrainingOnCards) -> Rollout | None:
     training, layout, post = case.training, case.layout, case.training.post
     if post is None or not post.rollout:
         return None
-    from rigright.predict.rollout import sync_bytes, written
+    from rigright.predict.rollout import rollout_load, sync_bytes
 
-    load = written(training, layout)
+    load = rollout_load(training, layout)
     ranks = int(layout.tp * layout.pp * layout.dp * layout.cp)
     step = int(training.micro_batch * (training.accumulate or 1) * layout.dp)
     parts = case.memory().by_phase["rollout"]

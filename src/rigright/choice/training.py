@@ -24,6 +24,7 @@ from rigright.demand import Layout, PlanWish, PostTraining, Training, TrainingWi
 from rigright.facts.chips import Chip
 from rigright.facts.engines import how_runs
 from rigright.facts.training import (
+    Objective,
     Recipe,
     Trainer,
     find_precision,
@@ -159,7 +160,7 @@ def _check_trainer(wish: TrainingWish) -> None:
     if wish.trainer is None:
         return
     trainer = find_trainer(wish.trainer)
-    row = None if wish.objective is None else objectives()[wish.objective]
+    row = objective_of(wish)
     if row is not None and trainer.id not in row.trainers:
         raise AskError(
             say("{engine} does not train {asked}", engine=trainer.label, asked=row.label),
@@ -226,53 +227,52 @@ def with_loss(arch: Arch, space: Space, *, wish: TrainingWish) -> Iterator[Space
     """The same with a loss of post-training; with each way to set up the engine that writes completions."""
     row = objectives()[wish.objective or ""]
     references = row.references if wish.references is None else wish.references
-    post = PostTraining(objective=row.id)
+    training = replace(space.training, references=references, post=PostTraining(objective=row.id))
     if not row.rollout:
-        yield replace(space, training=replace(space.training, references=references, post=post))
+        yield replace(space, training=training)
         return
-    post = replace(
-        post,
+    post = PostTraining(
+        objective=row.id,
         group=wish.group or GROUP,
-        completion_tok=completion_of(space.training.seq_tok, wish.completion_tok),
+        completion_tok=completion_of(training.seq_tok, wish.completion_tok),
         rollout=wish.rollout or ROLLOUT,
         rollout_gpus=wish.rollout_gpus or 0,
     )
     heads = gcd(*(layer.mixer.heads for layer in trunk_of(arch).layers if layer.mixer is not None))
     widths = ENGINE_TP if wish.rollout_tp is None else (wish.rollout_tp,)
     for tp, waves in product(widths, ENGINE_WAVES if wish.waves is None else (wish.waves,)):
-        if heads % tp or post.rollout_gpus % tp:
-            continue
-        engine = replace(post, rollout_tp=tp, waves=waves)
-        training = replace(space.training, references=references, post=engine)
-        alone = 1 if post.rollout == "apart" else tp
-        yield replace(space, training=training, least_ranks=max(space.least_ranks, alone))
+        if not (heads % tp or post.rollout_gpus % tp):
+            least = max(space.least_ranks, 1 if post.rollout == "apart" else tp)
+            engine = replace(training, post=replace(post, rollout_tp=tp, waves=waves))
+            yield replace(space, training=engine, least_ranks=least)
 
 
 def completion_of(seq_tok: int, stated: int | None) -> int:
     """Tokens of a completion: those said, else all but a usual prompt."""
     if stated is not None and stated >= seq_tok:
+        tokens = stated + PROMPT_TOK
         raise AskError(
-            say(
-                "{first} and {second} cannot be combined",
-                first=f"--completion {stated}",
-                second=f"--seq {seq_tok}",
-            ),
-            hint=say("--seq counts prompt and completion: use --seq {tokens}", tokens=stated + PROMPT_TOK),
+            say("--completion {asked} does not fit in --seq {seq}", asked=stated, seq=seq_tok),
+            hint=say("--seq counts prompt and completion: use --seq {tokens}", tokens=tokens),
         )
     return stated or max(seq_tok - PROMPT_TOK, seq_tok // 2)
 
 
+def objective_of(wish: TrainingWish | PlanWish) -> Objective | None:
+    """The loss that was said; None: the texts themselves are learnt."""
+    return None if wish.objective is None else objectives()[wish.objective]
+
+
 def has_rollout(wish: TrainingWish | PlanWish) -> bool:
     """Whether completions are written in each step."""
-    return wish.objective is not None and objectives()[wish.objective].rollout
+    row = objective_of(wish)
+    return row is not None and row.rollout
 
 
 def sequences_in(wish: TrainingWish | PlanWish) -> int:
     """Sequences that one sample of the data becomes: a pair, or the completions of a prompt."""
-    if wish.objective is None:
-        return 1
-    row = objectives()[wish.objective]
-    return (wish.group or GROUP) if row.rollout else row.sequences
+    row = objective_of(wish)
+    return 1 if row is None else (wish.group or GROUP) if row.rollout else row.sequences
 
 
 def _pretraining(arch: Arch, wish: TrainingWish, *, able: Able, usual: bool) -> Iterator[Space]:
@@ -324,7 +324,7 @@ def _every(arch: Arch) -> dict[str, tuple[int, ...]]:
 
 def _tuning(arch: Arch, wish: TrainingWish, *, able: Able, usual: bool) -> Iterator[Space]:
     """Whole replicas, or divided ones; where none fits, states in 8 bit or on the host."""
-    row = None if wish.objective is None else objectives()[wish.objective]
+    row = objective_of(wish)
     usual_one = row.trainers[0] if row else "megatron" if _cuts(wish) else "hf"
     trainer = find_trainer(wish.trainer or usual_one)
     for method in (wish.method,) if wish.method else filter(trainer.trains, TRIED):

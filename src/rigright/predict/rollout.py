@@ -12,7 +12,7 @@ import numpy as np
 
 from rigright.arch.count import params
 from rigright.arch.record import Arch
-from rigright.base.record import dataclass, replace
+from rigright.base.record import replace
 from rigright.base.words import DECIDES, Sentence, say
 from rigright.cost.memory.kv import token_bytes
 from rigright.cost.memory.serving import serving_memory
@@ -38,25 +38,14 @@ WEIGHT_BYTES = 2
 NEVER_TIMED = (0.6, 1.5)  # measured over predicted, of a step that is assembled from two laws
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RolloutLoad:
-    """What one engine writes in a step: numbers or arrays."""
-
-    seqs: Numbers  # completions of it
-    at_once: Numbers
-    prompts: Numbers
-
-
-def rollout_load(training: Training, layout: Layout) -> RolloutLoad:
-    """All ranks are engines together, unless those have GPUs of their own."""
+def rollout_load(training: Training, layout: Layout) -> tuple[Numbers, Numbers, Numbers]:
+    """Completions that an engine writes in a step, those at once, and their prompts."""
     post = _post(training)
     whole = np.asarray(training.micro_batch, dtype=float) * layout.dp
     whole = whole * (layout.pp if training.accumulate is None else training.accumulate)
     ranks = np.asarray(layout.tp) * layout.pp * layout.dp * layout.cp
-    engines = np.maximum((post.rollout_gpus or ranks) / post.rollout_tp, 1)
-    seqs = np.ceil(whole / engines)
-    at_once = np.ceil(np.minimum(seqs, DEFAULT_SEQS) / post.waves)
-    return RolloutLoad(seqs=seqs, at_once=at_once, prompts=np.ceil(seqs / post.group))
+    seqs = np.ceil(whole / np.maximum((post.rollout_gpus or ranks) / post.rollout_tp, 1))
+    return seqs, np.ceil(np.minimum(seqs, DEFAULT_SEQS) / post.waves), np.ceil(seqs / post.group)
 
 
 def _post(training: Training) -> PostTraining:
@@ -85,7 +74,7 @@ def engine_bytes(arch: Arch, training: Training, *, layout: Layout) -> EngineByt
         awake -= float(weigh(arch, WEIGHTS).total_bytes) / post.rollout_tp
     form = find_kv_format(KV)
     each = token_bytes(arch, Layout(tp=post.rollout_tp), element_bytes=form.element_bytes)
-    held = rollout_load(training, layout).at_once * np.asarray(training.seq_tok)
+    held = rollout_load(training, layout)[1] * np.asarray(training.seq_tok)
     return EngineBytes(
         mode=post.rollout, always_bytes=stays, awake_bytes=max(awake, 0.0), cache_bytes=held * each
     )
@@ -110,16 +99,16 @@ def sync_bytes(arch: Arch, training: Training) -> float:
 
 def rollout_s(arch: Arch, training: Training, *, layout: Layout, rates: TrainingRates) -> Numbers:
     """Seconds until the last completion is written, each of its full length; weights come first."""
-    post, load = _post(training), rollout_load(training, layout)
+    post, (seqs, at_once, prompts) = _post(training), rollout_load(training, layout)
     work, cut = work_of(arch, weights=WEIGHTS, kv=KV), Layout(tp=post.rollout_tp)
     speed: Rates = rates.rollout
     prompt_tok = np.asarray(training.seq_tok, dtype=float) - post.completion_tok
-    asked = Pass(prefill_tok=load.prompts * prompt_tok, prefill_seqs=load.prompts)
+    asked = Pass(prefill_tok=prompts * prompt_tok, prefill_seqs=prompts)
     budget = device_of(chip_card(by_id()[USUAL]), find_engine(ENGINE)).budget_tok
     prompt = prompt_alone(work, speed, layout=cut, prompt=asked, budget_tok=budget)
     context = prompt_tok + post.completion_tok / 2
-    token = token_pass(work, speed, layout=cut, seqs=load.at_once, context_tok=context)
-    passes = np.ceil(load.seqs / load.at_once) * post.completion_tok
+    token = token_pass(work, speed, layout=cut, seqs=at_once, context_tok=context)
+    passes = np.ceil(seqs / at_once) * post.completion_tok
     return prompt.total_s + passes * token.total_s + sync_bytes(arch, training) / rates.pcie_bytes_per_s
 
 

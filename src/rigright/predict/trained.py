@@ -83,14 +83,13 @@ def step_rates(
 ) -> TrainingRates:
     """The rates of chips under a trainer, in their order; `tables`: other terms than the table's."""
     setup = setup_of(arch, replace(training, **_ONES))
-    if training.post is not None and training.post.rollout:
-        from rigright.predict.rollout import rollout_rates
+    usual = tables is None
+    rates = _usual_rates(setup, tuple(wired)) if usual else _rates(setup, wired, tables=tables)
+    if training.post is None or not training.post.rollout:
+        return rates
+    from rigright.predict.rollout import rollout_rates
 
-        rates = _rates(setup, wired, tables=tables)
-        return replace(rates, rollout=rollout_rates([chip for chip, _ in wired]))
-    if tables is None:
-        return _usual_rates(setup, tuple(wired))
-    return _rates(setup, wired, tables=tables)
+    return replace(rates, rollout=rollout_rates([chip for chip, _ in wired]))
 
 
 @lru_cache(maxsize=MANY)

@@ -36,15 +36,12 @@ class StepUse:
     @derived
     def steps_per_h(self) -> Estimate:
         """Steps an hour."""
-        step = self.step_s
-        hour = HOUR_S
-        return replace(step, value=hour / step.value, low=hour / step.high, high=hour / step.low)
+        return self.times(HOUR_S)
 
-    @property
-    def samples_rate(self) -> Estimate:
-        """Samples a second with the band of the step."""
-        rate, step = self.samples_per_s, self.step_s
-        return replace(step, value=rate, low=rate * step.value / step.high, high=rate * step.value / step.low)
+    def times(self, many: float) -> Estimate:
+        """So many a step, in a second."""
+        step = self.step_s
+        return replace(step, value=many / step.value, low=many / step.high, high=many / step.low)
 
     @derived
     def tok_per_s(self) -> float:

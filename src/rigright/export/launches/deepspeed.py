@@ -75,11 +75,11 @@ def _check_offload(launch: Launch, stage: int) -> None:
     """Refuse what DeepSpeed has no way to keep in main memory."""
     trained = launch.training
     if stage < (WHOLE_STAGE if trained.offload.startswith("all") else 1):
-        choice = f"offload {trained.offload}, sharding {trained.sharding}"
-        raise launch.program.refuses(choice, hint=say("use --sharding zero3"))
+        raise launch.program.refuses(
+            f"offload {trained.offload}, sharding {trained.sharding}", hint=say("use --sharding zero3")
+        )
     if trained.chosen not in _ON_PROCESSORS:
-        choice = f"offload {trained.offload}, optimizer {trained.chosen}"
-        raise launch.program.refuses(choice)
+        raise launch.program.refuses(f"offload {trained.offload}, optimizer {trained.chosen}")
 
 
 def _bf16(launch: Launch, stage: int) -> dict[str, Any]:

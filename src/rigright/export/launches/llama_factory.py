@@ -42,8 +42,7 @@ def config(launch: Launch) -> dict[str, Any]:
     trained = launch.training
     pure = trained.mixed == "bf16" and not trained.is_adapter
     if pure and trained.sharding == "zero3":
-        choice = "precision bf16, sharding zero3"
-        raise launch.program.refuses(choice)
+        raise launch.program.refuses("precision bf16, sharding zero3")
     fields: dict[str, Any] = {
         "model_name_or_path": launch.model,
         "stage": "sft",

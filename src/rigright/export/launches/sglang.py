@@ -24,8 +24,7 @@ def command(launch: Launch) -> Words:
     """The server's command; of several nodes, that of each, which knows its rank."""
     served = launch.serving
     if served.drafted_tok and launch.pp > 1 and launch.stage != "prefill":
-        choice = f"drafts, pp {launch.pp}"
-        raise launch.program.refuses(choice)
+        raise launch.program.refuses(f"drafts, pp {launch.pp}")
     # attention over tp ranks, each with sequences of its own: SGLang counts those as its data parallelism,
     # and what it is told of requests and of a pass as of all of them
     ranks = launch.tp if launch.attention_dp else 1

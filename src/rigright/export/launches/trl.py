@@ -6,9 +6,9 @@ from typing import Any
 
 from rigright.base.tables import DATA
 from rigright.export.launch import Launch
-from rigright.export.launches import accelerate, transformers
+from rigright.export.launches import accelerate, torchrun, transformers
 from rigright.export.post import settings_of
-from rigright.export.text import Words, comments, dumps, script
+from rigright.export.text import comments
 from rigright.facts.training import find_precision, objectives
 
 NAME = "trl"
@@ -18,26 +18,15 @@ ROWS = {  # what a line of the data holds, by kind
     "mark": 'one {"prompt": ..., "completion": ..., "label": true} a line',
     "prompt": 'one {"prompt": ..., "answer": ...} a line',
 }
-REWARD = '''def reward(completions, answer, **rest):
-    """1 where the answer is in the completion; yours goes here."""
-    return [float(want in text) for text, want in zip(completions, answer, strict=True)]
-
-
-'''
 
 
 def export(launch: Launch) -> dict[str, str]:
-    """The script, how accelerate spreads it, and the launch."""
-    files = {
-        accelerate.CONFIG: dumps(accelerate.config(launch), *launch.head),
-        "train.sh": script(command(launch), head=launch.head, environment=launch.environment),
-    }
-    return files | ({"train.py": _script(launch)} if launch.script == "train.py" else {})
+    """The same launch as of any script that accelerate spreads, and the script."""
+    files = accelerate.export(launch)
+    return files | ({torchrun.OURS: _script(launch)} if torchrun.OURS in files else {})
 
 
-def command(launch: Launch) -> Words:
-    """The same launch as of any script that accelerate spreads."""
-    return accelerate.command(launch)
+command = accelerate.command
 
 
 def settings(launch: Launch) -> dict[str, Any]:
@@ -55,7 +44,7 @@ def _script(launch: Launch) -> str:
     plan |= {"WEIGHTS_IN_FP32": find_precision(trained.mixed).param == 4, "SETTINGS": settings(launch)}
     config = row.program.replace("Trainer", "Config")
     kind = "prompt" if row.rollout else "mark" if row.sequences == 1 else "pair"
-    text = (DATA / "train" / "trl.txt").read_text("utf-8")
+    text = _template("trl")
     for name, value in {
         "{imports}": f"from {row.module} import {config}, {row.program}",
         "{plan}": "\n".join(f"{name} = {value!r}" for name, value in plan.items()),
@@ -63,7 +52,11 @@ def _script(launch: Launch) -> str:
         "{program_config}": config,
         "{program}": row.program,
         "{rewards}": "        reward_funcs=reward,\n" if row.rollout else "",
-        "{reward}": REWARD if row.rollout else "",
+        "{reward}": _template("trl_reward") if row.rollout else "",
     }.items():
         text = text.replace(name, value)
     return f"{comments(launch.head)}{text}"
+
+
+def _template(name: str) -> str:
+    return (DATA / "train" / f"{name}.txt").read_text("utf-8")

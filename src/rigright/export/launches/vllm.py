@@ -30,8 +30,7 @@ def command(launch: Launch) -> Words:
     """The server's command."""
     served = launch.serving
     if launch.ep not in {1, launch.tp * launch.cp}:  # it has one word: over all ranks, or whole
-        choice = f"ep {launch.ep}, tp {launch.tp}"
-        raise launch.program.refuses(choice)
+        raise launch.program.refuses(f"ep {launch.ep}, tp {launch.tp}")
     # attention over tp ranks, each with sequences of its own: vLLM counts those as its data parallelism
     tp, dp = (1, launch.tp) if launch.attention_dp else (launch.tp, launch.dp)
     draft: dict[str, object] = {"method": "ngram", "num_speculative_tokens": served.drafted_tok}

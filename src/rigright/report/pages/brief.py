@@ -394,11 +394,7 @@ def old_prices(dates: Iterable[object]) -> Line | None:
     return Line.warn(say("prices as of {date}; verify before buying", date=", ".join(dates)))
 
 
-def method_label(objective: str | None, method: str | None) -> Sentence | str:
+def method_label(asked: Training | PlanWish) -> Sentence | str:
     """How a model is trained: "GRPO, LoRA"."""
-    return with_commas([worded("objective")(objective or ""), worded("method")(method or "")]) or ""
-
-
-def training_of(work: Training) -> Sentence | str:
-    """The same of a training."""
-    return method_label(None if work.post is None else work.post.objective, work.method)
+    objective = asked.objective if isinstance(asked, PlanWish) else asked.post and asked.post.objective
+    return with_commas([worded("objective")(objective or ""), worded("method")(asked.method or "")]) or ""

@@ -296,14 +296,10 @@ def _post_trained(work: Training) -> dict[str, Any]:
         return {}
     from rigright.facts.training import objectives
 
-    usual = objectives()[post.objective].references
-    engine = {name: getattr(post, name) for name in ("group", "completion_tok", "rollout_tp", "waves")}
-    return {
-        "objective": post.objective,
-        "references": None if work.references == usual else work.references,
-        **(engine if post.rollout else dict.fromkeys(engine)),
-        "rollout": None,
-    }
+    usual, names = objectives()[post.objective].references, ("group", "completion_tok", "rollout_tp", "waves")
+    engine = {name: getattr(post, name) if post.rollout else None for name in names}
+    references = None if work.references == usual else work.references
+    return {"objective": post.objective, "references": references, **engine, "rollout": None}
 
 
 def _work_flags(result: Planned) -> list[str]:

@@ -24,7 +24,6 @@ from rigright.report.pages.brief import (
     money_words,
     safe_load,
     show_tokens,
-    training_of,
 )
 from rigright.report.pages.figures import FIGURES, SAMPLES, TIME_NAMES, amount, rate_of, symbol
 from rigright.search import named
@@ -103,7 +102,7 @@ def formats(plan: Plan) -> Sentence | str:
     """What weights and caches are kept in; of a training, its method and how states are cut."""
     if not isinstance(plan.work, Serving):
         sharding = "" if plan.work.sharding == "none" else plan.work.sharding
-        return with_commas([training_of(plan.work), sharding]) or ""
+        return with_commas([method_label(plan.work), sharding]) or ""
     weights = plan.work.weights.removeprefix("gguf:")
     return weights if plan.work.kv == "16bit" else say("{weights}, {kv} KV", weights=weights, kv=plan.work.kv)
 
@@ -281,7 +280,7 @@ def _learning(wish: PlanWish) -> list[Shown]:
         return []
     seq, batch = wish.seq_tok, wish.global_batch
     return [
-        method_label(wish.objective, wish.method),
+        method_label(wish),
         "" if wish.train_tok is None else say("{tokens} tokens", tokens=show_count(wish.train_tok)),
         "" if not (seq and batch) else say("steps of {batch} x {seq}", batch=f"{batch:,}", seq=f"{seq:,}"),
         "" if wish.days is None else say("within {time}", time=show_seconds(wish.days * SECONDS_PER_DAY)),

@@ -178,7 +178,7 @@ def _verdict(result: Trained) -> Line:
         brief.money_words(result.figures, result.supply, currency=result.wish.currency, days=result.days)
     )
     sentence = say("{machine} trains {model} ({format}): {figures}", machine=short(result.machine),
-               model=brief.model_name(result.model), format=brief.training_of(result.training),
+               model=brief.model_name(result.model), format=brief.method_label(result.training),
                figures=with_commas(figures) or "")  # fmt: skip
     return brief.doubted(sentence, _doubts(result))
 
@@ -210,20 +210,17 @@ def _phases(result: Trained) -> Table:
 
 def _engines(result: Trained) -> Iterator[Sentence]:
     """How completions are written."""
-    row = result.rollout
-    if row is None:
+    row, post = result.rollout, result.training.post
+    if row is None or post is None:
         return
-    yield say(
-        "{prompts} prompts x {group} completions per step, {completion} of {tokens} tokens written",
-        prompts=row.prompts, group=row.group, completion=f"{row.completion_tok:,}",
-        tokens=f"{row.prompt_tok + row.completion_tok:,}",
-    )  # fmt: skip
-    engines = {
-        "count": row.engines, "gpus": row.engine_gpus, "seqs": row.at_once, "share": f"{row.share:.2f}",
-    }  # fmt: skip
+    tokens = {"completion": f"{post.completion_tok:,}", "tokens": f"{result.training.seq_tok:,}"}
+    fields = {"prompts": row.prompts, "group": post.group, **tokens}
+    yield say("{prompts} prompts x {group} completions, {completion} of {tokens} tokens written", **fields)
     yield say(
         "rollout: vLLM, {count} x tensor parallel {gpus}, {seqs} completions at once each, "
-        "gpu_memory_utilization {share}, {mode}", mode=MODES[row.mode], **engines,
+        "gpu_memory_utilization {share}, {mode}",
+        count=row.engines, gpus=post.rollout_tp, seqs=row.at_once, share=f"{row.share:.2f}",
+        mode=MODES[post.rollout],
     )  # fmt: skip
     yield say("each engine GPU gets {size} of new weights per step", size=show_bytes(row.sync_bytes))
 
@@ -297,7 +294,7 @@ def step_rows(step: StepUse, *, learns_from: bool = False) -> Iterator[tuple[Sho
     yield figure_row(say("step, s"), step.step_s)
     if learns_from:
         yield figure_row(say("steps/hour"), step.steps_per_h)
-        yield figure_row(say("samples/s"), step.samples_rate)
+        yield figure_row(say("samples/s"), step.times(step.samples_per_s * step.step_s.value))
     yield figure_row(say("tok/s per GPU"), step.tok_per_s_per_chip)
     yield say("MFU, %"), show_short(100 * step.mfu), ""
     yield say("1B tokens, hours"), show_short(GIGA / step.tok_per_s / _HOUR_S), ""

@@ -247,21 +247,14 @@ def rollout_of(case: TrainingOnCards) -> Rollout | None:
         return None
     from rigright.predict.rollout import rollout_load, sync_bytes
 
-    load = rollout_load(training, layout)
     ranks = int(layout.tp * layout.pp * layout.dp * layout.cp)
     step = int(training.micro_batch * (training.accumulate or 1) * layout.dp)
     parts = case.memory().by_phase["rollout"]
-    taken = float((parts["engine"] + parts["kv"]).max())
     return Rollout(
-        mode=post.rollout,
         prompts=-(-step // post.group),
-        group=post.group,
-        prompt_tok=int(training.seq_tok - post.completion_tok),
-        completion_tok=post.completion_tok,
         engines=max((post.rollout_gpus or ranks) // post.rollout_tp, 1),
-        engine_gpus=post.rollout_tp,
-        at_once=int(load.at_once),
-        share=taken / case.card_bytes,
+        at_once=int(rollout_load(training, layout)[1]),
+        share=float(np.max(parts["engine"] + parts["kv"])) / case.card_bytes,
         sync_bytes=sync_bytes(case.arch, training),
     )
 

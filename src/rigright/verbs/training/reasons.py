@@ -41,6 +41,9 @@ def reasons(case: TrainingOnCards, worst: RankUse) -> tuple[Reason, ...]:
         "reserved": f"x {terms['reserve']:g}",
         "device": f"{terms['context_gib']:g} + {terms['collectives_gib']:g} GiB",
     }
+    if setup.training.post is not None:
+        engine = f"tensor parallel {setup.training.post.rollout_tp}"
+        numbers |= {"engine": engine, "kv": f"{setup.training.seq_tok} tok"}
     there = {part for part, _ in worst.parts_bytes} | {"reserved", "device"}
     stated = {part: text for part, text in numbers.items() if part in there}
     return reasons_of(formulas("training", stated, optimizer=optimizer.source, trainer=trainer.source))
@@ -62,6 +65,8 @@ def time_reasons(case: TrainingOnCards, step: StepUse) -> tuple[Reason, ...]:
         **{name: f"{name} {getattr(layout, name)}" for name in ("tp", "dp", "pp", "ep", "cp")},
         "bubble": training.schedule,
         "host": setup.trainer.label,
+        "scoring": say("{count} passes", count=setup.forwards),
+        "rollout": "" if training.post is None else f"{training.post.completion_tok} tok",
     }
     return reasons_of(
         formulas("training_step", {f"{part}_s": numbers[part] for part, _ in step.parts_s if part in numbers})

@@ -44,13 +44,8 @@ class RankUse:
 class Rollout:
     """Engines that write the completions of a step."""
 
-    mode: str  # "sleep", "colocate", "apart"
     prompts: int  # of a step
-    group: int  # completions of each
-    prompt_tok: int  # tokens of a prompt
-    completion_tok: int  # tokens of a completion
     engines: int  # that write at once
-    engine_gpus: int  # of each
     at_once: int  # completions that an engine writes at once
     share: float  # of the memory of a GPU, for its weights and cache (gpu_memory_utilization)
     sync_bytes: float  # of new weights, that each of its GPUs gets in a step

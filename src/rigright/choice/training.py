@@ -17,7 +17,7 @@ from rigright.base.errors import AskError
 from rigright.base.record import dataclass, replace
 from rigright.base.units import GIGA
 from rigright.base.words import say
-from rigright.cost.layers import is_generator
+from rigright.cost.layers import generates, is_generator
 from rigright.cost.training.learners import learnt_params, trunk_of
 from rigright.cost.training.setup import mixed_of
 from rigright.demand import Layout, PlanWish, PostTraining, Training, TrainingWish
@@ -88,7 +88,7 @@ def work_of(wish: TrainingWish, *, cards: int) -> str:
     """What a training is said to be; else "pretrain" where the model is cut or on many cards."""
     if wish.work is not None:
         return wish.work
-    if wish.method not in {None, "full"}:
+    if wish.method not in {None, "full"} or wish.objective is not None:
         return "finetune"
     return "pretrain" if cards > TUNED_CARDS or _cuts(wish) else "finetune"
 
@@ -157,10 +157,11 @@ def able_of(chip: Chip) -> Able:
 
 def _check_trainer(wish: TrainingWish) -> None:
     """Refuse a program for a loss or method that it does not train by, or a cut that it does not make."""
-    if wish.trainer is None:
-        return
-    trainer = find_trainer(wish.trainer)
     row = objective_of(wish)
+    named = row.trainers[0] if wish.trainer is None and row is not None else wish.trainer
+    if named is None:
+        return
+    trainer = find_trainer(named)
     if row is not None and trainer.id not in row.trainers:
         raise AskError(
             say("{engine} does not train {asked}", engine=trainer.label, asked=row.label),
@@ -179,7 +180,7 @@ def _check_trainer(wish: TrainingWish) -> None:
         if (getattr(wish, name) or 1) > 1:
             cut = f"--{name} {getattr(wish, name)}"
             raise AskError(
-                say("{first} and {second} cannot be combined", first=f"--trainer {wish.trainer}", second=cut),
+                say("{first} and {second} cannot be combined", first=f"--trainer {named}", second=cut),
                 hint=say("remove one of them"),
             )
 
@@ -205,6 +206,12 @@ def kept_or_not(method: str) -> tuple[str | None, ...]:
 def spaces_of(arch: Arch, wish: TrainingWish, *, work: str, able: Able, usual: bool) -> tuple[Space, ...]:
     """Every way to try on such a chip, the usual ones first; `usual`: none but those."""
     _check_trainer(wish)
+    if wish.objective is not None and (work == "pretrain" or not generates(arch)):
+        loss = f"--objective {wish.objective}"
+        wrong = say("{first} and {second} cannot be combined", first="--mode pretrain", second=loss)
+        if work != "pretrain":
+            wrong = say("{model} does not generate text", model=arch.name)
+        raise AskError(wrong, hint=say("remove {option}", option=loss))
     if not arch.vocab:
         method = wish.method or "full"
         trainer = find_trainer(wish.trainer or looped(arch, method))

@@ -128,7 +128,6 @@ class Objective:
     rollout: bool = False
     logits: bool = True
     fused: tuple[str, ...] = ()
-    kind: str = ""
     program: str = ""
     module: str = "trl"
     loss_type: str = ""

@@ -245,8 +245,10 @@ def training_estimates(
 
 
 def _bound(scored: TrainingScored, point: int) -> str:
-    """What limits it: the links, waiting stages, or computing."""
+    """What limits it: the rollout, the links, waiting stages, or computing."""
     step = float(scored.timed["step_s"][point])
+    if float(scored.timed["rollout_s"][point]) > step / 2:
+        return "rollout"
     if float(scored.timed["links_s"][point]) > step * BUBBLE:
         return "links"
     return "fixed" if float(scored.timed["bubble_s"][point]) > step * BUBBLE else "compute"

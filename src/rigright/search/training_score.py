@@ -21,7 +21,7 @@ from rigright.search.question import Kind, Question
 from rigright.search.score import Misfits
 from rigright.search.training_space import Cuts, TrainingWay, cuts_of
 
-TIMED = ("step_s", "tok_per_s_per_chip", "samples_per_s", "mfu", "hfu", "bubble_s")
+TIMED = ("step_s", "tok_per_s_per_chip", "samples_per_s", "mfu", "hfu", "bubble_s", "rollout_s")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

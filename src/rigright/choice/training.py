@@ -17,7 +17,7 @@ from rigright.base.errors import AskError
 from rigright.base.record import dataclass, replace
 from rigright.base.units import GIGA
 from rigright.base.words import say
-from rigright.cost.layers import generates, is_generator
+from rigright.cost.layers import generates, is_generator, transcribes
 from rigright.cost.training.learners import learnt_params, trunk_of
 from rigright.cost.training.setup import mixed_of
 from rigright.demand import Layout, PlanWish, PostTraining, Training, TrainingWish
@@ -44,6 +44,7 @@ PROMPT_TOK, GROUP, PROMPTS = (
 )  # of a rollout: tokens of a prompt, completions of it, prompts of a step
 ROLLOUT = "sleep"  # the engine lets go of its memory while the model learns
 ENGINE_TP, ENGINE_WAVES = (1, 2, 4, 8), (1, 4, 16)  # GPUs of an engine, parts of what it writes in turn
+HUGE_PARAMS, HUGE_TP = 200 * GIGA, (8, 16, 32)  # of a model that no single box writes with in 16 bit
 TUNED_TOK = 50_000 * SEQ_TOK  # of one tuning where nobody says
 TUNED_CARDS = 64  # more cards than that are for pre-training
 LARGE_PARAMS = 20 * GIGA  # of a model that is tuned in full, from which on its tensors may be cut
@@ -206,11 +207,11 @@ def kept_or_not(method: str) -> tuple[str | None, ...]:
 def spaces_of(arch: Arch, wish: TrainingWish, *, work: str, able: Able, usual: bool) -> tuple[Space, ...]:
     """Every way to try on such a chip, the usual ones first; `usual`: none but those."""
     _check_trainer(wish)
-    if wish.objective is not None and (work == "pretrain" or not generates(arch)):
+    if wish.objective is not None and (work == "pretrain" or not generates(arch) or transcribes(arch)):
         loss = f"--objective {wish.objective}"
-        wrong = say("{first} and {second} cannot be combined", first="--mode pretrain", second=loss)
-        if work != "pretrain":
-            wrong = say("{model} does not generate text", model=arch.name)
+        wrong = say("{model} does not generate text", model=arch.name)
+        if work == "pretrain":
+            wrong = say("{first} and {second} cannot be combined", first="--mode pretrain", second=loss)
         raise AskError(wrong, hint=say("remove {option}", option=loss))
     if not arch.vocab:
         method = wish.method or "full"
@@ -246,8 +247,8 @@ def with_loss(arch: Arch, space: Space, *, wish: TrainingWish) -> Iterator[Space
         rollout_gpus=wish.rollout_gpus or 0,
     )
     heads = gcd(*(layer.mixer.heads for layer in trunk_of(arch).layers if layer.mixer is not None))
-    widths = ENGINE_TP if wish.rollout_tp is None else (wish.rollout_tp,)
-    for tp, waves in product(widths, ENGINE_WAVES if wish.waves is None else (wish.waves,)):
+    widths = [wish.rollout_tp] if wish.rollout_tp else ENGINE_TP if params(arch) < HUGE_PARAMS else HUGE_TP
+    for tp, waves in product(widths, [wish.waves] if wish.waves else ENGINE_WAVES):
         if not (heads % tp or post.rollout_gpus % tp):
             least = max(space.least_ranks, 1 if post.rollout == "apart" else tp)
             engine = replace(training, post=replace(post, rollout_tp=tp, waves=waves))
@@ -272,8 +273,7 @@ def objective_of(wish: TrainingWish | PlanWish) -> Objective | None:
 
 def has_rollout(wish: TrainingWish | PlanWish) -> bool:
     """Whether completions are written in each step."""
-    row = objective_of(wish)
-    return row is not None and row.rollout
+    return bool((row := objective_of(wish)) and row.rollout)
 
 
 def sequences_in(wish: TrainingWish | PlanWish) -> int:

@@ -70,10 +70,7 @@ def one_group(launch: Launch) -> None:
     """Refuse hybrid sharding where a program divides states over all ranks or none."""
     if launch.copies > 1:
         choice = f"sharding {launch.training.sharding}"
-        raise AskError(
-            say("{engine} is not exported with {choice}", engine=launch.program.label, choice=choice),
-            hint=say("export {fitting}", fitting="accelerate, axolotl"),
-        )
+        raise launch.program.refuses(choice, hint=say("export {fitting}", fitting="accelerate, axolotl"))
 
 
 def image_of(launch: Launch) -> str:

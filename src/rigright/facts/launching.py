@@ -6,10 +6,11 @@ from dataclasses import field
 from functools import cache
 from typing import Any
 
+from rigright.base.errors import AskError
 from rigright.base.loader import blocks, records
 from rigright.base.record import dataclass, derived
 from rigright.base.tables import DATA, frozen, read_toml
-from rigright.base.words import Sentence, in_both
+from rigright.base.words import Sentence, in_both, say
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +35,7 @@ class Launcher:
     per_gpu: bool = False  # over several nodes it is started once a GPU, not once a node
     process: str = ""  # pattern of its command line, where a server of it runs
     nccl: bool = True
+    post: bool = False  # it learns from preferences or rewards, and from nothing else
     starts: bool = True  # it has a command of its own, which schedulers can run
     data_parallel: bool = False
     joins_nodes: bool = False
@@ -54,6 +56,12 @@ class Launcher:
     shards: bool = False  # it divides and offloads states itself, and not the user's own script
     one_queue: bool = False  # before Blackwell it takes one queue of kernels where tensors are cut
     sharded: dict[str, str] = field(default_factory=dict)  # those that have another word under FSDP
+
+    def refuses(self, choice: str, *, hint: Sentence | None = None) -> AskError:
+        """That it cannot be told such a choice of a plan."""
+        return AskError(
+            say("{engine} is not exported with {choice}", engine=self.label, choice=choice), hint=hint
+        )
 
     def __hash__(self) -> int:
         return hash(self.id)  # its tables have none

@@ -112,6 +112,8 @@ def planned_for(model: str, target: str, *, fields: Mapping[str, str]) -> dict[s
 
     program = programs().get(target)
     asked = wish_of(fields)
+    if program is not None and program.post and asked.objective is None:
+        raise AskError(say("{target} needs a loss", target=target), hint=say("add --train dpo | grpo | ppo"))
     if program is not None and not program.works and not takes_images(open_model(model), asked):
         fields = {("engine" if program.kind == "serve" else "trainer"): program.runs[0], **fields}
         if program.kind == "train":

@@ -189,7 +189,7 @@ def check_cut(lost: tuple[Lost, ...], program: Launcher) -> None:
     """Refuse a plan that the files would start as another one."""
     cut = ", ".join(item.shown for item in lost if item.cuts)
     if cut:
-        raise AskError(say("{engine} is not exported with {choice}", engine=program.label, choice=cut))
+        raise program.refuses(cut)
 
 
 def check_apart(launch: Launch, target: str) -> None:
@@ -205,7 +205,7 @@ def check_apart(launch: Launch, target: str) -> None:
         )
     if able:
         apart += f" on {launch.nodes} nodes"
-    raise AskError(say("{engine} is not exported with {choice}", engine=program.label, choice=apart))
+    raise program.refuses(apart)
 
 
 def note_of(lost: tuple[Lost, ...]) -> tuple[str, ...]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from rigright.base.errors import AskError
 from rigright.base.words import say
 from rigright.export.commands import one_group
 from rigright.export.launch import Launch
@@ -76,16 +75,11 @@ def _check_offload(launch: Launch, stage: int) -> None:
     """Refuse what DeepSpeed has no way to keep in main memory."""
     trained = launch.training
     if stage < (WHOLE_STAGE if trained.offload.startswith("all") else 1):
-        choice = f"offload {trained.offload}, sharding {trained.sharding}"
-        raise AskError(
-            say("{engine} is not exported with {choice}", engine=launch.program.label, choice=choice),
-            hint=say("use --sharding zero3"),
+        raise launch.program.refuses(
+            f"offload {trained.offload}, sharding {trained.sharding}", hint=say("use --sharding zero3")
         )
     if trained.chosen not in _ON_PROCESSORS:
-        choice = f"offload {trained.offload}, optimizer {trained.chosen}"
-        raise AskError(
-            say("{engine} is not exported with {choice}", engine=launch.program.label, choice=choice)
-        )
+        raise launch.program.refuses(f"offload {trained.offload}, optimizer {trained.chosen}")
 
 
 def _bf16(launch: Launch, stage: int) -> dict[str, Any]:
@@ -94,13 +88,8 @@ def _bf16(launch: Launch, stage: int) -> dict[str, Any]:
     fields: dict[str, Any] = {"enabled": trained.precision == "bf16"}
     if trained.mixed == "bf16" and not trained.is_adapter:
         if stage == 0:
-            raise AskError(
-                say(
-                    "{engine} is not exported with {choice}",
-                    engine=launch.program.label,
-                    choice=f"precision {trained.mixed}, sharding none",
-                ),
-                hint=say("use --sharding zero1 | zero2 | zero3"),
+            raise launch.program.refuses(
+                f"precision {trained.mixed}, sharding none", hint=say("use --sharding zero1 | zero2 | zero3")
             )
         fields |= {"bf16_master_weights_and_grads": True, "bf16_optimizer_states": True}
     return fields

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from rigright.base.errors import AskError
-from rigright.base.words import say
 from rigright.export.launch import Launch
 from rigright.export.launches import deepspeed, transformers
 from rigright.export.text import Variable, Words, dumps, script
@@ -44,10 +42,7 @@ def config(launch: Launch) -> dict[str, Any]:
     trained = launch.training
     pure = trained.mixed == "bf16" and not trained.is_adapter
     if pure and trained.sharding == "zero3":
-        choice = "precision bf16, sharding zero3"
-        raise AskError(
-            say("{engine} is not exported with {choice}", engine=launch.program.label, choice=choice)
-        )
+        raise launch.program.refuses("precision bf16, sharding zero3")
     fields: dict[str, Any] = {
         "model_name_or_path": launch.model,
         "stage": "sft",

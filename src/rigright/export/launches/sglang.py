@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 
-from rigright.base.errors import AskError
-from rigright.base.words import say
 from rigright.export.clients import loads, replicas
 from rigright.export.launch import Launch, ServerSettings
 from rigright.export.text import RANK, Variable, Words, given, script
@@ -26,10 +24,7 @@ def command(launch: Launch) -> Words:
     """The server's command; of several nodes, that of each, which knows its rank."""
     served = launch.serving
     if served.drafted_tok and launch.pp > 1 and launch.stage != "prefill":
-        choice = f"drafts, pp {launch.pp}"
-        raise AskError(
-            say("{engine} is not exported with {choice}", engine=launch.program.label, choice=choice)
-        )
+        raise launch.program.refuses(f"drafts, pp {launch.pp}")
     # attention over tp ranks, each with sequences of its own: SGLang counts those as its data parallelism,
     # and what it is told of requests and of a pass as of all of them
     ranks = launch.tp if launch.attention_dp else 1

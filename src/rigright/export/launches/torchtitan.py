@@ -72,9 +72,7 @@ def _config(launch: Launch) -> tuple[str, str]:
     }
     for choice, is_refused in refused.items():
         if is_refused:
-            raise AskError(
-                say("{engine} is not exported with {choice}", engine=launch.program.label, choice=choice)
-            )
+            raise launch.program.refuses(choice)
     if launch.name not in known:
         raise AskError(
             say("{engine} has no configuration of {model}", engine=launch.program.label, model=launch.name),

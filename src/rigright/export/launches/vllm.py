@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 
-from rigright.base.errors import AskError
-from rigright.base.words import say
 from rigright.export.clients import loads, replicas
 from rigright.export.commands import workers_of
 from rigright.export.launch import Launch
@@ -32,10 +30,7 @@ def command(launch: Launch) -> Words:
     """The server's command."""
     served = launch.serving
     if launch.ep not in {1, launch.tp * launch.cp}:  # it has one word: over all ranks, or whole
-        choice = f"ep {launch.ep}, tp {launch.tp}"
-        raise AskError(
-            say("{engine} is not exported with {choice}", engine=launch.program.label, choice=choice)
-        )
+        raise launch.program.refuses(f"ep {launch.ep}, tp {launch.tp}")
     # attention over tp ranks, each with sequences of its own: vLLM counts those as its data parallelism
     tp, dp = (1, launch.tp) if launch.attention_dp else (launch.tp, launch.dp)
     draft: dict[str, object] = {"method": "ngram", "num_speculative_tokens": served.drafted_tok}

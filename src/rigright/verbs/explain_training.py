@@ -50,7 +50,7 @@ def reasons(case: TrainingOnCards, worst: RankUse) -> tuple[Reason, ...]:
     a_token = saved.whole + saved.stream + saved.split + saved.kv + saved.expert
     states = optimizer.bytes if optimizer.bytes is not None else optimizer.copies * precision.state
     numbers: dict[str, Sentence | str] = {
-        "frozen": setup.training.base,
+        "frozen": setup.base.id,
         "weights": _each(precision.said, precision.param),
         "master": _each(precision.said, precision.master),
         "gradients": _each(precision.said, precision.grad),

@@ -33,6 +33,10 @@ ASKED = {
     "ollama": ("Qwen/Qwen3-8B", {"on": "2x3090", "users": "2", "engine": "ollama"}),
     "tensorrt-llm": ("Qwen/Qwen3-8B", {"on": "2x h100", "users": "16", "engine": "tensorrt-llm"}),
     "hf": ("Qwen/Qwen3-8B", {"on": "2x4090", "mode": "finetune", "method": "lora", "trainer": "hf"}),
+    **{
+        name: ("Qwen/Qwen3-8B", {"on": "8x h100", "method": "grpo lora", "trainer": name})
+        for name in ("trl", "verl", "openrlhf")
+    },
     "torchtitan": ("Qwen/Qwen3-14B", {"on": "8x h100", "mode": "pretrain", "trainer": "torchtitan"}),
     "megatron": ("Qwen/Qwen3-14B", {"on": "8x h100", "mode": "pretrain", "trainer": "megatron"}),
 }

@@ -131,6 +131,19 @@ class ServingWish:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PostTraining:
+    """Learning from preferences or rewards: by which loss, and where its completions are written."""
+
+    objective: str  # id in data/objectives.toml
+    group: int = 1  # completions of a prompt, compared with each other (num_generations)
+    completion_tok: int = 0  # of a sequence, what is written in a rollout; 0: nothing is
+    rollout: str = ""  # where: "sleep", "colocate", "apart"; "": nothing is written
+    rollout_gpus: int = 0  # of the engine alone, where it is apart
+    rollout_tp: int = 1  # GPUs of one engine
+    waves: int = 1  # parts of a step's completions that an engine writes one after another
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Training:
     """Training or fine-tuning: method, states, batch, and what is kept or recomputed."""
 
@@ -150,7 +163,8 @@ class Training:
     sharding: str = "none"  # "none", "zero1", "zero2", "zero3", "fsdp", "hsdp"
     schedule: str = "1f1b"  # "1f1b", "gpipe", "interleaved", "zero-bubble"
     virtual_stages: Numbers = 1  # model chunks a pipeline rank holds (interleaved)
-    references: int = 0  # frozen copies of the model beside it: reference and reward models of DPO, PPO
+    references: int = 0  # frozen copies of the model beside it, as it was before it learnt: DPO, GRPO, PPO
+    post: PostTraining | None = None  # None: it learns to write the texts it is shown
     accumulate: Numbers = None  # micro-batches an optimizer step gathers; None: as many as the pipeline needs
     offload: str = "none"  # "none", "optimizer-cpu", "all-cpu", "optimizer-nvme", "all-nvme"
     offload_inputs: bool = False  # what recompute keeps of each layer lies on the host
@@ -187,6 +201,14 @@ class TrainingWish:
     offload: str | None = None
     global_batch: int | None = None  # sequences of an optimizer step, over all replicas
     references: int | None = None
+    objective: str | None = None
+    group: int | None = None
+    prompts: int | None = None  # of an optimizer step, each with a group of completions
+    completion_tok: int | None = None
+    rollout: str | None = None
+    rollout_gpus: int | None = None
+    rollout_tp: int | None = None
+    waves: int | None = None
     picture: Size | None = None  # that is looked at or learnt to make
     sequence_parallel: bool | None = None
     tp: int | None = None
@@ -280,6 +302,10 @@ class PlanWish:
     seq_tok: int | None = None
     global_batch: int | None = None
     method: str | None = None  # "full", "lora", "qlora"
+    objective: str | None = None  # "dpo", "grpo", "ppo" ...
+    group: int | None = None  # completions of a prompt
+    prompts: int | None = None  # of an optimizer step, each with a group of completions
+    completion_tok: int | None = None  # tokens of a completion
     trainer: str | None = None
     picture: Size | None = None  # that is made or looked at
     length: Length | None = None  # of a video that is made

@@ -17,7 +17,17 @@ import pytest
 
 from rigright.base.plain import settle
 from rigright.base.words import LANGUAGES, Sentence, tell
-from rigright.demand import Layout, Numbers, Offload, PlanWish, Serving, ServingWish, Training, TrainingWish
+from rigright.demand import (
+    Layout,
+    Numbers,
+    Offload,
+    PlanWish,
+    PostTraining,
+    Serving,
+    ServingWish,
+    Training,
+    TrainingWish,
+)
 from rigright.faces import short, tools
 from rigright.faces.tools import as_object
 from rigright.options.read import fields_of, read_wish
@@ -57,6 +67,8 @@ def other(record: Any, field: Field[Any]) -> Any:
         return not value
     if Offload in kinds:
         return Offload(layers=3)
+    if PostTraining in kinds:
+        return PostTraining(objective="dpo")
     if field.name == "engine":
         return "sglang 0.5"
     return "another" if value != "another" else "one"

@@ -38,6 +38,8 @@ VALUES = {
     "method": "qlora", "trainer": "deepspeed", "days": "0.001", "optimizer": "lion", "precision": "fp32",
     "micro-batch": "3", "accumulate": "5", "recompute": "full", "rank": "55", "targets": "ffn",
     "base": "int8",
+    "objective": "kto", "group": "4", "prompts": "24", "completion": "600", "rollout": "colocate",
+    "rollout-gpus": "3", "rollout-tp": "2", "waves": "7",
     "references": "2", "sharding": "zero2", "offload": "optimizer-cpu", "schedule": "gpipe",
     "virtual-stages": "4", "requests": "77", "arrivals": "gamma", "burst": "4", "burstiness": "3",
     "period": "1h", "think": "3s", "prompt-spread": "0.7", "output-spread": "0.7", "seed": "5",
@@ -56,6 +58,10 @@ BESIDE = {  # what an option says something beside
     "epochs": ["--samples", "1M"],
     "days": ["--samples", "1M"], "burst": ["--arrivals", "burst"], "burstiness": ["--arrivals", "gamma"],
     "period": ["--arrivals", "diurnal"], "router": ["--replicas", "3"], "then": ["--after", "2"],
+    "group": ["--objective", "grpo"], "prompts": ["--objective", "grpo"],
+    "completion": ["--objective", "grpo"], "rollout": ["--objective", "grpo"],
+    "rollout-gpus": ["--objective", "grpo", "--rollout", "apart"], "waves": ["--objective", "grpo"],
+    "rollout-tp": ["--objective", "grpo"],
     "api": ["--mtok", "900"], "base": ["--train", "qlora"],
 }  # fmt: skip
 SERVED, MIXED, DRAFTS = "qwen3-8b", "mixtral-8x7b", "zai-org/GLM-4.5-Air"

@@ -26,9 +26,16 @@ TARGETS = {
     "ollama": ("ollama", "systemd"),
     "tensorrt-llm": ("tensorrt-llm", "kubernetes"),
     "hf": ("transformers", "accelerate", "torchrun", "deepspeed", "axolotl", "llama-factory"),
+    "trl": ("trl", "slurm"),
+    "verl": ("verl", "slurm"),
+    "openrlhf": ("openrlhf",),
     "torchtitan": ("torchtitan", "slurm"),
     "megatron": ("megatron", "slurm"),
 }
+WRITTEN_BY = {
+    "objective": "grpo", "group": 8, "completion_tok": 1536, "rollout": "sleep", "rollout_gpus": 0,
+    "rollout_tp": 2, "waves": 1,
+}  # fmt: skip
 TRAINERS = [(one, name) for one in ("hf", "torchtitan", "megatron") for name in TARGETS[one]]
 OTHERS = {  # legal values beside the one that stands, by field
     "engine": ("vllm 0.10", "sglang 0.4", "tensorrt-llm 0.18", "llama.cpp b5000", "ollama 0.5"),
@@ -42,7 +49,8 @@ OTHERS = {  # legal values beside the one that stands, by field
     "micro_batch": (3,), "seq_tok": (1000,), "recompute": ("none", "full", "selective"),
     "chunked_loss": (True,), "rank": (77,), "targets": ("ffn", "all"), "dropout": (0.3,),
     "sharding": ("zero1", "zero2", "zero3", "fsdp"), "schedule": ("gpipe",), "virtual_stages": (2,),
-    "references": (1,), "accumulate": (9,), "offload_inputs": (True,), "step_in_backward": (True,),
+    "references": (0, 1), "post": (WRITTEN_BY | {"completion_tok": 300}, WRITTEN_BY),
+    "accumulate": (9,), "offload_inputs": (True,), "step_in_backward": (True,),
     "matmul": ("fp8",), "host": (2.0,), "padded": (0.2,), "imbalance": (1.5,),
 }  # fmt: skip
 TRAINED = {"offload": ("optimizer-cpu", "all-cpu"), "weights": (), "kv": ()}
@@ -123,6 +131,20 @@ def test_every_field_of_a_plan_is_held_refused_or_named(program, target):
             if all(isinstance(after, dict) and before == after for before, after in texts):
                 silent.append(f"{group}.{field.name}")
     assert silent == []
+
+
+@pytest.mark.parametrize("target", ["trl", "verl", "openrlhf"])
+def test_every_field_of_a_rollout_is_in_the_files(target):
+    def files(**post):
+        data = plan_of(target)
+        data["plans"][0]["work"]["post"] = WRITTEN_BY | post
+        return written(target, data)
+
+    for name, value in (("objective", "rloo"), ("group", 4), ("completion_tok", 700), ("rollout_tp", 4),
+                        ("rollout", "colocate"), ("waves", 8)):  # fmt: skip
+        assert isinstance(files(**{name: value}), dict), name
+        assert files() != files(**{name: value}), name
+    assert "apart" in files(rollout="apart", rollout_gpus=2)
 
 
 WORDS = {  # every word of a choice

@@ -153,7 +153,8 @@ WISHES = {
 }
 BESIDE = {"on", "out", "serve"}  # arguments of the verb itself, and the default said aloud
 GOOD = {  # a text that each reader takes, by the name of the option where its metavar does not tell
-    "mode": "finetune", "train": "lora", "method": "lora", "aim": "cost", "chunks": "on", "arrivals": "gamma",
+    "objective": "dpo", "rollout": "sleep", "mode": "finetune", "train": "lora",
+    "method": "lora", "aim": "cost", "chunks": "on", "arrivals": "gamma",
     "percentile": "p95", "rate": "5/s", "growth": "2x", "currency": "EUR", "customer": "home",
     "N": "4", "TIME": "2s", "MONEY": "5", "SHARE": "50%", "POWER": "800W", "SIZE": "7B", "PIXELS": "512",
     "": "yes", "IN/OUT": "0.1/0.4", "YEARS": "2",

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import fields
 from itertools import product
+from math import gcd
 from typing import Any
 
 from rigright.arch.count import params
@@ -16,18 +17,34 @@ from rigright.base.errors import AskError, clash
 from rigright.base.record import dataclass, replace
 from rigright.base.units import GIGA
 from rigright.base.words import say
-from rigright.cost.layers import is_generator
+from rigright.cost.layers import generates, is_generator, transcribes
 from rigright.cost.training.learners import learnt_params, trunk_of
 from rigright.cost.training.setup import mixed_of
-from rigright.demand import Layout, PlanWish, Training, TrainingWish
+from rigright.demand import Layout, PlanWish, PostTraining, Training, TrainingWish
 from rigright.facts.chips import Chip
 from rigright.facts.engines import how_runs
-from rigright.facts.training import Recipe, Trainer, find_precision, find_trainer, recipes
+from rigright.facts.training import (
+    Objective,
+    Recipe,
+    Trainer,
+    find_precision,
+    find_trainer,
+    objectives,
+    recipes,
+)
 
 TRIED = ("full", "lora", "qlora")  # methods, where nobody names one
 LOOP = "pytorch"  # that trains whole samples
 CUTTERS = ("megatron", "torchtitan")  # trainers that cut tensors and stages
 SEQ_TOK, STEP_TOK = 2048, 2**17  # of a fine-tuning: tokens of a sample, and of a step
+PROMPT_TOK, GROUP, PROMPTS = (
+    512,
+    8,
+    8,
+)  # of a rollout: tokens of a prompt, completions of it, prompts of a step
+ROLLOUT = "sleep"  # the engine lets go of its memory while the model learns
+ENGINE_TP, ENGINE_WAVES = (1, 2, 4, 8), (1, 4, 16)  # GPUs of an engine, parts of what it writes in turn
+HUGE_PARAMS, HUGE_TP = 200 * GIGA, (8, 16, 32)  # of a model that no single box writes with in 16 bit
 TUNED_TOK = 50_000 * SEQ_TOK  # of one tuning where nobody says
 TUNED_CARDS = 64  # more cards than that are for pre-training
 LARGE_PARAMS = 20 * GIGA  # of a model that is tuned in full, from which on its tensors may be cut
@@ -72,7 +89,7 @@ def work_of(wish: TrainingWish, *, cards: int) -> str:
     """What a training is said to be; else "pretrain" where the model is cut or on many cards."""
     if wish.work is not None:
         return wish.work
-    if wish.method not in {None, "full"}:
+    if wish.method not in {None, "full"} or wish.objective is not None:
         return "finetune"
     return "pretrain" if cards > TUNED_CARDS or _cuts(wish) else "finetune"
 
@@ -104,16 +121,22 @@ def tokens_of(wish: PlanWish) -> float | None:
     return TUNED_TOK if wish.work == "finetune" and free else None
 
 
-def seq_tok_of(arch: Arch, work: str) -> int:
+def seq_tok_of(arch: Arch, work: str, *, completion_tok: int | None = None) -> int:
     """Tokens of a sample where nobody says."""
     usual = _recipe_of(arch).seq_tok if work == "pretrain" else SEQ_TOK
+    usual = usual if completion_tok is None else completion_tok + PROMPT_TOK
     return min(usual, arch.max_context_tok or usual)
 
 
-def batch_of(arch: Arch, work: str, *, seq_tok: int, cards: int) -> int:
+def batch_of(
+    arch: Arch, work: str, *, seq_tok: int, cards: int, wish: TrainingWish | PlanWish | None = None
+) -> int:
     """Sequences of a step where nobody says: a tuning on many cards gives each at least one."""
     if work == "pretrain":
         return max(_recipe_of(arch).batch_tok // seq_tok, 1)
+    if wish is not None and has_rollout(wish):
+        group = wish.group or GROUP
+        return group * (wish.prompts or max(PROMPTS, -(-cards // group)))
     return max(STEP_TOK // seq_tok, cards, 1)
 
 
@@ -134,10 +157,17 @@ def able_of(chip: Chip) -> Able:
 
 
 def _check_trainer(wish: TrainingWish) -> None:
-    """Refuse a program for a method that it does not train by, or a cut that it does not make."""
-    if wish.trainer is None:
+    """Refuse a program for a loss or method that it does not train by, or a cut that it does not make."""
+    row = objective_of(wish)
+    named = row.trainers[0] if wish.trainer is None and row is not None else wish.trainer
+    if named is None:
         return
-    trainer = find_trainer(wish.trainer)
+    trainer = find_trainer(named)
+    if row is not None and trainer.id not in row.trainers:
+        raise AskError(
+            say("{engine} does not train {asked}", engine=trainer.label, asked=row.label),
+            hint=say("use --trainer {names}", names=" | ".join(row.trainers)),
+        )
     if wish.method is not None and not trainer.trains(wish.method):
         raise AskError(
             say(
@@ -150,7 +180,7 @@ def _check_trainer(wish: TrainingWish) -> None:
     for name in trainer.uncut:
         if (getattr(wish, name) or 1) > 1:
             cut = f"--{name} {getattr(wish, name)}"
-            raise clash(f"--trainer {wish.trainer}", cut)
+            raise clash(f"--trainer {named}", cut)
 
 
 def looped(arch: Arch, method: str) -> str:
@@ -174,6 +204,12 @@ def kept_or_not(method: str) -> tuple[str | None, ...]:
 def spaces_of(arch: Arch, wish: TrainingWish, *, work: str, able: Able, usual: bool) -> tuple[Space, ...]:
     """Every way to try on such a chip, the usual ones first; `usual`: none but those."""
     _check_trainer(wish)
+    if wish.objective is not None and (work == "pretrain" or not generates(arch) or transcribes(arch)):
+        loss = f"--objective {wish.objective}"
+        wrong = say("{model} does not generate text", model=arch.name)
+        if work == "pretrain":
+            wrong = say("{first} and {second} cannot be combined", first="--mode pretrain", second=loss)
+        raise AskError(wrong, hint=say("remove {option}", option=loss))
     if not arch.vocab:
         method = wish.method or "full"
         trainer = find_trainer(wish.trainer or looped(arch, method))
@@ -186,7 +222,61 @@ def spaces_of(arch: Arch, wish: TrainingWish, *, work: str, able: Able, usual: b
         spaces = _pretraining(arch, wish, able=able, usual=usual)
     else:
         spaces = _tuning(arch, wish, able=able, usual=usual)
-    return tuple(dict.fromkeys(_fixed(space, wish, able=able) for space in spaces))
+    fixed = (_fixed(space, wish, able=able) for space in spaces)
+    if wish.objective is not None:
+        fixed = (after for space in fixed for after in with_loss(arch, space, wish=wish))
+    return tuple(dict.fromkeys(fixed))
+
+
+def with_loss(arch: Arch, space: Space, *, wish: TrainingWish) -> Iterator[Space]:
+    """The same with a loss of post-training; with each way to set up the engine that writes completions."""
+    row = objectives()[wish.objective or ""]
+    references = row.references if wish.references is None else wish.references
+    training = replace(space.training, references=references, post=PostTraining(objective=row.id))
+    if not row.rollout:
+        yield replace(space, training=training)
+        return
+    post = PostTraining(
+        objective=row.id,
+        group=wish.group or GROUP,
+        completion_tok=completion_of(training.seq_tok, wish.completion_tok),
+        rollout=wish.rollout or ROLLOUT,
+        rollout_gpus=wish.rollout_gpus or 0,
+    )
+    heads = gcd(*(layer.mixer.heads for layer in trunk_of(arch).layers if layer.mixer is not None))
+    widths = [wish.rollout_tp] if wish.rollout_tp else ENGINE_TP if params(arch) < HUGE_PARAMS else HUGE_TP
+    for tp, waves in product(widths, [wish.waves] if wish.waves else ENGINE_WAVES):
+        if not (heads % tp or post.rollout_gpus % tp):
+            least = max(space.least_ranks, 1 if post.rollout == "apart" else tp)
+            engine = replace(training, post=replace(post, rollout_tp=tp, waves=waves))
+            yield replace(space, training=engine, least_ranks=least)
+
+
+def completion_of(seq_tok: int, stated: int | None) -> int:
+    """Tokens of a completion: those said, else all but a usual prompt."""
+    if stated is not None and stated >= seq_tok:
+        tokens = stated + PROMPT_TOK
+        raise AskError(
+            say("--completion {asked} does not fit in --seq {seq}", asked=stated, seq=seq_tok),
+            hint=say("--seq counts prompt and completion: use --seq {tokens}", tokens=tokens),
+        )
+    return stated or max(seq_tok - PROMPT_TOK, seq_tok // 2)
+
+
+def objective_of(wish: TrainingWish | PlanWish) -> Objective | None:
+    """The loss that was said; None: the texts themselves are learnt."""
+    return None if wish.objective is None else objectives()[wish.objective]
+
+
+def has_rollout(wish: TrainingWish | PlanWish) -> bool:
+    """Whether completions are written in each step."""
+    return bool((row := objective_of(wish)) and row.rollout)
+
+
+def sequences_in(wish: TrainingWish | PlanWish) -> int:
+    """Sequences that one sample of the data becomes: a pair, or the completions of a prompt."""
+    row = objective_of(wish)
+    return 1 if row is None else (wish.group or GROUP) if row.rollout else row.sequences
 
 
 def _pretraining(arch: Arch, wish: TrainingWish, *, able: Able, usual: bool) -> Iterator[Space]:
@@ -238,7 +328,9 @@ def _every(arch: Arch) -> dict[str, tuple[int, ...]]:
 
 def _tuning(arch: Arch, wish: TrainingWish, *, able: Able, usual: bool) -> Iterator[Space]:
     """Whole replicas, or divided ones; where none fits, states in 8 bit or on the host."""
-    trainer = find_trainer(wish.trainer or ("megatron" if _cuts(wish) else "hf"))
+    row = objective_of(wish)
+    usual_one = row.trainers[0] if row else "megatron" if _cuts(wish) else "hf"
+    trainer = find_trainer(wish.trainer or usual_one)
     for method in (wish.method,) if wish.method else filter(trainer.trains, TRIED):
         home = method != "full" and able.home
         for recompute in ("full",) if home else ("none", "full"):
@@ -250,18 +342,19 @@ def _tuning(arch: Arch, wish: TrainingWish, *, able: Able, usual: bool) -> Itera
             yield from (_space(training, wish, modest=home) for training in plain)
             if method != "full" or wish.trainer is not None:
                 continue
-            if params(arch) >= LARGE_PARAMS:
+            if params(arch) >= LARGE_PARAMS and row is None:
                 cut = _cut(arch, find_trainer("torchtitan"), method=method, recompute=recompute, able=able)
                 yield _space(cut, wish, sequence_parallel=True, **_every(arch))
             if not usual:
                 yield from (_space(replace(item, optimizer="adamw-8bit"), wish) for item in plain)
-                offloaded = replace(plain[0], trainer="deepspeed", sharding="zero3", offload="optimizer-cpu")
+                runner = "deepspeed" if row is None else trainer.id
+                offloaded = replace(plain[0], trainer=runner, sharding="zero3", offload="optimizer-cpu")
                 yield _space(offloaded, wish)
 
 
 def _plain(trainer: Trainer, method: str, *, recompute: str | None) -> Iterator[Training]:
     """Whole replicas (each card a copy), then what divides them."""
-    shardings = ("none", "zero2", "zero3") if trainer.id == "deepspeed" else ("none", "fsdp")
+    shardings = ("none", "zero2", "zero3") if trainer.mixed == "bf16-zero" else ("none", "fsdp")
     for sharding in shardings:
         yield Training(trainer=trainer.id, method=method, recompute=recompute, sharding=sharding)
 

@@ -16,7 +16,7 @@ from rigright.base.words import Sentence, say
 from rigright.cost.training.learners import trunk_of
 from rigright.demand import Layout, Training, TrainingWish
 from rigright.facts.chips import Chip
-from rigright.facts.training import Trainer
+from rigright.facts.training import Trainer, objectives
 from rigright.terms.fitted import priors
 
 SETTINGS = tuple(
@@ -30,7 +30,7 @@ LONGEST, LONGEST_UNPADDED = 5, 2  # tokens of the fullest batch over the mean of
 SPREAD_OF_LENGTHS = 1.5  # the longest sample of a usual batch over their mean, where lengths vary
 SHORT_TOK = 1000  # of the longest sample of an instruction data set in a batch
 DEEP = 8  # micro-batches for each stage, where nobody tells how many a step gathers
-REFERENCES = {"dpo": 1, "kto": 1, "gkd": 1, "grpo": 1, "ppo": 3}  # frozen models beside the one that learns
+DISTILS = frozenset({"gkd"})  # from a teacher of the same size
 BOX_CHIPS = 8  # links that join more reach beyond one box
 
 
@@ -181,7 +181,7 @@ def _training(report: Reported, arch: Arch, *, layout: Layout, notes: list[Sente
     full = fields.get("method", "full") == "full"
     if full:
         fields |= {"rank": PEFT_RANK, "targets": PEFT_TARGETS}
-        fields["references"] = REFERENCES.get(report.learns_from, 0)
+        fields["references"] = _frozen(report.learns_from)
     else:
         usual = "linear" if report.trainer.id in LINEAR else PEFT_TARGETS
         for name, default in (("rank", PEFT_RANK), ("targets", usual)):
@@ -193,6 +193,12 @@ def _training(report: Reported, arch: Arch, *, layout: Layout, notes: list[Sente
         2 if report.paired and report.wish.micro_batch else 1
     )
     return Training(trainer=report.trainer.id, **fields)
+
+
+def _frozen(learns_from: str) -> int:
+    """Models beside the one that learns, all counted as frozen."""
+    row = objectives().get(learns_from)
+    return int(learns_from in DISTILS) if row is None else row.references + row.rewards + row.critics
 
 
 def _longest(report: Reported, notes: list[Sentence]) -> int:

@@ -10,7 +10,7 @@ from rigright.arch.denoisers import Denoiser
 from rigright.arch.record import Arch
 from rigright.base.record import dataclass
 from rigright.base.units import MEGA
-from rigright.demand import Size
+from rigright.demand import PostTraining, Size
 from rigright.facts.checkpoints import Making
 from rigright.facts.launching import Launcher
 from rigright.machine.bench.record import SentLoad
@@ -78,6 +78,9 @@ class TrainerSettings:
     dropout: float
     steps: int | None
     epochs: float
+    references: int = 0  # frozen copies beside the model
+    post: PostTraining | None = None  # a loss of preferences or rewards
+    rollout_share: float = 0.0  # of the memory of a GPU, for the engine that writes completions
 
     @property
     def is_adapter(self) -> bool:
@@ -149,6 +152,11 @@ class Launch:
     def training(self) -> TrainerSettings:
         """What a training is asked for; the verb lets no server reach a trainer's target."""
         return cast("TrainerSettings", self.trained)
+
+    @property
+    def post(self) -> PostTraining:
+        """The loss of a post-training; the verb lets nothing else reach such a target."""
+        return cast("PostTraining", self.training.post)
 
     @property
     def passing(self) -> SampleSettings:

@@ -35,6 +35,8 @@ ASKED = {  # how a shell fills one that is not set
     "HEAD": "?the address of the first node",
     "NODE_RANK": "?the number of this node, from 0",
     "DATA": "?the prefix of the data set",
+    "EVAL": "=$DATA",
+    "REWARD": "?a reward model, or the address of what gives rewards",
     "TRAIN_ITERS": "?how many steps to train",
     "SEED": "=$(date +%s)",
 }

@@ -82,7 +82,8 @@ class About:
     title: str
     about: str
     examples: tuple[dict[str, Any], ...]
-    takes: tuple[str, ...]  # what it is shown; (): all
+    takes: tuple[str, ...]  # what it is shown; (): all but what it leaves out
+    leaves: tuple[str, ...]
 
     @property
     def text(self) -> str:
@@ -99,6 +100,7 @@ def about(tool: str) -> About:
         about=row["about"].strip(),
         examples=tuple(bounded_json(value) for value in row["examples"]),
         takes=tuple(row.get("takes", ())),
+        leaves=tuple(row.get("leaves", ())),
     )
 
 
@@ -142,10 +144,11 @@ def schema(tool: str, root: Path | None) -> dict[str, Any]:
 
 def shown(tool: str, root: Path | None) -> dict[str, Any]:
     """The schema that an agent reads: the arguments that matter most, each by the name it is sent under."""
-    whole, takes = schema(tool, root), about(tool).takes
+    whole, row = schema(tool, root), about(tool)
     rows = arguments(tool, root)
     properties = whole["properties"]
-    properties = {name: properties[name] for name in takes or properties if name in properties}
+    wanted = (name for name in row.takes or properties if name not in row.leaves)
+    properties = {name: properties[name] for name in wanted if name in properties}
     for name, value in properties.items():
         number = "USD" if rows[name].metavar == "MONEY" else _NUMBERS.get(rows[name].read)
         named = _as_arguments(value["description"], tool)

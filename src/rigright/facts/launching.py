@@ -36,6 +36,7 @@ class Launcher:
     per_gpu: bool = False  # over several nodes it is started once a GPU, not once a node
     process: str = ""  # pattern of its command line, where a server of it runs
     nccl: bool = True
+    post: bool = False  # it learns from preferences or rewards, and from nothing else
     starts: bool = True  # it has a command of its own, which schedulers can run
     data_parallel: bool = False
     joins_nodes: bool = False

@@ -93,6 +93,8 @@ class Trainer:
     compiled_logit: float = 8
     program: str = ""  # the row this is an earlier time of; itself where none
     until: str = ""
+    shares_weights: bool = False
+    chosen_logit: float = 18
     methods: tuple[str, ...] = ()  # that it trains by; every one where none is named
     uncut: tuple[str, ...] = ()  # ways to cut a model that it does not have: "tp", "pp", "cp", "ep"
     aliases: tuple[str, ...] = ()
@@ -106,6 +108,30 @@ class Trainer:
         rows = (row for row in trainers().values() if row.program == self.id)
         earlier = [row for row in rows if month and month <= row.until]
         return min(earlier, key=lambda row: row.until, default=self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Objective:
+    """What a loss needs beside the model that learns; see the head of data/objectives.toml."""
+
+    id: str
+    label: str
+    source: str
+    as_of: str
+    confidence: str
+    trainers: tuple[str, ...]
+    sequences: int = 1
+    references: int = 0
+    rewards: int = 0
+    critics: int = 0
+    forwards: int = 0
+    rollout: bool = False
+    logits: bool = True
+    fused: tuple[str, ...] = ()
+    program: str = ""
+    module: str = "trl"
+    loss_type: str = ""
+    aliases: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,6 +158,12 @@ _N = TypeVar("_N", bound=Optimizer | Precision | Trainer)
 def recipes() -> dict[str, Recipe]:
     """Every kind of pre-training by id."""
     return blocks("pretraining.toml", Recipe)
+
+
+@cache
+def objectives() -> dict[str, Objective]:
+    """Every loss of post-training by id."""
+    return blocks("objectives.toml", Objective)
 
 
 @cache

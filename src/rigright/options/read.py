@@ -12,7 +12,7 @@ from rigright.base.money import USD, home_of
 from rigright.base.words import Sentence, say
 from rigright.demand import PlanWish
 from rigright.options.row import ALL, SAMPLES, SERVE, SPEECH, TEXT, TRAINS, Option
-from rigright.options.rows import SAMPLE_MODES, TRAINING_MODES, kinds_of, options_of
+from rigright.options.rows import SAMPLE_MODES, TRAINING_MODES, kinds_of, options_of, trains_as
 
 Wish = TypeVar("Wish")
 
@@ -22,9 +22,13 @@ def read_wish(words: Mapping[str, str | None], *, verb: str = "plan", home: str 
 
     `home`: the currency of who asks, see `home_of`.
     """
-    fields = _typed_of(verb, words)
+    fields = split_training(verb, _typed_of(verb, words))
     mode = None
-    if "mode" not in fields and {"method", "trainer"} & set(fields) and "finetune" in _modes_of(verb):
+    if (
+        "mode" not in fields
+        and {"method", "objective", "trainer"} & set(fields)
+        and "finetune" in _modes_of(verb)
+    ):
         fields["mode"] = "finetune"
     if "mode" in fields:
         mode = (
@@ -34,6 +38,19 @@ def read_wish(words: Mapping[str, str | None], *, verb: str = "plan", home: str 
         )
     values = values_of(verb, fields, kinds=kinds_of(mode), home=home)
     return fill(PlanWish, verb, values={**values, "budget_said": fields.get("budget")})
+
+
+def split_training(verb: str, fields: Mapping[str, str]) -> dict[str, str]:
+    """The loss and the method apart, where a training was said by both: "grpo lora"."""
+    if "objective" in fields or all(option.name != "objective" for option in options_of(verb)):
+        return dict(fields)
+    for name, rest in (("train", "full"), ("method", ""), ("mode", "")):
+        pair = trains_as(fields[name]) if name in fields else None
+        if pair is not None:
+            method = {"method" if name == "mode" else name: pair[1] or rest}
+            plain = {key: text for key, text in fields.items() if key != name}
+            return {**plain, **(method if pair[1] or rest else {}), "objective": pair[0]}
+    return dict(fields)
 
 
 def _modes_of(verb: str) -> tuple[str, ...]:
@@ -110,6 +127,7 @@ def values_of(
 
     `kinds`: what the work may be, as far as it is known before the model is.
     """
+    fields = split_training(verb, fields)
     table = {option.name: option for option in options_of(verb)}
     values = {name: table[name].value(text) for name, text in fields.items()}
     values = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -62,6 +63,8 @@ from rigright.options.row import (
 )
 
 METHODS = ("full", "lora", "qlora", "dora")
+ROLLOUTS = ("sleep", "colocate", "apart")
+ROLLED = "objective=grpo objective=rloo objective=ppo"
 ADAPTERS = ("train=lora", "train=qlora", "train=dora")
 AIMS = ("cost", "speed", "latency", "ttft", "power", "quality", "price")
 LOADS = ("poisson", "gamma", "burst", "diurnal", "closed", "together")
@@ -74,7 +77,45 @@ PLANS = "plan compare cost"
 PAID = f"{PLANS} explain"  # that say what something costs, and hold it against limits of money
 ONE = "explain simulate"
 RUNS = "validate calibrate"  # what a benchmark's own file leaves open
+_JOINED = re.compile(r"[a-z0-9]\||\|[a-z0-9]")  # letters on a side of it: another word
+_AROUND = re.compile(r"[+,/&_-]|\b(?:with|and|training|fine-?tuning)\b|微调|训练|用|做")
 GPUS, FAR, LONG_S = int(MEGA), KILO * TERA, GIGA  # the most GPUs, units of what is no count, seconds
+
+
+def objectives() -> tuple[str, ...]:
+    """Every loss of post-training."""
+    from rigright.base.tables import DATA, read_toml
+
+    return tuple(read_toml(DATA / "objectives.toml"))
+
+
+@cache
+def _objectives() -> dict[str, str]:
+    """Every word for one, the longest first."""
+    from rigright.base.tables import DATA, read_toml
+
+    words = [(word, name) for name, row in read_toml(DATA / "objectives.toml").items()
+             for word in (name, row["label"].lower(), *row.get("aliases", ()))]  # fmt: skip
+    return dict(sorted(words, key=lambda pair: -len(pair[0])))
+
+
+def trains_as(text: str) -> tuple[str, str] | None:
+    """The loss and the method of words such as "GRPO LoRA", "qlora+dpo"; None where they name no loss."""
+    from rigright.base.numerals import plain
+
+    rest = plain(text)
+    if rest in METHODS:
+        return None
+    for word, name in _objectives().items():
+        before, there, after = rest.partition(word)
+        if there and not (word.isascii() and _JOINED.search(before[-1:] + "|" + after[:1])):
+            rest = " ".join(_AROUND.sub(" ", f"{before} {after}").split())
+            if rest:
+                from rigright.base.everyday import named
+
+                rest = named("method", rest)
+            return (name, rest) if rest in {"", *METHODS} else None
+    return None
 
 
 def modes() -> tuple[str, ...]:
@@ -199,9 +240,9 @@ LAYOUT = (
          text=say("sequence parallel on top of tensor parallel"), verbs="explain", works=TRAINS),
 )  # fmt: skip
 TRAINING = (
-    _row("train", "METHOD", read=str, text=say("train instead of serve: full, lora, qlora, dora"),
-         verbs="explain", fields="method", works=TRAINS, choices=lambda: METHODS, bare="full",
-         bars="serve"),
+    _row("train", "METHOD", read=str, verbs="explain", fields="method", works=TRAINS,
+         text=say("train, not serve: full, lora, qlora, dora; with a loss: grpo lora"),
+         choices=lambda: METHODS, bare="full", bars="serve"),
     _row("serve", "", read=flag(value=True), text=say("serve (default)"), verbs="explain"),
     _row("tokens", "N", read=parse_amount, fields="train_tok",
          text=say("tokens to train on, or of a batch job: 10B"),
@@ -214,6 +255,24 @@ TRAINING = (
          verbs=f"{PLANS} explain {RUNS}", works=frozenset({TRAIN})),
     _row("method", "METHOD", read=str, text=say("full, lora, qlora, dora"), aliases="train",
          verbs=f"{PLANS} {RUNS}", works=TRAINS, choices=lambda: METHODS, bare="full"),
+    _row("objective", "NAME", read=str, text=say("loss of preferences or rewards"),
+         verbs=f"{PLANS} explain", works=frozenset({TRAIN}), choices=objectives),
+    _row("group", "N", read=parse_count, text=say("completions per prompt (num_generations): 8"),
+         verbs=f"{PLANS} explain", works=frozenset({TRAIN}), needs=ROLLED, most=4096,
+         aliases="num-generations n-samples-per-prompt"),
+    _row("prompts", "N", read=parse_count, text=say("prompts per optimizer step, each with its group"),
+         verbs=f"{PLANS} explain", works=frozenset({TRAIN}), needs=ROLLED, bars="batch", most=MEGA),
+    _row("completion", "N", read=parse_count, text=say("tokens of a completion, part of --seq"),
+         fields="completion_tok", verbs=f"{PLANS} explain", works=frozenset({TRAIN}), needs=ROLLED,
+         aliases="max-completion-length generate-max-len"),
+    _row("rollout", "NAME", read=str, text=say("rollout engine: sleep between rollouts, colocate, apart"),
+         verbs="explain", works=frozenset({TRAIN}), needs=ROLLED, choices=lambda: ROLLOUTS),
+    _row("rollout-gpus", "N", read=parse_count, text=say("GPUs of a rollout engine that stands apart"),
+         verbs="explain", works=frozenset({TRAIN}), needs="rollout=apart", most=GPUS),
+    _row("rollout-tp", "N", read=parse_count, text=say("GPUs of one rollout engine (tensor parallel)"),
+         verbs="explain", works=frozenset({TRAIN}), needs=ROLLED, most=GPUS),
+    _row("waves", "N", read=parse_count, text=say("parts of its completions an engine writes in turn"),
+         verbs="explain", works=frozenset({TRAIN}), needs=ROLLED, most=4096),
     _row("trainer", "NAME", read=str, text=say("framework: hf, pytorch, deepspeed, megatron ..."),
          verbs=f"{PLANS} explain {RUNS}", works=TRAINS),
     _row("days", "TIME", read=days, text=say("deadline: 14, 36h"), verbs=f"{PLANS} explain",
@@ -236,8 +295,8 @@ TRAINING = (
     _row("base", "FORMAT", read=str, text=say("format of the frozen base model"), verbs="explain",
          works=TRAINS, needs="train=qlora"),
     _row("references", "N", read=parse_count,
-         text=say("frozen copies of the model kept beside it: 1 for DPO, 3 for PPO"),
-         verbs="explain", works=TRAINS, most=16),
+         text=say("frozen copies of the model kept beside it: 1 for DPO, GRPO and PPO, 0 without a KL term"),
+         verbs="explain", works=TRAINS, most=16, zero=True),
     _row("sharding", "NAME", read=str, text=say("none, zero1, zero2, zero3, fsdp, hsdp"),
          verbs=f"explain {RUNS}", works=TRAINS),
     _row("offload", "NAME", read=str, text=say("none, optimizer-cpu, all-cpu, optimizer-nvme, all-nvme"),

@@ -18,18 +18,19 @@ from rigright.cost.known import ran
 from rigright.cost.training.learners import trunk_of
 from rigright.cost.training.rates import PLAIN, SUBJECT, TrainingRates, matmul_of
 from rigright.cost.training.setup import Setup
-from rigright.cost.training.time import TrainingTime, own_case, training_time
+from rigright.cost.training.time import LINKS, TrainingTime, own_case, training_time
 from rigright.cost.unsaid import trials, weighed
 from rigright.demand import Layout, Training
 from rigright.facts.chips import Chip
 from rigright.facts.fabrics import fabric_of
+from rigright.facts.training import objectives
 from rigright.predict.columns import at
 from rigright.terms.fitted import priors, wire_of_fabrics
 from rigright.terms.known import known_of_one
 from rigright.terms.training import program_of, set_up, training_rates
 
-PARTS = ("forward", "backward", "recompute", "optimizer", "tp", "dp", "pp", "ep", "cp", "bubble", "host")
-LINKS = ("tp", "dp", "pp", "ep", "cp")
+PARTS = ("rollout", "scoring", "forward", "backward", "recompute", "optimizer", *LINKS, "bubble", "host")
+HOUR_S = 3600
 LEAST_SHARE = 0.002  # of a step: what takes less is not stated
 
 
@@ -45,8 +46,18 @@ class StepUse:
     samples_per_s: float  # of all ranks
     mfu: float  # of the stated peak, useful work alone
     hfu: float  # of the stated peak, recomputing counted
-    bound: str  # "compute", "links", "bubble", "host", "optimizer"
+    bound: str  # "compute", "links", "bubble", "host", "optimizer", "rollout", "scoring"
     moved: Inner[float] = 1.0  # by own runs: a factor of every rate
+
+    @derived
+    def steps_per_h(self) -> Estimate:
+        """Steps an hour."""
+        return self.times(HOUR_S)
+
+    def times(self, many: float) -> Estimate:
+        """So many a step, in a second."""
+        step = self.step_s
+        return replace(step, value=many / step.value, low=many / step.high, high=many / step.low)
 
     @derived
     def tok_per_s(self) -> float:
@@ -75,6 +86,11 @@ def step_use(case: TrainingCase) -> StepUse | None:
     if not np.isfinite(training_time.step_s[0]):
         return None
     low, high, moved, known = edges_of(case)
+    post = case.training.post
+    if post is not None and post.rollout:
+        from rigright.predict.rollout import NEVER_TIMED
+
+        low, high, known = low * NEVER_TIMED[0], high * NEVER_TIMED[1], "physics"
     rate = weighed(training_time.tok_per_s_per_chip, hosts, band=(low, high))
     speed = Estimate(value=rate.value * moved, low=rate.low * moved, high=rate.high * moved, mark=known)
     step_s = float(training_time.step_s[0]) / moved
@@ -100,10 +116,10 @@ def step_use(case: TrainingCase) -> StepUse | None:
 
 
 def bound_of(parts_s: Mapping[str, float]) -> str:
-    """What most of a step goes into: "compute", "links", "bubble", "host", "optimizer"."""
+    """What most of a step goes into: "compute", "links", "bubble", "host", "rollout" ..."""
     compute = sum(parts_s[name] for name in ("forward", "backward", "recompute"))
     shares = {"compute": compute, "links": sum(parts_s[name] for name in LINKS)}
-    shares |= {name: parts_s[name] for name in ("bubble", "host", "optimizer")}
+    shares |= {name: parts_s[name] for name in ("rollout", "scoring", "bubble", "host", "optimizer")}
     return max(shares, key=lambda name: shares[name])
 
 
@@ -142,14 +158,26 @@ def setup_of(arch: Arch, training: Training) -> Setup:
     return set_up(training, hidden=trunk_of(arch).hidden)
 
 
+def in_sequences(training: Training) -> Training:
+    """As the laws count it: a pair is two sequences."""
+    if training.post is None:
+        return training
+    pairs = objectives()[training.post.objective].sequences
+    return replace(training, micro_batch=training.micro_batch * pairs)
+
+
 def step_rates(
     arch: Arch, training: Training, *, wired: Sequence[Wired], tables: Mapping[str, Any] | None = None
 ) -> TrainingRates:
     """The rates of chips under a trainer, in their order; `tables`: other terms than the table's."""
     setup = setup_of(arch, replace(training, **_ONES))
-    if tables is None:
-        return _usual_rates(setup, tuple(wired))
-    return _rates(setup, wired, tables=tables)
+    usual = tables is None
+    rates = _usual_rates(setup, tuple(wired)) if usual else _rates(setup, wired, tables=tables)
+    if training.post is None or not training.post.rollout:
+        return rates
+    from rigright.predict.rollout import rollout_rates
+
+    return replace(rates, rollout=rollout_rates([chip for chip, _ in wired]))
 
 
 @lru_cache(maxsize=MANY)
@@ -164,7 +192,13 @@ def _rates(setup: Setup, wired: Sequence[Wired], *, tables: Mapping[str, Any] | 
 
 def steps(arch: Arch, training: Training, *, layout: Layout, rates: TrainingRates) -> TrainingTime:
     """Steps of trainings that share a model and their settings; every number may be an array."""
-    return training_time(arch, setup_of(arch, training), layout=layout, rates=rates)
+    setup = setup_of(arch, in_sequences(training))
+    plain = training_time(arch, setup, layout=layout, rates=rates)
+    if training.post is None:
+        return plain
+    from rigright.predict.rollout import post_time
+
+    return post_time(arch, setup, plain=plain, layout=layout, rates=rates)
 
 
 def steps_of(cases: Sequence[TrainingCase], *, tables: Mapping[str, Any] | None = None) -> TrainingTime:

@@ -18,7 +18,7 @@ from rigright.cost.training.memory import PARTS, Terms, TrainingMemory, rank_mem
 from rigright.demand import Layout, Numbers, Training
 from rigright.facts.anchors import anchors, unmoved
 from rigright.predict.columns import at
-from rigright.predict.trained import TrainingCase, alike, columns_of, setup_of
+from rigright.predict.trained import TrainingCase, alike, columns_of, in_sequences, setup_of
 from rigright.terms.training import COUNTED, KINDS, memory_terms, own_peaks, peak_band
 
 __all__ = ["COUNTED", "KINDS", "PARTS", "Terms", "TrainingMemory"]
@@ -49,9 +49,14 @@ def training_memory(
     arch: Arch, training: Training, *, layout: Layout, stage: Numbers = 0, terms: Terms | None = None
 ) -> TrainingMemory:
     """Memory of the ranks of one stage (0 is the first; an array asks for many). `terms`: not ours."""
-    setup = setup_of(arch, training)
+    setup = setup_of(arch, in_sequences(training))
     terms, own = terms or memory_terms(), own_peaks(arch, setup)
-    return rank_memory(arch, setup, layout=layout, stage=stage, terms=terms, own=own)
+    memory = rank_memory(arch, setup, layout=layout, stage=stage, terms=terms, own=own)
+    if training.post is None or not training.post.rollout:
+        return memory
+    from rigright.predict.rollout import engine_bytes
+
+    return memory.with_engine(engine_bytes(arch, training, layout=layout))
 
 
 @unmoved

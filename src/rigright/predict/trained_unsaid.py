@@ -275,6 +275,10 @@ def training_notes(
             high=show_bytes(rank.high),
             room=show_bytes(room_bytes),
         )
+    if training.post is not None:
+        from rigright.predict.rollout import post_notes
+
+        yield from post_notes(training, chip=chip)
     if training.offload != "none":
         memory = stages(arch, training, layout=layout)
         away = float(np.max(memory.host_bytes + memory.nvme_bytes)) * layout.tp * layout.dp * layout.cp

@@ -13,7 +13,7 @@ from rigright.arch.record import Arch
 from rigright.base.errors import AskError
 from rigright.base.units import MEGA
 from rigright.base.words import DECIDES, Sentence, assuming, say
-from rigright.choice.training import batch_of, seq_tok_of, tokens_of
+from rigright.choice.training import batch_of, seq_tok_of, sequences_in, tokens_of
 from rigright.choice.training_runs import box_of
 from rigright.cost.estimate import SECONDS_PER_DAY, Estimate
 from rigright.cost.training.setup import METHODS
@@ -62,12 +62,12 @@ def find_training(arch: Arch, wish: PlanWish, *, market: Market) -> SearchResult
 
 def filled(arch: Arch, wish: PlanWish) -> tuple[PlanWish, tuple[Sentence, ...]]:
     """The wish with lengths and batch where nobody said them, and what was assumed."""
-    seq = wish.seq_tok or seq_tok_of(arch, wish.work)
+    seq = wish.seq_tok or seq_tok_of(arch, wish.work, completion_tok=wish.completion_tok)
     cards = _cards(wish)
-    batch = wish.global_batch or batch_of(arch, wish.work, seq_tok=seq, cards=cards)
+    batch = wish.global_batch or batch_of(arch, wish.work, seq_tok=seq, cards=cards, wish=wish)
     tokens = tokens_of(wish)
     if tokens is None and wish.samples is not None:
-        tokens = wish.samples * wish.epochs * seq
+        tokens = wish.samples * wish.epochs * seq * sequences_in(wish)
     notes = list(too_long(arch, wish.seq_tok))
     if wish.seq_tok is None or wish.global_batch is None:
         notes.append(assuming(say("{batch} x {seq} tokens per step", batch=f"{batch:,}", seq=f"{seq:,}")))
@@ -224,8 +224,10 @@ def training_estimates(
 
 
 def _bound(scored: TrainingScored, point: int) -> str:
-    """What limits it: the links, waiting stages, or computing."""
+    """What limits it: the rollout, the links, waiting stages, or computing."""
     step = float(scored.timed["step_s"][point])
+    if float(scored.timed["rollout_s"][point]) > step / 2:
+        return "rollout"
     if float(scored.timed["links_s"][point]) > step * BUBBLE:
         return "links"
     return "fixed" if float(scored.timed["bubble_s"][point]) > step * BUBBLE else "compute"

@@ -119,9 +119,9 @@ def preferred(question: Question, scored: TrainingScored, *, index: Numbers) -> 
 
 def _near(speed: Numbers, group: Numbers, *, times: float) -> Numbers:
     """Whether the fastest of its group is at most so many times as fast as each."""
-    fastest = np.zeros(group.max() + 1)
-    np.maximum.at(fastest, group, speed)
-    return speed >= fastest[group] / times
+    fastest, known = np.zeros(group.max() + 1), np.nan_to_num(speed)
+    np.maximum.at(fastest, group, known)
+    return known >= fastest[group] / times
 
 
 NOWHERE = Market(today=date.min, cards={}, offers={})  # a machine that is there has no price
@@ -139,10 +139,17 @@ class Settled:
 
 def settle(arch: Arch, node: Node, *, stated: TrainingWish) -> Settled:
     """The fastest that fits, among what the plan for this machine looks at; else what needs least memory."""
-    cards, work = node.n_cards, work_of(stated, cards=node.n_cards)
-    seq = stated.seq_tok or seq_tok_of(arch, work)
+    work = work_of(stated, cards=node.n_cards)
+    if stated.rollout == "apart" and stated.rollout_gpus is None:
+        stated = replace(stated, rollout_gpus=max(node.n_cards // 4, 1))
+    cards = node.n_cards - (stated.rollout_gpus or 0)
+    if cards < 1:
+        raise AskError(say("--rollout-gpus {count} leaves no GPU to train on", count=stated.rollout_gpus))
+    seq = stated.seq_tok or seq_tok_of(arch, work, completion_tok=stated.completion_tok)
     batch = stated.global_batch or (
-        batch_of(arch, work, seq_tok=seq, cards=cards) if arch.vocab and not stated.accumulate else None
+        batch_of(arch, work, seq_tok=seq, cards=cards, wish=stated)
+        if arch.vocab and not stated.accumulate
+        else None
     )
     stated = replace(stated, seq_tok=seq, method=stated.method or "full")
     smallest: Card = min(node.cards, key=lambda card: card.room_bytes)

@@ -15,17 +15,19 @@ from rigright.base.record import dataclass, replace
 from rigright.choice.training import Able, Space, able_of, spaces_of
 from rigright.choice.training_runs import box_of
 from rigright.cost.training.learners import trunk_of
+from rigright.cost.training.time import LINKS
 from rigright.demand import Layout, Numbers, PlanWish, Training, TrainingWish
 from rigright.facts.chips import Chip
 from rigright.facts.engines import how_runs
 from rigright.predict.columns import at, each_chunk, joined
-from rigright.predict.trained import LINKS, TrainingRates, step_rates, steps
+from rigright.predict.trained import TrainingRates, step_rates, steps
 from rigright.predict.trained_memory import least_bytes
 from rigright.search.question import Kind, Question
 from rigright.search.score import Misfits
 
 TUNED_COUNTS = (1, 2, 3, 4, 5, 6, 7, 8, 16, 24, 32, 64)
 PRETRAINED_COUNTS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096)
+SAID = ("method", "objective", "group", "prompts", "completion_tok", "trainer", "seq_tok", "global_batch")
 OVERSHOOT = 1.25  # a step may gather so much more than was asked, where replicas do not divide it
 LINKED = 4  # chips of a link domain that pre-training wants at least
 
@@ -77,9 +79,7 @@ class Cuts:
 
 def training_wish(wish: PlanWish) -> TrainingWish:
     """What a wish for a plan says of the training."""
-    return TrainingWish(
-        method=wish.method, trainer=wish.trainer, seq_tok=wish.seq_tok, global_batch=wish.global_batch
-    )
+    return TrainingWish(**{name: getattr(wish, name) for name in SAID})
 
 
 def ways_of(
@@ -163,7 +163,7 @@ def fewer(space: Space, *, cards: int, batch: int | None) -> Iterator[int]:
                 yield tp * pp * cp * count
 
 
-TIMED = ("step_s", "tok_per_s_per_chip", "samples_per_s", "mfu", "hfu", "bubble_s")
+TIMED = ("step_s", "tok_per_s_per_chip", "samples_per_s", "mfu", "hfu", "bubble_s", "rollout_s")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

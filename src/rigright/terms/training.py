@@ -26,7 +26,7 @@ from rigright.cost.training.setup import (
 from rigright.demand import Training
 from rigright.facts.chips import Chip
 from rigright.facts.formats import find_format
-from rigright.facts.training import find_optimizer, find_precision, find_trainer
+from rigright.facts.training import find_optimizer, find_precision, find_trainer, objectives
 from rigright.terms.fitted import fitted, noted, own_runs, wire_of
 
 FP32_BYTES = 4
@@ -80,6 +80,7 @@ def set_up(training: Training, *, hidden: int) -> Setup:
         habit=habit,
         base=find_format(base or frozen),
         whole=find_format(base or whole),
+        objective=None if training.post is None else objectives()[training.post.objective],
     )
 
 

@@ -13,12 +13,12 @@ from rigright.arch.sources.open import open_model
 from rigright.base.tables import DATA, read_toml
 from rigright.base.units import show_bytes
 from rigright.base.words import Sentence, in_both, say, with_semicolons
-from rigright.choice.training import MICRO_BATCHES
+from rigright.choice.training import MICRO_BATCHES, sequences_in
 from rigright.cost.estimate import Estimate, days_of
 from rigright.cost.layers import is_generator
 from rigright.cost.training.learners import learnt_params, trunk_of
 from rigright.cost.training.saved import Saved, layer_saved
-from rigright.demand import PlanWish, TrainingWish
+from rigright.demand import PlanWish, Training, TrainingWish
 from rigright.facts.corrections import corrections
 from rigright.options.read import typed
 from rigright.predict.timed import SampleSpeed
@@ -31,7 +31,15 @@ from rigright.verbs.planning.checks import check_single
 from rigright.verbs.seen.here import the_node
 from rigright.verbs.serving.explained import Reason, Remedy
 from rigright.verbs.serving.reasons import formulas, reasons_of
-from rigright.verbs.training.case import RankUse, Trained, TrainingOnCards, build_case, rank_uses, reach
+from rigright.verbs.training.case import (
+    RankUse,
+    Trained,
+    TrainingOnCards,
+    build_case,
+    rank_uses,
+    reach,
+    rollout_of,
+)
 
 
 def reasons(case: TrainingOnCards, worst: RankUse) -> tuple[Reason, ...]:
@@ -42,7 +50,7 @@ def reasons(case: TrainingOnCards, worst: RankUse) -> tuple[Reason, ...]:
     a_token = saved.whole + saved.stream + saved.split + saved.kv + saved.expert
     states = optimizer.bytes if optimizer.bytes is not None else optimizer.copies * precision.state
     numbers: dict[str, Sentence | str] = {
-        "frozen": setup.training.base,
+        "frozen": setup.base.id,
         "weights": _each(precision.said, precision.param),
         "master": _each(precision.said, precision.master),
         "gradients": _each(precision.said, precision.grad),
@@ -54,13 +62,16 @@ def reasons(case: TrainingOnCards, worst: RankUse) -> tuple[Reason, ...]:
             size=show_bytes(a_token),
         ),
         "working": say("{count} gradients of FFN width", count=f"{trainer.wide_grads:g}"),
-        "loss": f"{trainer.logit:g} B; {case.arch.vocab}",
+        "loss": f"{setup.logit:g} B; {case.arch.vocab}",
         "gathered": setup.training.sharding,
         "buckets": f"{trainer.ddp_copies:g}",
         "casts": "2 B",
         "reserved": f"x {terms['reserve']:g}",
         "device": f"{terms['context_gib']:g} + {terms['collectives_gib']:g} GiB",
     }
+    if setup.training.post is not None:
+        engine = f"tensor parallel {setup.training.post.rollout_tp}"
+        numbers |= {"engine": engine, "kv": f"{setup.training.seq_tok} tok"}
     there = {part for part, _ in worst.parts_bytes} | {"reserved", "device"}
     stated = {part: text for part, text in numbers.items() if part in there}
     return reasons_of(formulas("training", stated, optimizer=optimizer.source, trainer=trainer.source))
@@ -82,6 +93,8 @@ def _time_reasons(case: TrainingOnCards, step: StepUse) -> tuple[Reason, ...]:
         **{name: f"{name} {getattr(layout, name)}" for name in ("tp", "dp", "pp", "ep", "cp")},
         "bubble": training.schedule,
         "host": setup.trainer.label,
+        "scoring": say("{count} passes", count=setup.forwards),
+        "rollout": "" if training.post is None else f"{training.post.completion_tok} tok",
     }
     return reasons_of(
         formulas("training_step", {f"{part}_s": numbers[part] for part, _ in step.parts_s if part in numbers})
@@ -93,6 +106,7 @@ WORTH = 1.03  # times as fast, below which a larger micro-batch is no advice
 
 SHARDED = ("none", "zero1", "zero2", "fsdp")
 SHORT_TOK = 1024  # sequences below that are not halved
+LEAST_GROUP = 4  # completions of a prompt that are still told apart
 Change = tuple[dict[str, object], Sentence, Sentence]  # what is set, in words, its price
 Weighed = tuple[Remedy, Change]
 
@@ -173,13 +187,15 @@ def _changes(case: TrainingOnCards) -> Iterator[Change]:
     """What is open of data/training_changes.toml, in its order."""
     setup, training, layout = case.setup(), case.training, case.layout
     habit, optimizer, half = setup.habit, setup.optimizer, training.seq_tok // 2
+    post, computed = training.post, {"shorter": {"seq_tok": half}, **_of_rollout(training)}
+    written = post is not None and bool(post.rollout)
     level = SHARDED.index(training.sharding) if training.sharding in SHARDED else len(SHARDED)
     several = layout.dp * layout.cp > 1
     is_open = {
         "recompute": habit.recompute != "full",
         "selective": habit.recompute == "none" and not habit.flash,
         "flash": not habit.flash,
-        "chunks": habit.trainer.logit and not training.chunked_loss,
+        "chunks": setup.logit,
         "sequence_parallel": layout.tp > 1 and not layout.sequence_parallel,
         "states_8bit": optimizer.id.startswith("adamw") and optimizer.bytes is None,
         "fused": optimizer.step_copies,
@@ -187,14 +203,37 @@ def _changes(case: TrainingOnCards) -> Iterator[Change]:
         "offload_all": not training.offload.startswith("all"),
         **{name: several and place > level for place, name in enumerate(SHARDED)},
         "micro_batch": training.micro_batch > 1,
-        "shorter": training.seq_tok >= SHORT_TOK and case.arch.vocab,
+        "shorter": training.seq_tok >= SHORT_TOK and case.arch.vocab and not written,
+        **{name: name in computed for name in ("sleep", "group", "completion", "no_kl")},
+        "precompute": post and not written and training.references,
+        "shared": written and setup.trainer.uncut and training.method != "full" and layout.dp == 1,
         "lora": training.method == "full",
         "qlora": training.method != "qlora" and (case.arch.vocab or is_generator(case.arch)),
     }
     for name, row in read_toml(DATA / "training_changes.toml").items():
         if is_open[name]:
-            change, price = (in_both(*row[text], values={"tokens": half}) for text in ("change", "price"))
-            yield {"seq_tok": half} if name == "shorter" else row["set"], change, price
+            asked = {**row["set"], **computed.get(name, {})}
+            kept = {"objective": post.objective} if post is not None and "method" in asked else {}
+            values = {"tokens": f"{asked.get('completion_tok', half):,}", **asked}
+            change, price = (in_both(*row[text], values=values) for text in ("change", "price"))
+            yield asked | kept, change, price
+
+
+def _of_rollout(training: Training) -> dict[str, dict[str, object]]:
+    """What is open where completions are written in each step, by its row."""
+    post = training.post
+    if post is None or not post.rollout:
+        return {}
+    short = post.completion_tok // 2
+    changes: dict[str, dict[str, object]] = {}
+    if post.rollout != "sleep":
+        changes["sleep"] = {"rollout": "sleep", "rollout_gpus": None}
+    if post.group >= 2 * LEAST_GROUP:
+        changes["group"] = {"group": post.group // 2}
+    if post.completion_tok >= SHORT_TOK:
+        length = training.seq_tok - post.completion_tok + short
+        changes["completion"] = {"completion_tok": short, "seq_tok": length}
+    return changes | ({"no_kl": {}} if training.references else {})
 
 
 def _together(case: TrainingOnCards, gentle: list[Weighed]) -> tuple[Remedy, Weighed] | None:
@@ -245,7 +284,7 @@ def explain_training(
     setup, ranks, memory = case.setup(), rank_uses(case), case.memory()
     worst = min(ranks, key=lambda rank: rank.spare_bytes)
     step, samples = slowest(case.on_each()), case.samples()
-    days = _days(work, step=step, samples=samples, seq_tok=case.training.seq_tok)
+    days = _days(work, step=step, samples=samples, sample_tok=case.training.seq_tok * sequences_in(wish))
     fits, far = worst.spare_bytes >= 0, reach(case)
     reached = {} if days is None else {"days": days.value}
     priced, more = _priced(case, work, step=step, samples=samples) if fits else (None, ())
@@ -275,6 +314,7 @@ def explain_training(
         wish=work,
         certainty={} if days is None else kept_by(work, {"days": days}),
         broken=missed(work, reached, label=node.shown),
+        rollout=rollout_of(case),
         remedies=() if fits else remedies(case),
         why=(*reasons(case, worst), *(_time_reasons(case, step) if step else ())) if why else (),
         notes=(*case.notes, *case.arch.warnings, *more),
@@ -283,13 +323,13 @@ def explain_training(
 
 
 def _days(
-    work: PlanWish, *, step: StepUse | None, samples: SampleSpeed | None, seq_tok: float
+    work: PlanWish, *, step: StepUse | None, samples: SampleSpeed | None, sample_tok: float
 ) -> Estimate | None:
     """How long all of it takes; None where nobody said how much, or the speed is not known."""
     many = None if work.samples is None else work.samples * work.epochs
     if step is None:
         return None if samples is None or many is None else days_of(many, samples.rate)
-    tokens = many * seq_tok if work.train_tok is None and many is not None else work.train_tok
+    tokens = many * sample_tok if work.train_tok is None and many is not None else work.train_tok
     return None if tokens is None else days_of(tokens / step.ranks, step.tok_per_s_per_chip)
 
 
@@ -306,7 +346,8 @@ def _priced(
 
         layout, node = case.layout, case.node
         n_chips = int(layout.tp * layout.pp * layout.dp * layout.cp)
-        tokens = None if work.samples is None else work.samples * work.epochs * case.training.seq_tok
+        each = case.training.seq_tok * sequences_in(case.wish)
+        tokens = None if work.samples is None else work.samples * work.epochs * each
         wish = replace(work, work=work.work if work.work in TRAINED else case.wish.work or "finetune")
         wish = replace(wish, train_tok=work.train_tok if work.train_tok is not None else tokens)
         question = sought(case.arch, node, wish=wish, market=market)

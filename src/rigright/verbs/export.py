@@ -109,6 +109,8 @@ def planned_for(model: str, target: str, *, fields: Mapping[str, str]) -> dict[s
 
     program = programs().get(target)
     asked = wish_of(fields)
+    if program is not None and program.post and asked.objective is None:
+        raise AskError(say("{target} needs a loss", target=target), hint=say("add --train dpo | grpo | ppo"))
     if program is not None and not program.works and not takes_images(open_model(model), asked):
         asks = {option.name: option.works for option in options_of("plan")}
         of_training = kinds_of(fields.get("mode")) <= TRAINS or any(asks[name] <= TRAINS for name in fields)

@@ -21,7 +21,7 @@ from rigright.choice.case import serving_case
 from rigright.choice.offload import cpu_moe, gpu_layers
 from rigright.cost.memory.places import dealt_bounds
 from rigright.cost.weights import has_experts, stored
-from rigright.demand import SAMPLES, Layout, Offload, Serving, Size, Training
+from rigright.demand import SAMPLES, Layout, Offload, PostTraining, Serving, Size, Training
 from rigright.export.launch import Launch, SampleSettings, ServerSettings, TrainerSettings
 from rigright.facts.checkpoints import Making, published, quantizer
 from rigright.facts.chips import Chip, by_id
@@ -29,7 +29,7 @@ from rigright.facts.engines import find_engine
 from rigright.facts.formats import GGUF, find_format
 from rigright.facts.launching import Launcher, programs
 from rigright.facts.nodes import find_node
-from rigright.facts.training import find_trainer
+from rigright.facts.training import find_trainer, objectives
 from rigright.facts.units import most_in_node, node_of
 from rigright.predict.served import started_for
 from rigright.search.named import pool
@@ -59,7 +59,9 @@ _BOUNDS = {
 def head_of(data: Mapping[str, Any], plan: Mapping[str, Any], *, program: Launcher) -> Iterator[str]:
     """Its lines, the plan itself first."""
     layout, work = plan["layout"], plan["work"]
-    what = work.get("weights") or f"{work['method']} training"
+    post = work.get("post")
+    learns = f"{work.get('method')} training" + (f" ({post['objective']})" if post else "")
+    what = work.get("weights") or learns
     cut = [f"{name} {layout[name]}" for name in _CUTS if layout[name] != 1]
     cut += ["attention data parallel"] if layout.get("attention_dp") else []
     cut += ["sequence parallel"] if layout.get("sequence_parallel") and layout["tp"] > 1 else []
@@ -75,6 +77,11 @@ def head_of(data: Mapping[str, Any], plan: Mapping[str, Any], *, program: Launch
         yield (
             f"step: {sequences:,} sequences of {work['seq_tok']:,} tokens ({tokens} tokens):"
             f" micro-batch {work['micro_batch']}, {accumulate:,} accumulated, {layout['dp']:,} data parallel"
+        )
+    if post and post["rollout"]:
+        yield (
+            f"rollout: groups of {post['group']}, completions of {post['completion_tok']:,} tokens,"
+            f" engines of {post['rollout_tp']} GPU, {post['rollout']}"
         )
     reasons = [str(reason) for reason in plan.get("reasons", ())]
     if reasons:
@@ -235,12 +242,16 @@ def _work(
     words, runs = dict(plan["work"]), runs_with(plan)
     if words.get("offload") and "trainer" not in words:
         words["offload"] = Offload(**words["offload"])
+    if words.get("post"):
+        words["post"] = PostTraining(**words["post"])
     work: Serving | Training = Training(**words) if "trainer" in words else Serving(**words)
     passed = _is_sample(plan)
     fitting = [
         launcher
         for launcher in programs().values()
-        if runs in launcher.runs and (kind in launcher.works if passed else not launcher.works)
+        if runs in launcher.runs
+        and launcher.post == bool(words.get("post"))
+        and (kind in launcher.works if passed else not launcher.works)
     ]
     if not fitting:
         raise AskError(say("no export for {engine} yet", engine=runs))
@@ -434,6 +445,8 @@ def _trained(
         raise program.refusal(f"precision {precision}")
     tokens = data["wish"].get("train_tok")
     step_tok = work.micro_batch * (work.accumulate or 1) * work.seq_tok * plan["layout"]["dp"]
+    if work.post is not None:
+        step_tok *= objectives()[work.post.objective].sequences
     return TrainerSettings(
         trainer=trainer.id,
         method=work.method,
@@ -457,4 +470,19 @@ def _trained(
         dropout=float(setup.habit.dropout),
         steps=None if not tokens else max(int(tokens // step_tok), 1),
         epochs=data["wish"].get("epochs") or 1.0,
+        references=work.references,
+        post=work.post,
+        rollout_share=_rollout_share(data, plan, work=work),
     )
+
+
+def _rollout_share(data: Mapping[str, Any], plan: Mapping[str, Any], *, work: Training) -> float:
+    """Of the memory of a GPU, what the engine that writes completions is given."""
+    if work.post is None or not work.post.rollout:
+        return 0.0
+    if work.post.rollout == "apart":
+        raise AskError(say("no export for {engine} yet", engine="rollout apart"))
+    from rigright.predict.rollout import engine_bytes
+
+    taken = engine_bytes(open_model(data["model"]), work, layout=Layout(**plan["layout"]))
+    return float(taken.always_bytes + taken.awake_bytes + taken.cache_bytes) / float(plan["room_bytes"])

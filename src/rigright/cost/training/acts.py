@@ -127,9 +127,13 @@ def _loss(stage: TrainingStage, through: _Pass) -> Numbers:
     """Logits as they stand at the peak, with the input of the last norm and of the head."""
     if not stage.arch.vocab or stage.arch.task not in SPEAKING:
         return np.zeros(())
-    habit, batch = through.habit, through.batch
+    habit, batch, post = through.habit, through.batch, stage.setup.training.post
     tokens = batch.samples * batch.seq_tok
-    if stage.setup.training.chunked_loss or not habit.trainer.logit:
+    if stage.setup.objective is not None and not stage.setup.objective.logits:
+        return tokens * habit.hidden * (STAT_BYTES + habit.compute)
+    if post is not None and post.completion_tok:  # no logits of prompts
+        tokens = tokens * post.completion_tok / np.asarray(stage.setup.training.seq_tok)
+    if not stage.setup.logit:
         return tokens * habit.hidden * LOSS_CHUNK
-    logits = stage.arch.vocab * habit.trainer.logit / np.asarray(stage.layout.tp)
+    logits = stage.arch.vocab * stage.setup.logit / np.asarray(stage.layout.tp)
     return tokens * (logits + habit.hidden * (STAT_BYTES + habit.compute))

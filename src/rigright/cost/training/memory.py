@@ -6,11 +6,12 @@ Every number of the demand and layout may be an array; the result has their comm
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import fields
 
 import numpy as np
 
 from rigright.arch.record import Arch
-from rigright.base.record import dataclass
+from rigright.base.record import dataclass, replace
 from rigright.base.units import GIB
 from rigright.cost.own_runs import PEAK, OwnMemory
 from rigright.cost.training.acts import Acts, activations
@@ -32,12 +33,27 @@ PARTS = (
     "buckets",
     "casts",
     "step",
+    "engine",
+    "kv",
 )
-LASTING = frozenset({"frozen", "weights", "master", "optimizer", "gradients"})
+LASTING = frozenset({"frozen", "weights", "master", "optimizer", "gradients", "engine", "kv"})
+SCORED = 1 / 3  # of the bytes of logits: in 16 bit and in fp32, with no gradients
 PASSES = ("backward-start", "backward-end")
 SQUEEZED = 1.01  # reserved over allocated on cards that were all but full (fms-acceleration, 74.8 GiB of 80)
 
 Parts = dict[str, Numbers]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineBytes:
+    """What an engine that writes completions takes of a GPU."""
+
+    mode: str  # "sleep": lets go of its weights and cache while the model learns; "colocate"; "apart"
+    always_bytes: Numbers  # its kernels and graphs
+    awake_bytes: Numbers  # its own copy of the weights, its step
+    cache_bytes: Numbers
+
+
 Terms = Mapping[str, float]  # of data/corrections/memory_training.toml
 
 
@@ -66,6 +82,27 @@ class TrainingMemory:
             fields = {part: np.where(here, parts.get(part, 0.0), size) for part, size in fields.items()}
         return fields
 
+    def with_engine(self, engine: EngineBytes) -> TrainingMemory:
+        """The same beside an engine that wakes, stays, or has GPUs of its own."""
+        asleep = {"engine": engine.always_bytes}
+        awake = {"engine": engine.always_bytes + engine.awake_bytes, "kv": engine.cache_bytes}
+        beside = {"sleep": asleep, "colocate": awake, "apart": {}}[engine.mode]
+        rest = {name: parts | beside for name, parts in self.by_phase.items()}
+        phases = {"rollout": (self.by_phase["load"] if beside else {}) | awake, **rest}
+        totals = {name: sum(parts.values(), start=np.zeros(())) for name, parts in phases.items()}
+        allocated = np.maximum.reduce(np.broadcast_arrays(*totals.values()))
+        reserved = np.maximum(self.reserved_bytes + sum(beside.values(), start=np.zeros(())), allocated)
+        context = self.device_bytes - self.reserved_bytes
+        return replace(
+            self,
+            by_phase=phases,
+            phases=totals,
+            allocated_bytes=allocated,
+            reserved_bytes=reserved,
+            device_bytes=reserved + context,
+            least_bytes=allocated * SQUEEZED + context,
+        )
+
     def shown_bytes(self, room_bytes: Numbers) -> Numbers:
         """What people are told: the figure of the driver, or what is needed where the card has less."""
         return np.where(self.device_bytes <= room_bytes, self.device_bytes, self.least_bytes)
@@ -84,13 +121,15 @@ def rank_memory(
     here = stage_of(arch, setup, layout=layout, index=stage)
     # states of what learns, and what is frozen beside it
     idle = bystander_bytes(here.arch) * here.first
-    if here.setup.full:
-        copies = here.setup.training.references
-        states = _StepState(
-            states=full_states(here), frozen=idle + (copies * frozen_bytes(here) if copies else 0)
-        )
-    else:
-        states = _StepState(states=adapter_states(here), frozen=frozen_bytes(here) + idle)
+    copies = setup.copies + (not setup.full)
+    learnt = full_states(here) if setup.full else adapter_states(here)
+    if setup.learning > 1:
+        sizes = {field.name: getattr(learnt, field.name) * setup.learning for field in fields(learnt)}
+        learnt = replace(learnt, **sizes)
+    states = _StepState(
+        states=learnt,
+        frozen=idle + (copies * frozen_bytes(here) if copies else 0),
+    )
     step_state, host = _offloaded(setup, states)
     phases = _phases(here, step_state, acts=activations(here))
     phases = {name: _moved(parts, own.shift.get(PEAK, 1.0)) for name, parts in phases.items()}
@@ -167,8 +206,11 @@ def _phases(stage: TrainingStage, step_state: _StepState, *, acts: Acts) -> dict
         "loss": acts.loss,
     }
     end = {"gradients": gradients, "activations": acts.returned, "working": acts.ending}
+    scored = {"working": acts.working - acts.loss, "loss": acts.loss * SCORED}
+    scored = {name: np.maximum(size, 0) for name, size in scored.items()}
     return {
         "load": standing,
+        **({"scoring": standing | {"gathered": passing["gathered"]} | scored} if setup.forwards else {}),
         "backward-start": standing | passing | start,
         "backward-end": standing | passing | end,
         "step": standing

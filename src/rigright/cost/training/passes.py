@@ -227,6 +227,6 @@ def _loss_s(case: StepCase) -> Numbers:
     """Logits written, read by softmax, and their gradients."""
     if not case.effort.vocab:
         return np.zeros(())
-    logit = case.setup.habit.trainer.logit * (not case.setup.training.chunked_loss)
+    logit = case.setup.logit
     size = case.tok * case.effort.vocab * (3 * PLAIN_BYTES + 2 * logit) / np.asarray(case.layout.tp)
     return size / case.rates.mem_bytes_per_s

@@ -55,6 +55,7 @@ class TrainingRates:
     unbalanced: Numbers  # share of what the fullest stage exceeds the others by that stays after tuning
     spread: Numbers  # how much longer a step takes with each doubling of ranks beyond eight
     wire: Wire
+    rollout: Any = None  # of serving, where an engine writes what is learnt from
 
 
 def matmul_of(training: Training) -> str:

@@ -14,7 +14,7 @@ from rigright.cost.training.learners import trunk_of
 from rigright.cost.training.saved import Habit
 from rigright.cost.weights import Form
 from rigright.demand import Layout, Numbers, Training
-from rigright.facts.training import Optimizer, Precision, Trainer
+from rigright.facts.training import Objective, Optimizer, Precision, Trainer
 
 METHODS = ("full", "lora", "qlora", "dora")
 RECOMPUTES = ("none", "selective", "full")
@@ -35,11 +35,42 @@ class Setup:
     habit: Habit
     base: Form  # of a base that does not learn
     whole: Form  # of layers that are made whole
+    objective: Objective | None = None  # of post-training
 
     @property
     def full(self) -> bool:
         """Whether the base itself learns."""
         return self.training.method == "full"
+
+    @property
+    def copies(self) -> int:
+        """Frozen models of its size beside it: adapters have their reference in the base."""
+        row, given = self.objective, self.training.references
+        if row is None:
+            return given if self.full else 0
+        return given + row.rewards if self.full else row.rewards + row.critics
+
+    @property
+    def learning(self) -> int:
+        """Models of that size that learn: with those that judge what it writes."""
+        return 1 if self.objective is None else 1 + self.objective.critics
+
+    @property
+    def logit(self) -> float:
+        """Bytes a logit at the peak; 0 where logits never stand whole."""
+        if self.training.chunked_loss:
+            return 0
+        if self.objective is None:
+            return self.trainer.logit
+        return 0 if self.trainer.id in self.objective.fused else self.trainer.chosen_logit
+
+    @property
+    def forwards(self) -> int:
+        """Passes without gradients over each sequence, beside its own."""
+        row, given = self.objective, self.training.references
+        if row is None:
+            return given if self.full else min(given, 1)
+        return row.forwards - (row.references if given == 0 else 0)
 
     @property
     def gathered(self) -> bool:

@@ -153,6 +153,23 @@ def _replicas(case: StepCase) -> tuple[Numbers, Numbers]:
 
 BUBBLES = {"1f1b": 1.0, "gpipe": 1.0, "interleaved": 1.0, "zero-bubble": 1 / 3}
 SHARPNESS = 4  # how suddenly the slower of host and device takes over
+LEARNT = tuple(
+    f"{name}_s"
+    for name in (
+        "forward",
+        "backward",
+        "recompute",
+        "optimizer",
+        "tp",
+        "dp",
+        "pp",
+        "ep",
+        "cp",
+        "bubble",
+        "host",
+    )
+)  # fmt: skip - parts of a step in which a model learns
+LINKS = ("tp", "dp", "pp", "ep", "cp")
 STEP_ACCESSES = 2  # each state is read and written
 HOST_BYTES_PER_S = 20 * GIGA  # of states that one rank's share of a CPU works through
 NVME_BYTES_PER_S = 3 * GIGA  # and of a drive
@@ -187,6 +204,8 @@ class TrainingTime:
     samples_per_s: Numbers  # of all replicas
     mfu: Numbers
     hfu: Numbers
+    scoring_s: Numbers = 0.0  # passes without gradients
+    rollout_s: Numbers = 0.0  # completions written, and weights brought to the engine
 
 
 def own_case(training: Training) -> RunCase:
@@ -214,7 +233,8 @@ class _MicroBatch:
 
     layers_s: Numbers  # computing, of every layer
     head_s: Numbers
-    again_s: Numbers  # of both: recomputed, and reference models
+    again_s: Numbers  # recomputed
+    scored_s: Numbers  # of passes without gradients: reference models, log-probabilities before the step
     sent_s: dict[str, Numbers]  # exposed, of every layer
     crossing_s: Numbers  # from stage to stage and back, exposed
     reduce_s: Numbers  # once a step, not yet covered
@@ -224,7 +244,8 @@ class _MicroBatch:
     def of(cls, case: StepCase, through: Ways) -> _MicroBatch:
         """Sum the passes; communication hides behind what it has beside it."""
         rates, sent = case.rates, traffic(case)
-        extra = case.setup.training.references if case.setup.full else min(case.setup.training.references, 1)
+        extra = case.setup.forwards
+        scored_s = extra * (through.forward.layers_s + through.forward.head_s)
         again = through.again_s + extra * through.forward.layers_s
         layers = through.forward.layers_s + through.backward.layers_s + again
         mixing = through.forward.mixing_s + through.backward.mixing_s
@@ -243,7 +264,8 @@ class _MicroBatch:
         return cls(
             layers_s=layers,
             head_s=through.forward.head_s * (1 + extra) + through.backward.head_s,
-            again_s=again + extra * through.forward.head_s,
+            again_s=through.again_s,
+            scored_s=scored_s,
             sent_s=hidden,
             crossing_s=rates.pp_bare * sent.pp_s,
             reduce_s=sent.reduce_s,
@@ -275,7 +297,7 @@ def _step(case: StepCase, through: Ways, *, flow: _MicroBatch) -> dict[str, Numb
         "forward": share * (through.forward.layers_s + through.forward.head_s),
         "backward": share * (through.backward.layers_s + through.backward.head_s),
     }
-    compute["recompute"] = share * flow.again_s
+    compute |= {"recompute": share * flow.again_s, "scoring": share * flow.scored_s}
     compute |= {name: share * seconds for name, seconds in flow.sent_s.items()}
     compute["bubble"] = micro * slowest + waits - share * whole
     compute["host"] = share * (slowed - device) + rates.step_s
@@ -331,9 +353,9 @@ def _record(case: StepCase, parts: dict[str, Numbers]) -> TrainingTime:
     if not setup.full:
         flops = flops * 2 / 3
     done = value * flops / step / ranks / case.rates.peak_flops_per_s
-    again = parts["recompute"] / (parts["forward"] + parts["backward"])
+    again = (parts["recompute"] + parts["scoring"]) / (parts["forward"] + parts["backward"])
     given = value * (1 - np.asarray(training.padded))
-    names = ("forward", "backward", "recompute", "optimizer", "tp", "dp", "pp", "ep", "cp", "bubble", "host")
+    names = ("forward", "backward", "recompute", "scoring", "optimizer", "bubble", "host", *LINKS)
     return TrainingTime(
         step_s=step,
         tok_per_step=given,

@@ -16,6 +16,7 @@ from rigright.base.words import Sentence, say, sentences, tell
 from rigright.faces.cli.options import ARGUMENTS, BEHIND, OPTIONS, Group, add, check
 from rigright.faces.cli.terminal import columns
 from rigright.options.readers import cells
+from rigright.options.rows import trains_as
 from rigright.report.screen import wrap
 
 _ANY = say("[options]")
@@ -141,7 +142,9 @@ def _filled(arguments: Sequence[str], taken: Sequence[Group]) -> list[str]:
         for flag in option.flags
     }
     return [
-        f"{word}={bare[word][0]}" if word in bare and after not in bare[word][1] else word
+        f"{word}={bare[word][0]}"
+        if word in bare and after not in bare[word][1] and trains_as(after) is None
+        else word
         for word, after in zip_longest(arguments, arguments[1:], fillvalue="")
     ]
 

@@ -19,8 +19,10 @@ from rigright.base.words import (
     say,
     with_commas,
     with_semicolons,
+    worded,
 )
 from rigright.cost.estimate import SECONDS_PER_DAY, Estimate
+from rigright.demand import PlanWish, Training
 from rigright.facts.hosts import CPU_ID
 from rigright.options.rows import rivals
 from rigright.search.record import Rejection, Safe, Supply
@@ -43,6 +45,7 @@ TRAINED = {
     **dict.fromkeys(("gradients", "buckets"), say("gradients")),
     **dict.fromkeys(("optimizer", "step"), say("optimizer")),
     **dict.fromkeys(("activations", "working", "loss"), say("activations")),
+    **dict.fromkeys(("engine", "kv"), say("rollout engine")),
 }
 NAMES = {
     "weights": say("weights"),
@@ -337,3 +340,9 @@ def old_prices(dates: Iterable[object]) -> Line:
     """That prices are old, with their dates; nothing where none is."""
     every = ", ".join(sorted({str(date) for date in dates}))
     return Line.warn(say("prices as of {date}; verify before buying", date=every or None))
+
+
+def method_label(asked: Training | PlanWish) -> Sentence | str:
+    """How a model is trained: "GRPO, LoRA"."""
+    objective = asked.objective if isinstance(asked, PlanWish) else asked.post and asked.post.objective
+    return with_commas([worded("objective")(objective or ""), worded("method")(asked.method or "")]) or ""

@@ -185,8 +185,11 @@ def _kinds(plan: Plan) -> frozenset[str]:
 
 def _chosen(plan: Plan) -> Iterator[tuple[str, Any]]:
     """Every choice, None where it is the usual one."""
-    for record in (plan.work, plan.layout):
+    post = getattr(plan.work, "post", None)
+    for record in (plan.work, plan.layout, *((post,) if post else ())):
         for field in fields(record):
+            if field.name == "post":
+                continue
             value = getattr(record, field.name)
             usual = value == field.default or (field.default is None and not value)
             yield field.name, None if usual else value
@@ -270,7 +273,7 @@ def _trained(plan: Plan, wish: PlanWish) -> dict[str, Any]:
     assumed = work_of(TrainingWish(method=work.method, trainer=work.trainer, **cuts), cards=plan.n_chips)
     return {
         "work": None if wish.work in {assumed, AUTO} else wish.work,
-        **_amount(wish),
+        **_amount(wish), **_post_trained(work),
         "method": work.method, "trainer": work.trainer, "optimizer": work.optimizer,
         "offload": None if work.offload == "none" else work.offload, "precision": work.precision,
         "seq_tok": None if words.takes_samples(plan) else work.seq_tok,
@@ -285,6 +288,19 @@ def _trained(plan: Plan, wish: PlanWish) -> dict[str, Any]:
         "targets": work.targets if adapters and work.targets != usual.targets else None,
         "base": work.base if quantized and work.base != usual.base else None,
     }  # fmt: skip
+
+
+def _post_trained(work: Training) -> dict[str, Any]:
+    """The loss of post-training, and how its completions are written."""
+    post = work.post
+    if post is None:
+        return {}
+    from rigright.facts.training import objectives
+
+    usual, names = objectives()[post.objective].references, ("group", "completion_tok", "rollout_tp", "waves")
+    engine = {name: getattr(post, name) if post.rollout else None for name in names}
+    references = None if work.references == usual else work.references
+    return {"objective": post.objective, "references": references, **engine, "rollout": None}
 
 
 def _work_flags(result: Planned) -> list[str]:

@@ -9,7 +9,7 @@ from functools import partial
 from rigright.base.money import show_money
 from rigright.base.page import Heading, Shown, Table, known, number, prose, table
 from rigright.base.units import KILO, show_count, show_seconds, show_short, show_watts
-from rigright.base.words import DOUBT, Sentence, say, with_commas, worded
+from rigright.base.words import DOUBT, Sentence, say, with_commas
 from rigright.cost.estimate import SECONDS_PER_DAY, Estimate, scaled
 from rigright.demand import SAMPLES, Layout, PlanWish, Serving, Training
 from rigright.facts.clouds import cloud_shown
@@ -17,6 +17,7 @@ from rigright.facts.hosts import CPU
 from rigright.report.pages.brief import (
     done_in,
     expected,
+    method_label,
     money_words,
     safe_load,
     samples_rate,
@@ -106,7 +107,7 @@ def formats(plan: Plan) -> Sentence | str:
     """What weights and caches are kept in; of a training, its method and how states are cut."""
     if not isinstance(plan.work, Serving):
         sharding = "" if plan.work.sharding == "none" else plan.work.sharding
-        return with_commas([worded("method")(plan.work.method), sharding]) or ""
+        return with_commas([method_label(plan.work), sharding]) or ""
     weights = plan.work.weights.removeprefix("gguf:")
     return weights if plan.work.kv == "16bit" else say("{weights}, {kv} KV", weights=weights, kv=plan.work.kv)
 
@@ -250,7 +251,7 @@ def work(wish: PlanWish) -> Shown:
     many = wish.samples if wish.train_tok is None else None
     sentences = (
         _WORKS.get(wish.work, ""),
-        worded("method")(wish.method or "") if learns else None,
+        method_label(wish) if learns else None,
         say("{tokens} tokens", tokens=known(wish.train_tok, show_count)) if learns else None,
         say("steps of {batch} x {seq}", **step) if learns else None,
         within if learns else None,

@@ -8,7 +8,7 @@ from itertools import groupby
 from rigright.base import telling
 from rigright.base.page import Commands, Line, Page, Part, Shown, Table, answer_of, number, prose, table
 from rigright.base.units import GIGA, show_bytes, show_count, show_seconds, show_short
-from rigright.base.words import Sentence, say, with_commas, worded
+from rigright.base.words import Sentence, say, with_commas
 from rigright.facts.chips import short
 from rigright.predict.trained import StepUse
 from rigright.report.pages import brief, figures
@@ -19,7 +19,9 @@ _HOUR_S = 3600
 TIMES = {
     "forward": say("forward pass"),
     "backward": say("backward pass"),
-    "recompute": say("recomputation and reference passes"),
+    "recompute": say("recomputation"),
+    "scoring": say("scoring: reference, reward and old log-probabilities"),
+    "rollout": say("rollout, weights to the engine first"),
     "optimizer": say("optimizer"),
     "tp": say("tensor parallel, exposed"),
     "dp": say("data parallel, exposed"),
@@ -34,6 +36,8 @@ BOUNDS = {
     "links": say("limited by the interconnect"),
     "bubble": say("limited by the pipeline bubble"),
     "host": say("limited by CPU launches: use larger micro-batches"),
+    "rollout": say("limited by the rollout: completions are written token by token"),
+    "scoring": say("limited by scoring passes"),
     "optimizer": say("limited by the optimizer: accumulate more micro-batches"),
 }
 NAMES = {
@@ -49,8 +53,17 @@ NAMES = {
     "buckets": say("buckets"),
     "casts": say("cast copies"),
     "step": say("optimizer step"),
+    "engine": say("rollout engine"),
+    "kv": say("KV cache of the rollout"),
     "reserved": say("reserved"),
     "device": say("device"),
+}
+PHASES = {"rollout": say("rollout"), "scoring": say("scoring"), "update": say("update")}
+APART = ("rollout", "scoring")  # phases of a step before the model learns
+MODES = {
+    "sleep": say("asleep while the model learns"),
+    "colocate": say("awake while the model learns"),
+    "apart": say("on GPUs of its own"),
 }
 MOST_STAGES = 8  # shown one by one; the rest in `--json`
 
@@ -72,7 +85,7 @@ def page(result: Trained, *, why: bool = False, details: bool = False) -> Page:
 
 def _parts(result: Trained, *, details: bool) -> Iterator[Part]:
     """Memory of the fullest rank, then speed and limits, or what to change; with `details` part by part."""
-    worst, samples = result.worst, result.samples
+    worst, samples, post = result.worst, result.samples, result.training.post
     if details:
         yield Line.dim(say("{machine}, {trainer}", machine=result.machine, trainer=result.trainer))
     sizes = [*worst.parts_bytes, ("rest", worst.used_bytes - sum(size for _, size in worst.parts_bytes))]
@@ -89,13 +102,16 @@ def _parts(result: Trained, *, details: bool) -> Iterator[Part]:
         return
     yield figures.estimates_table(
         (
-            *(() if result.time is None else step_rows(result.time, details=details)),
+            *(() if result.time is None else step_rows(result.time, details=details, post=post is not None)),
             *(() if samples is None else figures.sample_speeds(samples)),
             *figures.money_rows(result.figures, wish=result.wish),
             *(() if samples is None else figures.sample_settings(samples)),
             *_reach(result),
         )
     )
+    if post is not None:
+        yield _phases(result)
+        yield from map(Line.dim, _engines(result))
     if result.time is not None:
         yield Line.dim(BOUNDS[result.time.bound])
     if details:
@@ -115,7 +131,7 @@ def _verdict(result: Trained) -> Line:
         return Line.bad(brief.misses(short(result.machine), result.broken, fields={}))
     figures: list[Shown] = [say("peak {size} of {total}", size=size, total=total)]
     if result.time is not None:
-        figures.insert(0, say("{rate} tok/s", rate=show_short(result.time.tok_per_s)))
+        figures.insert(0, _pace(result.time, steps=result.training.post is not None))
     elif result.samples is not None:
         figures.insert(0, say("{rate} images/s", rate=show_short(result.samples.rate.value)))
     if result.days is not None:
@@ -124,9 +140,51 @@ def _verdict(result: Trained) -> Line:
         brief.money_words(result.figures, result.supply, currency=result.wish.currency, days=result.days)
     )
     sentence = say("{machine} trains {model} ({format}): {figures}", machine=short(result.machine),
-               model=brief.model_name(result.model), format=worded("method")(result.training.method),
+               model=brief.model_name(result.model), format=brief.method_label(result.training),
                figures=with_commas(figures) or "")  # fmt: skip
     return brief.doubted(sentence, _doubts(result))
+
+
+def _pace(step: StepUse, *, steps: bool) -> Sentence:
+    if steps:
+        return say("{rate} steps/hour", rate=show_short(step.steps_per_h.value))
+    return say("{rate} tok/s", rate=show_short(step.tok_per_s))
+
+
+def _phases(result: Trained) -> Table:
+    """Memory and time of what follows upon each other in a step."""
+    worst, times = result.worst, dict(result.time.parts_s) if result.time else {}
+    sizes = dict(worst.phases_bytes)
+    update = max(size for name, size in sizes.items() if name not in {*APART, "load"})
+    took = {name: times.get(name, 0.0) for name in APART}
+    took["update"] = sum(times.values()) - sum(took.values())
+    peak = worst.peak_phase if worst.peak_phase in APART else "update"
+    rows = [
+        (
+            say("{phase} (peak)", phase=PHASES[name]) if name == peak else PHASES[name],
+            show_bytes(size),
+            show_seconds(took[name]) if times else "",
+        )
+        for name, size in (*((name, sizes[name]) for name in APART if name in sizes), ("update", update))
+    ]
+    return table((say("phase"), number(say("allocated per GPU")), number(say("time"))), rows)
+
+
+def _engines(result: Trained) -> Iterator[Sentence]:
+    """How completions are written."""
+    row, post = result.rollout, result.training.post
+    if row is None or post is None:
+        return
+    tokens = {"completion": f"{post.completion_tok:,}", "tokens": f"{result.training.seq_tok:,}"}
+    fields = {"prompts": row.prompts, "group": post.group, **tokens}
+    yield say("{prompts} prompts x {group} completions, {completion} of {tokens} tokens written", **fields)
+    yield say(
+        "rollout: vLLM, {count} x tensor parallel {gpus}, {seqs} completions at once each, "
+        "gpu_memory_utilization {share}, {mode}",
+        count=row.engines, gpus=post.rollout_tp, seqs=row.at_once, share=f"{row.share:.2f}",
+        mode=MODES[post.rollout],
+    )  # fmt: skip
+    yield say("each engine GPU gets {size} of new weights per step", size=show_bytes(row.sync_bytes))
 
 
 def _doubts(result: Trained) -> Iterator[Sentence]:
@@ -177,9 +235,12 @@ def _reach(result: Trained) -> Iterator[tuple[Shown, ...]]:
         yield say("NVMe per rank"), show_bytes(result.nvme_bytes)
 
 
-def step_rows(step: StepUse, *, details: bool = False) -> Iterator[tuple[Shown, ...]]:
-    """What a person wants of a step, with its band."""
+def step_rows(step: StepUse, *, details: bool = False, post: bool = False) -> Iterator[tuple[Shown, ...]]:
+    """What a person wants of a step, with its band; `post`: it learns from preferences or rewards."""
     yield figures.figure_row(say("step, s"), step.step_s)
+    if post:
+        yield figures.figure_row(say("steps/hour"), step.steps_per_h)
+        yield figures.figure_row(say("samples/s"), step.times(step.samples_per_s * step.step_s.value))
     yield figures.figure_row(say("tok/s per GPU"), step.tok_per_s_per_chip)
     yield say("MFU, %"), show_short(100 * step.mfu)
     if details:

@@ -18,6 +18,7 @@ from rigright.base.words import say
 from rigright.demand import ServingWish, TrainingWish
 from rigright.facts.chips import Chip
 from rigright.facts.formats import find_format
+from rigright.facts.training import objectives
 from rigright.terms.memory import weights_bytes
 from rigright.verbs.look_up.model_card import ModelCard
 from rigright.verbs.read.claims import claim_of, figured
@@ -87,6 +88,7 @@ class StatedMachine:
     weights: str | None = None
     context_tok: int | None = None
     method: str | None = None  # of training; None: it serves
+    objective: str | None = None  # a loss of preferences or rewards
 
     @property
     def command(self) -> str:
@@ -94,6 +96,7 @@ class StatedMachine:
         words = f"{f' --weights {self.weights}' if self.weights else ''}"
         words += f"{f' --context {self.context_tok}' if self.context_tok else ''}"
         words = f" --train {self.method}" if self.method else words
+        words += f" --objective {self.objective}" if self.objective else ""
         return f'rigright explain {self.model} --on "{self.machine}"{words}'
 
 
@@ -225,7 +228,13 @@ def method_of(text: str) -> str | None:
     adapter = _ADAPTER.search(text)
     if adapter is not None:
         return "qlora" if adapter[1] else "lora"
-    return "full" if _TRAINS.search(text) else None
+    return "full" if _TRAINS.search(text) or objective_in(text) else None
+
+
+def objective_in(text: str) -> str | None:
+    """The loss that a text names: none by a part of a model's name."""
+    words = re.findall(r"(?<![\w-])[A-Za-z]{3,5}(?![\w-])", text)
+    return next((word.lower() for word in words if word.isupper() and word.lower() in objectives()), None)
 
 
 def machines(passage: Passage) -> Iterator[tuple[ClaimSubject, StatedMachine]]:
@@ -253,6 +262,7 @@ def machines(passage: Passage) -> Iterator[tuple[ClaimSubject, StatedMachine]]:
                 weights=_format_named(text),
                 context_tok=None if context is None else int(context[1] or context[2]) * KIB,
                 method=method_of(f"{passage.topic} {passage.text}"),
+                objective=objective_in(f"{passage.topic} {passage.text}"),
             ),
         )
 
@@ -329,8 +339,9 @@ def trains(machine: StatedMachine) -> ClaimVerdict:
     """Whether a model can be trained on a machine."""
     from rigright.verbs.explain_training import explain_training
 
+    wish = TrainingWish(method=machine.method, objective=machine.objective)
     try:
-        trained = explain_training(machine.model, machine.machine, wish=TrainingWish(method=machine.method))
+        trained = explain_training(machine.model, machine.machine, wish=wish)
     except RigError as error:
         return ClaimVerdict(verdict=UNKNOWN, truth=error.sentence, command=machine.command)
     worst = max(trained.ranks, key=lambda rank_use: rank_use.least_bytes - rank_use.total_bytes)

@@ -66,6 +66,17 @@ class RankUse:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Rollout:
+    """Engines that write the completions of a step."""
+
+    prompts: int  # of a step
+    engines: int  # that write at once
+    at_once: int  # completions that an engine writes at once
+    share: float  # of the memory of a GPU, for its weights and cache (gpu_memory_utilization)
+    sync_bytes: float  # of new weights, that each of its GPUs gets in a step
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Reach:
     """The largest values that fit, all else as asked; 0: not even one."""
 
@@ -94,6 +105,7 @@ class Trained:
     limits: Reach  # how far it goes, all else as asked
     samples: SampleSpeed | None = None  # of a network that learns from whole images
     time: StepUse | None = None  # None: the speed of such a model or card is not known
+    rollout: Rollout | None = None  # engines that write what it learns from
     remedies: tuple[Remedy, ...] = ()  # where it does not fit: what helps
     why: tuple[Reason, ...] = ()  # with `--why`
     quicker: Inner[int | None] = None  # a larger micro-batch that is faster
@@ -218,7 +230,8 @@ def build_case(arch: Arch, node: Node, *, wish: TrainingWish) -> TrainingOnCards
     sentences = training_notes(
         arch, training, layout=layout, chip=smallest.chip, room_bytes=smallest.room_bytes
     )
-    batch = batch_notes(training, layout=layout, batch=settled.batch, cards=node.n_cards)
+    writing = 0 if training.post is None else training.post.rollout_gpus
+    batch = batch_notes(training, layout=layout, batch=settled.batch, cards=node.n_cards - writing)
     lengths = _length_notes(arch, wish, training=training, layout=layout, room_bytes=smallest.room_bytes)
     return TrainingOnCards(
         arch=arch,
@@ -322,6 +335,25 @@ def rank_uses(case: TrainingOnCards) -> tuple[RankUse, ...]:
             )
         )
     return tuple(uses)
+
+
+def rollout_of(case: TrainingOnCards) -> Rollout | None:
+    """The engines of a training; None where nothing is written."""
+    training, layout, post = case.training, case.layout, case.training.post
+    if post is None or not post.rollout:
+        return None
+    from rigright.predict.rollout import rollout_load, sync_bytes
+
+    ranks = int(layout.tp * layout.pp * layout.dp * layout.cp)
+    step = int(training.micro_batch * (training.accumulate or 1) * layout.dp)
+    parts = case.memory().by_phase["rollout"]
+    return Rollout(
+        prompts=-(-step // post.group),
+        engines=max((post.rollout_gpus or ranks) // post.rollout_tp, 1),
+        at_once=int(rollout_load(training, layout)[1]),
+        share=float(np.max(parts["engine"] + parts["kv"])) / case.card_bytes,
+        sync_bytes=sync_bytes(case.arch, training),
+    )
 
 
 def reach(case: TrainingOnCards) -> Reach:

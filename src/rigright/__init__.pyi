@@ -914,6 +914,8 @@ def simulate(
     users: Texts | None = None,
     rate: Texts | None = None,
     cached: Texts | None = None,
+    draft: Texts | None = None,
+    draft_tokens: Texts | None = None,
     images: Texts | None = None,
     engine: Texts | None = None,
     weights: Texts | None = None,

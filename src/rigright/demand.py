@@ -12,6 +12,7 @@ from rigright.base.record import dataclass
 
 # a number, or a numpy array of choices; `Any` keeps arrays and numbers on one path without casts
 Numbers = Any
+METHODS = ("mtp", "eagle3", "draft", "ngram")  # that draft tokens
 SETTINGS = ("budget_tok", "max_seqs", "utilisation", "graphs", "compiled")  # of an engine, that people set
 
 
@@ -57,6 +58,20 @@ class Images:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Drafting:
+    """How tokens are drafted and checked together (speculative decoding), as far as somebody said."""
+
+    method: str = ""  # "mtp", "eagle3", "draft", "ngram"; "": the best that model and engine have
+    model: str = ""  # that drafts, smaller
+    accepted: float | None = None  # chance that a token is kept, if all before it were; None: as published
+
+    def __str__(self) -> str:
+        """As it is typed."""
+        share = None if self.accepted is None else f"{100 * self.accepted:g}%"
+        return " ".join(filter(None, (self.model or self.method, share)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ServingWish:
     """What somebody said of a serving; None was left to the engine, the model and the machine."""
 
@@ -72,7 +87,7 @@ class ServingWish:
     requests: int | None = None  # of a run that starts all at once; None: a service goes on
     percentile: float | None = None  # the share of requests that times hold for; None: on average
     cached_share: float = 0.0  # of prompts, found in the prefix cache
-    draft: float | None = None  # tokens may be drafted, of which each is kept with such a chance
+    drafting: Drafting | None = None  # tokens are drafted
     draft_tok: int | None = None  # drafted for each pass
     budget_tok: int | None = None
     max_seqs: int | None = None
@@ -226,7 +241,8 @@ class PlanWish:
     users: float | None = None  # requests in flight at once
     rate_per_s: float | None = None
     cached_share: float | None = None  # of prompts, found in the prefix cache; None: what is usual
-    draft: float | None = None  # tokens may be drafted, of which each is kept with such a chance
+    drafting: Drafting | None = None  # tokens are drafted
+    draft: float | None = None  # the chance that each is kept, where somebody said it
     draft_tok: int | None = None  # drafted for each pass
     ttft_s: float | None = None
     tpot_s: float | None = None

@@ -167,7 +167,7 @@ def test_no_two_words_of_a_choice_write_the_same_files(program, target, plan):
     assert silent == []
 
 
-@pytest.mark.parametrize(("program", "target"), [("llama.cpp", "llama.cpp"), ("ollama", "ollama")])
+@pytest.mark.parametrize(("program", "target"), [("ollama", "ollama")])
 def test_drafts_are_refused_where_a_server_makes_none(program, target):
     data = plan_of(program)
     data["plans"][0]["drafts"]["drafted_tok"] = 3
@@ -175,14 +175,14 @@ def test_drafts_are_refused_where_a_server_makes_none(program, target):
         launch_files(target, data)
 
 
-@pytest.mark.parametrize("target", ["vllm", "sglang", "tensorrt-llm"])
+@pytest.mark.parametrize("target", ["vllm", "sglang", "tensorrt-llm", "llama.cpp"])
 def test_a_head_of_the_model_drafts_by_itself(target):
     data = plan_of(target)
     found = set()
-    for own in (False, True):
-        data["plans"][0]["drafts"] |= {"drafted_tok": 3, "own": own}
+    for method in ("mtp", "ngram", "draft"):
+        data["plans"][0]["drafts"] |= {"drafted_tok": 3, "method": method, "model": "qwen3-0.6b"}
         found.add("".join(launch_files(target, data).values()))
-    assert len(found) == 2
+    assert len(found) == 3
 
 
 def test_a_layout_that_a_program_does_not_have_is_refused():

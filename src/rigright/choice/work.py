@@ -12,7 +12,7 @@ from rigright.base.record import dataclass, replace
 from rigright.base.tables import DATA, read_toml
 from rigright.base.words import DECIDES, Sentence, assuming, say, with_commas
 from rigright.cost.layers import generates, transcribes
-from rigright.demand import Images, Numbers, PlanWish, Traffic
+from rigright.demand import Drafting, Images, Numbers, PlanWish, Traffic
 from rigright.facts.chips import Chip
 from rigright.facts.engines import unknown_version
 
@@ -108,8 +108,10 @@ def settled(arch: Arch, wish: PlanWish, *, chips: Sequence[Chip] = (), more: boo
     if not loaded and (more or not chips or name not in CARRIES or alone):
         users = None if usual.concurrency is None else float(usual.concurrency)
     cached = (usual.cached_share or None) if wish.cached_share is None else wish.cached_share
+    drafting = wish.drafting or (None if wish.draft is None else Drafting(accepted=wish.draft))
     return replace(
-        wish, work=name, prompt_tok=prompt, output_tok=output, context_tok=context, users=users,
+        wish, drafting=drafting, draft=None if drafting is None else drafting.accepted,
+        work=name, prompt_tok=prompt, output_tok=output, context_tok=context, users=users,
         cached_share=cached, samples=jobs,
         images=None if wish.images is None else replace(wish.images, tok=arch.image_tok),
     )  # fmt: skip

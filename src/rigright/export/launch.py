@@ -45,7 +45,9 @@ class ServerSettings:
     split: tuple[int, ...] = ()  # of the layers, which share each GPU takes
     numa: bool = False  # a part of the model lies in the memory of more than one socket
     drafted_tok: int = 0
-    drafts_itself: bool = False  # by a head that the model brings
+    draft_method: str = ""  # "mtp", "eagle3", "draft", "ngram"
+    draft_word: str = ""  # the same as the engine calls it
+    draft_model: str | None = None  # that drafts: a hub id or a file
     graph_seqs: int | None = None  # sequences of the largest captured graph
     flash: bool | None = None  # None: as the engine does by itself
 

@@ -20,7 +20,7 @@ from rigright.base.units import (
     unreadable,
 )
 from rigright.base.words import say
-from rigright.demand import Images
+from rigright.demand import METHODS, Drafting, Images
 
 if TYPE_CHECKING:
     from rigright.base.money import Money
@@ -158,6 +158,25 @@ def part(text: str) -> float:
 def cached(text: str) -> float:
     """A share of a prompt; none of it is 0, where some is usual."""
     return part(text) if text.strip("0. %％") else 0.0
+
+
+DRAFT = "eagle3, qwen3-0.6b 70%"
+
+
+def draft(text: str) -> Drafting:
+    """Read "70%", "eagle3", "ngram 0.4", "qwen3-0.6b 0.7": what drafts tokens, and how many are kept."""
+    method, model, share = "", "", None
+    for word in re.split(r"[\s,，@]+", text.strip()):
+        plain = re.sub(r"[-_]", "", word.lower())
+        if re.fullmatch(r"[\d.]+[%％]?", word):
+            share = part(word)
+        elif plain in METHODS[:2] or plain == METHODS[3]:
+            method = plain
+        else:
+            method, model = METHODS[2], f"{model} {word}".strip()
+    if share is not None and share <= 0:
+        raise unreadable(text, say("what drafts tokens, and the share of them that is kept"), example=DRAFT)
+    return Drafting(method=method, model=model, accepted=share)
 
 
 def whole(text: str) -> int:

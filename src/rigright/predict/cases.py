@@ -13,7 +13,7 @@ import numpy as np
 
 from rigright.base.record import dataclass, replace
 from rigright.choice.case import Case
-from rigright.choice.drafts import head_bytes
+from rigright.choice.drafts import head_bytes, pass_work
 from rigright.choice.layout import is_staged, surely
 from rigright.cost.memory.serving import ServingMemory, pool_tok
 from rigright.cost.speed.eras import table_of
@@ -37,7 +37,6 @@ from rigright.predict.served import (
     server_rates,
     started_for,
 )
-from rigright.terms.speed import work_of
 
 CUT = ("tp", "pp", "ep", "dp")
 LOADED = ("concurrency", "rate_per_s", "requests", "tpot_p99_s", "ttft_p99_s")  # None is a word of its own
@@ -183,7 +182,7 @@ def _shared(case: Case) -> tuple[object, ...]:
         *(id(case.arch), case.form, case.serving.kv, engine.id, engine.options, case.layout.attention_dp),
         None if case.prefill is None else case.prefill.attention_dp,
         *(table_of(corrections(name), engine, chip=chip) for name in (SUBJECT, STREAMS)),
-        *(case.manner, case.serving.batch is None),
+        *(case.manner, case.serving.batch is None, case.drafts.model),
         *(getattr(sent, name) is None for name in LOADED),
     )
 
@@ -199,7 +198,7 @@ def _started(case: Case) -> tuple[object, ...]:
 
 def _group(cases: Sequence[Case], places: Sequence[int]) -> CaseGroup:
     first = cases[0]
-    work = work_of(first.arch, weights=first.form, kv=first.serving.kv)
+    work = pass_work(first.arch, weights=first.form, kv=first.serving.kv, drafts=first.drafts)
     traffic = columns_of([case.traffic for case in cases], SENT)
     prefills = [case.prefill for case in cases if case.prefill is not None]
     layout = columns_of([case.layout for case in cases], CUT)

@@ -395,7 +395,8 @@ def offloaded(question: Question) -> Question:
             settings = question.cut.settings
             settings["budget_tok"] = settings["budget_tok"] or way.engine.ram_batch
             kind_way = KindWay(
-                engine=way.engine, weights=way.weights, kv=way.kv, kinds=(len(kinds),), **settings
+                engine=way.engine, weights=way.weights, kv=way.kv, kinds=(len(kinds),), **settings,
+                drafts=drafts_of(question.arch, wish, engine=way.engine),
             )  # fmt: skip
             serving = kind_way.serving(
                 context_tok=wish.context_tok or (wish.prompt_tok or 0) + (wish.output_tok or 0),
@@ -448,6 +449,9 @@ def ways_of(
         )
         for (engine, weights, kv, usual), places in groups.items()
     )
-    drafts = drafts_of(arch, wish)
-    drafted = (replace(way, drafts=drafts) for way in ways if way.engine.drafts)
-    return (*ways, *drafted) if drafts.drafted_tok else ways
+    if wish.drafting is None:
+        return ways
+    pairs = [(way, drafts_of(arch, wish, engine=way.engine)) for way in ways]
+    drafted = tuple(replace(way, drafts=drafts) for way, drafts in pairs if drafts.drafted_tok)
+    alone = cut is not _FREE and drafted  # one case is explained as it is asked for, though it may be slower
+    return drafted if alone else (*ways, *drafted)

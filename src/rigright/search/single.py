@@ -147,7 +147,7 @@ def _asked(wish: ServingWish, work: PlanWish, *, node: Node) -> PlanWish:
         rate_per_s=wish.rate_per_s or work.rate_per_s,
         cached_share=wish.cached_share or work.cached_share,
         percentile=wish.percentile or work.percentile,
-        draft=wish.draft or work.draft,
+        drafting=wish.drafting or work.drafting,
         draft_tok=wish.draft_tok or work.draft_tok,
         most_plans=1,
     )
@@ -188,7 +188,7 @@ def _case_at(table: Candidates, place: int, *, node: Node, cut: ServingWish) -> 
             if card.chip.id == kind.chip.id and card.total_bytes == kind.card.total_bytes
         ]
         cards = sorted(like or cards, key=lambda card: -card.room_bytes)[: int(points.n_chips[point])]
-    return serving_case(
+    case = serving_case(
         question.arch,
         serving,
         layout=layout,
@@ -196,11 +196,12 @@ def _case_at(table: Candidates, place: int, *, node: Node, cut: ServingWish) -> 
         host=node.host,
         traffic=traffic_of(question, float(points.load[point]), way=way),
         drafts=way.drafts,
-        notes=(
-            *drafting_notes(question.arch, way, layout=layout),
-            *(() if question.wish.owned else _idle(node, cards=len(cards))),  # those cost nothing more
-        ),
     )
+    notes = (
+        *drafting_notes(case, question.wish),
+        *(() if question.wish.owned else _idle(node, cards=len(cards))),  # those cost nothing more
+    )
+    return replace(case, notes=notes)
 
 
 def _counted(typed: ServingWish, wish: ServingWish) -> tuple[Sentence, ...]:

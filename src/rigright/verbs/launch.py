@@ -9,6 +9,7 @@ from dataclasses import fields, replace
 from pathlib import Path, PurePosixPath
 from typing import Any, cast
 
+from rigright.arch.record import Arch
 from rigright.arch.sources.open import open_model
 from rigright.base.bounded import bounded_json
 from rigright.base.errors import AskError
@@ -16,6 +17,7 @@ from rigright.base.files import read_bounded
 from rigright.base.units import MIB
 from rigright.base.words import say
 from rigright.choice.case import serving_case
+from rigright.choice.drafts import COPIED, MADE, MODEL, OWN, drafter
 from rigright.choice.offload import cpu_moe, gpu_layers
 from rigright.cost.memory.places import dealt_bounds
 from rigright.cost.weights import has_experts, stored
@@ -23,7 +25,8 @@ from rigright.demand import Layout, Offload, Serving, Training
 from rigright.export.launch import Launch, SampleSettings, ServerSettings, TrainerSettings
 from rigright.facts.checkpoints import Making, published, quantizer
 from rigright.facts.chips import Chip, by_id
-from rigright.facts.engines import find_engine
+from rigright.facts.drafting import head_repo, method_word
+from rigright.facts.engines import Engine, find_engine
 from rigright.facts.formats import GGUF, find_format
 from rigright.facts.launching import Launcher, programs
 from rigright.facts.nodes import find_node
@@ -303,13 +306,42 @@ def _served(
         numa=node.host is not None
         and node.host.sockets > 1
         and (node.has_no_cards or work.offload is not None),
-        drafted_tok=int(plan["drafts"]["drafted_tok"]),
-        drafts_itself=bool(plan["drafts"].get("own")),
+        **_drafted(plan["drafts"], arch, engine=engine, work=work, program=program),
         graph_seqs=engine.default(engine.graph_seqs, cards[0].total_bytes, chip=cards[0].chip.id)
         if work.graphs
         else None,
         flash=work.flash,
     )
+
+
+def _drafted(
+    plan: Mapping[str, Any], arch: Arch, *, engine: Engine, work: Serving, program: Launcher
+) -> dict[str, Any]:
+    """How tokens are drafted, and by which checkpoint."""
+    if not plan["drafted_tok"]:
+        return {}
+    method = plan.get("method") or (OWN if plan.get("own") else COPIED)
+    word, in_blocks = method_word(engine, method), work.weights.startswith(GGUF)
+    if word is None:
+        raise AskError(say("{engine} is not exported with {choice}", engine=program.label, choice="drafts"))
+    model = head_repo(arch.name) if method == MADE and not in_blocks else None
+    if method == MADE and model is None:
+        raise AskError(
+            say(
+                "no EAGLE-3 head for {model} in {format} is known",
+                model=arch.name,
+                format=find_format(work.weights).label,
+            ),
+            hint=say("plan with --draft ngram or a small model of its family"),
+        )
+    if method == MODEL:
+        small = drafter(plan["model"]).name
+        made = f"{PurePosixPath(small).name}-{work.weights.removeprefix(GGUF)}.gguf"
+        model = (published(small, work.weights, engine=program.id) or made) if in_blocks else small
+    return {
+        "drafted_tok": int(plan["drafted_tok"]), "draft_method": method, "draft_word": word,
+        "draft_model": model,
+    }  # fmt: skip
 
 
 def is_sample(plan: Mapping[str, Any]) -> bool:

@@ -42,8 +42,24 @@ def command(launch: Launch) -> Words:
             ("--cache-type-k", served.kv),
             ("--cache-type-v", served.kv),
             ("--flash-attn", _flash(served)),
+            *_drafted(served),
         ),
         ("--metrics",),
+    )
+
+
+def _drafted(served: ServerSettings) -> tuple[tuple[str, object], ...]:
+    """Tokens drafted by the model's own head, by another model, or from what was written before."""
+    if not served.drafted_tok:
+        return ()
+    count = "--spec-ngram-simple-size-m" if served.draft_method == "ngram" else "--spec-draft-n-max"
+    own = served.draft_model is None
+    flag = "--spec-draft-model" if (served.draft_model or "").endswith(".gguf") else "--spec-draft-hf"
+    return (
+        ("--spec-type", served.draft_word),
+        (count, served.drafted_tok),
+        (flag, served.draft_model),
+        ("--spec-draft-ngl", None if own else 999),
     )
 
 

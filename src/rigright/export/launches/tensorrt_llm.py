@@ -56,7 +56,10 @@ def command(launch: Launch) -> Words:
 
 
 def _drafted(served: ServerSettings) -> dict[str, object]:
-    """Tokens drafted by the model's own heads, else from what was written before."""
-    if served.drafts_itself:
-        return {"decoding_type": "MTP", "num_nextn_predict_layers": served.drafted_tok}
-    return {"decoding_type": "NGram", "max_draft_len": served.drafted_tok, "max_matching_ngram_size": 4}
+    """Tokens drafted by the model's own heads, by another model, or from what was written before."""
+    if served.draft_method == "mtp":
+        return {"decoding_type": served.draft_word, "num_nextn_predict_layers": served.drafted_tok}
+    drafts = {"decoding_type": served.draft_word, "max_draft_len": served.drafted_tok}
+    if served.draft_model is None:
+        return drafts | {"max_matching_ngram_size": 4}
+    return drafts | {"speculative_model_dir": served.draft_model}

@@ -38,8 +38,9 @@ def command(launch: Launch) -> Words:
         )
     # attention over tp ranks, each with sequences of its own: vLLM counts those as its data parallelism
     tp, dp = (1, launch.tp) if launch.attention_dp else (launch.tp, launch.dp)
-    draft: dict[str, object] = {"method": "ngram", "num_speculative_tokens": served.drafted_tok}
-    draft |= {"method": "mtp"} if served.drafts_itself else {"prompt_lookup_max": 4}
+    draft: dict[str, object] = {"method": served.draft_word, "num_speculative_tokens": served.drafted_tok}
+    draft |= {"model": served.draft_model} if served.draft_model else {}
+    draft |= {"prompt_lookup_max": 4} if served.draft_method == "ngram" else {}
     return (
         ("vllm", "serve", launch.model),
         *given(

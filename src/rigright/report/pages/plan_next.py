@@ -208,7 +208,7 @@ def _served(plan: Plan, wish: PlanWish) -> dict[str, Any]:
         "output_tok": wish.output_tok, "images": wish.images,
         "cached_share": wish.cached_share or None,
         **_limits(plan, wish),
-        "draft": wish.draft if plan.drafts.drafted_tok else None,
+        "drafting": wish.drafting if plan.drafts.drafted_tok else None,
         "draft_tok": plan.drafts.drafted_tok or None,
         **_load(plan, work, wish=wish),
         "budget_tok": None if work.offload is not None else work.budget_tok,

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from rigright.arch.record import Arch
 from rigright.base.errors import AskError, unknown
 from rigright.base.words import say
-from rigright.choice.drafts import HEAD
+from rigright.choice.drafts import check_draft
 from rigright.choice.ways import check_format
 from rigright.cost.layers import generates, is_generator, transcribes
 from rigright.demand import PlanWish, ServingWish, TrainingWish
@@ -33,8 +33,9 @@ def check(arch: Arch, wish: PlanWish) -> None:
         raise wrong
     _check_lengths(wish)
     check_deadline(wish)
-    for engine in wish.engines:
-        find_engine(engine)
+    named = [find_engine(engine) for engine in wish.engines]
+    for engine in named or (None,):
+        check_draft(arch, wish.drafting, engine=engine if len(named) == 1 else None)
     for form in wish.weights:
         check_format(form)
     if wish.quality is not None:
@@ -61,8 +62,7 @@ def check_single(arch: Arch, wish: ServingWish | TrainingWish, *, work: PlanWish
                 hint=say("remove one of them"),
             )
         _check_lengths(wish)
-        for error in _headless(arch, wish.draft):
-            raise error
+        check_draft(arch, wish.drafting, engine=None if wish.engine is None else find_engine(wish.engine))
     if trains:
         kind = LEARN if arch.task in {"vision", "image"} else TRAIN
     else:
@@ -97,15 +97,6 @@ def _lossy(wish: PlanWish) -> Iterator[AskError]:
                 say("{format} loses more than --quality {quality}", format=form, quality=wish.quality),
                 hint=say("remove one of them"),
             )
-
-
-def _headless(arch: Arch, draft: float | None) -> Iterator[AskError]:
-    """That a model cannot draft."""
-    if draft is not None and not any(tower.name == HEAD for tower in arch.spare):
-        yield AskError(
-            say("{model} has no MTP head to draft tokens", model=arch.name),
-            hint=say("remove {option}", option="--draft"),
-        )
 
 
 def _check_lengths(wish: PlanWish | ServingWish) -> None:
@@ -191,7 +182,6 @@ def _wrong(arch: Arch, wish: PlanWish) -> Iterator[AskError]:
     for name, value in values.items():
         table[name].check(value)
         yield from refusals(table[name], values=values, kinds=kinds, model=arch.name)
-    yield from _headless(arch, wish.draft)
     if takes_images(arch, wish):
         from rigright.choice.networks import ENGINE
 

@@ -5,7 +5,7 @@ A field left at None takes the engine's or framework's own default, which the co
 
 from __future__ import annotations
 
-from math import ceil
+from math import ceil, inf
 from typing import Any
 
 from rigright.base.record import dataclass
@@ -25,6 +25,19 @@ class Offload:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class KvStore:
+    """Room for KV caches beside the GPUs, of all machines together."""
+
+    ram_bytes: float = 0.0
+    nvme_bytes: float = 0.0
+
+    def __str__(self) -> str:
+        """As it is typed."""
+        sizes = {"ram": self.ram_bytes, "nvme": self.nvme_bytes}
+        return ", ".join(f"{name} {size / 1e9:g}gb" for name, size in sizes.items() if size)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Serving:
     """Inference: so many sequences at once, each so long, in one engine."""
 
@@ -41,6 +54,7 @@ class Serving:
     flash: bool | None = None  # attention without the score matrix; None: as the engine does by default
     compiled: bool = False  # cheap operations fused by torch.compile
     offload: Offload | None = None  # None: everything lies on the cards
+    kv_store: KvStore | None = None  # None: caches lie on the cards alone
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +101,10 @@ class ServingWish:
     requests: int | None = None  # of a run that starts all at once; None: a service goes on
     percentile: float | None = None  # the share of requests that times hold for; None: on average
     cached_share: float = 0.0  # of prompts, found in the prefix cache
+    turns: float | None = None  # of a session, whose prompts repeat what came before
+    think_s: float | None = None  # between an answer and the next turn
+    shared_tok: int | None = None  # that all prompts begin with
+    kv_store: KvStore | None = None  # caches are kept beside the GPUs too
     drafting: Drafting | None = None  # tokens are drafted
     draft_tok: int | None = None  # drafted for each pass
     budget_tok: int | None = None
@@ -202,7 +220,11 @@ class Traffic:
     requests: Numbers = None  # of a run that starts at once and ends; nan: not stated; None: a service
     tpot_p99_s: Numbers = None  # an open loop as fast as keeps this and `ttft_p99_s` for 99 of 100 requests
     ttft_p99_s: Numbers = None
-    cached_tok: Numbers = 0  # of each prompt, found in the prefix cache
+    cached_tok: Numbers = 0  # of each prompt, found in the prefix cache; of sessions: seen before
+    think_s: Numbers = None  # sessions come back after so long: memory decides what is found; None: no matter
+    turns: Numbers = inf  # of a session; endless: all come back
+    shared_tok: Numbers = 0  # that all prompts begin with: kept once
+    reload_s: Numbers = 0  # what was found takes this long to come back to the GPUs
     prompt_spread: Numbers = 0.0  # standard deviation of prompt lengths over their mean
     output_spread: Numbers = None  # of answers; None: of users that go on a little, else none
     drafted_tok: Numbers = 0  # tokens drafted for each pass of a sequence (speculative decoding, MTP)
@@ -241,6 +263,10 @@ class PlanWish:
     users: float | None = None  # requests in flight at once
     rate_per_s: float | None = None
     cached_share: float | None = None  # of prompts, found in the prefix cache; None: what is usual
+    turns: float | None = None  # of a session, whose prompts repeat what came before
+    think_s: float | None = None  # between an answer and the next turn
+    shared_tok: int | None = None  # that all prompts begin with
+    kv_store: KvStore | None = None  # caches are kept beside the GPUs too
     drafting: Drafting | None = None  # tokens are drafted
     draft: float | None = None  # the chance that each is kept, where somebody said it
     draft_tok: int | None = None  # drafted for each pass

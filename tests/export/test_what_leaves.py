@@ -35,6 +35,7 @@ OTHERS = {  # legal values beside the one that stands, by field
     "weights": ("fp8", "gguf:Q8_0"), "kv": ("fp8", "q8_0"), "context_tok": (4096,), "batch": (5000,),
     "prompt_tok": (777,), "budget_tok": (1234,), "max_seqs": (77, 256), "utilisation": (0.5,),
     "graphs": (False,), "flash": (False,), "compiled": (True,),
+    "kv_store": ({"ram_bytes": 2e11, "nvme_bytes": 1e12}, {"ram_bytes": 3e11, "nvme_bytes": 0.0}),
     "offload": ({"layers": 3, "experts": 0}, {"layers": 0, "experts": 5}),
     "tp": (2, 4), "pp": (2, 4), "dp": (2, 4), "ep": (2,), "cp": (2,), "sequence_parallel": (True,),
     "attention_dp": (True,), "trainer": ("hf-lean", "liger"), "method": ("qlora", "full", "dora", "lora"),

@@ -13,7 +13,6 @@ from rigright.base.record import dataclass, replace
 from rigright.base.words import say
 from rigright.cost.speed.work import PassWork
 from rigright.demand import METHODS, Drafting, PlanWish
-from rigright.facts.drafting import acceptance, drafting_engines, method_word
 from rigright.facts.engines import Engine
 from rigright.terms.memory import weights_bytes
 from rigright.terms.speed import work_of
@@ -42,8 +41,12 @@ NONE = Drafts()
 
 def drafts_of(arch: Arch, wish: PlanWish, *, engine: Engine) -> Drafts:
     """What an engine drafts by a wish. Each token is kept with the same chance, if all before it were."""
-    method = "" if wish.drafting is None else _method(arch, wish.drafting, engine=engine)
-    if wish.drafting is None or not method:
+    if wish.drafting is None:
+        return NONE
+    from rigright.facts.drafting import acceptance  # which most questions need not
+
+    method = _method(arch, wish.drafting, engine=engine)
+    if not method:
         return NONE
     own = sum(len(head.layers) for head in _heads(arch)) if method == OWN else 0
     drafted = wish.draft_tok or own or USUAL_TOK
@@ -56,6 +59,8 @@ def drafts_of(arch: Arch, wish: PlanWish, *, engine: Engine) -> Drafts:
 
 def _method(arch: Arch, draft: Drafting, *, engine: Engine) -> str:
     """How an engine drafts for a model; "": not at all. A head made for it is taken where it is asked for."""
+    from rigright.facts.drafting import method_word
+
     methods = (draft.method,) if draft.method else (*((OWN,) if _heads(arch) else ()), COPIED)
     return next((method for method in methods if method_word(engine, method) is not None), "")
 
@@ -79,6 +84,8 @@ def check_draft(arch: Arch, draft: Drafting | None, *, engine: Engine | None) ->
                 hint=say("use a small model of its family, --draft eagle3 or --draft ngram"),
             )  # fmt: skip
     if engine is not None and not _method(arch, draft, engine=engine):
+        from rigright.facts.drafting import drafting_engines
+
         engines = drafting_engines(draft.method or COPIED)
         raise AskError(
             say("{engine} {version} does not draft tokens this way; these do: {engines}",

@@ -48,6 +48,8 @@ class ServerSettings:
     draft_method: str = ""  # "mtp", "eagle3", "draft", "ngram"
     draft_word: str = ""  # the same as the engine calls it
     draft_model: str | None = None  # that drafts: a hub id or a file
+    kv_ram_gib: float | None = None  # for caches beside the GPUs, of one server
+    kv_nvme_gib: float | None = None
     graph_seqs: int | None = None  # sequences of the largest captured graph
     flash: bool | None = None  # None: as the engine does by itself
 

@@ -14,13 +14,14 @@ from rigright.base.units import (
     NO,
     YES,
     parse_amount,
+    parse_bytes,
     parse_factor,
     parse_seconds,
     parse_share,
     unreadable,
 )
 from rigright.base.words import say
-from rigright.demand import METHODS, Drafting, Images
+from rigright.demand import METHODS, Drafting, Images, KvStore
 
 if TYPE_CHECKING:
     from rigright.base.money import Money
@@ -115,6 +116,26 @@ _IMAGES = re.compile(
     r"(?:px|像素|的图片?|张图?片?|images?|pictures?)?(?:each|perrequest)?"
 )
 MOST_IMAGES = 512
+MOST_BYTES = 1e15  # of memory beside GPUs
+_STORE = re.compile(
+    r"(?P<tier>ram|dram|cpu|nvme|ssd|disk|内存|硬盘|固态)?[\s:=]*(?P<size>[\d.]+\s*[a-zA-Z]+)", re.IGNORECASE
+)
+_RAM = ("", "ram", "dram", "cpu", "内存")
+
+
+def kv_store(text: str) -> KvStore:
+    """Read "200gb", "ram 200gb, nvme 2tb": where KV caches lie beside the GPUs."""
+    sizes = {"ram_bytes": 0.0, "nvme_bytes": 0.0}
+    parts = [part for part in re.split(r"[,，+;]", text) if part.strip()]
+    for part in parts:
+        match = _STORE.fullmatch(part.strip())
+        if match is None:
+            raise unreadable(text, say("memory for KV caches"), example="ram 200gb, nvme 2tb")
+        name = "ram_bytes" if (match["tier"] or "").lower() in _RAM else "nvme_bytes"
+        sizes[name] += parse_bytes(match["size"])
+    if not 0 < sum(sizes.values()) < MOST_BYTES:
+        raise unreadable(text, say("memory for KV caches"), example="ram 200gb, nvme 2tb")
+    return KvStore(**sizes)
 
 
 def images(text: str) -> Images:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -38,9 +38,16 @@ from rigright.predict.served import (
     started_for,
 )
 
+if TYPE_CHECKING:
+    from rigright.cost.speed.prefix import KvTiers
+
 CUT = ("tp", "pp", "ep", "dp")
-LOADED = ("concurrency", "rate_per_s", "requests", "tpot_p99_s", "ttft_p99_s")  # None is a word of its own
-SENT = (*LOADED, "prompt_tok", "output_tok", "cached_tok", "drafted_tok", "accepted_tok")
+HITS = ("gpu", "ram", "disk", "reload_s")  # of what sessions find
+LOADED = ("concurrency", "rate_per_s", "requests", "tpot_p99_s", "ttft_p99_s", "think_s")  # None is a word
+SENT = (
+    *(*LOADED, "prompt_tok", "output_tok", "cached_tok", "drafted_tok", "accepted_tok"),
+    *("turns", "shared_tok"),
+)
 ROOM = ("pool_tok", "slots", "seqs", "max_seqs", "budget_tok")  # of replicas
 MOST_SHARE = 0.97  # of the memory that an engine is given at most
 Figures = dict[str, np.ndarray]  # by name, an entry a case
@@ -92,6 +99,8 @@ class CaseGroup:
         prompts, outputs = replicas.traffic.prompt_tok, replicas.traffic.output_tok
         fits = np.maximum(replicas.pool_tok, LEAST_TOK) >= prompts  # one sequence has room
         per_s = seen.requests_per_s * fits
+        hits = None if replicas.prefill is not None else seen.hits
+        found = {} if hits is None else {f"hit_{name}": getattr(hits, name) for name in HITS}
         prompt_s = seen.prefill_s if replicas.prefill is None else seen.ttft_s
         return {
             "ttft_s": seen.ttft_s,
@@ -106,6 +115,7 @@ class CaseGroup:
             "running": seen.running * replicas.layout.dp,
             "compute_busy": seen.compute_busy,
             "work_busy": seen.work_busy,
+            **found,
         }
 
 
@@ -182,7 +192,7 @@ def _shared(case: Case) -> tuple[object, ...]:
         *(id(case.arch), case.form, case.serving.kv, engine.id, engine.options, case.layout.attention_dp),
         None if case.prefill is None else case.prefill.attention_dp,
         *(table_of(corrections(name), engine, chip=chip) for name in (SUBJECT, STREAMS)),
-        *(case.manner, case.serving.batch is None, case.drafts.model),
+        *(case.manner, case.serving.batch is None, case.drafts.model, case.serving.kv_store),
         *(getattr(sent, name) is None for name in LOADED),
     )
 
@@ -209,9 +219,21 @@ def _group(cases: Sequence[Case], places: Sequence[int]) -> CaseGroup:
         layout=layout if plain else first.layout,
         traffic=traffic if plain or first.traffic is None else first.traffic,
         prefill=columns_of(prefills, CUT) if prefills else None,
+        tiers=_tiers(cases, layout=layout if plain else first.layout),
         **rooms,
     )
     return CaseGroup(places=tuple(places), cases=tuple(cases), work=work, replicas=replicas)
+
+
+def _tiers(cases: Sequence[Case], *, layout: Layout) -> KvTiers | None:
+    """Room for caches beside the cards of each."""
+    first = cases[0]
+    if first.serving.kv_store is None:
+        return None
+    from rigright.predict.stores import bus_of, tiers_of
+
+    bus = np.array([bus_of(case.cards[0].chip) for case in cases])
+    return tiers_of(first.arch, first.serving, engine=first.engine, layout=layout, bus_bytes_per_s=bus)
 
 
 def _rooms(cases: Sequence[Case], *, layout: Layout, traffic: Traffic) -> dict[str, Numbers]:

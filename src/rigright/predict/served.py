@@ -29,6 +29,7 @@ from rigright.terms.speed import rates_of, stream_table
 
 if TYPE_CHECKING:
     from rigright.cost.speed.apart import Apart
+    from rigright.cost.speed.prefix import KvTiers
 
 DEFAULT_SEQS = 256  # of engines that set no number themselves
 SPARE_SEQS = 2.33  # standard deviations of those at work, that arrive by themselves: slots for 99 of 100
@@ -50,6 +51,7 @@ class Replicas:
     budget_tok: Numbers  # of a pass
     max_seqs: Numbers = np.nan  # of a rank that somebody said; nan: nobody
     prefill: Layout | None = None  # workers of prompts alone
+    tiers: KvTiers | None = None  # for caches beside its GPUs
 
     @property
     def ranks(self) -> Numbers:
@@ -86,6 +88,14 @@ def served(replicas: Replicas, *, work: PassWork, rates: Rates) -> tuple[Service
 def _served(replicas: Replicas, *, work: PassWork, rates: Rates) -> Service | Apart:
     """The same of engines set up as they are."""
     asked: Any = {"layout": replicas.layout, "traffic": replicas.traffic, "limits": replicas.limits}
+    if replicas.prefill is None and replicas.traffic.think_s is not None:
+        from rigright.cost.speed.prefix import KvTiers, with_sessions  # which most questions need not
+
+        own: Any = {"layout": replicas.layout, "pool_tok": replicas.limits.pool_tok}
+        return with_sessions(
+            lambda traffic: serve(work, rates, **asked | {"traffic": traffic}),
+            replicas.traffic, replicas.tiers or KvTiers(), **own,
+        )  # fmt: skip
     if replicas.prefill is None:
         return serve(work, rates, **asked)
     from rigright.cost.speed.apart import serve_apart

@@ -9,10 +9,8 @@ import numpy as np
 
 from rigright.arch.record import Arch
 from rigright.base.record import dataclass, replace
-from rigright.base.units import show_bytes
-from rigright.base.words import DECIDES, OF_PRICE, OLD_PRICE, Sentence, say
-from rigright.choice.case import Case, serving_case
-from rigright.choice.drafts import MADE, NONE, drafts_of, head_bytes
+from rigright.base.words import OF_PRICE, OLD_PRICE, Sentence, say
+from rigright.choice.case import serving_case
 from rigright.choice.layout import is_staged
 from rigright.choice.offload import ram_words
 from rigright.choice.ways import reads_gguf
@@ -20,8 +18,7 @@ from rigright.cost.estimate import Estimate
 from rigright.cost.layers import transcribes
 from rigright.cost.memory.serving import ServingMemory, parts_of, serving_memory
 from rigright.cost.weights import has_experts
-from rigright.demand import Layout, Numbers, PlanWish, Serving
-from rigright.facts.drafting import head_repo
+from rigright.demand import Layout, Numbers, Serving
 from rigright.facts.engines import find_engine
 from rigright.facts.hosts import CPU
 from rigright.facts.units import sold_count
@@ -99,7 +96,7 @@ def plan_of(
             *notes_of(supply, kind, n_chips=n_chips),
             *_untried(prefill),
             *_heard_in(question.arch, way),
-            *_drafting(question, way, serving=serving, layout=layout, load=load, kind=kind),
+            *_under_load(question, way, serving=serving, layout=layout, load=load, kind=kind),
         ),
         host=kind.host if way.offload is not None else None,
         in_ram=None
@@ -172,54 +169,21 @@ def _prompts(
     return _memories_of(question.arch, kind, serving=item, layout=prefill)[0]
 
 
-def drafting_notes(case: Case, wish: PlanWish) -> Iterator[Sentence]:
-    """What drafting takes, and what it gives under this load."""
-    drafts, traffic = case.drafts, case.traffic
-    if wish.drafting is None or traffic is None:
-        return
-    if not drafts.drafted_tok:
-        if drafts_of(case.arch, wish, engine=case.engine).drafted_tok:
-            yield say("speculative decoding would be slower under this load: not used").of(DECIDES)
-        else:
-            yield say("{engine} does not draft tokens this way", engine=case.engine.label).of(DECIDES)
-        return
-    from rigright.predict.cases import predict  # a plan that drafts nothing needs it not
-
-    plain = replace(case, drafts=NONE, traffic=replace(traffic, drafted_tok=0, accepted_tok=0))
-    per_user, rates = (predict([case, plain])[name] for name in ("user_tok_per_s", "output_tok_per_s"))
-    shown = {
-        "kept": f"{drafts.accepted_tok:.1f}", "drafted": drafts.drafted_tok,
-        "user": f"{per_user[0]:.3g}", "plain": f"{per_user[1]:.3g}",
-        "rate": f"{rates[0]:,.0f}", "before": f"{rates[1]:,.0f}",
-    }  # fmt: skip
-    if rates[0] < rates[1] or per_user[0] < per_user[1]:
-        yield say("drafting slows this load: {rate} tok/s, {user} per user; without it {before}, {plain}",
-                  **shown).of(DECIDES)  # fmt: skip
-    else:
-        yield say("{kept} of {drafted} drafted tokens kept: {user} tok/s per user, {plain} without",
-                  **shown)  # fmt: skip
-    size = head_bytes(case.arch, case.serving.weights, drafts=drafts) / (case.layout.tp * case.layout.pp)
-    what = {"head": drafts.model or {"mtp": "MTP", "eagle3": "EAGLE-3"}.get(drafts.method)}
-    if size and drafts.model:
-        yield say("per GPU: {size} for {head}, and its own KV cache", size=show_bytes(size), **what)
-    elif size:
-        yield say("per GPU: {size} for its {head} head", size=show_bytes(size), **what)
-    if drafts.method == MADE and head_repo(case.arch.name) is None:
-        yield say("no EAGLE-3 head for {model} is known: it must be trained first", model=case.arch.name)
-
-
-def _drafting(
+def _under_load(
     question: Question, way: KindWay, *, serving: Serving, layout: Layout, load: float, kind: Kind
 ) -> Iterator[Sentence]:
-    """The same of a plan."""
-    if question.wish.drafting is None:
+    """What drafting takes and gives, and what sessions find in the prefix cache."""
+    traffic = traffic_of(question, load, way=way)
+    if question.wish.drafting is None and traffic.think_s is None:
         return
+    from rigright.search.load_notes import load_notes  # which most plans need not
+
     cards = kind.mix or (kind.card,) * (layout.tp * layout.pp * layout.dp)
     case = serving_case(
         question.arch, serving, layout=layout, cards=cards, drafts=way.drafts, host=kind.host,
-        traffic=traffic_of(question, load, way=way),
+        traffic=traffic,
     )  # fmt: skip
-    yield from drafting_notes(case, question.wish)
+    yield from load_notes(case, question.wish)
 
 
 def _heard_in(arch: Arch, way: KindWay) -> Iterator[Sentence]:

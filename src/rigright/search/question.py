@@ -19,7 +19,7 @@ from rigright.choice.drafts import NONE, Drafts, drafts_of
 from rigright.choice.offload import asked_offload, can_offload, least_offload
 from rigright.choice.ways import Site, is_sliced, ways_on
 from rigright.choice.work import USUAL_TOK_PER_S, Work, contexts, is_for_one, patience_s, work_of, works
-from rigright.demand import SETTINGS, Offload, PlanWish, Serving, ServingWish
+from rigright.demand import SETTINGS, KvStore, Offload, PlanWish, Serving, ServingWish
 from rigright.facts.chips import Chip, chips
 from rigright.facts.engines import Engine, find_engine
 from rigright.facts.formats import find_format
@@ -91,6 +91,7 @@ class KindWay:
     usual: bool = True  # the engine that people take for such work on such a chip
     drafts: Drafts = NONE
     offload: Offload | None = None  # what lies in main memory
+    kv_store: KvStore | None = None  # caches beside the GPUs
     budget_tok: int | None = None  # tokens of a pass; None here and below: the engine's own
     max_seqs: int | None = None
     utilisation: float | None = None
@@ -101,6 +102,7 @@ class KindWay:
         """So many sequences, each so long, kept in this way."""
         return Serving(
             engine=self.engine.asked, weights=self.weights, kv=self.kv, offload=self.offload,
+            kv_store=self.kv_store,
             context_tok=context_tok, batch=batch, prompt_tok=prompt_tok,
             **{name: getattr(self, name) for name in SETTINGS},
         )  # fmt: skip
@@ -446,6 +448,7 @@ def ways_of(
             kinds=tuple(places),
             usual=usual,
             **cut.settings,
+            kv_store=wish.kv_store,
         )
         for (engine, weights, kv, usual), places in groups.items()
     )

@@ -25,7 +25,7 @@ from rigright.facts.nodes import Node
 from rigright.predict.kept import TIMES
 from rigright.search.edges import traffic_of
 from rigright.search.market import Market
-from rigright.search.plans import Candidates, drafting_notes, fitted, layout_at, safe_at, serving_at
+from rigright.search.plans import Candidates, fitted, layout_at, safe_at, serving_at
 from rigright.search.question import ask, offloaded, spilling
 from rigright.search.record import Safe
 from rigright.search.score import CUTS
@@ -146,6 +146,10 @@ def _asked(wish: ServingWish, work: PlanWish, *, node: Node) -> PlanWish:
         users=users,
         rate_per_s=wish.rate_per_s or work.rate_per_s,
         cached_share=wish.cached_share or work.cached_share,
+        turns=wish.turns or work.turns,
+        think_s=work.think_s if wish.think_s is None else wish.think_s,
+        shared_tok=wish.shared_tok or work.shared_tok,
+        kv_store=wish.kv_store or work.kv_store,
         percentile=wish.percentile or work.percentile,
         drafting=wish.drafting or work.drafting,
         draft_tok=wish.draft_tok or work.draft_tok,
@@ -198,10 +202,19 @@ def _case_at(table: Candidates, place: int, *, node: Node, cut: ServingWish) -> 
         drafts=way.drafts,
     )
     notes = (
-        *drafting_notes(case, question.wish),
+        *_under_load(case, question.wish),
         *(() if question.wish.owned else _idle(node, cards=len(cards))),  # those cost nothing more
     )
     return replace(case, notes=notes)
+
+
+def _under_load(case: Case, wish: PlanWish) -> tuple[Sentence, ...]:
+    """What is said of drafting and of sessions."""
+    if wish.drafting is None and (case.traffic is None or case.traffic.think_s is None):
+        return ()
+    from rigright.search.load_notes import load_notes
+
+    return tuple(load_notes(case, wish))
 
 
 def _counted(typed: ServingWish, wish: ServingWish) -> tuple[Sentence, ...]:

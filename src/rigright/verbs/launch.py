@@ -14,20 +14,21 @@ from rigright.arch.sources.open import open_model
 from rigright.base.bounded import bounded_json
 from rigright.base.errors import AskError
 from rigright.base.files import read_bounded
-from rigright.base.units import MIB
+from rigright.base.units import MIB, to_gib
 from rigright.base.words import say
 from rigright.choice.case import serving_case
 from rigright.choice.drafts import COPIED, MADE, MODEL, OWN, drafter
 from rigright.choice.offload import cpu_moe, gpu_layers
 from rigright.cost.memory.places import dealt_bounds
 from rigright.cost.weights import has_experts, stored
-from rigright.demand import Layout, Offload, Serving, Training
+from rigright.demand import KvStore, Layout, Offload, Serving, Training
 from rigright.export.launch import Launch, SampleSettings, ServerSettings, TrainerSettings
 from rigright.facts.checkpoints import Making, published, quantizer
 from rigright.facts.chips import Chip, by_id
 from rigright.facts.drafting import head_repo, method_word
 from rigright.facts.engines import Engine, find_engine
 from rigright.facts.formats import GGUF, find_format
+from rigright.facts.kv_stores import storing
 from rigright.facts.launching import Launcher, programs
 from rigright.facts.nodes import find_node
 from rigright.facts.training import find_trainer
@@ -155,6 +156,8 @@ def _work(
     words, runs = dict(plan["work"]), runs_with(plan)
     if words.get("offload") and "trainer" not in words:
         words["offload"] = Offload(**words["offload"])
+    if words.get("kv_store"):
+        words["kv_store"] = KvStore(**words["kv_store"])
     work: Serving | Training = Training(**words) if "trainer" in words else Serving(**words)
     passed = is_sample(plan)
     fitting = [
@@ -307,11 +310,22 @@ def _served(
         and node.host.sockets > 1
         and (node.has_no_cards or work.offload is not None),
         **_drafted(plan["drafts"], arch, engine=engine, work=work, program=program),
+        **_stored(work, engine, replicas=int(layout.dp)),
         graph_seqs=engine.default(engine.graph_seqs, cards[0].total_bytes, chip=cards[0].chip.id)
         if work.graphs
         else None,
         flash=work.flash,
     )
+
+
+def _stored(work: Serving, engine: Engine, *, replicas: int) -> dict[str, float | None]:
+    """Memory for caches beside the GPUs of each server."""
+    store = work.kv_store or KvStore()
+    sizes = {"ram": store.ram_bytes, "nvme": store.nvme_bytes}
+    return {
+        f"kv_{tier}_gib": round(to_gib(size / replicas), 1) if size and storing(engine, tier) else None
+        for tier, size in sizes.items()
+    }
 
 
 def _drafted(

@@ -7,6 +7,7 @@ from rigright.export.launch import Launch, ServerSettings
 from rigright.export.text import Words, given, script
 
 NAME = "llama.cpp"
+KILO_MIB = 1024  # MiB of a GiB
 
 
 def export(launch: Launch) -> dict[str, str]:
@@ -42,6 +43,7 @@ def command(launch: Launch) -> Words:
             ("--cache-type-k", served.kv),
             ("--cache-type-v", served.kv),
             ("--flash-attn", _flash(served)),
+            ("--cache-ram", None if served.kv_ram_gib is None else int(served.kv_ram_gib * KILO_MIB)),
             *_drafted(served),
         ),
         ("--metrics",),

@@ -245,7 +245,7 @@ def _doubts(result: Planned, first: Plan) -> Iterator[Shown]:
             share=f"{wish.duty:.0%}",
         )
     yield from brief.endless(days, by_days=wish.days)
-    yield from brief.deciding(result.notes)
+    yield from brief.deciding((*result.notes, *first.notes))
     if "ttft_s" in first.figures and not (wish.ttft_s or wish.tpot_s or wish.tok_per_s):
         slow = {name: first.figures[name].value for name in ("ttft_s", "tpot_s")}
         yield from brief.strained(wish.work, users=first.concurrency or 2, prompt_tok=wish.prompt_tok, **slow)

@@ -11,10 +11,10 @@ from rigright.base.words import say
 from rigright.choice.drafts import check_draft
 from rigright.choice.ways import check_format
 from rigright.cost.layers import generates, is_generator, transcribes
-from rigright.demand import PlanWish, ServingWish, TrainingWish
+from rigright.demand import KvStore, PlanWish, ServingWish, TrainingWish
 from rigright.facts.chips import chips
 from rigright.facts.clouds import no_prices, offers, providers_of
-from rigright.facts.engines import find_engine
+from rigright.facts.engines import Engine, find_engine
 from rigright.facts.formats import find_format, find_kv_format
 from rigright.facts.nodes import find_node
 from rigright.facts.own_prices import own_clouds
@@ -24,6 +24,7 @@ from rigright.options.rows import SAMPLE_MODES, TRAINING_MODES, options_of
 from rigright.search.find import takes_images
 from rigright.verbs.seen.here import is_place
 
+TIERS = {"ram": "RAM", "nvme": "NVMe"}  # as people write them
 WRITES = frozenset({"chat", "rag", "agent", "rerank"})  # modes of models that read what people write
 
 
@@ -35,7 +36,9 @@ def check(arch: Arch, wish: PlanWish) -> None:
     check_deadline(wish)
     named = [find_engine(engine) for engine in wish.engines]
     for engine in named or (None,):
-        check_draft(arch, wish.drafting, engine=engine if len(named) == 1 else None)
+        alone = engine if len(named) == 1 else None
+        check_draft(arch, wish.drafting, engine=alone)
+        _check_store(wish.kv_store, alone)
     for form in wish.weights:
         check_format(form)
     if wish.quality is not None:
@@ -62,7 +65,9 @@ def check_single(arch: Arch, wish: ServingWish | TrainingWish, *, work: PlanWish
                 hint=say("remove one of them"),
             )
         _check_lengths(wish)
-        check_draft(arch, wish.drafting, engine=None if wish.engine is None else find_engine(wish.engine))
+        engine = None if wish.engine is None else find_engine(wish.engine)
+        check_draft(arch, wish.drafting, engine=engine)
+        _check_store(wish.kv_store, engine)
     if trains:
         kind = LEARN if arch.task in {"vision", "image"} else TRAIN
     else:
@@ -97,6 +102,22 @@ def _lossy(wish: PlanWish) -> Iterator[AskError]:
                 say("{format} loses more than --quality {quality}", format=form, quality=wish.quality),
                 hint=say("remove one of them"),
             )
+
+
+def _check_store(store: KvStore | None, engine: Engine | None) -> None:
+    """Refuse memory for caches that an engine does not use."""
+    if store is None or engine is None:
+        return
+    from rigright.facts.kv_stores import storing, storing_engines
+
+    for tier, size in (("ram", store.ram_bytes), ("nvme", store.nvme_bytes)):
+        if size and storing(engine, tier) is None:
+            raise AskError(
+                say("{engine} {version} keeps no KV cache in {tier}; these do: {engines}",
+                    tier=TIERS[tier], engine=engine.label, version=engine.version,
+                    engines=", ".join(storing_engines(tier))),
+                hint=say("remove {option}", option="--offload-kv"),
+            )  # fmt: skip
 
 
 def _check_lengths(wish: PlanWish | ServingWish) -> None:

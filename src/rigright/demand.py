@@ -28,8 +28,8 @@ class Offload:
 class KvStore:
     """Room for KV caches beside the GPUs, of all machines together."""
 
-    ram_bytes: float = 0.0
-    nvme_bytes: float = 0.0
+    ram_bytes: float = 0.0  # of main memory
+    nvme_bytes: float = 0.0  # of drives
 
     def __str__(self) -> str:
         """As it is typed."""

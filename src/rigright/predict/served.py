@@ -17,7 +17,7 @@ from rigright.choice.case import Case
 from rigright.cost.memory.stages import even_bounds
 from rigright.cost.speed.pipeline import pipeline_gain
 from rigright.cost.speed.rates import SUBJECT, Rates
-from rigright.cost.speed.service import Limits, Service, serve
+from rigright.cost.speed.service import Limits, Service, admitted, serve
 from rigright.cost.speed.step import Pass, StepTime, step
 from rigright.cost.speed.work import PassWork
 from rigright.demand import Layout, Numbers, Traffic
@@ -92,6 +92,7 @@ def _served(replicas: Replicas, *, work: PassWork, rates: Rates) -> Service | Ap
         from rigright.cost.speed.prefix import KvTiers, with_sessions  # which most questions need not
 
         own: Any = {"layout": replicas.layout, "pool_tok": replicas.limits.pool_tok}
+        own["most"] = admitted(rates, traffic=replicas.traffic, limits=replicas.limits)
         return with_sessions(
             lambda traffic: serve(work, rates, **asked | {"traffic": traffic}),
             replicas.traffic, replicas.tiers or KvTiers(), **own,

@@ -50,11 +50,13 @@ class Single:
 
 
 def single(
-    arch: Arch, node: Node, *, wish: ServingWish, work: PlanWish | None = None, market: Market | None = None
-) -> Single:
+    arch: Arch, node: Node, *, wish: ServingWish, work: PlanWish | None = None, market: Market | None = None,
+    plays: bool = False,
+) -> Single:  # fmt: skip
     """The case of a model on a machine; `work`: the load and its limits, where somebody stated them.
 
-    `market`: where prices are asked for; without one nothing costs anything.
+    `market`: where prices are asked for; without one nothing costs anything. `plays`: what the load finds in
+    caches is seen by playing it.
     """
     check_wish(wish)
     typed, wish = wish, over_attention(wish, cards=node.n_cards)
@@ -82,6 +84,7 @@ def single(
     else:
         full = pair[0].question.wish
         case = _case_at(*pair, node=node, cut=wish)
+        case = replace(case, notes=(*(() if plays else _under_load(case, full)), *case.notes))
     notes = assumed(arch, given, filled=full) if generates(arch) else ()
     serving = replace(case.serving, batch=wish.batch or case.serving.batch)
     kept = offload or case.serving.offload
@@ -201,10 +204,7 @@ def _case_at(table: Candidates, place: int, *, node: Node, cut: ServingWish) -> 
         traffic=traffic_of(question, float(points.load[point]), way=way),
         drafts=way.drafts,
     )
-    notes = (
-        *_under_load(case, question.wish),
-        *(() if question.wish.owned else _idle(node, cards=len(cards))),  # those cost nothing more
-    )
+    notes = () if question.wish.owned else _idle(node, cards=len(cards))  # those cost nothing more
     return replace(case, notes=notes)
 
 

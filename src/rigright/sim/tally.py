@@ -272,3 +272,12 @@ def _over(curve: Curves, done: np.ndarray, *, edges: np.ndarray) -> np.ndarray:
     """What was done between edges, a second."""
     moments = np.maximum.accumulate(np.concatenate([edges[:1], curve.end_s]))
     return np.asarray(np.diff(np.interp(edges, moments, np.concatenate([[0.0], done]))) / np.diff(edges))
+
+
+def hit_share(played: Played, load: Load) -> float | None:
+    """The share of prompt tokens that was found; None: it was stated, or nothing comes back."""
+    if load.sessions is None or played.prefill_servers:
+        return None
+    prompt = np.asarray(played.book.prompt)
+    done = ~np.isnan(np.asarray(played.book.started_s)) & (np.arange(load.count) >= load.sessions.first)
+    return float(np.asarray(played.book.cached)[done].sum() / max(prompt[done].sum(), 1))

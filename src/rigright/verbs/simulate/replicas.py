@@ -46,6 +46,7 @@ def replica_of(case: Case, load: Load, *, wish: PlayWish) -> Replica:
     budget = int(limits.budget_tok) * int(ranks_of(case.layout))  # of a pass of all ranks
     blocks, block_tok = _blocks(case, limits)
     max_seqs = _seats(case, limits)
+    spread = _spread(load)
     law = pass_law(case, budget_tok=budget)
     longest = int(np.max(load.prompt_tok + load.output_tok, initial=LEAST_CONTEXT_TOK))
     return Replica(
@@ -54,14 +55,39 @@ def replica_of(case: Case, load: Load, *, wish: PlayWish) -> Replica:
             overlap=law.overlap,
         ),
         policy=policy,
-        blocks=blocks,
+        blocks=int(blocks * spread),
         block_tok=block_tok,
         max_seqs=max_seqs,
         budget_tok=budget,
+        spread=spread,
         chunks=policy.chunks if wish.chunks is None else wish.chunks,
         most_context_tok=case.arch.max_context_tok,
+        tiers=_tiers(case),
         request_s=law.request_s,
     )  # fmt: skip
+
+
+def _tiers(case: Case) -> tuple[tuple[float, float], ...]:
+    """Room for caches beside the GPUs of a replica."""
+    if case.serving.kv_store is None:
+        return ()
+    from rigright.predict.stores import bus_of, tiers_of
+
+    known = tiers_of(
+        case.arch, case.serving, engine=case.engine, layout=case.layout,
+        bus_bytes_per_s=min(bus_of(card.chip) for card in case.cards),
+    )  # fmt: skip
+    if known is None:
+        return ()
+    pairs = ((known.ram_tok, known.ram_tok_per_s), (known.disk_tok, known.disk_tok_per_s))
+    return tuple((float(tok), float(rate)) for tok, rate in pairs)
+
+
+def _spread(load: Load) -> float:
+    """How many times as many requests have room where all begin alike, and that lies there once."""
+    shared = 0 if load.sessions is None else load.sessions.shared_tok
+    each = float((load.prompt_tok + load.output_tok).mean())
+    return each / (each - shared)
 
 
 def _usual(load: Load, *, machines: int) -> Traffic:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,17 +13,18 @@ from rigright.base.words import Sentence, say, worded
 from rigright.choice.case import Case
 from rigright.choice.layout import is_staged
 from rigright.choice.work import SPEECH, seen_with, works
+from rigright.choice.work import traffic_of as sent
 from rigright.cost.estimate import Estimate
 from rigright.cost.layers import generates, transcribes
-from rigright.demand import PlanWish, ServingWish, Traffic
+from rigright.demand import PlanWish, ServingWish
 from rigright.facts.anchors import RunCase
 from rigright.facts.nodes import Node
 from rigright.predict.bands import tell
 from rigright.predict.kept import chance_of
 from rigright.search.single import single
 from rigright.sim.fleet import ReplicaFleet
-from rigright.sim.load import CLOSED, Arrivals, Load, Trace, made_load, read_trace
-from rigright.sim.tally import Moments, Tally, Targets, moments_of, tally
+from rigright.sim.load import CLOSED, Arrivals, Load, Trace, hashed_trace, made_load, read_trace
+from rigright.sim.tally import Moments, Tally, Targets, hit_share, moments_of, tally
 from rigright.verbs.runs.files import read_text
 from rigright.verbs.seen.here import the_node
 from rigright.verbs.simulate.files import write_requests
@@ -67,7 +69,9 @@ def simulate(
     targets = Targets(ttft_s=load.ttft_s, tpot_s=load.tpot_s, percentile=load.percentile)
     counted = tally(requests, played, targets=targets)
     simulated = replace(
-        _simulated(place, fleet, load=load, counted=counted, requests=requests),
+        _simulated(
+            place, fleet, load=load, counted=counted, requests=requests, hits=hit_share(played, requests)
+        ),
         targets=targets,
         certainty=_certainty(place.case, counted, load=load),
     )
@@ -98,7 +102,7 @@ def _place(model: str | None, on: str | None, *, wish: ServingWish, load: PlayWi
     arch = seen_with(arch, wish.images)
     work = _work(load)
     work = replace(work, prompt_tok=None, output_tok=None) if transcribes(arch) else work
-    case = single(arch, node, wish=wish, work=work).case
+    case = single(arch, node, wish=wish, work=work, plays=True).case
     if case.engine.pool != "share":  # such an engine sets aside what was asked for
         case = case.over(batch=wish.max_seqs or case.serving.batch)
     if limit is not None:
@@ -113,7 +117,7 @@ def _work(load: PlayWish) -> PlanWish:
         work="serve",
         prompt_tok=load.prompt_tok,
         output_tok=load.output_tok,
-        cached_share=load.cached_share,
+        cached_share=load.cached_share or None,
         users=None if load.concurrency is None else float(load.concurrency),
         rate_per_s=load.rate_per_s,
         ttft_s=load.ttft_s,
@@ -126,19 +130,19 @@ def _trace(load: PlayWish) -> Trace | None:
     if load.trace is None:
         return None
     text = read_text(load.trace)
-    return read_trace(text.lines, text.name)
+    read = hashed_trace if text.text.lstrip()[:1] == "{" else read_trace
+    return read(text.lines, text.name)
 
 
 def _made(load: PlayWish, case: Case) -> Load:
     prompt = load.prompt_tok + case.arch.image_tok
-    traffic = Traffic(
-        prompt_tok=prompt,
-        output_tok=load.output_tok,
-        concurrency=load.concurrency,
-        rate_per_s=load.rate_per_s,
-        cached_tok=int(load.cached_share * prompt),
-        prompt_spread=load.prompt_spread,
-        output_spread=load.output_spread,
+    wish = PlanWish(
+        prompt_tok=prompt, output_tok=load.output_tok, rate_per_s=load.rate_per_s,
+        cached_share=load.cached_share or None, turns=load.turns, think_s=load.think_s or None,
+        shared_tok=load.shared_tok,
+    )  # fmt: skip
+    traffic = replace(
+        sent(wish, load.concurrency), prompt_spread=load.prompt_spread, output_spread=load.output_spread
     )
     process = Arrivals(
         kind=load.process,
@@ -152,7 +156,13 @@ def _made(load: PlayWish, case: Case) -> Load:
 
 
 def _simulated(
-    place: _Server, fleet: ReplicaFleet, *, load: PlayWish, counted: Tally, requests: Load
+    place: _Server,
+    fleet: ReplicaFleet,
+    *,
+    load: PlayWish,
+    counted: Tally,
+    requests: Load,
+    hits: float | None,
 ) -> Simulated:
     case, shop = place.case, fleet.shop
     endless = shop.blocks >= ENDLESS_BLOCKS
@@ -189,8 +199,21 @@ def _simulated(
         tpot_s=bands["tpot_s"],
         output_tok_per_s=bands["output_tok_per_s"],
         binds=binds(counted, fleet, closed=load.is_loop),
-        notes=place.notes,
+        hit_share=hits,
+        notes=(*_found(hits, requests), *place.notes),
     )
+
+
+def _found(hits: float | None, requests: Load) -> Iterator[Sentence]:
+    """What of the prompts was in the prefix cache."""
+    if hits is not None:
+        seen = float(requests.sessions.seen_tok / requests.prompt_tok.mean()) if requests.sessions else 0.0
+        shown = {"share": f"{hits:.0%}", "seen": f"{seen:.0%}"}
+        yield (
+            say("prefix cache hit rate {share} of {seen} seen before", **shown)
+            if seen
+            else say("prefix cache hit rate {share}", **shown)
+        )
 
 
 def _banded(case: Case, **figures: float) -> dict[str, Estimate]:

@@ -9,6 +9,7 @@ from math import ceil, inf
 from typing import Any
 
 from rigright.base.record import dataclass
+from rigright.base.units import GIGA
 
 # a number, or a numpy array of choices; `Any` keeps arrays and numbers on one path without casts
 Numbers = Any
@@ -34,7 +35,7 @@ class KvStore:
     def __str__(self) -> str:
         """As it is typed."""
         sizes = {"ram": self.ram_bytes, "nvme": self.nvme_bytes}
-        return ", ".join(f"{name} {size / 1e9:g}gb" for name, size in sizes.items() if size)
+        return ", ".join(f"{name} {size / GIGA:g}gb" for name, size in sizes.items() if size)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

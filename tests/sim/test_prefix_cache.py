@@ -20,7 +20,8 @@ from rigright.predict.cases import predict
 from rigright.search.single import single
 from rigright.sim.fleet import ReplicaFleet, play
 from rigright.sim.load import hashed_trace
-from rigright.sim.tally import hit_share
+from rigright.sim.tally import Targets, tally
+from rigright.verbs.explain import explain
 from rigright.verbs.simulate.verb import simulate
 from rigright.verbs.simulate.wish import PlayWish
 
@@ -72,7 +73,7 @@ def test_the_law_and_the_play_agree(sessions):
     plays = {name: value for name, value in sessions.items() if name != "kv_store"}
     load = PlayWish(concurrency=32, prompt_tok=16000, output_tok=600, requests=1000, **plays)
     played = simulate("qwen3-32b", "1x h100", wish=wish, load=load)
-    assert played.hit_share == pytest.approx(share, abs=0.12)
+    assert played.tally.hit_share == pytest.approx(share, abs=0.12)
     assert played.tally.output_tok_per_s == pytest.approx(law["output_tok_per_s"][0], rel=0.12)
 
 
@@ -92,9 +93,10 @@ def test_hashes_tell_what_two_prompts_have_in_common():
     shop = replica_of(case, trace.load, wish=PlayWish(trace="t"))
     common = 6 * 512 + 4095  # a prompt's last token is always computed
     played = play(trace.load, ReplicaFleet(shop=shop))
-    assert hit_share(played, trace.load) == pytest.approx(common / (4 * 4096))
+    assert tally(trace.load, played, targets=Targets()).hit_share == pytest.approx(common / (4 * 4096))
     tight = play(trace.load, ReplicaFleet(shop=replace(shop, blocks=4200 // shop.block_tok)))
-    assert hit_share(tight, trace.load) == pytest.approx(6 * 512 / (4 * 4096)), "the third took its room"
+    share = tally(trace.load, tight, targets=Targets()).hit_share
+    assert share == pytest.approx(6 * 512 / (4 * 4096)), "the third took its room"
 
 
 @pytest.mark.parametrize(
@@ -120,8 +122,8 @@ def test_memory_beside_the_gpus_is_read_and_written(text, store):
 
 
 def test_what_memory_cannot_keep_is_said_on_the_first_line():
-    single_case = single(open_model("qwen3-32b"), find_node("1x h100"), wish=replace(WISH, cached_share=0.95))
-    assert any(note.kind == "decides" and "--cached" in str(note) for note in single_case.case.notes)
+    said = explain("qwen3-32b", "1x h100", wish=replace(WISH, cached_share=0.95)).notes
+    assert any(note.kind == "decides" and "--cached" in str(note) for note in said)
     for text in ("x", "0gb", "ram"):
         with pytest.raises(AskError):
             read_wish({"offload-kv": text})

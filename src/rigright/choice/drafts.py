@@ -43,7 +43,7 @@ def drafts_of(arch: Arch, wish: PlanWish, *, engine: Engine) -> Drafts:
     """What an engine drafts by a wish. Each token is kept with the same chance, if all before it were."""
     if wish.drafting is None:
         return NONE
-    from rigright.facts.drafting import acceptance  # which most questions need not
+    from rigright.facts.abilities import acceptance  # which most questions need not
 
     method = _method(arch, wish.drafting, engine=engine)
     if not method:
@@ -59,10 +59,10 @@ def drafts_of(arch: Arch, wish: PlanWish, *, engine: Engine) -> Drafts:
 
 def _method(arch: Arch, draft: Drafting, *, engine: Engine) -> str:
     """How an engine drafts for a model; "": not at all. A head made for it is taken where it is asked for."""
-    from rigright.facts.drafting import method_word
+    from rigright.facts.abilities import ability
 
     methods = (draft.method,) if draft.method else (*((OWN,) if _heads(arch) else ()), COPIED)
-    return next((method for method in methods if method_word(engine, method) is not None), "")
+    return next((method for method in methods if ability(engine, method) is not None), "")
 
 
 def check_draft(arch: Arch, draft: Drafting | None, *, engine: Engine | None) -> None:
@@ -84,14 +84,10 @@ def check_draft(arch: Arch, draft: Drafting | None, *, engine: Engine | None) ->
                 hint=say("use a small model of its family, --draft eagle3 or --draft ngram"),
             )  # fmt: skip
     if engine is not None and not _method(arch, draft, engine=engine):
-        from rigright.facts.drafting import drafting_engines
+        from rigright.facts.abilities import unable
 
-        engines = drafting_engines(draft.method or COPIED)
-        raise AskError(
-            say("{engine} {version} does not draft tokens this way; these do: {engines}",
-                engine=engine.label, version=engine.version, engines=", ".join(engines)),
-            hint=say("remove {option}", option="--draft"),
-        )  # fmt: skip
+        how = say("speculative decoding by {draft}", draft=str(draft) or COPIED)
+        raise unable(engine, draft.method or COPIED, what=how, option="--draft")
 
 
 @cache

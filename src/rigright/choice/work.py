@@ -12,6 +12,7 @@ from rigright.base.record import dataclass, replace
 from rigright.base.tables import DATA, read_toml
 from rigright.base.units import show_seconds
 from rigright.base.words import DECIDES, Sentence, assuming, say, with_commas
+from rigright.choice.drafts import NONE, Drafts, paid_tok
 from rigright.cost.layers import generates, transcribes
 from rigright.demand import Drafting, Images, Numbers, PlanWish, Traffic
 from rigright.facts.chips import Chip
@@ -165,7 +166,7 @@ def usual_context_tok(work: str, arch: Arch, *, tok: Numbers) -> Numbers:
     return max(min(usual, arch.max_context_tok or usual), tok)
 
 
-def traffic_of(wish: PlanWish, load: Numbers, *, drafted_tok: float = 0, accepted_tok: float = 0) -> Traffic:
+def traffic_of(wish: PlanWish, load: Numbers, *, arch: Arch | None = None, drafts: Drafts = NONE) -> Traffic:
     """What a wish sends: requests in flight, or requests that arrive where a rate was stated."""
     prompt, rate = wish.prompt_tok or 0, wish.rate_per_s
     shared, turns = min(wish.shared_tok or 0, prompt), wish.turns or inf
@@ -182,8 +183,8 @@ def traffic_of(wish: PlanWish, load: Numbers, *, drafted_tok: float = 0, accepte
         concurrency=load if rate is None else None,
         requests=wish.samples,
         rate_per_s=None if rate is None else rate * wish.growth,
-        drafted_tok=drafted_tok,
-        accepted_tok=accepted_tok,
+        drafted_tok=drafts.drafted_tok,
+        accepted_tok=0.0 if arch is None else paid_tok(arch, drafts),
     )
 
 

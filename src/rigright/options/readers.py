@@ -12,6 +12,7 @@ from rigright.base.units import (
     GIGA,
     KILO,
     NO,
+    TERA,
     YES,
     parse_amount,
     parse_bytes,
@@ -116,7 +117,7 @@ _IMAGES = re.compile(
     r"(?:px|像素|的图片?|张图?片?|images?|pictures?)?(?:each|perrequest)?"
 )
 MOST_IMAGES = 512
-MOST_BYTES = 1e15  # of memory beside GPUs
+MOST_BYTES = KILO * TERA  # of memory beside GPUs
 _STORE = re.compile(
     r"(?P<tier>ram|dram|cpu|nvme|ssd|disk|内存|硬盘|固态)?[\s:=]*(?P<size>[\d.]+\s*[a-zA-Z]+)", re.IGNORECASE
 )

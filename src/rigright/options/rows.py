@@ -148,7 +148,7 @@ WORK = (
     _row("shared", "N", read=parse_count, text=say("tokens that all prompts begin with (system prompt)"),
          fields="shared_tok", verbs=f"{PLANS} {ONE}", works=PROMPTED),
     _row("offload-kv", "SIZE", read=kv_store,
-         text=say('KV cache in RAM and on NVMe too: 200gb, "ram 200gb, nvme 2tb"'), fields="kv_store",
+         text=say('KV cache in RAM and on NVMe too: 200gb, "ram 200gb, NVMe 2tb"'), fields="kv_store",
          verbs=f"{PLANS} {ONE}", works=PROMPTED),
     _row("draft", "WHAT", read=draft,
          text=say("speculative decoding: mtp, eagle3, ngram, a small model; acceptance rate: 70%"),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -36,10 +36,8 @@ from rigright.predict.served import (
     served,
     server_rates,
     started_for,
+    tiers_of,
 )
-
-if TYPE_CHECKING:
-    from rigright.cost.speed.prefix import KvTiers
 
 CUT = ("tp", "pp", "ep", "dp")
 HITS = ("gpu", "ram", "disk", "reload_s")  # of what sessions find
@@ -219,21 +217,10 @@ def _group(cases: Sequence[Case], places: Sequence[int]) -> CaseGroup:
         layout=layout if plain else first.layout,
         traffic=traffic if plain or first.traffic is None else first.traffic,
         prefill=columns_of(prefills, CUT) if prefills else None,
-        tiers=_tiers(cases, layout=layout if plain else first.layout),
+        tiers=tiers_of(first, layout=layout, chips=[case.cards[0].chip for case in cases]),
         **rooms,
     )
     return CaseGroup(places=tuple(places), cases=tuple(cases), work=work, replicas=replicas)
-
-
-def _tiers(cases: Sequence[Case], *, layout: Layout) -> KvTiers | None:
-    """Room for caches beside the cards of each."""
-    first = cases[0]
-    if first.serving.kv_store is None:
-        return None
-    from rigright.predict.stores import bus_of, tiers_of
-
-    bus = np.array([bus_of(case.cards[0].chip) for case in cases])
-    return tiers_of(first.arch, first.serving, engine=first.engine, layout=layout, bus_bytes_per_s=bus)
 
 
 def _rooms(cases: Sequence[Case], *, layout: Layout, traffic: Traffic) -> dict[str, Numbers]:

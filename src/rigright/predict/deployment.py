@@ -5,7 +5,7 @@ The search hands its layouts in by way, `predict(cases)` its cases by what they 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -24,11 +24,8 @@ from rigright.facts.hosts import Host, host_chip
 from rigright.facts.nodes import Card
 from rigright.predict.columns import at, each_chunk, stacked
 from rigright.predict.room import Asked, Room, mixed_room, room_of
-from rigright.predict.served import DEFAULT_SEQS, Replicas, at_kinds, piped, served, server_rates
+from rigright.predict.served import DEFAULT_SEQS, Replicas, at_kinds, piped, served, server_rates, tiers_of
 from rigright.terms.memory import device_of
-
-if TYPE_CHECKING:
-    from rigright.cost.speed.prefix import KvTiers
 
 SERVED = (
     *("ttft_s", "ttft_p50_s", "ttft_p95_s", "ttft_p99_s", "tpot_s", "tpot_p95_s", "requests_per_s"),
@@ -114,16 +111,8 @@ class Deployment:
             max_seqs=_first(self.serving.max_seqs, np.nan),
             budget_tok=self.budget_tok(kind, else_tok=else_tok),
             prefill=prefill,
-            tiers=self._tiers(kind, layout),
+            tiers=tiers_of(self, layout=layout, chips=np.array(self.chips, dtype=object)[kind]),
         )
-
-    def _tiers(self, kind: Any, layout: Layout) -> KvTiers | None:
-        if self.serving.kv_store is None:
-            return None
-        from rigright.predict.stores import bus_of, tiers_of
-
-        bus = np.array([min(map(bus_of, (card.chip for card in cards))) for cards in self.machines])
-        return tiers_of(self.arch, self.serving, engine=self.engine, layout=layout, bus_bytes_per_s=bus[kind])
 
     def rates(self, *, prompt_tok: Numbers, seqs: int = 1) -> Rates:
         """What each kind reaches; unlike cards are dealt layers for so many sequences."""

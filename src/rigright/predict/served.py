@@ -16,13 +16,15 @@ from rigright.base.record import dataclass, replace
 from rigright.choice.case import Case
 from rigright.cost.memory.stages import even_bounds
 from rigright.cost.speed.pipeline import pipeline_gain
-from rigright.cost.speed.rates import SUBJECT, Rates
+from rigright.cost.speed.rates import FULL_LANES, SUBJECT, USUAL_GEN, Rates
 from rigright.cost.speed.service import Limits, Service, admitted, serve
 from rigright.cost.speed.step import Pass, StepTime, step
 from rigright.cost.speed.work import PassWork
 from rigright.demand import Layout, Numbers, Traffic
 from rigright.facts.chips import Chip
 from rigright.facts.engines import Engine, find_engine
+from rigright.facts.fabrics import pcie_bytes_per_s
+from rigright.facts.formats import find_kv_format
 from rigright.predict.columns import at, blended
 from rigright.terms.fitted import fitted
 from rigright.terms.speed import rates_of, stream_table
@@ -72,6 +74,32 @@ class Replicas:
         )
 
 
+def tiers_of(of: Any, *, layout: Layout, chips: Sequence[Chip]) -> KvTiers | None:
+    """Room for caches beside the cards: each rank loads its part over its own slot, replicas share drives.
+
+    `of`: a case or a deployment; `chips`: one, or one an entry of the layout's arrays.
+    """
+    arch, serving, engine = of.arch, of.serving, of.engine
+    store = serving.kv_store
+    if store is None:
+        return None
+    from rigright.cost.memory.kv import token_bytes
+    from rigright.cost.speed.prefix import KvTiers
+    from rigright.facts.abilities import NVME, RAM, ability
+
+    slots = [(chip.pcie_gen or USUAL_GEN, min(chip.pcie_lanes or FULL_LANES, FULL_LANES)) for chip in chips]
+    bus = np.array([pcie_bytes_per_s(*slot) for slot in slots])
+    element_bytes = find_kv_format(serving.kv).element_bytes
+    each = np.maximum(token_bytes(arch, layout, element_bytes=element_bytes) * layout.tp, 1.0)
+    ram, disk = ability(engine, RAM), ability(engine, NVME)
+    return KvTiers(
+        ram_tok=store.ram_bytes / layout.dp / each * (ram is not None),
+        ram_tok_per_s=bus * (ram.share if ram else 1.0) * layout.tp * layout.pp / each,
+        disk_tok=store.nvme_bytes / layout.dp / each * (disk is not None),
+        disk_tok_per_s=(disk.bytes_per_s or np.inf if disk else np.inf) / layout.dp / each,
+    )
+
+
 def served(replicas: Replicas, *, work: PassWork, rates: Rates) -> tuple[Service | Apart, Numbers]:
     """What users see, and the sequences that a replica is set up for.
 
@@ -91,11 +119,11 @@ def _served(replicas: Replicas, *, work: PassWork, rates: Rates) -> Service | Ap
     if replicas.prefill is None and replicas.traffic.think_s is not None:
         from rigright.cost.speed.prefix import KvTiers, with_sessions  # which most questions need not
 
-        own: Any = {"layout": replicas.layout, "pool_tok": replicas.limits.pool_tok}
-        own["most"] = admitted(rates, traffic=replicas.traffic, limits=replicas.limits)
+        limits, traffic = replicas.limits, replicas.traffic
         return with_sessions(
-            lambda traffic: serve(work, rates, **asked | {"traffic": traffic}),
-            replicas.traffic, replicas.tiers or KvTiers(), **own,
+            lambda sent: serve(work, rates, **asked | {"traffic": sent}), traffic,
+            tiers=replicas.tiers or KvTiers(), layout=replicas.layout, pool_tok=limits.pool_tok,
+            most=admitted(rates, traffic=traffic, limits=limits),
         )  # fmt: skip
     if replicas.prefill is None:
         return serve(work, rates, **asked)

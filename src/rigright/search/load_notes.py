@@ -10,7 +10,7 @@ from rigright.base.words import DECIDES, Sentence, say
 from rigright.choice.case import Case
 from rigright.choice.drafts import MADE, NONE, drafts_of, head_bytes
 from rigright.demand import PlanWish
-from rigright.facts.drafting import head_repo
+from rigright.facts.abilities import head_repo
 from rigright.predict.cases import predict
 
 MISSED = 0.95  # of what was stated: less is not what was asked about
@@ -44,10 +44,6 @@ def _prefixes(case: Case, wish: PlanWish) -> Iterator[Sentence]:
                   **shown)  # fmt: skip
     else:
         yield say("prefix cache hit rate {share} of {seen} seen before", **shown)
-    plain = replace(traffic, think_s=None, cached_tok=gpu * traffic.prompt_tok)
-    again = predict([replace(case, traffic=plain)])["ttft_s"][0]
-    if ram + disk > SOME and again < found["ttft_s"][0]:
-        yield say("loading KV cache from these tiers takes longer than computing it again").of(DECIDES)
 
 
 def _drafting(case: Case, wish: PlanWish) -> Iterator[Sentence]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from rigright.arch.record import Arch
 from rigright.choice.case import Case, serving_case
-from rigright.choice.drafts import paid_tok
 from rigright.choice.work import traffic_of as sent
 from rigright.demand import PlanWish, Serving, Traffic
 from rigright.facts.hosts import CPU
@@ -14,8 +13,7 @@ from rigright.search.record import Plan
 
 def traffic_of(plan: Plan, wish: PlanWish, *, arch: Arch) -> Traffic:
     """The load a plan was scored with."""
-    drafted = plan.drafts.drafted_tok
-    return sent(wish, plan.concurrency, drafted_tok=drafted, accepted_tok=paid_tok(arch, plan.drafts))
+    return sent(wish, plan.concurrency, arch=arch, drafts=plan.drafts)
 
 
 def case_of(arch: Arch, plan: Plan) -> Case:

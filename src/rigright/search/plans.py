@@ -10,7 +10,6 @@ import numpy as np
 from rigright.arch.record import Arch
 from rigright.base.record import dataclass, replace
 from rigright.base.words import OF_PRICE, OLD_PRICE, Sentence, say
-from rigright.choice.case import serving_case
 from rigright.choice.layout import is_staged
 from rigright.choice.offload import ram_words
 from rigright.choice.ways import reads_gguf
@@ -73,7 +72,7 @@ def plan_of(
     )
     load = float(points.load[point])
     figures = _figures(table, place, kind=kind, way=way, supply=supply)
-    return Plan(
+    plan = Plan(
         chip=kind.chip,
         n_chips=n_chips,
         n_nodes=nodes_of(kind, supply, n_chips=n_chips, replica=int(points.replica[point])),
@@ -96,7 +95,6 @@ def plan_of(
             *notes_of(supply, kind, n_chips=n_chips),
             *_untried(prefill),
             *_heard_in(question.arch, way),
-            *_under_load(question, way, serving=serving, layout=layout, load=load, kind=kind),
         ),
         host=kind.host if way.offload is not None else None,
         in_ram=None
@@ -107,6 +105,14 @@ def plan_of(
         prefill_memory=_prompts(question, kind, serving=serving, prefill=prefill),
         has_experts=has_experts(question.arch),
     )
+    traffic = traffic_of(question, load, way=way)
+    if question.wish.drafting is None and traffic.think_s is None:
+        return plan
+    from rigright.search.load_notes import load_notes  # which most plans need not
+    from rigright.search.planned_case import case_of as planned
+
+    case = replace(planned(question.arch, plan), traffic=traffic)
+    return replace(plan, notes=(*load_notes(case, question.wish), *plan.notes))
 
 
 def _shares_kept(table: Candidates, point: int) -> dict[str, float]:
@@ -167,23 +173,6 @@ def _prompts(
         return None
     item = replace(serving, batch=prefill.dp * (prefill.tp if prefill.attention_dp else 1))
     return _memories_of(question.arch, kind, serving=item, layout=prefill)[0]
-
-
-def _under_load(
-    question: Question, way: KindWay, *, serving: Serving, layout: Layout, load: float, kind: Kind
-) -> Iterator[Sentence]:
-    """What drafting takes and gives, and what sessions find in the prefix cache."""
-    traffic = traffic_of(question, load, way=way)
-    if question.wish.drafting is None and traffic.think_s is None:
-        return
-    from rigright.search.load_notes import load_notes  # which most plans need not
-
-    cards = kind.mix or (kind.card,) * (layout.tp * layout.pp * layout.dp)
-    case = serving_case(
-        question.arch, serving, layout=layout, cards=cards, drafts=way.drafts, host=kind.host,
-        traffic=traffic,
-    )  # fmt: skip
-    yield from load_notes(case, question.wish)
 
 
 def _heard_in(arch: Arch, way: KindWay) -> Iterator[Sentence]:

@@ -50,13 +50,11 @@ class Single:
 
 
 def single(
-    arch: Arch, node: Node, *, wish: ServingWish, work: PlanWish | None = None, market: Market | None = None,
-    plays: bool = False,
-) -> Single:  # fmt: skip
+    arch: Arch, node: Node, *, wish: ServingWish, work: PlanWish | None = None, market: Market | None = None
+) -> Single:
     """The case of a model on a machine; `work`: the load and its limits, where somebody stated them.
 
-    `market`: where prices are asked for; without one nothing costs anything. `plays`: what the load finds in
-    caches is seen by playing it.
+    `market`: where prices are asked for; without one nothing costs anything.
     """
     check_wish(wish)
     typed, wish = wish, over_attention(wish, cards=node.n_cards)
@@ -84,7 +82,6 @@ def single(
     else:
         full = pair[0].question.wish
         case = _case_at(*pair, node=node, cut=wish)
-        case = replace(case, notes=(*(() if plays else _under_load(case, full)), *case.notes))
     notes = assumed(arch, given, filled=full) if generates(arch) else ()
     serving = replace(case.serving, batch=wish.batch or case.serving.batch)
     kept = offload or case.serving.offload
@@ -195,7 +192,7 @@ def _case_at(table: Candidates, place: int, *, node: Node, cut: ServingWish) -> 
             if card.chip.id == kind.chip.id and card.total_bytes == kind.card.total_bytes
         ]
         cards = sorted(like or cards, key=lambda card: -card.room_bytes)[: int(points.n_chips[point])]
-    case = serving_case(
+    return serving_case(
         question.arch,
         serving,
         layout=layout,
@@ -203,18 +200,8 @@ def _case_at(table: Candidates, place: int, *, node: Node, cut: ServingWish) -> 
         host=node.host,
         traffic=traffic_of(question, float(points.load[point]), way=way),
         drafts=way.drafts,
+        notes=() if question.wish.owned else _idle(node, cards=len(cards)),  # those cost nothing more
     )
-    notes = () if question.wish.owned else _idle(node, cards=len(cards))  # those cost nothing more
-    return replace(case, notes=notes)
-
-
-def _under_load(case: Case, wish: PlanWish) -> tuple[Sentence, ...]:
-    """What is said of drafting and of sessions."""
-    if wish.drafting is None and (case.traffic is None or case.traffic.think_s is None):
-        return ()
-    from rigright.search.load_notes import load_notes
-
-    return tuple(load_notes(case, wish))
 
 
 def _counted(typed: ServingWish, wish: ServingWish) -> tuple[Sentence, ...]:

@@ -71,13 +71,12 @@ class Book:
     """What each request is and what became of it, by its number; flat arrays that are read one by one."""
 
     __slots__ = (
-        *("arrival_s", "away_s", "cached", "first_s", "last_s", "load_s", "output", "prompt", "prompt_tok"),
-        *("session", "sessions", "started_s", "turn"),
+        *("arrival_s", "away_s", "cached", "first_s", "last_s", "load_s", "output", "prompt"),
+        *("session", "sessions", "started_s", "turn", "_step"),
     )
 
     def __init__(self, load: Load) -> None:
         never = np.full(load.count, np.nan)
-        self.prompt_tok = float(load.prompt_tok.mean()) if load.count else 0.0
         self.arrival_s, self.prompt = _flat("d", load.arrival_s), _flat("q", load.prompt_tok)
         self.output, self.cached = _flat("q", load.output_tok), _flat("q", load.cached_tok)
         self.started_s, self.first_s, self.last_s = (_flat("d", never) for _ in range(3))
@@ -86,7 +85,8 @@ class Book:
         self.sessions, self.load_s = load.sessions, _flat("d", np.zeros(load.count))
         number = np.arange(load.count)
         self.session, self.turn = _flat("q", number), _flat("q", np.ones(load.count))
-        if load.sessions is not None and np.isfinite(load.sessions.turns):  # as if they had been there
+        if load.sessions is not None and load.sessions.turns != inf:  # as if they had been there
+            self._step = 2 * (load.prompt_tok.mean() - load.sessions.shared_tok) / (load.sessions.turns + 1)
             self.turn = _flat("q", 1 + number % int(load.sessions.turns))
             for request in range(load.count):
                 self._lengthen(request)
@@ -103,10 +103,8 @@ class Book:
     def _lengthen(self, request: int) -> None:
         """Prompts of a session grow turn by turn around their mean."""
         known = self.sessions
-        if known is None or known.turns == inf:
-            return
-        step = 2 * (self.prompt_tok - known.shared_tok) / (known.turns + 1)
-        self.prompt[request] = known.shared_tok + max(int(step * self.turn[request]), 1)
+        if known is not None and known.turns != inf:
+            self.prompt[request] = known.shared_tok + max(int(self._step * self.turn[request]), 1)
 
     def seen(self, request: int) -> list[tuple[int, int]]:
         """The pieces of its prompt that may lie in a cache."""
@@ -115,10 +113,9 @@ class Book:
             return []
         if known.block_tok:
             return [(key, known.block_tok) for key in known.hashes[request]]
-        own = int(known.seen_tok) - known.shared_tok
-        if known.turns != inf:
-            own = int(2 * (self.prompt_tok - known.shared_tok) / (known.turns + 1) * (self.turn[request] - 1))
-        return [(-1, known.shared_tok), (self.session[request], max(own, 0))]
+        ends = known.turns != inf
+        own = self._step * (self.turn[request] - 1) if ends else known.seen_tok - known.shared_tok
+        return [(-1, known.shared_tok), (self.session[request], max(int(own), 0))]
 
     def left(self, request: int) -> list[tuple[int, int]]:
         """What it leaves in the cache: its prompt, and its answer."""
@@ -134,7 +131,6 @@ def _flat(code: str, values: np.ndarray) -> array[Any]:
     return array(code, np.ascontiguousarray(values, dtype=code).tobytes())
 
 
-BLOCKS = (16, 32, 64, 128, 256, 512, 1024)  # tokens that one hash is of
 ENDLESS_TURNS = 20  # of sessions that are said to go on
 DAY_SWING = 0.8  # of a day's rate, from its mean to its top
 CURVE_POINTS = 4096
@@ -159,14 +155,15 @@ class Arrivals:
 def made_load(traffic: Traffic, *, count: int, process: Arrivals, seed: int) -> Load:
     """So many requests of a traffic."""
     dice = np.random.default_rng(seed)
-    users = None
+    users, starts = None, count
+    returns = traffic.think_s is not None and traffic.cached_tok > 0  # memory decides what
     if process.kind in LOOPS:
         users = max(min(int(traffic.concurrency), count), 1)
         moments = np.zeros(count)
         moments[:users] = np.sort(dice.uniform(0, process.life_s + process.think_s, users))
         moments -= moments[0]
     else:
-        starts = first_of(traffic, count)
+        starts = max(int(count / min(traffic.turns, ENDLESS_TURNS)), 1) if returns else count
         rate = float(traffic.rate_per_s) * starts / count
         moments = np.zeros(count)
         moments[:starts] = PROCESSES[process.kind](dice, starts, rate_per_s=rate, process=process)
@@ -191,24 +188,12 @@ def made_load(traffic: Traffic, *, count: int, process: Arrivals, seed: int) -> 
         think_s=process.think_s,
         steady=steady,
         sessions=None
-        if not returns(traffic)
+        if not returns
         else Sessions(
             turns=traffic.turns, seen_tok=traffic.cached_tok, shared_tok=int(traffic.shared_tok),
-            first=users or first_of(traffic, count),
+            first=users or starts,
         ),
     )  # fmt: skip
-
-
-def returns(traffic: Traffic) -> bool:
-    """Whether memory decides what of prompts is found."""
-    return traffic.think_s is not None and traffic.cached_tok > 0
-
-
-def first_of(traffic: Traffic, count: int) -> int:
-    """Requests of an open load that start a session: the others come after their session's answers."""
-    if not returns(traffic):
-        return count
-    return max(int(count / min(traffic.turns, ENDLESS_TURNS)), 1)
 
 
 def lengths(dice: np.random.Generator, count: int, *, mean: float, spread: float) -> np.ndarray:
@@ -315,26 +300,20 @@ def hashed_trace(lines: Iterable[str], name: str) -> Trace:
             tokens = (_tokens(str(given["input_length"])), _tokens(str(given["output_length"])))
             rows.append((_moment(str(given["timestamp"])) / KILO, *tokens, hashes))
         except (ValueError, KeyError, TypeError, AttributeError):
-            raise DataError(
-                say(
-                    "{file} line {line} has no timestamp, input_length and output_length",
-                    file=name,
-                    line=place,
-                )
-            ) from None
+            lacks = {"file": name, "line": place, "fields": "timestamp, input_length, output_length"}
+            raise DataError(say("{file} line {line} lacks {fields}", **lacks)) from None
         if len(rows) > MOST_REQUESTS:
             raise DataError(say("{file} has more than {most} requests", file=name, most=f"{MOST_REQUESTS:,}"))
     if not rows:
         raise DataError(say("{file} contains no requests", file=name))
     order = sorted(range(len(rows)), key=lambda place: rows[place][0])
     arrival, prompt, output, hashes = zip(*(rows[place] for place in order), strict=True)
-    sizes = [-(-tok // len(keys)) for tok, keys in zip(prompt, hashes, strict=True) if keys]
-    block = min((size for size in BLOCKS if sizes and size >= max(sizes)), default=max(sizes, default=0))
+    each = max((-(-tok // len(keys)) for tok, keys in zip(prompt, hashes, strict=True) if keys), default=1)
     never = np.full(len(rows), np.nan)
     load = Load(
         arrival_s=np.array(arrival), prompt_tok=np.array(prompt), output_tok=np.array(output),
         cached_tok=np.zeros(len(rows), dtype=int),
-        sessions=Sessions(block_tok=block, hashes=hashes) if any(hashes) else None,
+        sessions=Sessions(block_tok=2 ** (each - 1).bit_length(), hashes=hashes) if any(hashes) else None,
     )  # fmt: skip
     return Trace(load=load, names=(None,) * len(rows), places=np.array(order), first_s=never, last_s=never)
 

@@ -7,20 +7,20 @@ from __future__ import annotations
 
 from collections import Counter, OrderedDict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from math import inf
 
 Piece = tuple[int, int]  # what it is of, and its tokens: a context by its session, or a block by its hash
 
 
-@dataclass(slots=True)
 class Shelf:
-    """One tier: the least recently used first."""
+    """One tier, the least recently used first; a piece may lose its tail (`cuts`), a block not."""
 
-    room_tok: float
-    tok_per_s: float = float("inf")
-    cuts: bool = True  # a piece may lose its tail; a block is there or not
-    tokens: int = 0
-    pieces: OrderedDict[int, int] = field(default_factory=OrderedDict)
+    __slots__ = ("cuts", "pieces", "room_tok", "tok_per_s", "tokens")
+
+    def __init__(self, room_tok: float = inf, tok_per_s: float = inf, *, cuts: bool) -> None:
+        self.room_tok, self.tok_per_s, self.cuts = room_tok, tok_per_s, cuts
+        self.tokens = 0
+        self.pieces: OrderedDict[int, int] = OrderedDict()
 
     def put(self, pieces: Iterable[Piece]) -> None:
         """The newest, the end of a context before its beginning, which others may share."""
@@ -48,7 +48,7 @@ class PrefixStore:
     __slots__ = ("busy", "shelves")
 
     def __init__(self, beside: Sequence[tuple[float, float]], *, cuts: bool) -> None:
-        self.shelves = [Shelf(float("inf"), cuts=cuts)]
+        self.shelves = [Shelf(cuts=cuts)]
         self.shelves += [Shelf(tok, rate, cuts=cuts) for tok, rate in beside if tok > 0]
         self.busy: Counter[int] = Counter()
 

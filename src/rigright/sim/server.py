@@ -181,10 +181,9 @@ class Server:
         del self._seated[request]
         if self._store is not None:
             self._store.shelves[0].shrink(self._free_tok)
-        self.free += blocks
-        if self._store is not None:
-            room = self._free_tok
+            room = (self.free + blocks) * self.shop.block_tok / self.shop.spread
             self._store.end(book.seen(request), left=book.left(request), free_tok=room)
+        self.free += blocks
         self._blocked = False
         if self._on_end is not None:
             self._on_end(request, self.clock)

@@ -23,12 +23,11 @@ from rigright.cost.memory.places import dealt_bounds
 from rigright.cost.weights import has_experts, stored
 from rigright.demand import KvStore, Layout, Offload, Serving, Training
 from rigright.export.launch import Launch, SampleSettings, ServerSettings, TrainerSettings
+from rigright.facts.abilities import NVME, RAM, ability, head_repo
 from rigright.facts.checkpoints import Making, published, quantizer
 from rigright.facts.chips import Chip, by_id
-from rigright.facts.drafting import head_repo, method_word
 from rigright.facts.engines import Engine, find_engine
 from rigright.facts.formats import GGUF, find_format
-from rigright.facts.kv_stores import storing
 from rigright.facts.launching import Launcher, programs
 from rigright.facts.nodes import find_node
 from rigright.facts.training import find_trainer
@@ -321,10 +320,10 @@ def _served(
 def _stored(work: Serving, engine: Engine, *, replicas: int) -> dict[str, float | None]:
     """Memory for caches beside the GPUs of each server."""
     store = work.kv_store or KvStore()
-    sizes = {"ram": store.ram_bytes, "nvme": store.nvme_bytes}
+    sizes = {"kv_ram_gib": (RAM, store.ram_bytes), "kv_nvme_gib": (NVME, store.nvme_bytes)}
     return {
-        f"kv_{tier}_gib": round(to_gib(size / replicas), 1) if size and storing(engine, tier) else None
-        for tier, size in sizes.items()
+        name: round(to_gib(size / replicas), 1) if size and ability(engine, tier) else None
+        for name, (tier, size) in sizes.items()
     }
 
 
@@ -335,25 +334,19 @@ def _drafted(
     if not plan["drafted_tok"]:
         return {}
     method = plan.get("method") or (OWN if plan.get("own") else COPIED)
-    word, in_blocks = method_word(engine, method), work.weights.startswith(GGUF)
-    if word is None:
+    known, in_blocks = ability(engine, method), work.weights.startswith(GGUF)
+    if known is None:
         raise AskError(say("{engine} is not exported with {choice}", engine=program.label, choice="drafts"))
     model = head_repo(arch.name) if method == MADE and not in_blocks else None
     if method == MADE and model is None:
-        raise AskError(
-            say(
-                "no EAGLE-3 head for {model} in {format} is known",
-                model=arch.name,
-                format=find_format(work.weights).label,
-            ),
-            hint=say("plan with --draft ngram or a small model of its family"),
-        )
+        lacking = say("no EAGLE-3 head for {model}, {format}", model=arch.name, format=work.weights)
+        raise AskError(lacking, hint=say("plan with --draft ngram or a small model of its family"))
     if method == MODEL:
         small = drafter(plan["model"]).name
         made = f"{PurePosixPath(small).name}-{work.weights.removeprefix(GGUF)}.gguf"
         model = (published(small, work.weights, engine=program.id) or made) if in_blocks else small
     return {
-        "drafted_tok": int(plan["drafted_tok"]), "draft_method": method, "draft_word": word,
+        "drafted_tok": int(plan["drafted_tok"]), "draft_method": method, "draft_word": known.word,
         "draft_model": model,
     }  # fmt: skip
 

@@ -93,7 +93,7 @@ def hits_of(
 
 
 def with_sessions(
-    ask: Callable[[Traffic], Any], traffic: Traffic, tiers: KvTiers, *, layout: Layout, pool_tok: Numbers,
+    ask: Callable[[Traffic], Any], traffic: Traffic, *, tiers: KvTiers, layout: Layout, pool_tok: Numbers,
     most: Numbers,
 ) -> Any:  # fmt: skip
     """A service whose requests belong to sessions: the load, and what it finds of its prompts.

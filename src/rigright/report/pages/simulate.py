@@ -25,7 +25,7 @@ _CARRIED = 0.9  # of the requests that arrive a second
 
 def page(result: Simulated, *, details: bool = False) -> Page:
     """The page for people."""
-    timeline = result.tally.timeline
+    timeline, hits = result.tally.timeline, result.tally.hit_share
     drawn = _picture if details else _strips
     written = say("tokens of each request: {file}", file=result.wrote)
     return Page.of(
@@ -34,6 +34,7 @@ def page(result: Simulated, *, details: bool = False) -> Page:
         Line.dim(_served_by(result)) if details else None,
         _table(result, details=details),
         Line(text=_throughput(result)),
+        None if hits is None else Line.dim(say("prefix cache hit rate {share}", share=f"{hits:.0%}")),
         map(Line.dim, result.binds),
         drawn(timeline) if timeline else None,
         None if result.against is None else _against(result, result.against),

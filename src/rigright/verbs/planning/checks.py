@@ -24,7 +24,6 @@ from rigright.options.rows import SAMPLE_MODES, TRAINING_MODES, options_of
 from rigright.search.find import takes_images
 from rigright.verbs.seen.here import is_place
 
-TIERS = {"ram": "RAM", "nvme": "NVMe"}  # as people write them
 WRITES = frozenset({"chat", "rag", "agent", "rerank"})  # modes of models that read what people write
 
 
@@ -108,16 +107,11 @@ def _check_store(store: KvStore | None, engine: Engine | None) -> None:
     """Refuse memory for caches that an engine does not use."""
     if store is None or engine is None:
         return
-    from rigright.facts.kv_stores import storing, storing_engines
+    from rigright.facts.abilities import NVME, RAM, ability, unable
 
-    for tier, size in (("ram", store.ram_bytes), ("nvme", store.nvme_bytes)):
-        if size and storing(engine, tier) is None:
-            raise AskError(
-                say("{engine} {version} keeps no KV cache in {tier}; these do: {engines}",
-                    tier=TIERS[tier], engine=engine.label, version=engine.version,
-                    engines=", ".join(storing_engines(tier))),
-                hint=say("remove {option}", option="--offload-kv"),
-            )  # fmt: skip
+    for tier, size, name in ((RAM, store.ram_bytes, "RAM"), (NVME, store.nvme_bytes, "NVMe")):
+        if size and ability(engine, tier) is None:
+            raise unable(engine, tier, what=say("KV cache in {tier}", tier=name), option="--offload-kv")
 
 
 def _check_lengths(wish: PlanWish | ServingWish) -> None:

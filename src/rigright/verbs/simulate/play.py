@@ -42,7 +42,7 @@ def play(
         raise AskError(say("only serving plans can be simulated"))
     case = case_of(arch, plan)
     if traffic.rate_per_s is None:
-        process = Arrivals(kind=CLOSED, life_s=life_s(case, traffic))
+        process = Arrivals(kind=CLOSED, life_s=life_s(case, traffic), think_s=traffic.think_s or 0.0)
         requests = max(requests, ROUNDS * int(traffic.concurrency))
     else:
         process = Arrivals(kind="poisson")

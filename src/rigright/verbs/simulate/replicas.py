@@ -15,7 +15,7 @@ from rigright.cost.speed.service import Limits
 from rigright.demand import Traffic
 from rigright.facts.engines import Engine
 from rigright.facts.formats import find_kv_format
-from rigright.predict.cases import limits_of
+from rigright.predict.cases import group_of, limits_of
 from rigright.predict.passes import pass_law, reached
 from rigright.predict.ranks import worst
 from rigright.sim.fleet import Handover, ReplicaFleet
@@ -69,18 +69,11 @@ def replica_of(case: Case, load: Load, *, wish: PlayWish) -> Replica:
 
 def _tiers(case: Case) -> tuple[tuple[float, float], ...]:
     """Room for caches beside the GPUs of a replica."""
-    if case.serving.kv_store is None:
-        return ()
-    from rigright.predict.stores import bus_of, tiers_of
-
-    known = tiers_of(
-        case.arch, case.serving, engine=case.engine, layout=case.layout,
-        bus_bytes_per_s=min(bus_of(card.chip) for card in case.cards),
-    )  # fmt: skip
+    known = group_of(case).replicas.tiers
     if known is None:
         return ()
     pairs = ((known.ram_tok, known.ram_tok_per_s), (known.disk_tok, known.disk_tok_per_s))
-    return tuple((float(tok), float(rate)) for tok, rate in pairs)
+    return tuple((float(np.min(tok)), float(np.min(rate))) for tok, rate in pairs)
 
 
 def _spread(load: Load) -> float:

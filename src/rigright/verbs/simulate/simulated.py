@@ -64,7 +64,6 @@ class Simulated:
     rate_per_s: Inner[float | None] = None  # that arrive; None: a closed loop, or a trace
     binds: tuple[Sentence, ...]
     against: Against | None = None
-    hit_share: float | None = None  # of prompt tokens, found in the prefix cache where memory decides it
     wrote: Inner[str | None] = None
     notes: tuple[Sentence, ...] = ()
     asked: Inner[str] = ""

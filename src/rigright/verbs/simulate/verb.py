@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -24,7 +23,7 @@ from rigright.predict.kept import chance_of
 from rigright.search.single import single
 from rigright.sim.fleet import ReplicaFleet
 from rigright.sim.load import CLOSED, Arrivals, Load, Trace, hashed_trace, made_load, read_trace
-from rigright.sim.tally import Moments, Tally, Targets, hit_share, moments_of, tally
+from rigright.sim.tally import Moments, Tally, Targets, moments_of, tally
 from rigright.verbs.runs.files import read_text
 from rigright.verbs.seen.here import the_node
 from rigright.verbs.simulate.files import write_requests
@@ -69,9 +68,7 @@ def simulate(
     targets = Targets(ttft_s=load.ttft_s, tpot_s=load.tpot_s, percentile=load.percentile)
     counted = tally(requests, played, targets=targets)
     simulated = replace(
-        _simulated(
-            place, fleet, load=load, counted=counted, requests=requests, hits=hit_share(played, requests)
-        ),
+        _simulated(place, fleet, load=load, counted=counted, requests=requests),
         targets=targets,
         certainty=_certainty(place.case, counted, load=load),
     )
@@ -102,7 +99,7 @@ def _place(model: str | None, on: str | None, *, wish: ServingWish, load: PlayWi
     arch = seen_with(arch, wish.images)
     work = _work(load)
     work = replace(work, prompt_tok=None, output_tok=None) if transcribes(arch) else work
-    case = single(arch, node, wish=wish, work=work, plays=True).case
+    case = single(arch, node, wish=wish, work=work).case
     if case.engine.pool != "share":  # such an engine sets aside what was asked for
         case = case.over(batch=wish.max_seqs or case.serving.batch)
     if limit is not None:
@@ -156,13 +153,7 @@ def _made(load: PlayWish, case: Case) -> Load:
 
 
 def _simulated(
-    place: _Server,
-    fleet: ReplicaFleet,
-    *,
-    load: PlayWish,
-    counted: Tally,
-    requests: Load,
-    hits: float | None,
+    place: _Server, fleet: ReplicaFleet, *, load: PlayWish, counted: Tally, requests: Load
 ) -> Simulated:
     case, shop = place.case, fleet.shop
     endless = shop.blocks >= ENDLESS_BLOCKS
@@ -199,21 +190,8 @@ def _simulated(
         tpot_s=bands["tpot_s"],
         output_tok_per_s=bands["output_tok_per_s"],
         binds=binds(counted, fleet, closed=load.is_loop),
-        hit_share=hits,
-        notes=(*_found(hits, requests), *place.notes),
+        notes=place.notes,
     )
-
-
-def _found(hits: float | None, requests: Load) -> Iterator[Sentence]:
-    """What of the prompts was in the prefix cache."""
-    if hits is not None:
-        seen = float(requests.sessions.seen_tok / requests.prompt_tok.mean()) if requests.sessions else 0.0
-        shown = {"share": f"{hits:.0%}", "seen": f"{seen:.0%}"}
-        yield (
-            say("prefix cache hit rate {share} of {seen} seen before", **shown)
-            if seen
-            else say("prefix cache hit rate {share}", **shown)
-        )
 
 
 def _banded(case: Case, **figures: float) -> dict[str, Estimate]:

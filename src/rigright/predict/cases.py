@@ -97,7 +97,7 @@ class CaseGroup:
         prompts, outputs = replicas.traffic.prompt_tok, replicas.traffic.output_tok
         fits = np.maximum(replicas.pool_tok, LEAST_TOK) >= prompts  # one sequence has room
         per_s = seen.requests_per_s * fits
-        hits = None if replicas.prefill is not None else seen.hits
+        hits = getattr(seen, "hits", None)
         found = {} if hits is None else {f"hit_{name}": getattr(hits, name) for name in HITS}
         prompt_s = seen.prefill_s if replicas.prefill is None else seen.ttft_s
         return {

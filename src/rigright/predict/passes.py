@@ -52,7 +52,7 @@ def _drafting(case: Case, law: Law) -> Law:
         content = replace(content, decode_each_tok=each)
         decode = law(replace(content, prefill_tok=np.zeros_like(content.prefill_tok), prefill_seqs=0))
         made = decode * (np.asarray(content.decode_seqs) > 0)
-        return law(content) - made + made / kept
+        return np.asarray(law(content) - made + made / kept)
 
     return seconds
 

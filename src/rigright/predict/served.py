@@ -120,11 +120,12 @@ def _served(replicas: Replicas, *, work: PassWork, rates: Rates) -> Service | Ap
         from rigright.cost.speed.prefix import KvTiers, with_sessions  # which most questions need not
 
         limits, traffic = replicas.limits, replicas.traffic
-        return with_sessions(
+        service: Service = with_sessions(
             lambda sent: serve(work, rates, **asked | {"traffic": sent}), traffic,
             tiers=replicas.tiers or KvTiers(), layout=replicas.layout, pool_tok=limits.pool_tok,
             most=admitted(rates, traffic=traffic, limits=limits),
         )  # fmt: skip
+        return service
     if replicas.prefill is None:
         return serve(work, rates, **asked)
     from rigright.cost.speed.apart import serve_apart

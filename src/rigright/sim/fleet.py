@@ -6,7 +6,7 @@ from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
-from math import nextafter
+from math import inf, nextafter
 
 import numpy as np
 
@@ -130,8 +130,8 @@ class _Feed:
     def ended(self, old: int, at_s: float) -> None:
         """Somebody has an answer; a user of a closed loop asks again, and a session has its next turn."""
         book, known = self.book, self.load.sessions
-        open_end = self.load.users is None and known is not None
-        if open_end and book.turn[old] >= min(known.turns, ENDLESS_TURNS):
+        turns = inf if known is None or self.load.users is not None else min(known.turns, ENDLESS_TURNS)
+        if book.turn[old] >= turns:
             return
         request = next(self._rest, None)
         if request is not None:

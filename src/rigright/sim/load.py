@@ -307,13 +307,13 @@ def hashed_trace(lines: Iterable[str], name: str) -> Trace:
     if not rows:
         raise DataError(say("{file} contains no requests", file=name))
     order = sorted(range(len(rows)), key=lambda place: rows[place][0])
-    arrival, prompt, output, hashes = zip(*(rows[place] for place in order), strict=True)
-    each = max((-(-tok // len(keys)) for tok, keys in zip(prompt, hashes, strict=True) if keys), default=1)
+    every = tuple(rows[place][3] for place in order)
+    moments, prompt, output = (np.array([rows[place][column] for place in order]) for column in range(3))
+    each = max((-(-tok // len(keys)) for _, tok, _, keys in rows if keys), default=1)
     never = np.full(len(rows), np.nan)
     load = Load(
-        arrival_s=np.array(arrival), prompt_tok=np.array(prompt), output_tok=np.array(output),
-        cached_tok=np.zeros(len(rows), dtype=int),
-        sessions=Sessions(block_tok=2 ** (each - 1).bit_length(), hashes=hashes) if any(hashes) else None,
+        arrival_s=moments, prompt_tok=prompt, output_tok=output, cached_tok=np.zeros_like(prompt),
+        sessions=Sessions(block_tok=2 ** (each - 1).bit_length(), hashes=every) if any(every) else None,
     )  # fmt: skip
     return Trace(load=load, names=(None,) * len(rows), places=np.array(order), first_s=never, last_s=never)
 

@@ -317,7 +317,7 @@ def _served(
     )
 
 
-def _stored(work: Serving, engine: Engine, *, replicas: int) -> dict[str, float | None]:
+def _stored(work: Serving, engine: Engine, *, replicas: int) -> dict[str, Any]:
     """Memory for caches beside the GPUs of each server."""
     store = work.kv_store or KvStore()
     sizes = {"kv_ram_gib": (RAM, store.ram_bytes), "kv_nvme_gib": (NVME, store.nvme_bytes)}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 from itertools import accumulate, repeat
+from typing import Any
 
 from rigright.arch import count
 from rigright.arch.cache import kv_bytes_per_token
@@ -12,7 +13,7 @@ from rigright.base.errors import AskError
 from rigright.base.record import dataclass, replace
 from rigright.base.words import say
 from rigright.cost.speed.work import PassWork
-from rigright.demand import METHODS, Drafting, PlanWish
+from rigright.demand import METHODS, Drafting, Numbers, PlanWish
 from rigright.facts.engines import Engine
 from rigright.terms.memory import weights_bytes
 from rigright.terms.speed import work_of
@@ -116,11 +117,14 @@ def pass_work(arch: Arch, *, weights: str, kv: str, drafts: Drafts) -> PassWork:
     return replace(work, drafter=work_of(small, weights=_form(small, work.weights), kv=kv))
 
 
-def head_bytes(arch: Arch, weights: str, *, drafts: Drafts) -> float:
-    """Weights of what drafts: parameters of the model's own head are as wide as the model's on average."""
+def head_bytes(arch: Arch, weights: str, *, drafts: Drafts, context_tok: Numbers = 0) -> Any:
+    """Weights of what drafts, and a small model's cache of one context.
+
+    Parameters of the model's own head are as wide as the model's are on average.
+    """
     if drafts.model:
         small = drafter(drafts.model)
-        return weights_bytes(small, _form(small, weights))
+        return weights_bytes(small, _form(small, weights)) + kv_bytes_per_token(small) * context_tok
     if drafts.method == MADE:
         hidden = arch.trunk.hidden
         return HEAD_BYTES * (HEAD_SQUARES * hidden * hidden + HEAD_ROWS * hidden)

@@ -87,8 +87,10 @@ class Deployment:
                 self.arch, self.serving, device=at(self.devices, kind), layout=replace(layout, dp=1),
                 asked=asked, shape=np.broadcast_shapes(places.shape, np.shape(layout.tp)),
             )  # fmt: skip
-        heads = head_bytes(self.arch, self.serving.weights, drafts=self.drafts)
-        if heads:
+        heads = head_bytes(
+            self.arch, self.serving.weights, drafts=self.drafts, context_tok=asked.context_tok
+        )  # fmt: skip
+        if np.any(heads):
             room = room.less(heads / (layout.tp * layout.pp), share=cache_share(self.arch, self.drafts))
         return room
 

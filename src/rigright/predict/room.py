@@ -54,7 +54,7 @@ class Room:
             need_bytes=self.need_bytes + taken_bytes,
             fixed_bytes=self.fixed_bytes + taken_bytes,
             pool_tok=self.pool_tok * part,
-            slots=self.slots * np.maximum(part, 1e-9),  # endless ones stay so
+            slots=np.maximum(self.slots * np.maximum(part, 1e-9), np.minimum(self.slots, 1.0)),
             contexts=self.contexts * part,
         )
 

@@ -15,7 +15,7 @@ from rigright.base.errors import AskError
 from rigright.base.record import dataclass, kept, replace
 from rigright.base.units import GIGA, MEGA, TERA
 from rigright.base.words import say
-from rigright.choice.drafts import NONE, Drafts, drafts_of
+from rigright.choice.drafts import NONE, Drafts, drafts_of, head_bytes
 from rigright.choice.offload import asked_offload, can_offload, least_offload
 from rigright.choice.ways import Site, is_sliced, ways_on
 from rigright.choice.work import USUAL_TOK_PER_S, Work, contexts, is_for_one, patience_s, work_of, works
@@ -404,7 +404,12 @@ def offloaded(question: Question) -> Question:
                 context_tok=wish.context_tok or (wish.prompt_tok or 0) + (wish.output_tok or 0),
                 batch=max(int(wish.users or 1), 1),
             )
-            offload = asked or least_offload(question.arch, serving, cards=cards, host=kind.host)
+            beside = {"drafts": kind_way.drafts, "context_tok": serving.context_tok}
+            taken = head_bytes(question.arch, way.weights, **beside) / count
+            left = tuple(
+                replace(card, free_bytes=card.room_bytes - taken) if taken else card for card in cards
+            )
+            offload = asked or least_offload(question.arch, serving, cards=left, host=kind.host)
             if offload is not None:
                 able.append(replace(kind_way, offload=offload))
                 settled.add(packed)

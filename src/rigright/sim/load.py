@@ -87,7 +87,7 @@ class Book:
         self.session, self.turn = _flat("q", number), _flat("q", np.ones(load.count))
         if load.sessions is not None and load.sessions.turns != inf:  # as if they had been there
             self._step = 2 * (load.prompt_tok.mean() - load.sessions.shared_tok) / (load.sessions.turns + 1)
-            self.turn = _flat("q", 1 + number % int(load.sessions.turns))
+            self.turn = _flat("q", 1 + number % int(load.sessions.turns) * (load.users is not None))
             for request in range(load.count):
                 self._lengthen(request)
 

@@ -12,7 +12,6 @@ from rigright.export.launch import Launch
 from rigright.export.text import HEAD, RANK, Words, given, script
 
 NAME = "vllm"
-LEAST_RAM_GIB = 8.0  # that caches pass through on their way to a drive
 
 
 def export(launch: Launch) -> dict[str, str]:
@@ -22,7 +21,7 @@ def export(launch: Launch) -> dict[str, str]:
         lambda item: script(
             command(item),
             head=(*item.head, item.answers),
-            environment=item.environment | _meeting(item) | _stored(item),
+            environment=item.environment | _meeting(item),
             workers=workers_of(item),
         ),
     )
@@ -80,21 +79,6 @@ def _handed(launch: Launch) -> str | None:
         return None
     role = {"prefill": "kv_producer", "decode": "kv_consumer"}[launch.stage]
     return json.dumps({"kv_connector": launch.program.apart[launch.vendor], "kv_role": role})
-
-
-def _stored(launch: Launch) -> dict[str, str]:
-    """What LMCache reads: sizes of one rank, and the same hashes in all of them."""
-    ram, nvme = launch.serving.kv_ram_gib, launch.serving.kv_nvme_gib
-    if nvme is None:
-        return {}
-    ranks = launch.tp * launch.pp
-    return {
-        "PYTHONHASHSEED": "0",
-        "LMCACHE_LOCAL_CPU": "True",
-        "LMCACHE_MAX_LOCAL_CPU_SIZE": f"{(ram or LEAST_RAM_GIB) / ranks:g}",
-        "LMCACHE_LOCAL_DISK": "file:///var/tmp/lmcache",
-        "LMCACHE_MAX_LOCAL_DISK_SIZE": f"{nvme / ranks:g}",
-    }
 
 
 def _meeting(launch: Launch) -> dict[str, str]:

@@ -70,20 +70,17 @@ def check_draft(arch: Arch, draft: Drafting | None, *, engine: Engine | None) ->
     """Refuse what drafts nothing for this model, or not in this engine."""
     if draft is None:
         return
+    wrong = None
     if draft.method == OWN and not _heads(arch):
-        raise AskError(
-            say("{model} has no MTP head to draft tokens", model=arch.name),
-            hint=say("use --draft eagle3, --draft ngram or a small model of its family"),
-        )
-    if draft.model:
+        wrong = say("{model} has no MTP head to draft tokens", model=arch.name)
+    elif draft.model:
         small = drafter(draft.model)
         unlike = abs(small.vocab - arch.vocab) > LIKE_VOCAB * arch.vocab
         if unlike or count.params(small) >= count.params(arch):
-            raise AskError(
-                say("{draft} cannot draft for {model}: it must be smaller, with the same vocabulary",
-                    draft=small.name, model=arch.name),
-                hint=say("use a small model of its family, --draft eagle3 or --draft ngram"),
-            )  # fmt: skip
+            wrong = say("{draft} cannot draft for {model}: it must be smaller, with the same vocabulary",
+                        draft=small.name, model=arch.name)  # fmt: skip
+    if wrong is not None:
+        raise AskError(wrong, hint=say("use --draft eagle3, --draft ngram or a small model of its family"))
     if engine is not None and not _method(arch, draft, engine=engine):
         from rigright.facts.abilities import unable
 

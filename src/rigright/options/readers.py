@@ -127,13 +127,11 @@ _RAM = ("", "ram", "dram", "cpu", "内存")
 def kv_store(text: str) -> KvStore:
     """Read "200gb", "ram 200gb, nvme 2tb": where KV caches lie beside the GPUs."""
     sizes = {"ram_bytes": 0.0, "nvme_bytes": 0.0}
-    parts = [part for part in re.split(r"[,，+;]", text) if part.strip()]
-    for part in parts:
-        match = _STORE.fullmatch(part.strip())
-        if match is None:
-            raise unreadable(text, say("memory for KV caches"), example="ram 200gb, nvme 2tb")
-        name = "ram_bytes" if (match["tier"] or "").lower() in _RAM else "nvme_bytes"
-        sizes[name] += parse_bytes(match["size"])
+    parts = [_STORE.fullmatch(part.strip()) for part in re.split(r"[,，+;]", text) if part.strip()]
+    for match in parts if all(parts) else ():
+        if match is not None:
+            name = "ram_bytes" if (match["tier"] or "").lower() in _RAM else "nvme_bytes"
+            sizes[name] += parse_bytes(match["size"])
     if not 0 < sum(sizes.values()) < MOST_BYTES:
         raise unreadable(text, say("memory for KV caches"), example="ram 200gb, nvme 2tb")
     return KvStore(**sizes)
@@ -182,9 +180,6 @@ def cached(text: str) -> float:
     return part(text) if text.strip("0. %％") else 0.0
 
 
-DRAFT = "eagle3, qwen3-0.6b 70%"
-
-
 def draft(text: str) -> Drafting:
     """Read "70%", "eagle3", "ngram 0.4", "qwen3-0.6b 0.7": what drafts tokens, and how many are kept."""
     method, model, share = "", "", None
@@ -197,7 +192,7 @@ def draft(text: str) -> Drafting:
         else:
             method, model = METHODS[2], f"{model} {word}".strip()
     if share is not None and share <= 0:
-        raise unreadable(text, say("what drafts tokens, and the share of them that is kept"), example=DRAFT)
+        raise unreadable(text, say("a way to draft tokens"), example="eagle3, qwen3-0.6b 70%")
     return Drafting(method=method, model=model, accepted=share)
 
 

@@ -88,9 +88,8 @@ def tiers_of(of: Any, *, layout: Layout, chips: Sequence[Chip]) -> KvTiers | Non
     from rigright.facts.abilities import NVME, RAM, ability
 
     slots = [(chip.pcie_gen or USUAL_GEN, min(chip.pcie_lanes or FULL_LANES, FULL_LANES)) for chip in chips]
-    bus = np.array([pcie_bytes_per_s(*slot) for slot in slots])
-    element_bytes = find_kv_format(serving.kv).element_bytes
-    each = np.maximum(token_bytes(arch, layout, element_bytes=element_bytes) * layout.tp, 1.0)
+    bus, kv = np.array([pcie_bytes_per_s(*slot) for slot in slots]), find_kv_format(serving.kv)
+    each = np.maximum(token_bytes(arch, layout, element_bytes=kv.element_bytes) * layout.tp, 1.0)
     ram, disk = ability(engine, RAM), ability(engine, NVME)
     return KvTiers(
         ram_tok=store.ram_bytes / layout.dp / each * (ram is not None),

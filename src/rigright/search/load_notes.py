@@ -9,28 +9,23 @@ from rigright.base.units import show_bytes, show_seconds
 from rigright.base.words import DECIDES, Sentence, say
 from rigright.choice.case import Case
 from rigright.choice.drafts import MADE, NONE, drafts_of, head_bytes
-from rigright.demand import PlanWish
+from rigright.demand import PlanWish, Traffic
 from rigright.facts.abilities import head_repo
-from rigright.predict.cases import predict
+from rigright.predict.cases import Figures, predict
 
 MISSED = 0.95  # of what was stated: less is not what was asked about
 SOME = 0.005  # of a prompt
 
 
 def load_notes(case: Case, wish: PlanWish) -> Iterator[Sentence]:
-    """Of drafting, then of the prefix cache."""
-    yield from _prefixes(case, wish)
+    """Which share of prompts is found, where, and what was stated and has no room; then of drafting."""
+    traffic = case.traffic
+    if traffic is not None and traffic.think_s is not None and traffic.cached_tok:
+        yield from _prefixes(traffic, wish, found=predict([case]))
     yield from _drafting(case, wish)
 
 
-def _prefixes(case: Case, wish: PlanWish) -> Iterator[Sentence]:
-    """Which share of prompts is found, where; and what was stated and has no room."""
-    traffic = case.traffic
-    if traffic is None or traffic.think_s is None or not traffic.cached_tok:
-        return
-    found = predict([case])
-    if "hit_gpu" not in found:
-        return
+def _prefixes(traffic: Traffic, wish: PlanWish, *, found: Figures) -> Iterator[Sentence]:
     gpu, ram, disk, reload_s = (float(found[f"hit_{name}"][0]) for name in ("gpu", "ram", "disk", "reload_s"))
     share, seen = gpu + ram + disk, float(traffic.cached_tok / traffic.prompt_tok)
     shown = {
@@ -52,12 +47,11 @@ def _drafting(case: Case, wish: PlanWish) -> Iterator[Sentence]:
     if wish.drafting is None or traffic is None:
         return
     if not drafts.drafted_tok:
-        if drafts_of(case.arch, wish, engine=case.engine).drafted_tok:
-            yield say("speculative decoding would be slower under this load: not used").of(DECIDES)
-        else:
-            yield say("{engine} does not draft tokens this way", engine=case.engine.label).of(DECIDES)
+        able = drafts_of(case.arch, wish, engine=case.engine).drafted_tok
+        slower = say("speculative decoding would be slower under this load: not used")
+        unable = say("{engine} does not draft tokens this way", engine=case.engine.label)
+        yield (slower if able else unable).of(DECIDES)
         return
-
     plain = replace(case, drafts=NONE, traffic=replace(traffic, drafted_tok=0, accepted_tok=0))
     per_user, rates = (predict([case, plain])[name] for name in ("user_tok_per_s", "output_tok_per_s"))
     shown = {

@@ -34,6 +34,10 @@ from rigright.search.serving import best, wider
 if TYPE_CHECKING:
     from rigright.search.priced import Priced
 
+STATED = (  # by either wish
+    *("prompt_tok", "output_tok", "context_tok", "images", "rate_per_s", "cached_share", "turns", "think_s"),
+    *("shared_tok", "kv_store", "percentile", "drafting", "draft_tok"),
+)
 SAMPLE_TOK = 512  # of a text that is read as a whole
 NOTHING_SOLD = Market(today=date(1970, 1, 1), cards={}, offers={})
 
@@ -139,20 +143,8 @@ def _asked(wish: ServingWish, work: PlanWish, *, node: Node) -> PlanWish:
         engines=() if wish.engine is None else (wish.engine,),
         weights=() if wish.weights is None else (wish.weights,),
         kv=() if wish.kv is None else (wish.kv,),
-        prompt_tok=wish.prompt_tok or work.prompt_tok,
-        output_tok=wish.output_tok or work.output_tok,
-        context_tok=wish.context_tok or work.context_tok,
-        images=wish.images or work.images,
         users=users,
-        rate_per_s=wish.rate_per_s or work.rate_per_s,
-        cached_share=wish.cached_share or work.cached_share,
-        turns=wish.turns or work.turns,
-        think_s=work.think_s if wish.think_s is None else wish.think_s,
-        shared_tok=wish.shared_tok or work.shared_tok,
-        kv_store=wish.kv_store or work.kv_store,
-        percentile=wish.percentile or work.percentile,
-        drafting=wish.drafting or work.drafting,
-        draft_tok=wish.draft_tok or work.draft_tok,
+        **{name: getattr(wish, name) or getattr(work, name) for name in STATED},
         most_plans=1,
     )
 

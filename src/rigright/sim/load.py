@@ -302,8 +302,6 @@ def hashed_trace(lines: Iterable[str], name: str) -> Trace:
         except (ValueError, KeyError, TypeError, AttributeError):
             lacks = {"file": name, "line": place, "fields": "timestamp, input_length, output_length"}
             raise DataError(say("{file} line {line} lacks {fields}", **lacks)) from None
-        if len(rows) > MOST_REQUESTS:
-            raise DataError(say("{file} has more than {most} requests", file=name, most=f"{MOST_REQUESTS:,}"))
     if not rows:
         raise DataError(say("{file} contains no requests", file=name))
     order = sorted(range(len(rows)), key=lambda place: rows[place][0])

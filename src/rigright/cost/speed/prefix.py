@@ -38,12 +38,12 @@ class KvTiers:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrefixHits:
-    """Shares of an average prompt that are found, by tier; and how long what is not on the GPUs takes."""
+    """Shares of an average prompt that are found, by tier."""
 
     gpu: Numbers
     ram: Numbers
     disk: Numbers
-    reload_s: Numbers
+    reload_s: Numbers  # what lies not on the GPUs takes
 
     @property
     def share(self) -> Numbers:
@@ -54,10 +54,7 @@ class PrefixHits:
 def kept_share(
     room_tok: Numbers, *, away: Numbers, context_tok: Numbers, turns: Numbers, random: Numbers = 1.0
 ) -> Numbers:
-    """The share of returning contexts that is found, with so many sessions away and so much room left.
-
-    `random`: what of an absence is of random length; where all are away equally long, all or none are found.
-    """
+    """The share of returning contexts that is found; `random`: what of an absence is of random length."""
     fits = room_tok / np.maximum(away * context_tok, LEAST)
     gone = 1 / np.asarray(turns, dtype=float)  # of all that is left, what nobody comes back for
     life = np.zeros_like(np.asarray(fits + gone, dtype=float))  # until dropped, in mean absences
@@ -125,10 +122,7 @@ def with_sessions(
 
 
 def _over(flight: Numbers, most: Numbers, *, thinking: Numbers) -> Numbers:
-    """Requests in flight beyond those that have room, on average: users come and go by themselves.
-
-    Where more than have room are in flight on average, the law of time counts their queue.
-    """
+    """Requests in flight beyond room, where fewer are on average: users come and go by themselves."""
     spread = np.sqrt(np.maximum(flight * thinking, LEAST))
     short = np.maximum(most - flight, 0.0) / spread
     return np.where(flight < most, spread * np.exp(-(short**2) / 2) * NORMAL / (1 + short**2), 0.0)

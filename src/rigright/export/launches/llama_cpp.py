@@ -43,7 +43,7 @@ def command(launch: Launch) -> Words:
             ("--cache-type-k", served.kv),
             ("--cache-type-v", served.kv),
             ("--flash-attn", _flash(served)),
-            ("--cache-ram", None if served.kv_ram_gib is None else int(served.kv_ram_gib * KILO_MIB)),
+            ("--cache-ram", served.kv_ram_gib and int(served.kv_ram_gib * KILO_MIB)),
             *_drafted(served),
         ),
         ("--metrics",),
@@ -55,13 +55,12 @@ def _drafted(served: ServerSettings) -> tuple[tuple[str, object], ...]:
     if not served.drafted_tok:
         return ()
     count = "--spec-ngram-simple-size-m" if served.draft_method == "ngram" else "--spec-draft-n-max"
-    own = served.draft_model is None
     flag = "--spec-draft-model" if (served.draft_model or "").endswith(".gguf") else "--spec-draft-hf"
     return (
         ("--spec-type", served.draft_word),
         (count, served.drafted_tok),
         (flag, served.draft_model),
-        ("--spec-draft-ngl", None if own else 999),
+        ("--spec-draft-ngl", 999 if served.draft_model else None),
     )
 
 

@@ -68,21 +68,11 @@ def command(launch: Launch) -> Words:
                 launch.program.apart[launch.vendor] if launch.stage else None,
             ),
             ("--disaggregation-bootstrap-port", launch.handover if launch.stage == "prefill" else None),
-            *_stored(served, ranks=launch.tp),
+            ("--enable-hierarchical-cache", bool(served.kv_ram_gib or served.kv_nvme_gib)),
+            ("--hicache-size", served.kv_ram_gib and max(int(served.kv_ram_gib / launch.tp), 1)),
+            ("--hicache-storage-backend", "file" if served.kv_nvme_gib else None),
             *_drafted(served),
         ),
-    )
-
-
-def _stored(served: ServerSettings, *, ranks: int) -> tuple[tuple[str, object], ...]:
-    """Caches beside the GPUs: gigabytes of each rank, and files."""
-    ram, nvme = served.kv_ram_gib, served.kv_nvme_gib
-    if ram is None and nvme is None:
-        return ()
-    return (
-        ("--enable-hierarchical-cache", True),
-        ("--hicache-size", None if ram is None else max(int(ram / ranks), 1)),
-        ("--hicache-storage-backend", None if nvme is None else "file"),
     )
 
 

@@ -27,7 +27,8 @@ def beside(launch: Launch) -> dict[str, str]:
     served = launch.serving
     options = {
         "dtype": {"bf16": "bfloat16", "fp16": "float16", "fp32": "float32"}[served.dtype],
-        "kv_cache_config": {"dtype": served.kv, "free_gpu_memory_fraction": served.share, **_stored(served)},
+        "kv_cache_config": {"dtype": served.kv, "free_gpu_memory_fraction": served.share}
+        | ({"host_cache_size": int(served.kv_ram_gib * GIB)} if served.kv_ram_gib else {}),
         "enable_attention_dp": launch.attention_dp,
         "cuda_graph_config": {"max_batch_size": served.graph_seqs} if served.graphs else None,
         **({"speculative_config": _drafted(served)} if served.drafted_tok else {}),
@@ -54,10 +55,6 @@ def command(launch: Launch) -> Words:
             ("--extra_llm_api_options", launch.files_at + OPTIONS),
         ),
     )
-
-
-def _stored(served: ServerSettings) -> dict[str, object]:
-    return {} if served.kv_ram_gib is None else {"host_cache_size": int(served.kv_ram_gib * GIB)}
 
 
 def _drafted(served: ServerSettings) -> dict[str, object]:

@@ -11,7 +11,7 @@ from rigright.base.words import say
 from rigright.choice.drafts import check_draft
 from rigright.choice.ways import check_format
 from rigright.cost.layers import generates, is_generator, transcribes
-from rigright.demand import KvStore, PlanWish, ServingWish, TrainingWish
+from rigright.demand import PlanWish, ServingWish, TrainingWish
 from rigright.facts.chips import chips
 from rigright.facts.clouds import no_prices, offers, providers_of
 from rigright.facts.engines import Engine, find_engine
@@ -34,10 +34,7 @@ def check(arch: Arch, wish: PlanWish) -> None:
     _check_lengths(wish)
     check_deadline(wish)
     named = [find_engine(engine) for engine in wish.engines]
-    for engine in named or (None,):
-        alone = engine if len(named) == 1 else None
-        check_draft(arch, wish.drafting, engine=alone)
-        _check_store(wish.kv_store, alone)
+    _check_able(arch, wish, engine=named[0] if len(named) == 1 else None)
     for form in wish.weights:
         check_format(form)
     if wish.quality is not None:
@@ -64,9 +61,7 @@ def check_single(arch: Arch, wish: ServingWish | TrainingWish, *, work: PlanWish
                 hint=say("remove one of them"),
             )
         _check_lengths(wish)
-        engine = None if wish.engine is None else find_engine(wish.engine)
-        check_draft(arch, wish.drafting, engine=engine)
-        _check_store(wish.kv_store, engine)
+        _check_able(arch, wish, engine=None if wish.engine is None else find_engine(wish.engine))
     if trains:
         kind = LEARN if arch.task in {"vision", "image"} else TRAIN
     else:
@@ -103,8 +98,10 @@ def _lossy(wish: PlanWish) -> Iterator[AskError]:
             )
 
 
-def _check_store(store: KvStore | None, engine: Engine | None) -> None:
-    """Refuse memory for caches that an engine does not use."""
+def _check_able(arch: Arch, wish: PlanWish | ServingWish, *, engine: Engine | None) -> None:
+    """Refuse drafts of a model, and memory for caches, that the one engine asked for does not use."""
+    check_draft(arch, wish.drafting, engine=engine)
+    store = wish.kv_store
     if store is None or engine is None:
         return
     from rigright.facts.abilities import NVME, RAM, ability, unable

@@ -46,7 +46,8 @@ def replica_of(case: Case, load: Load, *, wish: PlayWish) -> Replica:
     budget = int(limits.budget_tok) * int(ranks_of(case.layout))  # of a pass of all ranks
     blocks, block_tok = _blocks(case, limits)
     max_seqs = _seats(case, limits)
-    spread = _spread(load)
+    each = float((load.prompt_tok + load.output_tok).mean())
+    spread = each / (each - (load.sessions.shared_tok if load.sessions else 0))
     law = pass_law(case, budget_tok=budget)
     longest = int(np.max(load.prompt_tok + load.output_tok, initial=LEAST_CONTEXT_TOK))
     return Replica(
@@ -74,13 +75,6 @@ def _tiers(case: Case) -> tuple[tuple[float, float], ...]:
         return ()
     pairs = ((known.ram_tok, known.ram_tok_per_s), (known.disk_tok, known.disk_tok_per_s))
     return tuple((float(np.min(tok)), float(np.min(rate))) for tok, rate in pairs)
-
-
-def _spread(load: Load) -> float:
-    """How many times as many requests have room where all begin alike, and that lies there once."""
-    shared = 0 if load.sessions is None else load.sessions.shared_tok
-    each = float((load.prompt_tok + load.output_tok).mean())
-    return each / (each - shared)
 
 
 def _usual(load: Load, *, machines: int) -> Traffic:

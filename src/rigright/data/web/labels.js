@@ -16,7 +16,7 @@ const LABELS = {
   machine: ["Machine", "机器"], max_chips: ["Max. GPUs", "GPU 数上限"], max_params: ["Max. parameters", "参数量上限"], max_seqs: ["Max. sequences", "最大序列数"],
   method: ["Method", "训练方法"], micro_batch: ["Micro-batch", "micro-batch"], min_params: ["Min. parameters", "参数量下限"], mode: ["Kind of work", "场景"],
   model: ["Model", "模型"], mtok: ["Output per month, M tokens", "每月输出（百万 token）"], no_attention_dp: ["No attention data parallel", "注意力不按数据并行"], no_flash: ["No flash attention", "不用 flash attention"],
-  offload_kv: ["KV cache beside the GPU", "显存外的 KV 缓存"], shared: ["Shared prefix", "公共前缀"], turns: ["Turns", "会话轮数"],
+  offload_kv: ["KV cache beside the GPU", "显存外的 KV 缓存"], shared: ["Shared prefix", "公共前缀"], turns: ["Turns", "会话轮数"], think: ["Time between turns", "轮间隔"],
   no_graphs: ["No CUDA graphs", "不用 CUDA graph"], offload: ["Offload", "卸载"], on: ["Machine", "机器"], only: ["Checks", "限定检查"], optimizer: ["Optimizer", "优化器"],
   output: ["Output tokens", "输出长度"], own: ["GPUs you own", "已有的 GPU"], people: ["Staff per month", "每月人力"], per_hour: ["Cost per hour limit", "每小时费用上限"],
   per_mtok: ["Cost per 1M tokens limit", "每百万 token 费用上限"], percentile: ["Percentile", "百分位"], requests: ["Requests of the run", "这次运行的请求数"], place: ["Place", "地区"], plans: ["Max. options", "方案数上限"],

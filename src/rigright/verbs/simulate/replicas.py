@@ -42,7 +42,8 @@ def policy_of(engine: Engine, asked: str | None) -> str:
 def replica_of(case: Case, load: Load, *, wish: PlayWish) -> Replica:
     """One replica of a case; its cache holds as many tokens of such requests as the law of time counts."""
     policy = policies()[policy_of(case.engine, wish.policy)]
-    limits = limits_of(case, _usual(load, machines=wish.replicas))
+    usual = _usual(load, machines=wish.replicas)
+    limits = limits_of(case, usual)
     budget = int(limits.budget_tok) * int(ranks_of(case.layout))  # of a pass of all ranks
     blocks, block_tok = _blocks(case, limits)
     max_seqs = _seats(case, limits)
@@ -63,7 +64,7 @@ def replica_of(case: Case, load: Load, *, wish: PlayWish) -> Replica:
         spread=spread,
         chunks=policy.chunks if wish.chunks is None else wish.chunks,
         most_context_tok=case.arch.max_context_tok,
-        tiers=_tiers(case),
+        tiers=_tiers(replace(case, traffic=usual)),
         request_s=law.request_s,
     )  # fmt: skip
 

@@ -38,7 +38,6 @@ class Work:
     output_tok: int
     context_tok: int
     concurrency: int | None = None
-    cached_share: float = 0.0
     turns: float | None = None
     think_s: float | None = None
     enough_tok_per_s: float = 0.0
@@ -111,15 +110,13 @@ def settled(arch: Arch, wish: PlanWish, *, chips: Sequence[Chip] = (), more: boo
     alone = name == SPEECH and any(chip.segment in ALONE for chip in chips)
     if not loaded and (more or not chips or name not in CARRIES or alone):
         users = None if usual.concurrency is None else float(usual.concurrency)
-    cached = (usual.cached_share or None) if wish.cached_share is None else wish.cached_share
-    comes = any(value is not None for value in (wish.cached_share, wish.turns, wish.shared_tok))
-    turns = wish.turns if comes else usual.turns
+    turns = wish.turns or (usual.turns if wish.cached_share is None else None)
     think = usual.think_s if wish.think_s is None else wish.think_s
     drafting = wish.drafting or (None if wish.draft is None else Drafting(accepted=wish.draft))
     return replace(
         wish, drafting=drafting, draft=None if drafting is None else drafting.accepted,
         work=name, prompt_tok=prompt, output_tok=output, context_tok=context, users=users,
-        cached_share=cached, turns=turns, think_s=think, samples=jobs,
+        turns=turns, think_s=think, samples=jobs,
         images=None if wish.images is None else replace(wish.images, tok=arch.image_tok),
     )  # fmt: skip
 
@@ -265,8 +262,6 @@ def assumed(arch: Arch, wish: PlanWish, *, filled: PlanWish) -> tuple[Sentence, 
 
 def _sessions(wish: PlanWish, filled: PlanWish) -> Iterator[Sentence]:
     """What was assumed of prompts that repeat what came before."""
-    if filled.cached_share and wish.cached_share is None:
-        yield say("{share} of prompts cached", share=f"{filled.cached_share:.0%}")
     if filled.turns and wish.turns is None:
         yield say("sessions of {turns} turns", turns=f"{filled.turns:g}")
     if filled.think_s and wish.think_s is None:

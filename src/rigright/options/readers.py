@@ -128,11 +128,10 @@ def kv_store(text: str) -> KvStore:
     """Read "200gb", "ram 200gb, nvme 2tb": where KV caches lie beside the GPUs."""
     sizes = {"ram_bytes": 0.0, "nvme_bytes": 0.0}
     parts = [_STORE.fullmatch(part.strip()) for part in re.split(r"[,，+;]", text) if part.strip()]
-    for match in parts if all(parts) else ():
-        if match is not None:
-            name = "ram_bytes" if (match["tier"] or "").lower() in _RAM else "nvme_bytes"
-            sizes[name] += parse_bytes(match["size"])
-    if not 0 < sum(sizes.values()) < MOST_BYTES:
+    for match in filter(None, parts):
+        name = "ram_bytes" if (match["tier"] or "").lower() in _RAM else "nvme_bytes"
+        sizes[name] += parse_bytes(match["size"])
+    if not all(parts) or not 0 < sum(sizes.values()) < MOST_BYTES:
         raise unreadable(text, say("memory for KV caches"), example="ram 200gb, nvme 2tb")
     return KvStore(**sizes)
 

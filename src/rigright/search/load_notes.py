@@ -18,11 +18,13 @@ SOME = 0.005  # of a prompt
 
 
 def load_notes(case: Case, wish: PlanWish) -> Iterator[Sentence]:
-    """Which share of prompts is found, where, and what was stated and has no room; then of drafting."""
+    """Which share of prompts is found, where, and what was stated and has no room; after drafting."""
     traffic = case.traffic
+    yield from _drafting(case, wish)
     if traffic is not None and traffic.think_s is not None and traffic.cached_tok:
         yield from _prefixes(traffic, wish, found=predict([case]))
-    yield from _drafting(case, wish)
+    elif wish.kv_store is not None:
+        yield say("no prompt repeats another: --offload-kv needs --turns, --shared or --cached").of(DECIDES)
 
 
 def _prefixes(traffic: Traffic, wish: PlanWish, *, found: Figures) -> Iterator[Sentence]:
@@ -47,10 +49,9 @@ def _drafting(case: Case, wish: PlanWish) -> Iterator[Sentence]:
     if wish.drafting is None or traffic is None:
         return
     if not drafts.drafted_tok:
-        able = drafts_of(case.arch, wish, engine=case.engine).drafted_tok
         slower = say("speculative decoding would be slower under this load: not used")
         unable = say("{engine} does not draft tokens this way", engine=case.engine.label)
-        yield (slower if able else unable).of(DECIDES)
+        yield (slower if drafts_of(case.arch, wish, engine=case.engine).drafted_tok else unable).of(DECIDES)
         return
     plain = replace(case, drafts=NONE, traffic=replace(traffic, drafted_tok=0, accepted_tok=0))
     per_user, rates = (predict([case, plain])[name] for name in ("user_tok_per_s", "output_tok_per_s"))

@@ -106,7 +106,7 @@ def plan_of(
         has_experts=has_experts(question.arch),
     )
     traffic = traffic_of(question, load, way=way)
-    if question.wish.drafting is None and traffic.think_s is None:
+    if not (question.wish.drafting or question.wish.kv_store) and traffic.think_s is None:
         return plan
     from rigright.search.load_notes import load_notes  # which most plans need not
     from rigright.search.planned_case import case_of as planned

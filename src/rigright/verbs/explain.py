@@ -78,7 +78,11 @@ def _explained(
     """The same on a market; None: no price is asked for."""
     result = single(arch, node, wish=wish, work=work, market=market)
     case = result.case
-    if result.wish.drafting is not None or (case.traffic is not None and case.traffic.think_s is not None):
+    if (
+        result.wish.drafting
+        or result.wish.kv_store
+        or (case.traffic is not None and case.traffic.think_s is not None)
+    ):
         from rigright.search.load_notes import load_notes  # which most questions need not
 
         case = replace(case, notes=(*load_notes(case, result.wish), *case.notes))

@@ -42,6 +42,9 @@ SENT = (
     "output_tok",
     "context_tok",
     "cached_share",
+    "turns",
+    "think_s",
+    "shared_tok",
     "users",
     "rate_per_s",
     "growth",
@@ -310,7 +313,8 @@ def _apart(replicas: _Replicas) -> Iterator[Scored]:
 def _is_parted(question: Question, way: KindWay) -> bool:
     """Whether prompts may have workers of their own: not where somebody fixed how the model is cut."""
     is_cut = any(getattr(question.cut, name) is not None for name in CUTS)
-    if not (question.more and question.apart and way.usual) or is_cut:
+    returns = traffic_of(question, None, way=way).think_s is not None  # memory of both decides what is found
+    if returns or not (question.more and question.apart and way.usual) or is_cut:
         return False
     from rigright.search.space import parts_work
 

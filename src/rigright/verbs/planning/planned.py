@@ -174,7 +174,7 @@ def _doubts(planned: Planned, first: Plan) -> Iterator[Sentence]:
             share=f"{wish.duty:.0%}",
         )
     yield from sure.endless(days, by_days=wish.days)
-    yield from sure.deciding(planned.notes)
+    yield from sure.deciding((*planned.notes, *first.notes))
     if "ttft_s" in figures and not (wish.ttft_s or wish.tpot_s or wish.tok_per_s):
         slow = {name: figures[name].value for name in ("ttft_s", "tpot_s")}
         users = first.concurrency or 2

@@ -15,7 +15,6 @@ from rigright.choice.case import Case, serving_case
 from rigright.choice.drafts import NONE, Drafts, cache_share, head_bytes, pass_work
 from rigright.choice.offload import in_ram
 from rigright.cost.memory.settings import EngineCard
-from rigright.cost.speed.apart import prompt_alone_s, token_pass
 from rigright.cost.speed.rates import Rates
 from rigright.cost.speed.work import PassWork
 from rigright.demand import Layout, Numbers, Serving, Traffic
@@ -27,23 +26,6 @@ from rigright.predict.columns import at, each_chunk, stacked
 from rigright.predict.room import Asked, Room, mixed_room, room_of
 from rigright.predict.served import DEFAULT_SEQS, Replicas, at_kinds, piped, served, server_rates, tiers_of
 from rigright.terms.memory import device_of
-
-
-def prompts_per_s(
-    work: PassWork, rates: Rates, *, layout: Layout, traffic: Traffic, budget_tok: Numbers
-) -> Numbers:
-    """Prompts of a worker that does nothing else, one after another on each of its ranks."""
-    each = prompt_alone_s(work, rates, layout=layout, traffic=traffic, budget_tok=budget_tok)
-    return (layout.tp if layout.attention_dp else 1) / each
-
-
-def answers_per_s(
-    work: PassWork, rates: Rates, *, layout: Layout, traffic: Traffic, seqs: Numbers
-) -> Numbers:
-    """Answers of a worker that does nothing else, with so many sequences at work."""
-    token_s = token_pass(work, rates, layout=layout, traffic=traffic, seqs=seqs).total_s
-    return seqs / (np.maximum(traffic.output_tok - 1, 1) * token_s / (1 + traffic.accepted_tok))
-
 
 SERVED = (
     *("ttft_s", "ttft_p50_s", "ttft_p95_s", "ttft_p99_s", "tpot_s", "tpot_p95_s", "requests_per_s"),

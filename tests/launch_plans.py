@@ -7,6 +7,8 @@ import random
 import shlex
 from functools import cache
 
+from rigright.demand import METHODS
+from rigright.facts.abilities import ability
 from rigright.facts.engines import find_engine
 from rigright.facts.launching import programs
 from rigright.facts.nodes import BOX_CARDS
@@ -104,8 +106,10 @@ def serving(target: str, dice: random.Random) -> dict:
     }
     if target in LAYERED and dice.random() < 0.3:
         work["offload"] = {"layers": dice.randint(0, 10), "experts": 0}
-    one["drafts"] |= {"drafted_tok": 0, "own": dice.random() < 0.5}
-    if find_engine(target).drafts and not (target == "sglang" and pp > 1):
+    able = [method for method in METHODS if ability(find_engine(target), method)]
+    method = dice.choice([method for method in able if method != "eagle3"] or [""])
+    one["drafts"] |= {"drafted_tok": 0, "method": method, "model": "qwen3-0.6b"}
+    if method and not (target == "sglang" and pp > 1):
         one["drafts"]["drafted_tok"] = dice.choice((0, 0, 3))
     if dice.random() < 0.3:
         one["concurrency"], data["wish"]["rate_per_s"] = None, 2.5

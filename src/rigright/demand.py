@@ -5,14 +5,16 @@ A field left at None takes the engine's or framework's own default, which the co
 
 from __future__ import annotations
 
-from math import ceil
+from math import ceil, inf
 from typing import Any
 
 from rigright.base.record import dataclass, derived
+from rigright.base.units import GIGA
 
 # a number, or a numpy array of choices; `Any` keeps arrays and numbers on one path without casts
 Numbers = Any
 SAMPLES = ("images_per_s", "videos_per_s", "texts_per_s")  # rates of whole samples, as figures name them
+METHODS = ("mtp", "eagle3", "draft", "ngram")  # that draft tokens
 SETTINGS = ("budget_tok", "max_seqs", "utilisation", "graphs", "compiled")  # of an engine, that people set
 
 
@@ -22,6 +24,19 @@ class Offload:
 
     layers: int = 0  # whole, with their caches
     experts: int = 0  # routed experts alone, of the first layers that have any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KvStore:
+    """Room for KV caches beside the GPUs, of all machines together."""
+
+    ram_bytes: float = 0.0  # of main memory
+    nvme_bytes: float = 0.0  # of drives
+
+    def __str__(self) -> str:
+        """As it is typed."""
+        sizes = {"ram": self.ram_bytes, "nvme": self.nvme_bytes}
+        return ", ".join(f"{name} {size / GIGA:g}gb" for name, size in sizes.items() if size)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +57,7 @@ class Serving:
     compiled: bool = False  # cheap operations fused by torch.compile
     offload: Offload | None = None  # None: everything lies on the cards
     parts_wait: bool = False  # each part of a generator lies in main memory until its turn
+    kv_store: KvStore | None = None  # None: caches lie on the cards alone
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +105,20 @@ class Length:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Drafting:
+    """How tokens are drafted and checked together (speculative decoding), as far as somebody said."""
+
+    method: str = ""  # "mtp", "eagle3", "draft", "ngram"; "": the best that model and engine have
+    model: str = ""  # that drafts, smaller
+    accepted: float | None = None  # chance that a token is kept, if all before it were; None: as published
+
+    def __str__(self) -> str:
+        """As it is typed."""
+        share = None if self.accepted is None else f"{100 * self.accepted:g}%"
+        return " ".join(filter(None, (self.model or self.method, share)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ServingWish:
     """What somebody said of a serving; None was left to the engine, the model and the machine."""
 
@@ -104,7 +134,11 @@ class ServingWish:
     requests: int | None = None  # of a run that starts all at once; None: a service goes on
     percentile: float | None = None  # the share of requests that times hold for; None: on average
     cached_share: float = 0.0  # of prompts, found in the prefix cache
-    draft: float | None = None  # tokens may be drafted, of which each is kept with such a chance
+    turns: float | None = None  # of a session, whose prompts repeat what came before
+    think_s: float | None = None  # between an answer and the next turn
+    shared_tok: int | None = None  # that all prompts begin with
+    kv_store: KvStore | None = None  # caches are kept beside the GPUs too
+    drafting: Drafting | None = None  # tokens are drafted
     draft_tok: int | None = None  # drafted for each pass
     budget_tok: int | None = None
     max_seqs: int | None = None
@@ -242,7 +276,11 @@ class Traffic:
     requests: Numbers = None  # of a run that starts at once and ends; nan: not stated; None: a service
     tpot_p99_s: Numbers = None  # an open loop as fast as keeps this and `ttft_p99_s` for 99 of 100 requests
     ttft_p99_s: Numbers = None
-    cached_tok: Numbers = 0  # of each prompt, found in the prefix cache
+    cached_tok: Numbers = 0  # of each prompt, found in the prefix cache; of sessions: seen before
+    think_s: Numbers = None  # sessions come back after so long: memory decides what is found; None: no matter
+    turns: Numbers = inf  # of a session; endless: all come back
+    shared_tok: Numbers = 0  # that all prompts begin with: kept once
+    reload_s: Numbers = 0  # what was found takes this long to come back to the GPUs
     prompt_spread: Numbers = 0.0  # standard deviation of prompt lengths over their mean
     output_spread: Numbers = None  # of answers; None: of users that go on a little, else none
     drafted_tok: Numbers = 0  # tokens drafted for each pass of a sequence (speculative decoding, MTP)
@@ -281,7 +319,12 @@ class PlanWish:
     users: float | None = None  # requests in flight at once
     rate_per_s: float | None = None
     cached_share: float | None = None  # of prompts, found in the prefix cache; None: what is usual
-    draft: float | None = None  # tokens may be drafted, of which each is kept with such a chance
+    turns: float | None = None  # of a session, whose prompts repeat what came before
+    think_s: float | None = None  # between an answer and the next turn
+    shared_tok: int | None = None  # that all prompts begin with
+    kv_store: KvStore | None = None  # caches are kept beside the GPUs too
+    drafting: Drafting | None = None  # tokens are drafted
+    draft: float | None = None  # the chance that each is kept, where somebody said it
     draft_tok: int | None = None  # drafted for each pass
     ttft_s: float | None = None
     tpot_s: float | None = None

@@ -27,7 +27,7 @@ QUESTION = {  # what every question of a verb says already
     ("explain", "sequence-parallel"),  # every trainer that cuts tensors does so
 }
 VALUES = {
-    "images": "3x640x480",
+    "images": "3x640x480", "turns": "4", "shared": "300", "offload-kv": "ram 300gb",
     "on": "4x l40s", "own": "2x rtx 3090", "chips": "l40s", "vendor": "amd", "cloud": "gcp", "max-chips": "1",
     "mode": "rag", "prompt": "333", "output": "77", "context": "3000", "concurrency": "7", "rate": "0.37",
     "cached": "37%", "draft": "70%", "draft-tokens": "3", "image-size": "320", "frames": "25",
@@ -54,6 +54,7 @@ VALUES = {
     "aim": "power", "plans": "1", "limit": "2",
 }  # fmt: skip
 BESIDE = {  # what an option says something beside
+    "offload-kv": ["--mode", "agent", "--concurrency", "90"], "turns": ["--concurrency", "90"],
     "draft-tokens": ["--draft", "70%"], "rank": [], "customer": ["--place", "DE"],
     "epochs": ["--samples", "1M"],
     "days": ["--samples", "1M"], "burst": ["--arrivals", "burst"], "burstiness": ["--arrivals", "gamma"],

@@ -9,6 +9,7 @@ import pytest
 from drawn_questions import THOROUGH, market, seeds
 
 from rigright.arch.sources.open import open_model
+from rigright.choice.work import traffic_of
 from rigright.demand import PlanWish
 from rigright.search.find import find
 from rigright.search.question import ask
@@ -73,5 +74,6 @@ def test_what_was_assumed_may_be_typed(seed):
 def test_no_cached_prompt_can_be_said_where_some_are_usual():
     wish = PlanWish(on="rtx 5090", work="agent")
     arch = open_model("qwen3-4b")
-    assert filled(arch, wish, market=market()).cached_share > 0.5
-    assert filled(arch, replace(wish, cached_share=0.0), market=market()).cached_share == 0.0
+    usual, none = (filled(arch, each, market=market()) for each in (wish, replace(wish, cached_share=0.0)))
+    assert traffic_of(usual, 1).cached_tok > usual.prompt_tok / 2
+    assert traffic_of(none, 1).cached_tok == 0

@@ -42,6 +42,7 @@ OTHERS = {  # legal values beside the one that stands, by field
     "weights": ("fp8", "gguf:Q8_0"), "kv": ("fp8", "q8_0"), "context_tok": (4096,), "batch": (5000,),
     "prompt_tok": (777,), "budget_tok": (1234,), "max_seqs": (77, 256), "utilisation": (0.5,),
     "graphs": (False,), "flash": (False,), "compiled": (True,), "parts_wait": (True,),
+    "kv_store": ({"ram_bytes": 2e11, "nvme_bytes": 1e12}, {"ram_bytes": 3e11, "nvme_bytes": 0.0}),
     "offload": ({"layers": 3, "experts": 0}, {"layers": 0, "experts": 5}),
     "tp": (2, 4), "pp": (2, 4), "dp": (2, 4), "ep": (2,), "cp": (2,), "sequence_parallel": (True,),
     "attention_dp": (True,), "trainer": ("hf-lean", "liger"), "method": ("qlora", "full", "dora", "lora"),
@@ -189,7 +190,7 @@ def test_no_two_words_of_a_choice_write_the_same_files(program, target, plan):
     assert silent == []
 
 
-@pytest.mark.parametrize(("program", "target"), [("llama.cpp", "llama.cpp"), ("ollama", "ollama")])
+@pytest.mark.parametrize(("program", "target"), [("ollama", "ollama")])
 def test_drafts_are_refused_where_a_server_makes_none(program, target):
     data = plan_of(program)
     data["plans"][0]["drafts"]["drafted_tok"] = 3
@@ -197,14 +198,14 @@ def test_drafts_are_refused_where_a_server_makes_none(program, target):
         launch_files(target, data)
 
 
-@pytest.mark.parametrize("target", ["vllm", "sglang", "tensorrt-llm"])
+@pytest.mark.parametrize("target", ["vllm", "sglang", "tensorrt-llm", "llama.cpp"])
 def test_a_head_of_the_model_drafts_by_itself(target):
     data = plan_of(target)
     found = set()
-    for own in (False, True):
-        data["plans"][0]["drafts"] |= {"drafted_tok": 3, "own": own}
+    for method in ("mtp", "ngram", "draft"):
+        data["plans"][0]["drafts"] |= {"drafted_tok": 3, "method": method, "model": "qwen3-0.6b"}
         found.add("".join(launch_files(target, data).values()))
-    assert len(found) == 2
+    assert len(found) == 3
 
 
 def test_a_layout_that_a_program_does_not_have_is_refused():

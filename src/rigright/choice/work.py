@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
-from math import ceil
+from math import ceil, inf
 from typing import Any
 
 from rigright.arch.record import Arch
 from rigright.base.record import dataclass, replace
 from rigright.base.tables import DATA, read_toml
+from rigright.base.units import show_seconds
 from rigright.base.words import DECIDES, Sentence, assuming, say, with_commas
+from rigright.choice.drafts import NONE, Drafts, paid_tok
 from rigright.cost.layers import generates, transcribes
-from rigright.demand import Images, Numbers, PlanWish, Traffic
+from rigright.demand import Drafting, Images, Numbers, PlanWish, Traffic
 from rigright.facts.chips import Chip
 from rigright.facts.engines import unknown_version
 
@@ -36,7 +38,8 @@ class Work:
     output_tok: int
     context_tok: int
     concurrency: int | None = None
-    cached_share: float = 0.0
+    turns: float | None = None
+    think_s: float | None = None
     enough_tok_per_s: float = 0.0
     ttft_s: float | None = None
     audio_s: float | None = None
@@ -107,10 +110,13 @@ def settled(arch: Arch, wish: PlanWish, *, chips: Sequence[Chip] = (), more: boo
     alone = name == SPEECH and any(chip.segment in ALONE for chip in chips)
     if not loaded and (more or not chips or name not in CARRIES or alone):
         users = None if usual.concurrency is None else float(usual.concurrency)
-    cached = (usual.cached_share or None) if wish.cached_share is None else wish.cached_share
+    turns = wish.turns or (usual.turns if wish.cached_share is None else None)
+    think = usual.think_s if wish.think_s is None else wish.think_s
+    drafting = wish.drafting or (None if wish.draft is None else Drafting(accepted=wish.draft))
     return replace(
-        wish, work=name, prompt_tok=prompt, output_tok=output, context_tok=context, users=users,
-        cached_share=cached, samples=jobs,
+        wish, drafting=drafting, draft=None if drafting is None else drafting.accepted,
+        work=name, prompt_tok=prompt, output_tok=output, context_tok=context, users=users,
+        turns=turns, think_s=think, samples=jobs,
         images=None if wish.images is None else replace(wish.images, tok=arch.image_tok),
     )  # fmt: skip
 
@@ -157,18 +163,25 @@ def usual_context_tok(work: str, arch: Arch, *, tok: Numbers) -> Numbers:
     return max(min(usual, arch.max_context_tok or usual), tok)
 
 
-def traffic_of(wish: PlanWish, load: Numbers, *, drafted_tok: float = 0, accepted_tok: float = 0) -> Traffic:
+def traffic_of(wish: PlanWish, load: Numbers, *, arch: Arch | None = None, drafts: Drafts = NONE) -> Traffic:
     """What a wish sends: requests in flight, or requests that arrive where a rate was stated."""
     prompt, rate = wish.prompt_tok or 0, wish.rate_per_s
+    shared, turns = min(wish.shared_tok or 0, prompt), wish.turns or inf
+    seen = shared + (prompt - shared) * (turns - 1) / (turns + 1) if wish.turns else shared
+    if wish.cached_share is not None:
+        seen = max(wish.cached_share * prompt, shared)
     return Traffic(
         prompt_tok=prompt,
         output_tok=wish.output_tok or 0,
-        cached_tok=(wish.cached_share or 0.0) * prompt,
+        cached_tok=seen,
+        think_s=(wish.think_s or 0.0) if seen else wish.think_s,
+        turns=turns,
+        shared_tok=shared,
         concurrency=load if rate is None else None,
         requests=wish.samples,
         rate_per_s=None if rate is None else rate * wish.growth,
-        drafted_tok=drafted_tok,
-        accepted_tok=accepted_tok,
+        drafted_tok=drafts.drafted_tok,
+        accepted_tok=0.0 if arch is None else paid_tok(arch, drafts),
     )
 
 
@@ -238,14 +251,21 @@ def assumed(arch: Arch, wish: PlanWish, *, filled: PlanWish) -> tuple[Sentence, 
         parts.append(say("{context} context", context=f"{filled.context_tok:,}"))
     if wish.users is None and filled.users is not None:
         parts.append(say("concurrency {users}", users=f"{filled.users:g}"))
-    if filled.cached_share and wish.cached_share is None:
-        parts.append(say("{share} of prompts cached", share=f"{filled.cached_share:.0%}"))
+    parts += _sessions(wish, filled)
     if wish.train_tok is not None and filled.samples is not None:
         parts.append(say("{count} requests", count=f"{filled.samples:,.0f}"))
     sentence = with_commas(parts)
     line = () if sentence is None else (assuming(sentence),)
     unknown = filter(None, map(unknown_version, wish.engines))
     return (*unknown, *line, *_beyond(filled, most=arch.max_context_tok))
+
+
+def _sessions(wish: PlanWish, filled: PlanWish) -> Iterator[Sentence]:
+    """What was assumed of prompts that repeat what came before."""
+    if filled.turns and wish.turns is None:
+        yield say("sessions of {turns} turns", turns=f"{filled.turns:g}")
+    if filled.think_s and wish.think_s is None:
+        yield say("{time} between turns", time=show_seconds(filled.think_s))
 
 
 def _beyond(wish: PlanWish, *, most: int | None) -> tuple[Sentence, ...]:

@@ -17,6 +17,7 @@ from rigright.machine.bench.record import SentLoad
 
 _BLACKWELL = (10, 0)
 TORCH_TYPES = {"bf16": "bfloat16", "fp16": "float16", "fp32": "float32"}
+LEAST_RAM_GIB = 8.0  # that caches pass through on their way to a drive
 EVERYWHERE = "0.0.0.0"  # noqa: S104 - a server that other nodes reach
 _DOWNLOAD_BYTES_PER_S = 100 * MEGA
 
@@ -47,7 +48,11 @@ class ServerSettings:
     split: tuple[int, ...] = ()  # of the layers, which share each GPU takes
     numa: bool = False  # a part of the model lies in the memory of more than one socket
     drafted_tok: int = 0
-    drafts_itself: bool = False  # by a head that the model brings
+    draft_method: str = ""  # "mtp", "eagle3", "draft", "ngram"
+    draft_word: str = ""  # the same as the engine calls it
+    draft_model: str | None = None  # that drafts: a hub id or a file
+    kv_ram_gib: float | None = None  # for caches beside the GPUs, of one server
+    kv_nvme_gib: float | None = None
     graph_seqs: int | None = None  # sequences of the largest captured graph
     flash: bool | None = None  # None: as the engine does by itself
 
@@ -284,6 +289,20 @@ class Launch:
         return ",".join(str(self.first_gpu + place) for place in range(self.gpus))
 
     @property
+    def _lmcache(self) -> dict[str, str]:
+        """What LMCache reads in vLLM: sizes of one rank, and the same hashes in all of them."""
+        nvme = None if self.served is None or self.program.id != "vllm" else self.served.kv_nvme_gib
+        if nvme is None:
+            return {}
+        ranks, ram = self.tp * self.pp, self.serving.kv_ram_gib or LEAST_RAM_GIB
+        return {
+            "PYTHONHASHSEED": "0", "LMCACHE_LOCAL_CPU": "True",
+            "LMCACHE_MAX_LOCAL_CPU_SIZE": f"{ram / ranks:g}",
+            "LMCACHE_LOCAL_DISK": "file:///var/tmp/lmcache",
+            "LMCACHE_MAX_LOCAL_DISK_SIZE": f"{nvme / ranks:g}",
+        }  # fmt: skip
+
+    @property
     def environment(self) -> dict[str, str]:
         """Variables of every program of it."""
         fields = {"HIP_VISIBLE_DEVICES" if self.vendor == "AMD" else "CUDA_VISIBLE_DEVICES": self.visible}
@@ -297,4 +316,5 @@ class Launch:
         if self.served is not None:
             given |= {"max_seqs": self.served.max_seqs, "kv": self.served.kv, "spread": int(self.pp > 1)}
         own = {name: text.format(**given) for name, text in self.program.environment.items()}
+        own |= self._lmcache
         return own if self.vendor not in {"NVIDIA", "AMD"} else fields | own

@@ -87,7 +87,6 @@ class Engine:
     apart_source: str = ""
     taken: dict[str, int] = field(default_factory=dict)  # place -> rank among the engines people take there
     batching: str = "vllm_sync"  # policy of its scheduler: continuous batching, one pass after the other
-    drafts: bool = False  # speculative decoding under load
     split_flag: str | None = None  # says how many layers each card takes
     before: tuple[dict[str, Any], ...] = ()
     says: dict[str, str] = field(default_factory=dict)  # a loose name of precision -> weight format

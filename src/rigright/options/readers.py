@@ -12,15 +12,17 @@ from rigright.base.units import (
     GIGA,
     KILO,
     NO,
+    TERA,
     YES,
     parse_amount,
+    parse_bytes,
     parse_factor,
     parse_seconds,
     parse_share,
     unreadable,
 )
 from rigright.base.words import say
-from rigright.demand import Images, Length, Size
+from rigright.demand import METHODS, Drafting, Images, KvStore, Length, Size
 
 if TYPE_CHECKING:
     from rigright.base.money import Money
@@ -115,6 +117,23 @@ _IMAGES = re.compile(
     r"(?:px|像素|的图片?|张图?片?|images?|pictures?)?(?:each|perrequest)?"
 )
 MOST_IMAGES = 512
+MOST_BYTES = KILO * TERA  # of memory beside GPUs
+_STORE = re.compile(
+    r"(?P<tier>ram|dram|cpu|nvme|ssd|disk|内存|硬盘|固态)?[\s:=]*(?P<size>[\d.]+\s*[a-zA-Z]+)", re.IGNORECASE
+)
+_RAM = ("", "ram", "dram", "cpu", "内存")
+
+
+def kv_store(text: str) -> KvStore:
+    """Read "200gb", "ram 200gb, nvme 2tb": where KV caches lie beside the GPUs."""
+    sizes = {"ram_bytes": 0.0, "nvme_bytes": 0.0}
+    parts = [_STORE.fullmatch(part.strip()) for part in re.split(r"[,，+;]", text) if part.strip()]
+    for match in filter(None, parts):
+        name = "ram_bytes" if (match["tier"] or "").lower() in _RAM else "nvme_bytes"
+        sizes[name] += parse_bytes(match["size"])
+    if not all(parts) or not 0 < sum(sizes.values()) < MOST_BYTES:
+        raise unreadable(text, say("memory for KV caches"), example="ram 200gb, nvme 2tb")
+    return KvStore(**sizes)
 
 
 def images(text: str) -> Images:
@@ -208,6 +227,22 @@ def duty(text: str) -> float:
 def cached(text: str) -> float:
     """A share of a prompt; none of it is 0, where some is usual."""
     return part(text) if text.strip("0. %％") else 0.0
+
+
+def draft(text: str) -> Drafting:
+    """Read "70%", "eagle3", "ngram 0.4", "qwen3-0.6b 0.7": what drafts tokens, and how many are kept."""
+    method, model, share = "", "", None
+    for word in re.split(r"[\s,，@]+", text.strip()):
+        plain = re.sub(r"[-_]", "", word.lower())
+        if re.fullmatch(r"[\d.]+[%％]?", word):
+            share = part(word)
+        elif plain in METHODS[:2] or plain == METHODS[3]:
+            method = plain
+        else:
+            method, model = METHODS[2], f"{model} {word}".strip()
+    if share is not None and share <= 0:
+        raise unreadable(text, say("a way to draft tokens"), example="eagle3, qwen3-0.6b 70%")
+    return Drafting(method=method, model=model, accepted=share)
 
 
 def whole(text: str) -> int:

@@ -14,6 +14,7 @@ import numpy as np
 from rigright.base.record import dataclass
 from rigright.base.units import GIGA
 from rigright.choice.case import Beside, Case
+from rigright.choice.drafts import pass_work
 from rigright.choice.offload import in_ram
 from rigright.cost.speed.rates import Rates, beside
 from rigright.cost.speed.step import Pass, sent_bytes
@@ -25,7 +26,7 @@ from rigright.facts.hosts import CPU, Host, host_chip
 from rigright.predict.columns import blended
 from rigright.predict.served import Replicas, prompt_alone, served, server_rates, token_pass
 from rigright.predict.streams import work_in
-from rigright.terms.speed import speed_terms, stream_terms, with_streams, work_of
+from rigright.terms.speed import speed_terms, stream_terms, with_streams
 
 USUAL_DISK_BYTES_PER_S = 3.0 * GIGA  # of a machine that nobody says more of
 PAGED = 0.25  # of a disk's rate in a row, that pages of a mapped file come at
@@ -71,7 +72,7 @@ def beside_cards(case: Case) -> tuple[PassWork, Rates]:
     """The work of a case with a part in main memory, and what its machine reaches."""
     offload, host, weights = case.serving.offload, case.host, case.serving.weights
     assert offload is not None and host is not None  # noqa: S101, PT018 - a part lies there
-    work = work_of(case.arch, weights=weights, kv=case.serving.kv)
+    work = pass_work(case.arch, weights=weights, kv=case.serving.kv, drafts=case.drafts)
     cards = tuple(card.chip for card in case.cards)
     rates = beside_rates([cards], [host_chip(host)], engine=case.engine, weights=weights)
     return replace(work, ram=in_ram(case.arch, offload)), rates

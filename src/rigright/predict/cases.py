@@ -13,7 +13,7 @@ import numpy as np
 
 from rigright.base.record import dataclass, replace
 from rigright.choice.case import Case
-from rigright.choice.drafts import head_bytes
+from rigright.choice.drafts import head_bytes, pass_work
 from rigright.choice.layout import is_staged, surely
 from rigright.cost.memory.serving import ServingMemory, pool_tok
 from rigright.cost.speed.eras import table_of
@@ -36,13 +36,17 @@ from rigright.predict.served import (
     served,
     server_rates,
     started_for,
+    tiers_of,
 )
-from rigright.terms.speed import work_of
 
 CUT = ("tp", "pp", "ep", "dp")
+HITS = ("gpu", "ram", "disk", "reload_s")  # of what sessions find
 # None is a word of its own
-LOADED = ("concurrency", "rate_per_s", "requests", "output_spread", "tpot_p99_s", "ttft_p99_s")
-SENT = (*LOADED, "prompt_tok", "output_tok", "cached_tok", "drafted_tok", "accepted_tok")
+LOADED = ("concurrency", "rate_per_s", "requests", "output_spread", "tpot_p99_s", "ttft_p99_s", "think_s")
+SENT = (
+    *(*LOADED, "prompt_tok", "output_tok", "cached_tok", "drafted_tok", "accepted_tok"),
+    *("turns", "shared_tok"),
+)
 ROOM = ("pool_tok", "slots", "seqs", "max_seqs", "budget_tok")  # of replicas
 MOST_SHARE = 0.97  # of the memory that an engine is given at most
 Figures = dict[str, np.ndarray]  # by name, an entry a case
@@ -94,6 +98,8 @@ class CaseGroup:
         prompts, outputs = replicas.traffic.prompt_tok, replicas.traffic.output_tok
         fits = np.maximum(replicas.pool_tok, LEAST_TOK) >= prompts  # one sequence has room
         per_s = seen.requests_per_s * fits
+        hits = getattr(seen, "hits", None)
+        found = {} if hits is None else {f"hit_{name}": getattr(hits, name) for name in HITS}
         prompt_s = seen.prefill_s if replicas.prefill is None else seen.ttft_s
         return {
             "ttft_s": seen.ttft_s,
@@ -108,6 +114,7 @@ class CaseGroup:
             "running": seen.running * replicas.layout.dp,
             "compute_busy": seen.compute_busy,
             "work_busy": seen.work_busy,
+            **found,
         }
 
 
@@ -184,7 +191,7 @@ def _shared(case: Case) -> tuple[object, ...]:
         *(id(case.arch), case.form, case.serving.kv, engine.id, engine.options, case.layout.attention_dp),
         None if case.prefill is None else case.prefill.attention_dp,
         *(table_of(corrections(name), engine, chip=chip) for name in (SUBJECT, STREAMS)),
-        *(case.manner, case.serving.batch is None),
+        *(case.manner, case.serving.batch is None, case.drafts.model, case.serving.kv_store),
         *(getattr(sent, name) is None for name in LOADED),
     )
 
@@ -200,7 +207,7 @@ def _started(case: Case) -> tuple[object, ...]:
 
 def _group(cases: Sequence[Case], places: Sequence[int]) -> CaseGroup:
     first = cases[0]
-    work = work_of(first.arch, weights=first.form, kv=first.serving.kv)
+    work = pass_work(first.arch, weights=first.form, kv=first.serving.kv, drafts=first.drafts)
     traffic = columns_of([case.traffic for case in cases], SENT)
     prefills = [case.prefill for case in cases if case.prefill is not None]
     layout = columns_of([case.layout for case in cases], CUT)
@@ -211,6 +218,7 @@ def _group(cases: Sequence[Case], places: Sequence[int]) -> CaseGroup:
         layout=layout if plain else first.layout,
         traffic=traffic if plain or first.traffic is None else first.traffic,
         prefill=columns_of(prefills, CUT) if prefills else None,
+        tiers=tiers_of(first, layout=layout, chips=[case.cards[0].chip for case in cases]),
         **rooms,
     )
     return CaseGroup(places=tuple(places), cases=tuple(cases), work=work, replicas=replicas)

@@ -12,10 +12,9 @@ import numpy as np
 from rigright.arch.record import Arch
 from rigright.base.record import dataclass, kept, replace
 from rigright.choice.case import Case, serving_case
-from rigright.choice.drafts import NONE, Drafts, head_bytes
+from rigright.choice.drafts import NONE, Drafts, cache_share, head_bytes, pass_work
 from rigright.choice.offload import in_ram
 from rigright.cost.memory.settings import EngineCard
-from rigright.cost.speed.apart import prompt_alone_s, token_pass
 from rigright.cost.speed.rates import Rates
 from rigright.cost.speed.work import PassWork
 from rigright.demand import Layout, Numbers, Serving, Traffic
@@ -25,26 +24,8 @@ from rigright.facts.hosts import Host, host_chip
 from rigright.facts.nodes import Card
 from rigright.predict.columns import at, each_chunk, stacked
 from rigright.predict.room import Asked, Room, mixed_room, room_of
-from rigright.predict.served import DEFAULT_SEQS, Replicas, at_kinds, piped, served, server_rates
+from rigright.predict.served import DEFAULT_SEQS, Replicas, at_kinds, piped, served, server_rates, tiers_of
 from rigright.terms.memory import device_of
-from rigright.terms.speed import work_of
-
-
-def prompts_per_s(
-    work: PassWork, rates: Rates, *, layout: Layout, traffic: Traffic, budget_tok: Numbers
-) -> Numbers:
-    """Prompts of a worker that does nothing else, one after another on each of its ranks."""
-    each = prompt_alone_s(work, rates, layout=layout, traffic=traffic, budget_tok=budget_tok)
-    return (layout.tp if layout.attention_dp else 1) / each
-
-
-def answers_per_s(
-    work: PassWork, rates: Rates, *, layout: Layout, traffic: Traffic, seqs: Numbers
-) -> Numbers:
-    """Answers of a worker that does nothing else, with so many sequences at work."""
-    token_s = token_pass(work, rates, layout=layout, traffic=traffic, seqs=seqs).total_s
-    return seqs / (np.maximum(traffic.output_tok - 1, 1) * token_s / (1 + traffic.accepted_tok))
-
 
 SERVED = (
     *("ttft_s", "ttft_p50_s", "ttft_p95_s", "ttft_p99_s", "tpot_s", "tpot_p95_s", "requests_per_s"),
@@ -78,8 +59,8 @@ class Deployment:
     @property
     def work(self) -> PassWork:
         """What a token takes, with what of the model lies in main memory."""
-        work = work_of(self.arch, weights=self.serving.weights, kv=self.serving.kv)
-        offload = self.serving.offload
+        serving, offload = self.serving, self.serving.offload
+        work = pass_work(self.arch, weights=serving.weights, kv=serving.kv, drafts=self.drafts)
         return work if offload is None else replace(work, ram=in_ram(self.arch, offload))
 
     @property
@@ -106,8 +87,12 @@ class Deployment:
                 self.arch, self.serving, device=at(self.devices, kind), layout=replace(layout, dp=1),
                 asked=asked, shape=np.broadcast_shapes(places.shape, np.shape(layout.tp)),
             )  # fmt: skip
-        heads = head_bytes(self.arch, self.serving.weights, drafts=self.drafts)
-        return room.less(heads / (layout.tp * layout.pp)) if heads else room
+        heads = head_bytes(
+            self.arch, self.serving.weights, drafts=self.drafts, context_tok=asked.context_tok
+        )  # fmt: skip
+        if np.any(heads):
+            room = room.less(heads / (layout.tp * layout.pp), share=cache_share(self.arch, self.drafts))
+        return room
 
     def budget_tok(self, kind: Any, *, else_tok: Numbers) -> Numbers:
         """Tokens of a pass: those said, those of the engine, else a whole context."""
@@ -128,6 +113,7 @@ class Deployment:
             max_seqs=_first(self.serving.max_seqs, np.nan),
             budget_tok=self.budget_tok(kind, else_tok=else_tok),
             prefill=prefill,
+            tiers=tiers_of(self, layout=layout, chips=np.array(self.chips, dtype=object)[kind]),
         )
 
     def rates(self, *, prompt_tok: Numbers, seqs: int = 1) -> Rates:

@@ -9,6 +9,7 @@ import numpy as np
 
 from rigright.base.record import dataclass
 from rigright.choice.case import Case
+from rigright.choice.drafts import paid_tok, pass_work
 from rigright.cost.speed.pipeline import overlap_of
 from rigright.cost.speed.rates import Rates
 from rigright.cost.speed.step import Pass, longest_s, step
@@ -16,7 +17,6 @@ from rigright.cost.speed.work import PassWork
 from rigright.demand import Layout, Numbers
 from rigright.predict.ranks import dealt_of
 from rigright.predict.served import Reached, server_rates
-from rigright.terms.speed import work_of
 
 Law = Callable[[Pass], np.ndarray]  # arrays of passes -> seconds
 
@@ -35,12 +35,26 @@ def pass_law(case: Case, *, budget_tok: int) -> PassLaw:
     """The law of one replica's passes."""
     result = reached(case, chunk_tok=budget_tok)
     layout = replace(case.layout, dp=1)
+    law = law_of(result.work, result.rates, layout=layout, shares=result.shares)
     return PassLaw(
-        seconds=law_of(result.work, result.rates, layout=layout, shares=result.shares),
+        seconds=_drafting(case, law) if case.drafts.drafted_tok else law,
         overlap=float(np.min(overlap_of(result.work, result.rates))),
         rounds=1 if result.takes_turns else int(layout.pp),
         request_s=float(np.max(result.rates.request_s)),
     )
+
+
+def _drafting(case: Case, law: Law) -> Law:
+    """The law of what is a token of each sequence: such a part of a pass that makes several."""
+    each, kept = 1 + case.drafts.drafted_tok, 1 + paid_tok(case.arch, case.drafts)
+
+    def seconds(content: Pass) -> np.ndarray:
+        content = replace(content, decode_each_tok=each)
+        decode = law(replace(content, prefill_tok=np.zeros_like(content.prefill_tok), prefill_seqs=0))
+        made = decode * (np.asarray(content.decode_seqs) > 0)
+        return np.asarray(law(content) - made + made / kept)
+
+    return seconds
 
 
 def law_of(work: PassWork, rates: Rates, *, layout: Layout, shares: Numbers = None) -> Law:
@@ -73,8 +87,8 @@ def reached(case: Case, *, chunk_tok: Numbers) -> Reached:
 
         work, rates = beside_cards(case)
         return Reached(work=work, rates=rates, chips=chips, takes_turns=True)
-    weights = case.serving.weights
-    work, dealt = work_of(case.arch, weights=weights, kv=case.serving.kv), dealt_of(case)
+    weights, dealt = case.serving.weights, dealt_of(case)
+    work = pass_work(case.arch, weights=weights, kv=case.serving.kv, drafts=case.drafts)
     if dealt is None:
         return Reached(work=work, rates=server_rates(chips, case.engine, weights=weights), chips=chips)
     rates = server_rates(dealt.chips, case.engine, weights=weights)

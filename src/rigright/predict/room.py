@@ -44,17 +44,17 @@ class Room:
         """Some places of the tables."""
         return Room(**{field.name: getattr(self, field.name)[row, column] for field in fields(Room)})
 
-    def less(self, taken_bytes: Numbers) -> Room:
-        """The same with so much more on every rank of a shape."""
+    def less(self, taken_bytes: Numbers, *, share: float = 1.0) -> Room:
+        """The same with so much more on every rank of a shape, and such a share of the caches' memory."""
         free = self.able_bytes - self.fixed_bytes
-        part = np.maximum(free - taken_bytes, 0.0) / np.maximum(free, 1.0)
+        part = share * np.maximum(free - taken_bytes, 0.0) / np.maximum(free, 1.0)
         return replace(
             self,
             fits=self.fits & (self.need_bytes + taken_bytes <= self.able_bytes),
             need_bytes=self.need_bytes + taken_bytes,
             fixed_bytes=self.fixed_bytes + taken_bytes,
             pool_tok=self.pool_tok * part,
-            slots=self.slots * np.maximum(part, 1e-9),  # endless ones stay so
+            slots=np.maximum(self.slots * np.maximum(part, 1e-9), np.minimum(self.slots, 1.0)),
             contexts=self.contexts * part,
         )
 

@@ -16,19 +16,22 @@ from rigright.base.record import dataclass, replace
 from rigright.choice.case import Case
 from rigright.cost.memory.stages import even_bounds
 from rigright.cost.speed.pipeline import pipeline_gain
-from rigright.cost.speed.rates import SUBJECT, Rates
-from rigright.cost.speed.service import Limits, Service, serve
+from rigright.cost.speed.rates import FULL_LANES, SUBJECT, USUAL_GEN, Rates
+from rigright.cost.speed.service import Limits, Service, admitted, serve
 from rigright.cost.speed.step import Pass, StepTime, step
 from rigright.cost.speed.work import PassWork
 from rigright.demand import Layout, Numbers, Traffic
 from rigright.facts.chips import Chip
 from rigright.facts.engines import Engine, find_engine
+from rigright.facts.fabrics import pcie_bytes_per_s
+from rigright.facts.formats import find_kv_format
 from rigright.predict.columns import at, blended
 from rigright.terms.fitted import fitted
 from rigright.terms.speed import rates_of, stream_table
 
 if TYPE_CHECKING:
     from rigright.cost.speed.apart import Apart
+    from rigright.cost.speed.prefix import KvTiers
 
 DEFAULT_SEQS = 256  # of engines that set no number themselves
 SPARE_SEQS = 2.33  # standard deviations of those at work, that arrive by themselves: slots for 99 of 100
@@ -50,6 +53,7 @@ class Replicas:
     budget_tok: Numbers  # of a pass
     max_seqs: Numbers = np.nan  # of a rank that somebody said; nan: nobody
     prefill: Layout | None = None  # workers of prompts alone
+    tiers: KvTiers | None = None  # for caches beside its GPUs
 
     @property
     def ranks(self) -> Numbers:
@@ -70,6 +74,31 @@ class Replicas:
         )
 
 
+def tiers_of(of: Any, *, layout: Layout, chips: Sequence[Chip]) -> KvTiers | None:
+    """Room for caches beside the cards: each rank loads its part over its own slot, replicas share drives.
+
+    `of`: a case or a deployment; `chips`: one, or one an entry of the layout's arrays.
+    """
+    arch, serving, engine = of.arch, of.serving, of.engine
+    store = serving.kv_store
+    if store is None:
+        return None
+    from rigright.cost.memory.kv import token_bytes
+    from rigright.cost.speed.prefix import KvTiers
+    from rigright.facts.abilities import NVME, RAM, ability
+
+    slots = [(chip.pcie_gen or USUAL_GEN, min(chip.pcie_lanes or FULL_LANES, FULL_LANES)) for chip in chips]
+    bus, kv = np.array([pcie_bytes_per_s(*slot) for slot in slots]), find_kv_format(serving.kv)
+    each = np.maximum(token_bytes(arch, layout, element_bytes=kv.element_bytes) * layout.tp, 1.0)
+    ram, disk = ability(engine, RAM), ability(engine, NVME)
+    return KvTiers(
+        ram_tok=store.ram_bytes / layout.dp / each * (ram is not None),
+        ram_tok_per_s=bus * (ram.share if ram else 1.0) * layout.tp * layout.pp / each,
+        disk_tok=store.nvme_bytes / layout.dp / each * (disk is not None),
+        disk_tok_per_s=(disk.bytes_per_s or np.inf if disk else np.inf) / layout.dp / each,
+    )
+
+
 def served(replicas: Replicas, *, work: PassWork, rates: Rates) -> tuple[Service | Apart, Numbers]:
     """What users see, and the sequences that a replica is set up for.
 
@@ -86,6 +115,16 @@ def served(replicas: Replicas, *, work: PassWork, rates: Rates) -> tuple[Service
 def _served(replicas: Replicas, *, work: PassWork, rates: Rates) -> Service | Apart:
     """The same of engines set up as they are."""
     asked: Any = {"layout": replicas.layout, "traffic": replicas.traffic, "limits": replicas.limits}
+    if replicas.prefill is None and replicas.traffic.think_s is not None:
+        from rigright.cost.speed.prefix import KvTiers, with_sessions  # which most questions need not
+
+        limits, traffic = replicas.limits, replicas.traffic
+        service: Service = with_sessions(
+            lambda sent: serve(work, rates, **asked | {"traffic": sent}), traffic,
+            tiers=replicas.tiers or KvTiers(), layout=replicas.layout, pool_tok=limits.pool_tok,
+            most=admitted(rates, traffic=traffic, limits=limits),
+        )  # fmt: skip
+        return service
     if replicas.prefill is None:
         return serve(work, rates, **asked)
     from rigright.cost.speed.apart import serve_apart

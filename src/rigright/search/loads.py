@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from rigright.base.record import dataclass, replace
-from rigright.choice.drafts import paid_tok
 from rigright.choice.layout import is_staged
 from rigright.choice.work import traffic_of as sent
 from rigright.demand import Numbers, Traffic
@@ -24,8 +23,7 @@ EDGES = (*(f"{name}_edge" for name in (*TIMES, *RATES)), UNPROVEN)  # how many t
 
 def traffic_of(question: Question, load: Numbers, *, way: KindWay) -> Traffic:
     """What is sent to a way."""
-    paid = paid_tok(question.arch, way.drafts)
-    return sent(question.wish, load, drafted_tok=way.drafts.drafted_tok, accepted_tok=paid)
+    return sent(question.wish, load, arch=question.arch, drafts=way.drafts)
 
 
 def bounds_of(question: Question) -> dict[str, float]:

@@ -9,9 +9,7 @@ import numpy as np
 
 from rigright.arch.record import Arch
 from rigright.base.record import dataclass, replace
-from rigright.base.units import show_bytes
 from rigright.base.words import OF_PRICE, OLD_PRICE, Sentence, say, words_of
-from rigright.choice.drafts import head_bytes
 from rigright.choice.layout import is_staged
 from rigright.choice.offload import ram_words
 from rigright.choice.ways import reads_gguf
@@ -69,7 +67,7 @@ def plan_of(
     )
     load = float(points.load[point])
     figures = _figures(table, place, kind=kind, way=way, supply=supply)
-    return Plan(
+    plan = Plan(
         chip=kind.chip,
         n_chips=n_chips,
         n_nodes=nodes_of(kind, supply, n_chips=n_chips, replica=int(points.replica[point])),
@@ -92,7 +90,6 @@ def plan_of(
             *notes_of(supply, kind, n_chips=n_chips),
             *_untried(prefill),
             *_heard_in(question.arch, way),
-            *drafting_notes(question.arch, way, layout=layout),
         ),
         host=kind.host if way.offload is not None else None,
         in_ram=None
@@ -103,6 +100,14 @@ def plan_of(
         prefill_memory=_prompts(question, kind, serving=serving, prefill=prefill),
         has_experts=has_experts(question.arch),
     )
+    traffic = traffic_of(question, load, way=way)
+    if not (question.wish.drafting or question.wish.kv_store) and traffic.think_s is None:
+        return plan
+    from rigright.search.load_notes import load_notes  # which most plans need not
+    from rigright.search.record import case_of as planned
+
+    case = replace(planned(question.arch, plan), traffic=traffic)
+    return replace(plan, notes=(*load_notes(case, question.wish), *plan.notes))
 
 
 def _shares_kept(table: Candidates, point: int) -> dict[str, float]:
@@ -163,15 +168,6 @@ def _prompts(
         return None
     item = replace(serving, batch=prefill.dp * (prefill.tp if prefill.attention_dp else 1))
     return _memories_of(question.arch, kind, serving=item, layout=prefill)[0]
-
-
-def drafting_notes(arch: Arch, way: KindWay, *, layout: Layout) -> Iterator[Sentence]:
-    """What drafting takes."""
-    if way.drafts.own:
-        size = head_bytes(arch, way.weights, drafts=way.drafts) / (layout.tp * layout.pp)
-        yield say("its MTP head adds {size} per GPU", size=show_bytes(size))
-    elif way.drafts.drafted_tok:
-        yield say("the draft model is assumed small: its time and memory are not counted")
 
 
 def _heard_in(arch: Arch, way: KindWay) -> Iterator[Sentence]:

@@ -15,11 +15,11 @@ from rigright.base.errors import AskError
 from rigright.base.record import dataclass, kept, replace
 from rigright.base.units import GIGA, MEGA, TERA
 from rigright.base.words import say
-from rigright.choice.drafts import NONE, Drafts, drafts_of
+from rigright.choice.drafts import NONE, Drafts, drafts_of, head_bytes
 from rigright.choice.offload import asked_offload, can_offload, least_offload
 from rigright.choice.ways import Site, is_sliced, ways_on
 from rigright.choice.work import USUAL_TOK_PER_S, Work, contexts, is_for_one, patience_s, work_of, works
-from rigright.demand import SETTINGS, Offload, PlanWish, Serving, ServingWish
+from rigright.demand import SETTINGS, KvStore, Offload, PlanWish, Serving, ServingWish
 from rigright.facts.chips import Chip, chips
 from rigright.facts.engines import Engine, find_engine
 from rigright.facts.formats import find_format
@@ -91,6 +91,7 @@ class KindWay:
     usual: bool = True  # the engine that people take for such work on such a chip
     drafts: Drafts = NONE
     offload: Offload | None = None  # what lies in main memory
+    kv_store: KvStore | None = None  # caches beside the GPUs
     budget_tok: int | None = None  # tokens of a pass; None here and below: the engine's own
     max_seqs: int | None = None
     utilisation: float | None = None
@@ -101,6 +102,7 @@ class KindWay:
         """So many sequences, each so long, kept in this way."""
         return Serving(
             engine=self.engine.asked, weights=self.weights, kv=self.kv, offload=self.offload,
+            kv_store=self.kv_store,
             context_tok=context_tok, batch=batch, prompt_tok=prompt_tok,
             **{name: getattr(self, name) for name in SETTINGS},
         )  # fmt: skip
@@ -395,13 +397,19 @@ def offloaded(question: Question) -> Question:
             settings = question.cut.settings
             settings["budget_tok"] = settings["budget_tok"] or way.engine.ram_batch
             kind_way = KindWay(
-                engine=way.engine, weights=way.weights, kv=way.kv, kinds=(len(kinds),), **settings
+                engine=way.engine, weights=way.weights, kv=way.kv, kinds=(len(kinds),), **settings,
+                drafts=drafts_of(question.arch, wish, engine=way.engine),
             )  # fmt: skip
             serving = kind_way.serving(
                 context_tok=wish.context_tok or (wish.prompt_tok or 0) + (wish.output_tok or 0),
                 batch=max(int(wish.users or 1), 1),
             )
-            offload = asked or least_offload(question.arch, serving, cards=cards, host=kind.host)
+            beside = {"drafts": kind_way.drafts, "context_tok": serving.context_tok}
+            taken = head_bytes(question.arch, way.weights, **beside) / count
+            left = tuple(
+                replace(card, free_bytes=card.room_bytes - taken) if taken else card for card in cards
+            )
+            offload = asked or least_offload(question.arch, serving, cards=left, host=kind.host)
             if offload is not None:
                 able.append(replace(kind_way, offload=offload))
                 settled.add(packed)
@@ -445,9 +453,13 @@ def ways_of(
             kinds=tuple(places),
             usual=usual,
             **cut.settings,
+            kv_store=wish.kv_store,
         )
         for (engine, weights, kv, usual), places in groups.items()
     )
-    drafts = drafts_of(arch, wish)
-    drafted = (replace(way, drafts=drafts) for way in ways if way.engine.drafts)
-    return (*ways, *drafted) if drafts.drafted_tok else ways
+    if wish.drafting is None:
+        return ways
+    pairs = [(way, drafts_of(arch, wish, engine=way.engine)) for way in ways]
+    drafted = tuple(replace(way, drafts=drafts) for way, drafts in pairs if drafts.drafted_tok)
+    alone = cut is not _FREE and drafted  # one case is explained as it is asked for, though it may be slower
+    return drafted if alone else (*ways, *drafted)

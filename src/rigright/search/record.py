@@ -9,7 +9,7 @@ from rigright.arch.record import Arch
 from rigright.base.record import Inner, dataclass, derived
 from rigright.base.words import Sentence
 from rigright.choice.case import Case, serving_case
-from rigright.choice.drafts import NONE, Drafts, paid_tok
+from rigright.choice.drafts import NONE, Drafts
 from rigright.choice.work import traffic_of as sent
 from rigright.cost.estimate import Estimate, added
 from rigright.cost.memory.serving import ServingMemory
@@ -140,8 +140,7 @@ class SearchResult:
 
 def traffic_of(plan: Plan, wish: PlanWish, *, arch: Arch) -> Traffic:
     """The load a plan was scored with."""
-    drafted = plan.drafts.drafted_tok
-    return sent(wish, plan.concurrency, drafted_tok=drafted, accepted_tok=paid_tok(arch, plan.drafts))
+    return sent(wish, plan.concurrency, arch=arch, drafts=plan.drafts)
 
 
 def case_of(arch: Arch, plan: Plan) -> Case:

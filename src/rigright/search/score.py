@@ -37,7 +37,18 @@ ROOMS = 256  # and rooms of replicas
 WAYS = 128  # scores that are remembered: of a whole catalogue a dozen are some megabytes
 # of a question and of its wish, what layouts are scored by
 SPACE = ("kinds", "usual", "cut", "by_hand", "pace_tok_per_s")
-SENT = ("prompt_tok", "output_tok", "context_tok", "cached_share", "users", "rate_per_s", "growth")
+SENT = (
+    "prompt_tok",
+    "output_tok",
+    "context_tok",
+    "cached_share",
+    "turns",
+    "think_s",
+    "shared_tok",
+    "users",
+    "rate_per_s",
+    "growth",
+)
 AIMED = ("ttft_s", "tpot_s", "tok_per_s", "percentile")  # what a load that nobody stated is as high as
 NO_MARKET = Market(today=date.min, cards={}, offers={})  # layouts are scored without prices
 COLUMNS = (*SERVED, HELD, *EDGES, *OF_LAYOUTS)
@@ -302,7 +313,8 @@ def _apart(replicas: _Replicas) -> Iterator[Scored]:
 def _is_parted(question: Question, way: KindWay) -> bool:
     """Whether prompts may have workers of their own: not where somebody fixed how the model is cut."""
     is_cut = any(getattr(question.cut, name) is not None for name in CUTS)
-    if not (question.more and question.apart and way.usual) or is_cut:
+    returns = traffic_of(question, None, way=way).think_s is not None  # memory of both decides what is found
+    if returns or not (question.more and question.apart and way.usual) or is_cut:
         return False
     from rigright.search.space import parts_work
 

@@ -25,7 +25,7 @@ from rigright.facts.nodes import Node
 from rigright.predict.kept import TIMES
 from rigright.search.loads import traffic_of
 from rigright.search.market import Market
-from rigright.search.plans import Candidates, drafting_notes, fitted, layout_at, safe_at, serving_at
+from rigright.search.plans import Candidates, fitted, layout_at, safe_at, serving_at
 from rigright.search.question import ask, offloaded, spilling
 from rigright.search.record import Safe
 from rigright.search.score import CUTS
@@ -34,6 +34,21 @@ from rigright.search.serving import best, wider
 if TYPE_CHECKING:
     from rigright.search.priced import Priced
 
+STATED = (  # by either wish
+    *(
+        "prompt_tok",
+        "output_tok",
+        "context_tok",
+        "picture",
+        "length",
+        "images",
+        "rate_per_s",
+        "cached_share",
+        "turns",
+        "think_s",
+    ),
+    *("shared_tok", "kv_store", "percentile", "drafting", "draft_tok"),
+)
 SAMPLE_TOK = 512  # of a text that is read as a whole
 NOTHING_SOLD = Market(today=date(1970, 1, 1), cards={}, offers={})
 
@@ -140,18 +155,8 @@ def _asked(wish: ServingWish, work: PlanWish, *, node: Node) -> PlanWish:
         engines=() if wish.engine is None else (wish.engine,),
         weights=() if wish.weights is None else (wish.weights,),
         kv=() if wish.kv is None else (wish.kv,),
-        prompt_tok=wish.prompt_tok or work.prompt_tok,
-        output_tok=wish.output_tok or work.output_tok,
-        context_tok=wish.context_tok or work.context_tok,
-        picture=wish.picture or work.picture,
-        length=wish.length or work.length,
-        images=wish.images or work.images,
         users=users,
-        rate_per_s=wish.rate_per_s or work.rate_per_s,
-        cached_share=wish.cached_share or work.cached_share,
-        percentile=wish.percentile or work.percentile,
-        draft=wish.draft or work.draft,
-        draft_tok=wish.draft_tok or work.draft_tok,
+        **{name: getattr(wish, name) or getattr(work, name) for name in STATED},
         most_plans=1,
     )
 
@@ -199,10 +204,7 @@ def _case_at(table: Candidates, place: int, *, node: Node, cut: ServingWish) -> 
         host=node.host,
         traffic=traffic_of(question, float(points.load[point]), way=way),
         drafts=way.drafts,
-        notes=(
-            *drafting_notes(question.arch, way, layout=layout),
-            *(() if question.wish.owned else _idle(node, cards=len(cards))),  # those cost nothing more
-        ),
+        notes=() if question.wish.owned else _idle(node, cards=len(cards)),  # those cost nothing more
     )
 
 

@@ -14,8 +14,9 @@ from rigright.choice.layout import MOST_TP, expert_cuts, replica_cuts, replica_l
 from rigright.demand import Layout, Numbers, PlanWish, ServingWish, Traffic, grown_users
 from rigright.facts.engines import Engine
 from rigright.predict.columns import at
-from rigright.predict.deployment import Deployment, answers_per_s, prompts_per_s
+from rigright.predict.deployment import Deployment
 from rigright.predict.room import Room
+from rigright.predict.served import answers_per_s, prompts_per_s
 from rigright.search.question import NODE_CHIPS, Kind, Question
 
 LOADS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)  # requests a replica has in flight: rungs to search between

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
-from math import nextafter
+from math import inf, nextafter
 
 import numpy as np
 
-from rigright.sim.load import Book, Load
+from rigright.sim.load import ENDLESS_TURNS, Book, Load
 from rigright.sim.server import NEVER, Replica, Server
 
 ROUTERS = ("round-robin", "least-busy")
@@ -78,15 +78,21 @@ def play(load: Load, fleet: ReplicaFleet) -> Played:
 
 def _together(feed: _Feed, fleet: ReplicaFleet) -> tuple[list[Server], list[Server]]:
     servers = [Server(fleet.shop, feed.book, on_end=feed.ended) for _ in range(fleet.replicas)]
+    known = feed.load.sessions
     feed.enter = _router(servers, fleet.router)
+    if known is not None and not known.block_tok:  # where their session's cache is
+        feed.enter = lambda request, at_s: servers[feed.book.session[request] % len(servers)].submit(
+            request, at_s
+        )
     return servers, []
 
 
 def _apart(feed: _Feed, fleet: ReplicaFleet, *, prefill: Replica) -> tuple[list[Server], list[Server]]:
     """Prompts are read by some, next tokens made by others; the first token comes with the prompt."""
     book, handover = feed.book, fleet.handover
-    later = Book(feed.load)
-    reading = Book(feed.load)
+    stated = replace(feed.load, sessions=None)  # workers of prompts find what is stated
+    later = Book(stated)
+    reading = Book(stated)
     reading.output = array("q", [1]) * feed.load.count
 
     def read(request: int, at_s: float) -> None:
@@ -117,14 +123,21 @@ class _Feed:
     def __init__(self, load: Load, book: Book, *, requests: array[int]) -> None:
         self.load, self.book = load, book
         self.enter: Submit = _nowhere
-        at_once = len(requests) if load.users is None else load.users
+        first = load.sessions.first if load.sessions is not None else 0
+        at_once = load.users or first or len(requests)
         self.first, self._rest = requests[:at_once], iter(requests[at_once:])
 
-    def ended(self, _request: int, at_s: float) -> None:
-        """Somebody has an answer; a user of a closed loop asks again."""
+    def ended(self, old: int, at_s: float) -> None:
+        """Somebody has an answer; a user of a closed loop asks again, and a session has its next turn."""
+        book, known = self.book, self.load.sessions
+        turns = inf if known is None or self.load.users is not None else min(known.turns, ENDLESS_TURNS)
+        if book.turn[old] >= turns:
+            return
         request = next(self._rest, None)
         if request is not None:
-            at_s += self.load.think_s
+            if known is not None:
+                book.follow(old, request)
+            at_s += self.load.think_s if known is None else book.away_s[request]
             self.book.arrival_s[request] = at_s
             self.enter(request, at_s)
 

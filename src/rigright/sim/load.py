@@ -5,15 +5,30 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from math import inf
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from rigright.base.bounded import bounded_json
 from rigright.base.errors import DataError
 from rigright.base.tables import bad_cell, number, open_rows, read_cells, text
+from rigright.base.units import KILO
 from rigright.base.words import Sentence, say
 from rigright.demand import Traffic
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sessions:
+    """Requests that repeat what came before: sessions of so many turns, or blocks known by their hashes."""
+
+    turns: float = inf
+    seen_tok: float = 0.0  # of an average prompt
+    shared_tok: int = 0  # that all begin with
+    first: int = 0  # requests that start a session; the others follow their session's answers
+    block_tok: int = 0  # of what a hash is of; 0: no hashes
+    hashes: tuple[tuple[int, ...], ...] = ()  # of each request
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +41,7 @@ class Load:
     cached_tok: np.ndarray  # of the prompt, found in the prefix cache
     users: int | None = None  # a closed loop: so many at once, each asks again when it has its answer
     think_s: float = 0.0  # between an answer and the next question
+    sessions: Sessions | None = None  # memory decides what is found; None: `cached_tok` is
     steady: bool = False  # users come one by one: what counts is the time while all of them are there
 
     @property
@@ -47,19 +63,67 @@ class Load:
             prompt_tok=self.prompt_tok[kept],
             output_tok=self.output_tok[kept],
             cached_tok=self.cached_tok[kept],
+            sessions=self.sessions,
         )
 
 
 class Book:
     """What each request is and what became of it, by its number; flat arrays that are read one by one."""
 
-    __slots__ = ("arrival_s", "cached", "first_s", "last_s", "output", "prompt", "started_s")
+    __slots__ = (
+        *("arrival_s", "away_s", "cached", "first_s", "last_s", "load_s", "output", "prompt"),
+        *("session", "sessions", "started_s", "turn", "_step"),
+    )
 
     def __init__(self, load: Load) -> None:
         never = np.full(load.count, np.nan)
         self.arrival_s, self.prompt = _flat("d", load.arrival_s), _flat("q", load.prompt_tok)
         self.output, self.cached = _flat("q", load.output_tok), _flat("q", load.cached_tok)
         self.started_s, self.first_s, self.last_s = (_flat("d", never) for _ in range(3))
+        away = np.random.default_rng(load.count).exponential(load.think_s, load.count)
+        self.away_s = _flat("d", away)  # before each, of sessions: no two users think alike
+        self.sessions, self.load_s = load.sessions, _flat("d", np.zeros(load.count))
+        number = np.arange(load.count)
+        self.session, self.turn = _flat("q", number), _flat("q", np.ones(load.count))
+        if load.sessions is not None and load.sessions.turns != inf:  # as if they had been there
+            self._step = 2 * (load.prompt_tok.mean() - load.sessions.shared_tok) / (load.sessions.turns + 1)
+            self.turn = _flat("q", 1 + number % int(load.sessions.turns) * (load.users is not None))
+            for request in range(load.count):
+                self._lengthen(request)
+
+    def follow(self, old: int, new: int) -> None:
+        """A request comes after another of its session, or starts a new one."""
+        turns = self.sessions.turns if self.sessions is not None else 1
+        if self.turn[old] < turns:
+            self.session[new], self.turn[new] = self.session[old], self.turn[old] + 1
+        else:
+            self.turn[new] = 1
+        self._lengthen(new)
+
+    def _lengthen(self, request: int) -> None:
+        """Prompts of a session grow turn by turn around their mean."""
+        known = self.sessions
+        if known is not None and known.turns != inf:
+            self.prompt[request] = known.shared_tok + max(int(self._step * self.turn[request]), 1)
+
+    def seen(self, request: int) -> list[tuple[int, int]]:
+        """The pieces of its prompt that may lie in a cache."""
+        known = self.sessions
+        if known is None:
+            return []
+        if known.block_tok:
+            return [(key, known.block_tok) for key in known.hashes[request]]
+        ends = known.turns != inf
+        own = self._step * (self.turn[request] - 1) if ends else known.seen_tok - known.shared_tok
+        return [(-1, known.shared_tok), (self.session[request], max(int(own), 0))]
+
+    def left(self, request: int) -> list[tuple[int, int]]:
+        """What it leaves in the cache: its prompt, and its answer."""
+        pieces = self.seen(request)
+        if self.sessions is None or self.sessions.block_tok:
+            return pieces
+        (key, shared), (session, _) = pieces
+        return [(key, shared), (session, self.prompt[request] + self.output[request] - shared)]
 
 
 def _flat(code: str, values: np.ndarray) -> array[Any]:
@@ -67,6 +131,7 @@ def _flat(code: str, values: np.ndarray) -> array[Any]:
     return array(code, np.ascontiguousarray(values, dtype=code).tobytes())
 
 
+ENDLESS_TURNS = 20  # of sessions that are said to go on
 DAY_SWING = 0.8  # of a day's rate, from its mean to its top
 CURVE_POINTS = 4096
 CLOSED = "closed"
@@ -90,14 +155,19 @@ class Arrivals:
 def made_load(traffic: Traffic, *, count: int, process: Arrivals, seed: int) -> Load:
     """So many requests of a traffic."""
     dice = np.random.default_rng(seed)
-    users = None
+    users, starts = None, count
+    returns = traffic.think_s is not None and traffic.cached_tok > 0  # memory decides what
     if process.kind in LOOPS:
         users = max(min(int(traffic.concurrency), count), 1)
         moments = np.zeros(count)
         moments[:users] = np.sort(dice.uniform(0, process.life_s + process.think_s, users))
         moments -= moments[0]
     else:
-        moments = PROCESSES[process.kind](dice, count, rate_per_s=float(traffic.rate_per_s), process=process)
+        starts = max(int(count / min(traffic.turns, ENDLESS_TURNS)), 1) if returns else count
+        rate = float(traffic.rate_per_s) * starts / count
+        moments = np.zeros(count)
+        moments[:starts] = PROCESSES[process.kind](dice, starts, rate_per_s=rate, process=process)
+        moments[starts:] = moments[starts - 1]
         moments -= moments[0]
     steady = users is not None and process.life_s > 0
     spread = traffic.output_spread
@@ -117,7 +187,13 @@ def made_load(traffic: Traffic, *, count: int, process: Arrivals, seed: int) -> 
         users=users,
         think_s=process.think_s,
         steady=steady,
-    )
+        sessions=None
+        if not returns
+        else Sessions(
+            turns=traffic.turns, seen_tok=traffic.cached_tok, shared_tok=int(traffic.shared_tok),
+            first=users or starts,
+        ),
+    )  # fmt: skip
 
 
 def lengths(dice: np.random.Generator, count: int, *, mean: float, spread: float) -> np.ndarray:
@@ -210,6 +286,34 @@ _READERS = {
     "first_token_s": _moment,
     "last_token_s": _moment,
 }
+
+
+def hashed_trace(lines: Iterable[str], name: str) -> Trace:
+    """Read a trace whose prompts are told by hashes of their blocks: a JSON object a line, as Mooncake's."""
+    rows: list[tuple[float, int, int, tuple[int, ...]]] = []
+    for place, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            given = bounded_json(line)
+            hashes = tuple(map(int, given.get("hash_ids") or ()))
+            tokens = (_tokens(str(given["input_length"])), _tokens(str(given["output_length"])))
+            rows.append((_moment(str(given["timestamp"])) / KILO, *tokens, hashes))
+        except (ValueError, KeyError, TypeError, AttributeError):
+            lacks = {"file": name, "line": place, "fields": "timestamp, input_length, output_length"}
+            raise DataError(say("{file} line {line} lacks {fields}", **lacks)) from None
+    if not rows:
+        raise DataError(say("{file} contains no requests", file=name))
+    order = sorted(range(len(rows)), key=lambda place: rows[place][0])
+    every = tuple(rows[place][3] for place in order)
+    moments, prompt, output = (np.array([rows[place][column] for place in order]) for column in range(3))
+    each = max((-(-tok // len(keys)) for _, tok, _, keys in rows if keys), default=1)
+    never = np.full(len(rows), np.nan)
+    load = Load(
+        arrival_s=moments, prompt_tok=prompt, output_tok=output, cached_tok=np.zeros_like(prompt),
+        sessions=Sessions(block_tok=2 ** (each - 1).bit_length(), hashes=every) if any(every) else None,
+    )  # fmt: skip
+    return Trace(load=load, names=(None,) * len(rows), places=np.array(order), first_s=never, last_s=never)
 
 
 def read_trace(lines: Iterable[str], name: str) -> Trace:

@@ -20,6 +20,7 @@ from rigright.sim.decodes import Decodes
 from rigright.sim.load import Book
 from rigright.sim.log import Log
 from rigright.sim.pace import Pace
+from rigright.sim.prefix import PrefixStore
 from rigright.sim.room import PassRoom, Policy, WaitingPrompt, fill
 
 NEVER = float("inf")
@@ -38,6 +39,8 @@ class Replica:
     budget_tok: int  # of one pass
     chunks: bool = True  # a prompt may be cut over passes
     most_context_tok: int | None = None  # of one request
+    spread: float = 1.0  # blocks for each that there is, where what all prompts begin with is kept once
+    tiers: tuple[tuple[float, float], ...] = ()  # for caches beside its GPUs: tokens, and tokens a second
     request_s: float = 0.0  # a request is on its way to the queue, and its answer to the user
 
     def holds(self, tok: np.ndarray) -> np.ndarray:
@@ -80,7 +83,14 @@ class Server:
         self._beat = 0
         self._blocked = False  # the first that waits cannot be let in before something changes
         self._now: SimPass | None = None
+        known = book.sessions
+        self._store = PrefixStore(shop.tiers, cuts=not known.block_tok) if known is not None else None
         self._opened = -1  # the beat at which a batch was let in, where the next waits for its end
+
+    @property
+    def _free_tok(self) -> float:
+        """Room for what requests leave."""
+        return self.free * self.shop.block_tok / self.shop.spread
 
     @property
     def load(self) -> int:
@@ -161,14 +171,18 @@ class Server:
             return
         for request in now.firsts:
             if isnan(book.first_s[request]):
-                book.first_s[request] = self.clock
+                book.first_s[request] = self.clock + book.load_s[request]
         for request, blocks in now.ending:
             self._release(request, blocks)
 
     def _release(self, request: int, blocks: int) -> None:
         book = self.book
-        book.last_s[request] = self.clock
+        book.last_s[request] = self.clock + book.load_s[request]
         del self._seated[request]
+        if self._store is not None:
+            self._store.shelves[0].shrink(self._free_tok)
+            room = (self.free + blocks) * self.shop.block_tok / self.shop.spread
+            self._store.end(book.seen(request), left=book.left(request), free_tok=room)
         self.free += blocks
         self._blocked = False
         if self._on_end is not None:
@@ -215,6 +229,8 @@ class Server:
             else:
                 _, number = self._partial.pop(request)
             del self._seated[request]
+            if self._store is not None:
+                self._store.end(book.seen(request), left=(), free_tok=self._free_tok)
             self.free += -(-number // self.shop.block_tok)
             self._waiting.appendleft(request)
             self._blocked = False
@@ -258,6 +274,10 @@ class Server:
             yield WaitingPrompt(request, target - done, 0, book.output[request])
         for request in self._waiting:
             target = book.prompt[request] + made.get(request, 0)
+            if self._store is not None:
+                room = self._free_tok
+                found, book.load_s[request] = self._store.find(book.seen(request), free_tok=room)
+                book.cached[request] = min(found, book.prompt[request] - 1)
             left = max(target - book.cached[request], 1) if self.shop.policy.computes else 0
             yield WaitingPrompt(request, left, target, book.output[request] - made.get(request, 0))
 
@@ -289,6 +309,8 @@ class Server:
         else:
             self._waiting.remove(request)
         self._seated[request] = ask.hold_tok
+        if self._store is not None:
+            self._store.start(self.book.seen(request))
         self.free -= -(-ask.hold_tok // self.shop.block_tok)
         if isnan(self.book.started_s[request]):
             self.book.started_s[request] = self.clock

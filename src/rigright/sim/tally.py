@@ -81,6 +81,7 @@ class Tally:
     passes: int
     decode_only_share: float  # of the busy time, in passes without prompts
     timeline: tuple[Moment, ...]
+    hit_share: float | None = None  # of prompt tokens, found in the prefix cache where memory decides it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,8 +166,19 @@ def tally(load: Load, played: Played, *, targets: Targets) -> Tally:
         running_mean=float((moments.last_s - moments.started_s)[served].sum()) / span,
         passes=int(sum(log.passes for log in all_logs)),
         decode_only_share=sum(log.alone_s for log in all_logs) / busy if busy else 0.0,
+        hit_share=_found(load, played),
         timeline=_timeline(moments, played, curves=curves, window=(start, end)),
     )  # fmt: skip
+
+
+def _found(load: Load, played: Played) -> float | None:
+    """The share of prompt tokens that was in the cache; None: it was stated, or nothing comes back."""
+    if load.sessions is None or played.prefill_servers:
+        return None
+    prompt, cached = (
+        np.asarray(column)[load.sessions.first :] for column in (played.book.prompt, played.book.cached)
+    )
+    return float(cached.sum() / max(prompt.sum(), 1))
 
 
 def _counted(load: Load, moments: Moments) -> np.ndarray:

@@ -77,8 +77,17 @@ def _explained(
 ) -> Explained:
     """The same on a market; None: no price is asked for."""
     result = single(arch, node, wish=wish, work=work, market=market)
+    case = result.case
+    if (
+        result.wish.drafting
+        or result.wish.kv_store
+        or (case.traffic is not None and case.traffic.think_s is not None)
+    ):
+        from rigright.search.load_notes import load_notes  # which most questions need not
+
+        case = replace(case, notes=(*load_notes(case, result.wish), *case.notes))
     ask = partial(_again, arch, node, wish=wish, work=work, market=market)
-    answer = explain_case(result.case, machine=node.shown, why=why, ask=ask)
+    answer = explain_case(case, machine=node.shown, why=why, ask=ask)
     if answer.speed is not None:
         open_ones = tuple(name for name in LENGTHS if getattr(wish, name) is None)
         full = wish.context_tok is not None and wish.prompt_tok is None

@@ -10,22 +10,25 @@ from pathlib import Path, PurePosixPath
 from typing import Any, cast
 
 from rigright.arch.denoisers import denoiser
+from rigright.arch.record import Arch
 from rigright.arch.sources.open import open_model
 from rigright.base.bounded import bounded_json
 from rigright.base.errors import AskError
 from rigright.base.files import read_bounded
 from rigright.base.plugins import used
-from rigright.base.units import MIB, show_bytes, show_count, show_seconds, show_short
+from rigright.base.units import MIB, show_bytes, show_count, show_seconds, show_short, to_gib
 from rigright.base.words import LANGUAGES, say, tell
 from rigright.choice.case import serving_case
+from rigright.choice.drafts import COPIED, MADE, MODEL, OWN, drafter
 from rigright.choice.offload import cpu_moe, gpu_layers
 from rigright.cost.memory.places import dealt_bounds
 from rigright.cost.weights import has_experts, stored
-from rigright.demand import SAMPLES, Layout, Offload, PostTraining, Serving, Size, Training
+from rigright.demand import SAMPLES, KvStore, Layout, Offload, PostTraining, Serving, Size, Training
 from rigright.export.launch import Launch, SampleSettings, ServerSettings, TrainerSettings
+from rigright.facts.abilities import NVME, RAM, ability, head_repo
 from rigright.facts.checkpoints import Making, published, quantizer
 from rigright.facts.chips import Chip, by_id
-from rigright.facts.engines import find_engine
+from rigright.facts.engines import Engine, find_engine
 from rigright.facts.formats import GGUF, find_format
 from rigright.facts.launching import Launcher, programs
 from rigright.facts.nodes import find_node
@@ -244,6 +247,8 @@ def _work(
         words["offload"] = Offload(**words["offload"])
     if words.get("post"):
         words["post"] = PostTraining(**words["post"])
+    if words.get("kv_store"):
+        words["kv_store"] = KvStore(**words["kv_store"])
     work: Serving | Training = Training(**words) if "trainer" in words else Serving(**words)
     passed = _is_sample(plan)
     fitting = [
@@ -392,13 +397,47 @@ def _served(
         numa=node.host is not None
         and node.host.sockets > 1
         and (node.has_no_cards or work.offload is not None),
-        drafted_tok=int(plan["drafts"]["drafted_tok"]),
-        drafts_itself=bool(plan["drafts"].get("own")),
+        **_drafted(plan["drafts"], arch, engine=engine, work=work, program=program),
+        **_stored(work, engine, replicas=int(layout.dp)),
         graph_seqs=engine.default(engine.graph_seqs, cards[0].total_bytes, chip=cards[0].chip.id)
         if work.graphs
         else None,
         flash=work.flash,
     )
+
+
+def _stored(work: Serving, engine: Engine, *, replicas: int) -> dict[str, Any]:
+    """Memory for caches beside the GPUs of each server."""
+    store = work.kv_store or KvStore()
+    sizes = {"kv_ram_gib": (RAM, store.ram_bytes), "kv_nvme_gib": (NVME, store.nvme_bytes)}
+    return {
+        name: round(to_gib(size / replicas), 1) if size and ability(engine, tier) else None
+        for name, (tier, size) in sizes.items()
+    }
+
+
+def _drafted(
+    plan: Mapping[str, Any], arch: Arch, *, engine: Engine, work: Serving, program: Launcher
+) -> dict[str, Any]:
+    """How tokens are drafted, and by which checkpoint."""
+    if not plan["drafted_tok"]:
+        return {}
+    method = plan.get("method") or (OWN if plan.get("own") else COPIED)
+    known, in_blocks = ability(engine, method), work.weights.startswith(GGUF)
+    if known is None:
+        raise AskError(say("{engine} is not exported with {choice}", engine=program.label, choice="drafts"))
+    model = head_repo(arch.name) if method == MADE and not in_blocks else None
+    if method == MADE and model is None:
+        lacking = say("no EAGLE-3 head for {model}, {format}", model=arch.name, format=work.weights)
+        raise AskError(lacking, hint=say("plan with --draft ngram or a small model of its family"))
+    if method == MODEL:
+        small = drafter(plan["model"]).name
+        made = f"{PurePosixPath(small).name}-{work.weights.removeprefix(GGUF)}.gguf"
+        model = (published(small, work.weights, engine=program.id) or made) if in_blocks else small
+    return {
+        "drafted_tok": int(plan["drafted_tok"]), "draft_method": method, "draft_word": known.word,
+        "draft_model": model,
+    }  # fmt: skip
 
 
 def _is_sample(plan: Mapping[str, Any]) -> bool:

@@ -264,7 +264,7 @@ def test_every_figure_of_a_table_is_that_of_its_cell(engine, users, pool, kind):
     for row in range(len(users)):
         for column, tok in enumerate(pool):
             alone = served(engine, limits=replace(ROOMY, pool_tok=float(tok)), **{kind: float(load[row, 0])})
-            for item in fields(Service):
+            for item in (each for each in fields(Service) if each.name != "hits"):
                 figure = np.broadcast_to(getattr(table, item.name), (len(users), len(pool)))[row, column]
                 assert figure == one(getattr(alone, item.name)), item.name
 

@@ -9,7 +9,7 @@ first round meets a queue of prompts.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,6 +21,9 @@ from rigright.cost.speed.rates import Rates
 from rigright.cost.speed.step import Pass, StepTime, longest_s, step
 from rigright.cost.speed.work import PassWork
 from rigright.demand import Layout, Numbers, Traffic
+
+if TYPE_CHECKING:
+    from rigright.cost.speed.prefix import PrefixHits
 
 ROUNDS = 8  # of chords to the fixed point of an open load
 P95, P99 = 1.645, 2.326  # of a normal spread
@@ -65,6 +68,7 @@ class Service:
     fixed_share: Numbers
     compute_busy: Numbers  # share of the time that chips compute, prompts and next tokens together
     work_busy: Numbers  # and that they compute or read
+    hits: PrefixHits | None = None  # of sessions: what is found of a prompt
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,8 +153,8 @@ def _met(load: _Load, running: Numbers) -> tuple[Numbers, Numbers]:
 
 def admitted(rates: Rates, *, traffic: Traffic, limits: Limits) -> Numbers:
     """Sequences a replica holds at once, at most: as many as the cache has room for."""
-    each = traffic.prompt_tok + rates.grown * traffic.output_tok
-    room = np.floor(limits.pool_tok / each)
+    each = traffic.prompt_tok - traffic.shared_tok + rates.grown * traffic.output_tok
+    room = np.floor((limits.pool_tok - traffic.shared_tok) / each)
     return np.maximum(np.minimum(room, limits.max_seqs), 1)
 
 
@@ -213,7 +217,7 @@ def _load(
     met = np.minimum(others / outputs, room)
     tpot = token_s + met * added_s
     between = rates.ahead * np.minimum(np.maximum(running - 1, 0), 1) * decode_s
-    alone = rates.request_s + chunks * pass_s / gain + between
+    alone = rates.request_s + traffic.reload_s + chunks * pass_s / gain + between
     rest = np.maximum(traffic.output_tok - 1, 0) * tpot
     # a life holds the prompts of all at work, and the passes that work them off
     alone = np.maximum(alone, running / np.maximum(gain, apart) * added_s + passes / prompts * token_s - rest)

@@ -81,6 +81,11 @@ def step(
 
     `parts` are those of the work in the layout, where somebody has them at hand.
     """
+    if work.drafter is not None:
+        own = step(replace(work, drafter=None), rates, layout=layout, content=content, parts=parts)
+        ahead = Pass(decode_seqs=content.decode_seqs, decode_context_tok=content.decode_context_tok)
+        each = step(work.drafter, rates, layout=layout, content=ahead).total_s
+        return replace(own, fixed_s=own.fixed_s + (content.decode_each_tok - 1) * each)
     if work.ram is not None and rates.host is not None:
         return _with_host(work, rates, ram=work.ram, host=rates.host, layout=layout, content=content)
     parts = parts_of(work, layout) if parts is None else parts

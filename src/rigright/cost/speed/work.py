@@ -87,6 +87,7 @@ class PassWork:
     encoder: Encoder | None = None  # of models that transcribe
     cross_tok: int = 0  # keys that each token finds in cross-attention; 0: as many as in its own context
     ram: InRam | None = None  # what of it lies in main memory; None: nothing
+    drafter: PassWork | None = None  # the small model that drafts tokens for it
 
     @property
     def narrowed(self) -> Numbers:

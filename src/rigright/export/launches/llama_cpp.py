@@ -7,6 +7,7 @@ from rigright.export.launch import Launch, ServerSettings
 from rigright.export.text import Words, given, script
 
 NAME = "llama.cpp"
+KILO_MIB = 1024  # MiB of a GiB
 
 
 def export(launch: Launch) -> dict[str, str]:
@@ -42,8 +43,24 @@ def command(launch: Launch) -> Words:
             ("--cache-type-k", served.kv),
             ("--cache-type-v", served.kv),
             ("--flash-attn", _flash(served)),
+            ("--cache-ram", served.kv_ram_gib and int(served.kv_ram_gib * KILO_MIB)),
+            *_drafted(served),
         ),
         ("--metrics",),
+    )
+
+
+def _drafted(served: ServerSettings) -> tuple[tuple[str, object], ...]:
+    """Tokens drafted by the model's own head, by another model, or from what was written before."""
+    if not served.drafted_tok:
+        return ()
+    count = "--spec-ngram-simple-size-m" if served.draft_method == "ngram" else "--spec-draft-n-max"
+    flag = "--spec-draft-model" if (served.draft_model or "").endswith(".gguf") else "--spec-draft-hf"
+    return (
+        ("--spec-type", served.draft_word),
+        (count, served.drafted_tok),
+        (flag, served.draft_model),
+        ("--spec-draft-ngl", 999 if served.draft_model else None),
     )
 
 

@@ -64,20 +64,24 @@ def command(launch: Launch) -> Words:
                 launch.program.apart[launch.vendor] if launch.stage else None,
             ),
             ("--disaggregation-bootstrap-port", launch.handover if launch.stage == "prefill" else None),
+            ("--enable-hierarchical-cache", bool(served.kv_ram_gib or served.kv_nvme_gib)),
+            ("--hicache-size", served.kv_ram_gib and max(int(served.kv_ram_gib / launch.tp), 1)),
+            ("--hicache-storage-backend", "file" if served.kv_nvme_gib else None),
             *_drafted(served),
         ),
     )
 
 
 def _drafted(served: ServerSettings) -> tuple[tuple[str, object], ...]:
-    """Tokens drafted by the model's own head, one after another; else from what was written before."""
-    count = served.drafted_tok
+    """Tokens drafted one after another, by a head or a model; else from what was written before."""
+    count, word = served.drafted_tok, served.draft_word
     if not count:
         return ()
-    if not served.drafts_itself:
-        return ("--speculative-algorithm", "NGRAM"), ("--speculative-num-draft-tokens", count)
+    if served.draft_method == "ngram":
+        return ("--speculative-algorithm", word), ("--speculative-num-draft-tokens", count)
     return (
-        ("--speculative-algorithm", "EAGLE"),
+        ("--speculative-algorithm", word),
+        ("--speculative-draft-model-path", served.draft_model),
         ("--speculative-num-steps", count),
         ("--speculative-eagle-topk", 1),
         ("--speculative-num-draft-tokens", count + 1),

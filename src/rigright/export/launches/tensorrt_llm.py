@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rigright.base.units import GIB
 from rigright.export.clients import loads, replicas
 from rigright.export.commands import one_node
 from rigright.export.launch import Launch, ServerSettings
@@ -26,7 +27,8 @@ def beside(launch: Launch) -> dict[str, str]:
     served = launch.serving
     options = {
         "dtype": {"bf16": "bfloat16", "fp16": "float16", "fp32": "float32"}[served.dtype],
-        "kv_cache_config": {"dtype": served.kv, "free_gpu_memory_fraction": served.share},
+        "kv_cache_config": {"dtype": served.kv, "free_gpu_memory_fraction": served.share}
+        | ({"host_cache_size": int(served.kv_ram_gib * GIB)} if served.kv_ram_gib else {}),
         "enable_attention_dp": launch.attention_dp,
         "cuda_graph_config": {"max_batch_size": served.graph_seqs} if served.graphs else None,
         **({"speculative_config": _drafted(served)} if served.drafted_tok else {}),
@@ -56,7 +58,10 @@ def command(launch: Launch) -> Words:
 
 
 def _drafted(served: ServerSettings) -> dict[str, object]:
-    """Tokens drafted by the model's own heads, else from what was written before."""
-    if served.drafts_itself:
-        return {"decoding_type": "MTP", "num_nextn_predict_layers": served.drafted_tok}
-    return {"decoding_type": "NGram", "max_draft_len": served.drafted_tok, "max_matching_ngram_size": 4}
+    """Tokens drafted by the model's own heads, by another model, or from what was written before."""
+    if served.draft_method == "mtp":
+        return {"decoding_type": served.draft_word, "num_nextn_predict_layers": served.drafted_tok}
+    drafts = {"decoding_type": served.draft_word, "max_draft_len": served.drafted_tok}
+    if served.draft_model is None:
+        return drafts | {"max_matching_ngram_size": 4}
+    return drafts | {"speculative_model_dir": served.draft_model}

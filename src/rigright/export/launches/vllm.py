@@ -34,8 +34,9 @@ def command(launch: Launch) -> Words:
         raise launch.program.refusal(choice)
     # attention over tp ranks, each with sequences of its own: vLLM counts those as its data parallelism
     tp, dp = (1, launch.tp) if launch.attention_dp else (launch.tp, launch.dp)
-    draft: dict[str, object] = {"method": "ngram", "num_speculative_tokens": served.drafted_tok}
-    draft |= {"method": "mtp"} if served.drafts_itself else {"prompt_lookup_max": 4}
+    draft: dict[str, object] = {"method": served.draft_word, "num_speculative_tokens": served.drafted_tok}
+    draft |= {"model": served.draft_model} if served.draft_model else {}
+    draft |= {"prompt_lookup_max": 4} if served.draft_method == "ngram" else {}
     return (
         ("vllm", "serve", launch.model),
         *given(
@@ -60,13 +61,16 @@ def command(launch: Launch) -> Words:
             ("--max-cudagraph-capture-size", served.graph_seqs),
             ("--limit-mm-per-prompt", json.dumps({"image": served.images}) if served.images else None),
             ("--kv-transfer-config", _handed(launch)),
+            ("--kv-offloading-size", served.kv_ram_gib if served.kv_nvme_gib is None else None),
             ("--speculative-config", json.dumps(draft) if served.drafted_tok else None),
         ),
     )
 
 
 def _handed(launch: Launch) -> str | None:
-    """How the cache of a prompt gets from the worker that made it to the one that goes on."""
+    """How the cache of a prompt gets from the worker that made it to the one that goes on, or to a drive."""
+    if launch.serving.kv_nvme_gib is not None and not launch.stage:
+        return json.dumps({"kv_connector": "LMCacheConnectorV1", "kv_role": "kv_both"})
     if not launch.stage:
         return None
     role = {"prefill": "kv_producer", "decode": "kv_consumer"}[launch.stage]

@@ -222,7 +222,8 @@ def engine(plan: Plan) -> Sentence | str:
     shown = {"engine": plan.work.engine, "count": plan.drafts.drafted_tok}
     if plan.drafts.own:
         return say("{engine}, drafts {count} with its own MTP head", **shown)
-    return say("{engine}, drafts {count}", **shown)
+    by = {"eagle3": "EAGLE-3", "ngram": "n-gram"}.get(plan.drafts.method, plan.drafts.model)
+    return say("{engine}, drafts {count} with {by}", **shown, by=by)
 
 
 def concurrency(plan: Plan) -> str:

@@ -24,12 +24,14 @@ _CARRIED = 0.9  # of the requests that arrive a second
 
 def page(result: Simulated, *, details: bool = False) -> Page:
     """The page for people."""
+    hits = result.tally.hit_share
     return Page.of(
         _verdict(result),
         Line.dim(result.load),
         Line.dim(_served_by(result)) if details else None,
         _table(result, details=details),
         Line(text=_throughput(result)),
+        None if hits is None else Line.dim(say("prefix cache hit rate {share}", share=f"{hits:.0%}")),
         map(Line.dim, result.binds),
         _strips(result.tally.timeline, details=details),
         None if result.against is None else _against(result, result.against),

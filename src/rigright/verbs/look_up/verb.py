@@ -26,7 +26,7 @@ _MOST_CHARS = 1000  # of a question
 _MOST_NEAR = 3
 _FIRST_KINDS = ("chips", "software", "clouds", "prices")  # what people mostly ask for
 _FIRST = 4  # records of a kind where several kinds answer
-# the kinds whose things bear names, in the order in which a name is tried
+# the kinds whose things bear names, in the order in which a name is tried: exact ones before models
 _NAMED = ("chips", "engines", "formats", "model", "xids", "checks", "cpus", "platforms", "guides")
 _APART = frozenset({"model", "guides"})  # opened by a whole name or question, not by words of it
 _SEAM = re.compile(r"(?<=[A-Za-z0-9])(?=[\u4e00-\u9fff])|(?<=[\u4e00-\u9fff])(?=[A-Za-z0-9])")

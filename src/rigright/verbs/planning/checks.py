@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from rigright.arch.record import Arch
 from rigright.base.errors import AskError, clash, unknown
 from rigright.base.words import say
-from rigright.choice.drafts import HEAD
+from rigright.choice.drafts import check_draft
 from rigright.choice.ways import check_format
 from rigright.cost.layers import generates, is_generator, transcribes
 from rigright.demand import PlanWish, ServingWish, TrainingWish
 from rigright.facts.chips import chips
 from rigright.facts.clouds import clouds_of, no_prices, offers, providers_of
-from rigright.facts.engines import find_engine
+from rigright.facts.engines import Engine, find_engine
 from rigright.facts.formats import find_format, find_kv_format
 from rigright.facts.nodes import find_node
 from rigright.facts.own_prices import own_clouds
@@ -33,8 +33,8 @@ def check(arch: Arch, wish: PlanWish) -> None:
         raise wrong
     _check_lengths(wish)
     _check_deadline(wish)
-    for engine in wish.engines:
-        find_engine(engine)
+    named = [find_engine(engine) for engine in wish.engines]
+    _check_able(arch, wish, engine=named[0] if len(named) == 1 else None)
     for form in wish.weights:
         check_format(form)
     if wish.quality is not None:
@@ -58,8 +58,7 @@ def check_single(arch: Arch, wish: ServingWish | TrainingWish, *, work: PlanWish
         if wish.batch is not None and wish.rate_per_s is not None and generates(arch):
             raise clash("--batch", "--rate")
         _check_lengths(wish)
-        for error in _headless(arch, wish.draft):
-            raise error
+        _check_able(arch, wish, engine=None if wish.engine is None else find_engine(wish.engine))
     if trains:
         kind = LEARN if arch.task in {"vision", "image"} else TRAIN
     else:
@@ -96,13 +95,17 @@ def _lossy(wish: PlanWish) -> Iterator[AskError]:
             )
 
 
-def _headless(arch: Arch, draft: float | None) -> Iterator[AskError]:
-    """That a model cannot draft."""
-    if draft is not None and not any(tower.name == HEAD for tower in arch.spare):
-        yield AskError(
-            say("{model} has no MTP head to draft tokens", model=arch.name),
-            hint=say("remove {option}", option="--draft"),
-        )
+def _check_able(arch: Arch, wish: PlanWish | ServingWish, *, engine: Engine | None) -> None:
+    """Refuse drafts of a model, and memory for caches, that the one engine asked for does not use."""
+    check_draft(arch, wish.drafting, engine=engine)
+    store = wish.kv_store
+    if store is None or engine is None:
+        return
+    from rigright.facts.abilities import NVME, RAM, ability, unable
+
+    for tier, size, name in ((RAM, store.ram_bytes, "RAM"), (NVME, store.nvme_bytes, "NVMe")):
+        if size and ability(engine, tier) is None:
+            raise unable(engine, tier, what=say("KV cache in {tier}", tier=name), option="--offload-kv")
 
 
 def _check_lengths(wish: PlanWish | ServingWish) -> None:
@@ -187,7 +190,6 @@ def _wrong(arch: Arch, wish: PlanWish) -> Iterator[AskError]:
     for name, value in values.items():
         table[name].check(value)
         yield from refusals(table[name], values=values, kinds=kinds, model=arch.name)
-    yield from _headless(arch, wish.draft)
     if takes_images(arch, wish):
         from rigright.choice.networks import ENGINE
 

@@ -12,7 +12,7 @@ from rigright.base.record import Inner, dataclass, derived
 from rigright.base.words import Sentence, say
 from rigright.choice.ways import is_lossy
 from rigright.cost.estimate import Estimate
-from rigright.demand import PlanWish, Serving
+from rigright.demand import SAMPLES, PlanWish, Serving
 from rigright.facts.engines import find_engine
 from rigright.search import sure
 from rigright.search.named import plan_told, pool
@@ -161,7 +161,7 @@ def _doubts(planned: Planned, first: Plan) -> Iterator[Sentence]:
     yield from sure.idle_cards(first.supply, used=first.n_chips)
     if isinstance(first.work, Serving) and first.ranks:
         rank, pooled = first.ranks[0], find_engine(first.work.engine).pool == "share"
-        samples = any(name in figures for name in ("images_per_s", "texts_per_s"))
+        samples = any(name in figures for name in SAMPLES)
         fills = first.in_ram is not None or (pooled and not samples and float(rank.unit_bytes) > 0)
         spare_bytes = float(rank.spare_bytes)
         yield from sure.little_spare(spare_bytes, total_bytes=first.total_bytes, fills=fills)
@@ -177,7 +177,7 @@ def _doubts(planned: Planned, first: Plan) -> Iterator[Sentence]:
             share=f"{wish.duty:.0%}",
         )
     yield from sure.endless(days, by_days=wish.days)
-    yield from sure.deciding(planned.notes)
+    yield from sure.deciding((*planned.notes, *first.notes))
     if "ttft_s" in figures and not (wish.ttft_s or wish.tpot_s or wish.tok_per_s):
         slow = {name: figures[name].value for name in ("ttft_s", "tpot_s")}
         users = first.concurrency or 2

@@ -16,7 +16,7 @@ from rigright.cost.speed.service import Limits
 from rigright.demand import Serving, Traffic
 from rigright.facts.engines import Engine
 from rigright.facts.formats import find_kv_format
-from rigright.predict.cases import limits_of
+from rigright.predict.cases import group_of, limits_of
 from rigright.predict.passes import pass_law, reached
 from rigright.predict.ranks import worst
 from rigright.predict.speed import speed
@@ -42,6 +42,15 @@ def policy_of(engine: Engine, asked: str | None) -> str:
     if name not in names:
         raise unknown(say("policy"), asked, known=(text.replace("_", "-") for text in names))
     return name
+
+
+def _tiers(case: Case) -> tuple[tuple[float, float], ...]:
+    """Room for caches beside the GPUs of a replica."""
+    known = group_of(case).replicas.tiers
+    if known is None:
+        return ()
+    pairs = ((known.ram_tok, known.ram_tok_per_s), (known.disk_tok, known.disk_tok_per_s))
+    return tuple((float(np.min(tok)), float(np.min(rate))) for tok, rate in pairs)
 
 
 def _usual(load: Load, *, machines: int) -> Traffic:
@@ -113,10 +122,13 @@ SAMPLE = 400  # requests that show what a plan does
 def play_case(case: Case, load: Load, *, wish: PlayWish) -> tuple[ReplicaFleet, Played]:
     """Play a load on a case."""
     policy = policies()[policy_of(case.engine, wish.policy)]
-    limits = limits_of(case, _usual(load, machines=wish.replicas))
+    usual = _usual(load, machines=wish.replicas)
+    limits = limits_of(case, usual)
     budget = int(limits.budget_tok) * int(ranks_of(case.layout))  # of a pass of all ranks
     blocks, block_tok = _blocks(case, limits)
     max_seqs = _seats(case, limits)
+    each = float((load.prompt_tok + load.output_tok).mean())
+    spread = each / (each - (load.sessions.shared_tok if load.sessions else 0))
     law = pass_law(case, budget_tok=budget)
     longest = int(np.max(load.prompt_tok + load.output_tok, initial=LEAST_CONTEXT_TOK))
     shop = Replica(
@@ -125,12 +137,14 @@ def play_case(case: Case, load: Load, *, wish: PlayWish) -> tuple[ReplicaFleet, 
             overlap=law.overlap,
         ),
         policy=policy,
-        blocks=blocks,
+        blocks=int(blocks * spread),
         block_tok=block_tok,
         max_seqs=max_seqs,
         budget_tok=budget,
+        spread=spread,
         chunks=policy.chunks if wish.chunks is None else wish.chunks,
         most_context_tok=case.arch.max_context_tok,
+        tiers=_tiers(replace(case, traffic=usual)),
         request_s=law.request_s,
     )  # fmt: skip
     fleet = _fleet_of(case, shop, wish=wish)
@@ -152,7 +166,7 @@ def play(
         raise AskError(say("only serving plans can be simulated"))
     case = case_of(arch, plan)
     if traffic.rate_per_s is None:
-        process = Arrivals(kind=CLOSED, life_s=life_s(case, traffic))
+        process = Arrivals(kind=CLOSED, life_s=life_s(case, traffic), think_s=traffic.think_s or 0.0)
         requests = max(requests, ROUNDS * int(traffic.concurrency))
     else:
         process = Arrivals(kind="poisson")

@@ -43,6 +43,8 @@ class PlayWish:
     burst: int = 10
     period_s: float = 86_400.0
     think_s: float = 0.0
+    turns: float | None = None  # of a session
+    shared_tok: int | None = None  # that all prompts begin with
     seed: int = 0
     policy: str | None = None
     chunks: bool | None = None  # prompts may be cut over passes

@@ -21,16 +21,17 @@ from rigright.base.words import Sentence, say, worded
 from rigright.choice.case import Case
 from rigright.choice.layout import is_staged
 from rigright.choice.work import SPEECH, seen_with, works
+from rigright.choice.work import traffic_of as sent
 from rigright.cost.estimate import Estimate
 from rigright.cost.layers import generates, transcribes
-from rigright.demand import Layout, PlanWish, Serving, ServingWish, Traffic
+from rigright.demand import Layout, PlanWish, Serving, ServingWish
 from rigright.facts.anchors import RunCase
 from rigright.facts.nodes import Node
 from rigright.predict.bands import tell
 from rigright.predict.kept import chance_of
 from rigright.search.single import single
 from rigright.sim.fleet import ReplicaFleet
-from rigright.sim.load import CLOSED, Arrivals, Load, Trace, made_load, read_trace
+from rigright.sim.load import CLOSED, Arrivals, Load, Trace, hashed_trace, made_load, read_trace
 from rigright.sim.tally import Moments, Tally, Targets, moments_of, tally
 from rigright.verbs.runs.files import read_text
 from rigright.verbs.seen.here import the_node
@@ -215,7 +216,7 @@ def _work(load: PlayWish) -> PlanWish:
         work="serve",
         prompt_tok=load.prompt_tok,
         output_tok=load.output_tok,
-        cached_share=load.cached_share,
+        cached_share=load.cached_share or None,
         users=None if load.concurrency is None else float(load.concurrency),
         rate_per_s=load.rate_per_s,
         ttft_s=load.ttft_s,
@@ -228,19 +229,19 @@ def _trace(load: PlayWish) -> Trace | None:
     if load.trace is None:
         return None
     text = read_text(load.trace)
-    return read_trace(text.lines, text.name)
+    read = hashed_trace if text.text.lstrip()[:1] == "{" else read_trace
+    return read(text.lines, text.name)
 
 
 def _made(load: PlayWish, case: Case) -> Load:
     prompt = load.prompt_tok + case.arch.image_tok
-    traffic = Traffic(
-        prompt_tok=prompt,
-        output_tok=load.output_tok,
-        concurrency=load.concurrency,
-        rate_per_s=load.rate_per_s,
-        cached_tok=int(load.cached_share * prompt),
-        prompt_spread=load.prompt_spread,
-        output_spread=load.output_spread,
+    wish = PlanWish(
+        prompt_tok=prompt, output_tok=load.output_tok, rate_per_s=load.rate_per_s,
+        cached_share=load.cached_share or None, turns=load.turns, think_s=load.think_s or None,
+        shared_tok=load.shared_tok,
+    )  # fmt: skip
+    traffic = replace(
+        sent(wish, load.concurrency), prompt_spread=load.prompt_spread, output_spread=load.output_spread
     )
     process = Arrivals(
         kind=load.process,

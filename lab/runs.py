@@ -20,7 +20,6 @@ TEACHING = {  # files that teach, by the kind of table they are; all others only
     "inference": (
         *("inference", "new/llamabench", "new/released_inference"),
         *("new/serving_energy", "new/mlperf60"),
-        *("new3/dgx_spark_devreng", "new3/served_pages"),
     ),
     "training": ("training", "new/released_training"),
     "vision": ("vision", "new/released_vision"),

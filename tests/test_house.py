@@ -61,12 +61,12 @@ POSIX_ONLY = {
     "readline",
 }
 MOST = {
-    "files": 856,
-    "lines": 131430,
-    "public names": 3872,
-    "lines of tests": 93050,
+    "files": 799,
+    "lines": 131320,
+    "public names": 3931,
+    "lines of tests": 93560,
 }  # lower them as less is reached; raise them only for what a user can do now
-USED_ONCE = 0.3002  # private functions named once, of all functions: lower it when less is reached
+USED_ONCE = 0.2960  # private functions named once, of all functions: lower it when less is reached
 SHARED_CLASS_NAMES = 0  # class names that more than one module defines: lower it when fewer are left
 FORBIDDEN_NAMES = {"utils", "util", "helpers", "helper", "common", "manager", "misc", "core"}
 FORBIDDEN_CALLS = {"eval", "exec", "compile", "__import__", "print", "breakpoint"}

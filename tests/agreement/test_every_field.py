@@ -18,6 +18,7 @@ import pytest
 from rigright.base.plain import settle
 from rigright.base.words import LANGUAGES, Sentence, tell
 from rigright.demand import (
+    KvStore,
     Layout,
     Numbers,
     Offload,
@@ -65,12 +66,12 @@ def other(record: Any, field: Field[Any]) -> Any:
         return (value or 0) + 3
     if bool in kinds:
         return not value
-    if Offload in kinds:
-        return Offload(layers=3)
-    if PostTraining in kinds:
-        return PostTraining(objective="dpo")
-    if field.name == "engine":
-        return "sglang 0.5"
+    parts = {Offload: Offload(layers=3), KvStore: KvStore(ram_bytes=3e11)}
+    parts |= {PostTraining: PostTraining(objective="dpo")}
+    known = {"engine": "sglang 0.5", "weights": "int8" if value != "int8" else "fp8"}
+    made = next((part for kind, part in parts.items() if kind in kinds), known.get(field.name))
+    if made is not None:
+        return made
     return "another" if value != "another" else "one"
 
 

@@ -13,7 +13,7 @@ from rigright.base.units import GIB
 from rigright.demand import TrainingWish
 from rigright.facts.training import objectives
 from rigright.options.read import fill, read_wish, values_of
-from rigright.options.rows import trains_as
+from rigright.options.rows import options_of, trains_as
 from rigright.report.pages.plan_next import explain_flags
 from rigright.terms.memory import weights_bytes
 from rigright.verbs.explain_training import explain_training
@@ -192,3 +192,11 @@ def test_published_runs_take_what_was_measured(source, model, on, objective, sai
     learner = {name: size for name, size in took.phases_bytes if name != "rollout"}
     beside = 0 if "swift" in source else took.used_bytes - took.allocated_bytes  # it reads its allocator
     assert (max(learner.values()) + beside) / GIB == pytest.approx(measured, rel=0.15), source
+
+
+@pytest.mark.parametrize(("verb", "name"), [("plan", "method"), ("explain", "train")])
+def test_a_loss_and_a_method_may_be_said_apart(verb, name):
+    option = next(row for row in options_of(verb) if row.name == name)
+    assert option.joins("dpo", "lora") == "dpo lora"
+    assert option.joins("lora", "qlora") is None
+    assert option.joins("dpo", "grpo") is None

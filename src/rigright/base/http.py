@@ -5,10 +5,12 @@ from __future__ import annotations
 import time
 import urllib.request
 from collections.abc import Mapping
+from contextlib import suppress
 from http.client import HTTPResponse
 from queue import Empty, SimpleQueue
-from threading import Thread
+from threading import Event, Thread
 from typing import Any
+from urllib.error import HTTPError
 from urllib.parse import urljoin, urlsplit
 
 from rigright.base.errors import AskError, DataError
@@ -52,22 +54,34 @@ def opened(
     request = urllib.request.Request(  # noqa: S310 - http and https only: above
         url, data=body, headers=dict(headers or {}) | ({"Authorization": f"Bearer {key}"} if key else {})
     )
-    opener, answers = urllib.request.build_opener(_SameHost), SimpleQueue[Any]()
+    opener, answers, left = urllib.request.build_opener(_SameHost), SimpleQueue[Any](), Event()
 
     def ask() -> None:
         try:
             answers.put(opener.open(request, timeout=wait_s))
         except Exception as error:  # noqa: BLE001 - it is raised where the answer is waited for
             answers.put(error)
+        if left.is_set():
+            _close(answers)
 
     Thread(target=ask, daemon=True).start()  # a head that drips never runs into a timeout of its socket
     try:
         answer = answers.get(timeout=wait_s)
     except Empty:
+        left.set()
+        _close(answers)  # one that came in between
         raise TimeoutError(f"no answer within {wait_s:g} s") from None
     if isinstance(answer, Exception):
         raise answer
     return answer  # type: ignore[no-any-return]
+
+
+def _close(answers: SimpleQueue[Any]) -> None:
+    """Let go of an answer that nobody waits for any more."""
+    with suppress(Empty):
+        answer = answers.get_nowait()
+        if isinstance(answer, HTTPResponse):
+            answer.close()
 
 
 def fetched(
@@ -76,7 +90,12 @@ def fetched(
     """A whole answer, or of it the bytes "first-last": so large and so late at most."""
     until = time.monotonic() + limit_s
     raw = bytearray()
-    with opened(url, wait_s=wait_s, key=key, headers={"Range": f"bytes={span}"} if span else None) as answer:
+    try:
+        answer = opened(url, wait_s=wait_s, key=key, headers={"Range": f"bytes={span}"} if span else None)
+    except HTTPError as error:
+        error.close()  # it holds the connection, and nobody reads its words
+        raise
+    with answer:
         if (answer.length or 0) > most_bytes:
             raise too_large(url, most_bytes)
         while more := answer.read1(PIECE_BYTES):

@@ -28,11 +28,23 @@ _UNIT = pattern(
     r"\s?(?:(?:[gmt]i?b|w|v|a|mm|mhz|ghz|tflops)(?![a-z])|元|美元|个|核|[,.]\d|%|年)", re.IGNORECASE
 )
 _COUNT_BEFORE = pattern(
-    r"(?:(\d{1,4})\s?(?:[x×*]|块|张|卡|个|颗|路|-?gpu)\s?"
+    r"(?:(?<!第)(?<!第\s)(\d{1,4})\s?(?:[x×*]|块|张|卡|个|颗|路|-?gpu)\s?"
     r"|(双|[两三四五六七八九十](?=[块张个颗卡路])|(?:dual|quad|two|three|four|five|six|eight)(?=[\s-]))[块张个颗卡路]?[\s-]?)"
     r"(?:socket\s|的|服务器|nvidia|geforce|amd|\s){0,3}\Z",
     re.IGNORECASE,
 )
+_BARE_COUNT = pattern(
+    r"(?:(?P<opens>^[\s>*-]*|[|,;:，；：、。(（]\s*|[用有在买租需要配的共跑和或到装]\s?"
+    r"|\b(?:on|of|with|and|or|to|needs?|use[ds]?|using|have|has|had|own|buy|rent|across|over|than|at|in|from|for|are|is"
+    r"|our|my|runs?|got|between|bought|rented|adds?|added|compare[sd]?|get|take[sn]?|want|both)\s+)|(?<![\d.$¥€-])\b)"
+    r"(?:(?P<nodes>\d{1,3})\s?[x×]\s?)?(?P<count>\d{1,4})\s(?:nvidia|geforce|amd|\s){0,3}\Z",
+    re.IGNORECASE | re.MULTILINE,
+)
+_YEARS = range(1990, 2100)
+_SEVERAL = pattern(
+    r"s\b|[\s-]*(?:\d+\s?gi?b\s*)?(?:gpus|cards|accelerators|nodes|块|张|卡|节点|显卡)", re.IGNORECASE
+)
+_OTHER_THAN_CARDS = pattern(r"[\s-]*(?:gpu[\s-]*)?(?:hours?|h\b|days?|小时|卡时|天)", re.IGNORECASE)
 _COUNT_BEHIND = pattern(r"\s?(?:[x×*]\s?(\d{1,4})(?![\dA-Za-z.])|[(（]?(双卡))", re.IGNORECASE)
 _BOX = pattern(r"(?:(\d{1,2})\s?[x×]\s?)?\b[dh]gx[ -]?\Z", re.IGNORECASE)
 _CPU_NUMBER = pattern(r"[a-z]{0,2}-?\d{3,5}[a-z0-9]{0,4}")
@@ -220,7 +232,18 @@ def _count(text: str, start: int, *, end: int) -> int:
     if before is not None:
         return max(1, int(before[1] or words_of("counted")[before[2].lower()]))
     behind = _COUNT_BEHIND.match(text[end : end + 12])
-    return 1 if behind is None else max(1, int(behind[1])) if behind[1] else 2
+    if behind is not None:
+        return max(1, int(behind[1])) if behind[1] else 2
+    return _bare_count(text, start, end=end)
+
+
+def _bare_count(text: str, start: int, *, end: int) -> int:
+    """A number with nothing but a space before the name: a count where a sentence counts, "on 8 H100"."""
+    bare = _BARE_COUNT.search(text, max(0, start - 24), start)
+    if bare is None or int(bare["count"]) in _YEARS or _OTHER_THAN_CARDS.match(text, end):
+        return 1
+    counts = bare["opens"] is not None or bare["nodes"] is not None or _SEVERAL.match(text, end)
+    return max(1, int(bare["nodes"] or 1) * int(bare["count"])) if counts else 1
 
 
 @cache

@@ -79,11 +79,15 @@ def _typed_of(verb: str, words: Mapping[str, str | None]) -> dict[str, str]:
             continue
         if name not in known:
             raise unknown_option(name, tuple(known))
-        if fields.setdefault(known[name].name, text) != text:
+        option = known[name]
+        before = fields.setdefault(option.name, text)
+        joined = text if before == text else option.joins(before, text) if option.joins else None
+        if joined is None:
             raise AskError(
-                say("{first} and {second} mean the same", first=known[name].flag, second=f"--{name}"),
+                say("{first} and {second} mean the same", first=option.flag, second=f"--{name}"),
                 hint=say("remove one of them"),
             )
+        fields[option.name] = joined
     return fields
 
 

@@ -85,6 +85,7 @@ class Option:
     placed: bool = False  # known by its place: it has no flag
     count: str = ""  # how many words; "?": one or none, "*": any, "+": some, "--": a command behind "--"
     repeated: bool = False  # each time it is typed adds a value
+    joins: Callable[[str, str], str | None] | None = None  # two values that each say a part of it
     required: bool = False  # though it is an option
     short: str = ""  # letter behind a single dash
     offered: str = ""  # the list of words a shell completes, where others may stand, too

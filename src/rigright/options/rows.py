@@ -120,6 +120,12 @@ def trains_as(text: str) -> tuple[str, str] | None:
     return None
 
 
+def _loss_and_method(first: str, second: str) -> str | None:
+    """The two as one, where one names a loss and the other how its weights are trained."""
+    named = [(trains_as(text) or ("", ""))[0] for text in (first, second)]
+    return None if all(named) or not any(named) else f"{first} {second}"
+
+
 def modes() -> tuple[str, ...]:
     """Every kind of work: those of data/works.toml, then training and whole samples."""
     from rigright.base.tables import DATA, read_toml
@@ -254,7 +260,7 @@ LAYOUT = (
 TRAINING = (
     _row("train", "METHOD", read=str, verbs="explain", fields="method", works=TRAINS,
          text=say("train, not serve: full, lora, qlora, dora; with a loss: grpo lora"),
-         choices=lambda: METHODS, bare="full", bars="serve"),
+         choices=lambda: METHODS, bare="full", bars="serve", aliases="method", joins=_loss_and_method),
     _row("serve", "", read=flag(value=True), text=say("serve (default)"), verbs="explain"),
     _row("tokens", "N", read=parse_amount, fields="train_tok",
          text=say("tokens to train on, or of a batch job: 10B"),
@@ -266,7 +272,7 @@ TRAINING = (
     _row("seq", "N", read=parse_count, text=say("tokens per training sequence"), fields="seq_tok",
          verbs=f"{PLANS} explain {RUNS}", works=frozenset({TRAIN})),
     _row("method", "METHOD", read=str, text=say("full, lora, qlora, dora"), aliases="train",
-         verbs=f"{PLANS} {RUNS}", works=TRAINS, choices=lambda: METHODS, bare="full"),
+         verbs=f"{PLANS} {RUNS}", works=TRAINS, choices=lambda: METHODS, bare="full", joins=_loss_and_method),
     _row("objective", "NAME", read=str, text=say("loss of preferences or rewards"),
          verbs=f"{PLANS} explain", works=frozenset({TRAIN}), choices=objectives),
     _row("group", "N", read=parse_count, text=say("completions per prompt (num_generations): 8"),

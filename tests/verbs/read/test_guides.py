@@ -302,3 +302,27 @@ def test_nothing_of_a_guide_is_dropped(number):
         at for at, line in enumerate(path.read_text("utf-8").splitlines(), 1) if re.search(r"\w{4}", line)
     ]
     assert len(set(words) - heard) <= 0.25 * len(words)  # heads of tables, rows and calls over several lines
+
+
+@pytest.mark.parametrize(
+    ("text", "verdict"),
+    [
+        ("vLLM serves Llama-3.1-70B on 4 H100 at 3000 tokens/s", RIGHT),  # of a server: the load is left open
+        ("Llama-3.1-8B on H100 serves 90000 tok/s", WRONG),
+        ("Llama-3.1-8B on H100 gives 2000 tok/s for a single user", WRONG),
+        ("With 64 concurrent requests Llama-3.1-8B on H100 runs at 3000 tok/s in vLLM", RIGHT),
+    ],
+)
+def test_a_speed_is_judged_at_the_load_its_sentence_names(text, verdict):
+    assert [claim.verdict for claim in read_text(text).claims if claim.kind == "speed"] == [verdict]
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ("on 8 H100", 8), ("4 A100 are enough", 4), ("64 H100s", 64), ("2x8 H100", 16), ("用 8 A100 训练", 8),
+        ("PCIe 5 H100", 1), ("in 2026 H100 prices fell", 1), ("for 128 H100-hours", 1), ("第 4 张 4090", 1),
+    ],
+)  # fmt: skip
+def test_a_bare_number_counts_cards_where_a_sentence_counts(text, count):
+    assert mentions(text)[0].count == count

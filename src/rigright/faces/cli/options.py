@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -58,6 +59,11 @@ _OWN: dict[str, dict[str, Any]] = {  # what argparse does at once
 class Once(argparse.Action):
     """An option that is given once: a second one would take back the first without a word."""
 
+    def __init__(self, *, joins: Callable[[str, str], str | None] | None = None, **fields: Any) -> None:
+        """Keep how two of its values are one, where they may be."""
+        super().__init__(**fields)
+        self._joins = joins
+
     def __call__(
         self,
         parser: argparse.ArgumentParser,
@@ -67,13 +73,17 @@ class Once(argparse.Action):
     ) -> None:
         """Keep the value."""
         del parser, option_string
-        if getattr(namespace, self.dest) not in {None, values}:
+        before = getattr(namespace, self.dest)
+        both = None
+        if self._joins is not None and isinstance(before, str) and isinstance(values, str):
+            both = self._joins(before, values)
+        if both is None and before not in {None, values}:
             option = self.option_strings[0]
             raise AskError(
                 say("{option} is given twice", option=option),
                 hint=say("give it once"),
             )
-        setattr(namespace, self.dest, values)
+        setattr(namespace, self.dest, both or values)
 
 
 def groups(verb: str | None) -> tuple[Group, ...]:
@@ -144,7 +154,7 @@ def _typed(option: Option) -> tuple[tuple[str, ...], dict[str, Any]]:
     if option.repeated:
         fields |= {"action": "append", "default": []}
     else:
-        fields |= {"action": Once} if option.verbs else {}
+        fields |= {"action": partial(Once, joins=option.joins)} if option.verbs else {}
         fields |= {"default": option.default, "required": option.required}
     if option.bare is not None:
         fields |= {"nargs": "?", "const": option.bare}

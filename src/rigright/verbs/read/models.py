@@ -17,8 +17,11 @@ from rigright.base.units import GIB, GIGA, KIB, KILO, show_bytes, show_short
 from rigright.base.words import say
 from rigright.demand import ServingWish, TrainingWish
 from rigright.facts.chips import Chip
+from rigright.facts.engines import engines
 from rigright.facts.formats import find_format
 from rigright.facts.training import objectives
+from rigright.predict.timed import Speed
+from rigright.terms.fitted import priors
 from rigright.terms.memory import weights_bytes
 from rigright.verbs.look_up.model_card import ModelCard
 from rigright.verbs.read.claims import claim_of, figured
@@ -37,6 +40,17 @@ BYTES = {  # a parameter: the least and the most that a way of training takes, w
 }
 _LEAST_STATES = 6.0  # of full training with 8-bit states and 16-bit everything
 _NEAR_SPEED = 1.35  # over or under the band that a speed may still be called right
+_ALONE = pattern(
+    r"single[- ](?:user|stream|request)|one (?:user|request)|batch(?:[ -]size)?\s?(?:of|=|:)?\s?1(?!\d)"
+    r"|\bbs\s?=?\s?1(?!\d)|单用户|单并发|单路|单请求|一个用户",
+    re.IGNORECASE,
+)
+_EACH = pattern(r"per[- ](?:user|request|stream)|/user|each user|每个?(?:用户|请求)|单用户", re.IGNORECASE)
+_AT_ONCE = pattern(
+    r"(?:concurrency|batch(?:[ -]size)?|并发数?)\s?(?:of|=|:|：|为)?\s?(\d{1,4})(?![\d.])"
+    r"|(\d{1,4})\s?(?:concurrent|parallel|simultaneous|users\b|个?用户|人同时|路?并发)",
+    re.IGNORECASE,
+)
 MOST_CARDS = 4  # of a sentence that are looked at, each by itself
 _NEAR_FORMAT = 40  # signs before a figure in which its format stands
 USUAL_FORMATS = ("bf16", "fp8", "gguf:Q8_0", "gguf:Q6_K", "gguf:Q5_K_M", "gguf:Q4_K_M", "awq4")
@@ -89,12 +103,16 @@ class StatedMachine:
     context_tok: int | None = None
     method: str | None = None  # of training; None: it serves
     objective: str | None = None  # a loss of preferences or rewards
+    engine: str | None = None
+    users: int | None = None  # at once; None: the text does not say
 
     @property
     def command(self) -> str:
         """What explains it."""
-        words = f"{f' --weights {self.weights}' if self.weights else ''}"
+        words = f"{f' --engine {self.engine}' if self.engine else ''}"
+        words += f"{f' --weights {self.weights}' if self.weights else ''}"
         words += f"{f' --context {self.context_tok}' if self.context_tok else ''}"
+        words += f"{f' --concurrency {self.users}' if self.users else ''}"
         words = f" --train {self.method}" if self.method else words
         words += f" --objective {self.objective}" if self.objective else ""
         return f'rigright explain {self.model} --on "{self.machine}"{words}'
@@ -263,6 +281,8 @@ def machines(passage: Passage) -> Iterator[tuple[ClaimSubject, StatedMachine]]:
                 context_tok=None if context is None else int(context[1] or context[2]) * KIB,
                 method=method_of(f"{passage.topic} {passage.text}"),
                 objective=objective_in(f"{passage.topic} {passage.text}"),
+                engine=_engine_named(passage.text),
+                users=_at_once(passage.text),
             ),
         )
 
@@ -273,29 +293,68 @@ def configured(passage: Passage, subject: ClaimSubject, *, machine: StatedMachin
     at = max(subject.start, 0)
     yield claim_of(passage, at, subject=subject, kind="configuration", verdict=verdict)
     rate = next((quantity for quantity in passage.figures if quantity.unit == "tok_per_s"), None)
-    known = None if rate is None or machine.method else _speed_on(machine)
-    if rate is not None and known is not None:
-        value, low, high = known
-        fine = rate.low <= high * _NEAR_SPEED and rate.high >= low / _NEAR_SPEED
-        band = {"value": show_short(value), "low": show_short(low), "high": show_short(high)}
-        truth = say("{value} tok/s predicted ({low}-{high})", **band)
-        speed = ClaimVerdict(verdict=RIGHT if fine else WRONG, truth=truth, command=machine.command)
-        yield claim_of(passage, rate.start, subject=subject, kind="speed", verdict=speed)
+    if rate is not None and not machine.method:
+        speed = _speed(rate, machine, each=_EACH.search(passage.text) is not None)
+        if speed is not None:
+            yield claim_of(passage, rate.start, subject=subject, kind="speed", verdict=speed)
+
+
+def _engine_named(text: str) -> str | None:
+    """The engine that a text names."""
+    plain = text.casefold()
+    words = {word: row.id for row in engines().values() for word in (row.id, row.label.casefold())}
+    return next(
+        (id_ for word, id_ in words.items() if re.search(rf"(?<![\w-]){re.escape(word)}(?![\w-])", plain)),
+        None,
+    )
+
+
+def _at_once(text: str) -> int | None:
+    """How many requests a text says are in flight."""
+    if _ALONE.search(text):
+        return 1
+    said = _AT_ONCE.search(text)
+    return None if said is None else max(1, int(said[1] or said[2]))
+
+
+def _speed(rate: StatedQuantity, machine: StatedMachine, *, each: bool) -> ClaimVerdict | None:
+    """Whether so many tokens a second are what comes of it: of one user or of all, as the text leaves open.
+
+    Where it names neither load nor lengths, anything from one user to a server that is full is right.
+    """
+    speeds = _speeds_on(machine)
+    if not speeds:
+        return None
+    usual = speeds[0]
+    rates = [usual.user_tok_per_s, *(() if each else (answer.output_tok_per_s for answer in speeds))]
+    low, high = min(value.low for value in rates), max(value.high for value in rates)
+    fine = rate.low <= high * _NEAR_SPEED and rate.high >= low / _NEAR_SPEED
+    one, most = rates[0], max(rates, key=lambda value: value.value)
+    band = {"low": show_short(low), "high": show_short(high)}
+    truth = say("{value} tok/s predicted ({low}-{high})", value=show_short(most.value), **band)
+    if most.value > one.value and machine.users is None:
+        fields = {"one": show_short(one.value), "most": show_short(most.value)}
+        truth = say("{one} tok/s for one user, up to {most} tok/s at full load", **fields)
+    return ClaimVerdict(verdict=RIGHT if fine else WRONG, truth=truth, command=machine.command)
 
 
 @lru_cache(256)
-def _speed_on(machine: StatedMachine) -> tuple[float, float, float] | None:
-    """Tokens a second of one user: value, low, high; None where nothing is generated or it does not fit."""
+def _speeds_on(machine: StatedMachine) -> tuple[Speed, ...]:
+    """The speed at the load that a text names; where it names none, of one user and of a full server."""
     from rigright.verbs.explain import explain
 
+    wish = ServingWish(weights=machine.weights, engine=machine.engine, users=machine.users or 1)
+    wishes = [wish]
+    if machine.users is None:
+        least = {prior.name: min(prior.values) for prior in priors("serving").values()}
+        wishes.append(replace(wish, users=None, **least))
     try:
-        answer = explain(machine.model, machine.machine, wish=ServingWish(weights=machine.weights, users=1))
+        answers = [explain(machine.model, machine.machine, wish=each) for each in wishes]
     except RigError:
-        return None
-    if answer.speed is None or not answer.fits:
-        return None
-    rate = answer.speed.user_tok_per_s
-    return rate.value, rate.low, rate.high
+        return ()
+    if not all(answer.fits for answer in answers):
+        return ()
+    return tuple(answer.speed for answer in answers if answer.speed is not None)
 
 
 @lru_cache(256)

@@ -488,6 +488,7 @@ def explain(
     no_attention_dp: bool | None = None,
     sequence_parallel: bool | None = None,
     train: bool | Texts | None = None,
+    method: bool | Texts | None = None,
     serve: bool | None = None,
     tokens: Texts | None = None,
     samples: Texts | None = None,

@@ -80,7 +80,7 @@ def _close(answers: SimpleQueue[Any]) -> None:
     """Let go of an answer that nobody waits for any more."""
     with suppress(Empty):
         answer = answers.get_nowait()
-        if isinstance(answer, HTTPResponse):
+        if isinstance(answer, HTTPResponse | HTTPError):
             answer.close()
 
 

@@ -311,6 +311,8 @@ def test_nothing_of_a_guide_is_dropped(number):
         ("Llama-3.1-8B on H100 serves 90000 tok/s", WRONG),
         ("Llama-3.1-8B on H100 gives 2000 tok/s for a single user", WRONG),
         ("With 64 concurrent requests Llama-3.1-8B on H100 runs at 3000 tok/s in vLLM", RIGHT),
+        ("With 64 concurrent requests Llama-3.1-8B on H100 runs at 500 tok/s in vLLM", WRONG),
+        ("With 64 concurrent requests Llama-3.1-8B on H100 runs at 45 tok/s per user in vLLM", RIGHT),
     ],
 )
 def test_a_speed_is_judged_at_the_load_its_sentence_names(text, verdict):

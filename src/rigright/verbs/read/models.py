@@ -17,7 +17,7 @@ from rigright.base.units import GIB, GIGA, KIB, KILO, show_bytes, show_short
 from rigright.base.words import say
 from rigright.demand import ServingWish, TrainingWish
 from rigright.facts.chips import Chip
-from rigright.facts.engines import engines
+from rigright.facts.engines import engines_in, find_engine
 from rigright.facts.formats import find_format
 from rigright.facts.training import objectives
 from rigright.predict.timed import Speed
@@ -105,6 +105,13 @@ class StatedMachine:
     objective: str | None = None  # a loss of preferences or rewards
     engine: str | None = None
     users: int | None = None  # at once; None: the text does not say
+
+    @property
+    def wish(self) -> ServingWish:
+        """It as something to serve."""
+        return ServingWish(
+            weights=self.weights, context_tok=self.context_tok, engine=self.engine, users=self.users
+        )
 
     @property
     def command(self) -> str:
@@ -300,13 +307,9 @@ def configured(passage: Passage, subject: ClaimSubject, *, machine: StatedMachin
 
 
 def _engine_named(text: str) -> str | None:
-    """The engine that a text names."""
-    plain = text.casefold()
-    words = {word: row.id for row in engines().values() for word in (row.id, row.label.casefold())}
-    return next(
-        (id_ for word, id_ in words.items() if re.search(rf"(?<![\w-]){re.escape(word)}(?![\w-])", plain)),
-        None,
-    )
+    """The engine that a text names; None where it names several, or none."""
+    named = {find_engine(word).id for word in engines_in(text)}
+    return named.pop() if len(named) == 1 else None
 
 
 def _at_once(text: str) -> int | None:
@@ -325,16 +328,21 @@ def _speed(rate: StatedQuantity, machine: StatedMachine, *, each: bool) -> Claim
     speeds = _speeds_on(machine)
     if not speeds:
         return None
-    usual = speeds[0]
-    rates = [usual.user_tok_per_s, *(() if each else (answer.output_tok_per_s for answer in speeds))]
-    low, high = min(value.low for value in rates), max(value.high for value in rates)
-    fine = rate.low <= high * _NEAR_SPEED and rate.high >= low / _NEAR_SPEED
-    one, most = rates[0], max(rates, key=lambda value: value.value)
-    band = {"low": show_short(low), "high": show_short(high)}
-    truth = say("{value} tok/s predicted ({low}-{high})", value=show_short(most.value), **band)
-    if most.value > one.value and machine.users is None:
-        fields = {"one": show_short(one.value), "most": show_short(most.value)}
-        truth = say("{one} tok/s for one user, up to {most} tok/s at full load", **fields)
+    ones = [speed.user_tok_per_s for speed in speeds]
+    alls = ones if each or machine.users == 1 else [speed.output_tok_per_s for speed in speeds]
+    one, most = ones[0], max(alls, key=lambda value: value.value)
+    spans = [(value.low, value.high) for value in (one, most)]
+    if machine.users is None:
+        spans = [(min(value.low for value in (*ones, *alls)), max(value.high for value in (*ones, *alls)))]
+    fine = any(rate.low <= high * _NEAR_SPEED and rate.high >= low / _NEAR_SPEED for low, high in spans)
+    shown, best = show_short(one.value), show_short(most.value)
+    if machine.users is None and shown != best:
+        truth = say(
+            "{one} tok/s for one user, up to {most} tok/s at full load with short texts", one=shown, most=best
+        )
+    else:
+        band = {"low": show_short(most.low), "high": show_short(most.high)}
+        truth = say("{value} tok/s predicted ({low}-{high})", value=best, **band)
     return ClaimVerdict(verdict=RIGHT if fine else WRONG, truth=truth, command=machine.command)
 
 
@@ -343,11 +351,10 @@ def _speeds_on(machine: StatedMachine) -> tuple[Speed, ...]:
     """The speed at the load that a text names; where it names none, of one user and of a full server."""
     from rigright.verbs.explain import explain
 
-    wish = ServingWish(weights=machine.weights, engine=machine.engine, users=machine.users or 1)
-    wishes = [wish]
+    wishes = [replace(machine.wish, context_tok=None, users=machine.users or 1)]
     if machine.users is None:
         least = {prior.name: min(prior.values) for prior in priors("serving").values()}
-        wishes.append(replace(wish, users=None, **least))
+        wishes.append(replace(machine.wish, context_tok=None, **least))
     try:
         answers = [explain(machine.model, machine.machine, wish=each) for each in wishes]
     except RigError:
@@ -363,11 +370,7 @@ def serves(machine: StatedMachine) -> ClaimVerdict:
     from rigright.verbs.explain import explain
 
     try:
-        answer = explain(
-            machine.model,
-            machine.machine,
-            wish=ServingWish(weights=machine.weights, context_tok=machine.context_tok),
-        )
+        answer = explain(machine.model, machine.machine, wish=machine.wish)
     except RigError as error:
         return ClaimVerdict(verdict=UNKNOWN, truth=error.sentence, command=machine.command)
     card = answer.fullest

@@ -14,7 +14,7 @@ from rigright.base.record import dataclass
 from rigright.base.tables import DATA, Row, read_cells, read_toml
 from rigright.base.words import Sentence, say
 from rigright.facts.corrections import corrections
-from rigright.facts.engines import Engine, at_date, engines, find_engine
+from rigright.facts.engines import Engine, at_date, engines, engines_in, find_engine
 from rigright.facts.find import find_chip
 from rigright.facts.formats import GGUF, GgufMix, find_format, find_kv_format, ggml_types, mixes
 from rigright.facts.nodes import find_node
@@ -218,7 +218,6 @@ def _note(column: str, asked: str, *, taken: str) -> Sentence:
 
 _MOST_TEXT = 2000  # of a text that is read
 MANY = 4096  # texts that are remembered
-_WORD = re.compile(r"[A-Za-z][A-Za-z0-9.+-]*")
 _INSIDE = re.compile(r"(?P<format>[^(]+?)\s*\((?P<engine>.+)\)\s*\Z")
 _ENGINE = re.compile(r"engine ([^;,]+)")
 _VERSION = re.compile(r"\s+(?:v?(\d+(?:\.\d+)+)|b(\d{3,5}(?:\.\d+)*)\b)")  # 0.8.5, b7000
@@ -315,7 +314,7 @@ def _named(row: Row, raw: Mapping[str, str]) -> Row:
 def _engine(inside: str | None, note: str, *, source: str) -> tuple[Engine, bool]:
     """The engine named in the format, in the note, or by the source; at its version, or at its date."""
     match = _ENGINE.search(note)
-    for name in (inside, match[1] if match else None, *_engines_in(note), *_engines_in(source)):
+    for name in (inside, match[1] if match else None, *engines_in(note), *engines_in(source)):
         engine = _known(name.strip()) if name else None
         if engine is not None:
             break
@@ -333,13 +332,6 @@ def _engine(inside: str | None, note: str, *, source: str) -> tuple[Engine, bool
 def _known(name: str) -> Engine | None:
     tried = (name, name.partition("(")[0].strip(), name.rsplit(maxsplit=1)[-1])
     return next((engine for words in tried if (engine := lookup(find_engine, words))), None)
-
-
-def _engines_in(text: str) -> list[str]:
-    """Words of a text that are names of engines, the last first."""
-    names = {word for engine in engines().values() for word in (engine.id, engine.label.lower())}
-    words = [name for word in reversed(_WORD.findall(text)) for name in (word, word.rpartition("-")[0])]
-    return [word for word in words if word.lower() in names]
 
 
 def _card(text: str) -> str | None:

@@ -21,7 +21,7 @@ Steps = tuple[tuple[float, int], ...]
 NATIVE = "native"
 _WORD = re.compile(r"[a-z]+")
 
-_WORD = re.compile(r"[A-Za-z][A-Za-z0-9_+-]*(?:\.[A-Za-z0-9_+-]+)*")
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_+-]*(?:\.[A-Za-z0-9_+-]+)*")
 _ASKED = re.compile(
     r"\s*(?P<name>[a-z][a-z0-9 ._+-]*?)\s*(?:(?:==|@|\s[vb]?(?=\d))\s*[vb]?(?P<version>\d[\w.]*))?\s*\Z"
 )
@@ -150,7 +150,7 @@ def find_engine(asked: str) -> Engine:
 def engines_in(text: str) -> list[str]:
     """Words of a text that are names of engines, the last first."""
     names = {word for engine in engines().values() for word in (engine.id, engine.label.lower())}
-    words = [name for word in reversed(_WORD.findall(text)) for name in (word, word.rpartition("-")[0])]
+    words = [name for word in reversed(_NAME.findall(text)) for name in (word, word.rpartition("-")[0])]
     return [word for word in words if word.lower() in names]
 
 

@@ -64,7 +64,7 @@ MOST = {
     "files": 799,
     "lines": 131444,
     "public names": 3931,
-    "lines of tests": 93628,
+    "lines of tests": 93626,
 }  # lower them as less is reached; raise them only for what a user can do now
 USED_ONCE = 0.2960  # private functions named once, of all functions: lower it when less is reached
 SHARED_CLASS_NAMES = 0  # class names that more than one module defines: lower it when fewer are left
